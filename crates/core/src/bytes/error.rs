@@ -1,0 +1,79 @@
+//! Why bytes could not be read, and at which offset.
+
+use std::borrow::Cow;
+
+/// The result of reading bytes.
+pub type ReadResult<T> = std::result::Result<T, ReadError>;
+
+/// Why a file could not be read, and at which byte.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {offset:#x}: {kind}")]
+pub struct ReadError {
+    /// The field being read, in the format's own words: "event count".
+    pub what: &'static str,
+    /// Where that field starts, counted from the start of the file.
+    pub offset: u64,
+    /// What was wrong with it.
+    pub kind: ReadErrorKind,
+}
+
+/// What was wrong with a field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadErrorKind {
+    /// The bytes end before the field does.
+    #[error("needs {needed} bytes, {left} left")]
+    Short {
+        /// How many bytes the field takes.
+        needed: u64,
+        /// How many there are.
+        left: u64,
+    },
+    /// A number that is larger than the file, or the caller's limits, can hold.
+    #[error("{found} is over the limit of {limit}")]
+    OverLimit {
+        /// The number found.
+        found: u64,
+        /// The largest acceptable one.
+        limit: u64,
+    },
+    /// A number that must not be negative.
+    #[error("{0} is negative")]
+    Negative(i64),
+    /// Anything else the format's rules forbid.
+    #[error("{0}")]
+    Invalid(Cow<'static, str>),
+}
+
+impl ReadErrorKind {
+    /// Says where this went wrong.
+    #[cold]
+    #[must_use]
+    pub fn at(self, what: &'static str, offset: u64) -> ReadError {
+        ReadError { what, offset, kind: self }
+    }
+}
+
+impl ReadError {
+    /// A field that the format's rules forbid, with the reason.
+    #[cold]
+    pub fn invalid(what: &'static str, offset: u64, why: impl Into<Cow<'static, str>>) -> Self {
+        ReadErrorKind::Invalid(why.into()).at(what, offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_error_is_small_enough_to_return_by_value() {
+        assert!(size_of::<ReadError>() <= 64);
+    }
+
+    #[test]
+    fn the_message_names_the_field_its_offset_and_the_reason() {
+        let error = ReadErrorKind::OverLimit { found: 9, limit: 3 }.at("node count", 0x40);
+        assert_eq!(error.to_string(), "node count at byte 0x40: 9 is over the limit of 3");
+    }
+}

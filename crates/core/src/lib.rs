@@ -1,0 +1,44 @@
+//! What every format and every command of Kymo shares.
+//!
+//! * [`bytes`]: cursors and sinks with explicit byte order; every read error carries an offset.
+//! * [`Source`] and [`Destination`]: where bytes come from, and how files are written whole or not at all.
+//! * [`Format`] and [`Dataset`]: the contract a format fulfils and what opening a file gives.
+//! * [`Table`], [`model`], [`Record`], [`Summary`], [`Finding`]: the ways out of a dataset.
+//!
+//! Nothing here knows a format, prints, or spawns threads.
+//!
+//! ```
+//! use kymo_core::bytes::{Cursor, Endian};
+//!
+//! let mut cursor = Cursor::new(&[0, 0, 0, 7, 0xAB], Endian::Big);
+//! assert_eq!(cursor.u32("count")?, 7);
+//! let error = cursor.u16("tag").unwrap_err();
+//! assert_eq!(error.to_string(), "tag at byte 0x4: needs 2 bytes, 1 left");
+//! # Ok::<(), kymo_core::bytes::ReadError>(())
+//! ```
+
+pub mod bytes;
+mod context;
+mod dataset;
+mod destination;
+mod error;
+mod finding;
+mod format;
+pub mod model;
+mod record;
+mod source;
+mod summary;
+pub mod table;
+mod value;
+
+pub use context::{Context, NoProgress, Progress};
+pub use dataset::{Dataset, Recording};
+pub use destination::{AtomicDirectory, AtomicFile, Destination};
+pub use error::{Error, Result};
+pub use finding::{Finding, Findings, Severity};
+pub use format::{Confidence, Format, FormatInfo, Probe, Repaired};
+pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
+pub use source::Source;
+pub use summary::{Fact, Section, Summary};
+pub use table::Table;
+pub use value::Value;
