@@ -1,0 +1,177 @@
+//! `cargo xtask bench`: ours against peers and physical limits, in one go on one machine.
+//!
+//! A case is a command line of ours and those it is compared with. All are started the same way,
+//! by `xtask measure`, in turn and several times, so that what else the machine does meets each of
+//! them alike. Times are medians; memory is the most of any run. A peer that is no program, such
+//! as "read these bytes and do nothing with them", is a function here, run as `xtask peer`.
+
+mod bp;
+pub(crate) mod measure;
+mod report;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::bench::measure::Measurement;
+use crate::repo::{self, Repo};
+
+/// Which cases to run, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Run only cases whose name contains this.
+    #[arg(value_name = "PART OF A NAME")]
+    filter: Option<String>,
+
+    /// How often to run each command.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+
+    /// Keep the table in docs/benchmarks.md.
+    #[arg(long, conflicts_with = "filter")]
+    write: bool,
+}
+
+/// Which peer to be.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PeerArgs {
+    #[command(subcommand)]
+    peer: bp::Peer,
+}
+
+/// What ours does, and what it is compared with.
+#[derive(Debug)]
+struct Case {
+    name: &'static str,
+    ours: CommandLine,
+    peers: Vec<(&'static str, CommandLine)>,
+}
+
+/// A program and its arguments.
+type CommandLine = Vec<OsString>;
+
+/// What one command of a case took.
+#[derive(Debug)]
+struct Row {
+    case: &'static str,
+    ours: Measurement,
+    peer: &'static str,
+    theirs: Measurement,
+}
+
+/// The programs of a run, and where its files go.
+#[derive(Debug)]
+struct Setup {
+    kymo: PathBuf,
+    xtask: PathBuf,
+    folder: PathBuf,
+}
+
+impl Setup {
+    /// `kymo` with these arguments.
+    fn kymo<I: Into<OsString>>(&self, args: impl IntoIterator<Item = I>) -> CommandLine {
+        command_line(&self.kymo, args)
+    }
+
+    /// A peer of ours with these arguments.
+    fn peer<I: Into<OsString>>(&self, args: impl IntoIterator<Item = I>) -> CommandLine {
+        let args = args.into_iter().map(Into::into);
+        command_line(
+            &self.xtask,
+            std::iter::once(OsString::from("peer")).chain(args),
+        )
+    }
+}
+
+/// A program with these arguments.
+fn command_line<I: Into<OsString>>(
+    program: impl Into<OsString>,
+    args: impl IntoIterator<Item = I>,
+) -> CommandLine {
+    std::iter::once(program.into())
+        .chain(args.into_iter().map(Into::into))
+        .collect()
+}
+
+/// Runs the cases and prints their table.
+pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
+    repo::run(&mut repo.cargo([
+        "build",
+        "--release",
+        "--package",
+        "kymo",
+        "--package",
+        "xtask",
+    ]))?;
+    let setup = Setup {
+        kymo: repo.target("release/kymo"),
+        xtask: repo.target("release/xtask"),
+        folder: repo.target("bench"),
+    };
+    std::fs::create_dir_all(&setup.folder)?;
+    let mut rows = Vec::new();
+    for case in bp::cases(&setup)? {
+        if args
+            .filter
+            .as_ref()
+            .is_none_or(|filter| case.name.contains(filter.as_str()))
+        {
+            rows.extend(run_case(&setup, &case, args.repetitions)?);
+        }
+    }
+    ensure!(!rows.is_empty(), "no case has that in its name");
+    let table = report::table(&rows);
+    println!("{table}");
+    if args.write {
+        let path = repo.path("docs/benchmarks.md");
+        let page = report::page(&table, args.repetitions, bp::NOTES)?;
+        std::fs::write(&path, page).with_context(|| path.display().to_string())?;
+        eprintln!("wrote docs/benchmarks.md");
+    }
+    Ok(())
+}
+
+/// Does what a peer does.
+pub(crate) fn run_peer(args: &PeerArgs) -> Result<()> {
+    args.peer.run()
+}
+
+/// Runs ours and every peer in turn, `repetitions` times after a first round that is not counted.
+fn run_case(setup: &Setup, case: &Case, repetitions: u32) -> Result<Vec<Row>> {
+    eprintln!("{}", case.name);
+    let peers = case.peers.iter().map(|(_, command)| command);
+    let commands: Vec<_> = std::iter::once(&case.ours).chain(peers).collect();
+    let mut runs: Vec<Vec<Measurement>> = commands.iter().map(|_| Vec::new()).collect();
+    for round in 0..=repetitions {
+        for (command, runs) in commands.iter().zip(&mut runs) {
+            let measured = measure(setup, command).with_context(|| case.name)?;
+            if round > 0 {
+                runs.push(measured);
+            }
+        }
+    }
+    let mut medians = runs.iter().map(|runs| Measurement::median(runs));
+    let ours = medians.next().context("a case without a command")?;
+    let rows = case
+        .peers
+        .iter()
+        .zip(medians)
+        .map(|((peer, _), theirs)| Row {
+            case: case.name,
+            ours: ours.clone(),
+            peer,
+            theirs,
+        });
+    Ok(rows.collect())
+}
+
+fn measure(setup: &Setup, command: &CommandLine) -> Result<Measurement> {
+    let json = repo::output(
+        Command::new(&setup.xtask)
+            .args(["measure", "--"])
+            .args(command),
+    )?;
+    serde_json::from_str(&json).context("`xtask measure` printed something unknown")
+}

@@ -1,0 +1,181 @@
+//! Which way dependencies point (ARCHITECTURE.md), checked from the manifests.
+//!
+//! What a crate is follows from the folder it is in, so a new format or part needs no line here.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::metadata::Metadata;
+use crate::repo::Repo;
+
+/// What a crate of ours is, as far as dependencies go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    /// `crates/core`: depends on nothing of ours.
+    Core,
+    /// `crates/conformance`: the tests that every format runs.
+    Conformance,
+    /// `formats/*`: one format each, unknown to one another.
+    Format,
+    /// `crates/registry`: the one list of formats.
+    Registry,
+    /// Any other of `crates/*`: works on the contract and knows no format.
+    Part,
+    /// What people start: sees everything, and nothing depends on it.
+    Program,
+}
+
+impl Group {
+    /// The group of the crate in `folder`, relative to the root.
+    fn of(folder: &Path) -> Option<Self> {
+        let mut parts = folder.iter().map(|part| part.to_str().unwrap_or_default());
+        match (parts.next()?, parts.next()) {
+            ("crates", Some("core")) => Some(Self::Core),
+            ("crates", Some("conformance")) => Some(Self::Conformance),
+            ("crates", Some("registry")) => Some(Self::Registry),
+            ("crates", Some("kymo" | "viewer")) | ("python" | "xtask" | "fuzz" | "benches", _) => {
+                Some(Self::Program)
+            }
+            ("crates", Some(_)) => Some(Self::Part),
+            ("formats", Some(_)) => Some(Self::Format),
+            _ => None,
+        }
+    }
+
+    /// Why a crate of this group may not depend on one of group `to`, if it may not.
+    fn objection(self, to: Self, is_dev: bool) -> Option<&'static str> {
+        let allowed = match (self, to) {
+            (Self::Program, _) | (Self::Registry, Self::Format) => true,
+            (Self::Format, Self::Conformance) => is_dev,
+            (from, Self::Core) => from != Self::Core,
+            _ => false,
+        };
+        (!allowed).then_some(match self {
+            Self::Core => "core depends on nothing of ours",
+            Self::Conformance => "the conformance kit depends on core alone",
+            Self::Format => "a format depends on core alone, and for its tests on conformance",
+            Self::Registry => "the registry depends on core and formats alone",
+            Self::Part => "what works on datasets depends on core alone, never on a format",
+            Self::Program => "a program may depend on anything",
+        })
+    }
+}
+
+/// Checks every dependency between crates of ours.
+pub(crate) fn run(repo: &Repo) -> Result<()> {
+    let metadata = Metadata::of_members(repo.root())?;
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for package in &metadata.packages {
+        let folder = package
+            .manifest_path
+            .parent()
+            .unwrap_or(&package.manifest_path);
+        let from = group(repo.root(), folder)?;
+        for dependency in &package.dependencies {
+            let Some(path) = &dependency.path else {
+                continue;
+            };
+            let is_dev = dependency.kind.as_deref() == Some("dev");
+            checked += 1;
+            if let Some(why) = from.objection(group(repo.root(), path)?, is_dev) {
+                wrong.push(format!(
+                    "{} depends on {}: {why}",
+                    package.name, dependency.name
+                ));
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        bail!("dependencies point the wrong way\n  {}", wrong.join("\n  "));
+    }
+    println!(
+        "{checked} dependencies between {} crates of ours",
+        metadata.packages.len()
+    );
+    Ok(())
+}
+
+fn group(root: &Path, folder: &Path) -> Result<Group> {
+    let relative = folder.strip_prefix(root).unwrap_or(folder);
+    Group::of(relative).with_context(|| {
+        format!(
+            "no rule for where this crate is (xtask/src/directions.rs): {}",
+            folder.display()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the crate in folder `from` may depend on the one in folder `to`.
+    fn may(from: &str, to: &str, is_dev: bool) -> bool {
+        let group = |folder| Group::of(Path::new(folder)).unwrap();
+        group(from).objection(group(to), is_dev).is_none()
+    }
+
+    #[test]
+    fn core_depends_on_nothing_of_ours() {
+        for to in [
+            "crates/core",
+            "crates/conformance",
+            "formats/bp",
+            "crates/registry",
+        ] {
+            assert!(!may("crates/core", to, false), "{to}");
+            assert!(!may("crates/core", to, true), "{to}, for tests");
+        }
+    }
+
+    #[test]
+    fn a_format_sees_core_and_only_its_tests_see_conformance() {
+        assert!(may("formats/bp", "crates/core", false));
+        assert!(may("formats/bp", "crates/conformance", true));
+        assert!(!may("formats/bp", "crates/conformance", false));
+        assert!(!may("formats/bp", "crates/registry", true));
+        assert!(!may("formats/bp", "formats/rtc", false));
+        assert!(!may("formats/bp", "formats/rtc", true));
+    }
+
+    #[test]
+    fn what_works_on_datasets_knows_no_format() {
+        for part in ["symbols", "prof", "query", "convert", "a-new-one"] {
+            let part = format!("crates/{part}");
+            assert!(may(&part, "crates/core", false), "{part}");
+            for to in ["formats/bp", "crates/registry", "crates/kymo"] {
+                assert!(!may(&part, to, false), "{part} on {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn conformance_sees_core_and_the_registry_sees_core_and_formats() {
+        assert!(may("crates/conformance", "crates/core", false));
+        assert!(!may("crates/conformance", "formats/bp", true));
+        assert!(may("crates/registry", "crates/core", false));
+        assert!(may("crates/registry", "formats/bp", false));
+        assert!(!may("crates/registry", "crates/convert", false));
+    }
+
+    #[test]
+    fn programs_see_everything() {
+        for program in ["crates/kymo", "crates/viewer", "python", "xtask", "fuzz"] {
+            for to in [
+                "crates/core",
+                "crates/registry",
+                "formats/bp",
+                "crates/convert",
+            ] {
+                assert!(may(program, to, false), "{program} on {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_crate_in_an_unknown_folder_has_no_group() {
+        assert_eq!(Group::of(Path::new("elsewhere/thing")), None);
+    }
+}
