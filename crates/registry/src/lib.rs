@@ -1,1 +1,156 @@
-//! Placeholder.
+//! The one list of formats, and how a file finds its own.
+
+mod foreign;
+
+use kymo_bp::Bp;
+use kymo_core::{Confidence, Finding, Format, Severity, Source};
+
+/// Every format. A new one is one line here.
+static FORMATS: &[&dyn Format] = &[&Bp];
+
+/// Every format, in the order of the README's table.
+#[must_use]
+pub fn formats() -> &'static [&'static dyn Format] {
+    FORMATS
+}
+
+/// A format by its name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static dyn Format> {
+    FORMATS
+        .iter()
+        .copied()
+        .find(|format| format.info().name == name)
+}
+
+/// Why no format could be found for a source.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unrecognised {
+    /// There is nothing in it.
+    #[error("the file is empty: nothing was recorded, or writing it failed at the start")]
+    Empty,
+    /// A directory that no format claims.
+    #[error("it is a directory, and no format of recordings that is one was recognised in it")]
+    Directory,
+    /// The mark of a format that is not read here.
+    #[error("this is {name}, which kymo does not read; {advice}")]
+    Foreign {
+        /// The other format: "an HDF5 file".
+        name: &'static str,
+        /// What to do: "open it with h5ls or h5dump".
+        advice: &'static str,
+    },
+    /// Nothing that any format knows.
+    #[error("the format is not recognised; --from FORMAT names it (kymo formats lists them)")]
+    Unknown,
+}
+
+/// A source's format, and how sure that is.
+pub struct Detected {
+    /// The format.
+    pub format: &'static dyn Format,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
+/// Finds the format of a source by its first bytes and its name.
+pub fn detect(source: &Source) -> Result<Detected, Unrecognised> {
+    let found = claim(source);
+    match (found, foreign::recognise(source)) {
+        // A name proves little against another format's mark.
+        (Some(found), Some(_)) if found.confidence > Confidence::Name => Ok(found),
+        (_, Some(foreign)) => Err(foreign),
+        (Some(found), None) => Ok(found),
+        (None, None) if source.is_directory() => Err(Unrecognised::Directory),
+        (None, None) if source.size_bytes() == 0 => Err(Unrecognised::Empty),
+        (None, None) => Err(Unrecognised::Unknown),
+    }
+}
+
+fn claim(source: &Source) -> Option<Detected> {
+    let probe = source.probe();
+    let claims = FORMATS.iter().copied().filter_map(|format| {
+        let confidence = format.sniff(&probe)?;
+        Some(Detected { format, confidence })
+    });
+    claims.max_by_key(|claim| claim.confidence)
+}
+
+/// Finds the format to check a source by. A check is asked what is wrong, so a name alone will
+/// do, and another format's mark is a finding.
+pub fn detect_to_check(
+    source: &Source,
+) -> Result<(&'static dyn Format, Vec<Finding>), Unrecognised> {
+    match (claim(source), detect(source)) {
+        (_, Ok(found)) => Ok((found.format, Vec::new())),
+        (Some(found), Err(why)) => {
+            let finding = Finding::at(Severity::Error, "foreign-format", 0, why.to_string());
+            Ok((found.format, vec![finding]))
+        }
+        (None, Err(why)) => Err(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detect_bytes(name: &str, bytes: &[u8]) -> Result<&'static str, Unrecognised> {
+        let source = Source::from_bytes(name, bytes.to_vec());
+        detect(&source).map(|found| found.format.info().name)
+    }
+
+    #[test]
+    fn names_are_unique_and_lower_case() {
+        let mut names: Vec<_> = formats().iter().map(|format| format.info().name).collect();
+        assert!(
+            names
+                .iter()
+                .all(|name| name.chars().all(|c| c.is_ascii_lowercase()))
+        );
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), formats().len());
+        assert!(names.iter().all(|name| by_name(name).is_some()));
+    }
+
+    #[test]
+    fn a_file_of_another_format_is_named_even_under_our_extension() {
+        let hdf5 = b"\x89HDF\r\n\x1a\n and so on, long enough to be more than a mark";
+        for name in ["field.bp", "field"] {
+            let why = detect_bytes(name, hdf5).unwrap_err();
+            assert!(why.to_string().starts_with("this is an HDF5 file"), "{why}");
+        }
+        let source = Source::from_bytes("field.bp", hdf5.to_vec());
+        let (format, findings) = detect_to_check(&source).unwrap();
+        assert_eq!(
+            (format.info().name, findings[0].rule),
+            ("bp", "foreign-format")
+        );
+    }
+
+    #[test]
+    fn an_empty_file_and_noise_are_told_apart() {
+        assert_eq!(detect_bytes("x", b"").unwrap_err(), Unrecognised::Empty);
+        assert_eq!(
+            detect_bytes("x", &[0xEE; 100]).unwrap_err(),
+            Unrecognised::Unknown
+        );
+    }
+
+    #[test]
+    fn text_is_called_text() {
+        let why = detect_bytes("notes", b"dear diary,\ntoday nothing was recorded\n").unwrap_err();
+        assert!(
+            matches!(
+                why,
+                Unrecognised::Foreign {
+                    name: "plain text",
+                    ..
+                }
+            ),
+            "{why}"
+        );
+    }
+}

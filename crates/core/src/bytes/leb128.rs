@@ -17,7 +17,11 @@ impl Cursor<'_> {
             let byte = self.u8(what)?;
             let bits = u64::from(byte & !MORE);
             if shift > 63 || (bits << shift) >> shift != bits {
-                return Err(ReadError::invalid(what, offset, "a LEB128 number over 64 bits"));
+                return Err(ReadError::invalid(
+                    what,
+                    offset,
+                    "a LEB128 number over 64 bits",
+                ));
             }
             value |= bits << shift;
             if byte & MORE == 0 {
@@ -75,7 +79,8 @@ mod tests {
 
     #[test]
     fn a_number_over_64_bits_is_refused_at_its_first_byte() {
-        let error = read(&[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02]).unwrap_err();
+        let error =
+            read(&[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02]).unwrap_err();
         assert_eq!(error.offset, 0);
         assert!(read(&[0x80; 40]).is_err());
     }

@@ -1,0 +1,60 @@
+//! What the caller of a format hands along: limits and progress.
+
+use crate::bytes::Limits;
+
+/// Told how far a long operation is; a front end draws it.
+pub trait Progress: Send + Sync {
+    /// A stage begins: what is done, and how many bytes it will go through.
+    fn begin(&self, what: &'static str, bytes: u64);
+    /// So many bytes of the stage are done in all. Call it every few megabytes.
+    fn at(&self, bytes: u64);
+    /// The stage is over.
+    fn end(&self);
+}
+
+/// Draws nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn begin(&self, _what: &'static str, _bytes: u64) {}
+    fn at(&self, _bytes: u64) {}
+    fn end(&self) {}
+}
+
+/// What every operation of a format runs under.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// How much a reader may take on because a file says so.
+    pub limits: Limits,
+    /// Told how far a long operation is.
+    pub progress: &'a dyn Progress,
+}
+
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            progress: &NoProgress,
+        }
+    }
+}
+
+impl Context<'_> {
+    /// The given limits, and no progress.
+    #[must_use]
+    pub fn with_limits(limits: Limits) -> Self {
+        Self {
+            limits,
+            ..Self::default()
+        }
+    }
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

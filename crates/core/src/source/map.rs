@@ -1,0 +1,261 @@
+//! Files mapped into memory, and what happens when one shrinks under the reader.
+//!
+//! This is the one place of the workspace that maps files, and one of two where `unsafe` is
+//! allowed (`ARCHITECTURE.md`). Reading a page of a mapped file that lies beyond the end the
+//! file has by then raises SIGBUS. Each mapping is therefore listed in a fixed table, and a
+//! handler puts a page of zeros where the missing one was and marks the mapping as torn. The
+//! reader goes on with zeros, which it must survive as it survives any bytes, and
+//! [`Mapping::verify`] turns the mark into an error.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::time::SystemTime;
+
+use memmap2::Mmap;
+
+use crate::{Error, Result};
+
+/// A mapped file.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    // Declared first: the place in the table is freed before the memory is unmapped.
+    guard: guard::Guard,
+    map: Mmap,
+    file: File,
+    opened: Stamp,
+}
+
+/// What must not change while a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    size_bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            size_bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+        }
+    }
+}
+
+impl Mapping {
+    /// Maps a file, or hands it back to be read when it cannot be guarded.
+    pub(super) fn new(file: File) -> io::Result<std::result::Result<Self, File>> {
+        let opened = Stamp::of(&file.metadata()?);
+        let map = map(&file)?;
+        match guard::Guard::new(&map) {
+            Some(guard) => Ok(Ok(Self {
+                guard,
+                map,
+                file,
+                opened,
+            })),
+            None => Ok(Err(file)),
+        }
+    }
+
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// Fails when the file shrank or was overwritten since it was mapped.
+    pub(super) fn verify(&self) -> Result<()> {
+        let now = Stamp::of(
+            &self
+                .file
+                .metadata()
+                .map_err(Error::io("look at it again"))?,
+        );
+        if now.size_bytes < self.opened.size_bytes {
+            return Err(Error::Changed("shrank"));
+        }
+        if self.guard.is_torn() {
+            return Err(Error::Changed("could not be read from its disk"));
+        }
+        if now.size_bytes == self.opened.size_bytes && now != self.opened {
+            return Err(Error::Changed("was written to"));
+        }
+        Ok(())
+    }
+}
+
+#[allow(unsafe_code, reason = "mapping a file is a named exception")]
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: the map is private to this module and read-only. Another program may still write
+    // to or cut the file: cut pages are guarded; for overwritten ones every reader treats each
+    // byte as untrusted and checks every use against a slice's real length, so that a changed
+    // byte gives another answer or an error, and `verify` reports it.
+    unsafe { Mmap::map(file) }
+}
+
+#[cfg(unix)]
+mod guard {
+    use std::sync::Once;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    /// How many files may be mapped at once; more are read into memory instead.
+    const PLACES: usize = 4096;
+
+    /// A mapping as the handler sees it. An end of 0 marks a free place.
+    struct Place {
+        taken: AtomicBool,
+        start: AtomicUsize,
+        end: AtomicUsize,
+        torn: AtomicBool,
+    }
+
+    static TABLE: [Place; PLACES] = [const {
+        Place {
+            taken: AtomicBool::new(false),
+            start: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            torn: AtomicBool::new(false),
+        }
+    }; PLACES];
+
+    static INSTALLED: Once = Once::new();
+
+    /// What SIGBUS did before us, for faults that are not ours.
+    static PREVIOUS: std::sync::OnceLock<libc::sigaction> = std::sync::OnceLock::new();
+
+    /// A mapping's place in the table, freed on drop.
+    pub(super) struct Guard {
+        place: &'static Place,
+    }
+
+    impl std::fmt::Debug for Guard {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_struct("Guard")
+                .field("torn", &self.is_torn())
+                .finish()
+        }
+    }
+
+    impl Guard {
+        /// Takes a place for a mapping, or nothing when all are taken.
+        pub(super) fn new(map: &[u8]) -> Option<Self> {
+            INSTALLED.call_once(install);
+            let free = |place: &&Place| {
+                let order = Ordering::AcqRel;
+                place
+                    .taken
+                    .compare_exchange(false, true, order, Ordering::Relaxed)
+                    .is_ok()
+            };
+            let place = TABLE.iter().find(free)?;
+            let start = map.as_ptr().addr();
+            place.torn.store(false, Ordering::Relaxed);
+            place.start.store(start, Ordering::Relaxed);
+            place.end.store(start + map.len(), Ordering::Release);
+            Some(Self { place })
+        }
+
+        /// Whether a page of the mapping was missing.
+        pub(super) fn is_torn(&self) -> bool {
+            self.place.torn.load(Ordering::Acquire)
+        }
+    }
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            self.place.end.store(0, Ordering::Release);
+            self.place.taken.store(false, Ordering::Release);
+        }
+    }
+
+    #[allow(unsafe_code, reason = "part of mapping a file")]
+    fn install() {
+        // SAFETY: both structures are plain data for which zero is valid, and the handler only
+        // does what is allowed in one: loads, stores and system calls.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let mut previous: libc::sigaction = std::mem::zeroed();
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                on_bus_error;
+            action.sa_sigaction = handler as libc::sighandler_t;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigemptyset(&raw mut action.sa_mask);
+            if libc::sigaction(libc::SIGBUS, &raw const action, &raw mut previous) == 0 {
+                // `call_once` makes this the first and only value.
+                let _ = PREVIOUS.set(previous);
+            }
+        }
+    }
+
+    #[allow(unsafe_code, reason = "part of mapping a file")]
+    extern "C" fn on_bus_error(
+        signal: libc::c_int,
+        info: *mut libc::siginfo_t,
+        context: *mut libc::c_void,
+    ) {
+        // SAFETY: the kernel passes a valid `info` to a SA_SIGINFO handler.
+        let address = unsafe { (*info).si_addr() }.addr();
+        if !mend(address) {
+            pass_on(signal, info, context);
+        }
+    }
+
+    /// Puts a page of zeros at a missing page of one of our mappings.
+    #[allow(unsafe_code, reason = "part of mapping a file")]
+    fn mend(address: usize) -> bool {
+        let ours = |place: &&Place| {
+            let end = place.end.load(Ordering::Acquire);
+            (place.start.load(Ordering::Relaxed)..end).contains(&address)
+        };
+        let Some(place) = TABLE.iter().find(ours) else {
+            return false;
+        };
+        place.torn.store(true, Ordering::Release);
+        // SAFETY: the page lies inside a mapping that its owner keeps alive while it reads from
+        // it, and the replacement has the same protection.
+        unsafe {
+            let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096);
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            let start = std::ptr::with_exposed_provenance_mut(address & !(page - 1));
+            libc::mmap(start, page, libc::PROT_READ, flags, -1, 0) != libc::MAP_FAILED
+        }
+    }
+
+    /// A fault that is not ours is treated as if we were not here.
+    #[allow(unsafe_code, reason = "part of mapping a file")]
+    fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        let previous = PREVIOUS.get();
+        match previous.map(|action| (action.sa_sigaction, action.sa_flags)) {
+            Some((handler, flags))
+                if flags & libc::SA_SIGINFO != 0
+                    && handler != libc::SIG_DFL
+                    && handler != libc::SIG_IGN =>
+            {
+                // SAFETY: a handler installed with SA_SIGINFO has this signature.
+                let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                    unsafe { std::mem::transmute(handler) };
+                handler(signal, info, context);
+            }
+            // SAFETY: restores the default, under which the instruction faults again and the
+            // process ends as it would have.
+            _ => unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+            },
+        }
+    }
+}
+
+/// Elsewhere a mapped file cannot be cut: the system refuses that to the other program.
+#[cfg(not(unix))]
+mod guard {
+    #[derive(Debug)]
+    pub(super) struct Guard;
+
+    impl Guard {
+        pub(super) fn new(_map: &[u8]) -> Option<Self> {
+            Some(Self)
+        }
+
+        pub(super) fn is_torn(&self) -> bool {
+            false
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Where bytes come from: a mapped file, bytes in memory, standard input, or a directory.
+
+mod map;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::bytes::{Limits, ReadErrorKind};
+use crate::{Error, Probe, Result};
+use map::Mapping;
+
+/// Piped input up to this size stays in memory; more goes to an unnamed temporary file.
+const SPOOL_BYTES: usize = 64 << 20;
+
+/// What a format opens. Cheap to clone.
+///
+/// A file is mapped, so only the pages that are looked at are read. Should it shrink meanwhile,
+/// the missing pages read as zeros and [`verify`](Self::verify) fails; nothing crashes.
+#[derive(Debug, Clone)]
+pub struct Source {
+    path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    File { bytes: Bytes, mapping: Arc<Mapping> },
+    Memory(Bytes),
+    Directory,
+}
+
+impl Source {
+    /// Opens a file or a directory; `-` is standard input.
+    pub fn open(path: &Path, limits: &Limits) -> Result<Self> {
+        if path == Path::new("-") {
+            return Self::stdin(limits);
+        }
+        let metadata = fs::metadata(path).map_err(Error::io("open it"))?;
+        if metadata.is_dir() {
+            return Ok(Self {
+                path: path.to_path_buf(),
+                kind: Kind::Directory,
+            });
+        }
+        let file = File::open(path).map_err(Error::io("open it"))?;
+        Self::of_file(path.to_path_buf(), file, limits)
+    }
+
+    /// Bytes in memory under a name, for tests and for callers that have them already.
+    pub fn from_bytes(name: impl Into<PathBuf>, bytes: impl Into<Bytes>) -> Self {
+        Self {
+            path: name.into(),
+            kind: Kind::Memory(bytes.into()),
+        }
+    }
+
+    /// Standard input, mapped where it is a file, and read to its end otherwise.
+    fn stdin(limits: &Limits) -> Result<Self> {
+        #[cfg(unix)]
+        {
+            use std::os::fd::AsFd;
+            let descriptor = io::stdin().as_fd().try_clone_to_owned();
+            let file = File::from(descriptor.map_err(Error::io("read standard input"))?);
+            Self::of_file(PathBuf::from("-"), file, limits)
+        }
+        #[cfg(not(unix))]
+        Self::spool(PathBuf::from("-"), io::stdin().lock(), limits)
+    }
+
+    fn of_file(path: PathBuf, file: File, limits: &Limits) -> Result<Self> {
+        let metadata = file.metadata().map_err(Error::io("open it"))?;
+        if !metadata.is_file() {
+            return Self::spool(path, file, limits);
+        }
+        match Mapping::new(file).map_err(Error::io("map it"))? {
+            Ok(mapping) => Ok(Self::of_mapping(path, mapping)),
+            Err(mut file) => {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes).map_err(Error::io("read it"))?;
+                Ok(Self::from_bytes(path, bytes))
+            }
+        }
+    }
+
+    fn of_mapping(path: PathBuf, mapping: Mapping) -> Self {
+        let mapping = Arc::new(mapping);
+        let bytes = Bytes::from_owner(MappedBytes(Arc::clone(&mapping)));
+        Self {
+            path,
+            kind: Kind::File { bytes, mapping },
+        }
+    }
+
+    /// Reads a pipe to its end: into memory while it is small, then into a temporary file.
+    fn spool(path: PathBuf, pipe: impl Read, limits: &Limits) -> Result<Self> {
+        let limit = limits.stdin_bytes_max;
+        let mut spool = tempfile::spooled_tempfile(SPOOL_BYTES);
+        let found = io::copy(&mut pipe.take(limit.saturating_add(1)), &mut spool)
+            .map_err(Error::io("read it"))?;
+        if found > limit {
+            return Err(ReadErrorKind::OverLimit { found, limit }
+                .at("input", limit)
+                .into());
+        }
+        spool.rewind().map_err(Error::io("read it"))?;
+        match spool.into_inner() {
+            tempfile::SpooledData::InMemory(bytes) => {
+                Ok(Self::from_bytes(path, bytes.into_inner()))
+            }
+            tempfile::SpooledData::OnDisk(file) => Self::of_file(path, file, limits),
+        }
+    }
+
+    /// The name as given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is a directory.
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        matches!(self.kind, Kind::Directory)
+    }
+
+    /// All bytes of a file. Cheap: pages are read when they are looked at.
+    pub fn bytes(&self) -> Result<Bytes> {
+        match &self.kind {
+            Kind::File { bytes, .. } | Kind::Memory(bytes) => Ok(bytes.clone()),
+            Kind::Directory => Err(Error::request(
+                "it is a directory, and this format is a single file",
+            )),
+        }
+    }
+
+    /// The size of a file; 0 for a directory.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        match &self.kind {
+            Kind::File { bytes, .. } | Kind::Memory(bytes) => bytes.len() as u64,
+            Kind::Directory => 0,
+        }
+    }
+
+    /// What sniffing gets to see.
+    #[must_use]
+    pub fn probe(&self) -> Probe<'_> {
+        let all: &[u8] = match &self.kind {
+            Kind::File { bytes, .. } | Kind::Memory(bytes) => bytes,
+            Kind::Directory => &[],
+        };
+        Probe {
+            head: all.get(..Probe::HEAD_BYTES).unwrap_or(all),
+            size_bytes: self.size_bytes(),
+            path: &self.path,
+            is_directory: self.is_directory(),
+        }
+    }
+
+    /// Fails when the file shrank or was overwritten since it was opened, so that what was read
+    /// from it cannot be trusted. A file that only grew is fine: recorders append.
+    ///
+    /// Call it after the last look at the bytes and before success is reported.
+    pub fn verify(&self) -> Result<()> {
+        match &self.kind {
+            Kind::File { mapping, .. } => mapping.verify(),
+            Kind::Memory(_) | Kind::Directory => Ok(()),
+        }
+    }
+}
+
+/// Lets the bytes of a mapping be shared without copying.
+struct MappedBytes(Arc<Mapping>);
+
+impl AsRef<[u8]> for MappedBytes {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn file_of(bytes: &[u8]) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    fn open(path: &Path) -> Source {
+        Source::open(path, &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_is() {
+        let file = file_of(b"recorded");
+        let source = open(file.path());
+        assert_eq!(source.bytes().unwrap(), &b"recorded"[..]);
+        assert_eq!(source.size_bytes(), 8);
+        source.verify().unwrap();
+    }
+
+    #[test]
+    fn an_empty_file_is_no_special_case() {
+        let file = file_of(b"");
+        assert_eq!(open(file.path()).bytes().unwrap().len(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_shrinks_while_it_is_read_gives_an_error_and_no_signal() {
+        let file = file_of(&vec![7; 1 << 20]);
+        let source = open(file.path());
+        let bytes = source.bytes().unwrap();
+        file.as_file().set_len(5000).unwrap();
+        // Touches pages that are gone: without the guard this is a SIGBUS.
+        let sum: u64 = bytes.iter().map(|&byte| u64::from(byte)).sum();
+        assert!(sum < 7 << 20);
+        let error = source.verify().unwrap_err();
+        assert!(matches!(error, Error::Changed("shrank")), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_overwritten_while_it_is_read_gives_an_error() {
+        let mut file = file_of(&[1; 4096]);
+        let source = open(file.path());
+        file.rewind().unwrap();
+        file.write_all(&[2; 4096]).unwrap();
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+        file.as_file().set_modified(later).unwrap();
+        assert!(matches!(
+            source.verify().unwrap_err(),
+            Error::Changed("was written to")
+        ));
+    }
+
+    #[test]
+    fn a_file_that_grows_while_it_is_read_is_fine() {
+        let mut file = file_of(&[1; 4096]);
+        let source = open(file.path());
+        file.write_all(&[2; 4096]).unwrap();
+        source.verify().unwrap();
+        assert_eq!(source.size_bytes(), 4096);
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end_and_not_beyond_the_limit() {
+        let source = Source::spool("-".into(), &b"piped"[..], &Limits::default()).unwrap();
+        assert_eq!(source.bytes().unwrap(), &b"piped"[..]);
+        let limits = Limits {
+            stdin_bytes_max: 4,
+            ..Limits::default()
+        };
+        let error = Source::spool("-".into(), &b"piped"[..], &limits).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "input at byte 0x4: 5 is over the limit of 4"
+        );
+    }
+
+    #[test]
+    fn a_directory_has_no_bytes() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = open(directory.path());
+        assert!(source.is_directory());
+        assert!(source.bytes().is_err());
+    }
+
+    #[test]
+    fn sniffing_sees_the_head_only() {
+        let source = Source::from_bytes("x.bp", vec![0; Probe::HEAD_BYTES + 1]);
+        let probe = source.probe();
+        assert_eq!(probe.head.len(), Probe::HEAD_BYTES);
+        assert_eq!(probe.size_bytes, Probe::HEAD_BYTES as u64 + 1);
+        assert!(probe.has_extension(&["BP"]));
+    }
+}

@@ -1,0 +1,90 @@
+//! Marks of formats that are not read here, so that a message can name them.
+
+use kymo_core::Source;
+
+use crate::Unrecognised;
+
+struct Mark {
+    bytes: &'static [u8],
+    name: &'static str,
+    advice: &'static str,
+}
+
+const fn mark(bytes: &'static [u8], name: &'static str, advice: &'static str) -> Mark {
+    Mark {
+        bytes,
+        name,
+        advice,
+    }
+}
+
+const DECOMPRESS: &str = "decompress it first, or pipe it: zcat FILE | kymo info -";
+
+static MARKS: &[Mark] = &[
+    mark(
+        b"\x89HDF\r\n\x1a\n",
+        "an HDF5 file",
+        "open it with h5ls or h5dump",
+    ),
+    mark(b"CDF\x01", "a NetCDF file", "open it with ncdump"),
+    mark(b"CDF\x02", "a NetCDF file", "open it with ncdump"),
+    mark(b"CDF\x05", "a NetCDF file", "open it with ncdump"),
+    mark(b"ADIOS-BP v", "an ADIOS 2 BP file", "open it with bpls"),
+    mark(b"\x1f\x8b", "a gzip file", DECOMPRESS),
+    mark(b"\x28\xb5\x2f\xfd", "a Zstandard file", DECOMPRESS),
+    mark(b"\xfd7zXZ\0", "an xz file", DECOMPRESS),
+    mark(b"BZh", "a bzip2 file", DECOMPRESS),
+    mark(b"PK\x03\x04", "a zip archive", "unpack it first"),
+    mark(
+        b"\x7fELF",
+        "an ELF program or library",
+        "name a recording that it made",
+    ),
+    mark(
+        b"\x89MCAP0\r\n",
+        "an MCAP file",
+        "open it with the mcap tool",
+    ),
+    mark(b"PAR1", "a Parquet file", "open it with DuckDB or pandas"),
+    mark(b"ARROW1", "an Arrow file", "open it with pyarrow"),
+    mark(b"\x93NUMPY", "a NumPy array", "open it with numpy.load"),
+    mark(b"PERFILE2", "a perf.data file", "open it with perf report"),
+    mark(
+        b"SQLite format 3\0",
+        "an SQLite database",
+        "open it with sqlite3",
+    ),
+    mark(b"%PDF-", "a PDF document", "name a recording"),
+    mark(b"\x89PNG\r\n\x1a\n", "a picture", "name a recording"),
+];
+
+/// Names the other format whose mark a source bears.
+pub(crate) fn recognise(source: &Source) -> Option<Unrecognised> {
+    let head = source.probe().head;
+    let found = MARKS.iter().find(|mark| head.starts_with(mark.bytes));
+    match found {
+        Some(Mark { name, advice, .. }) => Some(Unrecognised::Foreign { name, advice }),
+        None if is_text(head) => Some(Unrecognised::Foreign {
+            name: "plain text",
+            advice: "name the recording itself; --from FORMAT reads it all the same",
+        }),
+        None => None,
+    }
+}
+
+/// Whether the head is text: valid UTF-8 (but for a character cut at the end) without control
+/// characters other than white space.
+fn is_text(head: &[u8]) -> bool {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            let valid = head.get(..error.valid_up_to()).unwrap_or_default();
+            std::str::from_utf8(valid).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    !text.is_empty()
+        && !text
+            .chars()
+            .any(|c| c.is_control() && !c.is_ascii_whitespace())
+}
