@@ -23,7 +23,12 @@ pub(crate) struct Args {
     only: Vec<Step>,
 
     /// Leave these steps out.
-    #[arg(long, value_name = "STEP", value_delimiter = ',', hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "STEP",
+        value_delimiter = ',',
+        hide_possible_values = true
+    )]
     skip: Vec<Step>,
 
     /// How long to fuzz each format.
