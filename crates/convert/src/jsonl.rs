@@ -1,0 +1,114 @@
+//! JSON lines: one object a row.
+
+use std::io::Write;
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use kymo_core::Result;
+
+use crate::values::{Cells, Notation, write_text};
+use crate::{TableWriter, Target};
+
+/// Rows are gathered up to this size before they are written.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// JSON lines: one object a row; NaN and the infinities are strings.
+#[derive(Debug)]
+pub(crate) struct JsonLines;
+
+impl Target for JsonLines {
+    fn name(&self) -> &'static str {
+        "jsonl"
+    }
+
+    fn about(&self) -> &'static str {
+        "JSON lines: one object a row"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["jsonl", "ndjson", "json"]
+    }
+
+    fn writer<'a>(
+        &self,
+        schema: &Schema,
+        out: &'a mut dyn Write,
+    ) -> Result<Box<dyn TableWriter + 'a>> {
+        Ok(Box::new(Writer {
+            out,
+            keys: keys(schema),
+            buffer: Vec::with_capacity(BUFFER_BYTES * 2),
+        }))
+    }
+}
+
+struct Writer<'a> {
+    out: &'a mut dyn Write,
+    /// What stands before each value: `{"name":` for the first, `,"name":` for the others.
+    keys: Vec<Vec<u8>>,
+    buffer: Vec<u8>,
+}
+
+fn keys(schema: &Schema) -> Vec<Vec<u8>> {
+    let key = |(index, field): (usize, &arrow_schema::FieldRef)| {
+        let mut key = vec![if index == 0 { b'{' } else { b',' }];
+        write_text(field.name(), Notation::Json, &mut key);
+        key.push(b':');
+        key
+    };
+    schema.fields().iter().enumerate().map(key).collect()
+}
+
+impl TableWriter for Writer<'_> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let cells = batch.columns().iter().map(Cells::new);
+        let cells = cells.collect::<Result<Vec<_>>>()?;
+        for row in 0..batch.num_rows() {
+            for (key, cells) in self.keys.iter().zip(&cells) {
+                self.buffer.extend_from_slice(key);
+                cells.write(row, Notation::Json, &mut self.buffer);
+            }
+            let end: &[u8] = if cells.is_empty() { b"{}\n" } else { b"}\n" };
+            self.buffer.extend_from_slice(end);
+            if self.buffer.len() >= BUFFER_BYTES {
+                self.finish()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn every_line_is_an_object_with_every_column() {
+        let names: ArrayRef = Arc::new(StringArray::from(vec![Some("a\"b"), None]));
+        let counts: ArrayRef = Arc::new(Int64Array::from(vec![1, i64::MIN]));
+        let batch = RecordBatch::try_from_iter([("na\"me", names), ("count", counts)]).unwrap();
+        let mut out = Vec::new();
+        let mut writer = JsonLines.writer(&batch.schema(), &mut out).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        let text = String::from_utf8(out).unwrap();
+        let rows: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(rows[0]["na\"me"], "a\"b");
+        assert_eq!(rows[1]["na\"me"], serde_json::Value::Null);
+        assert_eq!(rows[1]["count"], i64::MIN);
+    }
+}
