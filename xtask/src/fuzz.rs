@@ -5,9 +5,9 @@
 //! The instrumented build has a target directory of its own, since its flags differ.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -115,16 +115,16 @@ fn host() -> Result<String> {
     Ok(host.context("rustc -vV names no host")?.to_owned())
 }
 
-/// Fuzzes one format from its seeds.
+/// Fuzzes one format from its seeds. What libFuzzer says goes to a file, and is shown on failure.
 fn fuzz(repo: &Repo, binary: &Path, format: &str, seconds: u32) -> Result<()> {
-    let seeds = repo.target(&format!("fuzz/seeds/{format}"));
-    let corpus = repo.target(&format!("fuzz/corpus/{format}"));
-    let artifacts = repo.target(&format!("fuzz/artifacts/{format}"));
+    let folder = |kind| repo.target(&format!("fuzz/{kind}/{format}"));
+    let (corpus, seeds, artifacts) = (folder("corpus"), folder("seeds"), folder("artifacts"));
     for folder in [&corpus, &artifacts] {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
     let count = flatten(&repo.path(&format!("testdata/{format}")), &seeds)?;
     eprintln!("fuzzing {format} from {count} seeds for {seconds} s");
+    let log = folder("artifacts").join("log.txt");
     let mut command = Command::new(binary);
     command
         .arg(&corpus)
@@ -136,22 +136,33 @@ fn fuzz(repo: &Repo, binary: &Path, format: &str, seconds: u32) -> Result<()> {
             format!("-artifact_prefix={}/", artifacts.display()),
             "-rss_limit_mb=1024".to_owned(),
             "-timeout=10".to_owned(),
-            "-verbosity=0".to_owned(),
             "-print_final_stats=1".to_owned(),
         ]);
-    if repo::run(&mut command).is_err() {
-        bail!(
-            "fuzzing {format} found a failure; to see it again:\n  \
-             KYMO_FORMAT={format} {} FILE\nwith the newest FILE in {}",
-            binary.display(),
-            artifacts.display()
-        );
+    let status = command
+        .stdout(Stdio::null())
+        .stderr(File::create(&log)?)
+        .status()?;
+    let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+    if !status.success() {
+        eprintln!("{said}");
+        let input = after(&said, "Test unit written to ").unwrap_or("FILE");
+        let binary = binary.display();
+        bail!("fuzzing {format} found a failure; again:\n  KYMO_FORMAT={format} {binary} {input}");
     }
+    let runs = after(&said, "stat::number_of_executed_units:").unwrap_or("?");
+    println!("{format}: {} runs, no failure", runs.trim());
     Ok(())
 }
 
-/// Copies every small file below `from` into the folder `to`, which is emptied first, and counts
-/// them. A file's path becomes its name, so that files of the same name do not meet.
+/// What follows `mark` in the line that has it.
+fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
+    text.lines()
+        .find_map(|line| line.split_once(mark))
+        .map(|(_, after)| after)
+}
+
+/// Copies every small recording below `from` into the folder `to`, which is emptied first, and
+/// counts them. A file's path becomes its name, so that files of the same name do not meet.
 fn flatten(from: &Path, to: &Path) -> Result<usize> {
     if to.exists() {
         fs::remove_dir_all(to).with_context(|| to.display().to_string())?;
@@ -168,7 +179,7 @@ fn flatten(from: &Path, to: &Path) -> Result<usize> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.metadata()?.len() <= INPUT_BYTES_MAX {
+            } else if is_seed(&path)? {
                 let relative = path.strip_prefix(from)?.to_string_lossy().replace('/', "-");
                 fs::copy(&path, to.join(relative)).with_context(|| path.display().to_string())?;
                 count += 1;
@@ -176,4 +187,12 @@ fn flatten(from: &Path, to: &Path) -> Result<usize> {
         }
     }
     Ok(count)
+}
+
+/// Whether a file is a small recording, and no text about recordings.
+fn is_seed(path: &Path) -> Result<bool> {
+    let is_text = ["json", "md", "txt"]
+        .iter()
+        .any(|text| path.extension() == Some(text.as_ref()));
+    Ok(!is_text && path.metadata()?.len() <= INPUT_BYTES_MAX)
 }

@@ -17,6 +17,7 @@ mod directions;
 mod fuzz;
 mod licences;
 mod metadata;
+mod new_format;
 mod repo;
 mod tools;
 
@@ -38,6 +39,8 @@ enum Task {
     Bench(bench::Args),
     /// Rewrite the golden files from what the code prints now.
     Bless,
+    /// Make the crate, the page and the test files of a new format, ready to reshape.
+    NewFormat(new_format::Args),
     /// Run a command and print what it took as JSON.
     #[command(hide = true)]
     Measure(bench::measure::Args),
@@ -62,6 +65,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Fuzz(args) => fuzz::run(&Repo::find()?, &args),
         Task::Bench(args) => bench::run(&Repo::find()?, &args),
         Task::Bless => bless::run(&Repo::find()?),
+        Task::NewFormat(args) => new_format::run(&Repo::find()?, &args),
         Task::Measure(args) => bench::measure::run(&args),
         Task::Peer(args) => bench::run_peer(&args),
     }

@@ -1,0 +1,61 @@
+//! The tables: Arrow schemas and scans.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use kymo_core::Result;
+use kymo_core::table::Columns;
+
+use crate::types::{Event, Log};
+
+/// One row an event.
+pub(crate) struct Events {
+    log: Log,
+    schema: SchemaRef,
+}
+
+impl Events {
+    pub(crate) fn new(log: Log) -> Self {
+        let fields = vec![
+            Field::new("offset", DataType::UInt64, false),
+            Field::new("time_ns", DataType::UInt64, false),
+            Field::new("message", DataType::Utf8, false),
+        ];
+        Self { log, schema: Arc::new(Schema::new(fields)) }
+    }
+
+    fn rows(&self, rows: Range<u64>) -> &[Event] {
+        let start = usize::try_from(rows.start).unwrap_or(usize::MAX);
+        let end = usize::try_from(rows.end).unwrap_or(usize::MAX);
+        self.log.events.get(start..end).unwrap_or_default()
+    }
+}
+
+impl Columns for Events {
+    fn name(&self) -> &'static str {
+        "events"
+    }
+
+    fn about(&self) -> &'static str {
+        "what happened, in the order of the file"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn rows(&self) -> u64 {
+        self.log.events.len() as u64
+    }
+
+    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
+        let events = self.rows(rows).iter();
+        Ok(match index {
+            0 => Arc::new(UInt64Array::from_iter_values(events.map(|event| event.offset))),
+            1 => Arc::new(UInt64Array::from_iter_values(events.map(|event| event.time_ns))),
+            _ => Arc::new(StringArray::from_iter_values(events.map(Event::text))),
+        })
+    }
+}
