@@ -131,16 +131,16 @@ fn test(repo: &Repo) -> Result<()> {
     }
     repo::run(&mut command)?;
     let tally = data::tally(&log)?;
+    let (ran, left_out) = (tally.ran.len(), tally.left_out);
     println!(
-        "tests on real files: {} ran, {} left out",
-        tally.ran,
-        tally.left_out.len()
+        "tests on real files: {ran} ran, {} left out",
+        left_out.len()
     );
+    let names = Vec::from_iter(left_out).join("\n  ");
     ensure!(
-        folder.is_none() || tally.left_out.is_empty(),
-        "tests on real files left out although {} is set:\n  {}",
-        data::DATA,
-        tally.left_out.join("\n  ")
+        folder.is_none() || names.is_empty(),
+        "tests on real files left out although {} is set:\n  {names}",
+        data::DATA
     );
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! `KYMO_DATA` names their folder. A test that needs it appends `ran NAME` or `left-out NAME` to
 //! the file that `KYMO_DATA_LOG` names, so that a run cannot be green because nothing was there.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io;
@@ -44,11 +45,11 @@ pub(crate) fn folder(repo: &Repo) -> Result<Option<PathBuf>> {
     }
 }
 
-/// How many tests on recordings ran, and how many could not.
+/// Which tests on recordings ran, and which could not.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    pub(crate) ran: usize,
-    pub(crate) left_out: Vec<String>,
+    pub(crate) ran: BTreeSet<String>,
+    pub(crate) left_out: BTreeSet<String>,
 }
 
 /// The path of a log with nothing in it yet.
@@ -72,10 +73,10 @@ fn parse(text: &str) -> Result<Tally> {
     let mut tally = Tally::default();
     for line in text.lines() {
         match line.split_once(' ') {
-            Some(("ran", _)) => tally.ran += 1,
-            Some(("left-out", name)) => tally.left_out.push(name.to_owned()),
+            Some(("ran", name)) => tally.ran.insert(name.to_owned()),
+            Some(("left-out", name)) => tally.left_out.insert(name.to_owned()),
             _ => bail!("a line is neither `ran NAME` nor `left-out NAME`: {line}"),
-        }
+        };
     }
     Ok(tally)
 }
@@ -85,10 +86,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_says_what_ran_and_what_did_not() {
-        let tally = parse("ran bp listing\nleft-out bp dumps\nran bp dumps\n").unwrap();
-        assert_eq!(tally.ran, 2);
-        assert_eq!(tally.left_out, ["bp dumps"]);
+    fn the_log_says_which_tests_ran_and_which_did_not() {
+        let log = "ran bp listing\nleft-out bp repair\nran bp dumps\nran bp listing\n";
+        let tally = parse(log).unwrap();
+        assert!(
+            tally.ran.iter().eq(["bp dumps", "bp listing"]),
+            "each counts once"
+        );
+        assert!(tally.left_out.iter().eq(["bp repair"]));
     }
 
     #[test]

@@ -27,7 +27,7 @@ macro_rules! of_crate {
 }
 
 /// The files to make: the path from the root, and the text. Both have placeholders.
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 11] = [
     of_crate!("Cargo.toml"),
     of_crate!("src/lib.rs"),
     of_crate!("src/spec.rs"),
@@ -37,50 +37,46 @@ const TEMPLATES: [(&str, &str); 10] = [
     of_crate!("src/check.rs"),
     of_crate!("src/tables.rs"),
     of_crate!("src/model.rs"),
+    of_crate!("tests/conformance.rs"),
     (
         "docs/formats/{{name}}.md",
         include_str!("../templates/page.md"),
     ),
 ];
 
-/// Makes the files, and adds the format to the workspace and to the registry.
+/// Adds a format to the text of a list; nothing when the place for it is not found.
+type Add = fn(&str, &Names) -> Option<String>;
+
+/// The lists that a format is added to.
+const LISTS: [(&str, Add); 4] = [
+    ("testdata/README.md", add_to_test_files),
+    ("Cargo.toml", add_to_workspace),
+    ("crates/registry/Cargo.toml", add_dependency),
+    ("crates/registry/src/lib.rs", add_to_registry),
+];
+
+/// Makes the files, adds the format to the lists, and has its tests write their golden files.
 pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     let names = Names::new(&args.name)?;
-    let folder = repo.path(&format!("formats/{}", names.name));
-    ensure!(
-        !folder.exists(),
-        "there is such a format already: {}",
-        folder.display()
-    );
+    let folder = repo.path(&names.fill("formats/{{name}}"));
+    ensure!(!folder.exists(), "it exists: {}", folder.display());
     for (path, text) in TEMPLATES {
         write(repo, &names.fill(path), names.fill(text).as_bytes())?;
     }
-    write(
-        repo,
-        &names.fill("testdata/{{name}}/small.{{name}}"),
-        &small_file(&names),
+    for (path, bytes) in test_files(&names) {
+        write(repo, &names.fill(path), &bytes)?;
+    }
+    for (path, change) in LISTS {
+        edit(repo, path, |text| change(text, &names))?;
+    }
+    let package = names.fill("kymo-{{name}}");
+    repo::run(&mut repo.cargo(["fmt", "--package", &package, "--package", "kymo-registry"]))?;
+    repo::run(
+        repo.cargo(["test", "--package", &package])
+            .env("BLESS", "1"),
     )?;
-    edit(repo, "testdata/README.md", |text| {
-        add_to_test_files(text, &names)
-    })?;
-    edit(repo, "Cargo.toml", |text| add_to_workspace(text, &names))?;
-    edit(repo, "crates/registry/Cargo.toml", |text| {
-        add_dependency(text, &names)
-    })?;
-    edit(repo, "crates/registry/src/lib.rs", |text| {
-        add_to_registry(text, &names)
-    })?;
-    let packages = [
-        "--package",
-        &format!("kymo-{}", names.name),
-        "--package",
-        "kymo-registry",
-    ];
-    repo::run(repo.cargo(["fmt"]).args(packages))?;
-    println!(
-        "reshape formats/{} as docs/adding-a-format.md says",
-        names.name
-    );
+    let next = "now make formats/{{name}} your own, as docs/adding-a-format.md says";
+    println!("{}", names.fill(next));
     Ok(())
 }
 
@@ -124,15 +120,20 @@ impl Names {
     }
 }
 
-/// A file of two events, byte by byte, so that the reader has one that our writer did not make.
-fn small_file(names: &Names) -> Vec<u8> {
-    let mut file = names.magic.as_bytes().to_vec();
-    file.extend([1, 0, 0, 0, 2, 0, 0, 0]);
+/// A sound and a cut file, byte by byte, so that the reader has some that our writer did not make.
+fn test_files(names: &Names) -> [(&'static str, Vec<u8>); 2] {
+    let mut sound = names.magic.as_bytes().to_vec();
+    sound.extend([1, 0, 0, 0, 2, 0, 0, 0]);
     for (time_ns, message) in [(1, b"started"), (2, b"stopped")] {
-        file.extend([15, 0, 0, 0, time_ns, 0, 0, 0, 0, 0, 0, 0]);
-        file.extend(message);
+        sound.extend([15, 0, 0, 0, time_ns, 0, 0, 0, 0, 0, 0, 0]);
+        sound.extend(message);
     }
-    file
+    let mut cut = sound.clone();
+    cut.pop();
+    [
+        ("testdata/{{name}}/small.{{name}}", sound),
+        ("testdata/{{name}}/bad/cut.{{name}}", cut),
+    ]
 }
 
 fn write(repo: &Repo, path: &str, bytes: &[u8]) -> Result<()> {
@@ -156,7 +157,7 @@ fn edit(repo: &Repo, path: &str, change: impl Fn(&str) -> Option<String>) -> Res
 
 /// Adds the format's folder to the table of test files, at its end.
 fn add_to_test_files(page: &str, names: &Names) -> Option<String> {
-    let line = "| `{{name}}/small.{{name}}` | two events | `cargo xtask new-format` |";
+    let line = "| `{{name}}` | two events, and the same cut short | `cargo xtask new-format` |";
     change_paragraph(page, "| Folder |", |lines| lines.push(names.fill(line)))
 }
 
@@ -237,7 +238,7 @@ mod tests {
     fn the_format_is_added_to_the_real_lists() {
         let page = include_str!("../../testdata/README.md");
         let page = add_to_test_files(page, &names()).unwrap();
-        assert!(page.contains(" |\n| `ctf2/small.ctf2` | "));
+        assert!(page.contains(" |\n| `ctf2` | "));
         let manifest = include_str!("../../Cargo.toml");
         let manifest = add_to_workspace(manifest, &names()).unwrap();
         assert!(manifest.contains("\nkymo-ctf2 = { path = \"formats/ctf2\" }\n"));
