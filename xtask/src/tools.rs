@@ -22,12 +22,13 @@ pub(crate) fn prepare(repo: &Repo) -> Result<()> {
 
 /// Makes sure of the C++ compiler that builds libFuzzer, installing it where that is ours to do.
 fn cpp_compiler() -> Result<()> {
-    let compiler = env::var_os("CXX").unwrap_or_else(|| OsString::from("c++"));
+    let chosen = env::var_os("CXX");
+    let compiler = chosen.clone().unwrap_or_else(|| OsString::from("c++"));
     if repo::succeeds(Command::new(&compiler).arg("--version")) {
         return Ok(());
     }
     let has_apt = repo::succeeds(Command::new("apt-get").arg("--version"));
-    if !(has_apt && nix::unistd::Uid::effective().is_root()) {
+    if chosen.is_some() || !has_apt || !nix::unistd::Uid::effective().is_root() {
         bail!(
             "no C++ compiler ({}), which libFuzzer is built with: install g++ or clang",
             compiler.display()
