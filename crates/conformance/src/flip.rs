@@ -1,0 +1,58 @@
+//! Every flipped byte: an answer or an error, in bounded memory.
+
+use kymo_core::Format;
+use kymo_core::bytes::Limits;
+
+use crate::promise::{self, Cases, spread};
+use crate::{Sample, Subject, survive};
+
+/// The ways a byte is damaged: all bits, the lowest, the highest.
+const MASKS: [u8; 3] = [0xFF, 0x01, 0x80];
+
+/// How many bytes of input all flips of a sample may amount to; a large one is flipped at
+/// places evenly spread.
+const BUDGET_BYTES: usize = 3 << 20;
+
+/// Memory that reading may take: for each byte of the file …
+const MEMORY_FACTOR: u64 = 64;
+
+/// … and in any case: a few values of the largest size that the limits allow.
+const MEMORY_VALUES: u64 = 8;
+
+/// Each sample, sound or not, is read with one byte damaged, at every place: nothing panics,
+/// hangs, breaks the promises of [`survive`](crate::survive()), or takes more memory than 64
+/// times the file and 8 MiB, whatever the damaged numbers say.
+pub fn every_flipped_byte_is_survived(subject: &Subject) {
+    let format = subject.format;
+    promise::each(subject.samples(), move |sample, cases| {
+        flip(format, sample, cases);
+    });
+}
+
+fn flip(format: &dyn Format, sample: &Sample, cases: &mut Cases) {
+    cases.begin(|| format!("{}, as it is", sample.name));
+    bounded(format, &sample.bytes);
+    let size = sample.bytes.len();
+    let places = BUDGET_BYTES / MASKS.len() / size.max(1);
+    let mut bytes = sample.bytes.to_vec();
+    for at in spread(size, places) {
+        for mask in MASKS {
+            cases.begin(|| format!("{}, byte {at:#x} xor {mask:#04x}", sample.name));
+            bytes[at] ^= mask;
+            bounded(format, &bytes);
+            bytes[at] ^= mask;
+        }
+    }
+}
+
+/// Exercises a format, and fails when that takes too much memory.
+fn bounded(format: &dyn Format, bytes: &[u8]) {
+    let used = allocation_counter::measure(|| survive::exercise(format, bytes)).bytes_max;
+    let allowed =
+        MEMORY_FACTOR * bytes.len() as u64 + MEMORY_VALUES * Limits::tight().value_bytes_max;
+    assert!(
+        used <= allowed,
+        "{used} bytes of memory for a file of {} bytes; {allowed} would do",
+        bytes.len()
+    );
+}

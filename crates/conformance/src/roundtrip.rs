@@ -1,0 +1,72 @@
+//! The round trip: what we write, read and write again is the same.
+
+use bytes::Bytes;
+use kymo_core::{Context, Format, Source};
+
+use crate::golden::difference;
+use crate::promise::Cases;
+use crate::{Sample, Subject, capture, promise, rewritten};
+
+/// A sound sample that is read and written again has the same contents, and the same bytes
+/// unless the subject says that there is freedom; written twice it is the same bytes always.
+pub fn what_is_rewritten_is_the_same(subject: &Subject) {
+    if subject.format.info().writes {
+        let this = subject.clone();
+        promise::each(subject.sound(), move |sample, cases| {
+            rewrite(&this, sample, cases);
+        });
+    }
+}
+
+fn rewrite(subject: &Subject, sample: &Sample, cases: &mut Cases) {
+    let format = subject.format;
+    cases.begin(|| format!("{}, rewritten", sample.name));
+    let once = write(format, sample, &sample.source());
+    let again = Source::from_bytes(&*sample.name, once.clone());
+    assert_same(
+        &contents(format, &sample.source()),
+        &contents(format, &again),
+    );
+    if !subject.has_freedom(sample) {
+        assert_bytes(&sample.bytes, &once, "it has other bytes");
+    }
+    cases.begin(|| format!("{}, rewritten twice", sample.name));
+    let twice = write(format, sample, &again);
+    assert_bytes(&once, &twice, "it has other bytes than rewritten once");
+}
+
+fn write(format: &dyn Format, sample: &Sample, source: &Source) -> Bytes {
+    let written = rewritten(format, source, &Context::default());
+    written.unwrap_or_else(|error| panic!("{} cannot be rewritten: {error}", sample.name))
+}
+
+/// Everything a source holds, without the places in the file.
+fn contents(format: &dyn Format, source: &Source) -> String {
+    let dataset = format.open(source, &Context::default());
+    let dataset = dataset.unwrap_or_else(|error| panic!("it does not open: {error}"));
+    let records = capture(&*dataset).unwrap_or_else(|error| panic!("no dump: {error}"));
+    let text = |record: &crate::Captured| {
+        format!("{} {}\n{}", record.kind, record.index, record.contents())
+    };
+    records.iter().map(text).collect()
+}
+
+fn assert_same(expected: &str, actual: &str) {
+    assert!(
+        expected == actual,
+        "it has other contents:\n{}",
+        difference(expected, actual)
+    );
+}
+
+fn assert_bytes(expected: &[u8], actual: &[u8], what: &str) {
+    if expected != actual {
+        let same = expected.iter().zip(actual).take_while(|(a, b)| a == b);
+        panic!(
+            "{what}: {} bytes became {}, and byte {:#x} is the first that differs",
+            expected.len(),
+            actual.len(),
+            same.count()
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! Any bytes at all: an answer or an error with an offset, never a panic.
+
+mod walk;
+
+use kymo_core::bytes::{Limits, ReadErrorKind};
+use kymo_core::{Context, Dataset, Error, Finding, Format, Result, Severity, Source};
+
+use crate::findings::worst;
+use crate::repaired;
+
+pub(crate) use walk::walk;
+
+/// Of so many inputs, one is repaired: that writes a file, which takes longer than all the rest.
+const REPAIR_EVERY: u32 = 8;
+
+/// Does everything a format can do with some bytes, under [`Limits::tight`], and panics where a
+/// promise is broken: the body of the fuzz target.
+///
+/// What is done depends on the bytes alone, so that a crash can be repeated.
+pub fn survive(format: &dyn Format, bytes: &[u8]) {
+    exercise(format, bytes);
+    let sum = bytes.iter().fold(0_u32, |sum, &byte| {
+        sum.wrapping_mul(31).wrapping_add(byte.into())
+    });
+    if sum.is_multiple_of(REPAIR_EVERY) {
+        repair_is_sound(format, bytes);
+    }
+}
+
+/// Opens, walks, checks and salvages, and writes nothing.
+pub(crate) fn exercise(format: &dyn Format, bytes: &[u8]) {
+    let source = Source::from_bytes("", bytes.to_vec());
+    let context = Context::with_limits(Limits::tight());
+    // What it says is another promise; here it must only answer.
+    let _ = format.sniff(&source.probe());
+    let found = check(format, &source, &context);
+    match format.open(&source, &context) {
+        Ok(dataset) => walk_through(&*dataset, source.size_bytes()),
+        Err(error) => {
+            assert_offset(&error, source.size_bytes());
+            assert!(
+                worst(&found) == Some(Severity::Error),
+                "check finds no error in what open refuses with: {error}"
+            );
+        }
+    }
+    if format.info().repairs {
+        let salvaged = format.salvage(&source, &context);
+        let salvaged = salvaged.unwrap_or_else(|error| panic!("salvage fails: {error}"));
+        walk_through(&*salvaged, source.size_bytes());
+    }
+}
+
+/// Checks, which must succeed whatever the bytes are.
+pub(crate) fn check(format: &dyn Format, source: &Source, context: &Context<'_>) -> Vec<Finding> {
+    let found = format.check(source, context);
+    let found = found.unwrap_or_else(|error| panic!("check fails: {error}"));
+    let size_bytes = source.size_bytes();
+    for finding in &found {
+        assert!(
+            finding.offset.is_none_or(|offset| offset <= size_bytes),
+            "a finding beyond the end: {finding:?}"
+        );
+    }
+    found
+}
+
+/// What repair writes opens, has what salvage read, and has no errors.
+pub(crate) fn repair_is_sound(format: &dyn Format, bytes: &[u8]) {
+    if !format.info().repairs {
+        return;
+    }
+    let source = Source::from_bytes("", bytes.to_vec());
+    let context = Context::with_limits(Limits::tight());
+    let written = repaired(format, &source, &context);
+    let (_, written) = written.unwrap_or_else(|error| panic!("repair fails: {error}"));
+    let written = Source::from_bytes("", written);
+    let found = check(format, &written, &context);
+    assert!(
+        worst(&found) < Some(Severity::Error),
+        "what repair wrote has errors: {found:?}"
+    );
+    let opened = format.open(&written, &context);
+    let opened = opened.unwrap_or_else(|error| panic!("what repair wrote is refused: {error}"));
+    walk_through(&*opened, written.size_bytes());
+}
+
+/// Fails unless an error says at which byte of the file it arose.
+pub(crate) fn assert_offset(error: &Error, size_bytes: u64) {
+    match error {
+        Error::Read(error) | Error::ReadIn { error, .. } => assert!(
+            error.offset <= size_bytes,
+            "an error beyond the end, {size_bytes:#x}: {error}"
+        ),
+        other => panic!("an error without an offset: {other}"),
+    }
+}
+
+/// What opens can be read, unless a single value is over the limits.
+fn walk_through(dataset: &dyn Dataset, size_bytes: u64) {
+    for finding in dataset.findings() {
+        assert!(
+            finding.offset.is_none_or(|offset| offset <= size_bytes),
+            "a finding beyond the end: {finding:?}"
+        );
+    }
+    let walked: Result<()> = walk(dataset);
+    if let Err(error) = walked {
+        let over = matches!(&error, Error::Read(error)
+            if matches!(error.kind, ReadErrorKind::OverLimit { .. }));
+        assert!(over, "it opens, and cannot be read: {error}");
+        assert_offset(&error, size_bytes);
+    }
+}

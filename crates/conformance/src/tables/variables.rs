@@ -1,0 +1,63 @@
+//! The values of each variable as a table agree with the variable's blocks.
+
+use std::sync::Arc;
+
+use kymo_core::model::arrays::{ArraysView, VariableId, volume};
+use kymo_core::table::Scan;
+use kymo_core::{Dataset, Value};
+
+use super::scans::{assert_rows, plain, run};
+use crate::render::cells;
+
+/// Scans each variable by its path, whole and in small batches, and compares the values of
+/// steps that are one block with that block.
+pub(super) fn agree(dataset: &dyn Dataset, mut begin: impl FnMut(&str)) {
+    let Some(view) = dataset.arrays() else {
+        return;
+    };
+    for id in (0..view.variable_count()).map(VariableId) {
+        let variable = view.variable(id);
+        begin(&variable.path);
+        if view.find(&variable.path) != [id] {
+            continue;
+        }
+        let table = dataset
+            .table(&variable.path)
+            .expect("a table of a variable");
+        let all = plain(&table);
+        assert_rows(&all, &expected(&view, id, &all), "the blocks themselves");
+        for batch_rows in [1, 7] {
+            let scan = Scan {
+                batch_rows,
+                ..Scan::default()
+            };
+            assert_rows(
+                &run(&table, &scan),
+                &all,
+                &format!("batches of {batch_rows}"),
+            );
+        }
+    }
+}
+
+/// The rows found, with the values of steps that are one block put in from that block.
+fn expected(view: &Arc<dyn ArraysView>, id: VariableId, all: &[Vec<Value>]) -> Vec<Vec<Value>> {
+    let mut rows = all.to_vec();
+    let mut first = 0;
+    for number in 0..view.variable(id).steps {
+        let step = view.step(id, number).expect("a step");
+        let total = volume(&step.shape);
+        let count = usize::try_from(total).expect("the size of a sample");
+        if let [block] = step.blocks.as_slice()
+            && block.count == step.shape
+        {
+            let values = view.read_block(block.id, 0..total).expect("a block");
+            for (row, value) in rows[first..].iter_mut().zip(cells(&values)) {
+                *row.last_mut().expect("a column of values") = value;
+            }
+        }
+        first += count;
+    }
+    assert_eq!(first, rows.len(), "values of all steps");
+    rows
+}
