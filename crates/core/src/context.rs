@@ -33,10 +33,7 @@ pub struct Context<'a> {
 
 impl Default for Context<'_> {
     fn default() -> Self {
-        Self {
-            limits: Limits::default(),
-            progress: &NoProgress,
-        }
+        Self { limits: Limits::default(), progress: &NoProgress }
     }
 }
 
@@ -44,17 +41,12 @@ impl Context<'_> {
     /// The given limits, and no progress.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
-        Self {
-            limits,
-            ..Self::default()
-        }
+        Self { limits, ..Self::default() }
     }
 }
 
 impl std::fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context")
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
+        f.debug_struct("Context").field("limits", &self.limits).finish_non_exhaustive()
     }
 }

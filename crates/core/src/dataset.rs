@@ -21,11 +21,7 @@ pub trait Dataset: Send + Sync {
     /// Most files hold one. Where there are more, every table has a first column `recording`
     /// that holds the index into this list.
     fn recordings(&self) -> Vec<Recording> {
-        vec![Recording {
-            kind: "recording",
-            name: String::new(),
-            bytes: None,
-        }]
+        vec![Recording { kind: "recording", name: String::new(), bytes: None }]
     }
 
     /// The fixed tables of the format: few, cheap to list.

@@ -18,10 +18,7 @@ pub struct Destination {
 impl Destination {
     /// Output at a path; one that exists is replaced only with `force`.
     pub fn new(path: impl Into<PathBuf>, force: bool) -> Self {
-        Self {
-            path: path.into(),
-            force,
-        }
+        Self { path: path.into(), force }
     }
 
     /// The path that output appears at.
@@ -48,17 +45,11 @@ impl Destination {
     pub fn file(&self) -> Result<AtomicFile> {
         self.check()?;
         if self.path.is_dir() {
-            return Err(Error::Request(format!(
-                "{} is a directory",
-                self.path.display()
-            )));
+            return Err(Error::Request(format!("{} is a directory", self.path.display())));
         }
         let file = temporary().tempfile_in(self.parent());
         let file = file.map_err(Error::io("create a file beside the output"))?;
-        Ok(AtomicFile {
-            file: BufWriter::with_capacity(1 << 18, file),
-            destination: self.clone(),
-        })
+        Ok(AtomicFile { file: BufWriter::with_capacity(1 << 18, file), destination: self.clone() })
     }
 
     /// Starts a directory: a temporary beside the target, renamed to it by
@@ -67,10 +58,7 @@ impl Destination {
         self.check()?;
         let directory = temporary().tempdir_in(self.parent());
         let directory = directory.map_err(Error::io("create a directory beside the output"))?;
-        Ok(AtomicDirectory {
-            directory,
-            destination: self.clone(),
-        })
+        Ok(AtomicDirectory { directory, destination: self.clone() })
     }
 
     fn parent(&self) -> &Path {
@@ -103,9 +91,7 @@ impl AtomicFile {
         let file = file.into_inner().map_err(io::IntoInnerError::into_error);
         let file = file.map_err(Error::io("write the output"))?;
         share(file.as_file(), &destination).map_err(Error::io("set the output's permissions"))?;
-        file.as_file()
-            .sync_all()
-            .map_err(Error::io("write the output to disk"))?;
+        file.as_file().sync_all().map_err(Error::io("write the output to disk"))?;
         // Without --force the name must still be free: another program may have taken it.
         let named = if destination.force {
             file.persist(&destination.path)
@@ -114,10 +100,7 @@ impl AtomicFile {
         };
         named.map_err(|error| match error.error.kind() {
             io::ErrorKind::AlreadyExists => Error::Exists(destination.path.clone()),
-            _ => Error::Io {
-                action: "rename the output into place",
-                error: error.error,
-            },
+            _ => Error::Io { action: "rename the output into place", error: error.error },
         })?;
         sync_directory(destination.parent());
         Ok(())
@@ -157,10 +140,7 @@ impl AtomicDirectory {
 
     /// Writes everything to the disk and gives the directory its name.
     pub fn commit(self) -> Result<()> {
-        let Self {
-            directory,
-            destination,
-        } = self;
+        let Self { directory, destination } = self;
         sync_tree(directory.path()).map_err(Error::io("write the output to disk"))?;
         if destination.force {
             remove(&destination.path).map_err(Error::io("replace the old output"))?;
@@ -174,10 +154,7 @@ impl AtomicDirectory {
                 io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => {
                     Error::Exists(destination.path)
                 }
-                _ => Error::Io {
-                    action: "rename the output into place",
-                    error,
-                },
+                _ => Error::Io { action: "rename the output into place", error },
             });
         }
         open_to_others(&destination.path).map_err(Error::io("set the output's permissions"))?;
@@ -220,8 +197,7 @@ fn umask() -> u32 {
     const USUAL: u32 = 0o022;
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
-        .unwrap_or(USUAL)
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(USUAL)
 }
 
 /// The rename itself must survive a crash. Not every file system can sync a directory; the file
@@ -263,9 +239,7 @@ mod tests {
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
-        entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect()
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     #[test]
@@ -283,9 +257,7 @@ mod tests {
     #[test]
     fn an_abandoned_file_leaves_nothing_behind() {
         let directory = tempfile::tempdir().unwrap();
-        let mut file = Destination::new(directory.path().join("out"), false)
-            .file()
-            .unwrap();
+        let mut file = Destination::new(directory.path().join("out"), false).file().unwrap();
         file.write_all(b"half").unwrap();
         drop(file);
         assert_eq!(names(directory.path()), [""; 0]);
@@ -330,12 +302,7 @@ mod tests {
 
     #[test]
     fn a_missing_parent_is_named() {
-        let error = Destination::new("no/such/place/out", false)
-            .file()
-            .unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the directory no/such/place does not exist"
-        );
+        let error = Destination::new("no/such/place/out", false).file().unwrap_err();
+        assert_eq!(error.to_string(), "the directory no/such/place does not exist");
     }
 }

@@ -64,10 +64,7 @@ impl Error {
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        Self::Io {
-            action: "write",
-            error,
-        }
+        Self::Io { action: "write", error }
     }
 }
 

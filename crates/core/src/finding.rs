@@ -53,24 +53,12 @@ impl Finding {
         offset: u64,
         message: impl Into<String>,
     ) -> Self {
-        Self {
-            severity,
-            rule,
-            offset: Some(offset),
-            file: None,
-            message: message.into(),
-        }
+        Self { severity, rule, offset: Some(offset), file: None, message: message.into() }
     }
 
     /// A finding about the file as a whole.
     pub fn whole(severity: Severity, rule: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            severity,
-            rule,
-            offset: None,
-            file: None,
-            message: message.into(),
-        }
+        Self { severity, rule, offset: None, file: None, message: message.into() }
     }
 
     /// An unreadable place as a finding, for checks that go on where opening stops.
@@ -94,10 +82,7 @@ impl Findings {
     /// Keeps as many findings one by one as the limits allow.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self {
-            max: limits.findings_max,
-            ..Self::default()
-        }
+        Self { max: limits.findings_max, ..Self::default() }
     }
 
     /// Adds a finding, or counts it when there are too many already.
@@ -125,8 +110,7 @@ impl Findings {
     /// The findings in order of their offsets, with a last one that counts those not kept.
     #[must_use]
     pub fn into_vec(mut self) -> Vec<Finding> {
-        self.kept
-            .sort_by_key(|finding| finding.offset.unwrap_or(u64::MAX));
+        self.kept.sort_by_key(|finding| finding.offset.unwrap_or(u64::MAX));
         if let (true, Some(worst)) = (self.beyond > 0, self.worst) {
             let message = format!("{} further findings are not listed", self.beyond);
             self.kept.push(Finding::whole(worst, "too-many", message));
@@ -147,10 +131,7 @@ mod tests {
 
     #[test]
     fn findings_beyond_the_limit_are_counted_not_kept() {
-        let limits = Limits {
-            findings_max: 2,
-            ..Limits::default()
-        };
+        let limits = Limits { findings_max: 2, ..Limits::default() };
         let mut findings = Findings::new(&limits);
         for offset in [30, 20, 10, 0] {
             findings.push(Finding::at(Severity::Warning, "rule", offset, "odd"));

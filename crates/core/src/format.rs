@@ -34,6 +34,22 @@ pub trait Format: Sync {
 
     /// Reads a sound source and writes all of it again with the format's own writer.
     fn rewrite(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<()>;
+
+    /// Makes small recordings with the format's own writer, for `kymo demo`.
+    fn demo(&self) -> Result<Vec<Demo>> {
+        Ok(Vec::new())
+    }
+}
+
+/// A recording for `kymo demo`.
+#[derive(Debug, Clone)]
+pub struct Demo {
+    /// Its file name.
+    pub file: &'static str,
+    /// What it records, in a few words.
+    pub about: &'static str,
+    /// Its contents.
+    pub bytes: Vec<u8>,
 }
 
 /// What a format tells about itself.
@@ -77,10 +93,7 @@ impl Probe<'_> {
     /// Whether the name ends in one of the extensions, whatever the case.
     #[must_use]
     pub fn has_extension(&self, extensions: &[&str]) -> bool {
-        let extension = self
-            .path
-            .extension()
-            .and_then(|extension| extension.to_str());
+        let extension = self.path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|found| extensions.iter().any(|e| e.eq_ignore_ascii_case(found)))
     }
 }

@@ -50,10 +50,6 @@ impl Summary {
         value: impl Into<Value>,
         detail: impl Into<String>,
     ) {
-        self.facts.push(Fact {
-            name,
-            value: value.into(),
-            detail: detail.into(),
-        });
+        self.facts.push(Fact { name, value: value.into(), detail: detail.into() });
     }
 }

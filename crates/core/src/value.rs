@@ -109,11 +109,7 @@ fn display_float<T: std::fmt::Display + std::fmt::LowerExp>(
 }
 
 fn display_char(f: &mut std::fmt::Formatter<'_>, c: char) -> std::fmt::Result {
-    if c.is_control() {
-        write!(f, "{}", c.escape_default())
-    } else {
-        write!(f, "{c}")
-    }
+    if c.is_control() { write!(f, "{}", c.escape_default()) } else { write!(f, "{c}") }
 }
 
 fn display_list(f: &mut std::fmt::Formatter<'_>, values: &[Value]) -> std::fmt::Result {
@@ -147,9 +143,7 @@ impl Serialize for Value {
             Self::Bytes(_) => serializer.collect_str(self),
             Self::List(values) => {
                 let mut list = serializer.serialize_seq(Some(values.len()))?;
-                values
-                    .iter()
-                    .try_for_each(|value| list.serialize_element(value))?;
+                values.iter().try_for_each(|value| list.serialize_element(value))?;
                 list.end()
             }
         }

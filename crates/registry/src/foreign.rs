@@ -11,21 +11,13 @@ struct Mark {
 }
 
 const fn mark(bytes: &'static [u8], name: &'static str, advice: &'static str) -> Mark {
-    Mark {
-        bytes,
-        name,
-        advice,
-    }
+    Mark { bytes, name, advice }
 }
 
 const DECOMPRESS: &str = "decompress it first, or pipe it: zcat FILE | kymo info -";
 
 static MARKS: &[Mark] = &[
-    mark(
-        b"\x89HDF\r\n\x1a\n",
-        "an HDF5 file",
-        "open it with h5ls or h5dump",
-    ),
+    mark(b"\x89HDF\r\n\x1a\n", "an HDF5 file", "open it with h5ls or h5dump"),
     mark(b"CDF\x01", "a NetCDF file", "open it with ncdump"),
     mark(b"CDF\x02", "a NetCDF file", "open it with ncdump"),
     mark(b"CDF\x05", "a NetCDF file", "open it with ncdump"),
@@ -35,25 +27,13 @@ static MARKS: &[Mark] = &[
     mark(b"\xfd7zXZ\0", "an xz file", DECOMPRESS),
     mark(b"BZh", "a bzip2 file", DECOMPRESS),
     mark(b"PK\x03\x04", "a zip archive", "unpack it first"),
-    mark(
-        b"\x7fELF",
-        "an ELF program or library",
-        "name a recording that it made",
-    ),
-    mark(
-        b"\x89MCAP0\r\n",
-        "an MCAP file",
-        "open it with the mcap tool",
-    ),
+    mark(b"\x7fELF", "an ELF program or library", "name a recording that it made"),
+    mark(b"\x89MCAP0\r\n", "an MCAP file", "open it with the mcap tool"),
     mark(b"PAR1", "a Parquet file", "open it with DuckDB or pandas"),
     mark(b"ARROW1", "an Arrow file", "open it with pyarrow"),
     mark(b"\x93NUMPY", "a NumPy array", "open it with numpy.load"),
     mark(b"PERFILE2", "a perf.data file", "open it with perf report"),
-    mark(
-        b"SQLite format 3\0",
-        "an SQLite database",
-        "open it with sqlite3",
-    ),
+    mark(b"SQLite format 3\0", "an SQLite database", "open it with sqlite3"),
     mark(b"%PDF-", "a PDF document", "name a recording"),
     mark(b"\x89PNG\r\n\x1a\n", "a picture", "name a recording"),
 ];
@@ -83,8 +63,5 @@ fn is_text(head: &[u8]) -> bool {
         }
         Err(_) => return false,
     };
-    !text.is_empty()
-        && !text
-            .chars()
-            .any(|c| c.is_control() && !c.is_ascii_whitespace())
+    !text.is_empty() && !text.chars().any(|c| c.is_control() && !c.is_ascii_whitespace())
 }

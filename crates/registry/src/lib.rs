@@ -17,10 +17,7 @@ pub fn formats() -> &'static [&'static dyn Format] {
 /// A format by its name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static dyn Format> {
-    FORMATS
-        .iter()
-        .copied()
-        .find(|format| format.info().name == name)
+    FORMATS.iter().copied().find(|format| format.info().name == name)
 }
 
 /// Why no format could be found for a source.
@@ -104,11 +101,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_lower_case() {
         let mut names: Vec<_> = formats().iter().map(|format| format.info().name).collect();
-        assert!(
-            names
-                .iter()
-                .all(|name| name.chars().all(|c| c.is_ascii_lowercase()))
-        );
+        assert!(names.iter().all(|name| name.chars().all(|c| c.is_ascii_lowercase())));
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), formats().len());
@@ -124,33 +117,18 @@ mod tests {
         }
         let source = Source::from_bytes("field.bp", hdf5.to_vec());
         let (format, findings) = detect_to_check(&source).unwrap();
-        assert_eq!(
-            (format.info().name, findings[0].rule),
-            ("bp", "foreign-format")
-        );
+        assert_eq!((format.info().name, findings[0].rule), ("bp", "foreign-format"));
     }
 
     #[test]
     fn an_empty_file_and_noise_are_told_apart() {
         assert_eq!(detect_bytes("x", b"").unwrap_err(), Unrecognised::Empty);
-        assert_eq!(
-            detect_bytes("x", &[0xEE; 100]).unwrap_err(),
-            Unrecognised::Unknown
-        );
+        assert_eq!(detect_bytes("x", &[0xEE; 100]).unwrap_err(), Unrecognised::Unknown);
     }
 
     #[test]
     fn text_is_called_text() {
         let why = detect_bytes("notes", b"dear diary,\ntoday nothing was recorded\n").unwrap_err();
-        assert!(
-            matches!(
-                why,
-                Unrecognised::Foreign {
-                    name: "plain text",
-                    ..
-                }
-            ),
-            "{why}"
-        );
+        assert!(matches!(why, Unrecognised::Foreign { name: "plain text", .. }), "{why}");
     }
 }

@@ -13,11 +13,7 @@ pub enum Endian {
 
 impl Endian {
     /// The order of the machine this runs on.
-    pub const NATIVE: Self = if cfg!(target_endian = "big") {
-        Self::Big
-    } else {
-        Self::Little
-    };
+    pub const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 
     /// The word a person uses: `little-endian`, `big-endian`.
     #[must_use]
@@ -62,11 +58,7 @@ impl<'a> Cursor<'a> {
     /// Stands at the start of a part of a file, the first byte of which is at `offset`.
     #[must_use]
     pub fn at(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
-        Self {
-            rest: bytes,
-            offset,
-            endian,
-        }
+        Self { rest: bytes, offset, endian }
     }
 
     number! {
@@ -99,9 +91,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes the next `length` bytes.
     pub fn bytes(&mut self, what: &'static str, length: u64) -> ReadResult<&'a [u8]> {
-        let split = usize::try_from(length)
-            .ok()
-            .and_then(|n| self.rest.split_at_checked(n));
+        let split = usize::try_from(length).ok().and_then(|n| self.rest.split_at_checked(n));
         let Some((taken, rest)) = split else {
             return Err(self.short(what, length));
         };
@@ -184,11 +174,7 @@ impl<'a> Cursor<'a> {
 
     #[cold]
     fn short(&self, what: &'static str, needed: u64) -> ReadError {
-        ReadErrorKind::Short {
-            needed,
-            left: self.remaining(),
-        }
-        .at(what, self.offset)
+        ReadErrorKind::Short { needed, left: self.remaining() }.at(what, self.offset)
     }
 }
 
@@ -199,14 +185,8 @@ mod tests {
     #[test]
     fn numbers_follow_the_byte_order() {
         let bytes = [1, 2, 3, 4];
-        assert_eq!(
-            Cursor::new(&bytes, Endian::Little).u32("n").unwrap(),
-            0x0403_0201
-        );
-        assert_eq!(
-            Cursor::new(&bytes, Endian::Big).u32("n").unwrap(),
-            0x0102_0304
-        );
+        assert_eq!(Cursor::new(&bytes, Endian::Little).u32("n").unwrap(), 0x0403_0201);
+        assert_eq!(Cursor::new(&bytes, Endian::Big).u32("n").unwrap(), 0x0102_0304);
     }
 
     #[test]
@@ -226,36 +206,20 @@ mod tests {
         let bytes = [0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 0, 0];
         let mut cursor = Cursor::new(&bytes, Endian::Little);
         let error = cursor.count_u32("nodes", u64::MAX, 2).unwrap_err();
-        assert_eq!(
-            error.kind,
-            ReadErrorKind::OverLimit {
-                found: 0x7FFF_FFFF,
-                limit: 2
-            }
-        );
+        assert_eq!(error.kind, ReadErrorKind::OverLimit { found: 0x7FFF_FFFF, limit: 2 });
         assert_eq!(error.offset, 0);
     }
 
     #[test]
     fn a_negative_length_is_named_as_such() {
         let bytes = (-3_i32).to_be_bytes();
-        let error = Cursor::new(&bytes, Endian::Big)
-            .length_i32("size")
-            .unwrap_err();
+        let error = Cursor::new(&bytes, Endian::Big).length_i32("size").unwrap_err();
         assert_eq!(error.kind, ReadErrorKind::Negative(-3));
     }
 
     #[test]
     fn a_length_beyond_usize_is_short_not_a_panic() {
-        let error = Cursor::new(&[0], Endian::Big)
-            .bytes("all", u64::MAX)
-            .unwrap_err();
-        assert_eq!(
-            error.kind,
-            ReadErrorKind::Short {
-                needed: u64::MAX,
-                left: 1
-            }
-        );
+        let error = Cursor::new(&[0], Endian::Big).bytes("all", u64::MAX).unwrap_err();
+        assert_eq!(error.kind, ReadErrorKind::Short { needed: u64::MAX, left: 1 });
     }
 }

@@ -50,11 +50,7 @@ impl ReadErrorKind {
     #[cold]
     #[must_use]
     pub fn at(self, what: &'static str, offset: u64) -> ReadError {
-        ReadError {
-            what,
-            offset,
-            kind: self,
-        }
+        ReadError { what, offset, kind: self }
     }
 }
 
@@ -78,9 +74,6 @@ mod tests {
     #[test]
     fn the_message_names_the_field_its_offset_and_the_reason() {
         let error = ReadErrorKind::OverLimit { found: 9, limit: 3 }.at("node count", 0x40);
-        assert_eq!(
-            error.to_string(),
-            "node count at byte 0x40: 9 is over the limit of 3"
-        );
+        assert_eq!(error.to_string(), "node count at byte 0x40: 9 is over the limit of 3");
     }
 }

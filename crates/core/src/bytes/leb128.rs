@@ -17,11 +17,7 @@ impl Cursor<'_> {
             let byte = self.u8(what)?;
             let bits = u64::from(byte & !MORE);
             if shift > 63 || (bits << shift) >> shift != bits {
-                return Err(ReadError::invalid(
-                    what,
-                    offset,
-                    "a LEB128 number over 64 bits",
-                ));
+                return Err(ReadError::invalid(what, offset, "a LEB128 number over 64 bits"));
             }
             value |= bits << shift;
             if byte & MORE == 0 {

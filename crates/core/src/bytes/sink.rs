@@ -27,10 +27,7 @@ impl Sink {
     /// An empty sink.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
-        Self {
-            bytes: Vec::new(),
-            endian,
-        }
+        Self { bytes: Vec::new(), endian }
     }
 
     number! {

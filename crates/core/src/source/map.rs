@@ -34,10 +34,7 @@ struct Stamp {
 
 impl Stamp {
     fn of(metadata: &Metadata) -> Self {
-        Self {
-            size_bytes: metadata.len(),
-            modified: metadata.modified().ok(),
-        }
+        Self { size_bytes: metadata.len(), modified: metadata.modified().ok() }
     }
 }
 
@@ -47,12 +44,7 @@ impl Mapping {
         let opened = Stamp::of(&file.metadata()?);
         let map = map(&file)?;
         match guard::Guard::new(&map) {
-            Some(guard) => Ok(Ok(Self {
-                guard,
-                map,
-                file,
-                opened,
-            })),
+            Some(guard) => Ok(Ok(Self { guard, map, file, opened })),
             None => Ok(Err(file)),
         }
     }
@@ -63,12 +55,7 @@ impl Mapping {
 
     /// Fails when the file shrank or was overwritten since it was mapped.
     pub(super) fn verify(&self) -> Result<()> {
-        let now = Stamp::of(
-            &self
-                .file
-                .metadata()
-                .map_err(Error::io("look at it again"))?,
-        );
+        let now = Stamp::of(&self.file.metadata().map_err(Error::io("look at it again"))?);
         if now.size_bytes < self.opened.size_bytes {
             return Err(Error::Changed("shrank"));
         }
@@ -128,9 +115,7 @@ mod guard {
 
     impl std::fmt::Debug for Guard {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.debug_struct("Guard")
-                .field("torn", &self.is_torn())
-                .finish()
+            f.debug_struct("Guard").field("torn", &self.is_torn()).finish()
         }
     }
 
@@ -140,10 +125,7 @@ mod guard {
             INSTALLED.call_once(install);
             let free = |place: &&Place| {
                 let order = Ordering::AcqRel;
-                place
-                    .taken
-                    .compare_exchange(false, true, order, Ordering::Relaxed)
-                    .is_ok()
+                place.taken.compare_exchange(false, true, order, Ordering::Relaxed).is_ok()
             };
             let place = TABLE.iter().find(free)?;
             let start = map.as_ptr().addr();

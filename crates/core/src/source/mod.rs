@@ -41,10 +41,7 @@ impl Source {
         }
         let metadata = fs::metadata(path).map_err(Error::io("open it"))?;
         if metadata.is_dir() {
-            return Ok(Self {
-                path: path.to_path_buf(),
-                kind: Kind::Directory,
-            });
+            return Ok(Self { path: path.to_path_buf(), kind: Kind::Directory });
         }
         let file = File::open(path).map_err(Error::io("open it"))?;
         Self::of_file(path.to_path_buf(), file, limits)
@@ -52,10 +49,7 @@ impl Source {
 
     /// Bytes in memory under a name, for tests and for callers that have them already.
     pub fn from_bytes(name: impl Into<PathBuf>, bytes: impl Into<Bytes>) -> Self {
-        Self {
-            path: name.into(),
-            kind: Kind::Memory(bytes.into()),
-        }
+        Self { path: name.into(), kind: Kind::Memory(bytes.into()) }
     }
 
     /// Standard input, mapped where it is a file, and read to its end otherwise.
@@ -89,10 +83,7 @@ impl Source {
     fn of_mapping(path: PathBuf, mapping: Mapping) -> Self {
         let mapping = Arc::new(mapping);
         let bytes = Bytes::from_owner(MappedBytes(Arc::clone(&mapping)));
-        Self {
-            path,
-            kind: Kind::File { bytes, mapping },
-        }
+        Self { path, kind: Kind::File { bytes, mapping } }
     }
 
     /// Reads a pipe to its end: into memory while it is small, then into a temporary file.
@@ -102,9 +93,7 @@ impl Source {
         let found = io::copy(&mut pipe.take(limit.saturating_add(1)), &mut spool)
             .map_err(Error::io("read it"))?;
         if found > limit {
-            return Err(ReadErrorKind::OverLimit { found, limit }
-                .at("input", limit)
-                .into());
+            return Err(ReadErrorKind::OverLimit { found, limit }.at("input", limit).into());
         }
         spool.rewind().map_err(Error::io("read it"))?;
         match spool.into_inner() {
@@ -131,9 +120,9 @@ impl Source {
     pub fn bytes(&self) -> Result<Bytes> {
         match &self.kind {
             Kind::File { bytes, .. } | Kind::Memory(bytes) => Ok(bytes.clone()),
-            Kind::Directory => Err(Error::request(
-                "it is a directory, and this format is a single file",
-            )),
+            Kind::Directory => {
+                Err(Error::request("it is a directory, and this format is a single file"))
+            }
         }
     }
 
@@ -234,10 +223,7 @@ mod tests {
         file.write_all(&[2; 4096]).unwrap();
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
         file.as_file().set_modified(later).unwrap();
-        assert!(matches!(
-            source.verify().unwrap_err(),
-            Error::Changed("was written to")
-        ));
+        assert!(matches!(source.verify().unwrap_err(), Error::Changed("was written to")));
     }
 
     #[test]
@@ -253,15 +239,9 @@ mod tests {
     fn a_pipe_is_read_to_its_end_and_not_beyond_the_limit() {
         let source = Source::spool("-".into(), &b"piped"[..], &Limits::default()).unwrap();
         assert_eq!(source.bytes().unwrap(), &b"piped"[..]);
-        let limits = Limits {
-            stdin_bytes_max: 4,
-            ..Limits::default()
-        };
+        let limits = Limits { stdin_bytes_max: 4, ..Limits::default() };
         let error = Source::spool("-".into(), &b"piped"[..], &limits).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "input at byte 0x4: 5 is over the limit of 4"
-        );
+        assert_eq!(error.to_string(), "input at byte 0x4: 5 is over the limit of 4");
     }
 
     #[test]

@@ -87,9 +87,7 @@ impl<T: Columns> Table for ColumnTable<T> {
         let limit = scan.limit;
         let scan = scan.clone();
         let batches = std::iter::from_fn(move || {
-            let end = rest
-                .end
-                .min(rest.start.saturating_add(scan.batch_rows.max(1) as u64));
+            let end = rest.end.min(rest.start.saturating_add(scan.batch_rows.max(1) as u64));
             let rows = std::mem::replace(&mut rest.start, end)..end;
             (!rows.is_empty()).then(|| self.batch(&scan, rows, &schema))
         });

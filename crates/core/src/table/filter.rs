@@ -55,38 +55,23 @@ impl Filter {
     /// Makes a condition on a named column, with the value as text.
     pub fn new(schema: &Schema, column: &str, comparison: Comparison, value: &str) -> Result<Self> {
         let Some((index, field)) = schema.column_with_name(column) else {
-            let names: Vec<_> = schema
-                .fields()
-                .iter()
-                .map(|field| field.name().as_str())
-                .collect();
-            let why = format!(
-                "there is no column {column}; there are {}",
-                names.join(", ")
-            );
+            let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            let why = format!("there is no column {column}; there are {}", names.join(", "));
             return Err(Error::Request(why));
         };
         let value = value_of(field.data_type(), value)
             .ok_or_else(|| Error::Request(format!("{column} cannot be compared with {value}")))?;
-        Ok(Self {
-            column: index,
-            comparison,
-            value,
-        })
+        Ok(Self { column: index, comparison, value })
     }
 
     /// Reads a condition as one types it: `length>=100`, `kind=dataset`.
     pub fn parse(schema: &Schema, text: &str) -> Result<Self> {
         let position = |(spelling, _): &(&str, Comparison)| text.find(spelling);
-        let found = SPELLINGS
-            .iter()
-            .filter_map(|entry| Some((position(entry)?, *entry)));
+        let found = SPELLINGS.iter().filter_map(|entry| Some((position(entry)?, *entry)));
         // The leftmost comparison counts; at the same place the longer spelling.
         let found = found.min_by_key(|(at, (spelling, _))| (*at, usize::MAX - spelling.len()));
         let Some((at, (spelling, comparison))) = found else {
-            return Err(Error::Request(format!(
-                "{text} is no condition such as kind=scalar"
-            )));
+            return Err(Error::Request(format!("{text} is no condition such as kind=scalar")));
         };
         let (column, rest) = text.split_at(at);
         let value = rest.get(spelling.len()..).unwrap_or_default();
@@ -139,9 +124,7 @@ fn value_of(data_type: &DataType, text: &str) -> Option<ArrayRef> {
     }
     match data_type {
         DataType::Utf8 => Some(Arc::new(StringArray::from_iter_values([text]))),
-        DataType::Boolean => Some(Arc::new(BooleanArray::from(vec![
-            text.parse::<bool>().ok()?,
-        ]))),
+        DataType::Boolean => Some(Arc::new(BooleanArray::from(vec![text.parse::<bool>().ok()?]))),
         DataType::Int8 => number::<Int8Type>(text),
         DataType::Int16 => number::<Int16Type>(text),
         DataType::Int32 => number::<Int32Type>(text),

@@ -50,12 +50,7 @@ pub struct Scan {
 
 impl Default for Scan {
     fn default() -> Self {
-        Self {
-            columns: None,
-            filters: Vec::new(),
-            limit: None,
-            batch_rows: 8192,
-        }
+        Self { columns: None, filters: Vec::new(), limit: None, batch_rows: 8192 }
     }
 }
 
@@ -66,9 +61,7 @@ impl Scan {
             None => Ok(Arc::clone(schema)),
             Some(columns) => {
                 let projected = schema.project(columns);
-                projected
-                    .map(Arc::new)
-                    .map_err(|error| Error::request(error.to_string()))
+                projected.map(Arc::new).map_err(|error| Error::request(error.to_string()))
             }
         }
     }
@@ -119,10 +112,7 @@ fn cut_off(
 }
 
 /// Turns an error of Arrow, which only a wrong request can cause, into ours.
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "the shape that map_err wants"
-)]
+#[allow(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
 pub(crate) fn arrow(error: arrow_schema::ArrowError) -> Error {
     Error::Request(error.to_string())
 }

@@ -104,10 +104,7 @@ impl Chunks {
         while position < positions.end {
             let length = (row - position % row).min(positions.end - position);
             let mut index = unravel(position, &self.count);
-            index
-                .iter_mut()
-                .zip(&self.start)
-                .for_each(|(i, start)| *i += start);
+            index.iter_mut().zip(&self.start).for_each(|(i, start)| *i += start);
             runs.push(Run { index, length });
             position += length;
         }
@@ -173,9 +170,7 @@ impl Iterator for Chunks {
             return None;
         }
         self.next = end;
-        let chunk = self
-            .chunk(position..end)
-            .map(|values| Chunk { position, values });
+        let chunk = self.chunk(position..end).map(|values| Chunk { position, values });
         if chunk.is_err() {
             self.next = u64::MAX;
         }
@@ -184,10 +179,7 @@ impl Iterator for Chunks {
 }
 
 fn append(arrays: &mut Vec<ArrayData>, pieces: &mut Vec<Piece>, values: &ArrayRef) {
-    pieces.push(Piece::Values {
-        array: arrays.len(),
-        range: 0..values.len(),
-    });
+    pieces.push(Piece::Values { array: arrays.len(), range: 0..values.len() });
     arrays.push(values.to_data());
 }
 
@@ -226,9 +218,7 @@ pub(super) fn unravel(mut position: u64, lengths: &[u64]) -> Vec<u64> {
 
 fn contains(block: &Block, at: &[u64]) -> bool {
     let bounds = block.start.iter().zip(&block.count);
-    bounds
-        .zip(at)
-        .all(|((&start, &count), &i)| start <= i && i - start < count)
+    bounds.zip(at).all(|((&start, &count), &i)| start <= i && i - start < count)
 }
 
 /// How many values from `at` on lie in the block, along the fastest dimension.
@@ -256,9 +246,7 @@ fn gap(blocks: &[&Block], at: &[u64]) -> u64 {
 
 fn position_in(block: &Block, at: &[u64]) -> u64 {
     let bounds = block.start.iter().zip(&block.count).zip(at);
-    bounds.fold(0, |position, ((start, count), i)| {
-        position * count + (i - start)
-    })
+    bounds.fold(0, |position, ((start, count), i)| position * count + (i - start))
 }
 
 /// A length that a chunk's size bounds, so that it always fits.

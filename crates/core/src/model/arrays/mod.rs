@@ -66,6 +66,10 @@ pub struct Variable {
     pub kind: VariableKind,
     /// How many dimensions it has.
     pub rank: usize,
+    /// The least length of each dimension over all steps.
+    pub min_shape: Vec<u64>,
+    /// The greatest length of each dimension over all steps. Mostly the same.
+    pub max_shape: Vec<u64>,
     /// How often it was written.
     pub steps: u64,
     /// How many blocks its steps have in all.
@@ -180,10 +184,7 @@ impl Selection {
     /// Everything.
     #[must_use]
     pub fn all(shape: &[u64]) -> Self {
-        Self {
-            start: vec![0; shape.len()],
-            count: shape.to_vec(),
-        }
+        Self { start: vec![0; shape.len()], count: shape.to_vec() }
     }
 
     /// A box as one types it: a negative start counts from the end, a count of −1 goes to the
@@ -242,9 +243,7 @@ fn range_of(length: u64, start: i64, count: i64) -> Option<(u64, u64)> {
 /// How many values a box of these lengths has; saturates.
 #[must_use]
 pub fn volume(lengths: &[u64]) -> u64 {
-    lengths
-        .iter()
-        .fold(1, |product, &length| product.saturating_mul(length))
+    lengths.iter().fold(1, |product, &length| product.saturating_mul(length))
 }
 
 #[cfg(test)]
@@ -257,22 +256,13 @@ mod tests {
         let all = Selection::of(&shape, &[], &[]).unwrap();
         assert_eq!(all, Selection::all(&shape));
         let some = Selection::of(&shape, &[2, -5], &[3, -1]).unwrap();
-        assert_eq!(
-            some,
-            Selection {
-                start: vec![2, 15],
-                count: vec![3, 5]
-            }
-        );
+        assert_eq!(some, Selection { start: vec![2, 15], count: vec![3, 5] });
     }
 
     #[test]
     fn a_selection_beyond_the_shape_is_refused_with_the_dimension() {
         let error = Selection::of(&[10, 20], &[0, 18], &[1, 5]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "start 18 and count 5 do not fit dimension 1, which has 20"
-        );
+        assert_eq!(error.to_string(), "start 18 and count 5 do not fit dimension 1, which has 20");
         assert!(Selection::of(&[10], &[1, 2], &[]).is_err());
         assert!(Selection::of(&[10], &[-11], &[]).is_err());
         assert!(Selection::of(&[10], &[i64::MIN], &[i64::MIN]).is_err());

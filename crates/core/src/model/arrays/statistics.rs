@@ -114,20 +114,14 @@ where
         }
         bounds = Some(match bounds {
             None => (value, value),
-            Some((min, max)) => (
-                if value < min { value } else { min },
-                if value > max { value } else { max },
-            ),
+            Some((min, max)) => {
+                (if value < min { value } else { min }, if value > max { value } else { max })
+            }
         });
     }
     let (min, max) = match bounds {
         None => (Value::Null, Value::Null),
         Some((min, max)) => (min.into(), max.into()),
     };
-    Statistics {
-        min,
-        max,
-        count: array.len() as u64,
-        nan,
-    }
+    Statistics { min, max, count: array.len() as u64, nan }
 }

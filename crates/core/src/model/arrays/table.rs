@@ -29,12 +29,7 @@ impl VariableTable {
     #[must_use]
     pub fn with_order(view: Arc<dyn ArraysView>, id: VariableId, order: Order) -> Self {
         let variable = view.variable(id);
-        Self {
-            view,
-            id,
-            variable,
-            order,
-        }
+        Self { view, id, variable, order }
     }
 
     fn step(self: &Arc<Self>, step: u64, chunk_values: u64) -> Result<Batches> {
@@ -45,9 +40,7 @@ impl VariableTable {
         let data_type = self.variable.data_type.clone();
         let chunks = Chunks::new(view, data_type, found, &selection, self.order, chunk_values);
         let table = Arc::clone(self);
-        Ok(Box::new(
-            chunks.map(move |chunk| table.batch(step, &shape, &chunk?)),
-        ))
+        Ok(Box::new(chunks.map(move |chunk| table.batch(step, &shape, &chunk?))))
     }
 
     fn batch(&self, step: u64, shape: &[u64], chunk: &Chunk) -> Result<RecordBatch> {
@@ -56,17 +49,10 @@ impl VariableTable {
         let mut indices = vec![Vec::with_capacity(rows); self.variable.rank];
         for position in positions {
             let index = self.order.turn(unravel(position, shape));
-            indices
-                .iter_mut()
-                .zip(index)
-                .for_each(|(column, i)| column.push(i));
+            indices.iter_mut().zip(index).for_each(|(column, i)| column.push(i));
         }
         let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from_value(step, rows))];
-        columns.extend(
-            indices
-                .into_iter()
-                .map(|i| Arc::new(UInt64Array::from(i)) as ArrayRef),
-        );
+        columns.extend(indices.into_iter().map(|i| Arc::new(UInt64Array::from(i)) as ArrayRef));
         columns.push(Arc::clone(&chunk.values));
         RecordBatch::try_new(self.schema(), columns).map_err(crate::table::arrow)
     }

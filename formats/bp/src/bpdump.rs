@@ -1,0 +1,277 @@
+//! The text that the old `bpdump` printed, byte for byte, faults included.
+//!
+//! Old scripts parse it. Its faults: no value *and no newline* for the types it did not know,
+//! and for rank 1 a second dimension that was never set (0 here).
+
+use std::io::Write;
+
+use kymo_core::bytes::Endian;
+use kymo_core::{DumpRequest, Flow, RecordSink, Result, Value};
+
+use crate::Reader;
+use crate::read::scalar_value;
+use crate::spec::{self, Datatype};
+use crate::types::{Element, ElementKind, Payload};
+
+/// The name of the style.
+pub(crate) const STYLE: &str = "bpdump";
+
+const RULE: &[u8] = b"-----------------------\n";
+
+/// Prints a file as the old tool did; with a variable, as it did with `-d`.
+pub(crate) fn dump(
+    reader: &Reader,
+    file: &str,
+    request: &DumpRequest,
+    sink: &mut dyn RecordSink,
+) -> Result<()> {
+    let variable = request.variable.as_deref();
+    let mut out = Vec::new();
+    if let Some(variable) = variable {
+        writeln!(out, "{variable} {file}")?;
+    }
+    for element in reader.elements() {
+        print(&mut out, reader.endian(), &element, variable)?;
+        if sink.text(&out)? == Flow::Stop {
+            return Ok(());
+        }
+        out.clear();
+    }
+    sink.text(&out).map(drop)
+}
+
+fn print(
+    out: &mut Vec<u8>,
+    endian: Endian,
+    element: &Element<'_>,
+    variable: Option<&str>,
+) -> Result<()> {
+    writeln!(out, "element size: {}", element.length)?;
+    let tag = element.kind.map_or(spec::DIR_TAG, ElementKind::to_tag);
+    out.extend_from_slice(tag_name(tag).as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(c_string(element.name));
+    out.extend_from_slice(b"\n\tPath: ");
+    out.extend_from_slice(c_string(element.path));
+    out.push(b'\n');
+    if let Some(payload) = &element.payload {
+        let Datatype(code) = payload.datatype;
+        writeln!(out, "\tType: {} ({code})", type_name(payload.datatype))?;
+        match payload.dimensions {
+            None => print_value(out, endian, element)?,
+            Some(_) => print_dataset(out, endian, element, payload, variable)?,
+        }
+    }
+    out.extend_from_slice(RULE);
+    Ok(())
+}
+
+fn print_value(out: &mut Vec<u8>, endian: Endian, element: &Element<'_>) -> Result<()> {
+    out.extend_from_slice(b"\tValue: ");
+    let datatype = element.payload.as_ref().map(|payload| payload.datatype);
+    match (datatype, scalar_value(element, endian)) {
+        (Some(Datatype::INT | Datatype::LONGLONG), Value::Int(value)) => writeln!(out, "{value}")?,
+        (Some(Datatype::FLOAT), Value::Float32(value)) => writeln!(out, "{}", f(value.into()))?,
+        (Some(Datatype::DOUBLE), Value::Float(value)) => writeln!(out, "{}", g(value))?,
+        (Some(Datatype::UCHAR), Value::UInt(value)) => writeln!(out, "{value}")?,
+        (Some(Datatype::COMPLEX), Value::Complex([re, im])) => {
+            writeln!(out, "{} {}", f(re), f(im))?;
+        }
+        (Some(Datatype::STRING), _) => {
+            let bytes = element.payload.as_ref().map_or(&[][..], |payload| payload.bytes);
+            out.extend_from_slice(if bytes.is_empty() { b"(null)" } else { c_string(bytes) });
+            out.push(b'\n');
+        }
+        // The others were not known to the old tool: no value, no newline.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn print_dataset(
+    out: &mut Vec<u8>,
+    endian: Endian,
+    element: &Element<'_>,
+    payload: &Payload<'_>,
+    variable: Option<&str>,
+) -> Result<()> {
+    let dimensions: Vec<_> = payload.dimensions.iter().flat_map(|d| d.iter()).collect();
+    writeln!(out, "\tRanks: {}", dimensions.len())?;
+    for (index, dimension) in dimensions.iter().enumerate() {
+        let (local, global) = (dimension.local_bound, dimension.global_bound);
+        if global == 0 {
+            writeln!(out, "\t\tDim({index}): {local}")?;
+        } else {
+            let offset = dimension.global_offset;
+            writeln!(out, "\t\tDim({index}) l:g:o: {local}:{global}:{offset}")?;
+        }
+    }
+    let Some(variable) = variable else {
+        return Ok(());
+    };
+    write!(out, "\t{variable}: ")?;
+    out.extend_from_slice(c_string(element.name));
+    out.push(b'\n');
+    if c_string(element.name) == variable.as_bytes() {
+        let bound = |index: usize| dimensions.get(index).map_or(0, |d| d.local_bound);
+        writeln!(out, "\tdata.dump: 1\nMy Value: ")?;
+        writeln!(out, "DIMS: dims[{}][{}]", bound(0), bound(1))?;
+        writeln!(out, "ranks={}", dimensions.len())?;
+        print_values(out, endian, payload)?;
+    }
+    Ok(())
+}
+
+/// Reads a number of `N` bytes in the file's order, least significant byte first.
+fn rows<const N: usize>(bytes: &[u8], endian: Endian) -> impl Iterator<Item = [u8; N]> {
+    bytes.as_chunks::<N>().0.iter().map(move |row| {
+        let mut row = *row;
+        if endian == Endian::Big {
+            row.reverse();
+        }
+        row
+    })
+}
+
+fn print_values(out: &mut Vec<u8>, endian: Endian, payload: &Payload<'_>) -> Result<()> {
+    let bytes = payload.bytes;
+    match payload.datatype {
+        Datatype::CHAR | Datatype::UCHAR => {
+            out.extend(bytes.iter().flat_map(|&byte| [byte, b' ']));
+        }
+        Datatype::INT => {
+            rows(bytes, endian).try_for_each(|row| write!(out, "{} ", i32::from_le_bytes(row)))?;
+        }
+        Datatype::LONGLONG => {
+            rows(bytes, endian).try_for_each(|row| write!(out, "{} ", i64::from_le_bytes(row)))?;
+        }
+        Datatype::FLOAT => {
+            for (index, row) in rows(bytes, endian).enumerate() {
+                write!(out, "({index}: {}) ", e(f32::from_le_bytes(row).into()))?;
+            }
+        }
+        Datatype::DOUBLE => {
+            for (index, row) in rows(bytes, endian).enumerate() {
+                write!(out, "({index}: {}) ", e(f64::from_le_bytes(row)))?;
+            }
+        }
+        Datatype::COMPLEX => {
+            let mut parts = rows(bytes, endian).map(f64::from_le_bytes);
+            while let (Some(re), Some(im)) = (parts.next(), parts.next()) {
+                write!(out, "({} {}) ", f(re), f(im))?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What C takes a run of bytes for: up to the first NUL.
+fn c_string(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+fn tag_name(tag: u32) -> &'static str {
+    match tag {
+        spec::GRP_TAG => "Group",
+        spec::DST_TAG => "Dataset",
+        spec::SCR_TAG => "Scalar",
+        spec::DIR_TAG => "Path",
+        spec::DSTATRN_TAG => "Data attribute numeric",
+        spec::DSTATRS_TAG => "Data attribute string",
+        spec::GRPATRN_TAG => "Group attribute numeric",
+        spec::GRPATRS_TAG => "Group attribute string",
+        _ => "(error)",
+    }
+}
+
+fn type_name(datatype: Datatype) -> String {
+    match datatype {
+        Datatype::CHAR => "character".into(),
+        Datatype::INT => "integer".into(),
+        Datatype::LONGLONG => "long".into(),
+        Datatype::FLOAT => "real".into(),
+        Datatype::DOUBLE => "double".into(),
+        Datatype::STRING => "string".into(),
+        Datatype::COMPLEX => "complex".into(),
+        Datatype::UCHAR => "byte".into(),
+        Datatype(code) => format!("(unknown: {code})"),
+    }
+}
+
+/// C's `nan`, `-nan`, `inf` and `-inf`.
+fn special(value: f64) -> Option<String> {
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    let name = match value {
+        _ if value.is_nan() => "nan",
+        _ if value.is_infinite() => "inf",
+        _ => return None,
+    };
+    Some(format!("{sign}{name}"))
+}
+
+/// C's `%f`.
+fn f(value: f64) -> String {
+    special(value).unwrap_or_else(|| format!("{value:.6}"))
+}
+
+/// C's `%e`.
+fn e(value: f64) -> String {
+    special(value).unwrap_or_else(|| {
+        let (mantissa, exponent) = scientific(value, 6);
+        exponential(&mantissa, exponent)
+    })
+}
+
+/// C's `%g`.
+fn g(value: f64) -> String {
+    special(value).unwrap_or_else(|| {
+        let (mantissa, exponent) = scientific(value, 5);
+        if (-4..6).contains(&exponent) {
+            let decimals = usize::try_from(5 - exponent).unwrap_or(0);
+            trimmed(&format!("{value:.decimals$}")).to_owned()
+        } else {
+            exponential(trimmed(&mantissa), exponent)
+        }
+    })
+}
+
+/// The digits and the exponent of ten of a number, so many digits after the point.
+fn scientific(value: f64, decimals: usize) -> (String, i32) {
+    let text = format!("{value:.decimals$e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    (mantissa.to_owned(), exponent.parse().unwrap_or(0))
+}
+
+fn exponential(mantissa: &str, exponent: i32) -> String {
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+/// Without zeros at the end of the decimals, nor a point that nothing follows.
+fn trimmed(number: &str) -> &str {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `printf` of the GNU C library prints.
+    #[test]
+    fn numbers_are_printed_as_c_does() {
+        assert_eq!(f(3.141_592_74), "3.141593");
+        assert_eq!(e(0.0), "0.000000e+00");
+        assert_eq!(e(-0.75), "-7.500000e-01");
+        assert_eq!(e(1e-300), "1.000000e-300");
+        assert_eq!(g(-2.718_28e-100), "-2.71828e-100");
+        assert_eq!(g(0.1), "0.1");
+        assert_eq!(g(100_000.0), "100000");
+        assert_eq!(g(1_000_000.0), "1e+06");
+        assert_eq!(g(0.000_123_456_7), "0.000123457");
+        assert_eq!(g(0.000_012_3), "1.23e-05");
+        assert_eq!(g(-0.0), "-0");
+        assert_eq!(g(f64::from_bits(0xFFF8 << 48)), "-nan");
+        assert_eq!(f(f64::NEG_INFINITY), "-inf");
+    }
+}

@@ -1,0 +1,158 @@
+//! Rules across elements: what is wrong with a file, and where.
+//!
+//! Severities: data that cannot be read or must not be trusted is an error; what is readable
+//! but against the rules is a warning; what writers in the field are known to do is a note.
+
+mod blocks;
+
+use std::collections::HashMap;
+
+use kymo_core::bytes::Limits;
+use kymo_core::model::arrays::{Target, VariableKind};
+use kymo_core::{Finding, Findings, Severity, Value};
+
+use crate::Reader;
+use crate::model::{Grouped, attribute};
+use crate::read::End;
+use crate::spec::Datatype;
+use crate::types::{Element, ElementKind};
+
+/// Every finding of a file that was opened as far as it can be read.
+pub(crate) fn check(reader: &Reader, limits: &Limits) -> Vec<Finding> {
+    let mut findings = Findings::new(limits);
+    findings.extend(reader.findings().iter().cloned());
+    for element in reader.elements() {
+        check_element(&element, &mut findings);
+    }
+    check_end(reader, &mut findings);
+    check_types(reader, &mut findings);
+    check_attributes(reader, &mut findings);
+    for id in 0..reader.grouping().variables().len() {
+        if reader.grouping().variables().get(id).map(Grouped::kind) == Some(VariableKind::Global) {
+            blocks::check(reader, id, &mut findings);
+        }
+    }
+    findings.into_vec()
+}
+
+/// Rules of a single element beyond those of reading it.
+fn check_element(element: &Element<'_>, findings: &mut Findings) {
+    let mut found = |severity, rule, message: String| {
+        findings.push(Finding::at(severity, rule, element.offset, message));
+    };
+    for (what, bytes) in [("name", element.name), ("path", element.path)] {
+        if bytes.iter().any(u8::is_ascii_control) {
+            let shown = Value::Text(crate::types::text(bytes).into_owned());
+            found(Severity::Warning, "name", format!("the {what} {shown} has control characters"));
+        }
+    }
+    if element.name.is_empty() && element.kind.is_some() {
+        found(Severity::Note, "name", "the name is empty".into());
+    }
+    if element.kind == Some(ElementKind::Group) {
+        found(Severity::Note, "group", "a group by itself, which no known writer makes".into());
+    }
+    let Some(payload) = &element.payload else {
+        return;
+    };
+    if !payload.datatype.is_known() {
+        let message = format!("datatype {} is not known; values are bytes", payload.datatype.0);
+        found(Severity::Warning, "datatype", message);
+    }
+    if element.lacks_values() {
+        let bytes = payload.stated_bytes;
+        let message = format!("a known writer's fault: {bytes} bytes of strings were not written");
+        found(Severity::Note, "string-values", message);
+    }
+    check_attribute_type(element, payload.datatype, &mut found);
+}
+
+fn check_attribute_type(
+    element: &Element<'_>,
+    datatype: Datatype,
+    found: &mut impl FnMut(Severity, &'static str, String),
+) {
+    let is_string = datatype == Datatype::STRING;
+    let says_string = match element.kind {
+        Some(ElementKind::DatasetAttributeString | ElementKind::GroupAttributeString) => true,
+        Some(ElementKind::DatasetAttributeNumber | ElementKind::GroupAttributeNumber) => false,
+        _ => return,
+    };
+    if is_string != says_string {
+        let (tag, name) = (if says_string { "string" } else { "number" }, datatype.name());
+        let message = format!("the tag says {tag}, but the value is of type {name}");
+        found(Severity::Warning, "attribute-type", message);
+    }
+}
+
+fn check_end(reader: &Reader, findings: &mut Findings) {
+    if let End::ZeroWord { offset } = reader.end() {
+        let message = "a length of zero ends the file, as an appending writer leaves it";
+        findings.push(Finding::at(Severity::Note, "zero-word", offset, message));
+    }
+    if reader.grouping().dialects().is_empty() {
+        let message = "the sizes of types are those of several writers";
+        findings.push(Finding::whole(Severity::Note, "element-sizes", message));
+    }
+}
+
+/// A path whose writings are not all of one type.
+fn check_types(reader: &Reader, findings: &mut Findings) {
+    let grouping = reader.grouping();
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (id, grouped) in grouping.variables().iter().enumerate() {
+        let earlier = *first.entry(grouped.path()).or_insert(id);
+        if earlier == id {
+            continue;
+        }
+        let words = |id: usize| {
+            let variable = grouping.variable(id);
+            format!("{} {} of rank {}", variable.kind.name(), variable.type_name, variable.rank)
+        };
+        let at = grouping.members(id).first().and_then(|&index| reader.element(index as usize));
+        let message =
+            format!("{} is a {} here, but a {} before", grouped.path(), words(id), words(earlier));
+        let offset = at.map_or(0, |element| element.offset);
+        findings.push(Finding::at(Severity::Warning, "type-change", offset, message));
+    }
+}
+
+/// Attributes of nothing, and those that contradict an earlier one.
+fn check_attributes(reader: &Reader, findings: &mut Findings) {
+    let mut values: HashMap<(String, String), Value> = HashMap::new();
+    for &index in reader.grouping().attributes() {
+        let Some(element) = reader.element(index as usize) else {
+            continue;
+        };
+        let Some(attribute) = attribute(reader, &element) else {
+            continue;
+        };
+        let (path, name) = (&attribute.path, &attribute.name);
+        if attribute.target == Target::Nothing {
+            let message = format!("{name} describes {path}, which is not there");
+            findings.push(Finding::at(
+                Severity::Note,
+                "dangling-attribute",
+                attribute.offset,
+                message,
+            ));
+        }
+        let value = attribute.value.clone();
+        let before = values.entry((path.clone(), name.clone())).or_insert(value);
+        if !same(before, &attribute.value) {
+            let message =
+                format!("{name} of {path} is {}, but was {before} before", attribute.value);
+            findings.push(Finding::at(
+                Severity::Warning,
+                "attribute-conflict",
+                attribute.offset,
+                message,
+            ));
+        }
+    }
+}
+
+/// Whether two values are the same; NaN is the same as NaN.
+fn same(a: &Value, b: &Value) -> bool {
+    a == b || a.to_string() == b.to_string()
+}

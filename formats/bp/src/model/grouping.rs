@@ -1,0 +1,370 @@
+//! Which elements are writings of the same variable.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use kymo_core::model::arrays::{Variable, VariableKind};
+
+use super::positive;
+use crate::Reader;
+use crate::read::ValueType;
+use crate::spec::Dialect;
+use crate::types::{Dimensions, Element, ElementKind, normal_path};
+
+/// Marks an element that belongs to no variable.
+const NONE: u32 = u32::MAX;
+
+/// Elements by variable.
+#[derive(Debug, Default)]
+pub(crate) struct Grouping {
+    variables: Vec<Grouped>,
+    /// Elements by variable, within it by step, within that in the order of the file.
+    members: Vec<u32>,
+    attributes: Vec<u32>,
+    value_types: Vec<ValueType>,
+    by_path: HashMap<String, Vec<u32>, FixedState>,
+}
+
+/// A variable and the elements that are its writings.
+#[derive(Debug)]
+pub(crate) struct Grouped {
+    path: String,
+    value_type: ValueType,
+    kind: VariableKind,
+    rank: usize,
+    min_shape: Vec<u64>,
+    max_shape: Vec<u64>,
+    /// Where its elements are in `members`.
+    first: usize,
+    count: usize,
+    /// For a global variable, where each step begins in its elements; else each is a step.
+    step_starts: Vec<u32>,
+}
+
+/// What makes two elements writings of the same variable, as it stands in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct RawKey<'a> {
+    path: &'a [u8],
+    name: &'a [u8],
+    value_type: ValueType,
+    kind: VariableKind,
+    rank: usize,
+}
+
+impl Grouping {
+    /// Groups the sound elements of a file.
+    pub(crate) fn of(reader: &Reader) -> Self {
+        let mut builder = Builder::default();
+        let variable_of: Vec<u32> = reader
+            .elements()
+            .enumerate()
+            .map(|(index, element)| builder.place(index, &element))
+            .collect();
+        builder.finish(reader, &variable_of)
+    }
+
+    pub(crate) fn variables(&self) -> &[Grouped] {
+        &self.variables
+    }
+
+    pub(crate) fn attributes(&self) -> &[u32] {
+        &self.attributes
+    }
+
+    /// The types that the file has values of.
+    pub(crate) fn value_types(&self) -> &[ValueType] {
+        &self.value_types
+    }
+
+    pub(crate) fn variable(&self, id: usize) -> Variable {
+        match self.variables.get(id) {
+            Some(grouped) => grouped.variable(),
+            None => Variable {
+                path: String::new(),
+                type_name: "".into(),
+                data_type: arrow_schema::DataType::Null,
+                rounds: false,
+                kind: VariableKind::Scalar,
+                rank: 0,
+                min_shape: Vec::new(),
+                max_shape: Vec::new(),
+                steps: 0,
+                blocks: 0,
+            },
+        }
+    }
+
+    /// The elements of a variable.
+    pub(crate) fn members(&self, id: usize) -> &[u32] {
+        let grouped = self.variables.get(id);
+        let range = grouped.map_or(0..0, |grouped| grouped.first..grouped.first + grouped.count);
+        self.members.get(range).unwrap_or_default()
+    }
+
+    /// The elements of one step of a variable.
+    pub(crate) fn step(&self, id: usize, step: u64) -> &[u32] {
+        let (Some(grouped), Ok(step)) = (self.variables.get(id), usize::try_from(step)) else {
+            return &[];
+        };
+        let members = self.members(id);
+        let range = if grouped.kind == VariableKind::Global {
+            let start = |step: usize| grouped.step_starts.get(step).map(|&start| start as usize);
+            match (start(step), start(step + 1)) {
+                (Some(first), Some(end)) => first..end,
+                (Some(first), None) => first..members.len(),
+                (None, _) => 0..0,
+            }
+        } else {
+            step..step.saturating_add(1)
+        };
+        members.get(range).unwrap_or_default()
+    }
+
+    /// Whether there is a variable of a normal path.
+    pub(crate) fn has_path(&self, path: &str) -> bool {
+        self.by_path.contains_key(path)
+    }
+
+    /// The variables of a path, or of a bare name that only one path ends in.
+    pub(crate) fn find(&self, path: &str) -> Vec<usize> {
+        let normal = normal_path(&[path]);
+        let ids = |ids: &Vec<u32>| ids.iter().map(|&id| id as usize).collect();
+        if let Some(found) = self.by_path.get(&normal) {
+            return ids(found);
+        }
+        let mut ending = self.by_path.iter().filter(|(each, _)| each.ends_with(&normal));
+        match (ending.next(), ending.next()) {
+            (Some((_, found)), None) => ids(found),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The writers whose sizes fit every value of the file.
+    pub(crate) fn dialects(&self) -> Vec<Dialect> {
+        let fits = |dialect: &Dialect| {
+            self.value_types.iter().all(|value_type| {
+                let size = dialect.size_of(value_type.datatype);
+                match size {
+                    Some(size) => size == u64::from(value_type.bytes),
+                    // Strings and unknown types say nothing; double complex came late.
+                    None => !value_type.datatype.is_known() || value_type.is_string(),
+                }
+            })
+        };
+        Dialect::ALL.into_iter().filter(fits).collect()
+    }
+
+    /// The one writer whose sizes fit, if the file tells.
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        match self.dialects().as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        }
+    }
+}
+
+impl Grouped {
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn kind(&self) -> VariableKind {
+        self.kind
+    }
+
+    pub(crate) fn steps(&self) -> u64 {
+        match self.kind {
+            VariableKind::Global => self.step_starts.len() as u64,
+            VariableKind::Scalar | VariableKind::Local => self.count as u64,
+        }
+    }
+
+    pub(crate) fn variable(&self) -> Variable {
+        Variable {
+            path: self.path.clone(),
+            type_name: self.value_type.datatype.name(),
+            data_type: self.value_type.data_type(),
+            rounds: self.value_type.rounds(),
+            kind: self.kind,
+            rank: self.rank,
+            min_shape: self.min_shape.clone(),
+            max_shape: self.max_shape.clone(),
+            steps: self.steps(),
+            blocks: self.count as u64,
+        }
+    }
+}
+
+/// The shape of the array that an element is, or is a part of.
+pub(super) fn shape(element: &Element<'_>) -> Vec<u64> {
+    let dimensions = element.payload.iter().filter_map(|payload| payload.dimensions);
+    let is_global = dimensions.clone().any(Dimensions::is_global);
+    let bounds = dimensions.flat_map(Dimensions::iter);
+    bounds
+        .map(|dimension| match dimension.global_bound {
+            bound if is_global && bound != 0 => positive(bound),
+            _ => positive(dimension.local_bound),
+        })
+        .collect()
+}
+
+#[derive(Default)]
+struct Builder<'a> {
+    grouping: Grouping,
+    hasher: FixedState,
+    /// Variables by what stands in the file. Several keys may be one variable: `/g` and `g/`.
+    raw: HashTable<(RawKey<'a>, u32)>,
+}
+
+impl<'a> Builder<'a> {
+    /// Finds or makes the variable of an element.
+    fn place(&mut self, index: usize, element: &Element<'a>) -> u32 {
+        let (Some(kind), None) = (element.kind, &element.fault) else {
+            return NONE;
+        };
+        if kind.is_attribute() {
+            self.grouping.attributes.push(u32::try_from(index).unwrap_or(NONE));
+            return NONE;
+        }
+        let Some(value_type) = ValueType::of(element) else {
+            return NONE;
+        };
+        let dimensions = element.payload.as_ref().and_then(|payload| payload.dimensions);
+        let key = RawKey {
+            path: element.path,
+            name: element.name,
+            value_type,
+            kind: match (kind, dimensions) {
+                (ElementKind::Scalar, _) => VariableKind::Scalar,
+                (_, Some(dimensions)) if dimensions.is_global() => VariableKind::Global,
+                _ => VariableKind::Local,
+            },
+            rank: dimensions.map_or(0, Dimensions::rank),
+        };
+        let id = self.variable(key);
+        self.count(id, element);
+        id
+    }
+
+    fn variable(&mut self, key: RawKey<'a>) -> u32 {
+        let hash = self.hasher.hash_one(key);
+        if let Some((_, id)) = self.raw.find(hash, |(each, _)| *each == key) {
+            return *id;
+        }
+        let id = self.normal_variable(key);
+        self.raw.insert_unique(hash, (key, id), |(key, _)| self.hasher.hash_one(key));
+        id
+    }
+
+    /// Finds or makes the variable of a path that was not seen in this spelling.
+    fn normal_variable(&mut self, key: RawKey<'a>) -> u32 {
+        let grouping = &mut self.grouping;
+        let path = normal_path(&[&crate::types::text(key.path), &crate::types::text(key.name)]);
+        if !grouping.value_types.contains(&key.value_type) {
+            grouping.value_types.push(key.value_type);
+        }
+        let ids = grouping.by_path.entry(path.clone()).or_default();
+        let same = |&&id: &&u32| {
+            grouping.variables.get(id as usize).is_some_and(|each| {
+                (each.value_type, each.kind, each.rank) == (key.value_type, key.kind, key.rank)
+            })
+        };
+        if let Some(&id) = ids.iter().find(same) {
+            return id;
+        }
+        let id = u32::try_from(grouping.variables.len()).unwrap_or(NONE);
+        ids.push(id);
+        grouping.variables.push(Grouped {
+            path,
+            value_type: key.value_type,
+            kind: key.kind,
+            rank: key.rank,
+            min_shape: Vec::new(),
+            max_shape: Vec::new(),
+            first: 0,
+            count: 0,
+            step_starts: Vec::new(),
+        });
+        id
+    }
+
+    /// Counts an element as a writing of its variable.
+    fn count(&mut self, id: u32, element: &Element<'_>) {
+        let Some(grouped) = self.grouping.variables.get_mut(id as usize) else {
+            return;
+        };
+        grouped.count += 1;
+        if grouped.rank == 0 {
+            return;
+        }
+        let shape = shape(element);
+        if grouped.count == 1 {
+            grouped.min_shape.clone_from(&shape);
+            grouped.max_shape = shape;
+        } else {
+            grouped.min_shape.iter_mut().zip(&shape).for_each(|(min, &s)| *min = s.min(*min));
+            grouped.max_shape.iter_mut().zip(&shape).for_each(|(max, &s)| *max = s.max(*max));
+        }
+    }
+
+    /// Sorts the elements by variable, and those of global ones by step.
+    fn finish(mut self, reader: &Reader, variable_of: &[u32]) -> Grouping {
+        let grouping = &mut self.grouping;
+        let mut next = 0;
+        for grouped in &mut grouping.variables {
+            grouped.first = next;
+            next += grouped.count;
+        }
+        let mut places: Vec<usize> = grouping.variables.iter().map(|each| each.first).collect();
+        grouping.members = vec![0; next];
+        for (index, &id) in variable_of.iter().enumerate() {
+            let Some(place) = places.get_mut(id as usize) else {
+                continue;
+            };
+            if let Some(slot) = grouping.members.get_mut(*place) {
+                *slot = u32::try_from(index).unwrap_or(NONE);
+            }
+            *place += 1;
+        }
+        for grouped in &mut grouping.variables {
+            if grouped.kind == VariableKind::Global {
+                let range = grouped.first..grouped.first + grouped.count;
+                if let Some(members) = grouping.members.get_mut(range) {
+                    grouped.step_starts = sort_by_step(reader, members);
+                }
+            }
+        }
+        self.grouping
+    }
+}
+
+/// Puts the blocks of a global variable into the order of their steps; gives where each begins.
+///
+/// The n-th block at a place belongs to the n-th step, whether processes wrote one after the
+/// other or took turns at each step. A change of the global bounds makes a step of its own.
+fn sort_by_step(reader: &Reader, members: &mut [u32]) -> Vec<u32> {
+    let mut seen: HashMap<(Vec<u64>, Vec<i32>), u32, FixedState> = HashMap::default();
+    let mut numbers: HashMap<(Vec<u64>, u32), u32, FixedState> = HashMap::default();
+    let mut steps = Vec::with_capacity(members.len());
+    for &member in members.iter() {
+        let Some(element) = reader.element(member as usize) else {
+            continue;
+        };
+        let shape = shape(&element);
+        let dimensions = element.payload.iter().filter_map(|payload| payload.dimensions);
+        let start = dimensions.flat_map(Dimensions::iter).map(|d| d.global_offset).collect();
+        let occurrence = seen.entry((shape.clone(), start)).or_insert(0);
+        let next = u32::try_from(numbers.len()).unwrap_or(NONE);
+        let step = *numbers.entry((shape, *occurrence)).or_insert(next);
+        *occurrence += 1;
+        steps.push((step, member));
+    }
+    steps.sort_by_key(|&(step, member)| (step, member));
+    members.iter_mut().zip(&steps).for_each(|(slot, &(_, member))| *slot = member);
+    let firsts = steps.iter().enumerate().filter(|&(index, &(step, _))| {
+        index.checked_sub(1).and_then(|before| steps.get(before)).is_none_or(|b| b.0 != step)
+    });
+    firsts.map(|(index, _)| u32::try_from(index).unwrap_or(NONE)).collect()
+}

@@ -1,0 +1,118 @@
+//! Elements as core's arrays: variables with steps and blocks, attributes.
+//!
+//! Repeated names are steps of one variable: the file does not say whether they are time steps
+//! or the same step of several processes. Blocks with global bounds join into one global array
+//! a step. Losses: long doubles are rounded to doubles ([`Variable::rounds`]); nothing else.
+
+mod grouping;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use kymo_core::model::arrays::{
+    ArraysView, Attribute, Block, BlockId, Step, Target, Variable, VariableId,
+};
+use kymo_core::{Error, Result, Value};
+
+use crate::Reader;
+use crate::read::{scalar_value, values};
+use crate::types::{Dimension, Element, normal_path};
+
+pub(crate) use grouping::{Grouped, Grouping};
+
+/// The arrays of an open file.
+pub(crate) struct Arrays(pub(crate) Arc<Reader>);
+
+impl Arrays {
+    fn element(&self, index: usize) -> Result<Element<'_>> {
+        self.0.element(index).ok_or_else(|| Error::request(format!("there is no block {index}")))
+    }
+
+    fn block(&self, index: u32) -> Result<Option<Block>> {
+        let element = self.element(index as usize)?;
+        let Some(payload) = &element.payload else {
+            return Ok(None);
+        };
+        let dimensions: Vec<Dimension> =
+            payload.dimensions.iter().flat_map(|dimensions| dimensions.iter()).collect();
+        Ok(Some(Block {
+            id: BlockId(index.into()),
+            start: dimensions.iter().map(|d| positive(d.global_offset)).collect(),
+            count: dimensions.iter().map(|d| positive(d.local_bound)).collect(),
+            offset: payload.range.start,
+        }))
+    }
+}
+
+impl ArraysView for Arrays {
+    fn variable_count(&self) -> usize {
+        self.0.grouping().variables().len()
+    }
+
+    fn variable(&self, id: VariableId) -> Variable {
+        self.0.grouping().variable(id.0)
+    }
+
+    fn step(&self, id: VariableId, step: u64) -> Result<Step> {
+        let members = self.0.grouping().step(id.0, step);
+        let Some((&first, _)) = members.split_first() else {
+            return Err(Error::request(format!("there is no step {step}")));
+        };
+        let shape = grouping::shape(&self.element(first as usize)?);
+        let mut blocks = Vec::with_capacity(members.len());
+        for &member in members {
+            blocks.extend(self.block(member)?);
+        }
+        Ok(Step { shape, blocks })
+    }
+
+    fn read_block(&self, block: BlockId, range: Range<u64>) -> Result<ArrayRef> {
+        let index = usize::try_from(block.0).unwrap_or(usize::MAX);
+        let element = self.element(index)?;
+        let value_type = crate::read::ValueType::of(&element)
+            .ok_or_else(|| Error::request(format!("block {index} has no values")))?;
+        Ok(values(&element, value_type, range, self.0.endian()))
+    }
+
+    fn attributes(&self) -> Vec<Attribute> {
+        let grouping = self.0.grouping();
+        let elements = grouping.attributes().iter().filter_map(|&i| self.0.element(i as usize));
+        elements.filter_map(|element| attribute(&self.0, &element)).collect()
+    }
+
+    fn find(&self, path: &str) -> Vec<VariableId> {
+        self.0.grouping().find(path).into_iter().map(VariableId).collect()
+    }
+}
+
+/// An attribute, and whether what it describes is there.
+pub(crate) fn attribute(reader: &Reader, element: &Element<'_>) -> Option<Attribute> {
+    let kind = element.kind?;
+    let path = normal_path(&[&element.path_text()]);
+    let target = if kind.is_group_attribute() {
+        Target::Group
+    } else if reader.grouping().has_path(&path) {
+        Target::Variable
+    } else {
+        Target::Nothing
+    };
+    let datatype = element.payload.as_ref()?.datatype;
+    Some(Attribute {
+        target,
+        path,
+        name: element.name_text().into_owned(),
+        type_name: datatype.name(),
+        value: attribute_value(reader, element),
+        offset: element.offset,
+    })
+}
+
+fn attribute_value(reader: &Reader, element: &Element<'_>) -> Value {
+    scalar_value(element, reader.endian())
+}
+
+/// A bound that the reader found not to be negative.
+fn positive(bound: i32) -> u64 {
+    u64::try_from(bound).unwrap_or(0)
+}

@@ -1,0 +1,367 @@
+//! From element to element through a file, sound or damaged.
+
+use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
+use kymo_core::{Context, Finding, Findings, Severity};
+
+use super::element::{parse, parse_unbounded};
+use crate::spec;
+use crate::types::{Element, ElementKind, cursor};
+
+/// How often progress is told.
+const PROGRESS_ELEMENTS: usize = 1 << 14;
+
+/// Where an element is. Its length is the one in the file unless that was found wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+/// How a file ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With its last element.
+    Clean,
+    /// With a length of zero, which an appending writer overwrites.
+    ZeroWord {
+        /// Where the zero word is.
+        offset: u64,
+    },
+    /// With fewer bytes than a length has, all of them zero.
+    Trailing {
+        /// Where they begin.
+        offset: u64,
+    },
+}
+
+/// The elements of a file and how it ends.
+pub(crate) struct Walk {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) end: End,
+    pub(crate) findings: Findings,
+}
+
+/// What stands at a place of the file.
+enum Place {
+    Element(u64),
+    ZeroWord,
+    Nothing,
+}
+
+impl Walk {
+    /// Goes from length to length, and stops at the first that leads nowhere.
+    pub(crate) fn strict(bytes: &[u8], endian: Endian, context: &Context<'_>) -> ReadResult<Self> {
+        let mut walk = Walker::new(bytes, endian, context);
+        let end = loop {
+            match walk.place()? {
+                Place::Element(length) => walk.take(length)?,
+                Place::ZeroWord => break walk.zero_word(),
+                Place::Nothing => break walk.trailing()?,
+            }
+        };
+        Ok(walk.finish(end))
+    }
+
+    /// Goes on after damage: by the tags where only the length is wrong, else at the next place
+    /// that looks like a sound element.
+    pub(crate) fn tolerant(
+        bytes: &[u8],
+        endian: Endian,
+        context: &Context<'_>,
+    ) -> ReadResult<Self> {
+        let mut walk = Walker::new(bytes, endian, context);
+        let end = loop {
+            match walk.place() {
+                Ok(Place::Element(length)) => walk.take_or_mend(length)?,
+                Ok(Place::ZeroWord) if !walk.continues_after_zero_word() => {
+                    break walk.zero_word();
+                }
+                Ok(Place::ZeroWord) => walk.pass_zero_word(),
+                Ok(Place::Nothing) => match walk.trailing() {
+                    Ok(end) => break end,
+                    Err(error) => {
+                        walk.lose(&error, walk.size() - walk.offset);
+                        break End::Clean;
+                    }
+                },
+                Err(error) => walk.resume(&error)?,
+            }
+        };
+        Ok(walk.finish(end))
+    }
+}
+
+struct Walker<'a, 'c> {
+    bytes: &'a [u8],
+    endian: Endian,
+    context: &'c Context<'c>,
+    offset: u64,
+    entries: Vec<Entry>,
+    findings: Findings,
+}
+
+impl<'a, 'c> Walker<'a, 'c> {
+    fn new(bytes: &'a [u8], endian: Endian, context: &'c Context<'c>) -> Self {
+        context.progress.begin("indexing", bytes.len() as u64);
+        let findings = Findings::new(&context.limits);
+        Self { bytes, endian, context, offset: 0, entries: Vec::new(), findings }
+    }
+
+    fn finish(self, end: End) -> Walk {
+        self.context.progress.end();
+        Walk { entries: self.entries, end, findings: self.findings }
+    }
+
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn rest_at(&self, offset: u64) -> &'a [u8] {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        self.bytes.get(start..).unwrap_or_default()
+    }
+
+    fn element(&self, offset: u64, length: u64) -> Element<'a> {
+        let rest = self.rest_at(offset);
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        parse(rest.get(..length).unwrap_or(rest), offset, self.endian)
+    }
+
+    /// What stands here, judged by the length alone.
+    fn place(&self) -> ReadResult<Place> {
+        place_at(self.rest_at(self.offset), self.offset, self.endian)
+    }
+
+    /// Takes the element that stands here, whatever is in it.
+    fn take(&mut self, length: u64) -> ReadResult<()> {
+        let element = self.element(self.offset, length);
+        self.findings.extend(findings_of(&element));
+        self.push(length)
+    }
+
+    fn push(&mut self, length: u64) -> ReadResult<()> {
+        let limit = self.context.limits.items_max.min(u64::from(u32::MAX));
+        let found = self.entries.len() as u64 + 1;
+        if found > limit {
+            return Err(ReadErrorKind::OverLimit { found, limit }.at("elements", self.offset));
+        }
+        self.entries.push(Entry { offset: self.offset, length });
+        self.offset += length;
+        if self.entries.len().is_multiple_of(PROGRESS_ELEMENTS) {
+            self.context.progress.at(self.offset);
+        }
+        Ok(())
+    }
+
+    /// Takes the element that stands here if it can be used, or finds out where it really ends.
+    fn take_or_mend(&mut self, length: u64) -> ReadResult<()> {
+        let element = self.element(self.offset, length);
+        let Some(fault) = element.fault.clone() else {
+            return self.take(length);
+        };
+        if self.follows_well(self.offset + length) {
+            // Only this one is broken: the next one is where its length says.
+            self.lose(&fault, length);
+            self.offset += length;
+            return Ok(());
+        }
+        self.resume(&fault)
+    }
+
+    /// Whether a sound element, a zero word or the end of the file stands at an offset.
+    fn follows_well(&self, offset: u64) -> bool {
+        match place_at(self.rest_at(offset), offset, self.endian) {
+            Ok(Place::Element(length)) => self.element(offset, length).fault.is_none(),
+            Ok(Place::ZeroWord | Place::Nothing) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Goes on after a place that makes no sense: with the same element when only its length is
+    /// wrong, else at the next sound one.
+    fn resume(&mut self, error: &ReadError) -> ReadResult<()> {
+        let here = parse_unbounded(self.rest_at(self.offset), self.offset, self.endian);
+        if let Some(element) = here
+            && self.follows_well(self.offset + element.length)
+        {
+            let stated = self
+                .rest_at(self.offset)
+                .first_chunk()
+                .map_or(0, |word| number(*word, self.endian));
+            let why = format!("stated as {stated}, but its tags end after {}", element.length);
+            let finding = Finding::at(Severity::Error, "element-length", self.offset, why);
+            self.findings.push(finding);
+            return self.push(element.length);
+        }
+        let next = self.next_sound(self.offset + 1);
+        self.lose(error, next - self.offset);
+        self.offset = next;
+        Ok(())
+    }
+
+    /// The next offset at which a sound element stands; the end of the file when there is none.
+    fn next_sound(&self, from: u64) -> u64 {
+        let mut offset = from;
+        while offset < self.size() {
+            if offset.is_multiple_of(1 << 22) {
+                self.context.progress.at(offset);
+            }
+            if self.is_sound_at(offset) {
+                return offset;
+            }
+            offset += 1;
+        }
+        self.size()
+    }
+
+    fn is_sound_at(&self, offset: u64) -> bool {
+        let rest = self.rest_at(offset);
+        // The tag is what rules out nearly every place, so it is looked at first.
+        let Some([_, _, _, _, tag @ ..]) = rest.first_chunk::<8>() else {
+            return false;
+        };
+        if ElementKind::from_tag(number(*tag, self.endian).cast_unsigned()).is_none() {
+            return false;
+        }
+        match place_at(rest, offset, self.endian) {
+            Ok(Place::Element(length)) => {
+                let element = self.element(offset, length);
+                element.fault.is_none() && element.oddity.is_none()
+            }
+            _ => false,
+        }
+    }
+
+    /// Says that some bytes could not be read.
+    fn lose(&mut self, error: &ReadError, bytes: u64) {
+        let ReadError { what, offset, kind } = error;
+        let why =
+            format!("{what}: {kind}; {bytes} bytes from {:#x} on cannot be read", self.offset);
+        self.findings.push(Finding::at(Severity::Error, "element", *offset, why));
+    }
+
+    fn zero_word(&mut self) -> End {
+        let offset = self.offset;
+        let after = self.rest_at(offset + spec::LENGTH_BYTES);
+        if after.iter().any(|&byte| byte != 0) {
+            let why = format!(
+                "{} bytes stand after the length of zero that ends the file, and are not read",
+                after.len()
+            );
+            let at = offset + spec::LENGTH_BYTES;
+            self.findings.push(Finding::at(Severity::Warning, "data-after-end", at, why));
+        }
+        End::ZeroWord { offset }
+    }
+
+    fn continues_after_zero_word(&self) -> bool {
+        self.is_sound_at(self.offset + spec::LENGTH_BYTES)
+    }
+
+    fn pass_zero_word(&mut self) {
+        let why = "a length of zero ends the file here, but sound elements follow; they are kept";
+        self.findings.push(Finding::at(Severity::Warning, "data-after-end", self.offset, why));
+        self.offset += spec::LENGTH_BYTES;
+    }
+
+    /// Fewer bytes than a length has: zeros are a cut zero word, anything else a cut element.
+    fn trailing(&mut self) -> ReadResult<End> {
+        let rest = self.rest_at(self.offset);
+        let offset = self.offset;
+        if rest.is_empty() {
+            return Ok(End::Clean);
+        }
+        if rest.iter().all(|&byte| byte == 0) {
+            let why = format!("{} zero bytes after the last element", rest.len());
+            self.findings.push(Finding::at(Severity::Warning, "trailing-bytes", offset, why));
+            return Ok(End::Trailing { offset });
+        }
+        let short = ReadErrorKind::Short { needed: spec::LENGTH_BYTES, left: rest.len() as u64 };
+        Err(short.at("element length", offset))
+    }
+}
+
+fn place_at(rest: &[u8], offset: u64, endian: Endian) -> ReadResult<Place> {
+    const WHAT: &str = "element length";
+    let Some(word) = rest.first_chunk::<4>() else {
+        return Ok(Place::Nothing);
+    };
+    let found = number(*word, endian);
+    let Ok(length) = u64::try_from(found) else {
+        return Err(ReadErrorKind::Negative(found.into()).at(WHAT, offset));
+    };
+    match length {
+        0 => Ok(Place::ZeroWord),
+        1..spec::ELEMENT_BYTES_MIN => {
+            let why = format!("{length} bytes are too few for an element");
+            Err(ReadError::invalid(WHAT, offset, why))
+        }
+        _ if length > rest.len() as u64 => {
+            let why = format!("{length} bytes, but the file ends after {}", rest.len());
+            Err(ReadError::invalid(WHAT, offset, why))
+        }
+        _ => Ok(Place::Element(length)),
+    }
+}
+
+/// What an element says about itself that a reader must pass on.
+fn findings_of(element: &Element<'_>) -> impl Iterator<Item = Finding> {
+    let fault = element.fault.as_ref().map(|error| Finding::unreadable("element", error));
+    let oddity = element.oddity.as_ref().map(|error| {
+        let ReadError { what, offset, kind } = error;
+        Finding::at(Severity::Warning, "tag", *offset, format!("{what}: {kind}"))
+    });
+    fault.into_iter().chain(oddity)
+}
+
+fn number(word: [u8; 4], endian: Endian) -> i32 {
+    match endian {
+        Endian::Little => i32::from_le_bytes(word),
+        Endian::Big => i32::from_be_bytes(word),
+    }
+}
+
+/// The byte order in which the start of a file makes sense, if it does in one.
+pub(crate) fn detect_endian(bytes: &[u8]) -> Option<Endian> {
+    let score = |endian| sense(bytes, endian);
+    match (score(Endian::Little), score(Endian::Big)) {
+        (0, 0) => None,
+        (little, big) if little >= big => Some(Endian::Little),
+        _ => Some(Endian::Big),
+    }
+}
+
+/// How much sense the first elements make in a byte order: a first tag that names a kind, and
+/// each sound element after it.
+fn sense(bytes: &[u8], endian: Endian) -> u32 {
+    let mut score = u32::from(is_plausible_start(bytes, endian));
+    let mut offset = 0_usize;
+    for _ in 0..8 {
+        let rest = bytes.get(offset..).unwrap_or_default();
+        let Ok(Place::Element(length)) = place_at(rest, 0, endian) else {
+            break;
+        };
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let element = parse(rest.get(..length).unwrap_or(rest), 0, endian);
+        if element.fault.is_some() {
+            break;
+        }
+        score += 2;
+        offset += length;
+    }
+    score
+}
+
+/// Whether bytes begin as an element does: a length, a tag that names a kind, a name, a path.
+/// The length may be wrong or the file cut.
+pub(crate) fn is_plausible_start(bytes: &[u8], endian: Endian) -> bool {
+    let mut tags = cursor(bytes, 0, endian);
+    let mut read = || -> ReadResult<bool> {
+        tags.u32("element length")?;
+        let names_a_kind = ElementKind::from_tag(tags.u32("tag")?).is_some();
+        let length = tags.length_i32("name length")?;
+        tags.skip("name", length)?;
+        Ok(names_a_kind && tags.u32("tag")? == spec::DIR_TAG)
+    };
+    read().unwrap_or(false)
+}

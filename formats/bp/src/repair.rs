@@ -1,0 +1,46 @@
+//! Saving what can be saved of a damaged file.
+
+use kymo_core::{Context, Destination, Repaired, Result, Severity, Source};
+
+use crate::Reader;
+use crate::read::End;
+use crate::write::{Options, Writer};
+
+/// Writes every sound element of a file again, in the same byte order, and says what was lost.
+pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    let reader = Reader::salvage(source.bytes()?, context)?;
+    let kept = write_all(&reader, to, context, false)?;
+    let is_loss = |finding: &&kymo_core::Finding| finding.severity > Severity::Note;
+    let losses = reader.findings().iter().filter(is_loss).cloned().collect();
+    Ok(Repaired { kept, unit: "elements", losses })
+}
+
+/// Writes a sound file again, element by element, ending as it ended.
+pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
+    let reader = Reader::open(source.bytes()?, context)?;
+    let zero_word = matches!(reader.end(), End::ZeroWord { .. });
+    write_all(&reader, to, context, zero_word).map(drop)
+}
+
+fn write_all(
+    reader: &Reader,
+    to: &Destination,
+    context: &Context<'_>,
+    zero_word: bool,
+) -> Result<u64> {
+    let options = Options { endian: reader.endian(), ..Options::default() };
+    let mut writer = Writer::new(to.file()?, options);
+    if zero_word {
+        writer = writer.with_zero_word();
+    }
+    let mut kept = 0;
+    context.progress.begin("writing", reader.bytes().len() as u64);
+    for element in reader.elements().filter(|element| element.fault.is_none()) {
+        writer.copy(&element, reader.endian())?;
+        kept += 1;
+        context.progress.at(element.offset + element.length);
+    }
+    context.progress.end();
+    writer.finish()?.commit()?;
+    Ok(kept)
+}

@@ -1,0 +1,219 @@
+//! The numbers of the format: tags, datatypes, and how large each writer made them.
+//!
+//! The byte layout in words: `docs/formats/bp.md`.
+
+use std::borrow::Cow;
+
+/// Ends an element's list of tags.
+pub const NULL_TAG: u32 = 0;
+/// A group: its name.
+pub const GRP_TAG: u32 = 1;
+/// A dataset: its name.
+pub const DST_TAG: u32 = 2;
+/// A scalar: its name.
+pub const SCR_TAG: u32 = 3;
+/// The path of an element.
+pub const DIR_TAG: u32 = 4;
+/// The value of a scalar or an attribute.
+pub const VAL_TAG: u32 = 5;
+/// The dimensions and values of a dataset.
+pub const DSTVAL_TAG: u32 = 6;
+/// A number that describes a dataset: its name.
+pub const DSTATRN_TAG: u32 = 7;
+/// A string that describes a dataset: its name.
+pub const DSTATRS_TAG: u32 = 8;
+/// A number that describes a group: its name.
+pub const GRPATRN_TAG: u32 = 9;
+/// A string that describes a group: its name.
+pub const GRPATRS_TAG: u32 = 10;
+
+/// The length word of an element.
+pub const LENGTH_BYTES: u64 = 4;
+/// The least an element can be: its length, a tag and the tag's length.
+pub const ELEMENT_BYTES_MIN: u64 = 12;
+/// One dimension of a dataset: local bound, global bound, global offset.
+pub const DIMENSION_BYTES: u64 = 12;
+
+/// No array of any known program has more dimensions; HDF5 stops at 32. Keeps the cost of
+/// looking at a damaged header small.
+pub const RANK_MAX: u64 = 255;
+
+/// The code of a datatype. Codes that the specification does not list are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Datatype(pub u32);
+
+#[allow(missing_docs, reason = "the specification's own names")]
+impl Datatype {
+    pub const CHAR: Self = Self(0);
+    pub const SHORT: Self = Self(1);
+    pub const INT: Self = Self(2);
+    pub const LONG: Self = Self(3);
+    pub const LONGLONG: Self = Self(4);
+    pub const FLOAT: Self = Self(5);
+    pub const DOUBLE: Self = Self(6);
+    pub const LONGDOUBLE: Self = Self(7);
+    pub const POINTER: Self = Self(8);
+    pub const STRING: Self = Self(9);
+    pub const COMPLEX: Self = Self(10);
+    /// Since 2008-07-15 only.
+    pub const DOUBLE_COMPLEX: Self = Self(11);
+    pub const UCHAR: Self = Self(50);
+    pub const USHORT: Self = Self(51);
+    pub const UINT: Self = Self(52);
+    pub const ULONG: Self = Self(53);
+    pub const ULONGLONG: Self = Self(54);
+}
+
+/// A row of the table of datatypes.
+struct DatatypeInfo {
+    datatype: Datatype,
+    name: &'static str,
+    /// Every size that a writer gave it; the first is that of 2008-07-11.
+    sizes: &'static [u64],
+}
+
+const fn row(datatype: Datatype, name: &'static str, sizes: &'static [u64]) -> DatatypeInfo {
+    DatatypeInfo { datatype, name, sizes }
+}
+
+static DATATYPES: [DatatypeInfo; 17] = [
+    row(Datatype::CHAR, "char", &[1]),
+    row(Datatype::SHORT, "short", &[2]),
+    row(Datatype::INT, "int", &[4]),
+    row(Datatype::LONG, "long", &[4, 8]),
+    row(Datatype::LONGLONG, "longlong", &[8, 4]),
+    row(Datatype::FLOAT, "float", &[4]),
+    row(Datatype::DOUBLE, "double", &[8]),
+    row(Datatype::LONGDOUBLE, "longdouble", &[16]),
+    row(Datatype::POINTER, "pointer", &[8, 4]),
+    row(Datatype::STRING, "string", &[]),
+    row(Datatype::COMPLEX, "complex", &[16, 8]),
+    row(Datatype::DOUBLE_COMPLEX, "double complex", &[16]),
+    row(Datatype::UCHAR, "uchar", &[1]),
+    row(Datatype::USHORT, "ushort", &[2]),
+    row(Datatype::UINT, "uint", &[4]),
+    row(Datatype::ULONG, "ulong", &[4, 8]),
+    row(Datatype::ULONGLONG, "ulonglong", &[8, 4]),
+];
+
+impl Datatype {
+    fn info(self) -> Option<&'static DatatypeInfo> {
+        DATATYPES.iter().find(|info| info.datatype == self)
+    }
+
+    /// Every datatype that has a name.
+    pub fn all() -> impl Iterator<Item = Self> {
+        DATATYPES.iter().map(|info| info.datatype)
+    }
+
+    /// The specification's name without its `bp_`; a number for an unknown one.
+    #[must_use]
+    pub fn name(self) -> Cow<'static, str> {
+        match self.info() {
+            Some(info) => Cow::Borrowed(info.name),
+            None => Cow::Owned(format!("unknown ({})", self.0)),
+        }
+    }
+
+    /// Whether the specification, or a later writer, lists it.
+    #[must_use]
+    pub fn is_known(self) -> bool {
+        self.info().is_some()
+    }
+
+    /// Whether some writer made its values of this size. Strings and unknown types can be any.
+    #[must_use]
+    pub fn can_have_size(self, bytes: u64) -> bool {
+        match self.info() {
+            Some(info) if !info.sizes.is_empty() => info.sizes.contains(&bytes),
+            _ => true,
+        }
+    }
+
+    /// How many bytes of a value are swapped together in the other byte order.
+    #[must_use]
+    pub fn unit_bytes(self, element_bytes: u64) -> u64 {
+        match self {
+            Self::STRING => 1,
+            Self::COMPLEX | Self::DOUBLE_COMPLEX => element_bytes / 2,
+            _ if self.is_known() => element_bytes,
+            _ => 1,
+        }
+    }
+}
+
+/// The writers in the field, which differ in the sizes of some types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Dialect {
+    /// `long long` has 4 bytes.
+    V2008_06_04,
+    /// The same writer built with long long: `long` and `long long` have 8 bytes.
+    V2008_06_04LongLong,
+    /// The last writer with the specification's type numbers, and the usual one.
+    #[default]
+    V2008_07_11,
+    /// `complex` has 8 bytes, and there is `double complex`.
+    V2008_07_15,
+}
+
+impl Dialect {
+    /// Every dialect, the oldest first.
+    pub const ALL: [Self; 4] =
+        [Self::V2008_06_04, Self::V2008_06_04LongLong, Self::V2008_07_11, Self::V2008_07_15];
+
+    /// The date of the writer, as a person reads it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V2008_06_04 => "2008-06-04",
+            Self::V2008_06_04LongLong => "2008-06-04 with long long",
+            Self::V2008_07_11 => "2008-07-11",
+            Self::V2008_07_15 => "2008-07-15",
+        }
+    }
+
+    /// How large this writer makes one value of a datatype; nothing for strings, for unknown
+    /// types, and for what the writer does not have.
+    #[must_use]
+    pub fn size_of(self, datatype: Datatype) -> Option<u64> {
+        let is_long = matches!(datatype, Datatype::LONG | Datatype::ULONG);
+        let is_long_long = matches!(datatype, Datatype::LONGLONG | Datatype::ULONGLONG);
+        match self {
+            Self::V2008_06_04 if is_long_long => Some(4),
+            Self::V2008_06_04LongLong if is_long => Some(8),
+            Self::V2008_07_15 if datatype == Datatype::COMPLEX => Some(8),
+            Self::V2008_07_15 => datatype.info()?.sizes.first().copied(),
+            _ if datatype == Datatype::DOUBLE_COMPLEX => None,
+            _ => datatype.info()?.sizes.first().copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of facts on element sizes: long, longlong, complex, double complex.
+    #[test]
+    fn sizes_are_those_of_the_writers() {
+        let sizes = |dialect: Dialect| {
+            [Datatype::LONG, Datatype::LONGLONG, Datatype::COMPLEX, Datatype::DOUBLE_COMPLEX]
+                .map(|datatype| dialect.size_of(datatype))
+        };
+        assert_eq!(sizes(Dialect::V2008_06_04), [Some(4), Some(4), Some(16), None]);
+        assert_eq!(sizes(Dialect::V2008_06_04LongLong), [Some(8), Some(8), Some(16), None]);
+        assert_eq!(sizes(Dialect::V2008_07_11), [Some(4), Some(8), Some(16), None]);
+        assert_eq!(sizes(Dialect::V2008_07_15), [Some(4), Some(8), Some(8), Some(16)]);
+    }
+
+    #[test]
+    fn every_size_a_writer_uses_is_one_that_can_be_read() {
+        for dialect in Dialect::ALL {
+            for datatype in Datatype::all() {
+                if let Some(bytes) = dialect.size_of(datatype) {
+                    assert!(datatype.can_have_size(bytes), "{dialect:?} {datatype:?}");
+                }
+            }
+        }
+    }
+}

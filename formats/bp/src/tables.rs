@@ -1,0 +1,289 @@
+//! Arrow tables: elements, variables, attributes.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::builder::{
+    Int32Builder, ListBuilder, StringBuilder, UInt32Builder, UInt64Builder,
+};
+use arrow_array::{ArrayRef, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use kymo_core::model::arrays::{Attribute, Target, Variable};
+use kymo_core::table::{ColumnTable, Columns};
+use kymo_core::{Error, Result, Table};
+
+use crate::Reader;
+use crate::model::attribute;
+use crate::read::scalar_value;
+use crate::types::{Dimension, Dimensions, Element};
+
+/// Every table of a file.
+pub(crate) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
+    vec![
+        ColumnTable::new(Elements(Arc::clone(reader))),
+        ColumnTable::new(Variables(Arc::clone(reader))),
+        ColumnTable::new(Attributes { reader: Arc::clone(reader), rows: OnceLock::new() }),
+    ]
+}
+
+fn schema(fields: Vec<Field>) -> SchemaRef {
+    Arc::new(Schema::new(fields))
+}
+
+fn list_of(name: &str, item: DataType) -> Field {
+    Field::new(name, DataType::List(Arc::new(Field::new_list_field(item, true))), true)
+}
+
+fn no_column(index: usize) -> Error {
+    Error::request(format!("there is no column {index}"))
+}
+
+/// One row an element, in the order of the file.
+struct Elements(Arc<Reader>);
+
+impl Elements {
+    fn elements(&self, rows: Range<u64>) -> impl Iterator<Item = Element<'_>> {
+        let place = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
+        (place(rows.start)..place(rows.end)).filter_map(|index| self.0.element(index))
+    }
+
+    fn numbers(&self, rows: Range<u64>, pick: impl Fn(&Element<'_>) -> Option<u64>) -> ArrayRef {
+        Arc::new(self.elements(rows).map(|element| pick(&element)).collect::<UInt64Array>())
+    }
+
+    fn texts(
+        &self,
+        rows: Range<u64>,
+        write: impl Fn(&Element<'_>, &mut StringBuilder),
+    ) -> ArrayRef {
+        let mut builder = StringBuilder::new();
+        self.elements(rows).for_each(|element| write(&element, &mut builder));
+        Arc::new(builder.finish())
+    }
+
+    fn bounds(
+        &self,
+        rows: Range<u64>,
+        pick: fn(Dimension) -> i32,
+        wanted: fn(&Dimensions<'_>) -> bool,
+    ) -> ArrayRef {
+        let mut builder = ListBuilder::new(Int32Builder::new());
+        for element in self.elements(rows) {
+            let dimensions = element.payload.as_ref().and_then(|payload| payload.dimensions);
+            let dimensions = dimensions.filter(wanted);
+            let list = dimensions.map(|dimensions| dimensions.iter().map(pick).map(Some));
+            match list {
+                Some(list) => builder.append_value(list),
+                None => builder.append_null(),
+            }
+        }
+        Arc::new(builder.finish())
+    }
+}
+
+impl Columns for Elements {
+    fn name(&self) -> &'static str {
+        "elements"
+    }
+
+    fn about(&self) -> &'static str {
+        "every element in the order of the file"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        schema(vec![
+            Field::new("offset", DataType::UInt64, false),
+            Field::new("length", DataType::UInt64, false),
+            Field::new("kind", DataType::Utf8, false),
+            Field::new("path", DataType::Utf8, false),
+            Field::new("name", DataType::Utf8, false),
+            Field::new("datatype", DataType::Utf8, true),
+            Field::new("datatype_code", DataType::UInt32, true),
+            Field::new("element_bytes", DataType::UInt64, true),
+            list_of("local_bounds", DataType::Int32),
+            list_of("global_bounds", DataType::Int32),
+            list_of("global_offsets", DataType::Int32),
+            Field::new("payload_offset", DataType::UInt64, true),
+            Field::new("payload_bytes", DataType::UInt64, true),
+            Field::new("text", DataType::Utf8, true),
+            Field::new("fault", DataType::Utf8, true),
+        ])
+    }
+
+    fn rows(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
+        let any = |_: &Dimensions<'_>| true;
+        let global = |dimensions: &Dimensions<'_>| dimensions.is_global();
+        Ok(match index {
+            0 => self.numbers(rows, |element| Some(element.offset)),
+            1 => self.numbers(rows, |element| Some(element.length)),
+            2 => self.texts(rows, |element, out| {
+                out.append_value(element.kind.map_or("none", |kind| kind.name()));
+            }),
+            3 => self.texts(rows, |element, out| out.append_value(element.path_text())),
+            4 => self.texts(rows, |element, out| out.append_value(element.name_text())),
+            5 => self.texts(rows, |element, out| {
+                out.append_option(element.payload.as_ref().map(|payload| payload.datatype.name()));
+            }),
+            6 => {
+                let mut builder = UInt32Builder::new();
+                for element in self.elements(rows) {
+                    builder.append_option(element.payload.map(|payload| payload.datatype.0));
+                }
+                Arc::new(builder.finish())
+            }
+            7 => self.numbers(rows, |element| {
+                element.payload.as_ref()?;
+                element.element_bytes().ok()
+            }),
+            8 => self.bounds(rows, |d| d.local_bound, any),
+            9 => self.bounds(rows, |d| d.global_bound, global),
+            10 => self.bounds(rows, |d| d.global_offset, global),
+            11 => self.numbers(rows, |element| Some(element.payload.as_ref()?.range.start)),
+            12 => self.numbers(rows, |element| Some(element.payload.as_ref()?.stated_bytes)),
+            13 => self.texts(rows, |element, out| {
+                let payload = element.payload.as_ref();
+                let scalar = payload.filter(|payload| payload.dimensions.is_none());
+                let value = scalar.map(|_| scalar_value(element, self.0.endian()));
+                out.append_option(value.map(|value| match value {
+                    kymo_core::Value::Text(text) => text,
+                    other => other.to_string(),
+                }));
+            }),
+            14 => self.texts(rows, |element, out| {
+                out.append_option(element.fault.as_ref().map(ToString::to_string));
+            }),
+            _ => return Err(no_column(index)),
+        })
+    }
+}
+
+/// One row a variable, in the order of first appearance.
+struct Variables(Arc<Reader>);
+
+impl Variables {
+    fn variables(&self, rows: Range<u64>) -> impl Iterator<Item = Variable> {
+        let place = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
+        let grouped = self.0.grouping().variables().get(place(rows.start)..place(rows.end));
+        grouped.unwrap_or_default().iter().map(crate::model::Grouped::variable)
+    }
+}
+
+impl Columns for Variables {
+    fn name(&self) -> &'static str {
+        "variables"
+    }
+
+    fn about(&self) -> &'static str {
+        "scalars and arrays by path, repeated names joined as steps and blocks"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        schema(vec![
+            Field::new("path", DataType::Utf8, false),
+            Field::new("datatype", DataType::Utf8, false),
+            Field::new("kind", DataType::Utf8, false),
+            Field::new("rank", DataType::UInt64, false),
+            Field::new("steps", DataType::UInt64, false),
+            Field::new("blocks", DataType::UInt64, false),
+            list_of("min_shape", DataType::UInt64),
+            list_of("max_shape", DataType::UInt64),
+        ])
+    }
+
+    fn rows(&self) -> u64 {
+        self.0.grouping().variables().len() as u64
+    }
+
+    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
+        let variables = self.variables(rows);
+        let shapes = |shapes: &mut dyn Iterator<Item = Vec<u64>>| {
+            let mut builder = ListBuilder::new(UInt64Builder::new());
+            shapes.for_each(|shape| builder.append_value(shape.into_iter().map(Some)));
+            Arc::new(builder.finish())
+        };
+        Ok(match index {
+            0 => Arc::new(StringArray::from_iter_values(variables.map(|v| v.path))),
+            1 => Arc::new(StringArray::from_iter_values(variables.map(|v| v.type_name))),
+            2 => Arc::new(StringArray::from_iter_values(variables.map(|v| v.kind.name()))),
+            3 => Arc::new(variables.map(|v| Some(v.rank as u64)).collect::<UInt64Array>()),
+            4 => Arc::new(variables.map(|v| Some(v.steps)).collect::<UInt64Array>()),
+            5 => Arc::new(variables.map(|v| Some(v.blocks)).collect::<UInt64Array>()),
+            6 => shapes(&mut variables.map(|v| v.min_shape)),
+            7 => shapes(&mut variables.map(|v| v.max_shape)),
+            _ => return Err(no_column(index)),
+        })
+    }
+}
+
+/// One row an attribute, in the order of the file.
+struct Attributes {
+    reader: Arc<Reader>,
+    rows: OnceLock<Vec<Attribute>>,
+}
+
+impl Attributes {
+    fn all(&self) -> &[Attribute] {
+        self.rows.get_or_init(|| {
+            let indices = self.reader.grouping().attributes().iter();
+            let elements = indices.filter_map(|&index| self.reader.element(index as usize));
+            elements.filter_map(|element| attribute(&self.reader, &element)).collect()
+        })
+    }
+}
+
+impl Columns for Attributes {
+    fn name(&self) -> &'static str {
+        "attributes"
+    }
+
+    fn about(&self) -> &'static str {
+        "values that describe variables and groups"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        schema(vec![
+            Field::new("offset", DataType::UInt64, false),
+            Field::new("describes", DataType::Utf8, false),
+            Field::new("path", DataType::Utf8, false),
+            Field::new("name", DataType::Utf8, false),
+            Field::new("datatype", DataType::Utf8, false),
+            Field::new("value", DataType::Utf8, false),
+        ])
+    }
+
+    fn rows(&self) -> u64 {
+        self.all().len() as u64
+    }
+
+    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
+        let place = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
+        let all = self.all().get(place(rows.start)..place(rows.end)).unwrap_or_default().iter();
+        let texts = |texts: &mut dyn Iterator<Item = String>| {
+            Arc::new(StringArray::from_iter_values(texts)) as ArrayRef
+        };
+        Ok(match index {
+            0 => Arc::new(all.map(|attribute| Some(attribute.offset)).collect::<UInt64Array>()),
+            1 => texts(&mut all.map(|attribute| describes(attribute.target).to_owned())),
+            2 => texts(&mut all.map(|attribute| attribute.path.clone())),
+            3 => texts(&mut all.map(|attribute| attribute.name.clone())),
+            4 => texts(&mut all.map(|attribute| attribute.type_name.clone().into_owned())),
+            5 => texts(&mut all.map(|attribute| match &attribute.value {
+                kymo_core::Value::Text(text) => text.clone(),
+                other => other.to_string(),
+            })),
+            _ => return Err(no_column(index)),
+        })
+    }
+}
+
+fn describes(target: Target) -> &'static str {
+    match target {
+        Target::Variable => "variable",
+        Target::Group => "group",
+        Target::Nothing => "nothing",
+    }
+}
