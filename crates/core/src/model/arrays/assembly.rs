@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, make_array, new_null_array};
-use arrow_data::ArrayData;
+use arrow_array::{Array, ArrayRef, make_array, new_null_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
 
@@ -35,15 +34,25 @@ pub struct Chunk {
     pub values: ArrayRef,
 }
 
-/// A run of values along the fastest dimension: its place in the step, and its length.
-struct Run {
-    index: Vec<u64>,
-    length: u64,
+/// Runs of a block with at most so many values between them are read at once: a read has a cost
+/// of its own.
+const CLOSE_VALUES: u64 = 32;
+
+/// Where the values of a chunk come from.
+#[derive(Debug, Default)]
+struct Plan {
+    /// What to read: a block by its place among those near the chunk, and values of it.
+    reads: Vec<(usize, Range<u64>)>,
+    /// What the chunk is made of, in its order.
+    pieces: Vec<Piece>,
 }
 
-/// Where a part of a run comes from.
+/// Some values of a chunk.
+#[derive(Debug)]
 enum Piece {
-    Values { array: usize, range: Range<usize> },
+    /// Values of what is read.
+    Values { read: usize, range: Range<usize> },
+    /// Values that no block covers.
     Missing(usize),
 }
 
@@ -62,12 +71,15 @@ impl Chunks {
             count: order.turn(block.count),
             ..block
         };
+        let start = order.turn(selection.start.clone());
+        let count = order.turn(selection.count.clone());
+        let blocks = step.blocks.into_iter().map(turn_block);
         Self {
             view,
             data_type,
-            blocks: step.blocks.into_iter().map(turn_block).collect(),
-            start: order.turn(selection.start.clone()),
-            count: order.turn(selection.count.clone()),
+            blocks: blocks.filter(|block| overlap(block, &start, &count)).collect(),
+            start,
+            count,
             next: 0,
             chunk_values: chunk_values.max(1),
         }
@@ -86,77 +98,108 @@ impl Chunks {
     }
 
     fn chunk(&self, positions: Range<u64>) -> Result<ArrayRef> {
-        let runs = self.runs(positions);
-        let near = self.blocks_near(&runs);
-        let mut arrays = Vec::new();
-        let mut pieces = Vec::new();
-        for run in &runs {
-            self.plan(run, &near, &mut arrays, &mut pieces)?;
-        }
-        join(&self.data_type, &arrays, &pieces)
+        let near = self.blocks_near(&positions);
+        let plan = self.plan(positions, &near);
+        let block = |place: usize| near.get(place).map(|block| block.id);
+        let reads = plan.reads.iter();
+        let reads = reads.filter_map(|(place, values)| Some((block(*place)?, values.clone())));
+        let arrays = reads.map(|(block, values)| self.view.read_block(block, values));
+        join(&self.data_type, &arrays.collect::<Result<Vec<_>>>()?, &plan.pieces)
     }
 
-    /// The runs that make up some positions of the selection.
-    fn runs(&self, positions: Range<u64>) -> Vec<Run> {
-        let row = self.count.last().copied().unwrap_or(1).max(1);
-        let mut runs = Vec::new();
-        let mut position = positions.start;
-        while position < positions.end {
-            let length = (row - position % row).min(positions.end - position);
-            let mut index = unravel(position, &self.count);
-            index.iter_mut().zip(&self.start).for_each(|(i, start)| *i += start);
-            runs.push(Run { index, length });
-            position += length;
-        }
-        runs
-    }
-
-    /// The blocks that the runs may touch, judged by the slowest dimension alone.
-    fn blocks_near(&self, runs: &[Run]) -> Vec<&Block> {
-        let slowest = |run: Option<&Run>| run.and_then(|run| run.index.first().copied());
-        let (Some(first), Some(last)) = (slowest(runs.first()), slowest(runs.last())) else {
-            return self.blocks.iter().collect();
-        };
-        // A run of a 1-d selection reaches further than its own index.
-        let last = match (runs.last(), self.count.len()) {
-            (Some(run), 1) => last.saturating_add(run.length),
-            _ => last,
-        };
-        let near = |block: &&Block| match (block.start.first(), block.count.first()) {
-            (Some(&start), Some(&count)) => start <= last && first < start.saturating_add(count),
-            _ => true,
-        };
+    /// The blocks that some positions may touch, in the order of the file.
+    fn blocks_near(&self, positions: &Range<u64>) -> Vec<&Block> {
+        let (start, count) = self.bounds(positions);
+        let near = |block: &&Block| overlap(block, &start, &count);
         self.blocks.iter().filter(near).collect()
     }
 
-    /// Finds where each part of a run comes from.
-    fn plan(
-        &self,
-        run: &Run,
-        blocks: &[&Block],
-        arrays: &mut Vec<ArrayData>,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<()> {
-        let mut at = run.index.clone();
-        let mut left = run.length;
-        while left > 0 {
-            let length = if let Some(block) = blocks.iter().find(|block| contains(block, &at)) {
-                let length = reach(block, &at).min(left);
+    /// The smallest box that has all of some positions.
+    fn bounds(&self, positions: &Range<u64>) -> (Vec<u64>, Vec<u64>) {
+        let first = self.index_of(positions.start);
+        let last = self.index_of(positions.end.saturating_sub(1));
+        let same = first.iter().zip(&last).take_while(|(a, b)| a == b).count();
+        // Slower dimensions than the first that changes stand still; faster ones run through.
+        let dimensions = first.iter().zip(&last).zip(self.start.iter().zip(&self.count));
+        let range = |(dimension, ((&first, &last), (&start, &count)))| {
+            if dimension <= same { (first, last - first + 1) } else { (start, count) }
+        };
+        dimensions.enumerate().map(range).unzip()
+    }
+
+    /// The index in the step of a position in the selection.
+    fn index_of(&self, position: u64) -> Vec<u64> {
+        let mut index = unravel(position, &self.count);
+        for (i, &start) in index.iter_mut().zip(&self.start) {
+            *i = i.saturating_add(start);
+        }
+        index
+    }
+
+    /// Finds where the values of some positions come from.
+    fn plan(&self, positions: Range<u64>, near: &[&Block]) -> Plan {
+        let mut plan = Plan::default();
+        let mut latest = vec![None; near.len()];
+        let mut position = positions.start;
+        while position < positions.end {
+            let left = positions.end - position;
+            let at = self.index_of(position);
+            let found = near.iter().enumerate().find(|(_, block)| contains(block, &at));
+            position += if let Some((place, block)) = found {
+                let earlier = near.get(..place).unwrap_or_default();
+                let length = self.reach(block, earlier, &at).min(left);
                 let first = position_in(block, &at);
-                let values = self.view.read_block(block.id, first..first + length)?;
-                append(arrays, pieces, &values);
+                let values = first..first.saturating_add(length);
+                plan.take(place, values, &mut latest);
                 length
             } else {
-                let length = gap(blocks, &at).min(left);
-                pieces.push(Piece::Missing(to_usize(length)));
+                let length = self.gap(near, &at).min(left);
+                plan.miss(to_usize(length));
                 length
             };
-            if let Some(fastest) = at.last_mut() {
-                *fastest += length;
-            }
-            left -= length;
         }
-        Ok(())
+        plan
+    }
+
+    /// How many values from `at` on lie one after the other in the block and in the selection,
+    /// before a block that comes earlier in the file.
+    fn reach(&self, block: &Block, earlier: &[&Block], at: &[u64]) -> u64 {
+        let over = |other: &&Block| overlap(other, &block.start, &block.count);
+        if earlier.iter().any(over) {
+            let fastest = at.len().saturating_sub(1);
+            return (1 + self.run(block, at, fastest).0).min(gap(earlier, at));
+        }
+        let mut length = 1_u64;
+        let mut row = 1_u64;
+        for dimension in (0..at.len()).rev() {
+            let (more, flush) = self.run(block, at, dimension);
+            length = length.saturating_add(more.saturating_mul(row));
+            if !flush {
+                break;
+            }
+            row = row.saturating_mul(block.count.get(dimension).copied().unwrap_or(1));
+        }
+        length
+    }
+
+    /// How far the block and the selection both go on from `at` in a dimension, and whether
+    /// they have the same bounds in it, so that the next row follows at once in both.
+    fn run(&self, block: &Block, at: &[u64], dimension: usize) -> (u64, bool) {
+        let get = |numbers: &[u64]| numbers.get(dimension).copied().unwrap_or(0);
+        let block = (get(&block.start), get(&block.count));
+        let selection = (get(&self.start), get(&self.count));
+        let end = |(start, count): (u64, u64)| start.saturating_add(count);
+        let last = end(block).min(end(selection)).saturating_sub(1);
+        (last.saturating_sub(get(at)), block == selection)
+    }
+
+    /// How far it is from `at` to the next block or to the end of the row.
+    fn gap(&self, near: &[&Block], at: &[u64]) -> u64 {
+        let row = match (self.start.last(), self.count.last(), at.last()) {
+            (Some(start), Some(count), Some(i)) => start.saturating_add(*count) - i,
+            _ => 1,
+        };
+        gap(near, at).min(row)
     }
 }
 
@@ -178,12 +221,47 @@ impl Iterator for Chunks {
     }
 }
 
-fn append(arrays: &mut Vec<ArrayData>, pieces: &mut Vec<Piece>, values: &ArrayRef) {
-    pieces.push(Piece::Values { array: arrays.len(), range: 0..values.len() });
-    arrays.push(values.to_data());
+impl Plan {
+    /// Adds a run of a block. `latest` has the last read of each block.
+    fn take(&mut self, place: usize, values: Range<u64>, latest: &mut [Option<usize>]) {
+        let before = latest.get(place).copied().flatten();
+        let before = before.and_then(|read| Some((read, self.reads.get_mut(read)?)));
+        let (read, first) = match before {
+            // Runs of one block come in the order of its storage.
+            Some((read, (_, range))) if values.start.saturating_sub(range.end) <= CLOSE_VALUES => {
+                range.end = values.end;
+                (read, values.start - range.start)
+            }
+            _ => {
+                self.reads.push((place, values.clone()));
+                (self.reads.len() - 1, 0)
+            }
+        };
+        if let Some(latest) = latest.get_mut(place) {
+            *latest = Some(read);
+        }
+        let first = to_usize(first);
+        let range = first..first + to_usize(values.end - values.start);
+        match self.pieces.last_mut() {
+            Some(Piece::Values { read: same, range: before })
+                if *same == read && before.end == range.start =>
+            {
+                before.end = range.end;
+            }
+            _ => self.pieces.push(Piece::Values { read, range }),
+        }
+    }
+
+    /// Adds values that no block covers.
+    fn miss(&mut self, length: usize) {
+        match self.pieces.last_mut() {
+            Some(Piece::Missing(before)) => *before += length,
+            _ => self.pieces.push(Piece::Missing(length)),
+        }
+    }
 }
 
-fn join(data_type: &DataType, arrays: &[ArrayData], pieces: &[Piece]) -> Result<ArrayRef> {
+fn join(data_type: &DataType, arrays: &[ArrayRef], pieces: &[Piece]) -> Result<ArrayRef> {
     let length = |piece: &Piece| match piece {
         Piece::Values { range, .. } => range.len(),
         Piece::Missing(length) => *length,
@@ -191,13 +269,16 @@ fn join(data_type: &DataType, arrays: &[ArrayData], pieces: &[Piece]) -> Result<
     let total = pieces.iter().map(length).sum();
     match (arrays, pieces) {
         ([], _) => return Ok(new_null_array(data_type, total)),
-        ([only], [_]) => return Ok(make_array(only.clone())),
+        ([only], [Piece::Values { range, .. }]) if range.end <= only.len() => {
+            return Ok(only.slice(range.start, range.len()));
+        }
         _ => {}
     }
+    let arrays: Vec<_> = arrays.iter().map(Array::to_data).collect();
     let mut joined = MutableArrayData::new(arrays.iter().collect(), true, total);
     for piece in pieces {
         match piece {
-            Piece::Values { array, range } => joined.try_extend(*array, range.start, range.end),
+            Piece::Values { read, range } => joined.try_extend(*read, range.start, range.end),
             Piece::Missing(length) => joined.try_extend_nulls(*length),
         }
         .map_err(arrow)?;
@@ -206,7 +287,7 @@ fn join(data_type: &DataType, arrays: &[ArrayData], pieces: &[Piece]) -> Result<
 }
 
 /// The index of a position in a box of these lengths, slowest dimension first.
-pub(super) fn unravel(mut position: u64, lengths: &[u64]) -> Vec<u64> {
+fn unravel(mut position: u64, lengths: &[u64]) -> Vec<u64> {
     let mut index = vec![0; lengths.len()];
     for (i, &length) in index.iter_mut().zip(lengths).rev() {
         let length = length.max(1);
@@ -221,12 +302,13 @@ fn contains(block: &Block, at: &[u64]) -> bool {
     bounds.zip(at).all(|((&start, &count), &i)| start <= i && i - start < count)
 }
 
-/// How many values from `at` on lie in the block, along the fastest dimension.
-fn reach(block: &Block, at: &[u64]) -> u64 {
-    match (block.start.last(), block.count.last(), at.last()) {
-        (Some(start), Some(count), Some(i)) => start + count - i,
-        _ => 1,
-    }
+/// Whether a block and a box have an index in common.
+fn overlap(block: &Block, start: &[u64], count: &[u64]) -> bool {
+    let block = block.start.iter().zip(&block.count);
+    let mut pairs = block.zip(start.iter().zip(count));
+    pairs.all(|((&a, &a_count), (&b, &b_count))| {
+        a_count > 0 && b_count > 0 && a < b.saturating_add(b_count) && b < a.saturating_add(a_count)
+    })
 }
 
 /// How far it is from `at` to the next block, along the fastest dimension.
@@ -239,17 +321,23 @@ fn gap(blocks: &[&Block], at: &[u64]) -> u64 {
         let counts = block.count.get(..starts.len())?;
         let bounds = starts.iter().zip(counts).zip(slower);
         let beside = bounds.into_iter().all(|((&s, &c), &i)| s <= i && i - s < c);
-        (beside && start > here).then_some(start - here)
+        (beside && start > here).then(|| start - here)
     });
     starts.min().unwrap_or(u64::MAX)
 }
 
+/// The position of an index in a block's storage.
 fn position_in(block: &Block, at: &[u64]) -> u64 {
     let bounds = block.start.iter().zip(&block.count).zip(at);
-    bounds.fold(0, |position, ((start, count), i)| position * count + (i - start))
+    bounds.fold(0_u64, |position, ((start, count), i)| {
+        position.saturating_mul(*count).saturating_add(i - start)
+    })
 }
 
 /// A length that a chunk's size bounds, so that it always fits.
 fn to_usize(length: u64) -> usize {
     usize::try_from(length).unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+mod tests;

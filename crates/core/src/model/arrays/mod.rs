@@ -5,6 +5,8 @@
 //! wrote, each at its place in the step's shape; a step that one process wrote has one block.
 
 mod assembly;
+#[cfg(test)]
+mod fixture;
 mod statistics;
 mod table;
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::assembly::unravel;
-use super::{ArraysView, Chunk, Chunks, Order, Selection, Variable, VariableId};
+use super::{ArraysView, Chunk, Chunks, Order, Selection, Variable, VariableId, volume};
 use crate::Result;
 use crate::table::{Batches, Scan, Table};
 
@@ -45,17 +44,31 @@ impl VariableTable {
 
     fn batch(&self, step: u64, shape: &[u64], chunk: &Chunk) -> Result<RecordBatch> {
         let rows = chunk.values.len();
-        let positions = chunk.position..chunk.position + rows as u64;
-        let mut indices = vec![Vec::with_capacity(rows); self.variable.rank];
-        for position in positions {
-            let index = self.order.turn(unravel(position, shape));
-            indices.iter_mut().zip(index).for_each(|(column, i)| column.push(i));
-        }
         let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from_value(step, rows))];
-        columns.extend(indices.into_iter().map(|i| Arc::new(UInt64Array::from(i)) as ArrayRef));
+        let index = |dimension| index_column(chunk.position, rows, shape, dimension);
+        let indices = (0..shape.len()).map(index).collect();
+        columns.extend(self.order.turn(indices));
         columns.push(Arc::clone(&chunk.values));
         RecordBatch::try_new(self.schema(), columns).map_err(crate::table::arrow)
     }
+}
+
+/// The index in one dimension of so many values from a position on, without dividing for each.
+fn index_column(position: u64, rows: usize, shape: &[u64], dimension: usize) -> ArrayRef {
+    let length = shape.get(dimension).copied().unwrap_or(1).max(1);
+    let faster = volume(shape.get(dimension + 1..).unwrap_or_default()).max(1);
+    let mut index = position / faster % length;
+    let mut left = faster - position % faster;
+    let values = std::iter::repeat_with(|| {
+        let here = index;
+        left -= 1;
+        if left == 0 {
+            left = faster;
+            index = if index + 1 < length { index + 1 } else { 0 };
+        }
+        here
+    });
+    Arc::new(UInt64Array::from_iter_values(values.take(rows)))
 }
 
 impl Table for VariableTable {

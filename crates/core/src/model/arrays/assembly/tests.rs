@@ -1,0 +1,231 @@
+use arrow_array::StringArray;
+use proptest::prelude::*;
+
+use super::super::fixture::{Grid, integers};
+use super::super::{BlockId, VariableId};
+use super::*;
+
+/// The values of a selection of the first step, all chunks joined, and how many they were.
+fn read(grid: &Arc<Grid>, selection: &Selection, order: Order, chunk: u64) -> Vec<Option<i32>> {
+    let step = grid.step(VariableId(0), 0).unwrap();
+    let view: Arc<dyn ArraysView> = Arc::<Grid>::clone(grid);
+    let chunks = Chunks::new(view, DataType::Int32, step, selection, order, chunk);
+    let mut values = Vec::new();
+    for part in chunks {
+        let part = part.unwrap();
+        assert_eq!(part.position, values.len() as u64);
+        assert!(part.values.len() as u64 <= chunk);
+        values.extend(integers(&part.values));
+    }
+    values
+}
+
+fn read_all(grid: &Arc<Grid>, chunk: u64) -> Vec<Option<i32>> {
+    let shape = grid.step(VariableId(0), 0).unwrap().shape;
+    read(grid, &Selection::all(&shape), Order::C, chunk)
+}
+
+fn some(values: impl IntoIterator<Item = i32>) -> Vec<Option<i32>> {
+    values.into_iter().map(Some).collect()
+}
+
+fn of(start: &[u64], count: &[u64]) -> Selection {
+    Selection { start: start.to_vec(), count: count.to_vec() }
+}
+
+#[test]
+fn a_scalar_is_one_value() {
+    let grid = Grid::new().step_of(&[]).block(&[], &[]).share();
+    assert_eq!(read_all(&grid, 8), some([0]));
+}
+
+#[test]
+fn one_block_is_read_as_it_lies() {
+    let grid = Grid::new().step_of(&[2, 3]).block(&[0, 0], &[2, 3]).share();
+    for chunk in 1..8 {
+        assert_eq!(read_all(&grid, chunk), some(0..6), "chunks of {chunk}");
+    }
+}
+
+#[test]
+fn blocks_side_by_side_interleave_by_rows() {
+    let grid = Grid::new().step_of(&[2, 4]);
+    let grid = grid.block(&[0, 0], &[2, 2]).block(&[0, 2], &[2, 2]).share();
+    let expected = some([0, 1, 1000, 1001, 2, 3, 1002, 1003]);
+    for chunk in 1..9 {
+        assert_eq!(read_all(&grid, chunk), expected, "chunks of {chunk}");
+    }
+}
+
+#[test]
+fn eight_blocks_make_a_cube() {
+    let mut grid = Grid::new().step_of(&[2, 2, 2]);
+    for i in 0..8 {
+        grid = grid.block(&[i / 4, i / 2 % 2, i % 2], &[1, 1, 1]);
+    }
+    assert_eq!(read_all(&grid.share(), 3), some((0..8).map(|i| 1000 * i)));
+}
+
+#[test]
+fn what_no_block_covers_is_null() {
+    let grid = Grid::new().step_of(&[7]).block(&[1], &[2]).block(&[5], &[1]).share();
+    let expected = [None, Some(0), Some(1), None, None, Some(1000), None];
+    for chunk in 1..9 {
+        assert_eq!(read_all(&grid, chunk), expected, "chunks of {chunk}");
+    }
+    let empty = Grid::new().step_of(&[3, 2]).share();
+    assert_eq!(read_all(&empty, 4), [None; 6]);
+}
+
+#[test]
+fn where_blocks_overlap_the_first_in_the_file_counts() {
+    let first = Grid::new().step_of(&[4]).block(&[0], &[3]).block(&[1], &[3]).share();
+    assert_eq!(read_all(&first, 9), some([0, 1, 2, 1002]));
+    // The first in the file starts in the middle of the second.
+    let second = Grid::new().step_of(&[4]).block(&[2], &[1]).block(&[0], &[4]).share();
+    assert_eq!(read_all(&second, 9), some([1000, 1001, 0, 1003]));
+}
+
+#[test]
+fn a_selection_is_a_box_of_the_whole() {
+    let grid = Grid::new().step_of(&[3, 4]);
+    let grid = grid.block(&[0, 0], &[3, 2]).block(&[0, 2], &[3, 2]).share();
+    let middle = read(&grid, &of(&[1, 1], &[2, 2]), Order::C, 9);
+    assert_eq!(middle, some([3, 1002, 5, 1004]));
+    assert!(read(&grid, &of(&[1, 1], &[0, 2]), Order::C, 9).is_empty());
+}
+
+#[test]
+fn in_fortran_order_the_first_dimension_runs_fastest() {
+    let grid = Grid::new().step_of(&[2, 3]).block(&[0, 0], &[2, 3]).share();
+    // Storage is by columns: the selection of one column is one run.
+    let column = read(&grid, &of(&[0, 1], &[2, 1]), Order::Fortran, 9);
+    assert_eq!(column, some([2, 3]));
+    let row = read(&grid, &of(&[1, 0], &[1, 3]), Order::Fortran, 9);
+    assert_eq!(row, some([1, 3, 5]));
+}
+
+#[test]
+fn a_chunk_of_one_block_is_one_read() {
+    let grid = Grid::new().step_of(&[100, 2, 3]).block(&[0, 0, 0], &[100, 2, 3]).share();
+    read_all(&grid, 600);
+    assert_eq!(grid.take_reads(), [(BlockId(0), 0..600)]);
+    read_all(&grid, 250);
+    let whole = [0..250, 250..500, 500..600].map(|values| (BlockId(0), values));
+    assert_eq!(grid.take_reads(), whole);
+    read(&grid, &of(&[10, 0, 0], &[5, 2, 3]), Order::C, 600);
+    assert_eq!(grid.take_reads(), [(BlockId(0), 60..90)]);
+}
+
+#[test]
+fn rows_of_a_block_that_follow_each_other_are_one_read() {
+    let grid = Grid::new().step_of(&[10, 20]);
+    let grid = grid.block(&[0, 0], &[10, 10]).block(&[0, 10], &[10, 10]).share();
+    read_all(&grid, 200);
+    assert_eq!(grid.take_reads(), [(BlockId(0), 0..100), (BlockId(1), 0..100)]);
+}
+
+#[test]
+fn values_far_apart_are_not_read_with_all_that_lies_between() {
+    let grid = Grid::new().step_of(&[3, 900]).block(&[0, 0], &[3, 900]).share();
+    read(&grid, &of(&[0, 7], &[3, 1]), Order::C, 9);
+    let single = [7..8, 907..908, 1807..1808].map(|values| (BlockId(0), values));
+    assert_eq!(grid.take_reads(), single);
+}
+
+#[test]
+fn text_is_put_together_too() {
+    let words = |words: [&str; 2]| Arc::new(StringArray::from(words.to_vec()));
+    let grid = Grid::new().step_of(&[5]);
+    let grid = grid.block_of(&[3], &[2], words(["d", "e"]));
+    let grid = grid.block_of(&[0], &[2], words(["a", ""])).share();
+    let step = grid.step(VariableId(0), 0).unwrap();
+    let all = Selection::all(&[5]);
+    let mut chunks = Chunks::new(grid, DataType::Utf8, step, &all, Order::C, 9);
+    assert_eq!(chunks.len(), 5);
+    let values = chunks.next().unwrap().unwrap().values;
+    let expected = StringArray::from(vec![Some("a"), Some(""), None, Some("d"), Some("e")]);
+    assert_eq!(values.to_data(), expected.to_data());
+    assert!(chunks.next().is_none());
+}
+
+#[test]
+fn an_error_ends_the_chunks() {
+    // The block says that it has more values than it has.
+    let short = Arc::new(arrow_array::Int32Array::from(vec![1, 2]));
+    let grid = Grid::new().step_of(&[6]).block_of(&[0], &[6], short).share();
+    let step = grid.step(VariableId(0), 0).unwrap();
+    let chunks = Chunks::new(grid, DataType::Int32, step, &Selection::all(&[6]), Order::C, 2);
+    let outcomes: Vec<_> = chunks.map(|chunk| chunk.is_ok()).collect();
+    assert_eq!(outcomes, [true, false]);
+}
+
+#[test]
+fn bounds_without_end_are_no_trouble() {
+    let huge = u64::MAX;
+    let grid = Grid::new().step_of(&[huge, huge]).block(&[huge - 1, 2], &[1, 3]).share();
+    let step = grid.step(VariableId(0), 0).unwrap();
+    let all = Selection::all(&step.shape);
+    let chunks = Chunks::new(grid, DataType::Int32, step, &all, Order::C, 10);
+    assert_eq!(chunks.len(), huge);
+    for chunk in chunks.take(3) {
+        assert_eq!(integers(&chunk.unwrap().values), [None; 10]);
+    }
+}
+
+/// The value at an index of the step, found the slow and plain way.
+fn value_at(step: &Step, order: Order, index: &[u64]) -> Option<i32> {
+    let block = step.blocks.iter().find(|block| contains(block, index))?;
+    let within: Vec<_> = index.iter().zip(&block.start).map(|(i, start)| i - start).collect();
+    let (within, count) = (order.turn(within), order.turn(block.count.clone()));
+    let position = within.iter().zip(&count).fold(0, |position, (i, n)| position * n + i);
+    Some(i32::try_from(1000 * block.id.0 + position).unwrap())
+}
+
+/// All values of a selection, found the slow and plain way.
+fn naive(step: &Step, selection: &Selection, order: Order) -> Vec<Option<i32>> {
+    let count = order.turn(selection.count.clone());
+    let index = |position| {
+        let within = order.turn(unravel(position, &count));
+        within.iter().zip(&selection.start).map(|(i, start)| i + start).collect::<Vec<_>>()
+    };
+    (0..volume(&count)).map(|position| value_at(step, order, &index(position))).collect()
+}
+
+/// A start and a count in each dimension of a shape.
+fn boxes(shape: &[u64]) -> impl Strategy<Value = (Vec<u64>, Vec<u64>)> + use<> {
+    let side =
+        |&length: &u64| (0..=length).prop_flat_map(move |start| (Just(start), 0..=length - start));
+    let sides: Vec<_> = shape.iter().map(side).collect();
+    sides.prop_map(|sides| sides.into_iter().unzip())
+}
+
+prop_compose! {
+    fn cases()(shape in prop::collection::vec(1_u64..6, 0..4))(
+        blocks in prop::collection::vec(boxes(&shape), 0..6),
+        selection in boxes(&shape),
+        shape in Just(shape),
+    ) -> (Arc<Grid>, Selection) {
+        let mut grid = Grid::new().step_of(&shape);
+        for (start, count) in &blocks {
+            grid = grid.block(start, count);
+        }
+        let (start, count) = selection;
+        (grid.share(), Selection { start, count })
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn any_blocks_and_any_selection_read_as_the_plain_way_does(
+        (grid, selection) in cases(),
+        fortran: bool,
+        chunk in 1_u64..40,
+    ) {
+        let order = if fortran { Order::Fortran } else { Order::C };
+        let step = grid.step(VariableId(0), 0).unwrap();
+        let expected = naive(&step, &selection, order);
+        prop_assert_eq!(read(&grid, &selection, order, chunk), expected);
+    }
+}
