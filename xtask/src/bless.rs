@@ -16,11 +16,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     }
     // A trycmd test fails in the very run that rewrites it.
     let outcome = repo::run(&mut command);
-    repo::run(
-        Command::new("git")
-            .args(["diff", "--stat"])
-            .current_dir(repo.root()),
-    )?;
+    repo::run(Command::new("git").args(["diff", "--stat"]).current_dir(repo.root()))?;
     println!("review this difference as you would review code, then run `cargo xtask ci`");
     outcome
 }

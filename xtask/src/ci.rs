@@ -14,21 +14,11 @@ use crate::{data, directions, fuzz, licences, tools};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Run these steps alone.
-    #[arg(
-        long,
-        value_name = "STEP",
-        value_delimiter = ',',
-        conflicts_with = "skip"
-    )]
+    #[arg(long, value_name = "STEP", value_delimiter = ',', conflicts_with = "skip")]
     only: Vec<Step>,
 
     /// Leave these steps out.
-    #[arg(
-        long,
-        value_name = "STEP",
-        value_delimiter = ',',
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "STEP", value_delimiter = ',', hide_possible_values = true)]
     skip: Vec<Step>,
 
     /// How long to fuzz each format.
@@ -77,12 +67,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         let start = Instant::now();
         let result = run_step(repo, step, args);
         let took = start.elapsed();
-        eprintln!(
-            "== {}: {} in {:.1} s",
-            name(step),
-            word(&result),
-            took.as_secs_f64()
-        );
+        eprintln!("== {}: {} in {:.1} s", name(step), word(&result), took.as_secs_f64());
         done.push((step, word(&result), took));
         if let Err(error) = result {
             outcome = Err(error).with_context(|| format!("step `{}` failed", name(step)));
@@ -98,14 +83,7 @@ fn run_step(repo: &Repo, step: Step, args: &Args) -> Result<()> {
         Step::Tools => tools::prepare(repo),
         Step::Format => repo::run(&mut repo.cargo(["fmt", "--all", "--check"])),
         Step::Clippy => {
-            let options = [
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "--deny",
-                "warnings",
-            ];
+            let options = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
             repo::run(&mut repo.cargo(options))
         }
         Step::Test => test(repo),
@@ -132,10 +110,7 @@ fn test(repo: &Repo) -> Result<()> {
     repo::run(&mut command)?;
     let tally = data::tally(&log)?;
     let (ran, left_out) = (tally.ran.len(), tally.left_out);
-    println!(
-        "tests on real files: {ran} ran, {} left out",
-        left_out.len()
-    );
+    println!("tests on real files: {ran} ran, {} left out", left_out.len());
     let names = Vec::from_iter(left_out).join("\n  ");
     ensure!(
         folder.is_none() || names.is_empty(),
@@ -156,8 +131,7 @@ fn print_summary(done: &[(Step, &str, Duration)]) {
 
 /// The name of a step, as one types it.
 fn name(step: Step) -> String {
-    step.to_possible_value()
-        .map_or_else(String::new, |value| value.get_name().to_owned())
+    step.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 fn word(result: &Result<()>) -> &'static str {
@@ -169,11 +143,7 @@ mod tests {
     use super::*;
 
     fn args(only: &[Step], skip: &[Step]) -> Args {
-        Args {
-            only: only.to_vec(),
-            skip: skip.to_vec(),
-            fuzz_seconds: 1,
-        }
+        Args { only: only.to_vec(), skip: skip.to_vec(), fuzz_seconds: 1 }
     }
 
     #[test]

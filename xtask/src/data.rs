@@ -27,20 +27,12 @@ pub(crate) fn folder(repo: &Repo) -> Result<Option<PathBuf>> {
         Some(value) if value.is_empty() => Ok(None),
         Some(value) => {
             let folder = path::absolute(&value)?;
-            ensure!(
-                folder.is_dir(),
-                "{DATA} is not a folder: {}",
-                folder.display()
-            );
+            ensure!(folder.is_dir(), "{DATA} is not a folder: {}", folder.display());
             Ok(Some(folder))
         }
         None => {
             let beside = repo.path("../shared/data");
-            if beside.is_dir() {
-                Ok(Some(beside.canonicalize()?))
-            } else {
-                Ok(None)
-            }
+            if beside.is_dir() { Ok(Some(beside.canonicalize()?)) } else { Ok(None) }
         }
     }
 }
@@ -89,10 +81,7 @@ mod tests {
     fn the_log_says_which_tests_ran_and_which_did_not() {
         let log = "ran bp listing\nleft-out bp repair\nran bp dumps\nran bp listing\n";
         let tally = parse(log).unwrap();
-        assert!(
-            tally.ran.iter().eq(["bp dumps", "bp listing"]),
-            "each counts once"
-        );
+        assert!(tally.ran.iter().eq(["bp dumps", "bp listing"]), "each counts once");
         assert!(tally.left_out.iter().eq(["bp repair"]));
     }
 

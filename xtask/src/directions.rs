@@ -68,10 +68,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     let mut wrong = Vec::new();
     let mut checked = 0;
     for package in &metadata.packages {
-        let folder = package
-            .manifest_path
-            .parent()
-            .unwrap_or(&package.manifest_path);
+        let folder = package.manifest_path.parent().unwrap_or(&package.manifest_path);
         let from = group(repo.root(), folder)?;
         for dependency in &package.dependencies {
             let Some(path) = &dependency.path else {
@@ -80,30 +77,21 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
             let is_dev = dependency.kind.as_deref() == Some("dev");
             checked += 1;
             if let Some(why) = from.objection(group(repo.root(), path)?, is_dev) {
-                wrong.push(format!(
-                    "{} depends on {}: {why}",
-                    package.name, dependency.name
-                ));
+                wrong.push(format!("{} depends on {}: {why}", package.name, dependency.name));
             }
         }
     }
     if !wrong.is_empty() {
         bail!("dependencies point the wrong way\n  {}", wrong.join("\n  "));
     }
-    println!(
-        "{checked} dependencies between {} crates of ours",
-        metadata.packages.len()
-    );
+    println!("{checked} dependencies between {} crates of ours", metadata.packages.len());
     Ok(())
 }
 
 fn group(root: &Path, folder: &Path) -> Result<Group> {
     let relative = folder.strip_prefix(root).unwrap_or(folder);
     Group::of(relative).with_context(|| {
-        format!(
-            "no rule for where this crate is (xtask/src/directions.rs): {}",
-            folder.display()
-        )
+        format!("no rule for where this crate is (xtask/src/directions.rs): {}", folder.display())
     })
 }
 
@@ -119,12 +107,7 @@ mod tests {
 
     #[test]
     fn core_depends_on_nothing_of_ours() {
-        for to in [
-            "crates/core",
-            "crates/conformance",
-            "formats/bp",
-            "crates/registry",
-        ] {
+        for to in ["crates/core", "crates/conformance", "formats/bp", "crates/registry"] {
             assert!(!may("crates/core", to, false), "{to}");
             assert!(!may("crates/core", to, true), "{to}, for tests");
         }
@@ -163,12 +146,7 @@ mod tests {
     #[test]
     fn programs_see_everything() {
         for program in ["crates/kymo", "crates/viewer", "python", "xtask", "fuzz"] {
-            for to in [
-                "crates/core",
-                "crates/registry",
-                "formats/bp",
-                "crates/convert",
-            ] {
+            for to in ["crates/core", "crates/registry", "formats/bp", "crates/convert"] {
                 assert!(may(program, to, false), "{program} on {to}");
             }
         }

@@ -51,10 +51,7 @@ pub(crate) struct Args {
 impl Args {
     /// Every format, each for so many seconds.
     pub(crate) fn all(seconds: u32) -> Self {
-        Self {
-            formats: Vec::new(),
-            seconds,
-        }
+        Self { formats: Vec::new(), seconds }
     }
 }
 
@@ -70,10 +67,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
 
 /// The names of the formats to fuzz, as the registry spells them.
 fn choose(wanted: &[String]) -> Result<Vec<&'static str>> {
-    let known: Vec<_> = kymo_registry::formats()
-        .iter()
-        .map(|format| format.info().name)
-        .collect();
+    let known: Vec<_> = kymo_registry::formats().iter().map(|format| format.info().name).collect();
     for name in wanted {
         ensure!(
             known.contains(&name.as_str()),
@@ -91,18 +85,12 @@ fn build(repo: &Repo) -> Result<PathBuf> {
     let host = host()?;
     let mut command = repo.cargo(["build", "--release", "--package", "kymo-fuzz"]);
     // With a target named, the flags go to what is fuzzed and not to build scripts.
-    command
-        .args(["--bin", "format", "--target", &host])
-        .arg("--target-dir")
-        .arg(&folder);
+    command.args(["--bin", "format", "--target", &host]).arg("--target-dir").arg(&folder);
     for setting in PROFILE {
         command.args(["--config", setting]);
     }
     let flags = env::var("RUSTFLAGS").unwrap_or_default();
-    command.env(
-        "RUSTFLAGS",
-        format!("{flags} {}", COVERAGE_FLAGS.join(" ")).trim(),
-    );
+    command.env("RUSTFLAGS", format!("{flags} {}", COVERAGE_FLAGS.join(" ")).trim());
     repo::run(&mut command)?;
     Ok(folder.join(host).join("release/format"))
 }
@@ -126,25 +114,19 @@ fn fuzz(repo: &Repo, binary: &Path, format: &str, seconds: u32) -> Result<()> {
     eprintln!("fuzzing {format} from {count} seeds for {seconds} s");
     let log = folder("artifacts").join("log.txt");
     let mut command = Command::new(binary);
-    command
-        .arg(&corpus)
-        .arg(&seeds)
-        .env("KYMO_FORMAT", format)
-        .args([
-            format!("-max_total_time={seconds}"),
-            format!("-max_len={INPUT_BYTES_MAX}"),
-            format!("-artifact_prefix={}/", artifacts.display()),
-            "-rss_limit_mb=1024".to_owned(),
-            "-timeout=10".to_owned(),
-            "-print_final_stats=1".to_owned(),
-        ]);
-    let status = command
-        .stdout(Stdio::null())
-        .stderr(File::create(&log)?)
-        .status()?;
+    command.arg(&corpus).arg(&seeds).env("KYMO_FORMAT", format).args([
+        format!("-max_total_time={seconds}"),
+        format!("-max_len={INPUT_BYTES_MAX}"),
+        format!("-artifact_prefix={}/", artifacts.display()),
+        "-rss_limit_mb=1024".to_owned(),
+        "-timeout=10".to_owned(),
+        "-print_final_stats=1".to_owned(),
+    ]);
+    let status = command.stdout(Stdio::null()).stderr(File::create(&log)?).status()?;
     let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
     if !status.success() {
-        eprintln!("{said}");
+        let is_progress = |line: &&str| line.starts_with('#') || line.starts_with("\tNEW_FUNC");
+        said.lines().filter(|line| !is_progress(line)).for_each(|line| eprintln!("{line}"));
         let input = after(&said, "Test unit written to ").unwrap_or("FILE");
         let binary = binary.display();
         bail!("fuzzing {format} found a failure; again:\n  KYMO_FORMAT={format} {binary} {input}");
@@ -156,9 +138,7 @@ fn fuzz(repo: &Repo, binary: &Path, format: &str, seconds: u32) -> Result<()> {
 
 /// What follows `mark` in the line that has it.
 fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
-    text.lines()
-        .find_map(|line| line.split_once(mark))
-        .map(|(_, after)| after)
+    text.lines().find_map(|line| line.split_once(mark)).map(|(_, after)| after)
 }
 
 /// Copies every small recording below `from` into the folder `to`, which is emptied first, and
@@ -168,11 +148,7 @@ fn flatten(from: &Path, to: &Path) -> Result<usize> {
         fs::remove_dir_all(to).with_context(|| to.display().to_string())?;
     }
     fs::create_dir_all(to).with_context(|| to.display().to_string())?;
-    let mut folders = if from.is_dir() {
-        vec![from.to_path_buf()]
-    } else {
-        Vec::new()
-    };
+    let mut folders = if from.is_dir() { vec![from.to_path_buf()] } else { Vec::new() };
     let mut count = 0;
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
@@ -191,8 +167,6 @@ fn flatten(from: &Path, to: &Path) -> Result<usize> {
 
 /// Whether a file is a small recording, and no text about recordings.
 fn is_seed(path: &Path) -> Result<bool> {
-    let is_text = ["json", "md", "txt"]
-        .iter()
-        .any(|text| path.extension() == Some(text.as_ref()));
+    let is_text = ["json", "md", "txt"].iter().any(|text| path.extension() == Some(text.as_ref()));
     Ok(!is_text && path.metadata()?.len() <= INPUT_BYTES_MAX)
 }

@@ -27,41 +27,21 @@ fn check(repo: &Repo) -> Result<()> {
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let allowed = allow_list(&text)?;
     let packages = Metadata::of_all(repo.root())?.packages;
-    let foreign: Vec<_> = packages
-        .iter()
-        .filter(|package| package.source.is_some())
-        .collect();
-    let wrong: Vec<_> = foreign
-        .iter()
-        .filter_map(|package| objection(package, &allowed))
-        .collect();
+    let foreign: Vec<_> = packages.iter().filter(|package| package.source.is_some()).collect();
+    let wrong: Vec<_> = foreign.iter().filter_map(|package| objection(package, &allowed)).collect();
     if !wrong.is_empty() {
-        bail!(
-            "packages that deny.toml does not allow\n  {}",
-            wrong.join("\n  ")
-        );
+        bail!("packages that deny.toml does not allow\n  {}", wrong.join("\n  "));
     }
-    println!(
-        "{} packages, all under licences that deny.toml allows",
-        foreign.len()
-    );
+    println!("{} packages, all under licences that deny.toml allows", foreign.len());
     Ok(())
 }
 
 /// The licences that `deny.toml` allows.
 fn allow_list(text: &str) -> Result<Vec<String>> {
     let document: DocumentMut = text.parse().context("deny.toml is not TOML")?;
-    let list = document
-        .get("licenses")
-        .and_then(|table| table.get("allow"));
-    let list = list
-        .and_then(|item| item.as_array())
-        .context("deny.toml lacks licenses.allow")?;
-    Ok(list
-        .iter()
-        .filter_map(|value| value.as_str())
-        .map(str::to_owned)
-        .collect())
+    let list = document.get("licenses").and_then(|table| table.get("allow"));
+    let list = list.and_then(|item| item.as_array()).context("deny.toml lacks licenses.allow")?;
+    Ok(list.iter().filter_map(|value| value.as_str()).map(str::to_owned).collect())
 }
 
 /// Why a package may not be used, if it may not.
@@ -81,15 +61,9 @@ fn objection(package: &Package, allowed: &[String]) -> Option<String> {
 ///
 /// The old way of writing "or", a slash, is understood too. What cannot be parsed is not met.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
-    let spaced = expression
-        .replace('(', " ( ")
-        .replace(')', " ) ")
-        .replace('/', " OR ");
+    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<_> = spaced.split_whitespace().collect();
-    let mut parser = Parser {
-        words: &words,
-        allowed,
-    };
+    let mut parser = Parser { words: &words, allowed };
     parser.any() == Some(true) && parser.words.is_empty()
 }
 
@@ -151,19 +125,12 @@ mod tests {
     use super::*;
 
     fn allowed() -> Vec<String> {
-        ["MIT", "Unicode-3.0", "Apache-2.0 WITH LLVM-exception"]
-            .map(str::to_owned)
-            .to_vec()
+        ["MIT", "Unicode-3.0", "Apache-2.0 WITH LLVM-exception"].map(str::to_owned).to_vec()
     }
 
     #[test]
     fn one_allowed_licence_of_a_choice_is_enough() {
-        for expression in [
-            "MIT",
-            "GPL-3.0 OR MIT",
-            "MIT/Apache-2.0",
-            "GPL-3.0 OR (MIT)",
-        ] {
+        for expression in ["MIT", "GPL-3.0 OR MIT", "MIT/Apache-2.0", "GPL-3.0 OR (MIT)"] {
             assert!(is_allowed(expression, &allowed()), "{expression}");
         }
     }
@@ -173,10 +140,7 @@ mod tests {
         assert!(is_allowed("(MIT OR GPL-3.0) AND Unicode-3.0", &allowed()));
         assert!(!is_allowed("MIT AND GPL-3.0", &allowed()));
         assert!(!is_allowed("MIT OR GPL-3.0 AND", &allowed()));
-        assert!(
-            is_allowed("GPL-3.0 AND MIT OR MIT", &allowed()),
-            "AND binds tighter"
-        );
+        assert!(is_allowed("GPL-3.0 AND MIT OR MIT", &allowed()), "AND binds tighter");
     }
 
     #[test]

@@ -51,10 +51,7 @@ impl Metadata {
 
     fn read(root: &Path, options: &[&str]) -> Result<Self> {
         let mut command = Command::new(repo::cargo());
-        command
-            .args(["metadata", "--format-version", "1"])
-            .args(options)
-            .current_dir(root);
+        command.args(["metadata", "--format-version", "1"]).args(options).current_dir(root);
         let json = repo::output(&mut command)?;
         serde_json::from_str(&json).context("cargo metadata printed something unknown")
     }

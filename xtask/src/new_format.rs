@@ -19,10 +19,7 @@ pub(crate) struct Args {
 /// A file of the crate, and its template at the same place.
 macro_rules! of_crate {
     ($path:literal) => {
-        (
-            concat!("formats/{{name}}/", $path),
-            include_str!(concat!("../templates/format/", $path)),
-        )
+        (concat!("formats/{{name}}/", $path), include_str!(concat!("../templates/format/", $path)))
     };
 }
 
@@ -38,10 +35,7 @@ const TEMPLATES: [(&str, &str); 11] = [
     of_crate!("src/tables.rs"),
     of_crate!("src/model.rs"),
     of_crate!("tests/conformance.rs"),
-    (
-        "docs/formats/{{name}}.md",
-        include_str!("../templates/page.md"),
-    ),
+    ("docs/formats/{{name}}.md", include_str!("../templates/page.md")),
 ];
 
 /// Adds a format to the text of a list; nothing when the place for it is not found.
@@ -71,10 +65,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     }
     let package = names.fill("kymo-{{name}}");
     repo::run(&mut repo.cargo(["fmt", "--package", &package, "--package", "kymo-registry"]))?;
-    repo::run(
-        repo.cargo(["test", "--package", &package])
-            .env("BLESS", "1"),
-    )?;
+    repo::run(repo.cargo(["test", "--package", &package]).env("BLESS", "1"))?;
     let next = "now make formats/{{name}} your own, as docs/adding-a-format.md says";
     println!("{}", names.fill(next));
     Ok(())
@@ -94,9 +85,7 @@ struct Names {
 impl Names {
     fn new(name: &str) -> Result<Self> {
         let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
-        let goes_on_well = name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        let goes_on_well = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
         ensure!(
             starts_well && goes_on_well,
             "a format's name is a small letter, then small letters and digits, not `{name}`"
@@ -105,11 +94,7 @@ impl Names {
         let (first, _) = upper.split_at(1);
         let type_name = format!("{first}{}", name.get(1..).unwrap_or_default());
         let magic = format!("{upper:!<8.8}");
-        Ok(Self {
-            name: name.to_owned(),
-            type_name,
-            magic,
-        })
+        Ok(Self { name: name.to_owned(), type_name, magic })
     }
 
     fn fill(&self, template: &str) -> String {
@@ -130,10 +115,7 @@ fn test_files(names: &Names) -> [(&'static str, Vec<u8>); 2] {
     }
     let mut cut = sound.clone();
     cut.pop();
-    [
-        ("testdata/{{name}}/small.{{name}}", sound),
-        ("testdata/{{name}}/bad/cut.{{name}}", cut),
-    ]
+    [("testdata/{{name}}/small.{{name}}", sound), ("testdata/{{name}}/bad/cut.{{name}}", cut)]
 }
 
 fn write(repo: &Repo, path: &str, bytes: &[u8]) -> Result<()> {
@@ -183,9 +165,7 @@ fn add_to_registry(source: &str, names: &Names) -> Option<String> {
     let length = source.get(start..)?.find("];")?;
     let (before, after) = source.split_at(start + length);
     let before = before.trim_end().trim_end_matches(',');
-    Some(names.fill(&format!(
-        "{before}, &kymo_{{{{name}}}}::{{{{Type}}}}{after}"
-    )))
+    Some(names.fill(&format!("{before}, &kymo_{{{{name}}}}::{{{{Type}}}}{after}")))
 }
 
 /// Inserts a line where the alphabet wants it; the first line of the paragraph is its heading.

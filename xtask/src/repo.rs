@@ -21,10 +21,7 @@ impl Repo {
     pub(crate) fn find() -> Result<Self> {
         let manifest = env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-        let root = manifest
-            .parent()
-            .context("xtask has no parent folder")?
-            .to_path_buf();
+        let root = manifest.parent().context("xtask has no parent folder")?.to_path_buf();
         let target = Metadata::of_members(&root)?.target_directory;
         Ok(Self { root, target })
     }
@@ -47,9 +44,7 @@ impl Repo {
     /// Cargo, with these arguments, in the repository's root.
     pub(crate) fn cargo<I: Into<OsString>>(&self, args: impl IntoIterator<Item = I>) -> Command {
         let mut command = Command::new(cargo());
-        command
-            .args(args.into_iter().map(Into::into))
-            .current_dir(&self.root);
+        command.args(args.into_iter().map(Into::into)).current_dir(&self.root);
         command
     }
 }
@@ -63,9 +58,7 @@ pub(crate) fn cargo() -> OsString {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = command_line(command);
     eprintln!("$ {line}");
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run `{line}`"))?;
+    let status = command.status().with_context(|| format!("cannot run `{line}`"))?;
     if !status.success() {
         bail!("`{line}` failed: {status}");
     }
@@ -87,10 +80,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// Whether a command can be run and succeeds; what it prints is dropped.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
@@ -99,9 +89,5 @@ fn command_line(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
     let words: Vec<_> = std::iter::once(name).chain(command.get_args()).collect();
-    words
-        .iter()
-        .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

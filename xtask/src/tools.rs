@@ -37,13 +37,7 @@ fn cpp_compiler() -> Result<()> {
     repo::run(Command::new("apt-get").args(["update", "--quiet"]))?;
     repo::run(
         Command::new("apt-get")
-            .args([
-                "install",
-                "--quiet",
-                "--yes",
-                "--no-install-recommends",
-                "g++",
-            ])
+            .args(["install", "--quiet", "--yes", "--no-install-recommends", "g++"])
             .env("DEBIAN_FRONTEND", "noninteractive"),
     )
 }

@@ -64,21 +64,11 @@ mod ours {
     }
 
     pub(super) fn values(setup: &Setup, file: &Path, name: &str) -> CommandLine {
-        setup.kymo([
-            "dump".as_ref(),
-            "-d".as_ref(),
-            name.as_ref(),
-            file.as_os_str(),
-        ])
+        setup.kymo(["dump".as_ref(), "-d".as_ref(), name.as_ref(), file.as_os_str()])
     }
 
     pub(super) fn rewrite(setup: &Setup, file: &Path, to: &Path) -> CommandLine {
-        setup.kymo([
-            "repair".as_ref(),
-            "--force".as_ref(),
-            file.as_os_str(),
-            to.as_os_str(),
-        ])
+        setup.kymo(["repair".as_ref(), "--force".as_ref(), file.as_os_str(), to.as_os_str()])
     }
 }
 
@@ -86,12 +76,8 @@ mod ours {
 pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let file = setup.folder.join("steps.bp");
     file::make(&file)?;
-    let headers = || {
-        (
-            "pread of the headers",
-            setup.peer(["bp-headers".as_ref(), file.as_os_str()]),
-        )
-    };
+    let headers =
+        || ("pread of the headers", setup.peer(["bp-headers".as_ref(), file.as_os_str()]));
     let cat = || ("cat > /dev/null", command_line("cat", [&file]));
     let values = |name: &'static str| {
         let peer = setup.peer(["bp-values".as_ref(), file.as_os_str(), name.as_ref()]);
@@ -102,15 +88,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
         let to = setup.folder.join("copy.bp");
         (
             "cp, sync",
-            command_line(
-                "sh",
-                [
-                    "-c".as_ref(),
-                    script.as_ref(),
-                    file.as_os_str(),
-                    to.as_os_str(),
-                ],
-            ),
+            command_line("sh", ["-c".as_ref(), script.as_ref(), file.as_os_str(), to.as_os_str()]),
         )
     };
     Ok(vec![
@@ -124,11 +102,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
             ours: ours::list_variables(setup, &file),
             peers: vec![headers(), cat()],
         },
-        Case {
-            name: "bp: info",
-            ours: ours::info(setup, &file),
-            peers: vec![headers(), cat()],
-        },
+        Case { name: "bp: info", ours: ours::info(setup, &file), peers: vec![headers(), cat()] },
         Case {
             name: "bp: read one scalar, all steps",
             ours: ours::values(setup, &file, "time"),

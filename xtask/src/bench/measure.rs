@@ -46,16 +46,8 @@ impl Measurement {
         Self {
             wall_s: median(runs.iter().map(|run| run.wall_s).collect()),
             cpu_s: median(runs.iter().map(|run| run.cpu_s).collect()),
-            anon_bytes: runs
-                .iter()
-                .map(|run| run.anon_bytes)
-                .max()
-                .unwrap_or_default(),
-            rss_bytes: runs
-                .iter()
-                .map(|run| run.rss_bytes)
-                .max()
-                .unwrap_or_default(),
+            anon_bytes: runs.iter().map(|run| run.anon_bytes).max().unwrap_or_default(),
+            rss_bytes: runs.iter().map(|run| run.rss_bytes).max().unwrap_or_default(),
         }
     }
 }
@@ -114,9 +106,7 @@ fn watch(status_file: &PathBuf, ended: &AtomicBool) -> u64 {
 
 /// The anonymous memory in the text of `/proc/PID/status`; a process that has ended has none.
 fn anon_bytes(status: &str) -> Option<u64> {
-    let value = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let value = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kib * 1024)
 }
@@ -139,11 +129,7 @@ mod tests {
 
     #[test]
     fn times_are_medians_and_memory_is_the_most() {
-        let run = |wall_s, anon_bytes| Measurement {
-            wall_s,
-            anon_bytes,
-            ..Default::default()
-        };
+        let run = |wall_s, anon_bytes| Measurement { wall_s, anon_bytes, ..Default::default() };
         let median = Measurement::median(&[run(9.0, 5), run(1.0, 7), run(2.0, 6)]);
         assert_eq!(median, run(2.0, 7));
     }

@@ -78,10 +78,7 @@ impl Setup {
     /// A peer of ours with these arguments.
     fn peer<I: Into<OsString>>(&self, args: impl IntoIterator<Item = I>) -> CommandLine {
         let args = args.into_iter().map(Into::into);
-        command_line(
-            &self.xtask,
-            std::iter::once(OsString::from("peer")).chain(args),
-        )
+        command_line(&self.xtask, std::iter::once(OsString::from("peer")).chain(args))
     }
 }
 
@@ -90,21 +87,12 @@ fn command_line<I: Into<OsString>>(
     program: impl Into<OsString>,
     args: impl IntoIterator<Item = I>,
 ) -> CommandLine {
-    std::iter::once(program.into())
-        .chain(args.into_iter().map(Into::into))
-        .collect()
+    std::iter::once(program.into()).chain(args.into_iter().map(Into::into)).collect()
 }
 
 /// Runs the cases and prints their table.
 pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
-    repo::run(&mut repo.cargo([
-        "build",
-        "--release",
-        "--package",
-        "kymo",
-        "--package",
-        "xtask",
-    ]))?;
+    repo::run(&mut repo.cargo(["build", "--release", "--package", "kymo", "--package", "xtask"]))?;
     let setup = Setup {
         kymo: repo.target("release/kymo"),
         xtask: repo.target("release/xtask"),
@@ -113,11 +101,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     std::fs::create_dir_all(&setup.folder)?;
     let mut rows = Vec::new();
     for case in bp::cases(&setup)? {
-        if args
-            .filter
-            .as_ref()
-            .is_none_or(|filter| case.name.contains(filter.as_str()))
-        {
+        if args.filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str())) {
             rows.extend(run_case(&setup, &case, args.repetitions)?);
         }
     }
@@ -154,24 +138,16 @@ fn run_case(setup: &Setup, case: &Case, repetitions: u32) -> Result<Vec<Row>> {
     }
     let mut medians = runs.iter().map(|runs| Measurement::median(runs));
     let ours = medians.next().context("a case without a command")?;
-    let rows = case
-        .peers
-        .iter()
-        .zip(medians)
-        .map(|((peer, _), theirs)| Row {
-            case: case.name,
-            ours: ours.clone(),
-            peer,
-            theirs,
-        });
+    let rows = case.peers.iter().zip(medians).map(|((peer, _), theirs)| Row {
+        case: case.name,
+        ours: ours.clone(),
+        peer,
+        theirs,
+    });
     Ok(rows.collect())
 }
 
 fn measure(setup: &Setup, command: &CommandLine) -> Result<Measurement> {
-    let json = repo::output(
-        Command::new(&setup.xtask)
-            .args(["measure", "--"])
-            .args(command),
-    )?;
+    let json = repo::output(Command::new(&setup.xtask).args(["measure", "--"]).args(command))?;
     serde_json::from_str(&json).context("`xtask measure` printed something unknown")
 }

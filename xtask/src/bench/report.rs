@@ -18,20 +18,11 @@ pub(crate) fn table(rows: &[Row]) -> String {
          peak anon / max RSS | ours ÷ peer: wall | CPU |\n\
          |---|---:|---:|---:|---|---:|---:|---:|---:|---:|\n",
     );
-    for Row {
-        case,
-        ours,
-        peer,
-        theirs,
-    } in rows
-    {
+    for Row { case, ours, peer, theirs } in rows {
         let wall = ratio(ours.wall_s, theirs.wall_s);
         let cpu = ratio(ours.cpu_s, theirs.cpu_s);
         let (ours, theirs) = (cells(ours), cells(theirs));
-        let _ = writeln!(
-            table,
-            "| {case} | {ours} | {peer} | {theirs} | {wall} | {cpu} |"
-        );
+        let _ = writeln!(table, "| {case} | {ours} | {peer} | {theirs} | {wall} | {cpu} |");
     }
     table
 }
@@ -48,19 +39,11 @@ fn cells(measured: &Measurement) -> String {
 
 /// How many times the peer's figure ours is; below a millisecond, figures are chance.
 fn ratio(ours: f64, theirs: f64) -> String {
-    if theirs < 0.001 {
-        "–".to_owned()
-    } else {
-        format!("{:.2}", ours / theirs)
-    }
+    if theirs < 0.001 { "–".to_owned() } else { format!("{:.2}", ours / theirs) }
 }
 
 fn time(seconds: f64) -> String {
-    if seconds < 1.0 {
-        format!("{:.1} ms", seconds * 1e3)
-    } else {
-        format!("{seconds:.2} s")
-    }
+    if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
 }
 
 /// A size in MiB, with one decimal.
@@ -89,25 +72,18 @@ fn machine() -> Result<String> {
     let cpu = field("/proc/cpuinfo", "model name")?;
     let cores = thread::available_parallelism()?;
     let kib = field("/proc/meminfo", "MemTotal")?;
-    let memory_gib = kib
-        .trim_end_matches(" kB")
-        .parse::<u64>()?
-        .div_ceil(1 << 20);
+    let memory_gib = kib.trim_end_matches(" kB").parse::<u64>()?.div_ceil(1 << 20);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     let rustc = repo::output(Command::new("rustc").arg("--version"))?;
     let (kernel, rustc) = (kernel.trim(), rustc.trim());
-    Ok(format!(
-        "{cpu}, {cores} cores, {memory_gib} GiB of memory, Linux {kernel}, {rustc}"
-    ))
+    Ok(format!("{cpu}, {cores} cores, {memory_gib} GiB of memory, Linux {kernel}, {rustc}"))
 }
 
 /// The value of the first line `name : value` of a file.
 fn field(path: &str, name: &str) -> Result<String> {
     let text = fs::read_to_string(path)?;
     let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
-    let value = pairs
-        .find(|(key, _)| key.trim() == name)
-        .map_or("unknown", |(_, value)| value);
+    let value = pairs.find(|(key, _)| key.trim() == name).map_or("unknown", |(_, value)| value);
     Ok(value.trim().to_owned())
 }
 
@@ -117,18 +93,10 @@ mod tests {
 
     #[test]
     fn a_row_has_both_ratios() {
-        let measured = |wall_s, cpu_s| Measurement {
-            wall_s,
-            cpu_s,
-            anon_bytes: 3 << 19,
-            rss_bytes: 2 << 20,
-        };
-        let row = Row {
-            case: "list",
-            ours: measured(0.5, 3.0),
-            peer: "cat",
-            theirs: measured(2.0, 1.5),
-        };
+        let measured =
+            |wall_s, cpu_s| Measurement { wall_s, cpu_s, anon_bytes: 3 << 19, rss_bytes: 2 << 20 };
+        let row =
+            Row { case: "list", ours: measured(0.5, 3.0), peer: "cat", theirs: measured(2.0, 1.5) };
         let table = table(&[row]);
         let expected = "| list | 500.0 ms | 3.00 s | 1.5 MiB / 2.0 MiB \
                         | cat | 2.00 s | 1.50 s | 1.5 MiB / 2.0 MiB | 0.25 | 2.00 |";

@@ -50,21 +50,11 @@ struct Variable {
 
 impl Variable {
     const fn scalar(name: &'static str, kind: Kind) -> Self {
-        Self {
-            name,
-            path: "/",
-            kind,
-            length: None,
-        }
+        Self { name, path: "/", kind, length: None }
     }
 
     const fn array(name: &'static str, path: &'static str, kind: Kind, length: u32) -> Self {
-        Self {
-            name,
-            path,
-            kind,
-            length: Some(length),
-        }
+        Self { name, path, kind, length: Some(length) }
     }
 
     /// The element that holds this variable's values of one step.
@@ -72,11 +62,7 @@ impl Variable {
         let payload = self.payload(step);
         let payload_bytes = u32::try_from(payload.len())?;
         let mut element = vec![0; 4];
-        let tag = if self.length.is_some() {
-            DST_TAG
-        } else {
-            SCR_TAG
-        };
+        let tag = if self.length.is_some() { DST_TAG } else { SCR_TAG };
         for (tag, text) in [(tag, self.name), (DIR_TAG, self.path)] {
             put(&mut element, &[tag, u32::try_from(text.len())?]);
             element.extend_from_slice(text.as_bytes());
@@ -100,9 +86,7 @@ impl Variable {
         match self.kind {
             Kind::Int => numbers.flat_map(u32::to_le_bytes).collect(),
             Kind::Float => numbers.flat_map(|n| from_u16(n).to_le_bytes()).collect(),
-            Kind::Double => numbers
-                .flat_map(|n| (f64::from(n) * 0.001).to_le_bytes())
-                .collect(),
+            Kind::Double => numbers.flat_map(|n| (f64::from(n) * 0.001).to_le_bytes()).collect(),
         }
     }
 }
@@ -127,10 +111,7 @@ pub(crate) fn make(path: &Path) -> Result<()> {
     if fs::metadata(path).is_ok_and(|found| found.len() == size_bytes) {
         return Ok(());
     }
-    eprintln!(
-        "making {}: {ELEMENTS} elements, {size_bytes} bytes",
-        path.display()
-    );
+    eprintln!("making {}: {ELEMENTS} elements, {size_bytes} bytes", path.display());
     write(path).with_context(|| path.display().to_string())
 }
 

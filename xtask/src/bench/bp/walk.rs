@@ -29,33 +29,20 @@ impl Walk {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).with_context(|| path.display().to_string())?;
         let size_bytes = file.metadata()?.len();
-        Ok(Self {
-            file,
-            offset: 0,
-            size_bytes,
-            header: [0; HEADER_BYTES],
-        })
+        Ok(Self { file, offset: 0, size_bytes, header: [0; HEADER_BYTES] })
     }
 
     fn element(&mut self) -> Result<Element> {
         let offset = self.offset;
         self.file.read_at(&mut self.header, offset)?;
         let size_bytes = self.word(0)?;
-        ensure!(
-            size_bytes > 4,
-            "an element of {size_bytes} bytes at byte {offset:#x}"
-        );
+        ensure!(size_bytes > 4, "an element of {size_bytes} bytes at byte {offset:#x}");
         let name_bytes = self.word(8)?;
         let path_bytes = self.word(12 + name_bytes + 4)?;
         let payload_bytes = self.word(12 + name_bytes + 8 + path_bytes + 4)?;
         self.offset += u64::try_from(size_bytes)?;
         let payload_offset = self.offset - u64::try_from(payload_bytes)?;
-        Ok(Element {
-            offset,
-            name_bytes,
-            payload_offset,
-            payload_bytes,
-        })
+        Ok(Element { offset, name_bytes, payload_offset, payload_bytes })
     }
 
     /// The number in four bytes of the header.
@@ -66,9 +53,7 @@ impl Walk {
     }
 
     fn name(&self, element: &Element) -> &[u8] {
-        self.header
-            .get(12..12 + element.name_bytes)
-            .unwrap_or_default()
+        self.header.get(12..12 + element.name_bytes).unwrap_or_default()
     }
 }
 
