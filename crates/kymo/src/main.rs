@@ -1,3 +1,40 @@
-//! Placeholder.
+//! `kymo`: opens recordings of what programs did, whoever wrote them.
+//!
+//! One file a subcommand in `commands`. `session` opens files and keeps going after a failed
+//! one, `output` is standard output, `report` standard error, `render` how things look.
 
-fn main() {}
+mod cli;
+mod commands;
+mod failure;
+mod inputs;
+mod masks;
+mod output;
+mod progress;
+mod render;
+mod report;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::Cli;
+use session::{Outcome, Session};
+
+/// The only place that turns an outcome into an exit code.
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(help_or_error) => {
+            // A reader that went away needs no help.
+            let _ = help_or_error.print();
+            return ExitCode::from(u8::try_from(help_or_error.exit_code()).unwrap_or(2));
+        }
+    };
+    let mut session = Session::new(cli.globals);
+    match session.run(&cli.command) {
+        Outcome::Done => ExitCode::SUCCESS,
+        Outcome::Failed => ExitCode::FAILURE,
+        Outcome::Findings => ExitCode::from(3),
+    }
+}

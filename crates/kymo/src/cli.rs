@@ -1,0 +1,94 @@
+//! The command line: what can be typed.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ColorChoice, Parser, Subcommand};
+
+use crate::commands;
+
+/// Opens recordings of what programs did, whoever wrote them, and answers questions about them.
+///
+/// Results go to standard output and everything else to standard error, so that output can be
+/// piped. `-` as a file is standard input. The format of a file is found from its first bytes
+/// and its name; --from overrules that.
+#[derive(Debug, Parser)]
+#[command(
+    name = "kymo",
+    version,
+    arg_required_else_help = true,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = "\
+EXAMPLES
+  kymo demo                         see what it does, on recordings it writes itself
+  kymo info run.bp                  what is it, how big, how healthy
+  kymo ls -l run.bp                 its variables: type, path, shape
+  kymo dump -d /fields/phi run.bp   the values of one
+  kymo convert run.bp run.csv       its table as CSV
+
+EXIT STATUS
+  0  done
+  1  failed
+  2  bad usage
+  3  done, but with findings or losses"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Globals {
+    /// When to use colours; `NO_COLOR` is respected.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+
+    /// Say nothing on standard error but errors.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// The subcommands, in the order of the help.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Info(commands::info::Args),
+    Ls(commands::ls::Args),
+    Dump(commands::dump::Args),
+    Check(commands::check::Args),
+    Repair(commands::repair::Args),
+    Convert(commands::convert::Args),
+    Formats(commands::formats::Args),
+    Demo(commands::demo::Args),
+    Completions(commands::completions::Args),
+    Man(commands::man::Args),
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FormatArgs {
+    /// The format, instead of finding it out.
+    #[arg(long, value_name = "FORMAT", value_parser = format_names())]
+    pub(crate) from: Option<String>,
+}
+
+/// How a file is opened that may be damaged.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct OpenArgs {
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+
+    /// Open what can be read of a damaged file, and say what cannot.
+    #[arg(long)]
+    pub(crate) salvage: bool,
+}
+
+fn format_names() -> PossibleValuesParser {
+    let formats = kymo_registry::formats().iter();
+    PossibleValuesParser::new(formats.map(|format| {
+        let info = format.info();
+        clap::builder::PossibleValue::new(info.name).help(info.title)
+    }))
+}

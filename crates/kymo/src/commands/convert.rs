@@ -1,0 +1,306 @@
+//! `kymo convert`: a table of a file in another format.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::builder::PossibleValuesParser;
+use kymo_convert::Target;
+use kymo_core::model::arrays::VariableTable;
+use kymo_core::table::{Filter, Scan};
+use kymo_core::{Destination, Error, Progress, Table};
+
+use super::dump::StorageOrder;
+use crate::cli::OpenArgs;
+use crate::failure::{Failure, quoted};
+use crate::inputs;
+use crate::render::escaped;
+use crate::session::{Named, Opened, Outcome, Session};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+
+/// Convert a table of a file, or the values of a variable, to JSON lines or CSV.
+///
+/// The target is told by the output's extension, or by --to. The table is the first of the file
+/// unless --table names another, or a variable by its path; `kymo ls -t` lists tables. With
+/// `--table all`, or a directory as OUT, every table becomes a file in a directory. The output
+/// appears whole or not at all. What a target cannot hold is said on standard error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo convert run.bp run.csv                            the first table as CSV
+  kymo convert run.bp phi.csv --table /fields/phi        the values of a variable
+  kymo convert run.bp - --to jsonl --columns path,kind   some columns to standard output
+  kymo convert run.bp big.jsonl --filter 'payload_bytes>=1000' --filter kind=dataset
+  kymo convert run.bp tables/ --to csv                   every table, a file each
+
+EXIT STATUS
+  0 done, 1 failed, 2 bad usage, 3 done, with findings or losses")]
+pub(crate) struct Args {
+    /// The file to read; `-` is standard input.
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+
+    /// The file or directory to write; `-` is standard output.
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+
+    /// What to convert to, instead of telling by the extension of OUT.
+    #[arg(long, value_name = "TARGET", value_parser = target_names())]
+    to: Option<String>,
+
+    /// The table, a variable by its path, or `all`.
+    #[arg(short, long, value_name = "NAME")]
+    table: Option<String>,
+
+    /// The columns, in the order wanted.
+    #[arg(short, long, value_name = "A,B,…", value_delimiter = ',')]
+    columns: Vec<String>,
+
+    /// Only rows that meet a condition: = != < <= > >=. May be given again.
+    #[arg(long, value_name = "CONDITION")]
+    filter: Vec<String>,
+
+    /// At most so many rows.
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<u64>,
+
+    /// Which dimension of a variable varies fastest: the last (c) or the first (fortran).
+    #[arg(long, value_enum, default_value = "c")]
+    order: StorageOrder,
+
+    /// Replace OUT if it exists.
+    #[arg(short, long)]
+    force: bool,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+/// Where the rows go.
+enum Output {
+    Standard,
+    File,
+    Directory,
+}
+
+fn target_names() -> PossibleValuesParser {
+    let targets = kymo_convert::targets().iter();
+    PossibleValuesParser::new(
+        targets.map(|target| clap::builder::PossibleValue::new(target.name()).help(target.about())),
+    )
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let name = inputs::display(&args.input);
+    let about = |error: anyhow::Error| match error.downcast::<Named>() {
+        Ok(named) => anyhow::Error::new(named),
+        Err(error) => Named::error(name.as_str(), error),
+    };
+    let target = target(args).map_err(about)?;
+    let result = session.with_dataset(&args.input, &args.open, |session, opened| {
+        let outcome = match output(args) {
+            Output::Standard => to_stdout(session, args, opened, target)?,
+            Output::File => to_file(session, args, opened, target)?,
+            Output::Directory => to_directory(session, args, opened, target)?,
+        };
+        Ok(outcome.max(session.findings(opened)))
+    });
+    result.map_err(about)
+}
+
+fn output(args: &Args) -> Output {
+    let path = args.output.as_os_str();
+    let is_directory = args.table.as_deref() == Some("all")
+        || args.output.is_dir()
+        || path.as_encoded_bytes().ends_with(b"/");
+    match () {
+        () if path == "-" => Output::Standard,
+        () if is_directory => Output::Directory,
+        () => Output::File,
+    }
+}
+
+fn target(args: &Args) -> anyhow::Result<&'static dyn Target> {
+    let named = args.to.as_deref().and_then(kymo_convert::by_name);
+    let extension = args.output.extension().and_then(|extension| extension.to_str());
+    let found = named.or_else(|| extension.and_then(kymo_convert::by_extension));
+    found.ok_or_else(|| {
+        let known: Vec<_> = kymo_convert::targets().iter().map(|target| target.name()).collect();
+        let failure = Failure::new("its name does not tell what to convert to");
+        let failure = failure.hint(format!("--to names it: {}", known.join(" or ")));
+        Named::error(inputs::display(&args.output), failure)
+    })
+}
+
+fn to_stdout(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    target: &dyn Target,
+) -> anyhow::Result<Outcome> {
+    let chosen = choose(session, args, opened)?;
+    let scan = scan(args, chosen.table.as_ref())?;
+    let Session { out, bars, .. } = session;
+    write(&chosen.table, &scan, target, out, bars)?;
+    Ok(chosen.outcome)
+}
+
+fn to_file(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    target: &dyn Target,
+) -> anyhow::Result<Outcome> {
+    let to = Destination::new(&args.output, args.force);
+    let about = |error| about_output(&args.output, error);
+    to.check().map_err(about)?;
+    let chosen = choose(session, args, opened)?;
+    let scan = scan(args, chosen.table.as_ref())?;
+    let mut file = to.file().map_err(about)?;
+    write(&chosen.table, &scan, target, &mut file, &session.bars)?;
+    opened.source.verify()?;
+    file.commit().map_err(about)?;
+    Ok(chosen.outcome)
+}
+
+/// Writes every fixed table into a directory, a file each.
+fn to_directory(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    target: &dyn Target,
+) -> anyhow::Result<Outcome> {
+    let is_all = args.table.as_deref().is_none_or(|table| table == "all");
+    if !is_all || !args.columns.is_empty() || !args.filter.is_empty() {
+        let failure = Failure::new("into a directory go all tables, whole");
+        return Err(failure.hint("name a file for one table, or for a part of it").into());
+    }
+    let to = Destination::new(&args.output, args.force);
+    let about = |error| about_output(&args.output, error);
+    to.check().map_err(about)?;
+    let directory = to.directory().map_err(about)?;
+    let extension = target.extensions().first().copied().unwrap_or_default();
+    for table in opened.dataset.tables() {
+        let path = directory.path().join(format!("{}.{extension}", table.name()));
+        let file = File::create(path).map_err(Error::io("create a file"));
+        let mut file = BufWriter::with_capacity(1 << 18, file.map_err(about)?);
+        let scan = scan(args, table.as_ref())?;
+        write(&table, &scan, target, &mut file, &session.bars)?;
+        file.flush().map_err(Error::io("write a file")).map_err(about)?;
+    }
+    opened.source.verify()?;
+    directory.commit().map_err(about)?;
+    Ok(Outcome::Done)
+}
+
+/// An error of the output is about the output.
+pub(super) fn about_output(output: &Path, error: Error) -> anyhow::Error {
+    let name = inputs::display(output);
+    match error {
+        Error::Exists(_) => {
+            let failure = Failure::new("it exists already");
+            Named::error(name, failure.hint("--force replaces it"))
+        }
+        other => Named::error(name, other),
+    }
+}
+
+fn write(
+    table: &Arc<dyn Table>,
+    scan: &Scan,
+    target: &dyn Target,
+    out: &mut dyn Write,
+    bars: &crate::progress::Bars,
+) -> anyhow::Result<()> {
+    let schema = scan.output_schema(&table.schema())?;
+    let mut writer = target.writer(&schema, out)?;
+    bars.begin_items("converting", table.row_count().unwrap_or(0));
+    let mut rows = 0;
+    for batch in Arc::clone(table).scan(scan)? {
+        let batch = batch?;
+        writer.write(&batch)?;
+        rows += batch.num_rows() as u64;
+        bars.at(rows);
+    }
+    bars.end();
+    Ok(writer.finish()?)
+}
+
+/// The table that is wanted, and what converting it means for the exit code.
+struct Chosen {
+    table: Arc<dyn Table>,
+    outcome: Outcome,
+}
+
+fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result<Chosen> {
+    let tables = opened.dataset.tables();
+    let fixed = match args.table.as_deref() {
+        None => tables.first(),
+        Some("all") => {
+            let failure = Failure::new("all tables do not fit into one output");
+            return Err(failure.hint("name a directory as OUT").into());
+        }
+        Some(name) => tables.iter().find(|table| table.name() == name),
+    };
+    if let Some(table) = fixed {
+        return Ok(Chosen { table: Arc::clone(table), outcome: Outcome::Done });
+    }
+    let name = args.table.as_deref().unwrap_or_default();
+    variable(session, args, opened, name).ok_or_else(|| {
+        let names: Vec<_> = tables.iter().map(|table| table.name().to_owned()).collect();
+        let why = format!("there is no table or variable {}", escaped(name));
+        let file = quoted(&opened.name);
+        let hint = format!("tables: {}; `kymo ls {file}` lists variables", names.join(", "));
+        Failure::new(why).hint(hint).into()
+    })
+}
+
+fn variable(session: &mut Session, args: &Args, opened: &Opened, name: &str) -> Option<Chosen> {
+    let view = opened.dataset.arrays()?;
+    let found = view.find(name);
+    let &id = found.first()?;
+    let variable = view.variable(id);
+    let path = escaped(&variable.path).into_owned();
+    let mut outcome = Outcome::Done;
+    if variable.rounds {
+        let type_name = &variable.type_name;
+        let loss = format!("{path}: values of type {type_name} are rounded to double precision");
+        session.report.remark(&opened.name, loss);
+        outcome = Outcome::Findings;
+    }
+    if found.len() > 1 {
+        let others = found.len() - 1;
+        let type_name = &variable.type_name;
+        let loss = format!(
+            "{path}: only the values of type {type_name} are converted; the path has {others} \
+             other type(s) too"
+        );
+        session.report.remark(&opened.name, loss);
+        outcome = Outcome::Findings;
+    }
+    let table = VariableTable::with_order(view, id, args.order.into());
+    Some(Chosen { table: Arc::new(table), outcome })
+}
+
+fn scan(args: &Args, table: &dyn Table) -> anyhow::Result<Scan> {
+    let schema = table.schema();
+    let column = |name: &String| {
+        let found = schema.index_of(name);
+        found.map_err(|_| {
+            let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            let failure = Failure::new(format!("there is no column {name}"));
+            failure.hint(format!("there are {}", names.join(", ")))
+        })
+    };
+    let columns = args.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let filters = args.filter.iter().map(|text| Filter::parse(&schema, text));
+    Ok(Scan {
+        columns: (!columns.is_empty()).then_some(columns),
+        filters: filters.collect::<Result<_, _>>()?,
+        limit: args.limit,
+        batch_rows: BATCH_ROWS,
+    })
+}

@@ -1,0 +1,182 @@
+//! `kymo dump`: everything in a file, or the values of some variables.
+
+mod selection;
+mod variables;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+use kymo_core::DumpRequest;
+use kymo_core::model::arrays::Order;
+
+use crate::cli::OpenArgs;
+use crate::failure::Failure;
+use crate::render::record::{JsonRecords, Look, TextRecords};
+use crate::render::style;
+use crate::session::{Opened, Outcome, Session};
+
+use selection::Steps;
+
+/// Print what is in files: every record with all its fields, or the values of variables.
+///
+/// Without -d it is every record in the order of the file, arrays included; --headers leaves
+/// their contents out. With -d it is the values of a variable, of one step or all, and of the
+/// part that --start and --count cut out. Which dimension of an array varies fastest in storage
+/// is often not recorded: the last is assumed, as C programs have it, unless --order says
+/// otherwise.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo dump run.bp | less                        everything, in the order of the file
+  kymo dump --headers --json run.bp              the headers of all records as JSON lines
+  kymo dump -d /fields/phi run.bp                the values of a variable, all steps
+  kymo dump -d phi --step -1 run.bp              of its last step
+  kymo dump -d phi --start 0,2 --count 1,-1 run.bp
+                                                 the first row, from the third column on
+  kymo dump -d 'phi*' --json run.bp              of several variables as JSON lines
+  kymo dump --style bpdump run.bp                as the tool of its time printed it
+
+EXIT STATUS
+  0 done, 1 a file could not be read, 2 bad usage, 3 read, but something is wrong in it")]
+pub(crate) struct Args {
+    /// Files; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Print the values of a variable: a path, a name that only one path ends in, or a glob.
+    #[arg(short = 'd', long, value_name = "PATH")]
+    variable: Vec<String>,
+
+    /// The first index in each dimension; negative ones count from the end.
+    #[arg(long, value_name = "I,J,…", requires = "variable", value_delimiter = ',')]
+    #[arg(allow_hyphen_values = true)]
+    start: Vec<i64>,
+
+    /// How many in each dimension; -1 goes to the end.
+    #[arg(long, value_name = "N,M,…", requires = "variable", value_delimiter = ',')]
+    #[arg(allow_hyphen_values = true)]
+    count: Vec<i64>,
+
+    /// The step, or steps: 3, -1 for the last, 2..5 for 2, 3 and 4.
+    #[arg(long, value_name = "STEPS", requires = "variable", allow_hyphen_values = true)]
+    step: Option<Steps>,
+
+    /// Which dimension varies fastest in storage: the last (c) or the first (fortran).
+    #[arg(long, value_enum, default_value = "c")]
+    order: StorageOrder,
+
+    /// Show arrays of bytes as text.
+    #[arg(short = 'S', long)]
+    text: bool,
+
+    /// Leave out the contents of arrays.
+    #[arg(long, conflicts_with = "variable")]
+    headers: bool,
+
+    /// Print as another tool does, byte for byte.
+    #[arg(long, value_name = "NAME", value_parser = style_names())]
+    #[arg(conflicts_with_all = ["json", "headers", "start", "count", "step", "text", "limit"])]
+    style: Option<String>,
+
+    /// Print at most so many records.
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "variable")]
+    limit: Option<u64>,
+
+    /// Print one JSON object a record, or a step of a variable.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+/// Which dimension varies fastest.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum StorageOrder {
+    /// The last.
+    C,
+    /// The first.
+    Fortran,
+}
+
+impl From<StorageOrder> for Order {
+    fn from(order: StorageOrder) -> Self {
+        match order {
+            StorageOrder::C => Self::C,
+            StorageOrder::Fortran => Self::Fortran,
+        }
+    }
+}
+
+fn style_names() -> PossibleValuesParser {
+    let formats = kymo_registry::formats().iter();
+    let mut styles: Vec<_> = formats.flat_map(|format| format.info().dump_styles).collect();
+    styles.sort_unstable();
+    styles.dedup();
+    PossibleValuesParser::new(styles.into_iter().copied())
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let inputs = args.files.iter().cloned().map(Ok).collect();
+    let is_many = args.files.len() > 1;
+    let mut is_first = true;
+    session.each_dataset(inputs, &args.open, |session, opened| {
+        if is_many && !args.json && args.style.is_none() {
+            let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
+            let bold = session.out.paint().style(style::TITLE);
+            writeln!(session.out, "{gap}{bold}{}:{bold:#}", opened.name)?;
+        }
+        let file = is_many.then_some(opened.name.as_str());
+        match (&args.style, args.variable.is_empty()) {
+            (Some(style), _) => imitate(session, args, opened, style)?,
+            (None, true) => records(session, args, opened, file)?,
+            (None, false) => variables::dump(session, args, opened, file)?,
+        }
+        Ok(session.findings(opened))
+    })
+}
+
+fn look<'a>(args: &Args, file: Option<&'a str>) -> Look<'a> {
+    Look { file, order: args.order.into(), is_text: args.text, headers_only: args.headers }
+}
+
+fn records(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    file: Option<&str>,
+) -> anyhow::Result<()> {
+    let request = DumpRequest { headers_only: args.headers, ..DumpRequest::default() };
+    let left = args.limit.unwrap_or(u64::MAX);
+    let (out, look) = (&mut session.out, look(args, file));
+    if args.json {
+        opened.dataset.dump(&request, &mut JsonRecords { out, look, left })?;
+    } else {
+        opened.dataset.dump(&request, &mut TextRecords { out, look, left })?;
+    }
+    Ok(())
+}
+
+/// Prints as another tool does, and nothing besides.
+fn imitate(session: &mut Session, args: &Args, opened: &Opened, style: &str) -> anyhow::Result<()> {
+    let info = opened.format.info();
+    if !info.dump_styles.contains(&style) {
+        let why = format!("the format {} has no style {style}", info.name);
+        return Err(Failure::new(why).into());
+    }
+    if args.variable.len() > 1 {
+        let failure = Failure::new(format!("{style} prints one variable at a time"));
+        return Err(failure.hint("give -d once").into());
+    }
+    let request = DumpRequest {
+        style: Some(style.into()),
+        variable: args.variable.first().map(|path| Arc::from(path.as_str())),
+        ..DumpRequest::default()
+    };
+    let (out, look) = (&mut session.out, look(args, None));
+    let mut sink = TextRecords { out, look, left: u64::MAX };
+    Ok(opened.dataset.dump(&request, &mut sink)?)
+}

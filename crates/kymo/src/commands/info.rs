@@ -1,0 +1,208 @@
+//! `kymo info`: what a file is, how big, how healthy.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use kymo_core::{Finding, Recording, Severity, Summary};
+use serde_json::{Map, Value, json};
+
+use crate::cli::OpenArgs;
+use crate::output::Output;
+use crate::render::columns::Columns;
+use crate::render::{escaped, numbers, style};
+use crate::session::{Opened, Outcome, Session};
+
+/// Recordings and findings that are listed one by one.
+const LISTED_MAX: usize = 20;
+
+/// Say what files are: format, dialect, size, contents, health.
+///
+/// Only headers are read, so this is quick on files of any size. In a directory, every recording
+/// is looked at. Notes are known quirks of the program that wrote a file: a sound file may have
+/// them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo info run.bp               what is it, how big, how healthy
+  kymo info archive/             every recording in a directory
+  zcat run.bp.gz | kymo info -   from standard input
+  kymo info --json *.bp          one JSON object a file
+  kymo info --salvage cut.bp     what can still be read of a damaged file
+
+EXIT STATUS
+  0 sound, 1 a file could not be read, 2 bad usage, 3 read, but something is wrong in it")]
+pub(crate) struct Args {
+    /// Files or directories; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Print one JSON object a file.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let inputs = session.expand(&args.files, &args.open.format);
+    let mut is_first = true;
+    session.each_dataset(inputs, &args.open, |session, opened| {
+        if args.json {
+            session.out.json(&json_of(opened))?;
+        } else {
+            if !std::mem::take(&mut is_first) {
+                writeln!(session.out)?;
+            }
+            print(&mut session.out, opened)?;
+        }
+        Ok(Outcome::of(opened.dataset.findings()))
+    })
+}
+
+fn print(out: &mut Output, opened: &Opened) -> anyhow::Result<()> {
+    let summary = opened.dataset.summary();
+    let bold = out.paint().style(style::TITLE);
+    let title = opened.format.info().title;
+    let dialect = match summary.dialect.as_str() {
+        "" => String::new(),
+        dialect => format!(", {dialect}"),
+    };
+    writeln!(out, "{bold}{}{bold:#}: {title}{dialect}", opened.name)?;
+    facts(opened, &summary).print(out)?;
+    for section in summary.sections.iter().filter(|section| !section.rows.is_empty()) {
+        print_title(out, section.title)?;
+        let mut columns = Columns::indented(4);
+        for (name, value) in &section.rows {
+            columns.row([escaped(name).into_owned(), escaped(value).into_owned()]);
+        }
+        columns.print(out)?;
+    }
+    print_recordings(out, &opened.dataset.recordings())?;
+    print_findings(out, "findings", opened.dataset.findings(), matters)?;
+    print_findings(out, "notes", opened.dataset.findings(), |finding| !matters(finding))
+}
+
+fn matters(finding: &Finding) -> bool {
+    finding.severity >= Severity::Warning
+}
+
+fn print_title(out: &mut Output, title: &str) -> anyhow::Result<()> {
+    let kind = out.paint().style(style::KIND);
+    Ok(writeln!(out, "  {kind}{title}{kind:#}")?)
+}
+
+fn facts(opened: &Opened, summary: &Summary) -> Columns {
+    let mut columns = Columns::indented(2).styled(&[style::KIND]);
+    if !opened.source.is_directory() {
+        let size = numbers::size(opened.source.size_bytes());
+        columns.row(["size".to_owned(), size]);
+    }
+    for fact in &summary.facts {
+        let value = numbers::fact(&fact.value);
+        let text = match escaped(&fact.detail) {
+            detail if detail.is_empty() => value,
+            detail => format!("{value} ({detail})"),
+        };
+        columns.row([fact.name.to_owned(), text]);
+    }
+    columns.row(["health".to_owned(), health(opened.dataset.findings())]);
+    columns
+}
+
+fn health(findings: &[Finding]) -> String {
+    let wrong = findings.iter().filter(|finding| matters(finding));
+    let wrong: Vec<_> = wrong.map(|finding| finding.severity).collect();
+    match numbers::severities(&wrong) {
+        counts if counts.is_empty() => "sound".to_owned(),
+        counts => counts,
+    }
+}
+
+fn print_recordings(out: &mut Output, recordings: &[Recording]) -> anyhow::Result<()> {
+    if recordings.len() < 2 {
+        return Ok(());
+    }
+    print_title(out, "recordings")?;
+    let mut columns = Columns::indented(4);
+    for (index, recording) in recordings.iter().enumerate().take(LISTED_MAX) {
+        let bytes = recording.bytes.as_ref();
+        let bytes = bytes.map_or(String::new(), |range| {
+            let length = range.end.saturating_sub(range.start);
+            format!("at {:#x}, {}", range.start, numbers::count(length, "byte", "bytes"))
+        });
+        let kind = format!("{} {index}", recording.kind);
+        columns.row([kind, escaped(&recording.name).into_owned(), bytes]);
+    }
+    columns.print(out)?;
+    print_rest(out, recordings.len())
+}
+
+fn print_findings(
+    out: &mut Output,
+    title: &str,
+    findings: &[Finding],
+    wanted: impl Fn(&Finding) -> bool,
+) -> anyhow::Result<()> {
+    let findings: Vec<_> = findings.iter().filter(|finding| wanted(finding)).collect();
+    if findings.is_empty() {
+        return Ok(());
+    }
+    print_title(out, title)?;
+    let paint = out.paint();
+    let mut columns = Columns::indented(4);
+    for finding in findings.iter().take(LISTED_MAX) {
+        columns.row([style::finding(finding, paint)]);
+    }
+    columns.print(out)?;
+    print_rest(out, findings.len())
+}
+
+fn print_rest(out: &mut Output, total: usize) -> anyhow::Result<()> {
+    if total > LISTED_MAX {
+        writeln!(out, "    … and {} more", total - LISTED_MAX)?;
+    }
+    Ok(())
+}
+
+fn json_of(opened: &Opened) -> Value {
+    let summary = opened.dataset.summary();
+    let mut facts = Map::new();
+    let mut details = Map::new();
+    for fact in &summary.facts {
+        facts.insert(fact.name.to_owned(), json!(fact.value));
+        if !fact.detail.is_empty() {
+            details.insert(fact.name.to_owned(), json!(fact.detail));
+        }
+    }
+    let mut sections = Map::new();
+    for section in &summary.sections {
+        let rows = section.rows.iter();
+        let rows: Vec<_> =
+            rows.map(|(name, value)| json!({"name": name, "value": value})).collect();
+        sections.insert(section.title.to_owned(), json!(rows));
+    }
+    let recordings = opened.dataset.recordings();
+    let recordings: Vec<_> = recordings.iter().map(json_of_recording).collect();
+    json!({
+        "file": opened.name,
+        "format": opened.format.info().name,
+        "size_bytes": opened.source.size_bytes(),
+        "dialect": summary.dialect,
+        "facts": facts,
+        "details": details,
+        "sections": sections,
+        "recordings": recordings,
+        "findings": opened.dataset.findings(),
+    })
+}
+
+fn json_of_recording(recording: &Recording) -> Value {
+    let bytes = recording.bytes.as_ref();
+    json!({
+        "kind": recording.kind,
+        "name": recording.name,
+        "offset": bytes.map(|range| range.start),
+        "size_bytes": bytes.map(|range| range.end.saturating_sub(range.start)),
+    })
+}

@@ -1,0 +1,117 @@
+//! Attributes: each beside what it describes, repeated ones once.
+
+use std::collections::HashMap;
+
+use kymo_core::model::arrays::{Attribute, Target};
+use serde_json::{Map, Value, json};
+
+use crate::masks::Masks;
+use crate::render::quoted_value;
+
+/// The attributes of a file by what they describe.
+#[derive(Default)]
+pub(super) struct Attributes {
+    /// In the order of the file; those that were taken are gone.
+    found: Vec<Option<Described>>,
+    by_path: HashMap<String, Vec<usize>>,
+}
+
+/// An attribute, and how often the file has it.
+pub(super) struct Described {
+    attribute: Attribute,
+    times: u64,
+}
+
+impl Attributes {
+    /// Sorts attributes by what they describe, and joins those that are the same.
+    pub(super) fn new(attributes: Vec<Attribute>) -> Self {
+        let mut sorted = Self::default();
+        for attribute in attributes {
+            let known = sorted.by_path.entry(attribute.path.clone()).or_default();
+            let same = known.iter().copied().find(|&index| {
+                let found = sorted.found.get(index).and_then(Option::as_ref);
+                found.is_some_and(|found| found.is_same(&attribute))
+            });
+            if let Some(Some(found)) = same.and_then(|index| sorted.found.get_mut(index)) {
+                found.times += 1;
+            } else {
+                known.push(sorted.found.len());
+                sorted.found.push(Some(Described { attribute, times: 1 }));
+            }
+        }
+        sorted
+    }
+
+    /// Takes those that describe a variable.
+    pub(super) fn take(&mut self, path: &str) -> Vec<Described> {
+        let mut taken = Vec::new();
+        for &index in self.by_path.get(path).map_or(&[][..], Vec::as_slice) {
+            let slot = self.found.get_mut(index);
+            let is_of_variable = |found: &mut Described| found.attribute.target == Target::Variable;
+            taken.extend(slot.and_then(|slot| slot.take_if(is_of_variable)));
+        }
+        taken
+    }
+
+    /// Takes those left that are wanted: of groups and of nothing, or all of them.
+    pub(super) fn rest(&mut self, masks: &Masks, all: bool) -> Vec<Described> {
+        let left = self.found.drain(..).flatten();
+        let is_wanted = |found: &Described| {
+            (all || found.attribute.target != Target::Variable)
+                && (masks.matches(&found.attribute.path) || masks.matches(&found.full_path()))
+        };
+        left.filter(is_wanted).collect()
+    }
+}
+
+impl Described {
+    fn is_same(&self, other: &Attribute) -> bool {
+        let Attribute { target, path, name, type_name, value, .. } = &self.attribute;
+        (target, path, name, type_name, value)
+            == (&other.target, &other.path, &other.name, &other.type_name, &other.value)
+    }
+
+    /// The path of what it describes, and its name.
+    pub(super) fn full_path(&self) -> String {
+        let path = self.attribute.path.trim_end_matches('/');
+        format!("{path}/{}", self.attribute.name)
+    }
+
+    /// The format's word for its type.
+    pub(super) fn type_name(&self) -> &str {
+        &self.attribute.type_name
+    }
+
+    /// What stands beside its path: `attr = "K" ×4`.
+    pub(super) fn text(&self) -> String {
+        let of = match self.attribute.target {
+            Target::Variable => "",
+            Target::Group => " of group",
+            Target::Nothing => " of nothing",
+        };
+        let times = match self.times {
+            1 => String::new(),
+            times => format!(" ×{times}"),
+        };
+        format!("attr{of} = {}{times}", quoted_value(&self.attribute.value))
+    }
+
+    /// All there is to know about it.
+    pub(super) fn json(&self) -> Map<String, Value> {
+        let describes = match self.attribute.target {
+            Target::Variable => "variable",
+            Target::Group => "group",
+            Target::Nothing => "nothing",
+        };
+        let fields = [
+            ("name", json!(self.attribute.name)),
+            ("path", json!(self.attribute.path)),
+            ("describes", json!(describes)),
+            ("type", json!(self.attribute.type_name)),
+            ("value", json!(self.attribute.value)),
+            ("times", json!(self.times)),
+            ("offset", json!(self.attribute.offset)),
+        ];
+        fields.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
+    }
+}

@@ -1,0 +1,127 @@
+//! Every record in the order of the file, a line each. There may be millions: no allocation a
+//! line, and only the columns that are shown are computed.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use kymo_convert::values::{Cells, Notation, write_text};
+use kymo_core::Result;
+use kymo_core::table::Scan;
+
+use crate::session::{Opened, Session};
+
+/// The column that says where a record begins, shown in hexadecimal.
+const OFFSET: &str = "offset";
+
+/// Lists the rows of the first table: the one that has a row for each record.
+pub(super) fn list(
+    session: &mut Session,
+    opened: &Opened,
+    file: Option<&str>,
+    json: bool,
+) -> anyhow::Result<()> {
+    let Some(table) = opened.dataset.tables().into_iter().next() else {
+        return Ok(());
+    };
+    let scan = Scan { columns: Some(brief(&table.schema())), ..Scan::default() };
+    let schema = scan.output_schema(&table.schema())?;
+    let offset_width = format!("{:x}", opened.source.size_bytes()).len();
+    let mut lines = Lines { buffer: Vec::new(), offset_width, keys: keys(&schema, file) };
+    for batch in Arc::clone(&table).scan(&scan)? {
+        let batch = batch?;
+        if json {
+            lines.write_json(&batch)?;
+        } else {
+            lines.write_text(&batch)?;
+        }
+        session.out.write_all(&lines.buffer)?;
+        lines.buffer.clear();
+    }
+    Ok(())
+}
+
+/// The columns that every record has a value for.
+fn brief(schema: &Schema) -> Vec<usize> {
+    let fields = schema.fields().iter().enumerate();
+    let wanted = fields.filter(|(_, field)| !field.is_nullable());
+    wanted.map(|(index, _)| index).collect()
+}
+
+struct Lines {
+    buffer: Vec<u8>,
+    offset_width: usize,
+    /// What stands before each value of a JSON object.
+    keys: Vec<Vec<u8>>,
+}
+
+fn keys(schema: &Schema, file: Option<&str>) -> Vec<Vec<u8>> {
+    let mut lead = vec![b'{'];
+    if let Some(file) = file {
+        lead.extend_from_slice(b"\"file\":");
+        write_text(file, Notation::Json, &mut lead);
+        lead.push(b',');
+    }
+    let mut keys = Vec::new();
+    for field in schema.fields() {
+        let mut key = std::mem::replace(&mut lead, vec![b',']);
+        write_text(field.name(), Notation::Json, &mut key);
+        key.push(b':');
+        keys.push(key);
+    }
+    keys
+}
+
+impl Lines {
+    fn write_json(&mut self, batch: &RecordBatch) -> Result<()> {
+        let cells = cells_of(batch)?;
+        for row in 0..batch.num_rows() {
+            for (key, cells) in self.keys.iter().zip(&cells) {
+                self.buffer.extend_from_slice(key);
+                cells.write(row, Notation::Json, &mut self.buffer);
+            }
+            self.buffer.extend_from_slice(b"}\n");
+        }
+        Ok(())
+    }
+
+    fn write_text(&mut self, batch: &RecordBatch) -> Result<()> {
+        let cells = cells_of(batch)?;
+        let offset = batch.schema().index_of(OFFSET).ok();
+        let offsets = offset.map(|index| batch.column(index));
+        let offsets = offsets.filter(|column| column.data_type() == &DataType::UInt64);
+        let offsets = offsets.map(|column| {
+            use arrow_array::cast::AsArray;
+            column.as_primitive::<arrow_array::types::UInt64Type>()
+        });
+        for row in 0..batch.num_rows() {
+            if let Some(offsets) = offsets {
+                self.write_offset(offsets.value(row));
+            }
+            for (index, cells) in cells.iter().enumerate() {
+                if Some(index) != offset {
+                    self.buffer.extend_from_slice(b"  ");
+                    cells.write(row, Notation::Text, &mut self.buffer);
+                }
+            }
+            self.buffer.push(b'\n');
+        }
+        Ok(())
+    }
+
+    /// Writes an offset in hexadecimal, filled up with zeros so that lines stand below each
+    /// other and sort.
+    fn write_offset(&mut self, offset: u64) {
+        self.buffer.extend_from_slice(b"0x");
+        for place in (0..self.offset_width).rev() {
+            let nibble = (offset >> (4 * place.min(15))) & 15;
+            let digit = char::from_digit(u32::try_from(nibble).unwrap_or(0), 16);
+            self.buffer.push(digit.map_or(b'?', |digit| digit as u8));
+        }
+    }
+}
+
+fn cells_of(batch: &RecordBatch) -> Result<Vec<Cells<'_>>> {
+    batch.columns().iter().map(Cells::new).collect()
+}

@@ -1,0 +1,129 @@
+//! `kymo repair`: saves what can be saved of a damaged file, and says what was lost.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use kymo_core::{Destination, Error, Progress, Repaired, Source};
+
+use super::convert::about_output;
+use crate::cli::FormatArgs;
+use crate::failure::Failure;
+use crate::inputs;
+use crate::render::numbers;
+use crate::session::{Named, Outcome, Session, format_of};
+
+/// Write a sound file of what can be read of a damaged one.
+///
+/// Every sound record is kept, those after a damaged place included. What was lost is said on
+/// standard error, with the byte it stood at. The input is never changed; the output appears
+/// whole or not at all.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo repair cut.bp whole.bp           keep what is sound
+  kymo repair --force cut.bp whole.bp   replace whole.bp
+  kymo repair cut.bp - | kymo ls -l -   look at the result before keeping it
+  kymo check cut.bp                     see first what is wrong
+
+EXIT STATUS
+  0 the input was sound, 1 failed, 2 bad usage, 3 repaired, with losses")]
+pub(crate) struct Args {
+    /// The damaged file; `-` is standard input.
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+
+    /// The file to write; `-` is standard output.
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+
+    /// Replace OUT if it exists.
+    #[arg(short, long)]
+    force: bool,
+
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let name = inputs::display(&args.input);
+    let repaired = repair(session, args).map_err(|error| match error.downcast::<Named>() {
+        Ok(named) => anyhow::Error::new(named),
+        Err(error) => Named::error(name.as_str(), error),
+    })?;
+    for loss in &repaired.losses {
+        session.report.finding(&name, loss);
+    }
+    let kept = format!("{} {}", numbers::grouped(repaired.kept), repaired.unit);
+    let to = match inputs::display(&args.output) {
+        name if name == "-" => "standard output".to_owned(),
+        name => name,
+    };
+    if repaired.losses.is_empty() {
+        session.report.remark(&name, format_args!("sound; {to} has all {kept}"));
+    } else {
+        let losses = numbers::count(repaired.losses.len() as u64, "loss", "losses");
+        session.report.remark(&name, format_args!("{kept} kept in {to}, {losses}"));
+    }
+    Ok(Outcome::of(&repaired.losses))
+}
+
+fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
+    let to_stdout = args.output.as_os_str() == "-";
+    if to_stdout && session.out.is_terminal() {
+        let failure = Failure::new("a repaired file is binary and is not written to a terminal");
+        return Err(failure.hint("name a file, or pipe it on").into());
+    }
+    let source = session.source(&args.input)?;
+    if !to_stdout && is_same(&args.input, &args.output) {
+        let failure = Failure::new("the output is the input, which must stay as it is");
+        return Err(failure.hint("name another file").into());
+    }
+    let format = format_of(&source, &args.format)?;
+    if !format.info().repairs {
+        let why = format!("files of format {} cannot be repaired", format.info().title);
+        return Err(Failure::new(why).into());
+    }
+    if to_stdout {
+        return repair_to_stdout(session, &source, format);
+    }
+    let to = Destination::new(&args.output, args.force);
+    to.check().map_err(|error| about_output(&args.output, error))?;
+    let repaired = format.repair(&source, &to, &session.context());
+    session.bars.end();
+    source.verify()?;
+    Ok(repaired?)
+}
+
+/// Formats write files and seek in them, so the file is made first and copied then.
+fn repair_to_stdout(
+    session: &mut Session,
+    source: &Source,
+    format: &'static dyn kymo_core::Format,
+) -> anyhow::Result<Repaired> {
+    let failed = Error::io("make a temporary directory");
+    let directory = tempfile::tempdir().map_err(failed)?;
+    let path = directory.path().join("repaired");
+    let to = Destination::new(&path, false);
+    let repaired = format.repair(source, &to, &session.context());
+    session.bars.end();
+    source.verify()?;
+    let repaired = repaired?;
+    let mut file = File::open(&path).map_err(Error::io("read the repaired file"))?;
+    io::copy(&mut file, &mut session.out)?;
+    session.out.flush()?;
+    Ok(repaired)
+}
+
+/// Whether two paths lead to the same file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(one), Ok(other)) = (fs::metadata(one), fs::metadata(other)) {
+        use std::os::unix::fs::MetadataExt;
+        return (one.dev(), one.ino()) == (other.dev(), other.ino());
+    }
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}

@@ -1,0 +1,110 @@
+//! Why something failed, and what to do next.
+
+use std::fmt::{Display, Formatter};
+use std::io;
+
+use kymo_core::Error;
+use kymo_registry::Unrecognised;
+
+/// A failure that this program finds by itself, with the next step.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure that explains itself.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    /// Adds what to do next.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The message of an error, without the numbers that only the system understands.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<Error>() {
+        Some(Error::Io { action, error }) => format!("cannot {action}: {}", reason(error)),
+        _ => format!("{error:#}"),
+    }
+}
+
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = match text.find(" (os error") {
+        Some(end) => text.get(..end).unwrap_or_default(),
+        None => &text,
+    };
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
+}
+
+/// What to do about an error with a file, where there is something.
+pub(crate) fn hint(error: &anyhow::Error, name: &str) -> Option<String> {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return failure.hint.clone();
+    }
+    let name = quoted(name);
+    if let Some(Unrecognised::Directory) = error.downcast_ref::<Unrecognised>() {
+        return Some(format!(
+            "name the files in it; `kymo ls {name}` lists the recordings among them"
+        ));
+    }
+    match error.downcast_ref::<Error>()? {
+        Error::Read(_) | Error::ReadIn { .. } => Some(format!(
+            "`kymo check {name}` shows all that is wrong, `kymo repair {name} OUT` keeps what is \
+             sound, --salvage shows it as it is"
+        )),
+        Error::Changed(_) => Some("run it again once nothing writes to the file".to_owned()),
+        Error::Io { error, .. } => match error.kind() {
+            io::ErrorKind::NotFound => {
+                Some("check the spelling and the directory you are in".to_owned())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A name as one would type it in a shell.
+pub(crate) fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./+,:@%=".contains(c);
+    if !name.is_empty() && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_as_a_shell_reads_them() {
+        assert_eq!(quoted("a/b-1.bp"), "a/b-1.bp");
+        assert_eq!(quoted("my run.bp"), "'my run.bp'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+
+    #[test]
+    fn a_system_error_is_said_without_its_number() {
+        let missing = io::Error::from_raw_os_error(2);
+        let error = anyhow::Error::from(Error::io("open it")(missing));
+        assert_eq!(message(&error), "cannot open it: no such file or directory");
+        assert!(hint(&error, "x").is_some());
+    }
+}

@@ -1,0 +1,127 @@
+//! Standard output: buffered, coloured only on a terminal, and quiet when its reader goes away.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use anstyle::Style;
+use clap::ColorChoice;
+
+const BUFFER_BYTES: usize = 1 << 17;
+
+/// Where results go. Everything a command has to say on standard output passes here.
+pub(crate) struct Output {
+    writer: BufWriter<Box<dyn Write>>,
+    is_terminal: bool,
+    columns: Option<usize>,
+    paint: Paint,
+    failure: Option<io::Error>,
+}
+
+impl Output {
+    /// Standard output.
+    pub(crate) fn stdout(color: ColorChoice) -> Self {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        let columns = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
+        Self {
+            is_terminal,
+            columns: is_terminal.then(columns).flatten(),
+            paint: Paint::of(color, &stdout),
+            writer: BufWriter::with_capacity(BUFFER_BYTES, Box::new(stdout.lock())),
+            failure: None,
+        }
+    }
+
+    /// Another place that looks like this one, for showing what a command prints.
+    pub(crate) fn like(&self, writer: Box<dyn Write>) -> Self {
+        Self {
+            writer: BufWriter::with_capacity(BUFFER_BYTES, writer),
+            is_terminal: self.is_terminal,
+            columns: self.columns,
+            paint: self.paint,
+            failure: None,
+        }
+    }
+
+    /// Whether a person sees it as it is.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// How wide the terminal is; nothing when it is none, and lines may be as long as they are.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.columns
+    }
+
+    /// What to paint with.
+    pub(crate) fn paint(&self) -> Paint {
+        self.paint
+    }
+
+    /// Whether the reader went away, which is no failure.
+    pub(crate) fn is_closed(&self) -> bool {
+        let failure = self.failure.as_ref();
+        failure.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Why nothing more can be written, if so.
+    pub(crate) fn failure(&self) -> Option<&io::Error> {
+        self.failure.as_ref()
+    }
+
+    /// Writes one object and ends its line.
+    pub(crate) fn json(&mut self, value: &serde_json::Value) -> io::Result<()> {
+        serde_json::to_writer(&mut *self, value)?;
+        self.write_all(b"\n")
+    }
+
+    fn noted<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && self.failure.is_none()
+        {
+            self.failure = Some(io::Error::new(error.kind(), error.to_string()));
+        }
+        result
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.writer.write(bytes);
+        self.noted(result)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let result = self.writer.write_all(bytes);
+        self.noted(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.writer.flush();
+        self.noted(result)
+    }
+}
+
+/// Colours, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Paint {
+    is_on: bool,
+}
+
+impl Paint {
+    /// Whether a stream is to be coloured.
+    pub(crate) fn of(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> Self {
+        let is_on = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
+            }
+        };
+        Self { is_on }
+    }
+
+    /// The style itself, or one that changes nothing.
+    pub(crate) fn style(self, style: Style) -> Style {
+        if self.is_on { style } else { Style::new() }
+    }
+}

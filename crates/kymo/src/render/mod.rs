@@ -1,0 +1,42 @@
+//! How things look: the same in every command.
+
+pub(crate) mod array;
+pub(crate) mod columns;
+pub(crate) mod numbers;
+pub(crate) mod record;
+pub(crate) mod style;
+
+use std::borrow::Cow;
+
+use kymo_convert::values::{Notation, write_text, write_value};
+use kymo_core::Value;
+
+/// A value as a person reads it.
+pub(crate) fn value(value: &Value) -> String {
+    let mut out = Vec::new();
+    write_value(value, Notation::Text, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// A value with text in quotes, where it stands beside other things.
+pub(crate) fn quoted_value(found: &Value) -> String {
+    match found {
+        Value::Text(text) => {
+            let mut out = Vec::new();
+            write_text(text, Notation::Text, &mut out);
+            format!("\"{}\"", String::from_utf8_lossy(&out))
+        }
+        other => value(other),
+    }
+}
+
+/// A name from a file, with control characters made harmless.
+pub(crate) fn escaped(name: &str) -> Cow<'_, str> {
+    if name.chars().any(char::is_control) {
+        let mut out = Vec::new();
+        write_text(name, Notation::Text, &mut out);
+        Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    } else {
+        Cow::Borrowed(name)
+    }
+}

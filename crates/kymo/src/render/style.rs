@@ -1,0 +1,41 @@
+//! Colours, and the look of findings.
+
+use anstyle::{AnsiColor, Style};
+use kymo_core::{Finding, Severity};
+
+use crate::output::Paint;
+
+/// What a block is about.
+pub(crate) const TITLE: Style = Style::new().bold();
+/// The kind of a thing, before its name.
+pub(crate) const KIND: Style = AnsiColor::Cyan.on_default();
+/// What one may pass over.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+/// What one hopes for.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// The word before advice.
+pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
+/// What failed.
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const NOTE: Style = AnsiColor::Blue.on_default();
+
+/// The colour of a severity.
+pub(crate) fn of_severity(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => ERROR,
+        Severity::Warning => WARNING,
+        Severity::Note => NOTE,
+    }
+}
+
+/// A finding in a line: `error element-length at 0x26: message`.
+pub(crate) fn finding(finding: &Finding, paint: Paint) -> String {
+    let style = paint.style(of_severity(finding.severity));
+    let severity = finding.severity.name();
+    let file = finding.file.as_ref();
+    let file = file.map_or(String::new(), |file| format!(" in {}", super::escaped(file)));
+    let at = finding.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
+    let message = super::escaped(&finding.message);
+    format!("{style}{severity}{style:#} {}{file}{at}: {message}", finding.rule)
+}

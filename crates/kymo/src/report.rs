@@ -1,0 +1,99 @@
+//! Standard error: errors, findings and remarks.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use clap::ColorChoice;
+use kymo_core::{Finding, Severity};
+
+use crate::failure;
+use crate::output::Paint;
+use crate::render::style;
+
+/// Findings of an opened file that are said one by one; `check` says all.
+const FINDINGS_SHOWN: usize = 3;
+
+/// Where everything goes that is no result. That it cannot be written is nobody's failure.
+pub(crate) struct Report {
+    writer: Box<dyn Write>,
+    paint: Paint,
+    is_terminal: bool,
+    is_quiet: bool,
+}
+
+impl Report {
+    /// Standard error.
+    pub(crate) fn stderr(color: ColorChoice, is_quiet: bool) -> Self {
+        let stderr = io::stderr();
+        Self {
+            paint: Paint::of(color, &stderr),
+            is_terminal: stderr.is_terminal(),
+            writer: Box::new(stderr),
+            is_quiet,
+        }
+    }
+
+    /// Another place, for showing what a command says.
+    pub(crate) fn to(writer: Box<dyn Write>, paint: Paint, is_terminal: bool) -> Self {
+        Self { writer, paint, is_terminal, is_quiet: false }
+    }
+
+    /// Whether a person sees it, and wants to.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_terminal && !self.is_quiet
+    }
+
+    /// Says what failed and what to do next.
+    pub(crate) fn error(&mut self, name: &str, error: &anyhow::Error) {
+        let bad = self.paint.style(style::ERROR);
+        let message = failure::message(error);
+        self.line(format_args!("{bad}kymo:{bad:#} {name}: {message}"));
+        if let Some(hint) = failure::hint(error, name) {
+            self.hint(&hint);
+        }
+    }
+
+    /// Says what to do next.
+    pub(crate) fn hint(&mut self, hint: &str) {
+        if !self.is_quiet {
+            let faint = self.paint.style(style::HINT);
+            self.line(format_args!("{faint}hint:{faint:#} {hint}"));
+        }
+    }
+
+    /// Says something that is good to know.
+    pub(crate) fn remark(&mut self, name: &str, text: impl Display) {
+        if !self.is_quiet {
+            self.line(format_args!("kymo: {name}: {text}"));
+        }
+    }
+
+    /// Says a finding.
+    pub(crate) fn finding(&mut self, name: &str, finding: &Finding) {
+        if !self.is_quiet {
+            let text = style::finding(finding, self.paint);
+            self.line(format_args!("kymo: {name}: {text}"));
+        }
+    }
+
+    /// Says the findings of an opened file that matter: a few, then how many more.
+    pub(crate) fn findings(&mut self, name: &str, findings: &[Finding]) {
+        let matter = |finding: &&Finding| finding.severity >= Severity::Warning;
+        let total = findings.iter().filter(matter).count();
+        for finding in findings.iter().filter(matter).take(FINDINGS_SHOWN) {
+            self.finding(name, finding);
+        }
+        if total > FINDINGS_SHOWN {
+            self.remark(name, format_args!("and {} more findings", total - FINDINGS_SHOWN));
+        }
+        if total > 0 {
+            let name = failure::quoted(name);
+            self.hint(&format!("`kymo check {name}` shows all that is wrong"));
+        }
+    }
+
+    fn line(&mut self, text: std::fmt::Arguments<'_>) {
+        let _ = writeln!(self.writer, "{text}");
+        let _ = self.writer.flush();
+    }
+}

@@ -1,0 +1,253 @@
+//! One run of the program: opens files, reports what is wrong with them, keeps going.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use kymo_core::bytes::Limits;
+use kymo_core::{Context, Dataset, Finding, Format, Progress, Severity, Source};
+
+use crate::cli::{Command, FormatArgs, Globals, OpenArgs};
+use crate::commands;
+use crate::inputs::{self, Input};
+use crate::output::Output;
+use crate::progress::Bars;
+use crate::report::Report;
+
+/// How a command ended. The worst of several files counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Outcome {
+    /// All is well.
+    Done,
+    /// Done, but something is wrong with a file, or something was lost.
+    Findings,
+    /// Not done.
+    Failed,
+}
+
+impl Outcome {
+    /// What findings lead to: notes are no reason for alarm.
+    pub(crate) fn of(findings: &[Finding]) -> Self {
+        let worst = findings.iter().map(|finding| finding.severity).max();
+        if worst >= Some(Severity::Warning) { Self::Findings } else { Self::Done }
+    }
+}
+
+/// One run of the program.
+pub(crate) struct Session {
+    /// Where results go.
+    pub(crate) out: Output,
+    /// Where everything else goes.
+    pub(crate) report: Report,
+    /// Draws how far long work is.
+    pub(crate) bars: Bars,
+    limits: Limits,
+}
+
+/// A file and what opening it gave.
+pub(crate) struct Opened {
+    /// The path as messages name it.
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    pub(crate) format: &'static dyn Format,
+    pub(crate) dataset: Box<dyn Dataset>,
+}
+
+impl Session {
+    /// A session on the standard streams.
+    pub(crate) fn new(globals: Globals) -> Self {
+        let report = Report::stderr(globals.color, globals.quiet);
+        Self {
+            out: Output::stdout(globals.color),
+            bars: Bars::new(report.is_watched()),
+            report,
+            limits: Limits::default(),
+        }
+    }
+
+    /// A session that looks like this one and says everything, on both streams, to one place.
+    pub(crate) fn captured<W: Write + Clone + 'static>(&self, writer: &W) -> Self {
+        let is_terminal = self.out.is_terminal();
+        Self {
+            out: self.out.like(Box::new(writer.clone())),
+            report: Report::to(Box::new(writer.clone()), self.out.paint(), is_terminal),
+            bars: Bars::new(false),
+            limits: self.limits,
+        }
+    }
+
+    /// Runs a command to its end, and reports why it failed if it did.
+    pub(crate) fn run(&mut self, command: &Command) -> Outcome {
+        let result = match command {
+            Command::Info(args) => commands::info::run(self, args),
+            Command::Ls(args) => commands::ls::run(self, args),
+            Command::Dump(args) => commands::dump::run(self, args),
+            Command::Check(args) => commands::check::run(self, args),
+            Command::Repair(args) => commands::repair::run(self, args),
+            Command::Convert(args) => commands::convert::run(self, args),
+            Command::Formats(args) => commands::formats::run(self, args),
+            Command::Demo(args) => commands::demo::run(self, args),
+            Command::Completions(args) => commands::completions::run(self, args),
+            Command::Man(args) => commands::man::run(self, args),
+        };
+        let result = result.and_then(|outcome| Ok(self.out.flush().map(|()| outcome)?));
+        match result {
+            Ok(outcome) => outcome,
+            // Whoever read our output has seen enough.
+            Err(_) if self.out.is_closed() => Outcome::Done,
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    fn fail(&mut self, error: &anyhow::Error) -> Outcome {
+        let named = error.downcast_ref::<Named>();
+        match (self.out.failure(), named) {
+            (Some(failure), _) => {
+                let error = kymo_core::Error::io("write")(std::io::Error::new(
+                    failure.kind(),
+                    failure.to_string(),
+                ));
+                self.error("standard output", &error.into());
+            }
+            (None, Some(Named { name, error })) => self.error(&name.clone(), error),
+            (None, None) => self.error("kymo", error),
+        }
+        Outcome::Failed
+    }
+
+    /// Reports an error with a file.
+    pub(crate) fn error(&mut self, name: &str, error: &anyhow::Error) {
+        self.bars.end();
+        // Results that came before stand before.
+        let _ = self.out.flush();
+        self.report.error(name, error);
+    }
+
+    /// Works on each file, goes on after a failed one, and tells the worst that happened.
+    pub(crate) fn each(
+        &mut self,
+        inputs: Vec<Input>,
+        mut work: impl FnMut(&mut Self, &Path) -> anyhow::Result<Outcome>,
+    ) -> anyhow::Result<Outcome> {
+        let mut worst = Outcome::Done;
+        for input in inputs {
+            let (path, result) = match input {
+                Ok(path) => {
+                    let result = work(self, &path);
+                    (path, result)
+                }
+                Err((path, error)) => (path, Err(error)),
+            };
+            worst = worst.max(match result {
+                Ok(outcome) => outcome,
+                Err(_) if self.out.is_closed() => return Ok(worst),
+                Err(error) if self.out.failure().is_some() => return Err(error),
+                Err(error) => {
+                    self.error(&inputs::display(&path), &error);
+                    Outcome::Failed
+                }
+            });
+        }
+        Ok(worst)
+    }
+
+    /// Opens each file and works on what it holds.
+    pub(crate) fn each_dataset(
+        &mut self,
+        inputs: Vec<Input>,
+        how: &OpenArgs,
+        mut work: impl FnMut(&mut Self, &Opened) -> anyhow::Result<Outcome>,
+    ) -> anyhow::Result<Outcome> {
+        self.each(inputs, |session, path| {
+            session.with_dataset(path, how, |session, opened| work(session, opened))
+        })
+    }
+
+    /// Opens a file, works on what it holds, and makes sure that it stayed the same.
+    pub(crate) fn with_dataset(
+        &mut self,
+        path: &Path,
+        how: &OpenArgs,
+        work: impl FnOnce(&mut Self, &Opened) -> anyhow::Result<Outcome>,
+    ) -> anyhow::Result<Outcome> {
+        let source = Source::open(path, &self.limits)?;
+        let result = self.open(&source, how).and_then(|opened| {
+            let outcome = work(self, &opened)?;
+            self.out.flush()?;
+            Ok(outcome)
+        });
+        self.bars.end();
+        // What else went wrong may well come from the change.
+        source.verify()?;
+        result
+    }
+
+    fn open(&mut self, source: &Source, how: &OpenArgs) -> anyhow::Result<Opened> {
+        let format = format_of(source, &how.format)?;
+        let context = self.context();
+        let dataset = if how.salvage {
+            format.salvage(source, &context)?
+        } else {
+            format.open(source, &context)?
+        };
+        self.bars.end();
+        Ok(Opened { name: inputs::display(source.path()), source: source.clone(), format, dataset })
+    }
+
+    /// Reports what is wrong with an opened file, and what that means for the exit code.
+    pub(crate) fn findings(&mut self, opened: &Opened) -> Outcome {
+        let findings = opened.dataset.findings();
+        let _ = self.out.flush();
+        self.report.findings(&opened.name, findings);
+        Outcome::of(findings)
+    }
+
+    /// The files meant by paths, directories among them walked through.
+    pub(crate) fn expand(&self, paths: &[PathBuf], how: &FormatArgs) -> Vec<Input> {
+        inputs::expand(paths, named_format(how), &self.limits)
+    }
+
+    /// Opens a source without looking into it.
+    pub(crate) fn source(&self, path: &Path) -> kymo_core::Result<Source> {
+        Source::open(path, &self.limits)
+    }
+
+    /// What operations of a format run under.
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context { limits: self.limits, progress: &self.bars }
+    }
+}
+
+/// The format of a file: the one that was named, or the one that is found.
+pub(crate) fn format_of(source: &Source, how: &FormatArgs) -> anyhow::Result<&'static dyn Format> {
+    match named_format(how) {
+        Some(format) => Ok(format),
+        None => Ok(kymo_registry::detect(source)?.format),
+    }
+}
+
+/// The format that `--from` names.
+pub(crate) fn named_format(how: &FormatArgs) -> Option<&'static dyn Format> {
+    how.from.as_deref().and_then(kymo_registry::by_name)
+}
+
+/// An error with the file or the thing it is about, for commands that work on one.
+#[derive(Debug)]
+pub(crate) struct Named {
+    name: String,
+    error: anyhow::Error,
+}
+
+impl Named {
+    /// Says what an error is about.
+    pub(crate) fn error(name: impl Into<String>, error: impl Into<anyhow::Error>) -> anyhow::Error {
+        anyhow::Error::new(Self { name: name.into(), error: error.into() })
+    }
+}
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {:#}", self.name, self.error)
+    }
+}
+
+impl std::error::Error for Named {}
