@@ -140,13 +140,20 @@ impl Chunks {
     fn plan(&self, positions: Range<u64>, near: &[&Block]) -> Plan {
         let mut plan = Plan::default();
         let mut latest = vec![None; near.len()];
+        let apart = are_apart(near);
+        let mut expected = 0;
         let mut position = positions.start;
         while position < positions.end {
             let left = positions.end - position;
             let at = self.index_of(position);
-            let found = near.iter().enumerate().find(|(_, block)| contains(block, &at));
+            let found = match near.get(expected) {
+                Some(block) if apart && contains(block, &at) => Some((expected, block)),
+                _ => near.iter().enumerate().find(|(_, block)| contains(block, &at)),
+            };
             position += if let Some((place, block)) = found {
-                let earlier = near.get(..place).unwrap_or_default();
+                // Writers put neighbours one after the other, and begin again with each row.
+                expected = (place + 1) % near.len();
+                let earlier = if apart { &[] } else { near.get(..place).unwrap_or_default() };
                 let length = self.reach(block, earlier, &at).min(left);
                 let first = position_in(block, &at);
                 let values = first..first.saturating_add(length);
@@ -309,6 +316,35 @@ fn overlap(block: &Block, start: &[u64], count: &[u64]) -> bool {
     pairs.all(|((&a, &a_count), (&b, &b_count))| {
         a_count > 0 && b_count > 0 && a < b.saturating_add(b_count) && b < a.saturating_add(a_count)
     })
+}
+
+/// Whether no two blocks overlap, so that which of them is looked at first does not matter.
+fn are_apart(blocks: &[&Block]) -> bool {
+    let start = |block: &Block, dimension: usize| block.start.get(dimension).copied();
+    let places = |dimension: &usize| {
+        let mut starts: Vec<_> = blocks.iter().map(|block| start(block, *dimension)).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        starts.len()
+    };
+    let rank = blocks.first().map_or(0, |block| block.start.len());
+    // Going along the dimension in which most begin apart, few are open at a time.
+    let Some(dimension) = (0..rank).max_by_key(places) else {
+        return blocks.len() < 2;
+    };
+    let mut sorted = blocks.to_vec();
+    sorted.sort_by_key(|block| start(block, dimension));
+    let mut open: Vec<&Block> = Vec::new();
+    for block in sorted {
+        let count = |block: &Block| block.count.get(dimension).copied();
+        let end = |block: &Block| Some(start(block, dimension)?.saturating_add(count(block)?));
+        open.retain(|before| end(before) > start(block, dimension));
+        if open.iter().any(|before| overlap(before, &block.start, &block.count)) {
+            return false;
+        }
+        open.push(block);
+    }
+    true
 }
 
 /// How far it is from `at` to the next block, along the fastest dimension.
