@@ -52,7 +52,11 @@ mod ours {
     use super::{CommandLine, Path, Setup};
 
     pub(super) fn list(setup: &Setup, file: &Path) -> CommandLine {
-        setup.kymo(["ls".as_ref(), "--elements".as_ref(), file.as_os_str()])
+        setup.kymo(["ls".as_ref(), "--records".as_ref(), file.as_os_str()])
+    }
+
+    pub(super) fn list_like_bpdump(setup: &Setup, file: &Path) -> CommandLine {
+        setup.kymo(["dump".as_ref(), "--style=bpdump".as_ref(), file.as_os_str()])
     }
 
     pub(super) fn list_variables(setup: &Setup, file: &Path) -> CommandLine {
@@ -65,6 +69,12 @@ mod ours {
 
     pub(super) fn values(setup: &Setup, file: &Path, name: &str) -> CommandLine {
         setup.kymo(["dump".as_ref(), "-d".as_ref(), name.as_ref(), file.as_os_str()])
+    }
+
+    pub(super) fn one_step(setup: &Setup, file: &Path, name: &str) -> CommandLine {
+        let mut command = values(setup, file, name);
+        command.push("--step=70000".into());
+        command
     }
 
     pub(super) fn rewrite(setup: &Setup, file: &Path, to: &Path) -> CommandLine {
@@ -91,32 +101,27 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
             command_line("sh", ["-c".as_ref(), script.as_ref(), file.as_os_str(), to.as_os_str()]),
         )
     };
+    let case = |name, ours, peers| Case { name, ours, peers };
+    let rewritten = setup.folder.join("rewritten.bp");
     Ok(vec![
-        Case {
-            name: "bp: list all elements",
-            ours: ours::list(setup, &file),
-            peers: vec![headers(), cat()],
-        },
-        Case {
-            name: "bp: list variables",
-            ours: ours::list_variables(setup, &file),
-            peers: vec![headers(), cat()],
-        },
-        Case { name: "bp: info", ours: ours::info(setup, &file), peers: vec![headers(), cat()] },
-        Case {
-            name: "bp: read one scalar, all steps",
-            ours: ours::values(setup, &file, "time"),
-            peers: vec![values("time")],
-        },
-        Case {
-            name: "bp: read one array, all steps",
-            ours: ours::values(setup, &file, "potential"),
-            peers: vec![values("potential")],
-        },
-        Case {
-            name: "bp: rewrite",
-            ours: ours::rewrite(setup, &file, &setup.folder.join("rewritten.bp")),
-            peers: vec![copy()],
-        },
+        case("bp: list all elements", ours::list(setup, &file), vec![headers(), cat()]),
+        case(
+            "bp: list all elements as bpdump did",
+            ours::list_like_bpdump(setup, &file),
+            vec![headers(), cat()],
+        ),
+        case("bp: list variables", ours::list_variables(setup, &file), vec![headers(), cat()]),
+        case("bp: info", ours::info(setup, &file), vec![headers(), cat()]),
+        case(
+            "bp: read one scalar, all steps",
+            ours::values(setup, &file, "time"),
+            vec![values("time")],
+        ),
+        case(
+            "bp: read one array, one step",
+            ours::one_step(setup, &file, "potential"),
+            vec![headers()],
+        ),
+        case("bp: rewrite", ours::rewrite(setup, &file, &rewritten), vec![copy()]),
     ])
 }
