@@ -100,6 +100,6 @@ impl ArrayValues for Values<'_> {
     }
 
     fn read(&self, range: Range<u64>) -> Result<ArrayRef> {
-        Ok(values(self.element, self.value_type, range, self.endian))
+        values(self.element, self.value_type, range, self.endian)
     }
 }

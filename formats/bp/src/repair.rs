@@ -8,7 +8,7 @@ use crate::write::{Options, Writer};
 
 /// Writes every sound element of a file again, in the same byte order, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
-    let reader = Reader::salvage(source.bytes()?, context)?;
+    let reader = Reader::salvage(source.bytes()?, context);
     let kept = write_all(&reader, to, context, false)?;
     let is_loss = |finding: &&kymo_core::Finding| finding.severity > Severity::Note;
     let losses = reader.findings().iter().filter(is_loss).cloned().collect();

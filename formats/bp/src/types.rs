@@ -208,6 +208,8 @@ pub struct Element<'a> {
     pub name: &'a [u8],
     /// Its path as it stands in the file.
     pub path: &'a [u8],
+    /// Whether a path stands in the file at all; it may be empty.
+    pub has_path: bool,
     /// Its value; a group has none.
     pub payload: Option<Payload<'a>>,
     /// What is odd about its tags. The rest was read all the same.

@@ -117,6 +117,17 @@ impl Data<'_> {
         self.len() == 0
     }
 
+    /// Refuses values that do not fit a dialect, before anything of them is written.
+    fn check(&self, dialect: Dialect) -> Result<()> {
+        match (self, self.element_bytes(dialect)?) {
+            (Self::Long(values) | Self::LongLong(values), 4) => narrow::<_, i32>(values).map(drop),
+            (Self::ULong(values) | Self::ULongLong(values), 4) => {
+                narrow::<_, u32>(values).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How many bytes one value takes in a dialect.
     fn element_bytes(&self, dialect: Dialect) -> Result<u64> {
         match self {
@@ -192,6 +203,12 @@ impl<W: Write> Writer<W> {
         dimensions: &[Dimension],
         values: Data<'_>,
     ) -> Result<()> {
+        let volume = volume(dimensions)?;
+        if values.len() as u64 != volume {
+            let why = format!("{path}/{name} takes {volume} values, {} given", values.len());
+            return Err(Error::Request(why));
+        }
+        values.check(self.options.dialect)?;
         let mut dataset = self.begin_dataset(path, name, dimensions, &values)?;
         dataset.write(values)?;
         dataset.finish()
@@ -264,6 +281,7 @@ impl<W: Write> Writer<W> {
             return Err(Error::Request(why));
         }
         let size = value.element_bytes(self.options.dialect)?;
+        value.check(self.options.dialect)?;
         self.names(kind, path.as_bytes(), name.as_bytes())?;
         self.value_header(size, value.datatype())?;
         self.emit_header(size)?;

@@ -50,7 +50,8 @@ fn check_element(element: &Element<'_>, findings: &mut Findings) {
         found(Severity::Note, "name", "the name is empty".into());
     }
     if element.kind == Some(ElementKind::Group) {
-        found(Severity::Note, "group", "a group by itself, which no known writer makes".into());
+        let message = "a group by itself: no known writer makes one, and old readers refuse it";
+        found(Severity::Warning, "group", message.into());
     }
     let Some(payload) = &element.payload else {
         return;

@@ -72,7 +72,7 @@ impl ArraysView for Arrays {
         let element = self.element(index)?;
         let value_type = crate::read::ValueType::of(&element)
             .ok_or_else(|| Error::request(format!("block {index} has no values")))?;
-        Ok(values(&element, value_type, range, self.0.endian()))
+        values(&element, value_type, range, self.0.endian())
     }
 
     fn attributes(&self) -> Vec<Attribute> {

@@ -29,13 +29,22 @@ pub(crate) fn parse_unbounded(bytes: &[u8], offset: u64, endian: Endian) -> Opti
     tags.u32("element length").ok()?;
     for _ in 0..3 {
         read_tag(&mut tags, &mut element).ok()?;
-        if element.kind == Some(ElementKind::Group) && !element.path.is_empty() {
-            break;
-        }
     }
     element.length = tags.offset() - offset;
-    let whole = element.oddity.is_none() && element.fault.is_none() && missing(&element).is_none();
-    (whole && element.element_bytes().is_ok()).then_some(element)
+    element.fault = missing(&element).or_else(|| element.element_bytes().err());
+    is_certain(&element).then_some(element)
+}
+
+/// Whether an element that nothing led to is one beyond doubt: a name, a path and a value of a
+/// known type, and nothing odd. Groups are too easily found in noise.
+pub(crate) fn is_certain(element: &Element<'_>) -> bool {
+    let is_text = |bytes: &[u8]| !bytes.iter().any(u8::is_ascii_control);
+    let payload = element.payload.as_ref();
+    element.fault.is_none()
+        && element.oddity.is_none()
+        && payload.is_some_and(|payload| payload.datatype.is_known())
+        && is_text(element.name)
+        && is_text(element.path)
 }
 
 fn empty<'a>(offset: u64, length: u64) -> Element<'a> {
@@ -45,6 +54,7 @@ fn empty<'a>(offset: u64, length: u64) -> Element<'a> {
         kind: None,
         name: &[],
         path: &[],
+        has_path: false,
         payload: None,
         oddity: None,
         fault: None,
@@ -75,6 +85,7 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
         spec::DIR_TAG => {
             let length = tags.length_i32("path length")?;
             element.path = tags.bytes("path", length)?;
+            element.has_path = true;
             if element.kind.is_none() {
                 let why = "the path stands before the name";
                 element.oddity = Some(ReadError::invalid("tag", offset, why));
@@ -149,7 +160,9 @@ fn read_size(tags: &mut Cursor<'_>, what: &'static str) -> ReadResult<u64> {
 fn missing(element: &Element<'_>) -> Option<ReadError> {
     let what = match element {
         Element { kind: None, .. } => "there is no tag that says what the element is",
-        Element { kind: Some(ElementKind::Group), .. } => return None,
+        Element { has_path: false, .. } => "there is no path",
+        Element { kind: Some(ElementKind::Group), payload: Some(_), .. } => "a group with a value",
+        Element { kind: Some(ElementKind::Group), payload: None, .. } => return None,
         Element { payload: None, .. } => "there is no value",
         Element { kind: Some(ElementKind::Dataset), payload: Some(payload), .. }
             if payload.dimensions.is_none() =>

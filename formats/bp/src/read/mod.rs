@@ -44,10 +44,11 @@ impl Reader {
 
     /// Opens what can be found of a damaged file; [`findings`](Self::findings) says what
     /// cannot.
-    pub fn salvage(bytes: Bytes, context: &Context<'_>) -> Result<Arc<Self>, ReadError> {
+    #[must_use]
+    pub fn salvage(bytes: Bytes, context: &Context<'_>) -> Arc<Self> {
         let endian = detect_endian(&bytes).unwrap_or(Endian::Little);
-        let walk = Walk::tolerant(&bytes, endian, context)?;
-        Ok(Self::of_walk(bytes, endian, walk))
+        let walk = Walk::tolerant(&bytes, endian, context);
+        Self::of_walk(bytes, endian, walk)
     }
 
     fn of_walk(bytes: Bytes, endian: Endian, walk: Walk) -> Arc<Self> {

@@ -13,8 +13,8 @@ use arrow_array::{
 };
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::{DataType, Field, Fields};
-use kymo_core::Value;
 use kymo_core::bytes::Endian;
+use kymo_core::{Error, Result, Value};
 
 use crate::longdouble::LongDouble;
 use crate::spec::Datatype;
@@ -79,20 +79,23 @@ fn complex_fields(part: &DataType) -> Fields {
     Fields::from(vec![Field::new("re", part.clone(), false), Field::new("im", part.clone(), false)])
 }
 
-/// Some values of an element, by their position in storage. Positions beyond the end are left
-/// out; values that were never written are null.
+/// Some values of an element, by their position in storage. Values that were never written are
+/// null.
 pub(crate) fn values(
     element: &Element<'_>,
     value_type: ValueType,
     range: Range<u64>,
     endian: Endian,
-) -> ArrayRef {
+) -> Result<ArrayRef> {
     let data_type = value_type.data_type();
     let count = element.value_count();
-    let range = range.start.min(count)..range.end.min(count);
-    let length = usize::try_from(range.end - range.start.min(range.end)).unwrap_or(0);
+    if range.start > range.end || range.end > count {
+        let why = format!("values {} to {} of {count}", range.start, range.end);
+        return Err(Error::Request(why));
+    }
+    let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
     let Some(payload) = element.payload.as_ref().filter(|_| !element.lacks_values()) else {
-        return new_null_array(&data_type, length);
+        return Ok(new_null_array(&data_type, length));
     };
     let each = match payload.dimensions {
         None => payload.bytes.len() as u64,
@@ -101,7 +104,7 @@ pub(crate) fn values(
     let at = |position: u64| usize::try_from(position.saturating_mul(each)).unwrap_or(usize::MAX);
     let bytes = payload.bytes.get(at(range.start)..at(range.end)).unwrap_or_default();
     let each = usize::try_from(each).unwrap_or(usize::MAX);
-    decode(&data_type, value_type, bytes, each, endian, length)
+    Ok(decode(&data_type, value_type, bytes, each, endian, length))
 }
 
 fn decode(

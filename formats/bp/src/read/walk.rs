@@ -3,7 +3,7 @@
 use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::{Context, Finding, Findings, Severity};
 
-use super::element::{parse, parse_unbounded};
+use super::element::{is_certain, parse, parse_unbounded};
 use crate::spec;
 use crate::types::{Element, ElementKind, cursor};
 
@@ -64,30 +64,20 @@ impl Walk {
 
     /// Goes on after damage: by the tags where only the length is wrong, else at the next place
     /// that looks like a sound element.
-    pub(crate) fn tolerant(
-        bytes: &[u8],
-        endian: Endian,
-        context: &Context<'_>,
-    ) -> ReadResult<Self> {
+    pub(crate) fn tolerant(bytes: &[u8], endian: Endian, context: &Context<'_>) -> Self {
         let mut walk = Walker::new(bytes, endian, context);
         let end = loop {
-            match walk.place() {
-                Ok(Place::Element(length)) => walk.take_or_mend(length)?,
-                Ok(Place::ZeroWord) if !walk.continues_after_zero_word() => {
-                    break walk.zero_word();
+            match walk.step() {
+                Ok(None) => {}
+                Ok(Some(end)) => break end,
+                // Beyond the limits, or too few bytes for a length: there is no going on.
+                Err(error) => {
+                    walk.lose(&error, walk.size() - walk.offset);
+                    break End::Clean;
                 }
-                Ok(Place::ZeroWord) => walk.pass_zero_word(),
-                Ok(Place::Nothing) => match walk.trailing() {
-                    Ok(end) => break end,
-                    Err(error) => {
-                        walk.lose(&error, walk.size() - walk.offset);
-                        break End::Clean;
-                    }
-                },
-                Err(error) => walk.resume(&error)?,
             }
         };
-        Ok(walk.finish(end))
+        walk.finish(end)
     }
 }
 
@@ -132,6 +122,18 @@ impl<'a, 'c> Walker<'a, 'c> {
         place_at(self.rest_at(self.offset), self.offset, self.endian)
     }
 
+    /// Takes or passes over what stands here, damaged or not; the end when it is reached.
+    fn step(&mut self) -> ReadResult<Option<End>> {
+        match self.place() {
+            Ok(Place::Element(length)) => self.take_or_mend(length)?,
+            Ok(Place::ZeroWord) if self.continues_after_zero_word() => self.pass_zero_word(),
+            Ok(Place::ZeroWord) => return Ok(Some(self.zero_word())),
+            Ok(Place::Nothing) => return self.trailing().map(Some),
+            Err(error) => self.resume(&error)?,
+        }
+        Ok(None)
+    }
+
     /// Takes the element that stands here, whatever is in it.
     fn take(&mut self, length: u64) -> ReadResult<()> {
         let element = self.element(self.offset, length);
@@ -161,6 +163,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         };
         if self.follows_well(self.offset + length) {
             // Only this one is broken: the next one is where its length says.
+            self.findings.extend(element.oddity.as_ref().map(odd));
             self.lose(&fault, length);
             self.offset += length;
             return Ok(());
@@ -224,10 +227,7 @@ impl<'a, 'c> Walker<'a, 'c> {
             return false;
         }
         match place_at(rest, offset, self.endian) {
-            Ok(Place::Element(length)) => {
-                let element = self.element(offset, length);
-                element.fault.is_none() && element.oddity.is_none()
-            }
+            Ok(Place::Element(length)) => is_certain(&self.element(offset, length)),
             _ => false,
         }
     }
@@ -272,7 +272,10 @@ impl<'a, 'c> Walker<'a, 'c> {
             return Ok(End::Clean);
         }
         if rest.iter().all(|&byte| byte == 0) {
-            let why = format!("{} zero bytes after the last element", rest.len());
+            let why = match rest.len() {
+                1 => "a zero byte after the last element".to_owned(),
+                count => format!("{count} zero bytes after the last element"),
+            };
             self.findings.push(Finding::at(Severity::Warning, "trailing-bytes", offset, why));
             return Ok(End::Trailing { offset });
         }
@@ -307,11 +310,12 @@ fn place_at(rest: &[u8], offset: u64, endian: Endian) -> ReadResult<Place> {
 /// What an element says about itself that a reader must pass on.
 fn findings_of(element: &Element<'_>) -> impl Iterator<Item = Finding> {
     let fault = element.fault.as_ref().map(|error| Finding::unreadable("element", error));
-    let oddity = element.oddity.as_ref().map(|error| {
-        let ReadError { what, offset, kind } = error;
-        Finding::at(Severity::Warning, "tag", *offset, format!("{what}: {kind}"))
-    });
-    fault.into_iter().chain(oddity)
+    fault.into_iter().chain(element.oddity.as_ref().map(odd))
+}
+
+fn odd(error: &ReadError) -> Finding {
+    let ReadError { what, offset, kind } = error;
+    Finding::at(Severity::Warning, "tag", *offset, format!("{what}: {kind}"))
 }
 
 fn number(word: [u8; 4], endian: Endian) -> i32 {

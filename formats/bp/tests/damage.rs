@@ -1,0 +1,156 @@
+//! Damaged files: what is found, what is kept, what is said to be lost.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::fs;
+
+use kymo_bp::{Bp, Data, Dimension, Options, Reader, Writer};
+use kymo_conformance::testdata;
+use kymo_core::{Context, Destination, Finding, Format, Severity, Source};
+
+fn source(name: &str) -> Source {
+    let bytes = fs::read(testdata(format!("bp/{name}"))).unwrap();
+    Source::from_bytes(name, bytes)
+}
+
+fn repaired(source: &Source) -> (Vec<u8>, Vec<Finding>) {
+    let directory = tempfile::tempdir().unwrap();
+    let to = Destination::new(directory.path().join("out.bp"), false);
+    let repaired = Bp.repair(source, &to, &Context::default()).unwrap();
+    (fs::read(to.path()).unwrap(), repaired.losses)
+}
+
+/// The rules above a note that a file breaks, with their offsets.
+fn broken(source: &Source) -> Vec<(&'static str, Option<u64>)> {
+    let findings = Bp.check(source, &Context::default()).unwrap();
+    let worse = findings.iter().filter(|finding| finding.severity > Severity::Note);
+    worse.map(|finding| (finding.rule, finding.offset)).collect()
+}
+
+/// What each malformed file is, and where the byte that is wrong stands, worked out by hand from
+/// a hexdump.
+#[test]
+fn each_malformed_file_gives_its_finding_at_the_byte() {
+    let expected: [(&str, &[(&str, u64)]); 14] = [
+        ("m01_truncated_in_length", &[("element", 38)]),
+        ("m03_truncated_in_tag_header", &[("element", 0)]),
+        ("m05_len_ff", &[("element-length", 0)]),
+        ("m07_len_minus_1", &[("element-length", 0)]),
+        ("m09_unknown_inner_tag_99", &[("element", 0), ("tag", 22)]),
+        ("m11_group_element", &[("group", 0)]),
+        ("m13_val_len_mismatch_type", &[("element", 34)]),
+        ("m15_rank_huge", &[("element", 34)]),
+        ("m17_negative_local_dim", &[("element", 66)]),
+        ("m19_dir_before_name", &[("tag", 4)]),
+        ("m21_missing_value", &[("element", 0)]),
+        ("m23_name_with_NUL", &[("name", 0)]),
+        ("m25_is_hdf5_signature", &[("element", 0)]),
+        ("m27_two_dst_same_name_diff_type", &[("type-change", 90)]),
+    ];
+    for (name, rules) in expected {
+        let found = broken(&source(&format!("malformed/{name}.bp")));
+        let expected: Vec<_> = rules.iter().map(|&(rule, at)| (rule, Some(at))).collect();
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_wrong_length_does_not_cost_the_elements_after_it() {
+    // The first element says 37 bytes and has 38; both are the scalar a = -123456789.
+    let damaged = source("malformed/m07_len_minus_1.bp");
+    assert!(Bp.open(&damaged, &Context::default()).is_err());
+    let (bytes, losses) = repaired(&damaged);
+    let mut expected = Writer::new(Vec::new(), Options::default());
+    for _ in 0..2 {
+        expected.scalar("/", "a", Data::Int(&[-123_456_789])).unwrap();
+    }
+    assert_eq!(bytes, expected.finish().unwrap());
+    assert_eq!(losses.len(), 1);
+}
+
+#[test]
+fn elements_after_a_zero_word_are_kept_and_said() {
+    let (bytes, losses) = repaired(&source("v1-2008-07-11/08c_data_after_zero_word.bp"));
+    let reader = Reader::open(bytes.into(), &Context::default()).unwrap();
+    assert_eq!(reader.len(), 2);
+    assert_eq!(losses.len(), 1);
+    assert_eq!((losses[0].rule, losses[0].offset), ("data-after-end", Some(38)));
+}
+
+/// Ten elements of which any may be damaged.
+fn ten() -> (Vec<u8>, Vec<usize>) {
+    let mut bytes = Vec::new();
+    let mut starts = Vec::new();
+    for step in 0..10 {
+        starts.push(bytes.len());
+        let mut writer = Writer::new(Vec::new(), Options::default());
+        let shape = [Dimension::local(2), Dimension::local(2)];
+        let values = [step, step + 1, step + 2, step + 3];
+        writer.dataset("/fields", "phi", &shape, Data::Int(&values)).unwrap();
+        bytes.extend(writer.finish().unwrap());
+    }
+    starts.push(bytes.len());
+    (bytes, starts)
+}
+
+#[test]
+fn noise_over_one_element_costs_that_element_only() {
+    let (sound, starts) = ten();
+    for lost in 0..10 {
+        let mut bytes = sound.clone();
+        bytes[starts[lost]..starts[lost + 1]].fill(0xEE);
+        let (kept, losses) = repaired(&Source::from_bytes("noise.bp", bytes));
+        let expected = [&sound[..starts[lost]], &sound[starts[lost + 1]..]].concat();
+        assert_eq!(kept, expected, "element {lost}");
+        assert_eq!(losses.len(), 1, "element {lost}");
+        assert_eq!(losses[0].offset, Some(starts[lost] as u64));
+    }
+}
+
+#[test]
+fn a_cut_file_keeps_every_whole_element() {
+    let (sound, starts) = ten();
+    for end in 1..sound.len() {
+        let (kept, losses) = repaired(&Source::from_bytes("cut.bp", sound[..end].to_vec()));
+        let whole = starts.iter().rfind(|&&start| start <= end).copied().unwrap();
+        assert_eq!(kept, &sound[..whole], "cut at {end}");
+        assert_eq!(losses.is_empty(), whole == end, "cut at {end}");
+    }
+}
+
+#[test]
+fn bytes_put_between_elements_are_passed_over() {
+    let (sound, starts) = ten();
+    for garbage in [&[0xFF][..], &[1, 2, 3], &[0, 0, 0, 9, 9], &[0x40; 100]] {
+        let (head, tail) = sound.split_at(starts[5]);
+        let bytes = [head, garbage, tail].concat();
+        let (kept, losses) = repaired(&Source::from_bytes("more.bp", bytes));
+        assert_eq!(kept, sound, "{garbage:?}");
+        assert!(!losses.is_empty());
+    }
+}
+
+#[test]
+fn the_rules_of_global_arrays_are_checked() {
+    let part = |bound, offset| [Dimension::global(bound, 10, offset)];
+    let file = |blocks: &[(i32, i32)]| {
+        let mut writer = Writer::new(Vec::new(), Options::default());
+        for &(bound, offset) in blocks {
+            let values = vec![0; usize::try_from(bound).unwrap()];
+            writer.dataset("/", "x", &part(bound, offset), Data::Int(&values)).unwrap();
+        }
+        broken(&Source::from_bytes("x.bp", writer.finish().unwrap()))
+    };
+    assert_eq!(file(&[(5, 0), (5, 5)]), []);
+    // A header of 58 bytes and 4 bytes a value.
+    assert_eq!(file(&[(5, 0), (4, 5)]), [("block-missing", Some(0))]);
+    assert_eq!(file(&[(6, 0), (5, 5)]), [("block-overlap", Some(50 + 24))]);
+    assert_eq!(file(&[(5, 0), (6, 5)]), [("block-bounds", Some(50 + 20))]);
+    // The same block again is the next step, which then lacks the other.
+    assert_eq!(file(&[(5, 0), (5, 5), (5, 0)]), [("block-missing", Some(2 * (50 + 20)))]);
+}
