@@ -18,10 +18,7 @@ pub(crate) const FINDINGS: &str = "findings.txt";
 pub fn dumps_are_as_reviewed(subject: &Subject) {
     let mut samples = subject.sound();
     samples.retain(|sample| sample.bytes.len() <= SIZE_MAX);
-    let expected = samples
-        .iter()
-        .map(|sample| path_of(subject, sample))
-        .collect();
+    let expected = samples.iter().map(|sample| path_of(subject, sample)).collect();
     let this = subject.clone();
     promise::each(samples, move |sample, _| {
         let dataset = this.format.open(&sample.source(), &Context::default());
@@ -44,11 +41,7 @@ fn no_golden_file_is_left_over(folder: &Path, expected: &BTreeSet<PathBuf>) {
     collect(folder, &mut found);
     found.remove(&folder.join(FINDINGS));
     for path in found.difference(expected) {
-        assert!(
-            golden::blessing(),
-            "{} has no sample (BLESS=1 removes it)",
-            path.display()
-        );
+        assert!(golden::blessing(), "{} has no sample (BLESS=1 removes it)", path.display());
         fs::remove_file(path).expect("a file that was just listed");
     }
 }

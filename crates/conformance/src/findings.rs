@@ -16,10 +16,7 @@ pub fn findings_are_as_reviewed(subject: &Subject) {
         severity_fits(&this, sample);
     });
     let samples = subject.samples();
-    let text: String = samples
-        .iter()
-        .map(|sample| section(subject, sample))
-        .collect();
+    let text: String = samples.iter().map(|sample| section(subject, sample)).collect();
     golden::assert(subject.golden(FINDINGS), &text);
 }
 
@@ -42,16 +39,8 @@ fn severity_fits(subject: &Subject, sample: &Sample) {
         (true, true) => worst(&found) == Some(Severity::Warning),
         (false, _) => worst(&found) >= Some(Severity::Warning),
     };
-    let kind = if subject.is_sound(sample) {
-        "sound"
-    } else {
-        "unsound"
-    };
-    assert!(
-        may_be,
-        "it is {kind}, and these are the findings:\n{}",
-        list()
-    );
+    let kind = if subject.is_sound(sample) { "sound" } else { "unsound" };
+    assert!(may_be, "it is {kind}, and these are the findings:\n{}", list());
 }
 
 fn section(subject: &Subject, sample: &Sample) -> String {

@@ -11,7 +11,7 @@ const MASKS: [u8; 3] = [0xFF, 0x01, 0x80];
 
 /// How many bytes of input all flips of a sample may amount to; a large one is flipped at
 /// places evenly spread.
-const BUDGET_BYTES: usize = 3 << 20;
+const BUDGET_BYTES: usize = 4 << 20;
 
 /// Memory that reading may take: for each byte of the file …
 const MEMORY_FACTOR: u64 = 64;
@@ -33,15 +33,14 @@ fn flip(format: &dyn Format, sample: &Sample, cases: &mut Cases) {
     cases.begin(|| format!("{}, as it is", sample.name));
     bounded(format, &sample.bytes);
     let size = sample.bytes.len();
-    let places = BUDGET_BYTES / MASKS.len() / size.max(1);
     let mut bytes = sample.bytes.to_vec();
-    for at in spread(size, places) {
-        for mask in MASKS {
-            cases.begin(|| format!("{}, byte {at:#x} xor {mask:#04x}", sample.name));
-            bytes[at] ^= mask;
-            bounded(format, &bytes);
-            bytes[at] ^= mask;
-        }
+    // All places with one mask, then with the next: a spread over them has each mask.
+    for flip in spread(size * MASKS.len(), BUDGET_BYTES / size.max(1)) {
+        let (at, mask) = (flip % size, MASKS[flip / size]);
+        cases.begin(|| format!("{}, byte {at:#x} xor {mask:#04x}", sample.name));
+        bytes[at] ^= mask;
+        bounded(format, &bytes);
+        bytes[at] ^= mask;
     }
 }
 

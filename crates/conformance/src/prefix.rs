@@ -121,10 +121,7 @@ impl<'a> Whole<'a> {
         // The last may be what is left of a record that was cut.
         let whole = salvaged.len().saturating_sub(1);
         self.has_only_what_was_there(&texts(&salvaged[..whole]), "what is salvaged");
-        assert!(
-            salvaged.len() <= self.records.len(),
-            "more is salvaged than there was"
-        );
+        assert!(salvaged.len() <= self.records.len(), "more is salvaged than there was");
         salvaged
     }
 
@@ -134,16 +131,10 @@ impl<'a> Whole<'a> {
         let (repaired, written) =
             written.unwrap_or_else(|error| panic!("it cannot be repaired: {error}"));
         let valid = self.subject.is_valid_prefix(&self.sample.bytes, end);
-        assert!(
-            valid || !repaired.losses.is_empty(),
-            "repair tells of no loss"
-        );
+        assert!(valid || !repaired.losses.is_empty(), "repair tells of no loss");
         let written = Source::from_bytes(&*self.sample.name, written);
         let found = check(format, &written, &Context::default());
-        assert!(
-            worst(&found) < Some(Severity::Error),
-            "repaired it has errors: {found:?}"
-        );
+        assert!(worst(&found) < Some(Severity::Error), "repaired it has errors: {found:?}");
         let dataset = format.open(&written, &Context::default());
         let dataset = dataset.unwrap_or_else(|error| panic!("repaired it does not open: {error}"));
         let contents =
@@ -158,11 +149,7 @@ impl<'a> Whole<'a> {
     fn has_only_what_was_there(&self, found: &[String], what: &str) {
         let same = found.iter().zip(&self.records).take_while(|(a, b)| a == b);
         let same = same.count();
-        assert!(
-            same == found.len(),
-            "{what} has a record that was not there:\n{}",
-            found[same]
-        );
+        assert!(same == found.len(), "{what} has a record that was not there:\n{}", found[same]);
     }
 }
 

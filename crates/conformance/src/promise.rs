@@ -44,10 +44,7 @@ pub(crate) fn each_within(
 ) {
     let (begun, cases) = mpsc::sync_channel(16);
     let work = move || {
-        let mut cases = Cases {
-            begun,
-            current: String::new(),
-        };
+        let mut cases = Cases { begun, current: String::new() };
         let broken = |sample| try_sample(sample, &check, &mut cases);
         samples.iter().filter_map(broken).collect::<Vec<_>>()
     };
@@ -91,8 +88,7 @@ fn report(failures: &[String]) {
 /// The text of a panic.
 pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic without a message")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
 }
 
 /// Positions to try in a file of `length`: all when they are at most `most`, and otherwise so
@@ -110,10 +106,7 @@ mod tests {
     use super::*;
 
     fn samples(names: &[&str]) -> Vec<Sample> {
-        let sample = |name: &&str| Sample {
-            name: (*name).into(),
-            bytes: [].into(),
-        };
+        let sample = |name: &&str| Sample { name: (*name).into(), bytes: [].into() };
         names.iter().map(sample).collect()
     }
 

@@ -171,10 +171,7 @@ mod tests {
                 ("name", Content::Value("t\n".into())),
                 ("path", Content::Value(Value::Null)),
                 ("bounds", Content::Value([2_u8, 2].into_iter().collect())),
-                (
-                    "values",
-                    Content::Array(vec![2, 2], (0_u8..4).map(Value::from).collect()),
-                ),
+                ("values", Content::Array(vec![2, 2], (0_u8..4).map(Value::from).collect())),
             ],
         };
         let expected = "element 3 at 0x1a4\n  name = \"t\\n\"\n  path = -\n  bounds = [2, 2]\n  \

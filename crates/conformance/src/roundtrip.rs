@@ -23,10 +23,7 @@ fn rewrite(subject: &Subject, sample: &Sample, cases: &mut Cases) {
     cases.begin(|| format!("{}, rewritten", sample.name));
     let once = write(format, sample, &sample.source());
     let again = Source::from_bytes(&*sample.name, once.clone());
-    assert_same(
-        &contents(format, &sample.source()),
-        &contents(format, &again),
-    );
+    assert_same(&contents(format, &sample.source()), &contents(format, &again));
     if !subject.has_freedom(sample) {
         assert_bytes(&sample.bytes, &once, "it has other bytes");
     }
@@ -52,11 +49,7 @@ fn contents(format: &dyn Format, source: &Source) -> String {
 }
 
 fn assert_same(expected: &str, actual: &str) {
-    assert!(
-        expected == actual,
-        "it has other contents:\n{}",
-        difference(expected, actual)
-    );
+    assert!(expected == actual, "it has other contents:\n{}", difference(expected, actual));
 }
 
 fn assert_bytes(expected: &[u8], actual: &[u8], what: &str) {

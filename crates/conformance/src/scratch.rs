@@ -51,7 +51,5 @@ fn folder() -> TempDir {
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("the folder just made");
     let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-    entries
-        .map(|entry| name(entry.expect("an entry")))
-        .collect()
+    entries.map(|entry| name(entry.expect("an entry"))).collect()
 }

@@ -22,10 +22,7 @@ fn sniff(subject: &Subject, sample: &Sample) {
         return;
     }
     assert!(named >= Some(Confidence::Plausible), "sniffed as {named:?}");
-    assert!(
-        nameless >= Some(Confidence::Plausible),
-        "sniffed as {nameless:?} without its name"
-    );
+    assert!(nameless >= Some(Confidence::Plausible), "sniffed as {nameless:?} without its name");
 }
 
 fn sniff_bytes(format: &dyn Format, bytes: &[u8]) -> Option<Confidence> {
@@ -40,21 +37,13 @@ fn odd_input_is_sniffed_without_a_claim(format: &dyn Format) {
         let claim = sniff_bytes(format, bytes);
         assert!(claim.is_none(), "{what} is sniffed as {claim:?}");
     }
-    let directory = Probe {
-        head: &[],
-        size_bytes: 0,
-        path: Path::new("a-folder"),
-        is_directory: true,
-    };
+    let directory =
+        Probe { head: &[], size_bytes: 0, path: Path::new("a-folder"), is_directory: true };
     let claim = format.sniff(&directory);
     assert!(claim.is_none(), "a folder is sniffed as {claim:?}");
 }
 
 /// Bytes without a pattern, the same on every machine.
 fn noise(index: u32) -> u8 {
-    index
-        .wrapping_mul(0x9E37_79B9)
-        .rotate_left(13)
-        .wrapping_mul(0x85EB_CA6B)
-        .to_be_bytes()[0]
+    index.wrapping_mul(0x9E37_79B9).rotate_left(13).wrapping_mul(0x85EB_CA6B).to_be_bytes()[0]
 }

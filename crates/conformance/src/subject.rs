@@ -90,10 +90,7 @@ impl Subject {
     /// Which prefixes of a sound file, of `end` bytes, are valid files themselves.
     #[must_use]
     pub fn valid_prefix(self, valid_prefix: fn(&[u8], usize) -> bool) -> Self {
-        Self {
-            valid_prefix,
-            ..self
-        }
+        Self { valid_prefix, ..self }
     }
 
     /// Adds a sample that the test made, with the format's own writer as a rule.
@@ -117,11 +114,7 @@ impl Subject {
         let mut samples = self.made.clone();
         self.collect(&self.root, &mut samples);
         samples.sort_by(|a, b| a.name.cmp(&b.name));
-        assert!(
-            !samples.is_empty(),
-            "there are no samples in {}",
-            self.root.display()
-        );
+        assert!(!samples.is_empty(), "there are no samples in {}", self.root.display());
         samples
     }
 
@@ -181,9 +174,6 @@ impl Subject {
         let name = path.strip_prefix(&self.root).expect("a path below");
         let name = name.to_str().expect("a name in UTF-8").replace('\\', "/");
         let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Sample {
-            name: name.into(),
-            bytes: bytes.into(),
-        }
+        Sample { name: name.into(), bytes: bytes.into() }
     }
 }

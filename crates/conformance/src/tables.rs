@@ -30,10 +30,7 @@ fn agree(subject: &Subject, sample: &Sample, cases: &mut Cases) {
     for table in dataset.tables() {
         cases.begin(|| format!("{}, table {}", sample.name, table.name()));
         let kind = singular(table.name());
-        let records: Vec<_> = records
-            .iter()
-            .filter(|record| record.kind == kind)
-            .collect();
+        let records: Vec<_> = records.iter().filter(|record| record.kind == kind).collect();
         if !records.is_empty() {
             rows_are_the_records(&table, &records);
         }
@@ -45,11 +42,7 @@ fn agree(subject: &Subject, sample: &Sample, cases: &mut Cases) {
 }
 
 fn every_kind_has_a_table(dataset: &dyn Dataset, records: &[Captured]) {
-    let tables: BTreeSet<_> = dataset
-        .tables()
-        .iter()
-        .map(|table| singular(table.name()))
-        .collect();
+    let tables: BTreeSet<_> = dataset.tables().iter().map(|table| singular(table.name())).collect();
     for record in records {
         assert!(
             tables.contains(record.kind),

@@ -98,11 +98,7 @@ impl Toy {
         }
         match cursor.remaining() {
             0 => Ok(()),
-            _ => Err(ReadError::invalid(
-                "end",
-                cursor.offset(),
-                "bytes after the end",
-            )),
+            _ => Err(ReadError::invalid("end", cursor.offset(), "bytes after the end")),
         }
     }
 
@@ -184,10 +180,7 @@ impl Format for Toy {
         Ok(Repaired {
             kept: numbers.len() as u64,
             unit: "numbers",
-            losses: error
-                .map(|error| Finding::unreadable("lost", &error))
-                .into_iter()
-                .collect(),
+            losses: error.map(|error| Finding::unreadable("lost", &error)).into_iter().collect(),
         })
     }
 
@@ -321,16 +314,9 @@ impl ArraysView for List {
             return Err(Error::request("there is one step"));
         }
         let shape = vec![self.numbers.len() as u64];
-        let block = Block {
-            id: BlockId(0),
-            start: vec![0],
-            count: shape.clone(),
-            offset: HEAD_BYTES,
-        };
-        Ok(Step {
-            shape,
-            blocks: vec![block],
-        })
+        let block =
+            Block { id: BlockId(0), start: vec![0], count: shape.clone(), offset: HEAD_BYTES };
+        Ok(Step { shape, blocks: vec![block] })
     }
 
     fn read_block(&self, _block: BlockId, values: Range<u64>) -> Result<ArrayRef> {

@@ -21,11 +21,7 @@ pub(crate) fn cells(array: &ArrayRef) -> Vec<Value> {
     let each = |value: &dyn Fn(usize) -> Value| (0..array.len()).map(value).collect();
     let known = |value: &dyn Fn(usize) -> Value| {
         each(&|row| {
-            if array.is_null(row) {
-                Value::Null
-            } else {
-                value(row)
-            }
+            if array.is_null(row) { Value::Null } else { value(row) }
         })
     };
     match array.data_type() {
@@ -83,11 +79,7 @@ fn dictionary(array: &ArrayRef, key: &DataType) -> Vec<Value> {
     fn look_up<K: ArrowDictionaryKeyType>(array: &ArrayRef) -> Vec<Value> {
         let dictionary = array.as_dictionary::<K>();
         let values = cells(dictionary.values());
-        let value = |row| {
-            dictionary
-                .key(row)
-                .map_or(Value::Null, |key| values[key].clone())
-        };
+        let value = |row| dictionary.key(row).map_or(Value::Null, |key| values[key].clone());
         (0..array.len()).map(value).collect()
     }
     match key {
@@ -131,9 +123,6 @@ mod tests {
         let keys = Int32Array::from(vec![Some(1), None, Some(0)]);
         let values = Arc::new(StringArray::from(vec!["zero", "one"]));
         let array: ArrayRef = Arc::new(DictionaryArray::new(keys, values));
-        assert_eq!(
-            cells(&array),
-            [Value::from("one"), Value::Null, Value::from("zero")]
-        );
+        assert_eq!(cells(&array), [Value::from("one"), Value::Null, Value::from("zero")]);
     }
 }

@@ -23,10 +23,7 @@ pub(crate) fn walk(dataset: &dyn Dataset) -> Result<()> {
     let _ = dataset.summary();
     let _ = dataset.recordings();
     for headers_only in [true, false] {
-        let request = DumpRequest {
-            headers_only,
-            ..DumpRequest::default()
-        };
+        let request = DumpRequest { headers_only, ..DumpRequest::default() };
         dataset.dump(&request, &mut Drain)?;
     }
     for table in dataset.tables() {
@@ -80,10 +77,7 @@ fn refuses_more(array: &dyn ArrayValues) {
 }
 
 fn scan(table: &Arc<dyn Table>) -> Result<()> {
-    let all = Scan {
-        batch_rows: 1000,
-        ..Scan::default()
-    };
+    let all = Scan { batch_rows: 1000, ..Scan::default() };
     let mut rows = 0;
     for batch in Arc::clone(table).scan(&all)? {
         rows += batch?.num_rows() as u64;
@@ -131,9 +125,7 @@ fn assert_shape(variable: &Variable, shape: &[u64]) {
 
 fn blocks(view: &Arc<dyn ArraysView>, step: &Step) -> Result<()> {
     for block in &step.blocks {
-        read_all(volume(&block.count), |values| {
-            view.read_block(block.id, values)
-        })?;
+        read_all(volume(&block.count), |values| view.read_block(block.id, values))?;
     }
     Ok(())
 }
@@ -141,14 +133,7 @@ fn blocks(view: &Arc<dyn ArraysView>, step: &Step) -> Result<()> {
 fn chunks(view: &Arc<dyn ArraysView>, id: VariableId, step: Step, order: Order) -> Result<()> {
     let data_type = view.variable(id).data_type;
     let all = Selection::all(&step.shape);
-    let chunks = Chunks::new(
-        Arc::clone(view),
-        data_type.clone(),
-        step,
-        &all,
-        order,
-        CHUNK_VALUES,
-    );
+    let chunks = Chunks::new(Arc::clone(view), data_type.clone(), step, &all, order, CHUNK_VALUES);
     let expected = chunks.len().min(VALUES_MAX);
     let mut found = 0;
     for chunk in chunks {

@@ -30,21 +30,10 @@ pub(super) fn plain(table: &Arc<dyn Table>) -> Vec<Row> {
 pub(super) fn agree(table: &Arc<dyn Table>) {
     let all = plain(table);
     let count = all.len() as u64;
-    assert_eq!(
-        table.row_count().unwrap_or(count),
-        count,
-        "rows told, and rows scanned"
-    );
+    assert_eq!(table.row_count().unwrap_or(count), count, "rows told, and rows scanned");
     for batch_rows in BATCH_ROWS {
-        let scan = Scan {
-            batch_rows,
-            ..Scan::default()
-        };
-        assert_rows(
-            &run(table, &scan),
-            &all,
-            &format!("batches of {batch_rows}"),
-        );
+        let scan = Scan { batch_rows, ..Scan::default() };
+        assert_rows(&run(table, &scan), &all, &format!("batches of {batch_rows}"));
         limits(table, &scan, &all);
         projections(table, &scan, &all);
     }
@@ -53,10 +42,7 @@ pub(super) fn agree(table: &Arc<dyn Table>) {
 
 fn limits(table: &Arc<dyn Table>, scan: &Scan, all: &[Row]) {
     for limit in [0, 1, all.len() / 2, all.len(), all.len() + 1] {
-        let scan = Scan {
-            limit: Some(limit as u64),
-            ..scan.clone()
-        };
+        let scan = Scan { limit: Some(limit as u64), ..scan.clone() };
         let expected = &all[..limit.min(all.len())];
         let what = format!("a limit of {limit} in batches of {}", scan.batch_rows);
         assert_rows(&run(table, &scan), expected, &what);
@@ -67,16 +53,9 @@ fn projections(table: &Arc<dyn Table>, scan: &Scan, all: &[Row]) {
     let width = table.schema().fields().len();
     let single = (0..width).map(|column| vec![column]);
     for columns in single.chain([(0..width).rev().collect(), Vec::new()]) {
-        let scan = Scan {
-            columns: Some(columns.clone()),
-            ..scan.clone()
-        };
+        let scan = Scan { columns: Some(columns.clone()), ..scan.clone() };
         let expected: Vec<_> = all.iter().map(|row| project(row, &columns)).collect();
-        assert_rows(
-            &run(table, &scan),
-            &expected,
-            &format!("columns {columns:?}"),
-        );
+        assert_rows(&run(table, &scan), &expected, &format!("columns {columns:?}"));
     }
 }
 
@@ -89,10 +68,7 @@ fn filters(table: &Arc<dyn Table>, all: &[Row]) {
     let schema = table.schema();
     for (column, field) in schema.fields().iter().enumerate() {
         let values = all.iter().map(|row| &row[column]);
-        let Some(value) = values
-            .filter(|value| **value != Value::Null)
-            .nth(all.len() / 3)
-        else {
+        let Some(value) = values.filter(|value| **value != Value::Null).nth(all.len() / 3) else {
             continue;
         };
         for comparison in COMPARISONS {
@@ -109,35 +85,16 @@ fn filters(table: &Arc<dyn Table>, all: &[Row]) {
 }
 
 fn filtered(table: &Arc<dyn Table>, filter: Filter, expected: &[Row], what: &str) {
-    let scan = Scan {
-        filters: vec![filter],
-        batch_rows: 7,
-        ..Scan::default()
-    };
+    let scan = Scan { filters: vec![filter], batch_rows: 7, ..Scan::default() };
     assert_rows(&run(table, &scan), expected, what);
-    let scan = Scan {
-        columns: Some(vec![0]),
-        limit: Some(2),
-        batch_rows: 1,
-        ..scan
-    };
-    let first: Vec<_> = expected
-        .iter()
-        .take(2)
-        .map(|row| project(row, &[0]))
-        .collect();
-    assert_rows(
-        &run(table, &scan),
-        &first,
-        &format!("{what}, one column, two rows"),
-    );
+    let scan = Scan { columns: Some(vec![0]), limit: Some(2), batch_rows: 1, ..scan };
+    let first: Vec<_> = expected.iter().take(2).map(|row| project(row, &[0])).collect();
+    assert_rows(&run(table, &scan), &first, &format!("{what}, one column, two rows"));
 }
 
 /// A value as one types it in a filter.
 fn spell(value: &Value) -> String {
-    value
-        .as_text()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    value.as_text().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Whether a cell meets a condition; nothing never does.
@@ -171,11 +128,7 @@ pub(super) fn run(table: &Arc<dyn Table>, scan: &Scan) -> Vec<Row> {
         let batch = batch.unwrap_or_else(|error| panic!("a batch fails: {error}"));
         assert_eq!(batch.schema(), schema, "schema of a batch");
         assert!(batch.num_rows() > 0, "an empty batch");
-        assert!(
-            batch.num_rows() <= scan.batch_rows,
-            "a batch of {}",
-            batch.num_rows()
-        );
+        assert!(batch.num_rows() <= scan.batch_rows, "a batch of {}", batch.num_rows());
         found.extend(rows(&batch));
     }
     found

@@ -21,21 +21,12 @@ pub(super) fn agree(dataset: &dyn Dataset, mut begin: impl FnMut(&str)) {
         if view.find(&variable.path) != [id] {
             continue;
         }
-        let table = dataset
-            .table(&variable.path)
-            .expect("a table of a variable");
+        let table = dataset.table(&variable.path).expect("a table of a variable");
         let all = plain(&table);
         assert_rows(&all, &expected(&view, id, &all), "the blocks themselves");
         for batch_rows in [1, 7] {
-            let scan = Scan {
-                batch_rows,
-                ..Scan::default()
-            };
-            assert_rows(
-                &run(&table, &scan),
-                &all,
-                &format!("batches of {batch_rows}"),
-            );
+            let scan = Scan { batch_rows, ..Scan::default() };
+            assert_rows(&run(&table, &scan), &all, &format!("batches of {batch_rows}"));
         }
     }
 }

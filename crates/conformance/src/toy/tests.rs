@@ -24,10 +24,7 @@ fn reviewed(folder: &Path) {
     for sample in toy.sound() {
         let name = Path::new(&*sample.name).with_extension("txt");
         let source = sample.source();
-        let dataset = toy
-            .format
-            .open(&source, &kymo_core::Context::default())
-            .unwrap();
+        let dataset = toy.format.open(&source, &kymo_core::Context::default()).unwrap();
         let path = toy.golden(name.to_str().unwrap());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, crate::dump(&*dataset).unwrap()).unwrap();
@@ -132,9 +129,7 @@ fn samples_are_found_below_the_folder() {
     std::fs::create_dir(folder.path().join("v2")).unwrap();
     std::fs::write(folder.path().join("v2/b.toy"), file(&[1])).unwrap();
     std::fs::write(folder.path().join("v2/notes.txt"), "no sample").unwrap();
-    let subject = Subject::new(&Toy(Fault::None))
-        .below(folder.path())
-        .made("a", file(&[]));
+    let subject = Subject::new(&Toy(Fault::None)).below(folder.path()).made("a", file(&[]));
     let samples = subject.samples();
     let names: Vec<_> = samples.iter().map(|sample| &*sample.name).collect();
     assert_eq!(names, ["a", "v2/b.toy"]);
