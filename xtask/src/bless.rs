@@ -14,9 +14,10 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     if let Some(folder) = data::folder(repo)? {
         command.env(data::DATA, folder);
     }
-    // A trycmd test fails in the very run that rewrites it.
     let outcome = repo::run(&mut command);
-    repo::run(Command::new("git").args(["diff", "--stat"]).current_dir(repo.root()))?;
+    for look in [["diff", "--stat"], ["status", "--short"]] {
+        repo::run(Command::new("git").arg("--no-pager").args(look).current_dir(repo.root()))?;
+    }
     println!("review this difference as you would review code, then run `cargo xtask ci`");
     outcome
 }
