@@ -118,19 +118,18 @@ impl Dataset for BpDataset {
 
 fn summary(reader: &Reader) -> Summary {
     let grouping = reader.grouping();
-    let counts = reader.counts();
     let variables = grouping.variables();
     let steps = variables.iter().map(crate::model::Grouped::steps).max().unwrap_or(0);
     let mut summary = Summary { dialect: reader.endian().name().into(), ..Summary::default() };
-    summary.detailed("elements", reader.len(), words(&counts));
+    summary.detailed("elements", reader.len(), words(grouping.counts()));
     summary.fact("variables", variables.len());
+    summary.fact("groups", grouping.groups());
     if steps > 1 {
         let detail = "a name written again; the file does not say whether by time or by process";
         summary.detailed("steps at most", steps, detail);
     }
     summary.fact("attributes", grouping.attributes().len());
-    let payload = |element: crate::Element<'_>| element.payload.map_or(0, |p| p.bytes.len() as u64);
-    summary.detailed("payload", reader.elements().map(payload).sum::<u64>(), "bytes of values");
+    summary.detailed("payload", grouping.payload_bytes(), "bytes of values");
     summary.fact("element sizes", sizes(reader));
     summary.fact("end of file", end(reader.end()));
     summary.fact("array order", "not recorded; C is assumed (--order fortran)");
@@ -146,9 +145,9 @@ fn summary(reader: &Reader) -> Summary {
 }
 
 /// "128 scalars, 16 datasets"
-fn words(counts: &[(ElementKind, u64)]) -> String {
-    let some = counts.iter().filter(|(_, count)| *count > 0);
-    let each = some.map(|(kind, count)| match (*count, kind.name().split_once(' ')) {
+fn words(counts: impl Iterator<Item = (ElementKind, u64)>) -> String {
+    let some = counts.filter(|(_, count)| *count > 0);
+    let each = some.map(|(kind, count)| match (count, kind.name().split_once(' ')) {
         (1, _) => format!("1 {}", kind.name()),
         (count, None) => format!("{count} {}s", kind.name()),
         (count, Some((what, "attribute (number)"))) => {

@@ -45,8 +45,8 @@ fn fields<'a>(
     if let Some(payload) = &element.payload {
         fields.push(("datatype", payload.datatype.name().into_owned().into()));
         fields.push(("datatype_code", payload.datatype.0.into()));
-        if let Ok(bytes) = element.element_bytes() {
-            fields.push(("element_bytes", bytes.into()));
+        if element.fault.is_none() {
+            fields.push(("element_bytes", element.element_bytes.into()));
         }
         if let Some(dimensions) = payload.dimensions {
             let list = |pick: fn(Dimension) -> i32| dimensions.iter().map(pick).collect::<Value>();

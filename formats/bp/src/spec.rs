@@ -64,70 +64,80 @@ impl Datatype {
     pub const ULONGLONG: Self = Self(54);
 }
 
-/// A row of the table of datatypes.
-struct DatatypeInfo {
-    datatype: Datatype,
-    name: &'static str,
-    /// Every size that a writer gave it; the first is that of 2008-07-11.
-    sizes: &'static [u64],
-}
-
-const fn row(datatype: Datatype, name: &'static str, sizes: &'static [u64]) -> DatatypeInfo {
-    DatatypeInfo { datatype, name, sizes }
-}
-
-static DATATYPES: [DatatypeInfo; 17] = [
-    row(Datatype::CHAR, "char", &[1]),
-    row(Datatype::SHORT, "short", &[2]),
-    row(Datatype::INT, "int", &[4]),
-    row(Datatype::LONG, "long", &[4, 8]),
-    row(Datatype::LONGLONG, "longlong", &[8, 4]),
-    row(Datatype::FLOAT, "float", &[4]),
-    row(Datatype::DOUBLE, "double", &[8]),
-    row(Datatype::LONGDOUBLE, "longdouble", &[16]),
-    row(Datatype::POINTER, "pointer", &[8, 4]),
-    row(Datatype::STRING, "string", &[]),
-    row(Datatype::COMPLEX, "complex", &[16, 8]),
-    row(Datatype::DOUBLE_COMPLEX, "double complex", &[16]),
-    row(Datatype::UCHAR, "uchar", &[1]),
-    row(Datatype::USHORT, "ushort", &[2]),
-    row(Datatype::UINT, "uint", &[4]),
-    row(Datatype::ULONG, "ulong", &[4, 8]),
-    row(Datatype::ULONGLONG, "ulonglong", &[8, 4]),
-];
-
 impl Datatype {
-    fn info(self) -> Option<&'static DatatypeInfo> {
-        DATATYPES.iter().find(|info| info.datatype == self)
-    }
-
     /// Every datatype that has a name.
-    pub fn all() -> impl Iterator<Item = Self> {
-        DATATYPES.iter().map(|info| info.datatype)
-    }
+    pub const ALL: [Self; 17] = [
+        Self::CHAR,
+        Self::SHORT,
+        Self::INT,
+        Self::LONG,
+        Self::LONGLONG,
+        Self::FLOAT,
+        Self::DOUBLE,
+        Self::LONGDOUBLE,
+        Self::POINTER,
+        Self::STRING,
+        Self::COMPLEX,
+        Self::DOUBLE_COMPLEX,
+        Self::UCHAR,
+        Self::USHORT,
+        Self::UINT,
+        Self::ULONG,
+        Self::ULONGLONG,
+    ];
 
     /// The specification's name without its `bp_`; a number for an unknown one.
     #[must_use]
     pub fn name(self) -> Cow<'static, str> {
-        match self.info() {
-            Some(info) => Cow::Borrowed(info.name),
-            None => Cow::Owned(format!("unknown ({})", self.0)),
-        }
+        Cow::Borrowed(match self {
+            Self::CHAR => "char",
+            Self::SHORT => "short",
+            Self::INT => "int",
+            Self::LONG => "long",
+            Self::LONGLONG => "longlong",
+            Self::FLOAT => "float",
+            Self::DOUBLE => "double",
+            Self::LONGDOUBLE => "longdouble",
+            Self::POINTER => "pointer",
+            Self::STRING => "string",
+            Self::COMPLEX => "complex",
+            Self::DOUBLE_COMPLEX => "double complex",
+            Self::UCHAR => "uchar",
+            Self::USHORT => "ushort",
+            Self::UINT => "uint",
+            Self::ULONG => "ulong",
+            Self::ULONGLONG => "ulonglong",
+            Self(code) => return Cow::Owned(format!("unknown ({code})")),
+        })
     }
 
     /// Whether the specification, or a later writer, lists it.
     #[must_use]
     pub fn is_known(self) -> bool {
-        self.info().is_some()
+        matches!(self.0, 0..=11 | 50..=54)
+    }
+
+    /// Every size that a writer gave it; the first is that of 2008-07-11. None for strings and
+    /// unknown types, which can be of any.
+    fn sizes(self) -> &'static [u64] {
+        match self {
+            Self::CHAR | Self::UCHAR => &[1],
+            Self::SHORT | Self::USHORT => &[2],
+            Self::INT | Self::UINT | Self::FLOAT => &[4],
+            Self::DOUBLE => &[8],
+            Self::LONG | Self::ULONG => &[4, 8],
+            Self::LONGLONG | Self::ULONGLONG | Self::POINTER => &[8, 4],
+            Self::LONGDOUBLE | Self::DOUBLE_COMPLEX => &[16],
+            Self::COMPLEX => &[16, 8],
+            _ => &[],
+        }
     }
 
     /// Whether some writer made its values of this size. Strings and unknown types can be any.
     #[must_use]
     pub fn can_have_size(self, bytes: u64) -> bool {
-        match self.info() {
-            Some(info) if !info.sizes.is_empty() => info.sizes.contains(&bytes),
-            _ => true,
-        }
+        let sizes = self.sizes();
+        sizes.is_empty() || sizes.contains(&bytes)
     }
 
     /// How many bytes of a value are swapped together in the other byte order.
@@ -182,9 +192,9 @@ impl Dialect {
             Self::V2008_06_04 if is_long_long => Some(4),
             Self::V2008_06_04LongLong if is_long => Some(8),
             Self::V2008_07_15 if datatype == Datatype::COMPLEX => Some(8),
-            Self::V2008_07_15 => datatype.info()?.sizes.first().copied(),
+            Self::V2008_07_15 => datatype.sizes().first().copied(),
             _ if datatype == Datatype::DOUBLE_COMPLEX => None,
-            _ => datatype.info()?.sizes.first().copied(),
+            _ => datatype.sizes().first().copied(),
         }
     }
 }
@@ -209,7 +219,7 @@ mod tests {
     #[test]
     fn every_size_a_writer_uses_is_one_that_can_be_read() {
         for dialect in Dialect::ALL {
-            for datatype in Datatype::all() {
+            for datatype in Datatype::ALL {
                 if let Some(bytes) = dialect.size_of(datatype) {
                     assert!(datatype.can_have_size(bytes), "{dialect:?} {datatype:?}");
                 }

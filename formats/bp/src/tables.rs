@@ -136,8 +136,8 @@ impl Columns for Elements {
                 Arc::new(builder.finish())
             }
             7 => self.numbers(rows, |element| {
-                element.payload.as_ref()?;
-                element.element_bytes().ok()
+                (element.payload.is_some() && element.fault.is_none())
+                    .then_some(element.element_bytes)
             }),
             8 => self.bounds(rows, |d| d.local_bound, any),
             9 => self.bounds(rows, |d| d.global_bound, global),

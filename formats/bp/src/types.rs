@@ -195,6 +195,62 @@ pub struct Payload<'a> {
     pub stated_bytes: u64,
 }
 
+impl Payload<'_> {
+    /// How many bytes one value takes.
+    ///
+    /// # Errors
+    /// When the sizes disagree: a negative bound, a payload that is no multiple, a size that no
+    /// writer gave the type.
+    pub(crate) fn element_bytes(&self) -> ReadResult<u64> {
+        let size = self.stated_bytes;
+        let Some(dimensions) = self.dimensions else {
+            return if self.datatype.can_have_size(size) {
+                Ok(size)
+            } else {
+                let why = format!("{size} bytes are not one {}", self.datatype.name());
+                Err(self.invalid("value", why))
+            };
+        };
+        let volume = self.volume(dimensions)?;
+        match volume {
+            0 if size == 0 => Ok(spec::Dialect::default().size_of(self.datatype).unwrap_or(0)),
+            1.. if size.is_multiple_of(volume)
+                && size > 0
+                && self.datatype.can_have_size(size / volume) =>
+            {
+                Ok(size / volume)
+            }
+            _ => {
+                let name = self.datatype.name();
+                let why = format!("{size} bytes are not {volume} values of type {name}");
+                Err(self.invalid("dataset value", why))
+            }
+        }
+    }
+
+    /// How many values the local bounds make, if all bounds make sense.
+    fn volume(&self, dimensions: Dimensions<'_>) -> ReadResult<u64> {
+        let mut volume = 1_u64;
+        for Dimension { local_bound, global_bound, global_offset } in dimensions.iter() {
+            if global_bound < 0 || global_offset < 0 {
+                return Err(self.invalid("dimensions", "a negative global bound or offset"));
+            }
+            let bound = u64::try_from(local_bound).ok();
+            let Some(product) = bound.and_then(|bound| volume.checked_mul(bound)) else {
+                let why = "a negative bound, or a product beyond 64 bits";
+                return Err(self.invalid("dimensions", why));
+            };
+            volume = product;
+        }
+        Ok(volume)
+    }
+
+    #[cold]
+    fn invalid(&self, what: &'static str, why: impl Into<Cow<'static, str>>) -> ReadError {
+        ReadError::invalid(what, self.range.start, why)
+    }
+}
+
 /// One element of a file, borrowed from its bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Element<'a> {
@@ -212,6 +268,9 @@ pub struct Element<'a> {
     pub has_path: bool,
     /// Its value; a group has none.
     pub payload: Option<Payload<'a>>,
+    /// How many bytes one value takes: payload ÷ product of the local bounds, since writers
+    /// differ. A string is one value. Of no meaning when the element has a fault.
+    pub element_bytes: u64,
     /// What is odd about its tags. The rest was read all the same.
     pub oddity: Option<ReadError>,
     /// Why it cannot be used.
@@ -229,46 +288,6 @@ impl<'a> Element<'a> {
     #[must_use]
     pub fn path_text(&self) -> Cow<'a, str> {
         text(self.path)
-    }
-
-    /// How many bytes one value takes: payload ÷ product of the local bounds, since writers
-    /// differ. A string is one value.
-    ///
-    /// # Errors
-    /// When the sizes disagree: a negative bound, a payload that is no multiple, a size that no
-    /// writer gave the type.
-    pub fn element_bytes(&self) -> ReadResult<u64> {
-        let Some(payload) = &self.payload else {
-            return Ok(0);
-        };
-        let size = payload.stated_bytes;
-        let at = payload.range.start;
-        let Some(dimensions) = payload.dimensions else {
-            return if payload.datatype.can_have_size(size) {
-                Ok(size)
-            } else {
-                let name = payload.datatype.name();
-                Err(ReadError::invalid("value", at, format!("{size} bytes are not one {name}")))
-            };
-        };
-        let is_negative = |d: Dimension| d.global_bound < 0 || d.global_offset < 0;
-        if dimensions.iter().any(is_negative) {
-            return Err(ReadError::invalid("dimensions", at, "a negative global bound or offset"));
-        }
-        let Some(volume) = dimensions.local_volume() else {
-            let why = "a negative bound, or a product beyond 64 bits";
-            return Err(ReadError::invalid("dimensions", at, why));
-        };
-        let fits = |each: u64| each > 0 && payload.datatype.can_have_size(each);
-        match (volume, size) {
-            (0, 0) => Ok(spec::Dialect::default().size_of(payload.datatype).unwrap_or(0)),
-            (1.., _) if size % volume == 0 && fits(size / volume) => Ok(size / volume),
-            _ => {
-                let name = payload.datatype.name();
-                let why = format!("{size} bytes are not {volume} values of type {name}");
-                Err(ReadError::invalid("dataset value", at, why))
-            }
-        }
     }
 
     /// How many values it has; a group has none.

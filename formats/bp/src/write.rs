@@ -249,8 +249,7 @@ impl<W: Write> Writer<W> {
             }
         }
         self.emit_header(payload.bytes.len() as u64)?;
-        let each = element.element_bytes()?;
-        self.copy_bytes(payload, each, endian)
+        self.copy_bytes(payload, element.element_bytes, endian)
     }
 
     fn copy_bytes(&mut self, payload: &Payload<'_>, each: u64, endian: Endian) -> Result<()> {

@@ -71,7 +71,7 @@ fn compare(file: &str, element: &Element<'_>, line: &Value) {
     assert_eq!(element.fault, None, "{at}");
     match payload.dimensions {
         None => {
-            let hex: String = payload.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let hex = kymo_core::Value::Bytes(payload.bytes.to_vec()).to_string();
             assert_eq!(line["val_hex"], hex, "{at}");
         }
         Some(dimensions) => {

@@ -1,6 +1,6 @@
 //! Which elements are writings of the same variable.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::FixedState;
@@ -23,6 +23,9 @@ pub(crate) struct Grouping {
     /// Elements by variable, within it by step, within that in the order of the file.
     members: Vec<u32>,
     attributes: Vec<u32>,
+    groups: usize,
+    counts: [u64; ElementKind::ALL.len()],
+    payload_bytes: u64,
     value_types: Vec<ValueType>,
     by_path: HashMap<String, Vec<u32>, FixedState>,
 }
@@ -71,6 +74,21 @@ impl Grouping {
 
     pub(crate) fn attributes(&self) -> &[u32] {
         &self.attributes
+    }
+
+    /// How many elements are of each kind; those that cannot be used do not count.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (ElementKind, u64)> {
+        ElementKind::ALL.into_iter().zip(self.counts)
+    }
+
+    /// How many bytes of values there are.
+    pub(crate) fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    /// How many groups hold variables, the root among them.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups
     }
 
     /// The types that the file has values of.
@@ -199,15 +217,18 @@ impl Grouped {
 
 /// The shape of the array that an element is, or is a part of.
 pub(super) fn shape(element: &Element<'_>) -> Vec<u64> {
-    let dimensions = element.payload.iter().filter_map(|payload| payload.dimensions);
-    let is_global = dimensions.clone().any(Dimensions::is_global);
-    let bounds = dimensions.flat_map(Dimensions::iter);
-    bounds
-        .map(|dimension| match dimension.global_bound {
+    bounds(element).collect()
+}
+
+fn bounds(element: &Element<'_>) -> impl Iterator<Item = u64> {
+    let dimensions = element.payload.as_ref().and_then(|payload| payload.dimensions);
+    let is_global = dimensions.is_some_and(Dimensions::is_global);
+    dimensions.into_iter().flat_map(Dimensions::iter).map(move |dimension| {
+        match dimension.global_bound {
             bound if is_global && bound != 0 => positive(bound),
             _ => positive(dimension.local_bound),
-        })
-        .collect()
+        }
+    })
 }
 
 #[derive(Default)]
@@ -299,13 +320,14 @@ impl<'a> Builder<'a> {
         if grouped.rank == 0 {
             return;
         }
-        let shape = shape(element);
         if grouped.count == 1 {
-            grouped.min_shape.clone_from(&shape);
-            grouped.max_shape = shape;
-        } else {
-            grouped.min_shape.iter_mut().zip(&shape).for_each(|(min, &s)| *min = s.min(*min));
-            grouped.max_shape.iter_mut().zip(&shape).for_each(|(max, &s)| *max = s.max(*max));
+            grouped.min_shape = shape(element);
+            grouped.max_shape.clone_from(&grouped.min_shape);
+        }
+        let shapes = grouped.min_shape.iter_mut().zip(&mut grouped.max_shape);
+        for ((min, max), bound) in shapes.zip(bounds(element)) {
+            *min = bound.min(*min);
+            *max = bound.max(*max);
         }
     }
 
@@ -336,8 +358,16 @@ impl<'a> Builder<'a> {
                 }
             }
         }
+        grouping.groups = count_groups(grouping);
         self.grouping
     }
+}
+
+/// How many groups the paths of variables make.
+fn count_groups(grouping: &Grouping) -> usize {
+    let group = |path: &str| path.rsplit_once('/').map_or(0, |(group, _)| group.len());
+    let groups = grouping.by_path.keys().map(|path| path.get(..group(path)).unwrap_or_default());
+    groups.collect::<HashSet<_, FixedState>>().len()
 }
 
 /// Puts the blocks of a global variable into the order of their steps; gives where each begins.

@@ -10,15 +10,101 @@ const TAGS_MAX: usize = 8;
 
 /// Reads an element from exactly its bytes. Never fails: what is wrong is in its `fault`.
 pub(crate) fn parse(bytes: &[u8], offset: u64, endian: Endian) -> Element<'_> {
+    match endian {
+        Endian::Little => parse_usual::<false>(bytes, offset),
+        Endian::Big => parse_usual::<true>(bytes, offset),
+    }
+    .unwrap_or_else(|| parse_any(bytes, offset, endian))
+}
+
+/// Reads a sound element in the one layout that writers use: name, path, value, and no more.
+/// Files have millions of them, and each is read again whenever it is asked for.
+fn parse_usual<const BIG: bool>(bytes: &[u8], offset: u64) -> Option<Element<'_>> {
+    let endian = if BIG { Endian::Big } else { Endian::Little };
+    let (_, rest) = word::<BIG>(bytes)?;
+    let (tag, rest) = word::<BIG>(rest)?;
+    let kind = ElementKind::from_tag(tag)?;
+    let (name, rest) = text::<BIG>(rest)?;
+    let (dir, rest) = word::<BIG>(rest)?;
+    let (path, rest) = text::<BIG>(rest)?;
+    let (val, rest) = word::<BIG>(rest)?;
+    let (size, rest) = word::<BIG>(rest)?;
+    let (dimensions, rest) = match val {
+        spec::VAL_TAG => (None, rest),
+        spec::DSTVAL_TAG => {
+            let (rank, rest) = word::<BIG>(rest)?;
+            let length = u64::from(rank).min(spec::RANK_MAX + 1) * spec::DIMENSION_BYTES;
+            let (dimensions, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            (Some(Dimensions::new(dimensions, endian)), rest)
+        }
+        _ => return None,
+    };
+    let (datatype, payload) = word::<BIG>(rest)?;
+    let is_dataset = kind == ElementKind::Dataset;
+    let rank = dimensions.map_or(0, Dimensions::rank) as u64;
+    if dir != spec::DIR_TAG
+        || kind == ElementKind::Group
+        || is_dataset != dimensions.is_some()
+        || rank > spec::RANK_MAX
+        || payload.len() != size as usize
+    {
+        return None;
+    }
+    let end = offset + bytes.len() as u64;
+    let payload = Payload {
+        datatype: Datatype(datatype),
+        dimensions,
+        range: end - payload.len() as u64..end,
+        bytes: payload,
+        stated_bytes: size.into(),
+    };
+    let element_bytes = payload.element_bytes().ok()?;
+    Some(Element {
+        offset,
+        length: bytes.len() as u64,
+        kind: Some(kind),
+        name,
+        path,
+        has_path: true,
+        payload: Some(payload),
+        element_bytes,
+        oddity: None,
+        fault: None,
+    })
+}
+
+fn word<const BIG: bool>(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (word, rest) = bytes.split_first_chunk()?;
+    Some((if BIG { u32::from_be_bytes(*word) } else { u32::from_le_bytes(*word) }, rest))
+}
+
+/// A length and as many bytes.
+fn text<const BIG: bool>(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = word::<BIG>(bytes)?;
+    rest.split_at_checked(length as usize)
+}
+
+/// Reads an element tag by tag, and says what is odd or wrong.
+fn parse_any(bytes: &[u8], offset: u64, endian: Endian) -> Element<'_> {
     let mut element = empty(offset, bytes.len() as u64);
     let mut tags = cursor(bytes, offset, endian);
-    if let Err(fault) = tags.u32("element length").and_then(|_| read_tags(&mut tags, &mut element))
-    {
-        element.fault = Some(fault);
-    } else if element.fault.is_none() {
-        element.fault = missing(&element).or_else(|| element.element_bytes().err());
+    let read = tags.u32("element length").and_then(|_| read_tags(&mut tags, &mut element));
+    match read {
+        Err(fault) => element.fault = Some(fault),
+        Ok(()) => complete(&mut element),
     }
     element
+}
+
+/// Finds out how large the values are, or why the element cannot be used.
+fn complete(element: &mut Element<'_>) {
+    element.fault = missing(element);
+    if let (None, Some(payload)) = (&element.fault, &element.payload) {
+        match payload.element_bytes() {
+            Ok(bytes) => element.element_bytes = bytes,
+            Err(fault) => element.fault = Some(fault),
+        }
+    }
 }
 
 /// Reads an element by its tags alone, whatever its length word says: as far as a sound one
@@ -31,7 +117,7 @@ pub(crate) fn parse_unbounded(bytes: &[u8], offset: u64, endian: Endian) -> Opti
         read_tag(&mut tags, &mut element).ok()?;
     }
     element.length = tags.offset() - offset;
-    element.fault = missing(&element).or_else(|| element.element_bytes().err());
+    complete(&mut element);
     is_certain(&element).then_some(element)
 }
 
@@ -56,6 +142,7 @@ fn empty<'a>(offset: u64, length: u64) -> Element<'a> {
         path: &[],
         has_path: false,
         payload: None,
+        element_bytes: 0,
         oddity: None,
         fault: None,
     }

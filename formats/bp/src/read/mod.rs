@@ -12,7 +12,7 @@ use kymo_core::{Context, Finding, Severity};
 
 use crate::model::Grouping;
 use crate::spec::Dialect;
-use crate::types::{Element, ElementKind};
+use crate::types::Element;
 
 use element::parse;
 pub(crate) use values::{ValueType, scalar_value, values};
@@ -122,17 +122,5 @@ impl Reader {
         let rest = self.bytes.get(start..).unwrap_or_default();
         let length = usize::try_from(entry.length).unwrap_or(usize::MAX);
         parse(rest.get(..length).unwrap_or(rest), entry.offset, self.endian)
-    }
-
-    /// How many elements are of each kind.
-    pub(crate) fn counts(&self) -> [(ElementKind, u64); 7] {
-        let mut counts = ElementKind::ALL.map(|kind| (kind, 0));
-        for kind in self.elements().filter_map(|element| element.kind) {
-            let slot = counts.iter_mut().find(|(each, _)| *each == kind);
-            if let Some((_, count)) = slot {
-                *count += 1;
-            }
-        }
-        counts
     }
 }

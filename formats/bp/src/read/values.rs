@@ -30,12 +30,12 @@ pub(crate) struct ValueType {
 impl ValueType {
     /// The type of a sound element's values.
     pub(crate) fn of(element: &Element<'_>) -> Option<Self> {
-        let payload = element.payload.as_ref()?;
+        let payload = element.payload.as_ref().filter(|_| element.fault.is_none())?;
         let datatype = payload.datatype;
         // The length of a string is a matter of its value, not of its type.
         let bytes = match (datatype, payload.dimensions) {
             (Datatype::STRING, None) => 0,
-            _ => u32::try_from(element.element_bytes().ok()?).ok()?,
+            _ => u32::try_from(element.element_bytes).ok()?,
         };
         Some(Self { datatype, bytes })
     }
