@@ -116,3 +116,6 @@ fn cut_off(
 pub(crate) fn arrow(error: arrow_schema::ArrowError) -> Error {
     Error::Request(error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -101,3 +101,114 @@ impl Table for VariableTable {
         Ok(scan.finish(Box::new(steps)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::UInt64Type;
+
+    use super::super::fixture::{Grid, integers};
+    use super::*;
+    use crate::table::Filter;
+
+    fn table(grid: Grid, order: Order) -> Arc<VariableTable> {
+        Arc::new(VariableTable::with_order(grid.share(), VariableId(0), order))
+    }
+
+    /// The rows of a scan: steps and indices, then the value.
+    fn rows(table: &Arc<VariableTable>, scan: &Scan) -> Vec<(Vec<u64>, Option<i32>)> {
+        let mut rows = Vec::new();
+        for batch in Arc::clone(table).scan(scan).unwrap() {
+            let batch = batch.unwrap();
+            assert!(batch.num_rows() <= scan.batch_rows);
+            let (values, indices) = batch.columns().split_last().unwrap();
+            for (row, value) in integers(values).into_iter().enumerate() {
+                let index = |column: &ArrayRef| column.as_primitive::<UInt64Type>().value(row);
+                rows.push((indices.iter().map(index).collect(), value));
+            }
+        }
+        rows
+    }
+
+    fn in_batches(batch_rows: usize) -> Scan {
+        Scan { batch_rows, ..Scan::default() }
+    }
+
+    #[test]
+    fn a_row_has_the_step_the_indices_and_the_value() {
+        let grid = Grid::new().step_of(&[2, 2]).block(&[0, 0], &[1, 2]).step_of(&[1, 2]);
+        let table = table(grid.block(&[0, 0], &[1, 2]), Order::C);
+        let names: Vec<_> = table.schema().fields().iter().map(|f| f.name().clone()).collect();
+        assert_eq!(names, ["step", "i0", "i1", "value"]);
+        let expected = [
+            (vec![0, 0, 0], Some(0)),
+            (vec![0, 0, 1], Some(1)),
+            (vec![0, 1, 0], None),
+            (vec![0, 1, 1], None),
+            (vec![1, 0, 0], Some(1000)),
+            (vec![1, 0, 1], Some(1001)),
+        ];
+        for batch_rows in 1..8 {
+            assert_eq!(rows(&table, &in_batches(batch_rows)), expected, "{batch_rows}");
+        }
+    }
+
+    #[test]
+    fn a_scalar_has_a_step_and_a_value() {
+        let grid = Grid::new().step_of(&[]).block(&[], &[]).step_of(&[]).block(&[], &[]);
+        let found = rows(&table(grid, Order::C), &in_batches(9));
+        assert_eq!(found, [(vec![0], Some(0)), (vec![1], Some(1000))]);
+    }
+
+    #[test]
+    fn in_fortran_order_rows_follow_storage_and_columns_the_file() {
+        let grid = Grid::new().step_of(&[2, 3]).block(&[0, 0], &[2, 3]);
+        let found = rows(&table(grid, Order::Fortran), &in_batches(4));
+        let indices = |(index, _): &(Vec<u64>, Option<i32>)| (index[1], index[2]);
+        let order: Vec<_> = found.iter().map(indices).collect();
+        assert_eq!(order, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
+        let values: Vec<_> = found.iter().map(|(_, value)| value.unwrap()).collect();
+        assert_eq!(values, [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn the_index_is_right_wherever_a_batch_begins() {
+        let shape = [3, 4, 5];
+        let table = table(Grid::new().step_of(&shape).block(&[0, 0, 0], &shape), Order::C);
+        let all: Vec<_> = (0..60).map(|p: u64| vec![0, p / 20, p / 5 % 4, p % 5]).collect();
+        for batch_rows in [1, 3, 7, 20, 59, 60, 61] {
+            let found = rows(&table, &in_batches(batch_rows));
+            let indices: Vec<_> = found.into_iter().map(|(index, _)| index).collect();
+            assert_eq!(indices, all, "batches of {batch_rows}");
+        }
+    }
+
+    #[test]
+    fn filters_and_limits_hold_over_steps() {
+        let mut grid = Grid::new();
+        for _ in 0..4 {
+            grid = grid.step_of(&[5]).block(&[0], &[5]);
+        }
+        let table = table(grid, Order::C);
+        let filter = |text| Filter::parse(&table.schema(), text).unwrap();
+        let filters = vec![filter("i0=2"), filter("step>=1")];
+        let scan = Scan { filters, limit: Some(2), ..in_batches(3) };
+        assert_eq!(rows(&table, &scan), [(vec![1, 2], Some(1002)), (vec![2, 2], Some(2002))]);
+    }
+
+    #[test]
+    fn a_step_of_no_values_has_no_rows() {
+        let grid = Grid::new().step_of(&[0, 3]).step_of(&[1, 1]).block(&[0, 0], &[1, 1]);
+        assert_eq!(rows(&table(grid, Order::C), &in_batches(9)), [(vec![1, 0, 0], Some(0))]);
+    }
+
+    #[test]
+    fn an_error_in_a_step_ends_the_scan() {
+        let short = Arc::new(arrow_array::Int32Array::from(vec![1]));
+        let grid = Grid::new().step_of(&[1]).block(&[0], &[1]);
+        let grid = grid.step_of(&[2]).block_of(&[0], &[2], short).step_of(&[1]);
+        let scan = table(grid, Order::C).scan(&Scan::default()).unwrap();
+        let outcomes: Vec<_> = scan.map(|batch| batch.is_ok()).collect();
+        assert_eq!(outcomes, [true, false]);
+    }
+}
