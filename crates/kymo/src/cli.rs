@@ -42,12 +42,13 @@ pub(crate) struct Cli {
 /// What every command understands.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Globals {
-    /// When to use colours; `NO_COLOR` is respected.
+    /// When to use colours.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(help_heading = "Global options", help = "When to use colours; NO_COLOR is respected")]
     pub(crate) color: ColorChoice,
 
     /// Say nothing on standard error but errors.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Format, Source};
+use kymo_core::{Destination, Error, Format, Source};
 
 use crate::failure::Failure;
 use crate::render::numbers;
@@ -58,10 +58,10 @@ fn walk(root: &Path, from: Option<&dyn Format>, limits: &Limits) -> anyhow::Resu
 
 /// What is in a directory, sorted, without hidden files and links to other directories.
 fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let failed = kymo_core::Error::io("list the directory");
+    let failed = Error::io("list the directory");
     let mut entries = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
-        let entry = entry.map_err(kymo_core::Error::io("list the directory"))?;
+        let entry = entry.map_err(Error::io("list the directory"))?;
         let path = entry.path();
         let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
         // Links to directories may lead round in circles.
@@ -83,6 +83,31 @@ fn is_claimed(path: &Path, from: Option<&dyn Format>, limits: &Limits) -> bool {
         Some(format) => format.sniff(&source.probe()).is_some(),
         None => kymo_registry::detect_to_check(&source).is_ok(),
     }
+}
+
+/// A directory to write. One that exists is replaced only when nothing is in it but files of the
+/// names that will be written: `--force` must not cost anyone their data.
+pub(crate) fn own_directory(
+    path: &Path,
+    force: bool,
+    names: &[String],
+) -> kymo_core::Result<Destination> {
+    let to = Destination::new(path, force);
+    to.check()?;
+    if !path.is_dir() {
+        return Ok(to);
+    }
+    for entry in fs::read_dir(path).map_err(Error::io("list the directory"))? {
+        let entry = entry.map_err(Error::io("list the directory"))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_dir() || !names.contains(&name) {
+            return Err(Error::request(format!(
+                "the directory has other things in it and is not replaced: {}",
+                crate::render::escaped(&name)
+            )));
+        }
+    }
+    Ok(to)
 }
 
 /// A path as messages name it.

@@ -178,13 +178,15 @@ fn to_directory(
         let failure = Failure::new("into a directory go all tables, whole");
         return Err(failure.hint("name a file for one table, or for a part of it").into());
     }
-    let to = Destination::new(&args.output, args.force);
-    let about = |error| about_output(&args.output, error);
-    to.check().map_err(about)?;
-    let directory = to.directory().map_err(about)?;
     let extension = target.extensions().first().copied().unwrap_or_default();
-    for table in opened.dataset.tables() {
-        let path = directory.path().join(format!("{}.{extension}", table.name()));
+    let name = |table: &dyn Table| format!("{}.{extension}", table.name());
+    let tables = opened.dataset.tables();
+    let names: Vec<_> = tables.iter().map(|table| name(table.as_ref())).collect();
+    let about = |error| about_output(&args.output, error);
+    let to = inputs::own_directory(&args.output, args.force, &names).map_err(about)?;
+    let directory = to.directory().map_err(about)?;
+    for table in tables {
+        let path = directory.path().join(name(table.as_ref()));
         let file = File::create(path).map_err(Error::io("create a file"));
         let mut file = BufWriter::with_capacity(1 << 18, file.map_err(about)?);
         let scan = scan(args, table.as_ref())?;

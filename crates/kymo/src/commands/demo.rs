@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use clap::Parser;
 use kymo_core::model::arrays::VariableId;
-use kymo_core::{Context, Demo, Destination, Error, Format, Source};
+use kymo_core::{Context, Demo, Error, Format, Source};
 
 use super::convert::about_output;
 use crate::cli::Cli;
@@ -62,7 +62,10 @@ fn write(
     force: bool,
     demos: &[(&dyn Format, Vec<Demo>)],
 ) -> kymo_core::Result<()> {
-    let folder = Destination::new(directory, force).directory()?;
+    let files = demos.iter().flat_map(|(_, files)| files);
+    let kept = |demo: &Demo| ["", "cut-", "repaired-"].map(|lead| format!("{lead}{}", demo.file));
+    let names: Vec<_> = files.flat_map(kept).collect();
+    let folder = inputs::own_directory(directory, force, &names)?.directory()?;
     for demo in demos.iter().flat_map(|(_, files)| files) {
         let path = folder.path().join(demo.file);
         fs::write(path, &demo.bytes).map_err(Error::io("write a recording"))?;

@@ -54,13 +54,14 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     for loss in &repaired.losses {
         session.report.finding(&name, loss);
     }
-    let kept = format!("{} {}", numbers::grouped(repaired.kept), repaired.unit);
+    let one = repaired.unit.strip_suffix('s').unwrap_or(repaired.unit);
+    let kept = numbers::count(repaired.kept, one, repaired.unit);
     let to = match inputs::display(&args.output) {
         name if name == "-" => "standard output".to_owned(),
         name => name,
     };
     if repaired.losses.is_empty() {
-        session.report.remark(&name, format_args!("sound; {to} has all {kept}"));
+        session.report.remark(&name, format_args!("sound; {to} has all of it, {kept}"));
     } else {
         let losses = numbers::count(repaired.losses.len() as u64, "loss", "losses");
         session.report.remark(&name, format_args!("{kept} kept in {to}, {losses}"));

@@ -23,12 +23,12 @@ use crate::session::{Named, Opened, Outcome, Session};
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch that one types")]
 #[command(after_help = "\
 EXAMPLES
-  kymo ls run.bp                     the paths of all variables
-  kymo ls -l run.bp                  with types and shapes
-  kymo ls -ls -m 'temp*' run.bp      with the smallest and largest value, some of them
-  kymo ls -la -m '/fields/**' run.bp with attributes, all below /fields
-  kymo ls --records run.bp           every record in the order of the file
-  kymo ls --json archive/            every variable of every recording in a directory
+  kymo ls run.bp                       the paths of all variables
+  kymo ls -l run.bp                    with types and shapes
+  kymo ls -ls -m 'temp*' run.bp        with the smallest and largest value, some of them
+  kymo ls -la -m '/fields/**' run.bp   with attributes, all below /fields
+  kymo ls --records run.bp             every record in the order of the file
+  kymo ls --json archive/              every variable of every recording in a directory
 
 EXIT STATUS
   0 done, 1 a file could not be read, 2 bad usage, 3 read, but something is wrong in it")]
