@@ -256,3 +256,11 @@ fn the_demonstration_leaves_its_recordings_and_replaces_nothing() {
     assert_eq!(run(kymo().arg("demo").arg(&demo)).0, Some(1));
     assert_eq!(run(kymo().args(["demo", "--force"]).arg(&demo)).0, Some(0));
 }
+
+#[test]
+fn the_readme_has_the_table_of_formats() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let (_, table, _) = run(kymo().args(["formats", "--markdown"]));
+    let readme = fs::read_to_string(readme).unwrap();
+    assert!(readme.contains(&table), "the README lacks what `kymo formats --markdown` prints");
+}

@@ -79,8 +79,30 @@ fn pages() -> Vec<(String, clap::Command)> {
     pages
 }
 
+/// A page. Examples and exit codes keep their lines, which a manual would join otherwise.
 fn render(command: clap::Command) -> kymo_core::Result<Vec<u8>> {
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let has_subcommands = command.has_subcommands();
+    let man = Man::new(command);
     let mut page = Vec::new();
-    Man::new(command).render(&mut page)?;
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if has_subcommands {
+        man.render_subcommands_section(&mut page)?;
+    }
+    for line in after.lines() {
+        let is_heading = !line.is_empty() && !line.starts_with(' ');
+        if is_heading {
+            writeln!(page, ".fi\n.SH {line}\n.nf")?;
+        } else {
+            // A leading zero-width character keeps a line from being taken for a request.
+            writeln!(page, "\\&{}", line.replace('\\', "\\e").replace('-', "\\-"))?;
+        }
+    }
+    writeln!(page, ".fi")?;
+    man.render_version_section(&mut page)?;
     Ok(page)
 }
