@@ -24,7 +24,7 @@ macro_rules! of_crate {
 }
 
 /// The files to make: the path from the root, and the text. Both have placeholders.
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 12] = [
     of_crate!("Cargo.toml"),
     of_crate!("src/lib.rs"),
     of_crate!("src/spec.rs"),
@@ -34,6 +34,7 @@ const TEMPLATES: [(&str, &str); 11] = [
     of_crate!("src/check.rs"),
     of_crate!("src/tables.rs"),
     of_crate!("src/model.rs"),
+    of_crate!("src/dataset.rs"),
     of_crate!("tests/conformance.rs"),
     ("docs/formats/{{name}}.md", include_str!("../templates/page.md")),
 ];

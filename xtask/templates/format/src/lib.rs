@@ -17,6 +17,7 @@
 //! ```
 
 mod check;
+mod dataset;
 mod model;
 mod read;
 mod spec;
@@ -24,6 +25,6 @@ mod tables;
 mod types;
 mod write;
 
-pub use model::{{Type}};
+pub use dataset::{{Type}};
 pub use types::{Event, Log};
 pub use write::Writer;
