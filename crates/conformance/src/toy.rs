@@ -257,6 +257,8 @@ impl Dataset for List {
 }
 
 impl Columns for List {
+    type Row<'a> = u64;
+
     fn name(&self) -> &'static str {
         "numbers"
     }
@@ -272,18 +274,23 @@ impl Columns for List {
         ]))
     }
 
-    fn rows(&self) -> u64 {
+    fn row_count(&self) -> u64 {
         let lost = u64::from(self.fault == Fault::LimitLosesARow && !self.numbers.is_empty());
         self.numbers.len() as u64 - lost
     }
 
-    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
+    fn rows(&self, rows: Range<usize>) -> Result<Vec<u64>> {
+        Ok(rows.map(|row| row as u64).collect())
+    }
+
+    fn column(&self, index: usize, rows: &[u64]) -> Result<ArrayRef> {
         let shift = u32::from(self.fault == Fault::TableIsOffByOne);
-        let values = self.values(rows.clone()).unwrap_or_default();
+        let rows = rows.iter().copied();
+        let value = |row: u64| self.values(row..row + 1).map_or(0, |values| values[0]);
         Ok(match index {
             0 => Arc::new(UInt64Array::from_iter_values(rows.map(offset_of))),
             _ => Arc::new(UInt32Array::from_iter_values(
-                values.iter().map(|value| value.wrapping_add(shift)),
+                rows.map(|row| value(row).wrapping_add(shift)),
             )),
         })
     }

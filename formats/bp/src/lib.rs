@@ -14,7 +14,7 @@
 //! writer.dataset("/run", "phi", &shape, Data::Float(&[0.0, 0.5, 1.0, 1.5, 2.0, 2.5]))?;
 //! let bytes = writer.finish()?;
 //!
-//! let reader = Reader::open(bytes.into(), &Context::default())?;
+//! let reader = Reader::open(&bytes.into(), &Context::default())?;
 //! let phi = reader.element(1).unwrap();
 //! assert_eq!((phi.name_text(), phi.value_count()), ("phi".into(), 6));
 //! # Ok::<(), kymo_core::Error>(())

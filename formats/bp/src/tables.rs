@@ -13,7 +13,7 @@ use kymo_core::table::{ColumnTable, Columns};
 use kymo_core::{Error, Result, Table};
 
 use crate::Reader;
-use crate::model::attribute;
+use crate::model::{Grouped, attribute};
 use crate::read::scalar_value;
 use crate::types::{Dimension, Dimensions, Element};
 
@@ -41,47 +41,39 @@ fn no_column(index: usize) -> Error {
 /// One row an element, in the order of the file.
 struct Elements(Arc<Reader>);
 
-impl Elements {
-    fn elements(&self, rows: Range<u64>) -> impl Iterator<Item = Element<'_>> {
-        let place = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
-        (place(rows.start)..place(rows.end)).filter_map(|index| self.0.element(index))
-    }
+type Rows<'r, 'a> = &'r [Element<'a>];
 
-    fn numbers(&self, rows: Range<u64>, pick: impl Fn(&Element<'_>) -> Option<u64>) -> ArrayRef {
-        Arc::new(self.elements(rows).map(|element| pick(&element)).collect::<UInt64Array>())
-    }
+fn numbers(rows: Rows<'_, '_>, pick: impl Fn(&Element<'_>) -> Option<u64>) -> ArrayRef {
+    Arc::new(rows.iter().map(pick).collect::<UInt64Array>())
+}
 
-    fn texts(
-        &self,
-        rows: Range<u64>,
-        write: impl Fn(&Element<'_>, &mut StringBuilder),
-    ) -> ArrayRef {
-        let mut builder = StringBuilder::new();
-        self.elements(rows).for_each(|element| write(&element, &mut builder));
-        Arc::new(builder.finish())
+fn texts(rows: Rows<'_, '_>, write: impl Fn(&Element<'_>, &mut StringBuilder)) -> ArrayRef {
+    let mut builder = StringBuilder::with_capacity(rows.len(), rows.len() * 16);
+    for element in rows {
+        write(element, &mut builder);
     }
+    Arc::new(builder.finish())
+}
 
-    fn bounds(
-        &self,
-        rows: Range<u64>,
-        pick: fn(Dimension) -> i32,
-        wanted: fn(&Dimensions<'_>) -> bool,
-    ) -> ArrayRef {
-        let mut builder = ListBuilder::new(Int32Builder::new());
-        for element in self.elements(rows) {
-            let dimensions = element.payload.as_ref().and_then(|payload| payload.dimensions);
-            let dimensions = dimensions.filter(wanted);
-            let list = dimensions.map(|dimensions| dimensions.iter().map(pick).map(Some));
-            match list {
-                Some(list) => builder.append_value(list),
-                None => builder.append_null(),
-            }
+fn bounds(
+    rows: Rows<'_, '_>,
+    pick: fn(Dimension) -> i32,
+    wanted: fn(&Dimensions<'_>) -> bool,
+) -> ArrayRef {
+    let mut builder = ListBuilder::new(Int32Builder::new());
+    for element in rows {
+        let dimensions = element.payload.as_ref().and_then(|payload| payload.dimensions);
+        match dimensions.filter(wanted) {
+            Some(dimensions) => builder.append_value(dimensions.iter().map(pick).map(Some)),
+            None => builder.append_null(),
         }
-        Arc::new(builder.finish())
     }
+    Arc::new(builder.finish())
 }
 
 impl Columns for Elements {
+    type Row<'a> = Element<'a>;
+
     fn name(&self) -> &'static str {
         "elements"
     }
@@ -110,41 +102,51 @@ impl Columns for Elements {
         ])
     }
 
-    fn rows(&self) -> u64 {
+    /// Where it is, what it is, of which type and shape.
+    fn brief(&self) -> Vec<usize> {
+        vec![0, 1, 2, 3, 4, 5, 8]
+    }
+
+    fn row_count(&self) -> u64 {
         self.0.len() as u64
     }
 
-    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
+    fn rows(&self, rows: Range<usize>) -> Result<Vec<Element<'_>>> {
+        Ok(rows.filter_map(|index| self.0.element(index)).collect())
+    }
+
+    fn column(&self, index: usize, rows: &[Element<'_>]) -> Result<ArrayRef> {
         let any = |_: &Dimensions<'_>| true;
         let global = |dimensions: &Dimensions<'_>| dimensions.is_global();
         Ok(match index {
-            0 => self.numbers(rows, |element| Some(element.offset)),
-            1 => self.numbers(rows, |element| Some(element.length)),
-            2 => self.texts(rows, |element, out| {
+            0 => numbers(rows, |element| Some(element.offset)),
+            1 => numbers(rows, |element| Some(element.length)),
+            2 => texts(rows, |element, out| {
                 out.append_value(element.kind.map_or("none", |kind| kind.name()));
             }),
-            3 => self.texts(rows, |element, out| out.append_value(element.path_text())),
-            4 => self.texts(rows, |element, out| out.append_value(element.name_text())),
-            5 => self.texts(rows, |element, out| {
+            3 => texts(rows, |element, out| out.append_value(element.path_text())),
+            4 => texts(rows, |element, out| out.append_value(element.name_text())),
+            5 => texts(rows, |element, out| {
                 out.append_option(element.payload.as_ref().map(|payload| payload.datatype.name()));
             }),
             6 => {
                 let mut builder = UInt32Builder::new();
-                for element in self.elements(rows) {
-                    builder.append_option(element.payload.map(|payload| payload.datatype.0));
+                for element in rows {
+                    let payload = element.payload.as_ref();
+                    builder.append_option(payload.map(|payload| payload.datatype.0));
                 }
                 Arc::new(builder.finish())
             }
-            7 => self.numbers(rows, |element| {
+            7 => numbers(rows, |element| {
                 (element.payload.is_some() && element.fault.is_none())
                     .then_some(element.element_bytes)
             }),
-            8 => self.bounds(rows, |d| d.local_bound, any),
-            9 => self.bounds(rows, |d| d.global_bound, global),
-            10 => self.bounds(rows, |d| d.global_offset, global),
-            11 => self.numbers(rows, |element| Some(element.payload.as_ref()?.range.start)),
-            12 => self.numbers(rows, |element| Some(element.payload.as_ref()?.stated_bytes)),
-            13 => self.texts(rows, |element, out| {
+            8 => bounds(rows, |d| d.local_bound, any),
+            9 => bounds(rows, |d| d.global_bound, global),
+            10 => bounds(rows, |d| d.global_offset, global),
+            11 => numbers(rows, |element| Some(element.payload.as_ref()?.range.start)),
+            12 => numbers(rows, |element| Some(element.payload.as_ref()?.stated_bytes)),
+            13 => texts(rows, |element, out| {
                 let payload = element.payload.as_ref();
                 let scalar = payload.filter(|payload| payload.dimensions.is_none());
                 let value = scalar.map(|_| scalar_value(element, self.0.endian()));
@@ -153,7 +155,7 @@ impl Columns for Elements {
                     other => other.to_string(),
                 }));
             }),
-            14 => self.texts(rows, |element, out| {
+            14 => texts(rows, |element, out| {
                 out.append_option(element.fault.as_ref().map(ToString::to_string));
             }),
             _ => return Err(no_column(index)),
@@ -164,15 +166,9 @@ impl Columns for Elements {
 /// One row a variable, in the order of first appearance.
 struct Variables(Arc<Reader>);
 
-impl Variables {
-    fn variables(&self, rows: Range<u64>) -> impl Iterator<Item = Variable> {
-        let place = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
-        let grouped = self.0.grouping().variables().get(place(rows.start)..place(rows.end));
-        grouped.unwrap_or_default().iter().map(crate::model::Grouped::variable)
-    }
-}
-
 impl Columns for Variables {
+    type Row<'a> = Variable;
+
     fn name(&self) -> &'static str {
         "variables"
     }
@@ -194,26 +190,31 @@ impl Columns for Variables {
         ])
     }
 
-    fn rows(&self) -> u64 {
+    fn row_count(&self) -> u64 {
         self.0.grouping().variables().len() as u64
     }
 
-    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
-        let variables = self.variables(rows);
-        let shapes = |shapes: &mut dyn Iterator<Item = Vec<u64>>| {
+    fn rows(&self, rows: Range<usize>) -> Result<Vec<Variable>> {
+        let grouped = self.0.grouping().variables().get(rows).unwrap_or_default();
+        Ok(grouped.iter().map(Grouped::variable).collect())
+    }
+
+    fn column(&self, index: usize, rows: &[Variable]) -> Result<ArrayRef> {
+        let variables = rows.iter();
+        let shapes = |shapes: &mut dyn Iterator<Item = &Vec<u64>>| {
             let mut builder = ListBuilder::new(UInt64Builder::new());
-            shapes.for_each(|shape| builder.append_value(shape.into_iter().map(Some)));
+            shapes.for_each(|shape| builder.append_value(shape.iter().copied().map(Some)));
             Arc::new(builder.finish())
         };
         Ok(match index {
-            0 => Arc::new(StringArray::from_iter_values(variables.map(|v| v.path))),
-            1 => Arc::new(StringArray::from_iter_values(variables.map(|v| v.type_name))),
+            0 => Arc::new(StringArray::from_iter_values(variables.map(|v| &v.path))),
+            1 => Arc::new(StringArray::from_iter_values(variables.map(|v| &v.type_name))),
             2 => Arc::new(StringArray::from_iter_values(variables.map(|v| v.kind.name()))),
             3 => Arc::new(variables.map(|v| Some(v.rank as u64)).collect::<UInt64Array>()),
             4 => Arc::new(variables.map(|v| Some(v.steps)).collect::<UInt64Array>()),
             5 => Arc::new(variables.map(|v| Some(v.blocks)).collect::<UInt64Array>()),
-            6 => shapes(&mut variables.map(|v| v.min_shape)),
-            7 => shapes(&mut variables.map(|v| v.max_shape)),
+            6 => shapes(&mut variables.map(|v| &v.min_shape)),
+            7 => shapes(&mut variables.map(|v| &v.max_shape)),
             _ => return Err(no_column(index)),
         })
     }
@@ -236,6 +237,8 @@ impl Attributes {
 }
 
 impl Columns for Attributes {
+    type Row<'a> = &'a Attribute;
+
     fn name(&self) -> &'static str {
         "attributes"
     }
@@ -255,13 +258,16 @@ impl Columns for Attributes {
         ])
     }
 
-    fn rows(&self) -> u64 {
+    fn row_count(&self) -> u64 {
         self.all().len() as u64
     }
 
-    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
-        let place = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
-        let all = self.all().get(place(rows.start)..place(rows.end)).unwrap_or_default().iter();
+    fn rows(&self, rows: Range<usize>) -> Result<Vec<&Attribute>> {
+        Ok(self.all().get(rows).unwrap_or_default().iter().collect())
+    }
+
+    fn column(&self, index: usize, rows: &[&Attribute]) -> Result<ArrayRef> {
+        let all = rows.iter();
         let texts = |texts: &mut dyn Iterator<Item = String>| {
             Arc::new(StringArray::from_iter_values(texts)) as ArrayRef
         };

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 fn open(path: &Path) -> std::sync::Arc<Reader> {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let opened = Reader::open(bytes.into(), &Context::default());
+    let opened = Reader::open(&bytes.into(), &Context::default());
     opened.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

@@ -3,27 +3,38 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter;
 
 use super::{Batches, Filter, Scan, Table, arrow};
 use crate::Result;
 
-/// The columns of a table, each computed for a range of rows when it is asked for.
+/// The columns of a table, computed for the rows that are asked for.
 ///
 /// A format implements this; [`ColumnTable`] makes the scan of it.
 pub trait Columns: Send + Sync + 'static {
+    /// A row as it is read, once for all its columns.
+    type Row<'a>
+    where
+        Self: 'a;
+
     /// See [`Table::name`].
     fn name(&self) -> &str;
     /// See [`Table::about`].
     fn about(&self) -> &str;
     /// See [`Table::schema`].
     fn schema(&self) -> SchemaRef;
+    /// See [`Table::brief`].
+    fn brief(&self) -> Vec<usize> {
+        super::always_there(&self.schema())
+    }
     /// How many rows there are.
-    fn rows(&self) -> u64;
-    /// Computes one column, by its index in the schema, for some rows.
-    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef>;
+    fn row_count(&self) -> u64;
+    /// Reads some rows.
+    fn rows(&self, rows: Range<usize>) -> Result<Vec<Self::Row<'_>>>;
+    /// Computes one column, by its index in the schema, of some rows.
+    fn column(&self, index: usize, rows: &[Self::Row<'_>]) -> Result<ArrayRef>;
 }
 
 /// A table made of [`Columns`]: only columns that are asked for are computed.
@@ -36,13 +47,10 @@ impl<T: Columns> ColumnTable<T> {
         Arc::new(Self(columns))
     }
 
-    fn batch(&self, scan: &Scan, rows: Range<u64>, schema: &SchemaRef) -> Result<RecordBatch> {
-        let mask = Filter::all(&scan.filters, |index| self.0.column(index, rows.clone()))?;
-        let count = match &mask {
-            None => rows.end - rows.start,
-            Some(mask) => mask.true_count() as u64,
-        };
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
+    fn batch(&self, scan: &Scan, rows: Range<usize>, schema: &SchemaRef) -> Result<RecordBatch> {
+        let rows = self.0.rows(rows)?;
+        let mask = Filter::all(&scan.filters, |index| self.0.column(index, &rows))?;
+        let count = mask.as_ref().map_or(rows.len(), BooleanArray::true_count);
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         if count == 0 {
             return Ok(RecordBatch::new_empty(Arc::clone(schema)));
@@ -50,7 +58,7 @@ impl<T: Columns> ColumnTable<T> {
         let all = || (0..schema.fields().len()).collect();
         let wanted = scan.columns.clone().unwrap_or_else(all);
         let columns = wanted.into_iter().map(|index| {
-            let column = self.0.column(index, rows.clone())?;
+            let column = self.0.column(index, &rows)?;
             match &mask {
                 None => Ok(column),
                 Some(mask) => filter(&column, mask).map_err(arrow),
@@ -75,19 +83,24 @@ impl<T: Columns> Table for ColumnTable<T> {
     }
 
     fn row_count(&self) -> Option<u64> {
-        Some(self.0.rows())
+        Some(self.0.row_count())
+    }
+
+    fn brief(&self) -> Vec<usize> {
+        self.0.brief()
     }
 
     fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
         let schema = scan.output_schema(&self.schema())?;
-        let mut rest = 0..self.0.rows();
+        let mut count = self.0.row_count();
         if let (Some(limit), true) = (scan.limit, scan.filters.is_empty()) {
-            rest.end = rest.end.min(limit);
+            count = count.min(limit);
         }
+        let mut rest = 0..usize::try_from(count).unwrap_or(usize::MAX);
         let limit = scan.limit;
         let scan = scan.clone();
         let batches = std::iter::from_fn(move || {
-            let end = rest.end.min(rest.start.saturating_add(scan.batch_rows.max(1) as u64));
+            let end = rest.end.min(rest.start.saturating_add(scan.batch_rows.max(1)));
             let rows = std::mem::replace(&mut rest.start, end)..end;
             (!rows.is_empty()).then(|| self.batch(&scan, rows, &schema))
         });

@@ -28,11 +28,22 @@ pub trait Table: Send + Sync {
     /// The columns.
     fn schema(&self) -> SchemaRef;
 
+    /// The columns of a listing with a line a row, by index into the schema.
+    fn brief(&self) -> Vec<usize> {
+        always_there(&self.schema())
+    }
+
     /// How many rows there are, where that is known without a scan.
     fn row_count(&self) -> Option<u64>;
 
     /// Reads rows: exactly those that pass every filter, in the order of the file.
     fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches>;
+}
+
+/// The columns that every row has a value in.
+fn always_there(schema: &SchemaRef) -> Vec<usize> {
+    let fields = schema.fields().iter().enumerate();
+    fields.filter(|(_, field)| !field.is_nullable()).map(|(index, _)| index).collect()
 }
 
 /// What is wanted of a table.

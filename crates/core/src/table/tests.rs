@@ -19,6 +19,8 @@ struct Twenty {
 }
 
 impl Columns for Twenty {
+    type Row<'a> = u64;
+
     fn name(&self) -> &'static str {
         "numbers"
     }
@@ -36,14 +38,19 @@ impl Columns for Twenty {
         ]))
     }
 
-    fn rows(&self) -> u64 {
+    fn row_count(&self) -> u64 {
         20
     }
 
-    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
-        if rows.end > self.broken_from {
+    fn rows(&self, rows: Range<usize>) -> Result<Vec<u64>> {
+        if rows.end as u64 > self.broken_from {
             return Err(Error::request("row cannot be read"));
         }
+        Ok(rows.map(|row| row as u64).collect())
+    }
+
+    fn column(&self, index: usize, rows: &[u64]) -> Result<ArrayRef> {
+        let rows = rows.iter().copied();
         self.asked.lock().unwrap().push(index);
         let small = |row: u64| i32::try_from(row).unwrap() - 10;
         let half = |row: u64| (!row.is_multiple_of(4)).then(|| f64::from(small(row)) / 2.0);

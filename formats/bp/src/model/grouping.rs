@@ -8,8 +8,7 @@ use hashbrown::HashTable;
 use kymo_core::model::arrays::{Variable, VariableKind};
 
 use super::positive;
-use crate::Reader;
-use crate::read::ValueType;
+use crate::read::{Index, ValueType};
 use crate::spec::Dialect;
 use crate::types::{Dimensions, Element, ElementKind, normal_path};
 
@@ -57,17 +56,6 @@ struct RawKey<'a> {
 }
 
 impl Grouping {
-    /// Groups the sound elements of a file.
-    pub(crate) fn of(reader: &Reader) -> Self {
-        let mut builder = Builder::default();
-        let variable_of: Vec<u32> = reader
-            .elements()
-            .enumerate()
-            .map(|(index, element)| builder.place(index, &element))
-            .collect();
-        builder.finish(reader, &variable_of)
-    }
-
     pub(crate) fn variables(&self) -> &[Grouped] {
         &self.variables
     }
@@ -231,22 +219,36 @@ fn bounds(element: &Element<'_>) -> impl Iterator<Item = u64> {
     })
 }
 
+/// Groups elements as they are read.
 #[derive(Default)]
-struct Builder<'a> {
+pub(crate) struct Builder<'a> {
     grouping: Grouping,
+    /// The variable of each element so far.
+    variable_of: Vec<u32>,
     hasher: FixedState,
     /// Variables by what stands in the file. Several keys may be one variable: `/g` and `g/`.
     raw: HashTable<(RawKey<'a>, u32)>,
+    /// The variable before, and by variable the one that followed it last: files repeat
+    /// themselves, and a comparison is cheaper than a look-up.
+    previous: usize,
+    followers: Vec<Option<(RawKey<'a>, u32)>>,
 }
 
 impl<'a> Builder<'a> {
+    /// Takes the next element.
+    pub(crate) fn place(&mut self, element: &Element<'a>) {
+        let id = self.variable_of(element);
+        self.variable_of.push(id);
+    }
+
     /// Finds or makes the variable of an element.
-    fn place(&mut self, index: usize, element: &Element<'a>) -> u32 {
+    fn variable_of(&mut self, element: &Element<'a>) -> u32 {
         let (Some(kind), None) = (element.kind, &element.fault) else {
             return NONE;
         };
         if kind.is_attribute() {
-            self.grouping.attributes.push(u32::try_from(index).unwrap_or(NONE));
+            let index = u32::try_from(self.variable_of.len()).unwrap_or(NONE);
+            self.grouping.attributes.push(index);
             return NONE;
         }
         let Some(value_type) = ValueType::of(element) else {
@@ -270,12 +272,27 @@ impl<'a> Builder<'a> {
     }
 
     fn variable(&mut self, key: RawKey<'a>) -> u32 {
+        let guess = self.followers.get(self.previous).copied().flatten();
+        let id = match guess {
+            Some((each, id)) if each == key => id,
+            _ => self.look_up(key),
+        };
+        self.previous = id as usize;
+        id
+    }
+
+    fn look_up(&mut self, key: RawKey<'a>) -> u32 {
         let hash = self.hasher.hash_one(key);
-        if let Some((_, id)) = self.raw.find(hash, |(each, _)| *each == key) {
-            return *id;
+        let found = self.raw.find(hash, |(each, _)| *each == key).map(|(_, id)| *id);
+        let id = found.unwrap_or_else(|| {
+            let id = self.normal_variable(key);
+            self.raw.insert_unique(hash, (key, id), |(key, _)| self.hasher.hash_one(key));
+            id
+        });
+        self.followers.resize(self.grouping.variables.len(), None);
+        if let Some(follower) = self.followers.get_mut(self.previous) {
+            *follower = Some((key, id));
         }
-        let id = self.normal_variable(key);
-        self.raw.insert_unique(hash, (key, id), |(key, _)| self.hasher.hash_one(key));
         id
     }
 
@@ -332,7 +349,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Sorts the elements by variable, and those of global ones by step.
-    fn finish(mut self, reader: &Reader, variable_of: &[u32]) -> Grouping {
+    pub(crate) fn finish(mut self, elements: &Index) -> Grouping {
         let grouping = &mut self.grouping;
         let mut next = 0;
         for grouped in &mut grouping.variables {
@@ -341,7 +358,7 @@ impl<'a> Builder<'a> {
         }
         let mut places: Vec<usize> = grouping.variables.iter().map(|each| each.first).collect();
         grouping.members = vec![0; next];
-        for (index, &id) in variable_of.iter().enumerate() {
+        for (index, &id) in self.variable_of.iter().enumerate() {
             let Some(place) = places.get_mut(id as usize) else {
                 continue;
             };
@@ -354,7 +371,7 @@ impl<'a> Builder<'a> {
             if grouped.kind == VariableKind::Global {
                 let range = grouped.first..grouped.first + grouped.count;
                 if let Some(members) = grouping.members.get_mut(range) {
-                    grouped.step_starts = sort_by_step(reader, members);
+                    grouped.step_starts = sort_by_step(elements, members);
                 }
             }
         }
@@ -374,12 +391,12 @@ fn count_groups(grouping: &Grouping) -> usize {
 ///
 /// The n-th block at a place belongs to the n-th step, whether processes wrote one after the
 /// other or took turns at each step. A change of the global bounds makes a step of its own.
-fn sort_by_step(reader: &Reader, members: &mut [u32]) -> Vec<u32> {
+fn sort_by_step(elements: &Index, members: &mut [u32]) -> Vec<u32> {
     let mut seen: HashMap<(Vec<u64>, Vec<i32>), u32, FixedState> = HashMap::default();
     let mut numbers: HashMap<(Vec<u64>, u32), u32, FixedState> = HashMap::default();
     let mut steps = Vec::with_capacity(members.len());
     for &member in members.iter() {
-        let Some(element) = reader.element(member as usize) else {
+        let Some(element) = elements.element(member as usize) else {
             continue;
         };
         let shape = shape(&element);

@@ -19,7 +19,7 @@ use crate::Reader;
 use crate::read::{scalar_value, values};
 use crate::types::{Dimension, Element, normal_path};
 
-pub(crate) use grouping::{Grouped, Grouping};
+pub(crate) use grouping::{Builder, Grouped, Grouping};
 
 /// The arrays of an open file.
 pub(crate) struct Arrays(pub(crate) Arc<Reader>);

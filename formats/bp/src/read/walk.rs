@@ -1,9 +1,12 @@
 //! From element to element through a file, sound or damaged.
 
+use bytes::Bytes;
 use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::{Context, Finding, Findings, Severity};
 
+use super::Index;
 use super::element::{is_certain, parse, parse_unbounded};
+use crate::model::{Builder, Grouping};
 use crate::spec;
 use crate::types::{Element, ElementKind, cursor};
 
@@ -34,9 +37,10 @@ pub(crate) enum End {
     },
 }
 
-/// The elements of a file and how it ends.
+/// The elements of a file, by variable too, and how it ends.
 pub(crate) struct Walk {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) index: Index,
+    pub(crate) grouping: Grouping,
     pub(crate) end: End,
     pub(crate) findings: Findings,
 }
@@ -50,7 +54,7 @@ enum Place {
 
 impl Walk {
     /// Goes from length to length, and stops at the first that leads nowhere.
-    pub(crate) fn strict(bytes: &[u8], endian: Endian, context: &Context<'_>) -> ReadResult<Self> {
+    pub(crate) fn strict(bytes: &Bytes, endian: Endian, context: &Context<'_>) -> ReadResult<Self> {
         let mut walk = Walker::new(bytes, endian, context);
         let end = loop {
             match walk.place()? {
@@ -59,12 +63,12 @@ impl Walk {
                 Place::Nothing => break walk.trailing()?,
             }
         };
-        Ok(walk.finish(end))
+        Ok(walk.finish(bytes, end))
     }
 
     /// Goes on after damage: by the tags where only the length is wrong, else at the next place
     /// that looks like a sound element.
-    pub(crate) fn tolerant(bytes: &[u8], endian: Endian, context: &Context<'_>) -> Self {
+    pub(crate) fn tolerant(bytes: &Bytes, endian: Endian, context: &Context<'_>) -> Self {
         let mut walk = Walker::new(bytes, endian, context);
         let end = loop {
             match walk.step() {
@@ -77,7 +81,7 @@ impl Walk {
                 }
             }
         };
-        walk.finish(end)
+        walk.finish(bytes, end)
     }
 }
 
@@ -87,19 +91,30 @@ struct Walker<'a, 'c> {
     context: &'c Context<'c>,
     offset: u64,
     entries: Vec<Entry>,
+    builder: Builder<'a>,
     findings: Findings,
 }
 
 impl<'a, 'c> Walker<'a, 'c> {
     fn new(bytes: &'a [u8], endian: Endian, context: &'c Context<'c>) -> Self {
         context.progress.begin("indexing", bytes.len() as u64);
-        let findings = Findings::new(&context.limits);
-        Self { bytes, endian, context, offset: 0, entries: Vec::new(), findings }
+        Self {
+            bytes,
+            endian,
+            context,
+            offset: 0,
+            entries: Vec::new(),
+            builder: Builder::default(),
+            findings: Findings::new(&context.limits),
+        }
     }
 
-    fn finish(self, end: End) -> Walk {
-        self.context.progress.end();
-        Walk { entries: self.entries, end, findings: self.findings }
+    fn finish(self, bytes: &Bytes, end: End) -> Walk {
+        let Self { endian, context, entries, builder, findings, .. } = self;
+        let index = Index { bytes: bytes.clone(), endian, entries };
+        let grouping = builder.finish(&index);
+        context.progress.end();
+        Walk { index, grouping, end, findings }
     }
 
     fn size(&self) -> u64 {
@@ -137,18 +152,19 @@ impl<'a, 'c> Walker<'a, 'c> {
     /// Takes the element that stands here, whatever is in it.
     fn take(&mut self, length: u64) -> ReadResult<()> {
         let element = self.element(self.offset, length);
-        self.findings.extend(findings_of(&element));
-        self.push(length)
+        self.push(&element)
     }
 
-    fn push(&mut self, length: u64) -> ReadResult<()> {
+    fn push(&mut self, element: &Element<'a>) -> ReadResult<()> {
         let limit = self.context.limits.items_max.min(u64::from(u32::MAX));
         let found = self.entries.len() as u64 + 1;
         if found > limit {
             return Err(ReadErrorKind::OverLimit { found, limit }.at("elements", self.offset));
         }
-        self.entries.push(Entry { offset: self.offset, length });
-        self.offset += length;
+        self.findings.extend(findings_of(element));
+        self.builder.place(element);
+        self.entries.push(Entry { offset: element.offset, length: element.length });
+        self.offset += element.length;
         if self.entries.len().is_multiple_of(PROGRESS_ELEMENTS) {
             self.context.progress.at(self.offset);
         }
@@ -194,7 +210,7 @@ impl<'a, 'c> Walker<'a, 'c> {
             let why = format!("stated as {stated}, but its tags end after {}", element.length);
             let finding = Finding::at(Severity::Error, "element-length", self.offset, why);
             self.findings.push(finding);
-            return self.push(element.length);
+            return self.push(&element);
         }
         let next = self.next_sound(self.offset + 1);
         self.lose(error, next - self.offset);

@@ -25,15 +25,11 @@ impl Events {
         ];
         Self { log, schema: Arc::new(Schema::new(fields)) }
     }
-
-    fn rows(&self, rows: Range<u64>) -> &[Event] {
-        let start = usize::try_from(rows.start).unwrap_or(usize::MAX);
-        let end = usize::try_from(rows.end).unwrap_or(usize::MAX);
-        self.log.events.get(start..end).unwrap_or_default()
-    }
 }
 
 impl Columns for Events {
+    type Row<'a> = &'a Event;
+
     fn name(&self) -> &'static str {
         "events"
     }
@@ -46,12 +42,16 @@ impl Columns for Events {
         Arc::clone(&self.schema)
     }
 
-    fn rows(&self) -> u64 {
+    fn row_count(&self) -> u64 {
         self.log.events.len() as u64
     }
 
-    fn column(&self, index: usize, rows: Range<u64>) -> Result<ArrayRef> {
-        let events = self.rows(rows).iter();
+    fn rows(&self, rows: Range<usize>) -> Result<Vec<&Event>> {
+        Ok(self.log.events.get(rows).unwrap_or_default().iter().collect())
+    }
+
+    fn column(&self, index: usize, rows: &[&Event]) -> Result<ArrayRef> {
+        let events = rows.iter().copied();
         Ok(match index {
             0 => Arc::new(UInt64Array::from_iter_values(events.map(|event| event.offset))),
             1 => Arc::new(UInt64Array::from_iter_values(events.map(|event| event.time_ns))),

@@ -15,6 +15,9 @@ use crate::session::{Opened, Session};
 /// The column that says where a record begins, shown in hexadecimal.
 const OFFSET: &str = "offset";
 
+/// Few enough that what is read of a batch is still in the cache when it is written.
+const BATCH_ROWS: usize = 1024;
+
 /// Lists the rows of the first table: the one that has a row for each record.
 pub(super) fn list(
     session: &mut Session,
@@ -25,7 +28,8 @@ pub(super) fn list(
     let Some(table) = opened.dataset.tables().into_iter().next() else {
         return Ok(());
     };
-    let scan = Scan { columns: Some(brief(&table.schema())), ..Scan::default() };
+    let columns = Some(table.brief());
+    let scan = Scan { columns, batch_rows: BATCH_ROWS, ..Scan::default() };
     let schema = scan.output_schema(&table.schema())?;
     let offset_width = format!("{:x}", opened.source.size_bytes()).len();
     let mut lines = Lines { buffer: Vec::new(), offset_width, keys: keys(&schema, file) };
@@ -40,13 +44,6 @@ pub(super) fn list(
         lines.buffer.clear();
     }
     Ok(())
-}
-
-/// The columns that every record has a value for.
-fn brief(schema: &Schema) -> Vec<usize> {
-    let fields = schema.fields().iter().enumerate();
-    let wanted = fields.filter(|(_, field)| !field.is_nullable());
-    wanted.map(|(index, _)| index).collect()
 }
 
 struct Lines {
