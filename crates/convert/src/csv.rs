@@ -31,15 +31,10 @@ impl Target for Csv {
         schema: &Schema,
         out: &'a mut dyn Write,
     ) -> Result<Box<dyn TableWriter + 'a>> {
-        let mut out = csv::WriterBuilder::new()
-            .buffer_capacity(1 << 16)
-            .from_writer(out);
+        let mut out = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
         let names = schema.fields().iter().map(|field| field.name());
         out.write_record(names).map_err(failed)?;
-        Ok(Box::new(Writer {
-            out,
-            field: Vec::new(),
-        }))
+        Ok(Box::new(Writer { out, field: Vec::new() }))
     }
 }
 

@@ -103,10 +103,8 @@ mod tests {
         writer.finish().unwrap();
         drop(writer);
         let text = String::from_utf8(out).unwrap();
-        let rows: Vec<serde_json::Value> = text
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
+        let rows: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(rows[0]["na\"me"], "a\"b");
         assert_eq!(rows[1]["na\"me"], serde_json::Value::Null);
         assert_eq!(rows[1]["count"], i64::MIN);

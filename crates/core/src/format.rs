@@ -29,7 +29,8 @@ pub trait Format: Sync {
         self.open(source, context)
     }
 
-    /// Writes a sound file of what can be read of a damaged one.
+    /// Writes a sound file of what can be read of a damaged one. Calls [`Source::verify`] before
+    /// the file appears.
     fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired>;
 
     /// Reads a sound source and writes all of it again with the format's own writer.

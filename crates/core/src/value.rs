@@ -81,8 +81,8 @@ impl std::fmt::Display for Value {
             Self::Bool(value) => value.fmt(f),
             Self::Int(value) => value.fmt(f),
             Self::UInt(value) => value.fmt(f),
-            Self::Float32(value) => display_float(f, *value, value.abs().into()),
-            Self::Float(value) => display_float(f, *value, value.abs()),
+            Self::Float32(value) => display_float(f, *value),
+            Self::Float(value) => display_float(f, *value),
             Self::Decimal(digits) => f.write_str(digits),
             Self::Complex32([re, im]) => write!(f, "({}, {})", Self::from(*re), Self::from(*im)),
             Self::Complex([re, im]) => write!(f, "({}, {})", Self::from(*re), Self::from(*im)),
@@ -94,18 +94,11 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// The shortest digits that read back as the same number; an exponent only where it is shorter
-/// to read.
-fn display_float<T: std::fmt::Display + std::fmt::LowerExp>(
-    f: &mut std::fmt::Formatter<'_>,
-    value: T,
-    magnitude: f64,
-) -> std::fmt::Result {
-    if magnitude != 0.0 && magnitude.is_finite() && !(1e-5..1e16).contains(&magnitude) {
-        write!(f, "{value:e}")
-    } else {
-        write!(f, "{value}")
-    }
+/// The shortest digits that read back as the same number, without the `.0` of whole ones.
+fn display_float(f: &mut std::fmt::Formatter<'_>, value: impl ryu::Float) -> std::fmt::Result {
+    let mut buffer = ryu::Buffer::new();
+    let digits = buffer.format(value);
+    f.write_str(digits.strip_suffix(".0").unwrap_or(digits))
 }
 
 fn display_char(f: &mut std::fmt::Formatter<'_>, c: char) -> std::fmt::Result {
@@ -178,6 +171,9 @@ mod tests {
         assert_eq!(shown(Value::from(0.1_f32)), "0.1");
         assert_eq!(shown(Value::from(1e-100)), "1e-100");
         assert_eq!(shown(Value::from(f64::NAN)), "NaN");
+        assert_eq!(shown(Value::from(f32::NEG_INFINITY)), "-inf");
+        // Of two shortest spellings that are equally near, the even one, as C and Python do.
+        assert_eq!(shown(Value::from(510_513.62_f32)), "510513.62");
         assert_eq!(shown(Value::from(3.0)), "3");
         assert_eq!(shown(Value::from("a\0b\n")), "a\\u{0}b\\n");
         assert_eq!(shown([1_u8, 2].into_iter().collect()), "[1, 2]");

@@ -9,7 +9,7 @@ use crate::write::{Options, Writer};
 /// Writes every sound element of a file again, in the same byte order, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let reader = Reader::salvage(&source.bytes()?, context);
-    let kept = write_all(&reader, to, context, false)?;
+    let kept = write_all(source, &reader, to, context, false)?;
     let is_loss = |finding: &&kymo_core::Finding| finding.severity > Severity::Note;
     let losses = reader.findings().iter().filter(is_loss).cloned().collect();
     Ok(Repaired { kept, unit: "elements", losses })
@@ -19,10 +19,11 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
 pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
     let reader = Reader::open(&source.bytes()?, context)?;
     let zero_word = matches!(reader.end(), End::ZeroWord { .. });
-    write_all(&reader, to, context, zero_word).map(drop)
+    write_all(source, &reader, to, context, zero_word).map(drop)
 }
 
 fn write_all(
+    source: &Source,
     reader: &Reader,
     to: &Destination,
     context: &Context<'_>,
@@ -41,6 +42,9 @@ fn write_all(
         context.progress.at(element.offset + element.length);
     }
     context.progress.end();
-    writer.finish()?.commit()?;
+    let file = writer.finish()?;
+    // Nothing appears that was made of bytes which changed meanwhile.
+    source.verify()?;
+    file.commit()?;
     Ok(kept)
 }

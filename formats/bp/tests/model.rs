@@ -41,7 +41,8 @@ fn read(view: &Arc<dyn ArraysView>, path: &str, step: u64, order: Order) -> Arra
     let step = view.step(id, step).unwrap();
     let selection = Selection::all(&step.shape);
     let view = Arc::clone(view);
-    let mut chunks = Chunks::new(view, variable.data_type, step, &selection, order, 1 << 20);
+    let mut chunks =
+        Chunks::new(view, variable.data_type, step, &selection, order, 1 << 20).unwrap();
     let chunk = chunks.next().unwrap().unwrap();
     assert!(chunks.next().is_none());
     chunk.values

@@ -85,11 +85,7 @@ impl<'a> Cells<'a> {
             DataType::FixedSizeBinary(_) => Kind::FixedBinary(array.as_fixed_size_binary()),
             _ => Self::nested(array)?,
         };
-        Ok(Self {
-            array: array.as_ref(),
-            may_be_null: array.null_count() > 0,
-            kind,
-        })
+        Ok(Self { array: array.as_ref(), may_be_null: array.null_count() > 0, kind })
     }
 
     fn nested(array: &'a ArrayRef) -> Result<Kind<'a>> {
@@ -134,9 +130,7 @@ impl<'a> Cells<'a> {
         {
             return Ok(Kind::Complex([Box::new(re), Box::new(im)]));
         }
-        Ok(Kind::Struct(
-            array.column_names().into_iter().zip(cells).collect(),
-        ))
+        Ok(Kind::Struct(array.column_names().into_iter().zip(cells).collect()))
     }
 
     /// How many values there are.
@@ -287,11 +281,7 @@ pub fn write_text(text: &str, notation: Notation, out: &mut Vec<u8>) {
 fn write_hex(bytes: &[u8], notation: Notation, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'?');
-    let quote: &[u8] = if notation == Notation::Json {
-        b"\""
-    } else {
-        b""
-    };
+    let quote: &[u8] = if notation == Notation::Json { b"\"" } else { b"" };
     out.extend_from_slice(quote);
     for byte in bytes {
         out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
@@ -348,11 +338,7 @@ fn write_list(
     out: &mut Vec<u8>,
 ) {
     let rows = start.unwrap_or(0)..end.unwrap_or(0).min(values.len());
-    let between: &[u8] = if notation == Notation::Text {
-        b", "
-    } else {
-        b","
-    };
+    let between: &[u8] = if notation == Notation::Text { b", " } else { b"," };
     // A null inside a list must not vanish, and text must not run together.
     let inner = match (notation, &values.kind) {
         (Notation::Csv, Kind::Text(_) | Kind::LargeText(_)) => Notation::Json,

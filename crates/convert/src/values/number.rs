@@ -1,14 +1,6 @@
 //! Floating-point numbers: the shortest digits that read back as the same number.
 
-use std::io::Write;
-
-use kymo_core::Value;
-
 use super::Notation;
-
-/// From here on `ryu` and [`Value`] part ways over where an exponent begins, for single
-/// precision.
-const FLOAT32_ALIKE: std::ops::Range<f32> = 2e-5..1e13;
 
 pub(super) fn write_float(value: f64, notation: Notation, out: &mut Vec<u8>) {
     if value.is_finite() {
@@ -19,13 +11,10 @@ pub(super) fn write_float(value: f64, notation: Notation, out: &mut Vec<u8>) {
 }
 
 pub(super) fn write_float32(value: f32, notation: Notation, out: &mut Vec<u8>) {
-    if !value.is_finite() {
-        write_non_finite(value.into(), notation, out);
-    } else if notation == Notation::Json || value == 0.0 || FLOAT32_ALIKE.contains(&value.abs()) {
+    if value.is_finite() {
         write_digits(ryu::Buffer::new().format_finite(value), notation, out);
     } else {
-        // Writing into memory cannot fail.
-        drop(write!(out, "{}", Value::from(value)));
+        write_non_finite(value.into(), notation, out);
     }
 }
 

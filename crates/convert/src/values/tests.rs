@@ -29,93 +29,41 @@ fn bits() -> impl Iterator<Item = u64> {
     std::iter::successors(Some(7_u64), next).map(|x| x ^ (x >> 29))
 }
 
-/// Of two shortest spellings that are equally near, `ryu` takes the even one, as C and Python
-/// do, and the standard library the larger.
-fn same_but_for_ties(written: &str, displayed: &str) -> bool {
-    let same = || written.parse::<f64>().ok() == displayed.parse::<f64>().ok();
-    let tied = || {
-        let (a, b) = (written.as_bytes(), displayed.as_bytes());
-        a.len() == b.len() && a.iter().zip(b).filter(|(a, b)| a != b).count() <= 1
-    };
-    written == displayed || same() || tied()
-}
-
 #[test]
 fn floats_as_text_are_what_a_value_displays() {
-    let edges = [
-        0.0, -0.0, 1e-5, 9.9e-6, 1e15, 1e16, 1e17, 0.1, 123.456, -2.0, 5e-324,
-    ];
-    let special = [
-        f64::NAN,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::MAX,
-        f64::MIN_POSITIVE,
-    ];
+    let edges = [0.0, -0.0, 1e-5, 9.9e-6, 1e15, 1e16, 1e17, 0.1, 123.456, -2.0, 5e-324];
+    let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE];
     let random = bits().take(20_000).map(f64::from_bits);
     for value in edges.into_iter().chain(special).chain(random) {
         let shown = written(Float64Array::from(vec![value]), Notation::Text);
         let displayed = Value::from(value).to_string();
-        assert!(
-            same_but_for_ties(&shown[0], &displayed),
-            "{shown:?} {displayed}"
-        );
+        assert_eq!(shown[0], displayed);
     }
 }
 
 #[test]
 fn single_floats_as_text_are_what_a_value_displays() {
-    let edges = [
-        0.0,
-        -0.0,
-        1e-5,
-        9.9e-6,
-        1e12,
-        1e13,
-        1e15,
-        1e16,
-        0.1,
-        f32::NAN,
-        f32::MAX,
-    ];
-    let random = bits()
-        .take(20_000)
-        .map(|bits| f32::from_bits((bits >> 32) as u32));
+    let edges = [0.0, -0.0, 1e-5, 9.9e-6, 1e12, 1e13, 1e15, 1e16, 0.1, f32::NAN, f32::MAX];
+    let random = bits().take(20_000).map(|bits| f32::from_bits((bits >> 32) as u32));
     for value in edges.into_iter().chain(random) {
         let shown = written(Float32Array::from(vec![value]), Notation::Text);
         let displayed = Value::from(value).to_string();
-        assert!(
-            same_but_for_ties(&shown[0], &displayed),
-            "{shown:?} {displayed}"
-        );
+        assert_eq!(shown[0], displayed);
     }
 }
 
 #[test]
 fn floats_as_json_read_back_as_the_same_number() {
-    for value in bits()
-        .take(20_000)
-        .map(f64::from_bits)
-        .filter(|v| v.is_finite())
-    {
+    for value in bits().take(20_000).map(f64::from_bits).filter(|v| v.is_finite()) {
         let text = written(Float64Array::from(vec![value]), Notation::Json).remove(0);
-        assert_eq!(
-            text.parse::<f64>().unwrap().to_bits(),
-            value.to_bits(),
-            "{text}"
-        );
+        assert_eq!(text.parse::<f64>().unwrap().to_bits(), value.to_bits(), "{text}");
         assert!(serde_json::from_str::<f64>(&text).is_ok(), "{text}");
     }
 }
 
 #[test]
 fn numbers_that_json_lacks_are_strings() {
-    let array = Float64Array::from(vec![
-        Some(f64::NAN),
-        Some(f64::NEG_INFINITY),
-        Some(3.0),
-        None,
-    ]);
+    let array = Float64Array::from(vec![Some(f64::NAN), Some(f64::NEG_INFINITY), Some(3.0), None]);
     let [text, json, csv] = all(array);
     assert_eq!(text, ["NaN", "-inf", "3", "-"]);
     assert_eq!(json, ["\"NaN\"", "\"-Infinity\"", "3.0", "null"]);
@@ -128,16 +76,8 @@ fn a_value_is_written_as_the_same_number_in_an_array_is() {
     for (value, notation, expected) in [
         (Value::from(tie), Notation::Text, "510513.62"),
         (Value::from(tie), Notation::Json, "510513.62"),
-        (
-            Value::Complex32([tie, 1.0]),
-            Notation::Text,
-            "(510513.62, 1)",
-        ),
-        (
-            Value::List(vec![Value::from(0.5), Value::Null]),
-            Notation::Json,
-            "[0.5,null]",
-        ),
+        (Value::Complex32([tie, 1.0]), Notation::Text, "(510513.62, 1)"),
+        (Value::List(vec![Value::from(0.5), Value::Null]), Notation::Json, "[0.5,null]"),
         (Value::Address(255), Notation::Json, "\"0xff\""),
         (Value::from("a\nb"), Notation::Text, "a\\nb"),
     ] {
@@ -149,16 +89,9 @@ fn a_value_is_written_as_the_same_number_in_an_array_is() {
 
 #[test]
 fn text_is_escaped_where_it_is_read() {
-    let [text, json, csv] = all(StringArray::from(vec![
-        "a\n\u{1b}[1m",
-        "größe",
-        "say \"x\"",
-    ]));
+    let [text, json, csv] = all(StringArray::from(vec!["a\n\u{1b}[1m", "größe", "say \"x\""]));
     assert_eq!(text, ["a\\n\\u{1b}[1m", "größe", "say \"x\""]);
-    assert_eq!(
-        json,
-        ["\"a\\n\\u001b[1m\"", "\"größe\"", "\"say \\\"x\\\"\""]
-    );
+    assert_eq!(json, ["\"a\\n\\u001b[1m\"", "\"größe\"", "\"say \\\"x\\\"\""]);
     assert_eq!(csv, ["a\n\u{1b}[1m", "größe", "say \"x\""]);
 }
 
@@ -168,10 +101,7 @@ fn complex_numbers_have_a_spelling_in_each_notation() {
     let im: ArrayRef = Arc::new(Float64Array::from(vec![-2.5, 1.0]));
     let [text, json, csv] = all(StructArray::try_from(vec![("re", re), ("im", im)]).unwrap());
     assert_eq!(text, ["(1.5, -2.5)", "(0, 1)"]);
-    assert_eq!(
-        json,
-        ["{\"re\":1.5,\"im\":-2.5}", "{\"re\":0.0,\"im\":1.0}"]
-    );
+    assert_eq!(json, ["{\"re\":1.5,\"im\":-2.5}", "{\"re\":0.0,\"im\":1.0}"]);
     assert_eq!(csv, ["1.5-2.5i", "0+1i"]);
 }
 
@@ -201,10 +131,7 @@ fn texts_in_a_list_do_not_run_together() {
 #[test]
 fn bytes_are_hexadecimal_and_dictionaries_are_their_values() {
     let [text, json, _] = all(BinaryArray::from(vec![&[0_u8, 0xfe][..]]));
-    assert_eq!(
-        (text, json),
-        (vec!["00fe".to_owned()], vec!["\"00fe\"".to_owned()])
-    );
+    assert_eq!((text, json), (vec!["00fe".to_owned()], vec!["\"00fe\"".to_owned()]));
     let words: DictionaryArray<Int32Type> = vec![Some("a"), None, Some("a")].into_iter().collect();
     assert_eq!(written(words, Notation::Text), ["a", "-", "a"]);
 }

@@ -8,8 +8,8 @@ use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
 
 use super::{ArraysView, Block, Order, Selection, Step, volume};
-use crate::Result;
 use crate::table::arrow;
+use crate::{Error, Result};
 
 /// The values of a selection in storage order, a chunk at a time.
 ///
@@ -38,6 +38,9 @@ pub struct Chunk {
 /// of its own.
 const CLOSE_VALUES: u64 = 32;
 
+/// Values that no block covers and that are yet gone through.
+const MISSING_MAX: u64 = 1 << 24;
+
 /// Where the values of a chunk come from.
 #[derive(Debug, Default)]
 struct Plan {
@@ -58,6 +61,10 @@ enum Piece {
 
 impl Chunks {
     /// Reads a selection of a step, `chunk_values` values at a time.
+    ///
+    /// # Errors
+    /// When nearly all of the selection lies in no block. A file may say that it is a part of an
+    /// array of any size; going through what is not there could take forever.
     pub fn new(
         view: Arc<dyn ArraysView>,
         data_type: DataType,
@@ -65,7 +72,7 @@ impl Chunks {
         selection: &Selection,
         order: Order,
         chunk_values: u64,
-    ) -> Self {
+    ) -> Result<Self> {
         let turn_block = |block: Block| Block {
             start: order.turn(block.start),
             count: order.turn(block.count),
@@ -74,15 +81,15 @@ impl Chunks {
         let start = order.turn(selection.start.clone());
         let count = order.turn(selection.count.clone());
         let blocks = step.blocks.into_iter().map(turn_block);
-        Self {
-            view,
-            data_type,
-            blocks: blocks.filter(|block| overlap(block, &start, &count)).collect(),
-            start,
-            count,
-            next: 0,
-            chunk_values: chunk_values.max(1),
+        let blocks: Vec<_> = blocks.filter(|block| overlap(block, &start, &count)).collect();
+        let there = blocks.iter().fold(0_u64, |sum, b| sum.saturating_add(volume(&b.count)));
+        let wanted = volume(&count);
+        if wanted > there.saturating_add(MISSING_MAX) {
+            let why = format!("only {there} of {wanted} values are in the file; select a part");
+            return Err(Error::Request(why));
         }
+        let chunk_values = chunk_values.max(1);
+        Ok(Self { view, data_type, blocks, start, count, next: 0, chunk_values })
     }
 
     /// How many values the selection has.

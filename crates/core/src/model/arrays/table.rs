@@ -37,7 +37,7 @@ impl VariableTable {
         let selection = Selection::all(&found.shape);
         let view = Arc::clone(&self.view);
         let data_type = self.variable.data_type.clone();
-        let chunks = Chunks::new(view, data_type, found, &selection, self.order, chunk_values);
+        let chunks = Chunks::new(view, data_type, found, &selection, self.order, chunk_values)?;
         let table = Arc::clone(self);
         Ok(Box::new(chunks.map(move |chunk| table.batch(step, &shape, &chunk?))))
     }

@@ -123,7 +123,7 @@ impl Wanted<'_> {
         self.args.order.into()
     }
 
-    fn chunks(&self, step: Step, selection: &Selection) -> Chunks {
+    fn chunks(&self, step: Step, selection: &Selection) -> kymo_core::Result<Chunks> {
         let data_type = self.variable.data_type.clone();
         let view = Arc::clone(&self.view);
         Chunks::new(view, data_type, step, selection, self.order(), CHUNK_VALUES)
@@ -144,7 +144,7 @@ impl Wanted<'_> {
         let mut text = ArrayText::new(&mut session.out, &selection, Order::C, 2, self.args.text);
         for step in steps {
             let found = self.view.step(self.id, step)?;
-            for chunk in self.chunks(found, &Selection::all(&[])) {
+            for chunk in self.chunks(found, &Selection::all(&[]))? {
                 text.values(&chunk?.values)?;
             }
         }
@@ -173,7 +173,7 @@ impl Wanted<'_> {
         self.print_header(session, &about.join(", "))?;
         let order = self.order();
         let mut text = ArrayText::new(&mut session.out, selection, order, 2, self.args.text);
-        for chunk in self.chunks(step, selection) {
+        for chunk in self.chunks(step, selection)? {
             text.values(&chunk?.values)?;
         }
         Ok(text.finish()?)
@@ -210,7 +210,7 @@ impl Wanted<'_> {
         let head = head.to_string();
         session.out.write_all(head.strip_suffix('}').unwrap_or_default().as_bytes())?;
         session.out.write_all(b",\"values\":[")?;
-        for chunk in self.chunks(step, selection) {
+        for chunk in self.chunks(step, selection)? {
             let chunk = chunk?;
             array::json_values(&mut session.out, &chunk.values, chunk.position == 0)?;
         }

@@ -9,7 +9,7 @@ use super::*;
 fn read(grid: &Arc<Grid>, selection: &Selection, order: Order, chunk: u64) -> Vec<Option<i32>> {
     let step = grid.step(VariableId(0), 0).unwrap();
     let view: Arc<dyn ArraysView> = Arc::<Grid>::clone(grid);
-    let chunks = Chunks::new(view, DataType::Int32, step, selection, order, chunk);
+    let chunks = Chunks::new(view, DataType::Int32, step, selection, order, chunk).unwrap();
     let mut values = Vec::new();
     for part in chunks {
         let part = part.unwrap();
@@ -141,7 +141,7 @@ fn text_is_put_together_too() {
     let grid = grid.block_of(&[0], &[2], words(["a", ""])).share();
     let step = grid.step(VariableId(0), 0).unwrap();
     let all = Selection::all(&[5]);
-    let mut chunks = Chunks::new(grid, DataType::Utf8, step, &all, Order::C, 9);
+    let mut chunks = Chunks::new(grid, DataType::Utf8, step, &all, Order::C, 9).unwrap();
     assert_eq!(chunks.len(), 5);
     let values = chunks.next().unwrap().unwrap().values;
     let expected = StringArray::from(vec![Some("a"), Some(""), None, Some("d"), Some("e")]);
@@ -155,7 +155,8 @@ fn an_error_ends_the_chunks() {
     let short = Arc::new(arrow_array::Int32Array::from(vec![1, 2]));
     let grid = Grid::new().step_of(&[6]).block_of(&[0], &[6], short).share();
     let step = grid.step(VariableId(0), 0).unwrap();
-    let chunks = Chunks::new(grid, DataType::Int32, step, &Selection::all(&[6]), Order::C, 2);
+    let chunks =
+        Chunks::new(grid, DataType::Int32, step, &Selection::all(&[6]), Order::C, 2).unwrap();
     let outcomes: Vec<_> = chunks.map(|chunk| chunk.is_ok()).collect();
     assert_eq!(outcomes, [true, false]);
 }
@@ -166,7 +167,7 @@ fn bounds_without_end_are_no_trouble() {
     let grid = Grid::new().step_of(&[huge, huge]).block(&[huge - 1, 2], &[1, 3]).share();
     let step = grid.step(VariableId(0), 0).unwrap();
     let all = Selection::all(&step.shape);
-    let chunks = Chunks::new(grid, DataType::Int32, step, &all, Order::C, 10);
+    let chunks = Chunks::new(grid, DataType::Int32, step, &all, Order::C, 10).unwrap();
     assert_eq!(chunks.len(), huge);
     for chunk in chunks.take(3) {
         assert_eq!(integers(&chunk.unwrap().values), [None; 10]);
@@ -228,4 +229,19 @@ proptest! {
         let expected = naive(&step, &selection, order);
         prop_assert_eq!(read(&grid, &selection, order, chunk), expected);
     }
+}
+
+#[test]
+fn an_array_that_is_nearly_all_missing_must_be_selected_from() {
+    let shape = [1 << 31, 1 << 31];
+    let grid = Grid::new().step_of(&shape).block(&[7, 7], &[1, 1]).share();
+    let new = |selection: Selection| {
+        let step = grid.step(VariableId(0), 0).unwrap();
+        let view: Arc<dyn ArraysView> = Arc::<Grid>::clone(&grid);
+        Chunks::new(view, DataType::Int32, step, &selection, Order::C, 9)
+    };
+    let error = new(Selection::all(&shape)).err().unwrap();
+    let expected = "only 1 of 4611686018427387904 values are in the file; select a part";
+    assert_eq!(error.to_string(), expected);
+    assert!(new(of(&[7, 0], &[1, 100])).is_ok());
 }
