@@ -36,7 +36,7 @@ fn broken(source: &Source) -> Vec<(&'static str, Option<u64>)> {
 /// a hexdump.
 #[test]
 fn each_malformed_file_gives_its_finding_at_the_byte() {
-    let expected: [(&str, &[(&str, u64)]); 14] = [
+    let expected: [(&str, &[(&str, u64)]); 15] = [
         ("m01_truncated_in_length", &[("element", 38)]),
         ("m03_truncated_in_tag_header", &[("element", 0)]),
         ("m05_len_ff", &[("element-length", 0)]),
@@ -51,6 +51,7 @@ fn each_malformed_file_gives_its_finding_at_the_byte() {
         ("m23_name_with_NUL", &[("name", 0)]),
         ("m25_is_hdf5_signature", &[("element", 0)]),
         ("m27_two_dst_same_name_diff_type", &[("type-change", 90)]),
+        ("m29_block_beyond_bounds", &[("block-bounds", 0), ("block-missing", 0)]),
     ];
     for (name, rules) in expected {
         let found = broken(&source(&format!("malformed/{name}.bp")));

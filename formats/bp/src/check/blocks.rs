@@ -40,7 +40,6 @@ fn check_step<'a>(
     let mut first = None;
     for element in elements {
         let dimensions = dimensions(&element);
-        check_bounds(path, &element, &dimensions, findings);
         shape = dimensions.iter().map(|d| positive(bound(*d))).collect();
         first.get_or_insert(element.offset);
         let place = Place {
@@ -72,28 +71,6 @@ fn dimensions(element: &Element<'_>) -> Vec<Dimension> {
 /// A bound of zero beside others that are set means a dimension that is not divided.
 fn bound(dimension: Dimension) -> i32 {
     if dimension.global_bound == 0 { dimension.local_bound } else { dimension.global_bound }
-}
-
-fn check_bounds(
-    path: &str,
-    element: &Element<'_>,
-    dimensions: &[Dimension],
-    findings: &mut Findings,
-) {
-    for (index, dimension) in dimensions.iter().enumerate() {
-        let end = i64::from(dimension.global_offset) + i64::from(dimension.local_bound);
-        if end > bound(*dimension).into() {
-            let message = format!(
-                "dimension {index} of {path} ends at {end}, beyond the global bound of {}",
-                bound(*dimension)
-            );
-            findings.push(Finding::at(Severity::Error, "block-bounds", element.offset, message));
-        }
-        if dimension.global_bound == 0 {
-            let message = format!("dimension {index} of {path} has no global bound, others have");
-            findings.push(Finding::at(Severity::Warning, "global-bounds", element.offset, message));
-        }
-    }
 }
 
 /// Finds blocks that share values. True when there are some, or when that could not be found

@@ -8,7 +8,7 @@ use super::Index;
 use super::element::{is_certain, parse, parse_unbounded};
 use crate::model::{Builder, Grouping};
 use crate::spec;
-use crate::types::{Element, ElementKind, cursor};
+use crate::types::{Dimension, Element, ElementKind, cursor};
 
 /// How often progress is told.
 const PROGRESS_ELEMENTS: usize = 1 << 14;
@@ -260,10 +260,8 @@ impl<'a, 'c> Walker<'a, 'c> {
         let offset = self.offset;
         let after = self.rest_at(offset + spec::LENGTH_BYTES);
         if after.iter().any(|&byte| byte != 0) {
-            let why = format!(
-                "{} bytes stand after the length of zero that ends the file, and are not read",
-                after.len()
-            );
+            let more = counted(after.len() as u64);
+            let why = format!("{more} after the length of zero that ends the file are not read");
             let at = offset + spec::LENGTH_BYTES;
             self.findings.push(Finding::at(Severity::Warning, "data-after-end", at, why));
         }
@@ -288,10 +286,7 @@ impl<'a, 'c> Walker<'a, 'c> {
             return Ok(End::Clean);
         }
         if rest.iter().all(|&byte| byte == 0) {
-            let why = match rest.len() {
-                1 => "a zero byte after the last element".to_owned(),
-                count => format!("{count} zero bytes after the last element"),
-            };
+            let why = format!("{} of zero after the last element", counted(rest.len() as u64));
             self.findings.push(Finding::at(Severity::Warning, "trailing-bytes", offset, why));
             return Ok(End::Trailing { offset });
         }
@@ -323,10 +318,37 @@ fn place_at(rest: &[u8], offset: u64, endian: Endian) -> ReadResult<Place> {
     }
 }
 
+fn counted(bytes: u64) -> String {
+    if bytes == 1 { "1 byte".into() } else { format!("{bytes} bytes") }
+}
+
 /// What an element says about itself that a reader must pass on.
 fn findings_of(element: &Element<'_>) -> impl Iterator<Item = Finding> {
     let fault = element.fault.as_ref().map(|error| Finding::unreadable("element", error));
-    fault.into_iter().chain(element.oddity.as_ref().map(odd))
+    fault.into_iter().chain(element.oddity.as_ref().map(odd)).chain(misplaced(element))
+}
+
+/// A part that does not fit the array it says it is a part of.
+fn misplaced(element: &Element<'_>) -> Option<Finding> {
+    let dimensions = element.payload.as_ref()?.dimensions?;
+    if element.fault.is_some() || !dimensions.is_global() {
+        return None;
+    }
+    let mut problems = dimensions.iter().enumerate().filter_map(|(index, dimension)| {
+        let Dimension { local_bound, global_bound, global_offset } = dimension;
+        let end = i64::from(global_offset) + i64::from(local_bound);
+        if global_bound == 0 {
+            Some(("global-bounds", format!("dimension {index} has no global bound, others have")))
+        } else if end > global_bound.into() {
+            let beyond = "what is beyond shows in a dump, but not in the array";
+            let why = format!("dimension {index} ends at {end}, the array at {global_bound}");
+            Some(("block-bounds", format!("{why}; {beyond}")))
+        } else {
+            None
+        }
+    });
+    let (rule, message) = problems.next()?;
+    Some(Finding::at(Severity::Warning, rule, element.offset, message))
 }
 
 fn odd(error: &ReadError) -> Finding {
