@@ -1,0 +1,18 @@
+//! The examples of the README and of the format pages. `cargo xtask bless` rewrites them.
+#![cfg(unix)]
+
+use std::env;
+use std::path::Path;
+
+/// The only test of this file: it changes the directory of the whole process.
+#[test]
+fn examples_print_what_is_shown() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    // Examples read the test data and write files, so they run beside it in a folder of their own.
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(root.join("testdata"), folder.path().join("testdata")).unwrap();
+    env::set_current_dir(folder.path()).unwrap();
+    let cases = trycmd::TestCases::new();
+    cases.case(root.join("README.md")).case(root.join("docs/formats/*.md"));
+    cases.run();
+}
