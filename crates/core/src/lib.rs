@@ -39,7 +39,7 @@ pub use error::{Error, Result};
 pub use finding::{Finding, Findings, Severity};
 pub use format::{Confidence, Demo, Format, FormatInfo, Probe, Repaired};
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
-pub use source::Source;
+pub use source::{Source, Window};
 pub use summary::{Fact, Section, Summary};
 pub use table::Table;
 pub use tail::Tail;

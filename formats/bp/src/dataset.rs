@@ -53,16 +53,16 @@ impl Format for Bp {
     }
 
     fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        Ok(BpDataset::boxed(Reader::open(&source.bytes()?, context)?, source))
+        Ok(BpDataset::boxed(Reader::open(source, context)?, source))
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-        let reader = Reader::salvage(&source.bytes()?, context);
+        let reader = Reader::salvage(source, context)?;
         Ok(check::check(&reader, &context.limits))
     }
 
     fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        Ok(BpDataset::boxed(Reader::salvage(&source.bytes()?, context), source))
+        Ok(BpDataset::boxed(Reader::salvage(source, context)?, source))
     }
 
     fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {

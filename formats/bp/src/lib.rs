@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use kymo_bp::{Data, Dimension, Options, Reader, Writer};
-//! use kymo_core::Context;
+//! use kymo_core::{Context, Source};
 //!
 //! let mut writer = Writer::new(Vec::new(), Options::default());
 //! writer.scalar("/run", "istep", Data::Int(&[7]))?;
@@ -14,7 +14,8 @@
 //! writer.dataset("/run", "phi", &shape, Data::Float(&[0.0, 0.5, 1.0, 1.5, 2.0, 2.5]))?;
 //! let bytes = writer.finish()?;
 //!
-//! let reader = Reader::open(&bytes.into(), &Context::default())?;
+//! let source = Source::from_bytes("run.bp", bytes);
+//! let reader = Reader::open(&source, &Context::default())?;
 //! let phi = reader.element(1).unwrap();
 //! assert_eq!((phi.name_text(), phi.value_count()), ("phi".into(), 6));
 //! # Ok::<(), kymo_core::Error>(())

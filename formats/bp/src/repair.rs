@@ -8,7 +8,7 @@ use crate::write::{Options, Writer};
 
 /// Writes every sound element of a file again, in the same byte order, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
-    let reader = Reader::salvage(&source.bytes()?, context);
+    let reader = Reader::salvage(source, context)?;
     let kept = write_all(source, &reader, to, context, false)?;
     let is_loss = |finding: &&kymo_core::Finding| finding.severity > Severity::Note;
     let losses = reader.findings().iter().filter(is_loss).cloned().collect();
@@ -17,7 +17,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
 
 /// Writes a sound file again, element by element, ending as it ended.
 pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
-    let reader = Reader::open(&source.bytes()?, context)?;
+    let reader = Reader::open(source, context)?;
     let zero_word = matches!(reader.end(), End::ZeroWord { .. });
     write_all(source, &reader, to, context, zero_word).map(drop)
 }

@@ -442,7 +442,7 @@ impl Writer<Tail> {
     /// Appends to a file, in its own byte order and sizes. What is appended counts from
     /// [`commit`](Self::commit) on; a crash before leaves the file as it was.
     pub fn append(source: &Source, context: &Context<'_>) -> Result<Self> {
-        let reader = Reader::open(&source.bytes()?, context)?;
+        let reader = Reader::open(source, context)?;
         if let Some(finding) = reader.findings().iter().find(|f| f.rule == "data-after-end") {
             return Err(Error::request(format!("{}: repair the file first", finding.message)));
         }

@@ -77,7 +77,7 @@ fn a_wrong_length_does_not_cost_the_elements_after_it() {
 #[test]
 fn elements_after_a_zero_word_are_kept_and_said() {
     let (bytes, losses) = repaired(&source("v1-2008-07-11/08c_data_after_zero_word.bp"));
-    let reader = Reader::open(&bytes.into(), &Context::default()).unwrap();
+    let reader = Reader::open(&Source::from_bytes("test.bp", bytes), &Context::default()).unwrap();
     assert_eq!(reader.len(), 2);
     assert_eq!(losses.len(), 1);
     assert_eq!((losses[0].rule, losses[0].offset), ("data-after-end", Some(38)));

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 fn open(path: &Path) -> std::sync::Arc<Reader> {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let opened = Reader::open(&bytes.into(), &Context::default());
+    let opened = Reader::open(&Source::from_bytes("test.bp", bytes), &Context::default());
     opened.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -91,6 +91,33 @@ fn files_of_both_writers_match_the_manifest() {
     let root = testdata("bp");
     for folder in ["v1-2008-07-11", "v0-2008-06-04"] {
         compare_all(&root, &root.join("MANIFEST.json"), folder);
+    }
+}
+
+/// What `info` says of a file, as the listing of an independent reader adds up to it.
+#[test]
+fn the_summary_adds_up_to_the_manifest() {
+    let root = testdata("bp");
+    for entry in listed(&root.join("MANIFEST.json"), "v1-2008-07-11") {
+        let file = entry["file"].as_str().unwrap();
+        let listing = entry["listing"].as_array().unwrap();
+        let bytes = |line: &Value| match line["val_hex"].as_str() {
+            Some(hex) => hex.len() as u64 / 2,
+            None => line["size"].as_u64().unwrap(),
+        };
+        let payload: u64 = listing.iter().map(bytes).sum();
+        let is_attribute = |line: &&Value| line["tag"].as_str().unwrap().contains("ATR");
+        let attributes = listing.iter().filter(is_attribute).count();
+        let source = Source::from_bytes(file, fs::read(root.join(file)).unwrap());
+        let summary = Bp.open(&source, &Context::default()).unwrap().summary();
+        let fact = |name: &str| summary.facts.iter().find(|fact| fact.name == name).unwrap();
+        assert_eq!(fact("elements").value, listing.len().into(), "{file}");
+        assert_eq!(fact("payload").value, payload.into(), "{file}");
+        assert_eq!(fact("attributes").value, attributes.into(), "{file}");
+        let words = &fact("elements").detail;
+        let counted: u64 =
+            words.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).sum();
+        assert_eq!(counted, listing.len() as u64, "{file}: {words}");
     }
 }
 

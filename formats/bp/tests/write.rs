@@ -21,7 +21,7 @@ fn every_option() -> impl Iterator<Item = Options> {
 }
 
 fn read(bytes: Vec<u8>) -> Arc<Reader> {
-    Reader::open(&bytes.into(), &Context::default()).unwrap()
+    Reader::open(&Source::from_bytes("test.bp", bytes), &Context::default()).unwrap()
 }
 
 /// One scalar of each type that every dialect has.

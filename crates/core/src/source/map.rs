@@ -53,6 +53,19 @@ impl Mapping {
         &self.map
     }
 
+    /// Reads bytes of the file the other way: into memory, as many as there are.
+    #[cfg(unix)]
+    pub(super) fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        use std::os::unix::fs::FileExt;
+        self.file.read_at(bytes, offset)
+    }
+
+    /// Elsewhere positions are shared between readers: the mapping must do.
+    #[cfg(not(unix))]
+    pub(super) fn read_at(&self, _bytes: &mut [u8], _offset: u64) -> io::Result<usize> {
+        Ok(0)
+    }
+
     /// Fails when the file shrank or was overwritten since it was mapped.
     pub(super) fn verify(&self) -> Result<()> {
         let now = Stamp::of(&self.file.metadata().map_err(Error::io("look at it again"))?);

@@ -1,6 +1,7 @@
 //! Where bytes come from: a mapped file, bytes in memory, standard input, or a directory.
 
 mod map;
+mod window;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
@@ -12,6 +13,8 @@ use bytes::Bytes;
 use crate::bytes::{Limits, ReadErrorKind};
 use crate::{Error, Probe, Result};
 use map::Mapping;
+
+pub use window::Window;
 
 /// Piped input up to this size stays in memory; more goes to an unnamed temporary file.
 const SPOOL_BYTES: usize = 64 << 20;
@@ -124,6 +127,12 @@ impl Source {
                 Err(Error::request("it is a directory, and this format is a single file"))
             }
         }
+    }
+
+    /// Looks at places of a file in ascending order; `all` is what [`bytes`](Self::bytes) gave.
+    #[must_use]
+    pub fn window<'a>(&'a self, all: &'a [u8]) -> Window<'a> {
+        Window::new(self, all)
     }
 
     /// The size of a file; 0 for a directory.

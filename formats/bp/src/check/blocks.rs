@@ -16,6 +16,16 @@ struct Place {
     count: Vec<u64>,
 }
 
+impl Place {
+    /// How many of its values lie inside the array.
+    fn inside(&self, shape: &[u64]) -> u64 {
+        let ranges = self.start.iter().zip(&self.count).zip(shape);
+        let lengths =
+            ranges.map(|((&start, &count), &bound)| count.min(bound.saturating_sub(start)));
+        volume(&lengths.collect::<Vec<_>>())
+    }
+}
+
 /// Checks the blocks of each step of a global variable.
 pub(super) fn check(reader: &Reader, id: usize, findings: &mut Findings) {
     let grouping = reader.grouping();
@@ -52,7 +62,7 @@ fn check_step<'a>(
         }
     }
     let overlap = check_overlaps(path, step, &mut places, findings);
-    let written = places.iter().fold(0_u64, |sum, p| sum.saturating_add(volume(&p.count)));
+    let written = places.iter().fold(0_u64, |sum, p| sum.saturating_add(p.inside(&shape)));
     let total = volume(&shape);
     if written < total && !overlap {
         let missing = total - written;

@@ -55,6 +55,25 @@ struct RawKey<'a> {
     rank: usize,
 }
 
+impl<'a> RawKey<'a> {
+    /// The key of a scalar or a dataset.
+    fn of(element: &Element<'a>) -> Option<Self> {
+        let value_type = ValueType::of(element)?;
+        let dimensions = element.payload.as_ref().and_then(|payload| payload.dimensions);
+        Some(Self {
+            path: element.path,
+            name: element.name,
+            value_type,
+            kind: match (element.kind?, dimensions) {
+                (ElementKind::Scalar, _) => VariableKind::Scalar,
+                (_, Some(dimensions)) if dimensions.is_global() => VariableKind::Global,
+                _ => VariableKind::Local,
+            },
+            rank: dimensions.map_or(0, Dimensions::rank),
+        })
+    }
+}
+
 impl Grouping {
     pub(crate) fn variables(&self) -> &[Grouped] {
         &self.variables
@@ -235,65 +254,50 @@ pub(crate) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Takes the next element.
-    pub(crate) fn place(&mut self, element: &Element<'a>) {
-        let id = self.variable_of(element);
+    /// Takes the next element; `stored` is the same one, to be kept.
+    pub(crate) fn place(&mut self, element: &Element<'_>, stored: impl FnOnce() -> Element<'a>) {
+        let id = self.variable_of(element, stored);
         self.variable_of.push(id);
     }
 
     /// Finds or makes the variable of an element.
-    fn variable_of(&mut self, element: &Element<'a>) -> u32 {
-        let (Some(kind), None) = (element.kind, &element.fault) else {
-            return NONE;
-        };
+    fn variable_of(&mut self, element: &Element<'_>, stored: impl FnOnce() -> Element<'a>) -> u32 {
+        let (Some(kind), None) = (element.kind, &element.fault) else { return NONE };
+        if let Some(count) = self.grouping.counts.get_mut(kind as usize) {
+            *count += 1;
+        }
+        let payload = element.payload.as_ref();
+        self.grouping.payload_bytes += payload.map_or(0, |p| p.range.end - p.range.start);
         if kind.is_attribute() {
             let index = u32::try_from(self.variable_of.len()).unwrap_or(NONE);
             self.grouping.attributes.push(index);
             return NONE;
         }
-        let Some(value_type) = ValueType::of(element) else {
-            return NONE;
+        let Some(key) = RawKey::of(element) else { return NONE };
+        let guess = self.followers.get(self.previous).copied().flatten();
+        let id = match guess {
+            Some((each, id)) if each == key => id,
+            _ => self.look_up(key, stored),
         };
-        let dimensions = element.payload.as_ref().and_then(|payload| payload.dimensions);
-        let key = RawKey {
-            path: element.path,
-            name: element.name,
-            value_type,
-            kind: match (kind, dimensions) {
-                (ElementKind::Scalar, _) => VariableKind::Scalar,
-                (_, Some(dimensions)) if dimensions.is_global() => VariableKind::Global,
-                _ => VariableKind::Local,
-            },
-            rank: dimensions.map_or(0, Dimensions::rank),
-        };
-        let id = self.variable(key);
+        self.previous = id as usize;
         self.count(id, element);
         id
     }
 
-    fn variable(&mut self, key: RawKey<'a>) -> u32 {
-        let guess = self.followers.get(self.previous).copied().flatten();
-        let id = match guess {
-            Some((each, id)) if each == key => id,
-            _ => self.look_up(key),
-        };
-        self.previous = id as usize;
-        id
-    }
-
-    fn look_up(&mut self, key: RawKey<'a>) -> u32 {
+    fn look_up(&mut self, key: RawKey<'_>, stored: impl FnOnce() -> Element<'a>) -> u32 {
         let hash = self.hasher.hash_one(key);
-        let found = self.raw.find(hash, |(each, _)| *each == key).map(|(_, id)| *id);
-        let id = found.unwrap_or_else(|| {
+        let found = self.raw.find(hash, |(each, _)| *each == key).copied();
+        let found = found.or_else(|| {
+            let key = RawKey::of(&stored())?;
             let id = self.normal_variable(key);
             self.raw.insert_unique(hash, (key, id), |(key, _)| self.hasher.hash_one(key));
-            id
+            Some((key, id))
         });
         self.followers.resize(self.grouping.variables.len(), None);
         if let Some(follower) = self.followers.get_mut(self.previous) {
-            *follower = Some((key, id));
+            *follower = found;
         }
-        id
+        found.map_or(NONE, |(_, id)| id)
     }
 
     /// Finds or makes the variable of a path that was not seen in this spelling.

@@ -10,18 +10,29 @@ const TAGS_MAX: usize = 8;
 
 /// Reads an element from exactly its bytes. Never fails: what is wrong is in its `fault`.
 pub(crate) fn parse(bytes: &[u8], offset: u64, endian: Endian) -> Element<'_> {
+    let usual = parse_usual(bytes, offset, bytes.len() as u64, endian);
+    usual.unwrap_or_else(|| parse_any(bytes, offset, endian))
+}
+
+/// Reads an element of the usual layout from its first bytes, as many as its header takes. Its
+/// payload has its place and size, and those of its bytes that were given.
+pub(crate) fn parse_usual(
+    head: &[u8],
+    offset: u64,
+    length: u64,
+    endian: Endian,
+) -> Option<Element<'_>> {
     match endian {
-        Endian::Little => parse_usual::<false>(bytes, offset),
-        Endian::Big => parse_usual::<true>(bytes, offset),
+        Endian::Little => parse_layout::<false>(head, offset, length),
+        Endian::Big => parse_layout::<true>(head, offset, length),
     }
-    .unwrap_or_else(|| parse_any(bytes, offset, endian))
 }
 
 /// Reads a sound element in the one layout that writers use: name, path, value, and no more.
 /// Files have millions of them, and each is read again whenever it is asked for.
-fn parse_usual<const BIG: bool>(bytes: &[u8], offset: u64) -> Option<Element<'_>> {
+fn parse_layout<const BIG: bool>(head: &[u8], offset: u64, length: u64) -> Option<Element<'_>> {
     let endian = if BIG { Endian::Big } else { Endian::Little };
-    let (_, rest) = word::<BIG>(bytes)?;
+    let (_, rest) = word::<BIG>(head)?;
     let (tag, rest) = word::<BIG>(rest)?;
     let kind = ElementKind::from_tag(tag)?;
     let (name, rest) = text::<BIG>(rest)?;
@@ -33,8 +44,8 @@ fn parse_usual<const BIG: bool>(bytes: &[u8], offset: u64) -> Option<Element<'_>
         spec::VAL_TAG => (None, rest),
         spec::DSTVAL_TAG => {
             let (rank, rest) = word::<BIG>(rest)?;
-            let length = u64::from(rank).min(spec::RANK_MAX + 1) * spec::DIMENSION_BYTES;
-            let (dimensions, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            let bytes = u64::from(rank).min(spec::RANK_MAX + 1) * spec::DIMENSION_BYTES;
+            let (dimensions, rest) = rest.split_at_checked(usize::try_from(bytes).ok()?)?;
             (Some(Dimensions::new(dimensions, endian)), rest)
         }
         _ => return None,
@@ -46,22 +57,22 @@ fn parse_usual<const BIG: bool>(bytes: &[u8], offset: u64) -> Option<Element<'_>
         || kind == ElementKind::Group
         || is_dataset != dimensions.is_some()
         || rank > spec::RANK_MAX
-        || payload.len() != size as usize
+        || (head.len() - payload.len()) as u64 + u64::from(size) != length
     {
         return None;
     }
-    let end = offset + bytes.len() as u64;
+    let end = offset + length;
     let payload = Payload {
         datatype: Datatype(datatype),
         dimensions,
-        range: end - payload.len() as u64..end,
+        range: end - u64::from(size)..end,
         bytes: payload,
         stated_bytes: size.into(),
     };
     let element_bytes = payload.element_bytes().ok()?;
     Some(Element {
         offset,
-        length: bytes.len() as u64,
+        length,
         kind: Some(kind),
         name,
         path,

@@ -7,8 +7,8 @@ mod walk;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kymo_core::bytes::{Endian, ReadError};
-use kymo_core::{Context, Finding, Severity};
+use kymo_core::bytes::Endian;
+use kymo_core::{Context, Finding, Result, Severity, Source};
 
 use crate::model::Grouping;
 use crate::spec::Dialect;
@@ -57,17 +57,18 @@ impl Reader {
     ///
     /// # Errors
     /// At the first element whose length leads nowhere. [`salvage`](Self::salvage) reads on.
-    pub fn open(bytes: &Bytes, context: &Context<'_>) -> Result<Arc<Self>, ReadError> {
-        let endian = detect_endian(bytes).unwrap_or(Endian::Little);
-        Walk::strict(bytes, endian, context).map(Self::of_walk)
+    pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
+        let bytes = source.bytes()?;
+        let endian = detect_endian(&bytes).unwrap_or(Endian::Little);
+        Ok(Self::of_walk(Walk::strict(source, &bytes, endian, context)?))
     }
 
     /// Opens what can be found of a damaged file; [`findings`](Self::findings) says what
     /// cannot.
-    #[must_use]
-    pub fn salvage(bytes: &Bytes, context: &Context<'_>) -> Arc<Self> {
-        let endian = detect_endian(bytes).unwrap_or(Endian::Little);
-        Self::of_walk(Walk::tolerant(bytes, endian, context))
+    pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
+        let bytes = source.bytes()?;
+        let endian = detect_endian(&bytes).unwrap_or(Endian::Little);
+        Ok(Self::of_walk(Walk::tolerant(&bytes, endian, context)))
     }
 
     fn of_walk(walk: Walk) -> Arc<Self> {

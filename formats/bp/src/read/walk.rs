@@ -2,16 +2,19 @@
 
 use bytes::Bytes;
 use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
-use kymo_core::{Context, Finding, Findings, Severity};
+use kymo_core::{Context, Finding, Findings, Severity, Source};
 
 use super::Index;
-use super::element::{is_certain, parse, parse_unbounded};
+use super::element::{is_certain, parse, parse_unbounded, parse_usual};
 use crate::model::{Builder, Grouping};
 use crate::spec;
 use crate::types::{Dimension, Element, ElementKind, cursor};
 
 /// How often progress is told.
 const PROGRESS_ELEMENTS: usize = 1 << 14;
+
+/// Enough for the header of nearly every element.
+const HEAD_BYTES: usize = 256;
 
 /// Where an element is. Its length is the one in the file unless that was found wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,11 +57,18 @@ enum Place {
 
 impl Walk {
     /// Goes from length to length, and stops at the first that leads nowhere.
-    pub(crate) fn strict(bytes: &Bytes, endian: Endian, context: &Context<'_>) -> ReadResult<Self> {
+    pub(crate) fn strict(
+        source: &Source,
+        bytes: &Bytes,
+        endian: Endian,
+        context: &Context<'_>,
+    ) -> ReadResult<Self> {
         let mut walk = Walker::new(bytes, endian, context);
+        let mut window = source.window(bytes);
         let end = loop {
-            match walk.place()? {
-                Place::Element(length) => walk.take(length)?,
+            let head = window.at(walk.offset, HEAD_BYTES);
+            match place_at(head, walk.size() - walk.offset, walk.offset, endian)? {
+                Place::Element(length) => walk.take(head, length)?,
                 Place::ZeroWord => break walk.zero_word(),
                 Place::Nothing => break walk.trailing()?,
             }
@@ -134,7 +144,12 @@ impl<'a, 'c> Walker<'a, 'c> {
 
     /// What stands here, judged by the length alone.
     fn place(&self) -> ReadResult<Place> {
-        place_at(self.rest_at(self.offset), self.offset, self.endian)
+        self.place_at(self.offset)
+    }
+
+    fn place_at(&self, offset: u64) -> ReadResult<Place> {
+        let rest = self.rest_at(offset);
+        place_at(rest, rest.len() as u64, offset, self.endian)
     }
 
     /// Takes or passes over what stands here, damaged or not; the end when it is reached.
@@ -149,20 +164,28 @@ impl<'a, 'c> Walker<'a, 'c> {
         Ok(None)
     }
 
-    /// Takes the element that stands here, whatever is in it.
-    fn take(&mut self, length: u64) -> ReadResult<()> {
-        let element = self.element(self.offset, length);
-        self.push(&element)
+    /// Takes the element that stands here, whatever is in it, by its first bytes if they do.
+    fn take(&mut self, head: &[u8], length: u64) -> ReadResult<()> {
+        match parse_usual(head, self.offset, length, self.endian) {
+            Some(element) => self.push(&element),
+            None => self.push(&self.element(self.offset, length)),
+        }
     }
 
-    fn push(&mut self, element: &Element<'a>) -> ReadResult<()> {
+    fn push(&mut self, element: &Element<'_>) -> ReadResult<()> {
         let limit = self.context.limits.items_max.min(u64::from(u32::MAX));
         let found = self.entries.len() as u64 + 1;
         if found > limit {
             return Err(ReadErrorKind::OverLimit { found, limit }.at("elements", self.offset));
         }
         self.findings.extend(findings_of(element));
-        self.builder.place(element);
+        let (bytes, endian) = (self.rest_at(element.offset), self.endian);
+        // What is kept of an element must be borrowed from the file, not from a window on it.
+        let stored = || {
+            let length = usize::try_from(element.length).unwrap_or(usize::MAX);
+            parse(bytes.get(..length).unwrap_or(bytes), element.offset, endian)
+        };
+        self.builder.place(element, stored);
         self.entries.push(Entry { offset: element.offset, length: element.length });
         self.offset += element.length;
         if self.entries.len().is_multiple_of(PROGRESS_ELEMENTS) {
@@ -174,9 +197,7 @@ impl<'a, 'c> Walker<'a, 'c> {
     /// Takes the element that stands here if it can be used, or finds out where it really ends.
     fn take_or_mend(&mut self, length: u64) -> ReadResult<()> {
         let element = self.element(self.offset, length);
-        let Some(fault) = element.fault.clone() else {
-            return self.take(length);
-        };
+        let Some(fault) = element.fault.clone() else { return self.push(&element) };
         if self.follows_well(self.offset + length) {
             // Only this one is broken: the next one is where its length says.
             self.findings.extend(element.oddity.as_ref().map(odd));
@@ -189,7 +210,7 @@ impl<'a, 'c> Walker<'a, 'c> {
 
     /// Whether a sound element, a zero word or the end of the file stands at an offset.
     fn follows_well(&self, offset: u64) -> bool {
-        match place_at(self.rest_at(offset), offset, self.endian) {
+        match self.place_at(offset) {
             Ok(Place::Element(length)) => self.element(offset, length).fault.is_none(),
             Ok(Place::ZeroWord | Place::Nothing) => true,
             Err(_) => false,
@@ -242,7 +263,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         if ElementKind::from_tag(number(*tag, self.endian).cast_unsigned()).is_none() {
             return false;
         }
-        match place_at(rest, offset, self.endian) {
+        match self.place_at(offset) {
             Ok(Place::Element(length)) => is_certain(&self.element(offset, length)),
             _ => false,
         }
@@ -295,9 +316,10 @@ impl<'a, 'c> Walker<'a, 'c> {
     }
 }
 
-fn place_at(rest: &[u8], offset: u64, endian: Endian) -> ReadResult<Place> {
+/// What stands at an offset, given the first bytes there and how many are left in the file.
+fn place_at(head: &[u8], left: u64, offset: u64, endian: Endian) -> ReadResult<Place> {
     const WHAT: &str = "element length";
-    let Some(word) = rest.first_chunk::<4>() else {
+    let Some(word) = head.first_chunk::<4>() else {
         return Ok(Place::Nothing);
     };
     let found = number(*word, endian);
@@ -310,8 +332,8 @@ fn place_at(rest: &[u8], offset: u64, endian: Endian) -> ReadResult<Place> {
             let why = format!("{length} bytes are too few for an element");
             Err(ReadError::invalid(WHAT, offset, why))
         }
-        _ if length > rest.len() as u64 => {
-            let why = format!("{length} bytes, but the file ends after {}", rest.len());
+        _ if length > left => {
+            let why = format!("{length} bytes, but the file ends after {left}");
             Err(ReadError::invalid(WHAT, offset, why))
         }
         _ => Ok(Place::Element(length)),
@@ -380,9 +402,8 @@ fn sense(bytes: &[u8], endian: Endian) -> u32 {
     let mut offset = 0_usize;
     for _ in 0..8 {
         let rest = bytes.get(offset..).unwrap_or_default();
-        let Ok(Place::Element(length)) = place_at(rest, 0, endian) else {
-            break;
-        };
+        let place = place_at(rest, rest.len() as u64, 0, endian);
+        let Ok(Place::Element(length)) = place else { break };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let element = parse(rest.get(..length).unwrap_or(rest), 0, endian);
         if element.fault.is_some() {
