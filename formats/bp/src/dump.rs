@@ -64,7 +64,7 @@ fn fields<'a>(
             None if payload.dimensions.is_none() && element.fault.is_none() => {
                 fields.push(("value", scalar_value(element, reader.endian()).into()));
             }
-            None => fields.push(("bytes", payload.bytes.to_vec().into())),
+            None => {}
         }
     }
     for (name, error) in [("oddity", &element.oddity), ("fault", &element.fault)] {

@@ -38,6 +38,9 @@ pub const DIMENSION_BYTES: u64 = 12;
 /// looking at a damaged header small.
 pub const RANK_MAX: u64 = 255;
 
+/// A name, a path or a string beyond this is no text that a program wrote.
+pub const TEXT_BYTES_MAX: u64 = 1 << 28;
+
 /// The code of a datatype. Codes that the specification does not list are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Datatype(pub u32);

@@ -1,7 +1,7 @@
 //! Arrow tables: elements, variables, attributes.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow_array::builder::{
     Int32Builder, ListBuilder, StringBuilder, UInt32Builder, UInt64Builder,
@@ -22,7 +22,7 @@ pub(crate) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
     vec![
         ColumnTable::new(Elements(Arc::clone(reader))),
         ColumnTable::new(Variables(Arc::clone(reader))),
-        ColumnTable::new(Attributes { reader: Arc::clone(reader), rows: OnceLock::new() }),
+        ColumnTable::new(Attributes(Arc::clone(reader))),
     ]
 }
 
@@ -40,6 +40,14 @@ fn no_column(index: usize) -> Error {
 
 /// One row an element, in the order of the file.
 struct Elements(Arc<Reader>);
+
+/// Text in one batch of rows, but for the last row: names may be of any length.
+const BATCH_BYTES: usize = 16 << 20;
+
+fn scalar_bytes(element: &Element<'_>) -> usize {
+    let scalar = element.payload.as_ref().filter(|payload| payload.dimensions.is_none());
+    scalar.map_or(0, |payload| payload.bytes.len())
+}
 
 type Rows<'r, 'a> = &'r [Element<'a>];
 
@@ -112,7 +120,16 @@ impl Columns for Elements {
     }
 
     fn rows(&self, rows: Range<usize>) -> Result<Vec<Element<'_>>> {
-        Ok(rows.filter_map(|index| self.0.element(index)).collect())
+        let mut bytes = 0;
+        let mut elements = Vec::with_capacity(rows.len());
+        for element in rows.map_while(|index| self.0.element(index)) {
+            bytes += element.name.len() + element.path.len() + scalar_bytes(&element);
+            elements.push(element);
+            if bytes > BATCH_BYTES {
+                break;
+            }
+        }
+        Ok(elements)
     }
 
     fn column(&self, index: usize, rows: &[Element<'_>]) -> Result<ArrayRef> {
@@ -221,23 +238,10 @@ impl Columns for Variables {
 }
 
 /// One row an attribute, in the order of the file.
-struct Attributes {
-    reader: Arc<Reader>,
-    rows: OnceLock<Vec<Attribute>>,
-}
-
-impl Attributes {
-    fn all(&self) -> &[Attribute] {
-        self.rows.get_or_init(|| {
-            let indices = self.reader.grouping().attributes().iter();
-            let elements = indices.filter_map(|&index| self.reader.element(index as usize));
-            elements.filter_map(|element| attribute(&self.reader, &element)).collect()
-        })
-    }
-}
+struct Attributes(Arc<Reader>);
 
 impl Columns for Attributes {
-    type Row<'a> = &'a Attribute;
+    type Row<'a> = Attribute;
 
     fn name(&self) -> &'static str {
         "attributes"
@@ -259,14 +263,24 @@ impl Columns for Attributes {
     }
 
     fn row_count(&self) -> u64 {
-        self.all().len() as u64
+        self.0.grouping().attributes().len() as u64
     }
 
-    fn rows(&self, rows: Range<usize>) -> Result<Vec<&Attribute>> {
-        Ok(self.all().get(rows).unwrap_or_default().iter().collect())
+    fn rows(&self, rows: Range<usize>) -> Result<Vec<Attribute>> {
+        let mut bytes = 0;
+        let mut attributes = Vec::with_capacity(rows.len());
+        let indices = self.0.grouping().attributes().get(rows).unwrap_or_default();
+        for element in indices.iter().map_while(|&index| self.0.element(index as usize)) {
+            bytes += element.name.len() + element.path.len() + scalar_bytes(&element);
+            attributes.extend(attribute(&self.0, &element));
+            if bytes > BATCH_BYTES {
+                break;
+            }
+        }
+        Ok(attributes)
     }
 
-    fn column(&self, index: usize, rows: &[&Attribute]) -> Result<ArrayRef> {
+    fn column(&self, index: usize, rows: &[Attribute]) -> Result<ArrayRef> {
         let all = rows.iter();
         let texts = |texts: &mut dyn Iterator<Item = String>| {
             Arc::new(StringArray::from_iter_values(texts)) as ArrayRef

@@ -31,7 +31,8 @@ pub trait Columns: Send + Sync + 'static {
     }
     /// How many rows there are.
     fn row_count(&self) -> u64;
-    /// Reads some rows.
+    /// Reads some rows: the first of those asked for, at least one, and fewer than asked where
+    /// their values are large, so that a batch stays small.
     fn rows(&self, rows: Range<usize>) -> Result<Vec<Self::Row<'_>>>;
     /// Computes one column, by its index in the schema, of some rows.
     fn column(&self, index: usize, rows: &[Self::Row<'_>]) -> Result<ArrayRef>;
@@ -47,9 +48,8 @@ impl<T: Columns> ColumnTable<T> {
         Arc::new(Self(columns))
     }
 
-    fn batch(&self, scan: &Scan, rows: Range<usize>, schema: &SchemaRef) -> Result<RecordBatch> {
-        let rows = self.0.rows(rows)?;
-        let mask = Filter::all(&scan.filters, |index| self.0.column(index, &rows))?;
+    fn batch(&self, scan: &Scan, rows: &[T::Row<'_>], schema: &SchemaRef) -> Result<RecordBatch> {
+        let mask = Filter::all(&scan.filters, |index| self.0.column(index, rows))?;
         let count = mask.as_ref().map_or(rows.len(), BooleanArray::true_count);
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         if count == 0 {
@@ -58,7 +58,7 @@ impl<T: Columns> ColumnTable<T> {
         let all = || (0..schema.fields().len()).collect();
         let wanted = scan.columns.clone().unwrap_or_else(all);
         let columns = wanted.into_iter().map(|index| {
-            let column = self.0.column(index, &rows)?;
+            let column = self.0.column(index, rows)?;
             match &mask {
                 None => Ok(column),
                 Some(mask) => filter(&column, mask).map_err(arrow),
@@ -101,8 +101,13 @@ impl<T: Columns> Table for ColumnTable<T> {
         let scan = scan.clone();
         let batches = std::iter::from_fn(move || {
             let end = rest.end.min(rest.start.saturating_add(scan.batch_rows.max(1)));
-            let rows = std::mem::replace(&mut rest.start, end)..end;
-            (!rows.is_empty()).then(|| self.batch(&scan, rows, &schema))
+            let rows = match self.0.rows(rest.start..end) {
+                Ok(rows) if rows.is_empty() => return None,
+                Ok(rows) => rows,
+                Err(error) => return Some(Err(error)),
+            };
+            rest.start += rows.len();
+            Some(self.batch(&scan, &rows, &schema))
         });
         Ok(super::cut_off(batches, limit))
     }

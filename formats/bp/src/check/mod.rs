@@ -6,9 +6,11 @@
 mod blocks;
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 
+use foldhash::fast::FixedState;
 use kymo_core::bytes::Limits;
-use kymo_core::model::arrays::{Target, VariableKind};
+use kymo_core::model::arrays::{Attribute, Target, VariableKind};
 use kymo_core::{Finding, Findings, Severity, Value};
 
 use crate::Reader;
@@ -120,35 +122,22 @@ fn check_types(reader: &Reader, findings: &mut Findings) {
 
 /// Attributes of nothing, and those that contradict an earlier one.
 fn check_attributes(reader: &Reader, findings: &mut Findings) {
-    let mut values: HashMap<(String, String), Value> = HashMap::new();
+    let hasher = FixedState::default();
+    // By hash, since there may be millions; what has the same hash is compared.
+    let mut firsts: HashMap<u64, u32, FixedState> = HashMap::default();
+    let read = |index: u32| attribute(reader, &reader.element(index as usize)?);
     for &index in reader.grouping().attributes() {
-        let Some(element) = reader.element(index as usize) else {
-            continue;
-        };
-        let Some(attribute) = attribute(reader, &element) else {
-            continue;
-        };
-        let (path, name) = (&attribute.path, &attribute.name);
-        if attribute.target == Target::Nothing {
-            let message = format!("{name} describes {path}, which is not there");
-            findings.push(Finding::at(
-                Severity::Note,
-                "dangling-attribute",
-                attribute.offset,
-                message,
-            ));
+        let Some(found) = read(index) else { continue };
+        let Attribute { path, name, value, offset, .. } = &found;
+        if found.target == Target::Nothing {
+            let why = format!("{name} describes {path}, which is not there");
+            findings.push(Finding::at(Severity::Note, "dangling-attribute", *offset, why));
         }
-        let value = attribute.value.clone();
-        let before = values.entry((path.clone(), name.clone())).or_insert(value);
-        if !same(before, &attribute.value) {
-            let message =
-                format!("{name} of {path} is {}, but was {before} before", attribute.value);
-            findings.push(Finding::at(
-                Severity::Warning,
-                "attribute-conflict",
-                attribute.offset,
-                message,
-            ));
+        let first = *firsts.entry(hasher.hash_one((path, name))).or_insert(index);
+        let Some(before) = read(first).filter(|_| first != index) else { continue };
+        if (&before.path, &before.name) == (path, name) && !same(&before.value, value) {
+            let why = format!("{name} of {path} is {value}, but was {} before", before.value);
+            findings.push(Finding::at(Severity::Warning, "attribute-conflict", *offset, why));
         }
     }
 }

@@ -57,6 +57,7 @@ fn parse_layout<const BIG: bool>(head: &[u8], offset: u64, length: u64) -> Optio
         || kind == ElementKind::Group
         || is_dataset != dimensions.is_some()
         || rank > spec::RANK_MAX
+        || (!is_dataset && u64::from(size) > spec::TEXT_BYTES_MAX)
         || (head.len() - payload.len()) as u64 + u64::from(size) != length
     {
         return None;
@@ -92,6 +93,9 @@ fn word<const BIG: bool>(bytes: &[u8]) -> Option<(u32, &[u8])> {
 /// A length and as many bytes.
 fn text<const BIG: bool>(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = word::<BIG>(bytes)?;
+    if u64::from(length) > spec::TEXT_BYTES_MAX {
+        return None;
+    }
     rest.split_at_checked(length as usize)
 }
 
@@ -181,7 +185,7 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
             return Ok(false);
         }
         spec::DIR_TAG => {
-            let length = tags.length_i32("path length")?;
+            let length = read_text_length(tags, "path length")?;
             element.path = tags.bytes("path", length)?;
             element.has_path = true;
             if element.kind.is_none() {
@@ -193,7 +197,7 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
         spec::DSTVAL_TAG => element.payload = Some(read_dataset_value(tags)?),
         tag => match ElementKind::from_tag(tag) {
             Some(kind) if element.kind.is_none() => {
-                let length = tags.length_i32("name length")?;
+                let length = read_text_length(tags, "name length")?;
                 element.kind = Some(kind);
                 element.name = tags.bytes("name", length)?;
             }
@@ -213,7 +217,7 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
 
 /// The value of a scalar or an attribute.
 fn read_value<'a>(tags: &mut Cursor<'a>) -> ReadResult<Payload<'a>> {
-    let size = read_size(tags, "value length")?;
+    let size = read_text_length(tags, "value length")?;
     let datatype = Datatype(tags.u32("datatype")?);
     let start = tags.offset();
     let bytes = tags.bytes("value", size)?;
@@ -245,6 +249,18 @@ fn read_dataset_value<'a>(tags: &mut Cursor<'a>) -> ReadResult<Payload<'a>> {
         bytes,
         stated_bytes,
     })
+}
+
+/// The length of a name, a path or a single value.
+fn read_text_length(tags: &mut Cursor<'_>, what: &'static str) -> ReadResult<u64> {
+    let offset = tags.offset();
+    let found = read_size(tags, what)?;
+    let limit = spec::TEXT_BYTES_MAX;
+    if found <= limit {
+        Ok(found)
+    } else {
+        Err(ReadErrorKind::OverLimit { found, limit }.at(what, offset))
+    }
 }
 
 /// A size that must not be negative; the bytes themselves are checked when they are taken.

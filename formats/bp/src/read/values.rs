@@ -17,7 +17,7 @@ use kymo_core::bytes::Endian;
 use kymo_core::{Error, Result, Value};
 
 use crate::longdouble::LongDouble;
-use crate::spec::Datatype;
+use crate::spec::{Datatype, TEXT_BYTES_MAX};
 use crate::types::{Element, text};
 
 /// How the values of an element are read: its datatype with the size that this writer gave it.
@@ -103,6 +103,11 @@ pub(crate) fn values(
     };
     let at = |position: u64| usize::try_from(position.saturating_mul(each)).unwrap_or(usize::MAX);
     let bytes = payload.bytes.get(at(range.start)..at(range.end)).unwrap_or_default();
+    if matches!(data_type, DataType::Utf8 | DataType::Binary) && bytes.len() as u64 > TEXT_BYTES_MAX
+    {
+        let why = format!("{length} strings of {each} bytes are too many to read at once");
+        return Err(Error::Request(why));
+    }
     let each = usize::try_from(each).unwrap_or(usize::MAX);
     Ok(decode(&data_type, value_type, bytes, each, endian, length))
 }
