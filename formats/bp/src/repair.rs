@@ -6,6 +6,9 @@ use crate::Reader;
 use crate::read::End;
 use crate::write::{Options, Writer};
 
+/// How often progress is told.
+const PROGRESS_ELEMENTS: u64 = 1 << 10;
+
 /// Writes every sound element of a file again, in the same byte order, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let reader = Reader::salvage(source, context)?;
@@ -18,6 +21,9 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
 /// Writes a sound file again, element by element, ending as it ended.
 pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
     let reader = Reader::open(source, context)?;
+    if let Some(fault) = reader.elements().find_map(|element| element.fault) {
+        return Err(fault.into());
+    }
     let zero_word = matches!(reader.end(), End::ZeroWord { .. });
     write_all(source, &reader, to, context, zero_word).map(drop)
 }
@@ -39,7 +45,9 @@ fn write_all(
     for element in reader.elements().filter(|element| element.fault.is_none()) {
         writer.copy(&element, reader.endian())?;
         kept += 1;
-        context.progress.at(element.offset + element.length);
+        if kept % PROGRESS_ELEMENTS == 0 {
+            context.progress.at(element.offset + element.length);
+        }
     }
     context.progress.end();
     let file = writer.finish()?;
