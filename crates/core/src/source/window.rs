@@ -25,7 +25,12 @@ impl<'a> Window<'a> {
     }
 
     /// The bytes from an offset on: `length` of them, or fewer at the end of the file.
+    ///
+    /// The end is where it was at opening, also when the file has grown since.
     pub fn at(&mut self, offset: u64, length: usize) -> &[u8] {
+        let left = (self.all.len() as u64).saturating_sub(offset);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let length = length.min(left);
         let Kind::File { mapping, .. } = &self.source.kind else {
             return self.mapped(offset, length);
         };
@@ -33,7 +38,7 @@ impl<'a> Window<'a> {
             let end = self.start + self.block.len() as u64;
             let is_near = offset.checked_sub(end).is_some_and(|gap| gap < NEAR_BYTES);
             let wanted = if is_near || self.holds(offset, 0) { BLOCK_BYTES } else { length };
-            self.block.resize(wanted.max(length), 0);
+            self.block.resize(wanted.max(length).min(left), 0);
             let read = mapping.read_at(&mut self.block, offset);
             self.block.truncate(read.unwrap_or(0));
             self.start = offset;
@@ -86,6 +91,23 @@ mod tests {
                     assert_eq!(found, &bytes[start..end], "{length} at {offset}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_a_file_grew_by_is_not_seen() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&[1; 1000]).unwrap();
+        let source = Source::open(file.path(), &Limits::default()).unwrap();
+        let all = source.bytes().unwrap();
+        file.write_all(&[2; 1000]).unwrap();
+        let mut window = source.window(&all);
+        // The second look is near the first, so that a whole block is read.
+        for (offset, length, found) in [(0, 10, 10), (10, 2000, 990), (990, 20, 10)] {
+            assert_eq!(window.at(offset, length), vec![1; found], "{length} at {offset}");
+        }
+        for offset in [1000, 1001, 1500, u64::MAX] {
+            assert_eq!(window.at(offset, 20), b"", "at {offset}");
         }
     }
 }
