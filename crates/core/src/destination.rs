@@ -1,12 +1,15 @@
 //! Files and directories that appear whole or not at all.
 
-use std::fs::{self, File};
+mod temporary;
+
+use std::fs::{self, File, FileType};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
 use crate::{Error, Result};
+use temporary::Temporary;
 
 /// Where output goes: a path that is written atomically.
 #[derive(Debug, Clone)]
@@ -34,29 +37,52 @@ impl Destination {
             let why = format!("the directory {} does not exist", directory.display());
             return Err(Error::Request(why));
         }
+        self.check_kind()?;
         match fs::symlink_metadata(&self.path) {
             Ok(_) if !self.force => Err(Error::Exists(self.path.clone())),
             _ => Ok(()),
         }
     }
 
-    /// Starts a file: a temporary beside the target, renamed over it by
-    /// [`AtomicFile::commit`].
-    pub fn file(&self) -> Result<AtomicFile> {
-        self.check()?;
+    /// What is neither a file nor a directory, or a link to such, is never replaced: output
+    /// would take the place of a device.
+    fn check_kind(&self) -> Result<()> {
+        let Ok(metadata) = fs::metadata(&self.path) else {
+            return Ok(());
+        };
+        let kind = metadata.file_type();
+        if kind.is_file() || kind.is_dir() {
+            return Ok(());
+        }
+        let what = kind_name(kind);
+        let why = format!("{} is {what} and cannot be replaced by a file", self.path.display());
+        Err(Error::Request(why))
+    }
+
+    /// A directory is not replaced by a file, not even with `force`.
+    fn check_file(&self) -> Result<()> {
+        self.check_kind()?;
         if self.path.is_dir() {
             return Err(Error::Request(format!("{} is a directory", self.path.display())));
         }
-        let file = temporary().tempfile_in(self.parent());
+        Ok(())
+    }
+
+    /// Starts a file: one without a name, or with a hidden name beside the target, that
+    /// [`AtomicFile::commit`] puts in its place.
+    pub fn file(&self) -> Result<AtomicFile> {
+        self.check()?;
+        self.check_file()?;
+        let file = Temporary::new(self.parent());
         let file = file.map_err(Error::io("create a file beside the output"))?;
-        Ok(AtomicFile { file: BufWriter::with_capacity(1 << 18, file), destination: self.clone() })
+        Ok(AtomicFile::new(file, self.clone()))
     }
 
     /// Starts a directory: a temporary beside the target, renamed to it by
     /// [`AtomicDirectory::commit`].
     pub fn directory(&self) -> Result<AtomicDirectory> {
         self.check()?;
-        let directory = temporary().tempdir_in(self.parent());
+        let directory = temporary::builder().tempdir_in(self.parent());
         let directory = directory.map_err(Error::io("create a directory beside the output"))?;
         Ok(AtomicDirectory { directory, destination: self.clone() })
     }
@@ -69,22 +95,19 @@ impl Destination {
     }
 }
 
-/// A hidden name beside the target that tells whose it is, should it be left by a kill.
-fn temporary() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".kymo-").suffix(".tmp");
-    builder
-}
-
 /// A file being written. Without [`commit`](Self::commit) nothing appears.
 #[derive(Debug)]
 #[must_use = "without commit nothing is written"]
 pub struct AtomicFile {
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<Temporary>,
     destination: Destination,
 }
 
 impl AtomicFile {
+    fn new(file: Temporary, destination: Destination) -> Self {
+        Self { file: BufWriter::with_capacity(1 << 18, file), destination }
+    }
+
     /// Writes everything to the disk and gives the file its name.
     pub fn commit(self) -> Result<()> {
         let Self { file, destination } = self;
@@ -92,15 +115,12 @@ impl AtomicFile {
         let file = file.map_err(Error::io("write the output"))?;
         share(file.as_file(), &destination).map_err(Error::io("set the output's permissions"))?;
         file.as_file().sync_all().map_err(Error::io("write the output to disk"))?;
-        // Without --force the name must still be free: another program may have taken it.
-        let named = if destination.force {
-            file.persist(&destination.path)
-        } else {
-            file.persist_noclobber(&destination.path)
-        };
-        named.map_err(|error| match error.error.kind() {
+        // Another program may have put something there meanwhile.
+        destination.check_file()?;
+        let placed = file.place(destination.parent(), &destination.path, destination.force);
+        placed.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Error::Exists(destination.path.clone()),
-            _ => Error::Io { action: "rename the output into place", error: error.error },
+            _ => Error::Io { action: "rename the output into place", error },
         })?;
         sync_directory(destination.parent());
         Ok(())
@@ -139,17 +159,19 @@ impl AtomicDirectory {
     }
 
     /// Writes everything to the disk and gives the directory its name.
+    ///
+    /// What it replaces is set aside first, and is put back when that fails.
     pub fn commit(self) -> Result<()> {
         let Self { directory, destination } = self;
-        sync_tree(directory.path()).map_err(Error::io("write the output to disk"))?;
-        if destination.force {
-            remove(&destination.path).map_err(Error::io("replace the old output"))?;
-        }
-        let path = directory.keep();
-        let renamed = fs::rename(&path, &destination.path);
-        if let Err(error) = renamed {
-            // The rename is what failed; what cleaning up says does not matter.
-            let _ = fs::remove_dir_all(&path);
+        let path = directory.path();
+        sync_tree(path).map_err(Error::io("write the output to disk"))?;
+        open_to_others(path).map_err(Error::io("set the output's permissions"))?;
+        destination.check_kind()?;
+        let old = if destination.force { Aside::take(&destination)? } else { None };
+        if let Err(error) = fs::rename(path, &destination.path) {
+            if let Some(old) = old {
+                old.put_back()?;
+            }
             return Err(match error.kind() {
                 io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => {
                     Error::Exists(destination.path)
@@ -157,10 +179,64 @@ impl AtomicDirectory {
                 _ => Error::Io { action: "rename the output into place", error },
             });
         }
-        open_to_others(&destination.path).map_err(Error::io("set the output's permissions"))?;
+        // It has another name now: there is nothing left to clean up.
+        let _ = directory.keep();
         sync_directory(destination.parent());
-        Ok(())
+        old.map_or(Ok(()), Aside::delete)
     }
+}
+
+/// What is being replaced, in a hidden directory beside its old place.
+#[derive(Debug)]
+struct Aside {
+    hidden: TempDir,
+    place: PathBuf,
+}
+
+impl Aside {
+    /// Takes away what is at the destination, if anything is.
+    fn take(from: &Destination) -> Result<Option<Self>> {
+        let place = from.path.clone();
+        let hidden = temporary::builder().tempdir_in(from.parent());
+        let hidden = hidden.map_err(Error::io("create a directory beside the output"))?;
+        let old = Self { hidden, place };
+        match fs::rename(&old.place, old.path()) {
+            Ok(()) => Ok(Some(old)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::Io { action: "replace the old output", error }),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.hidden.path().join("old")
+    }
+
+    fn put_back(self) -> Result<()> {
+        fs::rename(self.path(), &self.place).map_err(|error| {
+            let kept = self.hidden.keep();
+            let why = format!("cannot put the old output back: {error}; it is in");
+            Error::Request(format!("{why} {}", kept.display()))
+        })
+    }
+
+    fn delete(self) -> Result<()> {
+        self.hidden.close().map_err(Error::io("delete the old output"))
+    }
+}
+
+fn kind_name(kind: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return "a named pipe";
+        }
+        if kind.is_socket() {
+            return "a socket";
+        }
+    }
+    let _ = kind;
+    "a device"
 }
 
 /// Temporary files are private; the finished file has the permissions of any new file, or of
@@ -169,7 +245,8 @@ impl AtomicDirectory {
 fn share(file: &File, destination: &Destination) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mode = match fs::metadata(&destination.path) {
-        Ok(old) => old.permissions().mode() & 0o7777,
+        // Who may read and write, but no right to act as the owner: the contents are others.
+        Ok(old) => old.permissions().mode() & 0o777,
         Err(_) => 0o666 & !umask(),
     };
     file.set_permissions(fs::Permissions::from_mode(mode))
@@ -222,15 +299,6 @@ fn sync_tree(root: &Path) -> io::Result<()> {
         sync_directory(&directory);
     }
     Ok(())
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]
@@ -298,6 +366,138 @@ mod tests {
         }
         assert!(Destination::new(&path, false).directory().is_err());
         assert_eq!(names(directory.path()), ["db"]);
+    }
+
+    /// Commits the same bytes from a file without a name, where there is such, and from a named
+    /// one.
+    fn commit_both_ways(destination: &Destination, bytes: &[u8]) {
+        let named = Temporary::named(destination.parent()).unwrap();
+        let named = AtomicFile::new(named, destination.clone());
+        for mut file in [destination.file().unwrap(), named] {
+            let _ = fs::remove_file(&destination.path);
+            file.write_all(b"....").unwrap();
+            file.rewind().unwrap();
+            file.write_all(bytes).unwrap();
+            file.commit().unwrap();
+            assert_eq!(fs::read(&destination.path).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn with_and_without_a_temporary_name_it_is_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        commit_both_ways(&Destination::new(&path, false), b"whole");
+        commit_both_ways(&Destination::new(&path, true), b"whole");
+        assert_eq!(names(directory.path()), ["out"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_without_a_name_leaves_nothing_behind_when_the_program_is_killed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut file = Destination::new(directory.path().join("out"), false).file().unwrap();
+        file.write_all(&vec![7; 1 << 20]).unwrap();
+        if let Temporary::Unnamed(_) = file.file.get_ref() {
+            assert_eq!(names(directory.path()), [""; 0]);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_cannot_get_a_name_is_copied() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        // A file that was deleted can have no name again.
+        let mut file = tempfile::NamedTempFile::new_in(directory.path()).unwrap().into_file();
+        file.write_all(b"whole").unwrap();
+        Temporary::Unnamed(file).place(directory.path(), &path, false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(names(directory.path()), ["out"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_never_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let link = directory.path().join("link");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        for path in [&path, &link] {
+            for force in [false, true] {
+                let error = Destination::new(path, force).file().unwrap_err().to_string();
+                let why = "is a socket and cannot be replaced by a file";
+                assert_eq!(error, format!("{} {why}", path.display()));
+                assert!(Destination::new(path, force).directory().is_err());
+            }
+        }
+        let error = Destination::new("/dev/null", true).check().unwrap_err();
+        assert_eq!(error.to_string(), "/dev/null is a device and cannot be replaced by a file");
+        let error = Destination::new(directory.path(), true).file().unwrap_err();
+        assert!(error.to_string().ends_with(" is a directory"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_appeared_meanwhile_and_is_no_file_is_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        let file = Destination::new(&path, true).file().unwrap();
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(file.commit().is_err());
+        assert_eq!(names(directory.path()), ["out"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_replaced_and_what_it_points_to_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let (real, link) = (directory.path().join("real"), directory.path().join("link"));
+        fs::write(&real, b"old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let mut file = Destination::new(&link, true).file().unwrap();
+        file.write_all(b"new").unwrap();
+        file.commit().unwrap();
+        assert_eq!(
+            (fs::read(&real).unwrap(), fs::read(&link).unwrap()),
+            (b"old".into(), b"new".into())
+        );
+        assert!(fs::symlink_metadata(&link).unwrap().is_file());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_rights_of_the_old_file_are_kept_but_not_the_right_to_run_as_its_owner() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        fs::write(&path, b"old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o6751)).unwrap();
+        Destination::new(&path, true).file().unwrap().commit().unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_replaced_is_put_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("db");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("part"), b"old").unwrap();
+        let to = Destination::new(&path, true);
+        let old = Aside::take(&to).unwrap().unwrap();
+        assert!(!path.exists());
+        old.put_back().unwrap();
+        assert_eq!(fs::read(path.join("part")).unwrap(), b"old");
+        assert_eq!(names(directory.path()), ["db"]);
+        // Where it cannot be put back it is kept, and the message says where.
+        let old = Aside::take(&to).unwrap().unwrap();
+        let kept = old.path();
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("theirs"), b"new").unwrap();
+        let error = old.put_back().unwrap_err().to_string();
+        assert!(error.contains("the old output back"), "{error}");
+        assert_eq!(fs::read(kept.join("part")).unwrap(), b"old");
     }
 
     #[test]

@@ -15,8 +15,11 @@ use crate::{Error, Result};
 pub struct Tail {
     file: BufWriter<File>,
     start: u64,
+    /// How long the file was, and is again when nothing is committed.
+    size_bytes: u64,
     /// The first bytes, which are written last.
     held: Vec<u8>,
+    is_committed: bool,
 }
 
 /// How many bytes are written last.
@@ -26,24 +29,38 @@ impl Tail {
     /// Appends to a file from a byte on: its end, or that of its last record.
     pub fn open(path: &Path, start: u64) -> Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path);
-        let mut file = BufWriter::with_capacity(1 << 18, file.map_err(Error::io("append to it"))?);
+        let file = file.map_err(Error::io("append to it"))?;
+        let size_bytes = file.metadata().map_err(Error::io("append to it"))?.len();
+        let mut file = BufWriter::with_capacity(1 << 18, file);
         file.seek(SeekFrom::Start(start)).map_err(Error::io("append to it"))?;
-        Ok(Self { file, start, held: Vec::with_capacity(HELD_BYTES) })
+        let held = Vec::with_capacity(HELD_BYTES);
+        Ok(Self { file, start, size_bytes, held, is_committed: false })
     }
 
     /// Makes the new bytes part of the file.
-    pub fn commit(self) -> Result<()> {
+    pub fn commit(mut self) -> Result<()> {
         self.settle().map_err(Error::io("append to it"))
     }
 
-    fn settle(self) -> io::Result<()> {
-        let Self { file, start, held } = self;
-        let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    fn settle(&mut self) -> io::Result<()> {
+        self.file.flush()?;
         // First the new bytes, then, once they are safe, the word that makes them count.
-        file.sync_all()?;
-        file.seek(SeekFrom::Start(start))?;
-        file.write_all(&held)?;
-        file.sync_all()
+        self.file.get_ref().sync_all()?;
+        self.file.seek(SeekFrom::Start(self.start))?;
+        self.file.write_all(&self.held)?;
+        self.file.flush()?;
+        self.is_committed = true;
+        self.file.get_ref().sync_all()
+    }
+}
+
+/// What was not committed goes away. Where that fails too, the old end still stands before it.
+impl Drop for Tail {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            let _ = self.file.flush();
+            let _ = self.file.get_ref().set_len(self.size_bytes);
+        }
     }
 }
 
@@ -81,5 +98,16 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"old\0\0\0\0r bytes");
         tail.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"oldnewer bytes");
+    }
+
+    #[test]
+    fn what_is_not_committed_goes_away() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        fs::write(&path, b"old\0\0\0\0").unwrap();
+        let mut tail = Tail::open(&path, 3).unwrap();
+        tail.write_all(b"never to be seen").unwrap();
+        drop(tail);
+        assert_eq!(fs::read(&path).unwrap(), b"old\0\0\0\0");
     }
 }
