@@ -86,7 +86,10 @@ impl Scan {
     }
 
     fn select(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let mask = Filter::all(&self.filters, |index| Ok(Arc::clone(batch.column(index))))?;
+        let mask = Filter::all(&self.filters, |index| {
+            let column = batch.columns().get(index).map(Arc::clone);
+            column.ok_or_else(|| Error::Request(format!("there is no column {index}")))
+        })?;
         let kept = match mask {
             None => batch.clone(),
             Some(mask) => filter_record_batch(batch, &mask).map_err(arrow)?,
