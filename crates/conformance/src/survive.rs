@@ -75,8 +75,12 @@ pub(crate) fn repair_is_sound(format: &dyn Format, bytes: &[u8]) {
     }
     let source = Source::from_bytes("", bytes.to_vec());
     let context = Context::with_limits(Limits::tight());
-    let written = repaired(format, &source, &context);
-    let (_, written) = written.unwrap_or_else(|error| panic!("repair fails: {error}"));
+    let (_, written) = match repaired(format, &source, &context) {
+        Ok(written) => written,
+        // Where nothing is left there is nothing to write.
+        Err(Error::Request(_)) => return,
+        Err(error) => panic!("repair fails: {error}"),
+    };
     let written = Source::from_bytes("", written);
     let found = check(format, &written, &context);
     assert!(worst(&found) < Some(Severity::Error), "what repair wrote has errors: {found:?}");

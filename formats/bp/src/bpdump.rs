@@ -30,40 +30,62 @@ pub(crate) fn dump(
     if let Some(variable) = variable {
         writeln!(out, "{variable} {file}")?;
     }
+    let mut out = Out { text: out, sink, flow: Flow::More };
     for element in reader.elements() {
         print(&mut out, reader.endian(), &element, variable)?;
-        if sink.text(&out)? == Flow::Stop {
+        if out.flow == Flow::Stop {
             return Ok(());
         }
-        out.clear();
     }
-    sink.text(&out).map(drop)
+    out.send()
+}
+
+/// Text on its way to the sink, a little at a time: an array may be large.
+struct Out<'s> {
+    text: Vec<u8>,
+    sink: &'s mut dyn RecordSink,
+    flow: Flow,
+}
+
+impl Out<'_> {
+    const TEXT_BYTES: usize = 1 << 16;
+
+    fn send(&mut self) -> Result<()> {
+        self.flow = self.sink.text(&self.text)?;
+        self.text.clear();
+        Ok(())
+    }
+
+    fn send_much(&mut self) -> Result<()> {
+        if self.text.len() < Self::TEXT_BYTES { Ok(()) } else { self.send() }
+    }
 }
 
 fn print(
-    out: &mut Vec<u8>,
+    out: &mut Out<'_>,
     endian: Endian,
     element: &Element<'_>,
     variable: Option<&str>,
 ) -> Result<()> {
-    writeln!(out, "element size: {}", element.length)?;
+    let text = &mut out.text;
+    writeln!(text, "element size: {}", element.length)?;
     let tag = element.kind.map_or(spec::DIR_TAG, ElementKind::to_tag);
-    out.extend_from_slice(tag_name(tag).as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(c_string(element.name));
-    out.extend_from_slice(b"\n\tPath: ");
-    out.extend_from_slice(c_string(element.path));
-    out.push(b'\n');
+    text.extend_from_slice(tag_name(tag).as_bytes());
+    text.push(b' ');
+    text.extend_from_slice(c_string(element.name));
+    text.extend_from_slice(b"\n\tPath: ");
+    text.extend_from_slice(c_string(element.path));
+    text.push(b'\n');
     if let Some(payload) = &element.payload {
         let Datatype(code) = payload.datatype;
-        writeln!(out, "\tType: {} ({code})", type_name(payload.datatype))?;
+        writeln!(text, "\tType: {} ({code})", type_name(payload.datatype))?;
         match payload.dimensions {
-            None => print_value(out, endian, element)?,
+            None => print_value(text, endian, element)?,
             Some(_) => print_dataset(out, endian, element, payload, variable)?,
         }
     }
-    out.extend_from_slice(RULE);
-    Ok(())
+    out.text.extend_from_slice(RULE);
+    out.send_much()
 }
 
 fn print_value(out: &mut Vec<u8>, endian: Endian, element: &Element<'_>) -> Result<()> {
@@ -89,34 +111,35 @@ fn print_value(out: &mut Vec<u8>, endian: Endian, element: &Element<'_>) -> Resu
 }
 
 fn print_dataset(
-    out: &mut Vec<u8>,
+    out: &mut Out<'_>,
     endian: Endian,
     element: &Element<'_>,
     payload: &Payload<'_>,
     variable: Option<&str>,
 ) -> Result<()> {
+    let text = &mut out.text;
     let dimensions: Vec<_> = payload.dimensions.iter().flat_map(|d| d.iter()).collect();
-    writeln!(out, "\tRanks: {}", dimensions.len())?;
+    writeln!(text, "\tRanks: {}", dimensions.len())?;
     for (index, dimension) in dimensions.iter().enumerate() {
         let (local, global) = (dimension.local_bound, dimension.global_bound);
         if global == 0 {
-            writeln!(out, "\t\tDim({index}): {local}")?;
+            writeln!(text, "\t\tDim({index}): {local}")?;
         } else {
             let offset = dimension.global_offset;
-            writeln!(out, "\t\tDim({index}) l:g:o: {local}:{global}:{offset}")?;
+            writeln!(text, "\t\tDim({index}) l:g:o: {local}:{global}:{offset}")?;
         }
     }
     let Some(variable) = variable else {
         return Ok(());
     };
-    write!(out, "\t{variable}: ")?;
-    out.extend_from_slice(c_string(element.name));
-    out.push(b'\n');
+    write!(text, "\t{variable}: ")?;
+    text.extend_from_slice(c_string(element.name));
+    text.push(b'\n');
     if c_string(element.name) == variable.as_bytes() {
         let bound = |index: usize| dimensions.get(index).map_or(0, |d| d.local_bound);
-        writeln!(out, "\tdata.dump: 1\nMy Value: ")?;
-        writeln!(out, "DIMS: dims[{}][{}]", bound(0), bound(1))?;
-        writeln!(out, "ranks={}", dimensions.len())?;
+        writeln!(text, "\tdata.dump: 1\nMy Value: ")?;
+        writeln!(text, "DIMS: dims[{}][{}]", bound(0), bound(1))?;
+        writeln!(text, "ranks={}", dimensions.len())?;
         print_values(out, endian, payload)?;
     }
     Ok(())
@@ -133,35 +156,58 @@ fn rows<const N: usize>(bytes: &[u8], endian: Endian) -> impl Iterator<Item = [u
     })
 }
 
-fn print_values(out: &mut Vec<u8>, endian: Endian, payload: &Payload<'_>) -> Result<()> {
-    let bytes = payload.bytes;
-    match payload.datatype {
-        Datatype::CHAR | Datatype::UCHAR => {
-            out.extend(bytes.iter().flat_map(|&byte| [byte, b' ']));
+fn print_values(out: &mut Out<'_>, endian: Endian, payload: &Payload<'_>) -> Result<()> {
+    /// Values printed before what was printed is sent on.
+    const VALUES: usize = 4096;
+    let each = match payload.datatype {
+        Datatype::CHAR | Datatype::UCHAR => 1,
+        Datatype::INT | Datatype::FLOAT => 4,
+        Datatype::LONGLONG | Datatype::DOUBLE => 8,
+        Datatype::COMPLEX => 16,
+        _ => return Ok(()),
+    };
+    for (index, bytes) in payload.bytes.chunks(each * VALUES).enumerate() {
+        print_some(&mut out.text, endian, payload.datatype, bytes, index * VALUES)?;
+        out.send_much()?;
+        if out.flow == Flow::Stop {
+            break;
         }
+    }
+    Ok(())
+}
+
+/// Prints values, the first of which has the given number.
+fn print_some(
+    text: &mut Vec<u8>,
+    endian: Endian,
+    datatype: Datatype,
+    bytes: &[u8],
+    first: usize,
+) -> Result<()> {
+    match datatype {
         Datatype::INT => {
-            rows(bytes, endian).try_for_each(|row| write!(out, "{} ", i32::from_le_bytes(row)))?;
+            rows(bytes, endian).try_for_each(|row| write!(text, "{} ", i32::from_le_bytes(row)))?;
         }
         Datatype::LONGLONG => {
-            rows(bytes, endian).try_for_each(|row| write!(out, "{} ", i64::from_le_bytes(row)))?;
+            rows(bytes, endian).try_for_each(|row| write!(text, "{} ", i64::from_le_bytes(row)))?;
         }
         Datatype::FLOAT => {
             for (index, row) in rows(bytes, endian).enumerate() {
-                write!(out, "({index}: {}) ", e(f32::from_le_bytes(row).into()))?;
+                write!(text, "({}: {}) ", first + index, e(f32::from_le_bytes(row).into()))?;
             }
         }
         Datatype::DOUBLE => {
             for (index, row) in rows(bytes, endian).enumerate() {
-                write!(out, "({index}: {}) ", e(f64::from_le_bytes(row)))?;
+                write!(text, "({}: {}) ", first + index, e(f64::from_le_bytes(row)))?;
             }
         }
         Datatype::COMPLEX => {
             let mut parts = rows(bytes, endian).map(f64::from_le_bytes);
             while let (Some(re), Some(im)) = (parts.next(), parts.next()) {
-                write!(out, "({} {}) ", f(re), f(im))?;
+                write!(text, "({} {}) ", f(re), f(im))?;
             }
         }
-        _ => {}
+        _ => text.extend(bytes.iter().flat_map(|&byte| [byte, b' '])),
     }
     Ok(())
 }

@@ -116,6 +116,9 @@ impl Dataset for BpDataset {
     }
 }
 
+/// More types than any writer has; a damaged file may seem to have thousands.
+const DATATYPES_MAX: usize = 32;
+
 fn summary(reader: &Reader) -> Summary {
     let grouping = reader.grouping();
     let variables = grouping.variables();
@@ -133,14 +136,19 @@ fn summary(reader: &Reader) -> Summary {
     summary.fact("element sizes", sizes(reader));
     summary.fact("end of file", end(reader.end()));
     summary.fact("array order", "not recorded; C is assumed (--order fortran)");
-    let rows = grouping.value_types().iter().map(|value_type| {
+    let types = grouping.value_types();
+    let rows = types.iter().take(DATATYPES_MAX).map(|value_type| {
         let bytes = match value_type.bytes {
             0 => "text".to_owned(),
             bytes => format!("{bytes} bytes"),
         };
         (value_type.datatype.name().into_owned(), bytes)
     });
-    summary.sections.push(Section { title: "datatypes", rows: rows.collect() });
+    let mut rows: Vec<_> = rows.collect();
+    if types.len() > DATATYPES_MAX {
+        rows.push(("and".into(), format!("{} more", types.len() - DATATYPES_MAX)));
+    }
+    summary.sections.push(Section { title: "datatypes", rows });
     summary
 }
 

@@ -60,6 +60,7 @@ fn fields<'a>(
         fields.push(("payload_bytes", payload.stated_bytes.into()));
         match array {
             Some(_) if request.headers_only => {}
+            Some(_) if element.lacks_values() => fields.push(("values", Value::Null.into())),
             Some(array) => fields.push(("values", Field::Array(array))),
             None if payload.dimensions.is_none() && element.fault.is_none() => {
                 fields.push(("value", scalar_value(element, reader.endian()).into()));

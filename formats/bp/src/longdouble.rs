@@ -146,9 +146,13 @@ fn decimal(mantissa: u64, scale: i32) -> (String, i32) {
     // A whole number of limbs of nine digits, least significant first; binary fractions are
     // made whole by multiplying with 10 for each 2: 2^-n = 5^n / 10^n.
     let mut limbs = vec![mantissa % LIMB, mantissa / LIMB % LIMB, mantissa / LIMB / LIMB];
-    let (factor, times) = if scale < 0 { (5, -scale) } else { (2, scale) };
-    for _ in 0..times {
-        multiply(&mut limbs, factor);
+    let (base, times) = if scale < 0 { (5_u64, -scale) } else { (2, scale) };
+    // Many at once: 5^12 is still less than a limb.
+    let mut left = u32::try_from(times).unwrap_or(0);
+    while left > 0 {
+        let power = left.min(12);
+        multiply(&mut limbs, base.pow(power));
+        left -= power;
     }
     let mut digits = String::with_capacity(limbs.len() * 9);
     for limb in limbs.iter().rev() {

@@ -1,6 +1,6 @@
 //! Saving what can be saved of a damaged file.
 
-use kymo_core::{Context, Destination, Repaired, Result, Severity, Source};
+use kymo_core::{Context, Destination, Error, Repaired, Result, Severity, Source};
 
 use crate::Reader;
 use crate::read::End;
@@ -12,6 +12,9 @@ const PROGRESS_ELEMENTS: u64 = 1 << 10;
 /// Writes every sound element of a file again, in the same byte order, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let reader = Reader::salvage(source, context)?;
+    if !reader.elements().any(|element| element.fault.is_none()) {
+        return Err(Error::request("nothing in it can be read, so nothing was written"));
+    }
     let kept = write_all(source, &reader, to, context, false)?;
     let is_loss = |finding: &&kymo_core::Finding| finding.severity > Severity::Note;
     let losses = reader.findings().iter().filter(is_loss).cloned().collect();

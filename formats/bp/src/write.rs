@@ -124,6 +124,15 @@ impl Data<'_> {
             (Self::ULong(values) | Self::ULongLong(values), 4) => {
                 narrow::<_, u32>(values).map(drop)
             }
+            (Self::Complex(values), 8) => {
+                values.as_flattened().iter().try_for_each(|&part| single(part))
+            }
+            (Self::Raw { bytes, .. }, each)
+                if each == 0 || !(bytes.len() as u64).is_multiple_of(each) =>
+            {
+                let why = format!("{} bytes are no values of {each} bytes", bytes.len());
+                Err(Error::Request(why))
+            }
             _ => Ok(()),
         }
     }
@@ -222,6 +231,10 @@ impl<W: Write> Writer<W> {
         dimensions: &[Dimension],
         like: &Data<'_>,
     ) -> Result<DatasetWriter<'_, W>> {
+        if matches!(like, Data::String(_)) {
+            let why = "the length of a string is its own; arrays of strings are written as Raw";
+            return Err(Error::request(why));
+        }
         let each = like.element_bytes(self.options.dialect)?;
         let volume = volume(dimensions)?;
         let size = volume.checked_mul(each).filter(|size| i32::try_from(*size).is_ok());
@@ -229,7 +242,7 @@ impl<W: Write> Writer<W> {
         self.names(ElementKind::Dataset, path.as_bytes(), name.as_bytes())?;
         self.dataset_header(size, dimensions, like.datatype())?;
         self.emit_header(size)?;
-        Ok(DatasetWriter { datatype: like.datatype(), left: volume, writer: self })
+        Ok(DatasetWriter { datatype: like.datatype(), each, left: volume, writer: self })
     }
 
     /// Writes an element as it was read, in this file's byte order.
@@ -412,15 +425,18 @@ impl<W: Write> Writer<W> {
 pub struct DatasetWriter<'w, W> {
     writer: &'w mut Writer<W>,
     datatype: Datatype,
+    each: u64,
     left: u64,
 }
 
 impl<W: Write> DatasetWriter<'_, W> {
     /// Writes the next values.
     pub fn write(&mut self, values: Data<'_>) -> Result<()> {
-        if values.datatype() != self.datatype {
+        let dialect = self.writer.options.dialect;
+        if values.datatype() != self.datatype || values.element_bytes(dialect)? != self.each {
             return Err(Error::request("values of another type than the dataset's"));
         }
+        values.check(dialect)?;
         let Some(left) = self.left.checked_sub(values.len() as u64) else {
             let why = format!("{} values where {} are left", values.len(), self.left);
             return Err(Error::Request(why));
@@ -484,6 +500,21 @@ fn size_word(size: u64) -> Result<i32> {
 
 fn too_large(path: &str, name: &str) -> Error {
     Error::request(format!("{path}/{name} is beyond 2 GiB, the format's limit for an element"))
+}
+
+/// A part of a complex number that must fit the dialect's single precision.
+fn single(part: f64) -> Result<()> {
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "whether that loses anything is the question"
+    )]
+    let narrow = f64::from(part as f32);
+    if narrow.to_bits() == part.to_bits() || part.is_nan() {
+        return Ok(());
+    }
+    let why =
+        "does not fit the single precision this dialect gives complex; DoubleComplex holds it";
+    Err(Error::request(format!("{part} {why}")))
 }
 
 /// Numbers that must fit the dialect's narrower type.

@@ -113,10 +113,86 @@ fn noise_over_one_element_costs_that_element_only() {
     }
 }
 
+/// A page of zeros is what disks and parallel file systems leave.
+#[test]
+fn zeros_over_some_elements_cost_those_only() {
+    let (sound, starts) = ten();
+    for (from, to) in [(3, 4), (2, 6), (0, 1), (0, 7)] {
+        let mut bytes = sound.clone();
+        bytes[starts[from]..starts[to]].fill(0);
+        let (kept, losses) = repaired(&Source::from_bytes("zeros.bp", bytes));
+        assert_eq!(kept, [&sound[..starts[from]], &sound[starts[to]..]].concat(), "{from} to {to}");
+        assert_eq!(losses.len(), 1, "{from} to {to}: {losses:?}");
+    }
+    // From the middle of the values of one element into the header of the next.
+    let mut bytes = sound.clone();
+    bytes[starts[3] - 8..starts[3] + 40].fill(0);
+    let (kept, losses) = repaired(&Source::from_bytes("zeros.bp", bytes));
+    assert_eq!(kept[starts[3]..], sound[starts[4]..]);
+    assert!(!losses.is_empty());
+}
+
+#[test]
+fn bytes_missing_from_one_element_cost_that_element_only() {
+    let (sound, starts) = ten();
+    for missing in [1, 4, 8, 13] {
+        let cut = starts[4] - 14;
+        let bytes = [&sound[..cut], &sound[cut + missing..]].concat();
+        let (kept, losses) = repaired(&Source::from_bytes("missing.bp", bytes));
+        assert_eq!(kept, [&sound[..starts[3]], &sound[starts[4]..]].concat(), "{missing} missing");
+        assert_eq!(losses.len(), 1, "{missing} missing: {losses:?}");
+    }
+}
+
+#[test]
+fn a_file_whose_start_is_damaged_is_read_in_its_own_byte_order() {
+    let endian = kymo_core::bytes::Endian::Big;
+    let mut writer = Writer::new(Vec::new(), Options { endian, ..Options::default() });
+    for step in 0..5 {
+        writer.scalar("/", "istep", Data::Int(&[step])).unwrap();
+    }
+    let sound = writer.finish().unwrap();
+    let each = sound.len() / 5;
+    let mut bytes = sound.clone();
+    bytes[..each].fill(0xEE);
+    let (kept, losses) = repaired(&Source::from_bytes("big.bp", bytes));
+    assert_eq!(kept, sound[each..]);
+    assert_eq!(losses.len(), 1);
+}
+
+#[test]
+fn a_second_value_or_path_in_an_element_is_a_fault() {
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    writer.scalar("/", "a", Data::Int(&[7])).unwrap();
+    let one = writer.finish().unwrap();
+    for again in [&one[13..22], &one[22..38]] {
+        let mut bytes = [&one[..], again].concat();
+        bytes[0] = u8::try_from(bytes.len()).unwrap();
+        assert_eq!(broken(&Source::from_bytes("twice.bp", bytes)), [("element", Some(38))]);
+    }
+}
+
+#[test]
+fn nothing_is_written_of_a_file_in_which_nothing_is_sound() {
+    for bytes in [vec![], vec![0xEE; 1000], vec![0; 1000]] {
+        let directory = tempfile::tempdir().unwrap();
+        let to = Destination::new(directory.path().join("out.bp"), false);
+        let source = Source::from_bytes("noise.bp", bytes);
+        assert!(Bp.repair(&source, &to, &Context::default()).is_err());
+        assert!(!to.path().exists());
+    }
+}
+
+#[test]
+fn a_file_of_zeros_is_not_called_sound() {
+    let zeros = Source::from_bytes("zeros.bp", vec![0; 4096]);
+    assert_eq!(broken(&zeros), [("no-elements", Some(0))]);
+}
+
 #[test]
 fn a_cut_file_keeps_every_whole_element() {
     let (sound, starts) = ten();
-    for end in 1..sound.len() {
+    for end in starts[1]..sound.len() {
         let (kept, losses) = repaired(&Source::from_bytes("cut.bp", sound[..end].to_vec()));
         let whole = starts.iter().rfind(|&&start| start <= end).copied().unwrap();
         assert_eq!(kept, &sound[..whole], "cut at {end}");
@@ -153,5 +229,6 @@ fn the_rules_of_global_arrays_are_checked() {
     assert_eq!(file(&[(6, 0), (5, 5)]), [("block-overlap", Some(50 + 24))]);
     assert_eq!(file(&[(5, 0), (6, 5)]), [("block-bounds", Some(50 + 20))]);
     // The same block again is the next step, which then lacks the other.
-    assert_eq!(file(&[(5, 0), (5, 5), (5, 0)]), [("block-missing", Some(2 * (50 + 20)))]);
+    let lacking = file(&[(5, 0), (5, 5), (5, 0)]);
+    assert_eq!(lacking, [("uneven-steps", Some(0)), ("block-missing", Some(2 * (50 + 20)))]);
 }

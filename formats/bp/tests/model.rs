@@ -102,6 +102,55 @@ fn steps_are_found_however_the_processes_wrote() {
     }
 }
 
+/// Three steps of two processes that take turns; one block of step 1 was lost.
+#[test]
+fn a_lost_block_leaves_a_hole_in_its_own_step_and_is_said() {
+    for lost in [0, 1] {
+        let mut writer = Writer::new(Vec::new(), Options::default());
+        for step in 0..3 {
+            for rank in (0..2).filter(|&rank| (step, rank) != (1, lost)) {
+                let first = step * 10 + rank * 2;
+                let shape = [Dimension::global(2, 4, rank * 2)];
+                writer.dataset("/", "x", &shape, Data::Int(&[first, first + 1])).unwrap();
+            }
+        }
+        let source = Source::from_bytes("lost.bp", writer.finish().unwrap());
+        let dataset = Bp.open(&source, &Context::default()).unwrap();
+        let rules: Vec<_> = dataset.findings().iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules, ["uneven-steps"]);
+        let view = dataset.arrays().unwrap();
+        for step in 0..3 {
+            let values = read(&view, "/x", step, Order::C);
+            let hole = if step == 1 { lost * 2..lost * 2 + 2 } else { 0..0 };
+            let first = i32::try_from(step).unwrap() * 10;
+            let expected = (0..4).map(|i| (!hole.contains(&i)).then_some(first + i));
+            let found: Vec<_> = values.as_primitive::<Int32Type>().iter().collect();
+            assert_eq!(found, expected.collect::<Vec<_>>(), "step {step}, {lost} lost");
+        }
+    }
+}
+
+#[test]
+fn an_offset_without_a_global_bound_moves_nothing_and_is_said() {
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    let stray = [Dimension { local_bound: 3, global_bound: 0, global_offset: 5 }];
+    writer.dataset("/", "a", &stray, Data::Int(&[1, 2, 3])).unwrap();
+    let mixed = [
+        Dimension::global(2, 2, 0),
+        Dimension { local_bound: 2, global_bound: 0, global_offset: 3 },
+    ];
+    writer.dataset("/", "b", &mixed, Data::Int(&[1, 2, 3, 4])).unwrap();
+    let source = Source::from_bytes("stray.bp", writer.finish().unwrap());
+    let dataset = Bp.open(&source, &Context::default()).unwrap();
+    let rules: Vec<_> = dataset.findings().iter().map(|finding| finding.rule).collect();
+    assert_eq!(rules, ["global-bounds", "global-bounds"]);
+    let view = dataset.arrays().unwrap();
+    let values =
+        |path| read(&view, path, 0, Order::C).as_primitive::<Int32Type>().values().to_vec();
+    assert_eq!(values("/a"), [1, 2, 3]);
+    assert_eq!(values("/b"), [1, 2, 3, 4]);
+}
+
 #[test]
 fn attributes_find_what_they_describe_before_or_after_it() {
     let view = sample("04_attributes");

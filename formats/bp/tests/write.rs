@@ -107,6 +107,11 @@ fn what_does_not_fit_is_refused_and_leaves_no_trace() {
     assert!(writer.dataset("/", "d", &[Dimension::local(-1)], Data::Int(&[])).is_err());
     assert!(writer.dataset("/", "d", &[Dimension::local(1 << 30)], Data::Double(&[])).is_err());
     assert!(writer.scalar("/", "n", Data::Int(&[1, 2])).is_err());
+    let raw =
+        |element_bytes, bytes| Data::Raw { datatype: kymo_bp::Datatype(77), element_bytes, bytes };
+    assert!(writer.scalar("/", "r", raw(4, &[1, 2, 3, 4, 5])).is_err());
+    assert!(writer.dataset("/", "r", &shape, raw(2, &[1, 2, 3, 4, 5])).is_err());
+    assert!(writer.begin_dataset("/", "s", &shape, &Data::String("ab")).is_err());
     assert_eq!(writer.finish().unwrap(), [0; 0]);
 }
 
@@ -172,6 +177,33 @@ fn appending_keeps_the_byte_order_the_sizes_and_the_way_the_file_ends() {
             assert_eq!(after[..kept], before[..kept]);
         }
     }
+}
+
+#[test]
+fn complex_numbers_are_not_narrowed_in_silence() {
+    let dialect = Dialect::V2008_07_15;
+    let mut writer = Writer::new(Vec::new(), Options { dialect, ..Options::default() });
+    for value in [[1e300, 0.0], [0.0, 0.1]] {
+        let error = writer.scalar("/", "z", Data::Complex(&[value])).unwrap_err();
+        assert!(error.to_string().contains("DoubleComplex holds it"), "{error}");
+        writer.scalar("/", "z", Data::DoubleComplex(&[value])).unwrap();
+    }
+    writer.scalar("/", "z", Data::Complex(&[[1.5, f64::INFINITY]])).unwrap();
+}
+
+#[test]
+fn what_is_appended_and_not_committed_goes_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.bp");
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    writer.scalar("/", "a", Data::Int(&[7])).unwrap();
+    let before = writer.finish().unwrap();
+    fs::write(&path, &before).unwrap();
+    let source = Source::open(&path, &Limits::default()).unwrap();
+    let mut appended = Writer::append(&source, &Context::default()).unwrap();
+    appended.scalar("/", "b", Data::Int(&[8])).unwrap();
+    drop(appended);
+    assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 #[test]

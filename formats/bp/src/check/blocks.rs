@@ -1,13 +1,17 @@
 //! Rules of global arrays: blocks inside the bounds, none twice, none missing.
 
+use std::collections::HashSet;
+
 use kymo_core::model::arrays::volume;
 use kymo_core::{Finding, Findings, Severity};
 
 use crate::Reader;
-use crate::types::{Dimension, Dimensions, Element};
+use crate::model::positive;
+use crate::types::{Dimension, Dimensions, Element, shortened};
 
-/// Pairs of blocks that are compared before a step is given up: a file may have millions.
-const PAIRS_MAX: u64 = 1 << 24;
+/// Pairs of blocks that are compared in a file before that is given up: there may be millions
+/// of blocks.
+pub(super) const PAIRS_MAX: u64 = 1 << 26;
 
 /// A block's place in its global array.
 struct Place {
@@ -27,15 +31,16 @@ impl Place {
 }
 
 /// Checks the blocks of each step of a global variable.
-pub(super) fn check(reader: &Reader, id: usize, findings: &mut Findings) {
+pub(super) fn check(reader: &Reader, id: usize, pairs_left: &mut u64, findings: &mut Findings) {
     let grouping = reader.grouping();
     let Some(grouped) = grouping.variables().get(id) else {
         return;
     };
+    let path = shortened(grouped.path());
     for step in 0..grouped.steps() {
         let elements = grouping.step(id, step).iter();
         let elements = elements.filter_map(|&index| reader.element(index as usize));
-        check_step(grouped.path(), step, elements, findings);
+        check_step(&path, step, elements, pairs_left, findings);
     }
 }
 
@@ -43,6 +48,7 @@ fn check_step<'a>(
     path: &str,
     step: u64,
     elements: impl Iterator<Item = Element<'a>>,
+    pairs_left: &mut u64,
     findings: &mut Findings,
 ) {
     let mut places = Vec::new();
@@ -61,10 +67,10 @@ fn check_step<'a>(
             places.push(place);
         }
     }
-    let overlap = check_overlaps(path, step, &mut places, findings);
+    check_overlaps(path, step, &mut places, pairs_left, findings);
     let written = places.iter().fold(0_u64, |sum, p| sum.saturating_add(p.inside(&shape)));
     let total = volume(&shape);
-    if written < total && !overlap {
+    if written < total {
         let missing = total - written;
         let message =
             format!("{missing} of {total} values of {path} are in no block (step {step})");
@@ -83,47 +89,50 @@ fn bound(dimension: Dimension) -> i32 {
     if dimension.global_bound == 0 { dimension.local_bound } else { dimension.global_bound }
 }
 
-/// Finds blocks that share values. True when there are some, or when that could not be found
-/// out.
-fn check_overlaps(path: &str, step: u64, places: &mut [Place], findings: &mut Findings) -> bool {
-    // Sorted by the slowest dimension, a block can only overlap those that begin before it ends.
-    places.sort_by(|a, b| a.start.cmp(&b.start));
-    let mut pairs = 0;
-    let mut any = false;
+/// Finds blocks that share values.
+fn check_overlaps(
+    path: &str,
+    step: u64,
+    places: &mut [Place],
+    pairs_left: &mut u64,
+    findings: &mut Findings,
+) {
+    let Some(dimension) = most_divided(places) else { return };
+    let start = |place: &Place| place.start.get(dimension).copied().unwrap_or(0);
+    let end = |place: &Place| start(place) + place.count.get(dimension).copied().unwrap_or(0);
+    // Sorted so, a block can only overlap those that begin before it ends.
+    places.sort_by_key(|place| (start(place), place.offset));
     for (index, place) in places.iter().enumerate() {
-        let end = |place: &Place| match (place.start.first(), place.count.first()) {
-            (Some(start), Some(count)) => start + count,
-            _ => u64::MAX,
-        };
         let later = places.iter().skip(index + 1);
-        let near = later.take_while(|other| other.start.first() < Some(&end(place)));
-        for other in near {
-            pairs += 1;
-            if pairs > PAIRS_MAX {
-                let message = format!("{path} has too many blocks to look for overlaps");
-                let finding = Finding::at(Severity::Note, "block-overlap", place.offset, message);
-                findings.push(finding);
-                return true;
-            }
+        for other in later.take_while(|other| start(other) < end(place)) {
+            let Some(left) = pairs_left.checked_sub(1) else {
+                let why = format!("{path} has too many blocks to look for overlaps");
+                let finding = Finding::at(Severity::Warning, "block-overlap", place.offset, why);
+                return findings.push(finding);
+            };
+            *pairs_left = left;
             if overlaps(place, other) {
-                any = true;
-                let message = format!(
-                    "the block of {path} shares values with the one at {:#x} (step {step})",
-                    place.offset.min(other.offset)
-                );
-                let at = place.offset.max(other.offset);
-                findings.push(Finding::at(Severity::Warning, "block-overlap", at, message));
+                let (first, second) =
+                    (place.offset.min(other.offset), place.offset.max(other.offset));
+                let why =
+                    format!("shares values of {path} with the block at {first:#x} (step {step})");
+                findings.push(Finding::at(Severity::Warning, "block-overlap", second, why));
             }
         }
     }
-    any
+}
+
+/// The dimension along which the blocks begin at the most places.
+fn most_divided(places: &[Place]) -> Option<usize> {
+    let rank = places.first()?.start.len();
+    let starts = |dimension: usize| {
+        let starts = places.iter().filter_map(|place| place.start.get(dimension));
+        starts.collect::<HashSet<_>>().len()
+    };
+    (0..rank).max_by_key(|&dimension| starts(dimension))
 }
 
 fn overlaps(a: &Place, b: &Place) -> bool {
     let ranges = a.start.iter().zip(&a.count).zip(b.start.iter().zip(&b.count));
     ranges.into_iter().all(|((&s, &c), (&t, &d))| s < t + d && t < s + c)
-}
-
-fn positive(bound: i32) -> u64 {
-    u64::try_from(bound).unwrap_or(0)
 }

@@ -8,16 +8,16 @@ mod blocks;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use kymo_core::bytes::Limits;
-use kymo_core::model::arrays::{Attribute, Target, VariableKind};
+use kymo_core::model::arrays::VariableKind;
 use kymo_core::{Finding, Findings, Severity, Value};
 
 use crate::Reader;
-use crate::model::{Grouped, attribute};
-use crate::read::End;
+use crate::model::Grouped;
+use crate::read::{End, scalar_value};
 use crate::spec::Datatype;
-use crate::types::{Element, ElementKind};
+use crate::types::{Element, ElementKind, normal_path, shortened, text};
 
 /// Every finding of a file that was opened as far as it can be read.
 pub(crate) fn check(reader: &Reader, limits: &Limits) -> Vec<Finding> {
@@ -29,9 +29,10 @@ pub(crate) fn check(reader: &Reader, limits: &Limits) -> Vec<Finding> {
     check_end(reader, &mut findings);
     check_types(reader, &mut findings);
     check_attributes(reader, &mut findings);
+    let mut pairs_left = blocks::PAIRS_MAX;
     for id in 0..reader.grouping().variables().len() {
         if reader.grouping().variables().get(id).map(Grouped::kind) == Some(VariableKind::Global) {
-            blocks::check(reader, id, &mut findings);
+            blocks::check(reader, id, &mut pairs_left, &mut findings);
         }
     }
     findings.into_vec()
@@ -44,7 +45,8 @@ fn check_element(element: &Element<'_>, findings: &mut Findings) {
     };
     for (what, bytes) in [("name", element.name), ("path", element.path)] {
         if bytes.iter().any(u8::is_ascii_control) {
-            let shown = Value::Text(crate::types::text(bytes).into_owned());
+            let head = bytes.get(..200).unwrap_or(bytes);
+            let shown = shortened(&Value::Text(text(head).into_owned()).to_string());
             found(Severity::Warning, "name", format!("the {what} {shown} has control characters"));
         }
     }
@@ -113,8 +115,12 @@ fn check_types(reader: &Reader, findings: &mut Findings) {
             format!("{} {} of rank {}", variable.kind.name(), variable.type_name, variable.rank)
         };
         let at = grouping.members(id).first().and_then(|&index| reader.element(index as usize));
-        let message =
-            format!("{} is a {} here, but a {} before", grouped.path(), words(id), words(earlier));
+        let message = format!(
+            "{} is a {} here, but a {} before",
+            shortened(grouped.path()),
+            words(id),
+            words(earlier)
+        );
         let offset = at.map_or(0, |element| element.offset);
         findings.push(Finding::at(Severity::Warning, "type-change", offset, message));
     }
@@ -122,27 +128,45 @@ fn check_types(reader: &Reader, findings: &mut Findings) {
 
 /// Attributes of nothing, and those that contradict an earlier one.
 fn check_attributes(reader: &Reader, findings: &mut Findings) {
-    let hasher = FixedState::default();
+    let hasher = RandomState::default();
     // By hash, since there may be millions; what has the same hash is compared.
-    let mut firsts: HashMap<u64, u32, FixedState> = HashMap::default();
-    let read = |index: u32| attribute(reader, &reader.element(index as usize)?);
+    let mut firsts: HashMap<u64, u32, RandomState> = HashMap::default();
     for &index in reader.grouping().attributes() {
-        let Some(found) = read(index) else { continue };
-        let Attribute { path, name, value, offset, .. } = &found;
-        if found.target == Target::Nothing {
+        let Some(element) = reader.element(index as usize) else { continue };
+        let path = normal_path(&[&element.path_text()]);
+        let is_of_dataset = element.kind.is_some_and(ElementKind::is_dataset_attribute);
+        if is_of_dataset && !reader.grouping().has_path(&path) && findings.has_room() {
+            let (name, path) = (shortened(&element.name_text()), shortened(&path));
             let why = format!("{name} describes {path}, which is not there");
-            findings.push(Finding::at(Severity::Note, "dangling-attribute", *offset, why));
+            findings.push(Finding::at(Severity::Note, "dangling-attribute", element.offset, why));
         }
-        let first = *firsts.entry(hasher.hash_one((path, name))).or_insert(index);
-        let Some(before) = read(first).filter(|_| first != index) else { continue };
-        if (&before.path, &before.name) == (path, name) && !same(&before.value, value) {
-            let why = format!("{name} of {path} is {value}, but was {} before", before.value);
-            findings.push(Finding::at(Severity::Warning, "attribute-conflict", *offset, why));
+        let first = *firsts.entry(hasher.hash_one((&path, element.name))).or_insert(index);
+        if first == index {
+            continue;
+        }
+        let Some(before) = reader.element(first as usize) else { continue };
+        let is_same = before.name == element.name && normal_path(&[&before.path_text()]) == path;
+        if is_same && !says_the_same(&before, &element) {
+            findings.push(conflict(reader, &before, &element, &path));
         }
     }
 }
 
-/// Whether two values are the same; NaN is the same as NaN.
-fn same(a: &Value, b: &Value) -> bool {
-    a == b || a.to_string() == b.to_string()
+/// Whether two attributes have the same value, bit for bit.
+fn says_the_same<'a>(a: &Element<'a>, b: &Element<'a>) -> bool {
+    let value = |element: &Element<'a>| element.payload.as_ref().map(|p| (p.datatype, p.bytes));
+    value(a) == value(b)
+}
+
+fn conflict(reader: &Reader, before: &Element<'_>, element: &Element<'_>, path: &str) -> Finding {
+    let shown =
+        |element: &Element<'_>| shortened(&scalar_value(element, reader.endian()).to_string());
+    let why = format!(
+        "{} of {} is {}, but was {} before",
+        shortened(&element.name_text()),
+        shortened(path),
+        shown(element),
+        shown(before)
+    );
+    Finding::at(Severity::Warning, "attribute-conflict", element.offset, why)
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use kymo_core::model::arrays::{Variable, VariableKind};
 
@@ -26,7 +26,7 @@ pub(crate) struct Grouping {
     counts: [u64; ElementKind::ALL.len()],
     payload_bytes: u64,
     value_types: Vec<ValueType>,
-    by_path: HashMap<String, Vec<u32>, FixedState>,
+    by_path: HashMap<String, Vec<u32>, RandomState>,
 }
 
 /// A variable and the elements that are its writings.
@@ -43,6 +43,9 @@ pub(crate) struct Grouped {
     count: usize,
     /// For a global variable, where each step begins in its elements; else each is a step.
     step_starts: Vec<u32>,
+    /// Whether some places of a global variable were written more often than others, so that
+    /// which blocks make a step is a guess.
+    is_uneven: bool,
 }
 
 /// What makes two elements writings of the same variable, as it stands in the file.
@@ -123,8 +126,11 @@ impl Grouping {
 
     /// The elements of a variable.
     pub(crate) fn members(&self, id: usize) -> &[u32] {
-        let grouped = self.variables.get(id);
-        let range = grouped.map_or(0..0, |grouped| grouped.first..grouped.first + grouped.count);
+        self.variables.get(id).map_or(&[], |grouped| self.members_of(grouped))
+    }
+
+    pub(crate) fn members_of(&self, grouped: &Grouped) -> &[u32] {
+        let range = grouped.first..grouped.first + grouped.count;
         self.members.get(range).unwrap_or_default()
     }
 
@@ -195,6 +201,10 @@ impl Grouped {
         &self.path
     }
 
+    pub(crate) fn is_uneven(&self) -> bool {
+        self.is_uneven
+    }
+
     pub(crate) fn kind(&self) -> VariableKind {
         self.kind
     }
@@ -244,7 +254,11 @@ pub(crate) struct Builder<'a> {
     grouping: Grouping,
     /// The variable of each element so far.
     variable_of: Vec<u32>,
-    hasher: FixedState,
+    hasher: RandomState,
+    /// Variables by their normal path and type.
+    normal: HashTable<u32>,
+    /// The types of `value_types`, which may be many in a file made to be slow.
+    types: HashSet<ValueType, RandomState>,
     /// Variables by what stands in the file. Several keys may be one variable: `/g` and `g/`.
     raw: HashTable<(RawKey<'a>, u32)>,
     /// The variable before, and by variable the one that followed it last: files repeat
@@ -302,22 +316,24 @@ impl<'a> Builder<'a> {
 
     /// Finds or makes the variable of a path that was not seen in this spelling.
     fn normal_variable(&mut self, key: RawKey<'a>) -> u32 {
-        let grouping = &mut self.grouping;
         let path = normal_path(&[&crate::types::text(key.path), &crate::types::text(key.name)]);
-        if !grouping.value_types.contains(&key.value_type) {
-            grouping.value_types.push(key.value_type);
-        }
-        let ids = grouping.by_path.entry(path.clone()).or_default();
-        let same = |&&id: &&u32| {
-            grouping.variables.get(id as usize).is_some_and(|each| {
+        let hash = |path: &str| self.hasher.hash_one((path, key.value_type, key.kind, key.rank));
+        let grouping = &mut self.grouping;
+        let same = |id: &u32| {
+            grouping.variables.get(*id as usize).is_some_and(|each| {
                 (each.value_type, each.kind, each.rank) == (key.value_type, key.kind, key.rank)
+                    && each.path == path
             })
         };
-        if let Some(&id) = ids.iter().find(same) {
+        let path_hash = hash(&path);
+        if let Some(&id) = self.normal.find(path_hash, same) {
             return id;
         }
+        if self.types.insert(key.value_type) {
+            grouping.value_types.push(key.value_type);
+        }
         let id = u32::try_from(grouping.variables.len()).unwrap_or(NONE);
-        ids.push(id);
+        grouping.by_path.entry(path.clone()).or_default().push(id);
         grouping.variables.push(Grouped {
             path,
             value_type: key.value_type,
@@ -328,6 +344,13 @@ impl<'a> Builder<'a> {
             first: 0,
             count: 0,
             step_starts: Vec::new(),
+            is_uneven: false,
+        });
+        let (variables, hasher) = (&grouping.variables, &self.hasher);
+        self.normal.insert_unique(path_hash, id, |&id| {
+            let each = variables.get(id as usize);
+            let key = each.map(|each| (each.path.as_str(), each.value_type, each.kind, each.rank));
+            key.map_or(0, |key| hasher.hash_one(key))
         });
         id
     }
@@ -375,7 +398,9 @@ impl<'a> Builder<'a> {
             if grouped.kind == VariableKind::Global {
                 let range = grouped.first..grouped.first + grouped.count;
                 if let Some(members) = grouping.members.get_mut(range) {
-                    grouped.step_starts = sort_by_step(elements, members);
+                    let steps = Steps::of(elements, members);
+                    grouped.is_uneven = steps.is_uneven;
+                    grouped.step_starts = steps.sort(members);
                 }
             }
         }
@@ -388,34 +413,110 @@ impl<'a> Builder<'a> {
 fn count_groups(grouping: &Grouping) -> usize {
     let group = |path: &str| path.rsplit_once('/').map_or(0, |(group, _)| group.len());
     let groups = grouping.by_path.keys().map(|path| path.get(..group(path)).unwrap_or_default());
-    groups.collect::<HashSet<_, FixedState>>().len()
+    groups.collect::<HashSet<_, RandomState>>().len()
 }
 
-/// Puts the blocks of a global variable into the order of their steps; gives where each begins.
-///
-/// The n-th block at a place belongs to the n-th step, whether processes wrote one after the
-/// other or took turns at each step. A change of the global bounds makes a step of its own.
-fn sort_by_step(elements: &Index, members: &mut [u32]) -> Vec<u32> {
-    let mut seen: HashMap<(Vec<u64>, Vec<i32>), u32, FixedState> = HashMap::default();
-    let mut numbers: HashMap<(Vec<u64>, u32), u32, FixedState> = HashMap::default();
-    let mut steps = Vec::with_capacity(members.len());
-    for &member in members.iter() {
-        let Some(element) = elements.element(member as usize) else {
-            continue;
-        };
-        let shape = shape(&element);
-        let dimensions = element.payload.iter().filter_map(|payload| payload.dimensions);
-        let start = dimensions.flat_map(Dimensions::iter).map(|d| d.global_offset).collect();
-        let occurrence = seen.entry((shape.clone(), start)).or_insert(0);
-        let next = u32::try_from(numbers.len()).unwrap_or(NONE);
-        let step = *numbers.entry((shape, *occurrence)).or_insert(next);
-        *occurrence += 1;
-        steps.push((step, member));
+/// Which step each block of a global variable belongs to.
+struct Steps {
+    steps: Vec<u32>,
+    is_uneven: bool,
+}
+
+/// A block of a global variable: the array it says it is a part of, and its place there.
+#[derive(Clone, Copy)]
+struct Part {
+    shape: u32,
+    /// Places are numbered in the order in which they first appear.
+    place: u32,
+}
+
+impl Steps {
+    /// Finds the step of each block.
+    ///
+    /// Where every place was written as often as the others, the n-th block at a place belongs
+    /// to the n-th step, whether processes wrote one after the other or took turns. Where a
+    /// block is missing that would mix steps: if processes took turns, a step ends where the
+    /// order of places does. Blocks of another global shape are steps of their own.
+    fn of(elements: &Index, members: &[u32]) -> Self {
+        let parts = parts(elements, members);
+        let mut written: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
+        for part in &parts {
+            *written.entry((part.shape, part.place)).or_insert(0) += 1;
+        }
+        let mut most: HashMap<u32, u32, RandomState> = HashMap::default();
+        for (&(shape, _), &times) in &written {
+            let most = most.entry(shape).or_insert(times);
+            *most = times.max(*most);
+        }
+        let uneven: HashSet<u32, RandomState> = written
+            .iter()
+            .filter(|((shape, _), times)| most.get(shape) != Some(times))
+            .map(|((shape, _), _)| *shape)
+            .collect();
+        let stays = parts.windows(2).filter(|pair| match pair {
+            [a, b] => (a.shape, a.place) == (b.shape, b.place),
+            _ => false,
+        });
+        // A lost block may bring two writings of a place together; a run of them is a process
+        // that wrote all its steps before the next.
+        let takes_turns = stays.count() * 2 < parts.len();
+        let by_turns = |part: &Part| takes_turns && uneven.contains(&part.shape);
+        Self { steps: number(&parts, by_turns), is_uneven: !uneven.is_empty() }
     }
-    steps.sort_by_key(|&(step, member)| (step, member));
-    members.iter_mut().zip(&steps).for_each(|(slot, &(_, member))| *slot = member);
-    let firsts = steps.iter().enumerate().filter(|&(index, &(step, _))| {
-        index.checked_sub(1).and_then(|before| steps.get(before)).is_none_or(|b| b.0 != step)
-    });
-    firsts.map(|(index, _)| u32::try_from(index).unwrap_or(NONE)).collect()
+
+    /// Puts blocks into the order of their steps; gives where each step begins.
+    fn sort(self, members: &mut [u32]) -> Vec<u32> {
+        let mut sorted: Vec<_> = self.steps.into_iter().zip(members.iter().copied()).collect();
+        sorted.sort_unstable();
+        members.iter_mut().zip(&sorted).for_each(|(slot, &(_, member))| *slot = member);
+        let mut starts = Vec::new();
+        let mut previous = None;
+        for (index, &(step, _)) in sorted.iter().enumerate() {
+            if previous.replace(step) != Some(step) {
+                starts.push(u32::try_from(index).unwrap_or(NONE));
+            }
+        }
+        starts
+    }
+}
+
+fn parts(elements: &Index, members: &[u32]) -> Vec<Part> {
+    let mut shapes: HashMap<Vec<u64>, u32, RandomState> = HashMap::default();
+    let mut places: HashMap<(u32, Vec<i32>), u32, RandomState> = HashMap::default();
+    let part = |&member: &u32| {
+        let element = elements.element(member as usize)?;
+        let next = u32::try_from(shapes.len()).ok()?;
+        let shape = *shapes.entry(shape(&element)).or_insert(next);
+        let dimensions = element.payload.as_ref()?.dimensions?;
+        let start = dimensions.iter().map(|dimension| dimension.global_offset).collect();
+        let next = u32::try_from(places.len()).ok()?;
+        let place = *places.entry((shape, start)).or_insert(next);
+        Some(Part { shape, place })
+    };
+    // Every member is a dataset with dimensions: that is how it became one.
+    members.iter().map(part).map(|part| part.unwrap_or(Part { shape: 0, place: 0 })).collect()
+}
+
+/// Numbers the steps in the order in which they begin.
+fn number(parts: &[Part], by_turns: impl Fn(&Part) -> bool) -> Vec<u32> {
+    let mut occurrences: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
+    let mut rounds: HashMap<u32, (u32, u32), RandomState> = HashMap::default();
+    let mut numbers: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
+    let step = |part: &Part| {
+        let round = if by_turns(part) {
+            let (round, last) = rounds.entry(part.shape).or_insert((0, NONE));
+            if *last != NONE && part.place <= *last {
+                *round += 1;
+            }
+            *last = part.place;
+            *round
+        } else {
+            let occurrence = occurrences.entry((part.shape, part.place)).or_insert(0);
+            *occurrence += 1;
+            *occurrence - 1
+        };
+        let next = u32::try_from(numbers.len()).unwrap_or(NONE);
+        *numbers.entry((part.shape, round)).or_insert(next)
+    };
+    parts.iter().map(step).collect()
 }

@@ -13,7 +13,7 @@ use arrow_array::ArrayRef;
 use kymo_core::model::arrays::{
     ArraysView, Attribute, Block, BlockId, Step, Target, Variable, VariableId,
 };
-use kymo_core::{Error, Result, Value};
+use kymo_core::{Error, Result};
 
 use crate::Reader;
 use crate::read::{scalar_value, values};
@@ -34,11 +34,17 @@ impl Arrays {
         let Some(payload) = &element.payload else {
             return Ok(None);
         };
+        // Values that were never written cover nothing.
+        if element.lacks_values() {
+            return Ok(None);
+        }
         let dimensions: Vec<Dimension> =
             payload.dimensions.iter().flat_map(|dimensions| dimensions.iter()).collect();
+        // An offset counts only where there is a bound that it is an offset in.
+        let start = |d: &Dimension| if d.global_bound == 0 { 0 } else { positive(d.global_offset) };
         Ok(Some(Block {
             id: BlockId(index.into()),
-            start: dimensions.iter().map(|d| positive(d.global_offset)).collect(),
+            start: dimensions.iter().map(start).collect(),
             count: dimensions.iter().map(|d| positive(d.local_bound)).collect(),
             offset: payload.range.start,
         }))
@@ -103,16 +109,12 @@ pub(crate) fn attribute(reader: &Reader, element: &Element<'_>) -> Option<Attrib
         path,
         name: element.name_text().into_owned(),
         type_name: datatype.name(),
-        value: attribute_value(reader, element),
+        value: scalar_value(element, reader.endian()),
         offset: element.offset,
     })
 }
 
-fn attribute_value(reader: &Reader, element: &Element<'_>) -> Value {
-    scalar_value(element, reader.endian())
-}
-
 /// A bound that the reader found not to be negative.
-fn positive(bound: i32) -> u64 {
+pub(crate) fn positive(bound: i32) -> u64 {
     u64::try_from(bound).unwrap_or(0)
 }

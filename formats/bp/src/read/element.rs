@@ -180,9 +180,15 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
         spec::NULL_TAG => {
             if tags.remaining() > 0 {
                 let why = format!("a null tag ends the element {} bytes early", tags.remaining());
-                element.oddity = Some(ReadError::invalid("tag", offset, why));
+                element.oddity.get_or_insert(ReadError::invalid("tag", offset, why));
             }
             return Ok(false);
+        }
+        spec::DIR_TAG if element.has_path => {
+            return Err(ReadError::invalid("tag", offset, "a second path in one element"));
+        }
+        spec::VAL_TAG | spec::DSTVAL_TAG if element.payload.is_some() => {
+            return Err(ReadError::invalid("tag", offset, "a second value in one element"));
         }
         spec::DIR_TAG => {
             let length = read_text_length(tags, "path length")?;
@@ -190,7 +196,7 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
             element.has_path = true;
             if element.kind.is_none() {
                 let why = "the path stands before the name";
-                element.oddity = Some(ReadError::invalid("tag", offset, why));
+                element.oddity.get_or_insert(ReadError::invalid("tag", offset, why));
             }
         }
         spec::VAL_TAG => element.payload = Some(read_value(tags)?),
@@ -207,7 +213,7 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
             None => {
                 // There is no way to know how an unknown tag goes on: the rest is passed over.
                 let why = format!("unknown tag {tag}; the rest of the element is passed over");
-                element.oddity = Some(ReadError::invalid("tag", offset, why));
+                element.oddity.get_or_insert(ReadError::invalid("tag", offset, why));
                 return Ok(false);
             }
         },
@@ -290,5 +296,5 @@ fn missing(element: &Element<'_>) -> Option<ReadError> {
         }
         _ => return None,
     };
-    Some(ReadError::invalid("element", element.offset, what))
+    Some(ReadError::invalid("tags", element.offset, what))
 }

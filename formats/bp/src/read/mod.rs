@@ -12,7 +12,7 @@ use kymo_core::{Context, Finding, Result, Severity, Source};
 
 use crate::model::Grouping;
 use crate::spec::Dialect;
-use crate::types::Element;
+use crate::types::{Element, shortened};
 
 use element::parse;
 pub(crate) use values::{ValueType, scalar_value, values};
@@ -67,8 +67,7 @@ impl Reader {
     /// cannot.
     pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
-        let endian = detect_endian(&bytes).unwrap_or(Endian::Little);
-        Ok(Self::of_walk(Walk::tolerant(&bytes, endian, context)))
+        Ok(Self::of_walk(Walk::tolerant(&bytes, detect_endian(&bytes), context)))
     }
 
     fn of_walk(walk: Walk) -> Arc<Self> {
@@ -76,6 +75,17 @@ impl Reader {
         if index.bytes.is_empty() {
             let why = "the file is empty: nothing was recorded, or writing it failed at the start";
             findings.push(Finding::at(Severity::Warning, "empty-file", 0, why));
+        }
+        for grouped in grouping.variables().iter().filter(|grouped| grouped.is_uneven()) {
+            let first = grouping.members_of(grouped).first();
+            let first = first.and_then(|&member| index.element(member as usize));
+            let why = format!(
+                "blocks of {} are missing, or written more often than others: which make up a \
+                 step is a guess",
+                shortened(grouped.path())
+            );
+            let at = first.map_or(0, |element| element.offset);
+            findings.push(Finding::at(Severity::Warning, "uneven-steps", at, why));
         }
         Arc::new(Self { index, grouping, end, findings: findings.into_vec() })
     }

@@ -16,6 +16,11 @@ const PROGRESS_ELEMENTS: usize = 1 << 14;
 /// Enough for the header of nearly every element.
 const HEAD_BYTES: usize = 256;
 
+/// Bytes in which the next element is looked for before progress is told.
+const SEARCH_BYTES: usize = 4 << 20;
+/// Zeros at the end of a file that are gone through to see whether anything follows.
+const ZEROS_BYTES_MAX: usize = 256 << 20;
+
 /// Where an element is. Its length is the one in the file unless that was found wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -78,7 +83,8 @@ impl Walk {
 
     /// Goes on after damage: by the tags where only the length is wrong, else at the next place
     /// that looks like a sound element.
-    pub(crate) fn tolerant(bytes: &Bytes, endian: Endian, context: &Context<'_>) -> Self {
+    pub(crate) fn tolerant(bytes: &Bytes, endian: Option<Endian>, context: &Context<'_>) -> Self {
+        let endian = endian.unwrap_or_else(|| endian_of_first_sound(bytes, context));
         let mut walk = Walker::new(bytes, endian, context);
         let end = loop {
             match walk.step() {
@@ -156,8 +162,12 @@ impl<'a, 'c> Walker<'a, 'c> {
     fn step(&mut self) -> ReadResult<Option<End>> {
         match self.place() {
             Ok(Place::Element(length)) => self.take_or_mend(length)?,
-            Ok(Place::ZeroWord) if self.continues_after_zero_word() => self.pass_zero_word(),
-            Ok(Place::ZeroWord) => return Ok(Some(self.zero_word())),
+            Ok(Place::ZeroWord) => {
+                match self.next_sound(self.offset + spec::LENGTH_BYTES, self.size()) {
+                    Some(next) => self.pass_zeros(next),
+                    None => return Ok(Some(self.zero_word())),
+                }
+            }
             Ok(Place::Nothing) => return self.trailing().map(Some),
             Err(error) => self.resume(&error)?,
         }
@@ -197,8 +207,15 @@ impl<'a, 'c> Walker<'a, 'c> {
     /// Takes the element that stands here if it can be used, or finds out where it really ends.
     fn take_or_mend(&mut self, length: u64) -> ReadResult<()> {
         let element = self.element(self.offset, length);
-        let Some(fault) = element.fault.clone() else { return self.push(&element) };
-        if self.follows_well(self.offset + length) {
+        let follows_well = self.follows_well(self.offset + length);
+        let Some(fault) = element.fault.clone() else {
+            if !follows_well && let Some(next) = self.swallowed(&element) {
+                self.pass_shortened(&element, next);
+                return Ok(());
+            }
+            return self.push(&element);
+        };
+        if follows_well {
             // Only this one is broken: the next one is where its length says.
             self.findings.extend(element.oddity.as_ref().map(odd));
             self.lose(&fault, length);
@@ -233,30 +250,56 @@ impl<'a, 'c> Walker<'a, 'c> {
             self.findings.push(finding);
             return self.push(&element);
         }
-        let next = self.next_sound(self.offset + 1);
+        let next = self.next_sound(self.offset + 1, self.size()).unwrap_or(self.size());
         self.lose(error, next - self.offset);
         self.offset = next;
         Ok(())
     }
 
-    /// The next offset at which a sound element stands; the end of the file when there is none.
-    fn next_sound(&self, from: u64) -> u64 {
+    /// A sound element that begins inside the values of another: bytes of the outer one are
+    /// missing, so that its length reaches into the next.
+    fn swallowed(&self, element: &Element<'_>) -> Option<u64> {
+        let values = element.payload.as_ref()?.range.clone();
+        let next = self.next_sound(values.start, values.end)?;
+        let Ok(Place::Element(length)) = self.place_at(next) else { return None };
+        self.follows_well(next + length).then_some(next)
+    }
+
+    fn pass_shortened(&mut self, element: &Element<'_>, next: u64) {
+        let missing = element.offset + element.length - next;
+        let why = format!("another element begins {} before the end", counted(missing));
+        self.lose(&ReadError::invalid("values", element.offset, why), next - self.offset);
+        self.offset = next;
+    }
+
+    /// The first offset in a range at which a sound element stands.
+    fn next_sound(&self, from: u64, to: u64) -> Option<u64> {
+        // Of the tag's bytes only the least significant is not zero, which rules out most places.
+        let tag_byte = match self.endian {
+            Endian::Little => 4,
+            Endian::Big => 7,
+        };
         let mut offset = from;
-        while offset < self.size() {
-            if offset.is_multiple_of(1 << 22) {
+        while offset < to {
+            let rest = self.rest_at(offset + tag_byte);
+            let part = rest.get(..SEARCH_BYTES).unwrap_or(rest);
+            let tags = spec::GRP_TAG..=spec::GRPATRS_TAG;
+            let Some(skip) = part.iter().position(|&byte| tags.contains(&byte.into())) else {
                 self.context.progress.at(offset);
-            }
-            if self.is_sound_at(offset) {
-                return offset;
+                offset += part.len().max(1) as u64;
+                continue;
+            };
+            offset += skip as u64;
+            if offset < to && self.is_sound_at(offset) {
+                return Some(offset);
             }
             offset += 1;
         }
-        self.size()
+        None
     }
 
     fn is_sound_at(&self, offset: u64) -> bool {
         let rest = self.rest_at(offset);
-        // The tag is what rules out nearly every place, so it is looked at first.
         let Some([_, _, _, _, tag @ ..]) = rest.first_chunk::<8>() else {
             return false;
         };
@@ -272,31 +315,44 @@ impl<'a, 'c> Walker<'a, 'c> {
     /// Says that some bytes could not be read.
     fn lose(&mut self, error: &ReadError, bytes: u64) {
         let ReadError { what, offset, kind } = error;
-        let why =
-            format!("{what}: {kind}; {bytes} bytes from {:#x} on cannot be read", self.offset);
+        let lost = counted(bytes);
+        let why = format!("{what}: {kind}; {lost} from {:#x} on cannot be read", self.offset);
         self.findings.push(Finding::at(Severity::Error, "element", *offset, why));
     }
 
     fn zero_word(&mut self) -> End {
         let offset = self.offset;
         let after = self.rest_at(offset + spec::LENGTH_BYTES);
-        if after.iter().any(|&byte| byte != 0) {
+        let looked_at = after.get(..ZEROS_BYTES_MAX).unwrap_or(after);
+        let at = offset + spec::LENGTH_BYTES;
+        if has_data(looked_at) {
             let more = counted(after.len() as u64);
             let why = format!("{more} after the length of zero that ends the file are not read");
-            let at = offset + spec::LENGTH_BYTES;
             self.findings.push(Finding::at(Severity::Warning, "data-after-end", at, why));
+        } else if looked_at.len() < after.len() {
+            let (zeros, more) = (looked_at.len(), counted((after.len() - looked_at.len()) as u64));
+            let why = format!("{zeros} zeros end the file; {more} after them are not looked at");
+            self.findings.push(Finding::at(Severity::Warning, "data-after-end", at, why));
+        }
+        if self.entries.is_empty() {
+            let why = "the file begins with a length of zero: there is no element in it";
+            self.findings.push(Finding::at(Severity::Warning, "no-elements", offset, why));
         }
         End::ZeroWord { offset }
     }
 
-    fn continues_after_zero_word(&self) -> bool {
-        self.is_sound_at(self.offset + spec::LENGTH_BYTES)
-    }
-
-    fn pass_zero_word(&mut self) {
-        let why = "a length of zero ends the file here, but sound elements follow; they are kept";
-        self.findings.push(Finding::at(Severity::Warning, "data-after-end", self.offset, why));
-        self.offset += spec::LENGTH_BYTES;
+    /// Goes on where sound elements stand after zeros that seemed to end the file.
+    fn pass_zeros(&mut self, next: u64) {
+        let passed =
+            self.rest_at(self.offset).get(..usize::try_from(next - self.offset).unwrap_or(0));
+        let (severity, words) = if has_data(passed.unwrap_or_default()) {
+            (Severity::Error, "bytes that cannot be read stand before the next sound element")
+        } else {
+            (Severity::Warning, "zeros stand before the next sound element")
+        };
+        let why = format!("a length of zero, but no end: {} {words}", next - self.offset);
+        self.findings.push(Finding::at(severity, "data-after-end", self.offset, why));
+        self.offset = next;
     }
 
     /// Fewer bytes than a length has: zeros are a cut zero word, anything else a cut element.
@@ -333,11 +389,16 @@ fn place_at(head: &[u8], left: u64, offset: u64, endian: Endian) -> ReadResult<P
             Err(ReadError::invalid(WHAT, offset, why))
         }
         _ if length > left => {
-            let why = format!("{length} bytes, but the file ends after {left}");
+            let why = format!("{length} bytes, but only {left} are left");
             Err(ReadError::invalid(WHAT, offset, why))
         }
         _ => Ok(Place::Element(length)),
     }
+}
+
+/// Whether there is anything but zeros, by the block: a loop that the compiler makes wide.
+fn has_data(bytes: &[u8]) -> bool {
+    bytes.chunks(4096).any(|chunk| chunk.iter().fold(0, |all, byte| all | byte) != 0)
 }
 
 fn counted(bytes: u64) -> String {
@@ -353,13 +414,19 @@ fn findings_of(element: &Element<'_>) -> impl Iterator<Item = Finding> {
 /// A part that does not fit the array it says it is a part of.
 fn misplaced(element: &Element<'_>) -> Option<Finding> {
     let dimensions = element.payload.as_ref()?.dimensions?;
-    if element.fault.is_some() || !dimensions.is_global() {
+    if element.fault.is_some() {
         return None;
     }
+    let is_global = dimensions.is_global();
     let mut problems = dimensions.iter().enumerate().filter_map(|(index, dimension)| {
         let Dimension { local_bound, global_bound, global_offset } = dimension;
         let end = i64::from(global_offset) + i64::from(local_bound);
-        if global_bound == 0 {
+        if !is_global && global_offset != 0 {
+            let why = format!("dimension {index} has an offset, {global_offset}, but no array");
+            Some(("global-bounds", why))
+        } else if !is_global {
+            None
+        } else if global_bound == 0 {
             Some(("global-bounds", format!("dimension {index} has no global bound, others have")))
         } else if end > global_bound.into() {
             let beyond = "what is beyond shows in a dump, but not in the array";
@@ -374,8 +441,7 @@ fn misplaced(element: &Element<'_>) -> Option<Finding> {
 }
 
 fn odd(error: &ReadError) -> Finding {
-    let ReadError { what, offset, kind } = error;
-    Finding::at(Severity::Warning, "tag", *offset, format!("{what}: {kind}"))
+    Finding::at(Severity::Warning, "tag", error.offset, error.kind.to_string())
 }
 
 fn number(word: [u8; 4], endian: Endian) -> i32 {
@@ -393,6 +459,15 @@ pub(crate) fn detect_endian(bytes: &[u8]) -> Option<Endian> {
         (little, big) if little >= big => Some(Endian::Little),
         _ => Some(Endian::Big),
     }
+}
+
+/// The byte order in which a sound element comes first, for a file whose start is damaged.
+fn endian_of_first_sound(bytes: &[u8], context: &Context<'_>) -> Endian {
+    let first = |endian| {
+        let walk = Walker::new(bytes, endian, context);
+        walk.next_sound(0, walk.size()).unwrap_or(u64::MAX)
+    };
+    if first(Endian::Big) < first(Endian::Little) { Endian::Big } else { Endian::Little }
 }
 
 /// How much sense the first elements make in a byte order: a first tag that names a kind, and
