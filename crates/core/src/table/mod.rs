@@ -102,7 +102,7 @@ impl Scan {
 }
 
 /// Leaves out empty batches, and ends after so many rows.
-fn cut_off(
+pub(crate) fn cut_off(
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
     limit: Option<u64>,
 ) -> Batches {

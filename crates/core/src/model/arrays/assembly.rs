@@ -1,5 +1,7 @@
 //! Values of a selection, put together from the blocks that hold them.
 
+mod near;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -7,9 +9,10 @@ use arrow_array::{Array, ArrayRef, make_array, new_null_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
 
-use super::{ArraysView, Block, Order, Selection, Step, volume};
+use super::{ArraysView, Block, BlockId, Order, Selection, Step, volume};
 use crate::table::arrow;
 use crate::{Error, Result};
+use near::{Near, Ranges};
 
 /// The values of a selection in storage order, a chunk at a time.
 ///
@@ -18,6 +21,8 @@ pub struct Chunks {
     view: Arc<dyn ArraysView>,
     data_type: DataType,
     blocks: Vec<Block>,
+    /// From the first to the last position in the selection that each block has.
+    spans: Ranges,
     /// The selection with its dimensions in storage order, slowest first.
     start: Vec<u64>,
     count: Vec<u64>,
@@ -50,6 +55,15 @@ struct Plan {
     pieces: Vec<Piece>,
 }
 
+/// What is known of a block that a chunk reads from.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    /// The last read of it.
+    read: usize,
+    /// See [`ArraysView::values_at_once`].
+    at_once: u64,
+}
+
 /// Some values of a chunk.
 #[derive(Debug)]
 enum Piece {
@@ -60,7 +74,8 @@ enum Piece {
 }
 
 impl Chunks {
-    /// Reads a selection of a step, `chunk_values` values at a time.
+    /// Reads a selection of a step, `chunk_values` values at a time, or fewer where the format
+    /// cannot read as many at once.
     ///
     /// # Errors
     /// When nearly all of the selection lies in no block. A file may say that it is a part of an
@@ -89,7 +104,8 @@ impl Chunks {
             return Err(Error::Request(why));
         }
         let chunk_values = chunk_values.max(1);
-        Ok(Self { view, data_type, blocks, start, count, next: 0, chunk_values })
+        let spans = Ranges::new(blocks.iter().map(|block| span(block, &start, &count)));
+        Ok(Self { view, data_type, blocks, spans, start, count, next: 0, chunk_values })
     }
 
     /// How many values the selection has.
@@ -104,21 +120,62 @@ impl Chunks {
         self.len() == 0
     }
 
+    /// The next chunk, of at most so many values; nothing after the last or after an error.
+    pub(super) fn next_of(&mut self, values_max: u64) -> Option<Result<Chunk>> {
+        let position = self.next;
+        let wanted = self.pass(values_max)?;
+        let chunk = self.chunk(wanted).map(|values| Chunk { position, values });
+        self.next = match &chunk {
+            Ok(chunk) => position.saturating_add(chunk.values.len() as u64),
+            Err(_) => u64::MAX,
+        };
+        Some(chunk)
+    }
+
+    /// Goes on by so many values, or by those left, and tells which.
+    pub(super) fn pass(&mut self, values_max: u64) -> Option<Range<u64>> {
+        let passed = self.next..self.len().min(self.next.saturating_add(values_max));
+        if passed.is_empty() {
+            return None;
+        }
+        self.next = passed.end;
+        Some(passed)
+    }
+
+    /// Whether every value was read.
+    pub(super) fn is_done(&self) -> bool {
+        self.next >= self.len()
+    }
+
+    /// The values of some positions, or of the first of them, at least one.
     fn chunk(&self, positions: Range<u64>) -> Result<ArrayRef> {
         let near = self.blocks_near(&positions);
         let plan = self.plan(positions, &near);
         let block = |place: usize| near.get(place).map(|block| block.id);
         let reads = plan.reads.iter();
         let reads = reads.filter_map(|(place, values)| Some((block(*place)?, values.clone())));
-        let arrays = reads.map(|(block, values)| self.view.read_block(block, values));
+        let arrays = reads.map(|(block, values)| self.read(block, values));
         join(&self.data_type, &arrays.collect::<Result<Vec<_>>>()?, &plan.pieces)
     }
 
-    /// The blocks that some positions may touch, in the order of the file.
-    fn blocks_near(&self, positions: &Range<u64>) -> Vec<&Block> {
+    fn read(&self, block: BlockId, values: Range<u64>) -> Result<ArrayRef> {
+        let wanted = values.end - values.start;
+        let array = self.view.read_block(block, values)?;
+        if array.len() as u64 == wanted {
+            return Ok(array);
+        }
+        let found = array.len();
+        Err(Error::Request(format!("{found} values were read of a block where {wanted} should be")))
+    }
+
+    /// The blocks that some positions may touch.
+    fn blocks_near(&self, positions: &Range<u64>) -> Near<'_> {
         let (start, count) = self.bounds(positions);
-        let near = |block: &&Block| overlap(block, &start, &count);
-        self.blocks.iter().filter(near).collect()
+        let mut places = Vec::new();
+        self.spans.touching(positions, |place| places.push(place));
+        places.sort_unstable();
+        let blocks = places.into_iter().filter_map(|place| self.blocks.get(place));
+        Near::new(blocks.filter(|block| overlap(block, &start, &count)).collect(), &start)
     }
 
     /// The smallest box that has all of some positions.
@@ -143,31 +200,33 @@ impl Chunks {
         index
     }
 
-    /// Finds where the values of some positions come from.
-    fn plan(&self, positions: Range<u64>, near: &[&Block]) -> Plan {
+    /// Finds where the values of some positions come from, or of as many of them as can be read
+    /// at once.
+    fn plan(&self, positions: Range<u64>, near: &Near<'_>) -> Plan {
         let mut plan = Plan::default();
-        let mut latest = vec![None; near.len()];
-        let apart = are_apart(near);
+        let mut readings = vec![None; near.len()];
         let mut expected = 0;
         let mut position = positions.start;
         while position < positions.end {
             let left = positions.end - position;
             let at = self.index_of(position);
-            let found = match near.get(expected) {
-                Some(block) if apart && contains(block, &at) => Some((expected, block)),
-                _ => near.iter().enumerate().find(|(_, block)| contains(block, &at)),
-            };
-            position += if let Some((place, block)) = found {
+            position += if let Some((place, block)) = near.find(&at, expected) {
                 // Writers put neighbours one after the other, and begin again with each row.
                 expected = (place + 1) % near.len();
-                let earlier = if apart { &[] } else { near.get(..place).unwrap_or_default() };
-                let length = self.reach(block, earlier, &at).min(left);
+                let length = self.reach(near, place, block, &at).min(left);
                 let first = position_in(block, &at);
                 let values = first..first.saturating_add(length);
-                plan.take(place, values, &mut latest);
+                let at_once = || self.view.values_at_once(block.id).max(1);
+                let taken = match readings.get_mut(place) {
+                    Some(reading) => plan.take(place, values, reading, at_once),
+                    None => 0,
+                };
+                if taken < length {
+                    break;
+                }
                 length
             } else {
-                let length = self.gap(near, &at).min(left);
+                let length = near.gap(&at, near.len(), self.row_left(&at)).min(left);
                 plan.miss(to_usize(length));
                 length
             };
@@ -177,11 +236,10 @@ impl Chunks {
 
     /// How many values from `at` on lie one after the other in the block and in the selection,
     /// before a block that comes earlier in the file.
-    fn reach(&self, block: &Block, earlier: &[&Block], at: &[u64]) -> u64 {
-        let over = |other: &&Block| overlap(other, &block.start, &block.count);
-        if earlier.iter().any(over) {
+    fn reach(&self, near: &Near<'_>, place: usize, block: &Block, at: &[u64]) -> u64 {
+        if !near.are_apart() {
             let fastest = at.len().saturating_sub(1);
-            return (1 + self.run(block, at, fastest).0).min(gap(earlier, at));
+            return near.gap(at, place, 1 + self.run(block, at, fastest).0);
         }
         let mut length = 1_u64;
         let mut row = 1_u64;
@@ -207,13 +265,12 @@ impl Chunks {
         (last.saturating_sub(get(at)), block == selection)
     }
 
-    /// How far it is from `at` to the next block or to the end of the row.
-    fn gap(&self, near: &[&Block], at: &[u64]) -> u64 {
-        let row = match (self.start.last(), self.count.last(), at.last()) {
+    /// How far it is from `at` to the end of the row.
+    fn row_left(&self, at: &[u64]) -> u64 {
+        match (self.start.last(), self.count.last(), at.last()) {
             (Some(start), Some(count), Some(i)) => start.saturating_add(*count) - i,
             _ => 1,
-        };
-        gap(near, at).min(row)
+        }
     }
 }
 
@@ -221,39 +278,38 @@ impl Iterator for Chunks {
     type Item = Result<Chunk>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let end = self.len().min(self.next.saturating_add(self.chunk_values));
-        let position = self.next;
-        if position >= end {
-            return None;
-        }
-        self.next = end;
-        let chunk = self.chunk(position..end).map(|values| Chunk { position, values });
-        if chunk.is_err() {
-            self.next = u64::MAX;
-        }
-        Some(chunk)
+        self.next_of(self.chunk_values)
     }
 }
 
 impl Plan {
-    /// Adds a run of a block. `latest` has the last read of each block.
-    fn take(&mut self, place: usize, values: Range<u64>, latest: &mut [Option<usize>]) {
-        let before = latest.get(place).copied().flatten();
-        let before = before.and_then(|read| Some((read, self.reads.get_mut(read)?)));
+    /// Adds a run of a block, or as much of it as can be read at once, and tells how much.
+    fn take(
+        &mut self,
+        place: usize,
+        mut values: Range<u64>,
+        reading: &mut Option<Reading>,
+        at_once: impl Fn() -> u64,
+    ) -> u64 {
+        let at_once = reading.map_or_else(at_once, |reading| reading.at_once);
+        let before = reading.and_then(|r| Some((r.read, self.reads.get_mut(r.read)?)));
         let (read, first) = match before {
             // Runs of one block come in the order of its storage.
             Some((read, (_, range))) if values.start.saturating_sub(range.end) <= CLOSE_VALUES => {
+                values.end = values.end.min(range.start.saturating_add(at_once));
+                if values.is_empty() {
+                    return 0;
+                }
                 range.end = values.end;
                 (read, values.start - range.start)
             }
             _ => {
+                values.end = values.end.min(values.start.saturating_add(at_once));
                 self.reads.push((place, values.clone()));
                 (self.reads.len() - 1, 0)
             }
         };
-        if let Some(latest) = latest.get_mut(place) {
-            *latest = Some(read);
-        }
+        *reading = Some(Reading { read, at_once });
         let first = to_usize(first);
         let range = first..first + to_usize(values.end - values.start);
         match self.pieces.last_mut() {
@@ -264,6 +320,7 @@ impl Plan {
             }
             _ => self.pieces.push(Piece::Values { read, range }),
         }
+        values.end - values.start
     }
 
     /// Adds values that no block covers.
@@ -325,48 +382,16 @@ fn overlap(block: &Block, start: &[u64], count: &[u64]) -> bool {
     })
 }
 
-/// Whether no two blocks overlap, so that which of them is looked at first does not matter.
-fn are_apart(blocks: &[&Block]) -> bool {
-    let start = |block: &Block, dimension: usize| block.start.get(dimension).copied();
-    let places = |dimension: &usize| {
-        let mut starts: Vec<_> = blocks.iter().map(|block| start(block, *dimension)).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        starts.len()
-    };
-    let rank = blocks.first().map_or(0, |block| block.start.len());
-    // Going along the dimension in which most begin apart, few are open at a time.
-    let Some(dimension) = (0..rank).max_by_key(places) else {
-        return blocks.len() < 2;
-    };
-    let mut sorted = blocks.to_vec();
-    sorted.sort_by_key(|block| start(block, dimension));
-    let mut open: Vec<&Block> = Vec::new();
-    for block in sorted {
-        let count = |block: &Block| block.count.get(dimension).copied();
-        let end = |block: &Block| Some(start(block, dimension)?.saturating_add(count(block)?));
-        open.retain(|before| end(before) > start(block, dimension));
-        if open.iter().any(|before| overlap(before, &block.start, &block.count)) {
-            return false;
-        }
-        open.push(block);
-    }
-    true
-}
-
-/// How far it is from `at` to the next block, along the fastest dimension.
-fn gap(blocks: &[&Block], at: &[u64]) -> u64 {
-    let Some((&here, slower)) = at.split_last() else {
-        return 1;
-    };
-    let starts = blocks.iter().filter_map(|block| {
-        let (&start, starts) = block.start.split_last()?;
-        let counts = block.count.get(..starts.len())?;
-        let bounds = starts.iter().zip(counts).zip(slower);
-        let beside = bounds.into_iter().all(|((&s, &c), &i)| s <= i && i - s < c);
-        (beside && start > here).then(|| start - here)
+/// The positions in a selection from a block's first value in it to its last.
+fn span(block: &Block, start: &[u64], count: &[u64]) -> Range<u64> {
+    let bounds = block.start.iter().zip(&block.count).zip(start.iter().zip(count));
+    let (first, last) = bounds.fold((0_u64, 0_u64), |(first, last), ((&b, &b_count), (&s, &n))| {
+        let low = b.saturating_sub(s);
+        let high = b.saturating_add(b_count).min(s.saturating_add(n)).saturating_sub(1);
+        let on = |position: u64, index: u64| position.saturating_mul(n).saturating_add(index);
+        (on(first, low), on(last, high.saturating_sub(s)))
     });
-    starts.min().unwrap_or(u64::MAX)
+    first..last.saturating_add(1)
 }
 
 /// The position of an index in a block's storage.

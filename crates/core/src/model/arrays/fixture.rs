@@ -21,11 +21,12 @@ pub(super) struct Grid {
     blocks: Vec<ArrayRef>,
     /// Every read, for tests that count them.
     reads: Mutex<Vec<(BlockId, Range<u64>)>>,
+    at_once: u64,
 }
 
 impl Grid {
     pub(super) fn new() -> Self {
-        Self { steps: Vec::new(), blocks: Vec::new(), reads: Mutex::default() }
+        Self { steps: Vec::new(), blocks: Vec::new(), reads: Mutex::default(), at_once: u64::MAX }
     }
 
     /// Adds a step of a shape; blocks go into the last step.
@@ -51,6 +52,11 @@ impl Grid {
         self.steps.last_mut().unwrap().blocks.push(block);
         self.blocks.push(values);
         self
+    }
+
+    /// Refuses to read more than so many values at once.
+    pub(super) fn at_once(self, at_once: u64) -> Self {
+        Self { at_once, ..self }
     }
 
     pub(super) fn share(self) -> Arc<Self> {
@@ -101,10 +107,17 @@ impl ArraysView for Grid {
         let array = &self.blocks[usize::try_from(block.0).unwrap()];
         let (first, end) =
             (usize::try_from(values.start).unwrap(), usize::try_from(values.end).unwrap());
+        if values.end - values.start > self.at_once {
+            return Err(Error::request("too many at once"));
+        }
         if end > array.len() {
             return Err(Error::request("beyond the block"));
         }
         Ok(array.slice(first, end - first))
+    }
+
+    fn values_at_once(&self, _block: BlockId) -> u64 {
+        self.at_once
     }
 
     fn attributes(&self) -> Vec<Attribute> {

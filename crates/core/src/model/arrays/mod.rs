@@ -44,6 +44,13 @@ pub trait ArraysView: Send + Sync {
     /// Reads some values of a block, by their position in storage.
     fn read_block(&self, block: BlockId, values: Range<u64>) -> Result<ArrayRef>;
 
+    /// How many values of a block may be asked for in one [`read_block`](Self::read_block).
+    ///
+    /// A format whose values may be large, such as texts, says so here; all must go otherwise.
+    fn values_at_once(&self, _block: BlockId) -> u64 {
+        u64::MAX
+    }
+
     /// Every attribute, in the order of the file.
     fn attributes(&self) -> Vec<Attribute>;
 

@@ -37,9 +37,10 @@ pub fn statistics(view: &Arc<dyn ArraysView>, id: VariableId) -> Result<Option<S
     for step in 0..variable.steps {
         for block in view.step(id, step)?.blocks {
             let total = volume(&block.count);
+            let at_once = view.values_at_once(block.id).clamp(1, CHUNK_VALUES);
             let mut first = 0;
             while first < total {
-                let end = total.min(first + CHUNK_VALUES);
+                let end = total.min(first + at_once);
                 let Some(part) = of_array(&view.read_block(block.id, first..end)?) else {
                     return Ok(None);
                 };
@@ -217,5 +218,13 @@ mod tests {
         let found = statistics(&view, VariableId(0)).unwrap().unwrap();
         assert_eq!((found.max, found.count), ((length - 1).into(), CHUNK_VALUES + 1));
         assert_eq!(grid.take_reads().len(), 2);
+    }
+
+    #[test]
+    fn no_more_is_read_at_once_than_the_format_can() {
+        let grid = Grid::new().at_once(3).step_of(&[10]).block(&[0], &[10]);
+        let view: Arc<dyn ArraysView> = grid.share();
+        let found = statistics(&view, VariableId(0)).unwrap().unwrap();
+        assert_eq!((found.max, found.count), (9.into(), 10));
     }
 }

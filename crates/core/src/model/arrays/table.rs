@@ -1,15 +1,20 @@
 //! The values of a variable as a table: one row a value.
 
+mod rows;
+
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::{ArraysView, Chunk, Chunks, Order, Selection, Variable, VariableId, volume};
+use super::{ArraysView, Order, Variable, VariableId};
 use crate::Result;
-use crate::table::{Batches, Scan, Table};
+use crate::table::{Batches, Scan, Table, cut_off};
+use rows::Rows;
 
 /// One row a value: the step, the index in each dimension, the value.
+///
+/// A scan reads only the steps and the box of each that conditions on steps and indices leave,
+/// and no values that are not asked for.
 pub struct VariableTable {
     view: Arc<dyn ArraysView>,
     id: VariableId,
@@ -30,45 +35,6 @@ impl VariableTable {
         let variable = view.variable(id);
         Self { view, id, variable, order }
     }
-
-    fn step(self: &Arc<Self>, step: u64, chunk_values: u64) -> Result<Batches> {
-        let found = self.view.step(self.id, step)?;
-        let shape = self.order.turn(found.shape.clone());
-        let selection = Selection::all(&found.shape);
-        let view = Arc::clone(&self.view);
-        let data_type = self.variable.data_type.clone();
-        let chunks = Chunks::new(view, data_type, found, &selection, self.order, chunk_values)?;
-        let table = Arc::clone(self);
-        Ok(Box::new(chunks.map(move |chunk| table.batch(step, &shape, &chunk?))))
-    }
-
-    fn batch(&self, step: u64, shape: &[u64], chunk: &Chunk) -> Result<RecordBatch> {
-        let rows = chunk.values.len();
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from_value(step, rows))];
-        let index = |dimension| index_column(chunk.position, rows, shape, dimension);
-        let indices = (0..shape.len()).map(index).collect();
-        columns.extend(self.order.turn(indices));
-        columns.push(Arc::clone(&chunk.values));
-        RecordBatch::try_new(self.schema(), columns).map_err(crate::table::arrow)
-    }
-}
-
-/// The index in one dimension of so many values from a position on, without dividing for each.
-fn index_column(position: u64, rows: usize, shape: &[u64], dimension: usize) -> ArrayRef {
-    let length = shape.get(dimension).copied().unwrap_or(1).max(1);
-    let faster = volume(shape.get(dimension + 1..).unwrap_or_default()).max(1);
-    let mut index = position / faster % length;
-    let mut left = faster - position % faster;
-    let values = std::iter::repeat_with(|| {
-        let here = index;
-        left -= 1;
-        if left == 0 {
-            left = faster;
-            index = if index + 1 < length { index + 1 } else { 0 };
-        }
-        here
-    });
-    Arc::new(UInt64Array::from_iter_values(values.take(rows)))
 }
 
 impl Table for VariableTable {
@@ -93,12 +59,7 @@ impl Table for VariableTable {
     }
 
     fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
-        let chunk_values = scan.batch_rows as u64;
-        let steps = (0..self.variable.steps).flat_map(move |step| {
-            self.step(step, chunk_values)
-                .unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
-        });
-        Ok(scan.finish(Box::new(steps)))
+        Ok(cut_off(Rows::new(self, scan)?, scan.limit))
     }
 }
 
@@ -106,6 +67,7 @@ impl Table for VariableTable {
 mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::UInt64Type;
+    use arrow_array::{ArrayRef, UInt64Array};
 
     use super::super::fixture::{Grid, integers};
     use super::*;
@@ -194,6 +156,130 @@ mod tests {
         let filters = vec![filter("i0=2"), filter("step>=1")];
         let scan = Scan { filters, limit: Some(2), ..in_batches(3) };
         assert_eq!(rows(&table, &scan), [(vec![1, 2], Some(1002)), (vec![2, 2], Some(2002))]);
+    }
+
+    #[test]
+    fn steps_and_indices_that_cannot_match_are_not_read() {
+        let mut grid = Grid::new();
+        for _ in 0..4 {
+            grid = grid.step_of(&[5, 2]).block(&[0, 0], &[5, 2]);
+        }
+        let grid = grid.share();
+        let table = Arc::new(VariableTable::new(Arc::<Grid>::clone(&grid) as _, VariableId(0)));
+        let block = |number, values| (super::super::BlockId(number), values);
+        let cases = [
+            (vec!["step=2"], vec![block(2, 0..10)]),
+            (vec!["step>1", "step<=2"], vec![block(2, 0..10)]),
+            (vec!["step<1", "i0>=3"], vec![block(0, 6..10)]),
+            (vec!["step>=3", "i0=1", "i1=1"], vec![block(3, 3..4)]),
+            (vec!["step=9"], vec![]),
+            (vec!["step>18446744073709551614"], vec![]),
+            (vec!["i1>=2"], vec![]),
+        ];
+        let all = rows(&table, &Scan::default());
+        for (conditions, reads) in cases {
+            let filter = |text: &&str| Filter::parse(&table.schema(), text).unwrap();
+            let filters: Vec<_> = conditions.iter().map(filter).collect();
+            let meets = |(index, _): &&(Vec<u64>, Option<i32>)| {
+                let value = |i: usize| Arc::new(UInt64Array::from(vec![index[i]])) as ArrayRef;
+                filters.iter().all(|f| f.matches(&value(f.column)).unwrap().value(0))
+            };
+            let expected: Vec<_> = all.iter().filter(meets).cloned().collect();
+            grid.take_reads();
+            let scan = Scan { filters: filters.clone(), ..Scan::default() };
+            assert_eq!(rows(&table, &scan), expected, "{conditions:?}");
+            assert_eq!(grid.take_reads(), reads, "{conditions:?}");
+        }
+    }
+
+    #[test]
+    fn a_condition_on_indices_holds_in_either_order() {
+        for order in [Order::C, Order::Fortran] {
+            let table = table(Grid::new().step_of(&[4, 3]).block(&[0, 0], &[4, 3]), order);
+            let filter = |text| Filter::parse(&table.schema(), text).unwrap();
+            let filters = vec![filter("i0>=1"), filter("i1<2"), filter("i0!=2")];
+            let mut expected = rows(&table, &Scan::default());
+            expected.retain(|(i, _)| i[1] >= 1 && i[2] < 2 && i[1] != 2);
+            for batch_rows in [1, 2, 100] {
+                let scan = Scan { filters: filters.clone(), ..in_batches(batch_rows) };
+                assert_eq!(rows(&table, &scan), expected, "{order:?}, {batch_rows}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_is_read_than_the_limit() {
+        let grid = Grid::new().step_of(&[5]).block(&[0], &[5]).step_of(&[5]).block(&[0], &[5]);
+        let grid = grid.share();
+        let table = Arc::new(VariableTable::new(Arc::<Grid>::clone(&grid) as _, VariableId(0)));
+        for (limit, batch_rows) in [(0, 8), (3, 8), (7, 4), (7, 8), (10, 3), (99, 100)] {
+            let scan = Scan { limit: Some(limit), ..in_batches(batch_rows) };
+            grid.take_reads();
+            assert_eq!(rows(&table, &scan).len() as u64, limit.min(10));
+            let read: u64 = grid.take_reads().iter().map(|(_, r)| r.end - r.start).sum();
+            assert_eq!(read, limit.min(10), "{limit} in batches of {batch_rows}");
+        }
+    }
+
+    #[test]
+    fn values_that_are_not_asked_for_are_not_read() {
+        let grid = Grid::new().step_of(&[2]).block(&[0], &[2]).step_of(&[1]).block(&[0], &[1]);
+        let grid = grid.share();
+        let table = Arc::new(VariableTable::new(Arc::<Grid>::clone(&grid) as _, VariableId(0)));
+        let scan = Scan { columns: Some(vec![1, 0]), ..Scan::default() };
+        let batches: Vec<_> = table.scan(&scan).unwrap().map(Result::unwrap).collect();
+        let [batch] = batches.as_slice() else { panic!("{} batches", batches.len()) };
+        let numbers = |i: usize| batch.column(i).as_primitive::<UInt64Type>().values().to_vec();
+        assert_eq!((numbers(0), numbers(1)), (vec![0, 1, 0], vec![0, 0, 1]));
+        assert!(grid.take_reads().is_empty());
+    }
+
+    #[test]
+    fn steps_are_gathered_into_batches() {
+        let mut grid = Grid::new();
+        for _ in 0..10 {
+            grid = grid.step_of(&[]).block(&[], &[]);
+        }
+        let table = table(grid, Order::C);
+        let sizes = |scan: &Scan| {
+            let batches = Arc::clone(&table).scan(scan).unwrap();
+            batches.map(|batch| batch.unwrap().num_rows()).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(&Scan::default()), [10]);
+        assert_eq!(sizes(&in_batches(4)), [4, 4, 2]);
+        let expected: Vec<_> = (0..10).map(|i| (vec![i], i32::try_from(1000 * i).ok())).collect();
+        assert_eq!(rows(&table, &in_batches(4)), expected);
+    }
+
+    #[test]
+    fn a_batch_holds_no_more_than_the_format_can_read_at_once() {
+        let grid = Grid::new().at_once(3).step_of(&[7]).block(&[0], &[7]);
+        let table = table(grid.step_of(&[1]).block(&[0], &[1]), Order::C);
+        let batches = Arc::clone(&table).scan(&Scan::default()).unwrap();
+        let sizes: Vec<_> = batches.map(|batch| batch.unwrap().num_rows()).collect();
+        assert_eq!(sizes, [3, 3, 2]);
+        // Large texts of many steps do not become one batch.
+        let mut grid = Grid::new();
+        let text = Arc::new(arrow_array::StringArray::from(vec!["x".repeat(10 << 20)]));
+        for _ in 0..5 {
+            grid =
+                grid.step_of(&[]).block_of(&[], &[], Arc::<arrow_array::StringArray>::clone(&text));
+        }
+        let batches = super::tests::table(grid, Order::C).scan(&Scan::default()).unwrap();
+        let sizes: Vec<_> = batches.map(|batch| batch.unwrap().num_rows()).collect();
+        assert_eq!(sizes, [2, 2, 1]);
+    }
+
+    #[test]
+    fn a_column_that_is_not_there_is_an_error() {
+        let table = table(Grid::new().step_of(&[1]).block(&[0], &[1]), Order::C);
+        let other = Schema::new(vec![Field::new("x", DataType::UInt64, false); 9]);
+        let mut filter = Filter::parse(&other, "x=1").unwrap();
+        filter.column = 8;
+        let scan = Scan { filters: vec![filter], ..Scan::default() };
+        assert!(Arc::clone(&table).scan(&scan).is_err());
+        let scan = Scan { columns: Some(vec![8]), ..Scan::default() };
+        assert!(table.scan(&scan).is_err());
     }
 
     #[test]

@@ -205,8 +205,9 @@ prop_compose! {
         blocks in prop::collection::vec(boxes(&shape), 0..6),
         selection in boxes(&shape),
         shape in Just(shape),
+        at_once in prop_oneof![Just(u64::MAX), 0_u64..5],
     ) -> (Arc<Grid>, Selection) {
-        let mut grid = Grid::new().step_of(&shape);
+        let mut grid = Grid::new().at_once(at_once.max(1)).step_of(&shape);
         for (start, count) in &blocks {
             grid = grid.block(start, count);
         }
@@ -243,4 +244,74 @@ fn an_array_that_is_nearly_all_missing_must_be_selected_from() {
     let expected = "only 1 of 4611686018427387904 values are in the file; select a part";
     assert_eq!(error.to_string(), expected);
     assert!(new(of(&[7, 0], &[1, 100])).is_ok());
+}
+
+#[test]
+fn tens_of_thousands_of_scattered_values_are_found_without_looking_at_each_block() {
+    const BLOCKS: u64 = 40_000;
+    // In a row, in a plane with rows of any length, and in a plane along the diagonal.
+    let row: fn(u64) -> Vec<u64> = |i| vec![i * 3 + 1];
+    let plane: fn(u64) -> Vec<u64> = |i| vec![i * 7 % BLOCKS / 100, i * 7 % 100 * 5 + 1];
+    let tall: fn(u64) -> Vec<u64> = |i| vec![i, i * 31 % 64];
+    let cases = [(vec![3 * BLOCKS], row), (vec![400, 500], plane), (vec![BLOCKS, 64], tall)];
+    for (shape, place) in cases {
+        let mut grid = Grid::new().step_of(&shape);
+        let mut expected = vec![None; usize::try_from(volume(&shape)).unwrap()];
+        // Not in the order of their places.
+        for (number, i) in (0..BLOCKS).map(|i| i * 17 % BLOCKS).enumerate() {
+            let start = place(i);
+            let position = start.iter().zip(&shape).fold(0, |sum, (i, n)| sum * n + i);
+            grid = grid.block(&start, &vec![1; start.len()]);
+            expected[usize::try_from(position).unwrap()] = i32::try_from(1000 * number).ok();
+        }
+        let begun = std::time::Instant::now();
+        assert_eq!(read_all(&grid.share(), 1 << 16), expected, "{shape:?}");
+        // Looking at each block for each value takes minutes.
+        assert!(begun.elapsed().as_secs() < 20, "{shape:?}: {:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn a_chunk_ends_where_the_format_cannot_read_more_at_once() {
+    let grid = Grid::new().at_once(4).step_of(&[2, 5]).block(&[0, 0], &[2, 5]).share();
+    assert_eq!(read_all(&grid, 100), some(0..10));
+    let reads = [0..4, 4..8, 8..10].map(|values| (BlockId(0), values));
+    assert_eq!(grid.take_reads(), reads);
+    // A run that is read together with what lies before it does not go over either.
+    let grid = Grid::new().at_once(4).step_of(&[3, 3]).block(&[0, 0], &[3, 3]).share();
+    assert_eq!(read(&grid, &of(&[0, 0], &[3, 2]), Order::C, 100), some([0, 1, 3, 4, 6, 7]));
+    assert!(grid.take_reads().iter().all(|(_, values)| values.end - values.start <= 4));
+}
+
+#[test]
+fn a_format_that_reads_too_few_values_is_caught() {
+    struct Short(Arc<Grid>);
+    impl ArraysView for Short {
+        fn variable_count(&self) -> usize {
+            1
+        }
+        fn variable(&self, id: VariableId) -> super::super::Variable {
+            self.0.variable(id)
+        }
+        fn step(&self, id: VariableId, step: u64) -> Result<Step> {
+            self.0.step(id, step)
+        }
+        fn read_block(&self, block: BlockId, values: Range<u64>) -> Result<ArrayRef> {
+            self.0.read_block(block, values.start..values.end - 1)
+        }
+        fn attributes(&self) -> Vec<super::super::Attribute> {
+            Vec::new()
+        }
+        fn find(&self, path: &str) -> Vec<VariableId> {
+            self.0.find(path)
+        }
+    }
+    let grid = Grid::new().step_of(&[5]).block(&[0], &[2]).block(&[2], &[3]).share();
+    let step = grid.step(VariableId(0), 0).unwrap();
+    let view = Arc::new(Short(grid));
+    let all = Selection::all(&[5]);
+    let mut chunks = Chunks::new(view, DataType::Int32, step, &all, Order::C, 9).unwrap();
+    let error = chunks.next().unwrap().unwrap_err().to_string();
+    assert_eq!(error, "1 values were read of a block where 2 should be");
+    assert!(chunks.next().is_none());
 }
