@@ -149,24 +149,32 @@ fn decimal(mantissa: u64, scale: i32) -> (String, i32) {
     let (base, times) = if scale < 0 { (5_u64, -scale) } else { (2, scale) };
     // Many at once: 5^12 is still less than a limb.
     let mut left = u32::try_from(times).unwrap_or(0);
+    let mut dropped = 0;
     while left > 0 {
         let power = left.min(12);
         multiply(&mut limbs, base.pow(power));
         left -= power;
+        // Twice the digits that are shown are kept: what is cut is too small to change them.
+        let surplus = limbs.len().saturating_sub(LIMBS_MAX);
+        limbs.drain(..surplus);
+        dropped += surplus * LIMB_DIGITS;
     }
-    let mut digits = String::with_capacity(limbs.len() * 9);
+    let mut digits = String::with_capacity(limbs.len() * LIMB_DIGITS);
     for limb in limbs.iter().rev() {
         // Writing to a string cannot fail.
         let _ = write!(digits, "{limb:09}");
     }
     let zeros = digits.len() - digits.trim_start_matches('0').len();
     digits.drain(..zeros);
-    let point = i32::try_from(digits.len()).unwrap_or(i32::MAX) - scale.min(0).abs();
+    let whole = i32::try_from(digits.len() + dropped).unwrap_or(i32::MAX);
+    let point = whole - scale.min(0).abs();
     let carried = round_digits(&mut digits);
     (digits, point - 1 + i32::from(carried))
 }
 
 const LIMB: u64 = 1_000_000_000;
+const LIMB_DIGITS: usize = 9;
+const LIMBS_MAX: usize = 6;
 
 fn multiply(limbs: &mut Vec<u64>, factor: u64) {
     let mut carry = 0;

@@ -45,8 +45,7 @@ fn check_element(element: &Element<'_>, findings: &mut Findings) {
     };
     for (what, bytes) in [("name", element.name), ("path", element.path)] {
         if bytes.iter().any(u8::is_ascii_control) {
-            let head = bytes.get(..200).unwrap_or(bytes);
-            let shown = shortened(&Value::Text(text(head).into_owned()).to_string());
+            let shown = beginning(bytes);
             found(Severity::Warning, "name", format!("the {what} {shown} has control characters"));
         }
     }
@@ -169,4 +168,10 @@ fn conflict(reader: &Reader, before: &Element<'_>, element: &Element<'_>, path: 
         shown(before)
     );
     Finding::at(Severity::Warning, "attribute-conflict", element.offset, why)
+}
+
+/// The beginning of a text, with control characters escaped.
+fn beginning(bytes: &[u8]) -> String {
+    let head = bytes.get(..200).unwrap_or(bytes);
+    shortened(&Value::Text(text(head).into_owned()).to_string())
 }
