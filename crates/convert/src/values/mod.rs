@@ -180,6 +180,16 @@ impl<'a> Cells<'a> {
         }
     }
 
+    /// Appends a value for a person, with text in quotes: a null cannot be taken for a text.
+    pub fn write_quoted(&self, row: usize, out: &mut Vec<u8>) {
+        match &self.kind {
+            _ if self.is_null(row) => write_null(Notation::Text, out),
+            Kind::Text(array) => write_quoted(array.value(row), out),
+            Kind::LargeText(array) => write_quoted(array.value(row), out),
+            _ => self.write(row, Notation::Text, out),
+        }
+    }
+
     fn write_nested(&self, row: usize, notation: Notation, out: &mut Vec<u8>) {
         match &self.kind {
             Kind::Complex([re, im]) => write_complex(re, im, row, notation, out),
@@ -276,6 +286,18 @@ pub fn write_text(text: &str, notation: Notation, out: &mut Vec<u8>) {
         // Writing text into memory cannot fail.
         Notation::Json => drop(serde_json::to_writer(out, text)),
     }
+}
+
+/// Appends text for a person in quotes, so that one sees where it begins and ends.
+pub fn write_quoted(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    if text.contains(['"', '\\']) {
+        let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+        write_text(&escaped, Notation::Text, out);
+    } else {
+        write_text(text, Notation::Text, out);
+    }
+    out.push(b'"');
 }
 
 fn write_hex(bytes: &[u8], notation: Notation, out: &mut Vec<u8>) {

@@ -141,3 +141,19 @@ fn a_slice_of_an_array_is_written_from_its_own_start() {
     let array = Int32Array::from(vec![10, 20, 30]).slice(1, 2);
     assert_eq!(written(array, Notation::Text), ["20", "30"]);
 }
+
+#[test]
+fn in_quotes_a_null_is_told_from_a_text_and_quotes_are_escaped() {
+    let array: ArrayRef = Arc::new(StringArray::from(vec![Some("-"), None, Some("a\"\\\n")]));
+    let cells = Cells::new(&array).unwrap();
+    let quoted = |row| {
+        let mut out = Vec::new();
+        cells.write_quoted(row, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!([0, 1, 2].map(quoted), ["\"-\"", "-", r#""a\"\\\n""#]);
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+    let mut out = Vec::new();
+    Cells::new(&numbers).unwrap().write_quoted(0, &mut out);
+    assert_eq!(out, b"7");
+}
