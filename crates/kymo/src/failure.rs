@@ -11,12 +11,18 @@ use kymo_registry::Unrecognised;
 pub(crate) struct Failure {
     message: String,
     hint: Option<String>,
+    is_usage: bool,
 }
 
 impl Failure {
     /// A failure that explains itself.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self { message: message.into(), hint: None, is_usage: false }
+    }
+
+    /// What was typed makes no sense, whatever the file.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { is_usage: true, ..Self::new(message) }
     }
 
     /// Adds what to do next.
@@ -32,6 +38,11 @@ impl Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// Whether an error is about what was typed and not about a file.
+pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Failure>().is_some_and(|failure| failure.is_usage)
+}
 
 /// The message of an error, without the numbers that only the system understands.
 pub(crate) fn message(error: &anyhow::Error) -> String {

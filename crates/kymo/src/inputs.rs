@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Destination, Error, Format, Source};
+use kymo_core::{Error, Format, Source};
 
 use crate::failure::Failure;
 use crate::render::numbers;
@@ -22,16 +22,14 @@ pub(crate) fn expand(paths: &[PathBuf], from: Option<&dyn Format>, limits: &Limi
             inputs.push(Ok(path.clone()));
             continue;
         }
-        match walk(path, from, limits) {
-            Ok(found) => inputs.extend(found.into_iter().map(Ok)),
-            Err(error) => inputs.push(Err((path.clone(), error))),
-        }
+        inputs.extend(walk(path, from, limits));
     }
     inputs
 }
 
-/// The recordings below a directory, sorted; those that no format claims are passed over.
-fn walk(root: &Path, from: Option<&dyn Format>, limits: &Limits) -> anyhow::Result<Vec<PathBuf>> {
+/// The recordings below a directory, sorted; those that no format claims are passed over. A
+/// directory that cannot be listed stands among them with the reason.
+fn walk(root: &Path, from: Option<&dyn Format>, limits: &Limits) -> Vec<Input> {
     let mut found = Vec::new();
     let mut seen = 0_u64;
     let mut pending = vec![root.to_path_buf()];
@@ -39,21 +37,25 @@ fn walk(root: &Path, from: Option<&dyn Format>, limits: &Limits) -> anyhow::Resu
         if !path.is_dir() {
             seen += 1;
             if path.is_file() && is_claimed(&path, from, limits) {
-                found.push(path);
+                found.push(Ok(path));
             }
         } else if path != root && is_claimed(&path, from, limits) {
-            found.push(path);
+            found.push(Ok(path));
         } else {
-            // What comes first in the order is taken from the end of the list.
-            pending.extend(entries(&path)?.into_iter().rev());
+            match entries(&path) {
+                // What comes first in the order is taken from the end of the list.
+                Ok(entries) => pending.extend(entries.into_iter().rev()),
+                Err(error) => found.push(Err((path, error))),
+            }
         }
     }
     if found.is_empty() {
         let files = numbers::count(seen, "file", "files");
         let failure = Failure::new(format!("no recording was found in it ({files} looked at)"));
-        return Err(failure.hint("`kymo formats` lists what is recognised").into());
+        let failure = failure.hint("`kymo formats` lists what is recognised");
+        found.push(Err((root.to_path_buf(), failure.into())));
     }
-    Ok(found)
+    found
 }
 
 /// What is in a directory, sorted, without hidden files and links to other directories.
@@ -83,31 +85,6 @@ fn is_claimed(path: &Path, from: Option<&dyn Format>, limits: &Limits) -> bool {
         Some(format) => format.sniff(&source.probe()).is_some(),
         None => kymo_registry::detect_to_check(&source).is_ok(),
     }
-}
-
-/// A directory to write. One that exists is replaced only when nothing is in it but files of the
-/// names that will be written: `--force` must not cost anyone their data.
-pub(crate) fn own_directory(
-    path: &Path,
-    force: bool,
-    names: &[String],
-) -> kymo_core::Result<Destination> {
-    let to = Destination::new(path, force);
-    to.check()?;
-    if !path.is_dir() {
-        return Ok(to);
-    }
-    for entry in fs::read_dir(path).map_err(Error::io("list the directory"))? {
-        let entry = entry.map_err(Error::io("list the directory"))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.path().is_dir() || !names.contains(&name) {
-            return Err(Error::request(format!(
-                "the directory has other things in it and is not replaced: {}",
-                crate::render::escaped(&name)
-            )));
-        }
-    }
-    Ok(to)
 }
 
 /// A path as messages name it.

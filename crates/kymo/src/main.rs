@@ -1,18 +1,22 @@
 //! `kymo`: opens recordings of what programs did, whoever wrote them.
 //!
 //! One file a subcommand in `commands`. `session` opens files and keeps going after a failed
-//! one, `output` is standard output, `report` standard error, `render` how things look.
+//! one, `output` is standard output, `report` standard error, `render` how things look,
+//! `inputs` and `outlet` are what paths on the command line mean.
 
 mod cli;
 mod commands;
 mod failure;
 mod inputs;
+mod losses;
 mod masks;
+mod outlet;
 mod output;
 mod progress;
 mod render;
 mod report;
 mod session;
+mod variables;
 
 use std::process::ExitCode;
 
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
     match session.run(&cli.command) {
         Outcome::Done => ExitCode::SUCCESS,
         Outcome::Failed => ExitCode::FAILURE,
+        Outcome::BadUsage => ExitCode::from(2),
         Outcome::Findings => ExitCode::from(3),
     }
 }

@@ -38,7 +38,7 @@ impl Mask {
         let glob = GlobBuilder::new(&whole).literal_separator(true).build();
         let glob = glob.map_err(|error| {
             let why = format!("{pattern} is no pattern: {}", error.kind());
-            Failure::new(why)
+            Failure::usage(why)
                 .hint("* and ? stand for characters, [ab] for one of some, ** crosses /")
         })?;
         Ok(Self { matcher: glob.compile_matcher(), is_name })

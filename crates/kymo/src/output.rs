@@ -1,14 +1,19 @@
 //! Standard output: buffered, coloured only on a terminal, and quiet when its reader goes away.
 
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 
 use anstyle::Style;
 use clap::ColorChoice;
+
+use crate::inputs;
 
 const BUFFER_BYTES: usize = 1 << 17;
 
 /// Where results go. Everything a command has to say on standard output passes here.
 pub(crate) struct Output {
+    name: String,
     writer: BufWriter<Box<dyn Write>>,
     is_terminal: bool,
     columns: Option<usize>,
@@ -23,6 +28,7 @@ impl Output {
         let is_terminal = stdout.is_terminal();
         let columns = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
         Self {
+            name: "standard output".to_owned(),
             is_terminal,
             columns: is_terminal.then(columns).flatten(),
             paint: Paint::of(color, &stdout),
@@ -31,15 +37,34 @@ impl Output {
         }
     }
 
+    /// A device or a pipe that has a path, written to as standard output is.
+    pub(crate) fn named(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        Ok(Self {
+            name: inputs::display(path),
+            is_terminal: file.is_terminal(),
+            columns: None,
+            paint: Paint { is_on: false },
+            writer: BufWriter::with_capacity(BUFFER_BYTES, Box::new(file)),
+            failure: None,
+        })
+    }
+
     /// Another place that looks like this one, for showing what a command prints.
     pub(crate) fn like(&self, writer: Box<dyn Write>) -> Self {
         Self {
+            name: self.name.clone(),
             writer: BufWriter::with_capacity(BUFFER_BYTES, writer),
             is_terminal: self.is_terminal,
             columns: self.columns,
             paint: self.paint,
             failure: None,
         }
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Whether a person sees it as it is.

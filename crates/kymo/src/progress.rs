@@ -3,14 +3,16 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use kymo_core::Progress;
+
+use crate::render::numbers;
 
 /// Work that is over sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 const BYTES: &str = "{msg} {bar:30} {percent:>3}%  {binary_bytes_per_sec}  {eta} left";
-const ITEMS: &str = "{msg} {bar:30} {percent:>3}%  {per_sec}  {eta} left";
+const ITEMS: &str = "{msg} {bar:30} {percent:>3}%  {rate}  {eta} left";
 
 /// Draws the progress of one piece of work at a time.
 pub(crate) struct Bars {
@@ -41,7 +43,8 @@ impl Bars {
         }
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template(template);
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style.with_key("rate", write_rate));
         bar.set_message(what);
         self.replace(Some(Stage { bar, began: Instant::now(), is_drawn: false }));
     }
@@ -52,6 +55,17 @@ impl Bars {
             old.bar.finish_and_clear();
         }
     }
+}
+
+/// Writes how many items are done a second, as a whole number.
+fn write_rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    // That it cannot be drawn is nobody's failure.
+    let _ = out.write_str(&rate(state.per_sec()));
+}
+
+fn rate(per_second: f64) -> String {
+    let whole = format!("{per_second:.0}").parse().unwrap_or(0);
+    format!("{}/s", numbers::grouped(whole))
 }
 
 impl Progress for Bars {
@@ -77,5 +91,17 @@ impl Progress for Bars {
         if self.is_shown {
             self.replace(None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_whole_number() {
+        assert_eq!(rate(0.25), "0/s");
+        assert_eq!(rate(1_234_567.8), "1,234,568/s");
+        assert_eq!(rate(f64::NAN), "0/s");
     }
 }

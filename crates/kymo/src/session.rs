@@ -8,6 +8,7 @@ use kymo_core::{Context, Dataset, Finding, Format, Progress, Severity, Source};
 
 use crate::cli::{Command, FormatArgs, Globals, OpenArgs};
 use crate::commands;
+use crate::failure;
 use crate::inputs::{self, Input};
 use crate::output::Output;
 use crate::progress::Bars;
@@ -22,6 +23,8 @@ pub(crate) enum Outcome {
     Findings,
     /// Not done.
     Failed,
+    /// Not done, for what was typed makes no sense.
+    BadUsage,
 }
 
 impl Outcome {
@@ -29,6 +32,10 @@ impl Outcome {
     pub(crate) fn of(findings: &[Finding]) -> Self {
         let worst = findings.iter().map(|finding| finding.severity).max();
         if worst >= Some(Severity::Warning) { Self::Findings } else { Self::Done }
+    }
+
+    fn of_error(error: &anyhow::Error) -> Self {
+        if failure::is_usage(error) { Self::BadUsage } else { Self::Failed }
     }
 }
 
@@ -100,18 +107,20 @@ impl Session {
 
     fn fail(&mut self, error: &anyhow::Error) -> Outcome {
         let named = error.downcast_ref::<Named>();
+        let outcome = Outcome::of_error(named.map_or(error, |named| &named.error));
         match (self.out.failure(), named) {
             (Some(failure), _) => {
                 let error = kymo_core::Error::io("write")(std::io::Error::new(
                     failure.kind(),
                     failure.to_string(),
                 ));
-                self.error("standard output", &error.into());
+                let name = self.out.name().to_owned();
+                self.error(&name, &error.into());
             }
             (None, Some(Named { name, error })) => self.error(&name.clone(), error),
             (None, None) => self.error("kymo", error),
         }
-        Outcome::Failed
+        outcome
     }
 
     /// Reports an error with a file.
@@ -143,7 +152,7 @@ impl Session {
                 Err(error) if self.out.failure().is_some() => return Err(error),
                 Err(error) => {
                     self.error(&inputs::display(&path), &error);
-                    Outcome::Failed
+                    Outcome::of_error(&error)
                 }
             });
         }

@@ -76,6 +76,21 @@ fn bad_usage_is_told_apart_from_failure() {
         assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}");
         assert!(said.contains("--help"), "{said}");
     }
+    let bad: [&[&str]; 7] = [
+        &["ls", "-m", "a[b"],
+        &["dump", "-d", "a[b"],
+        &["convert", "--to", "csv", "--filter", "nothing"],
+        &["convert", "--to", "csv", "--filter", "nothing=1"],
+        &["convert", "--to", "csv", "--filter", "offset=many"],
+        &["convert", "--to", "csv", "--columns", "nothing"],
+        &["convert"],
+    ];
+    for arguments in bad {
+        let output = if arguments[0] == "convert" { &["-"][..] } else { &[] };
+        let (code, out, said) = run(kymo().args(arguments).arg(data(SOUND)).args(output));
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {said}");
+        assert!(said.starts_with("kymo: "), "{said}");
+    }
     assert_eq!(run(kymo().arg("--version")).0, Some(0));
 }
 
@@ -93,6 +108,60 @@ fn a_folder_is_walked_in_order_and_hidden_files_are_passed_over() {
     let found: Vec<_> = out.lines().filter(|line| line.ends_with(':')).collect();
     let expected = ["a.bp", "b/1.bp", "b/c/2.bp"].map(|name| format!("{}:", at(name).display()));
     assert_eq!(found, expected);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_listed_is_named_and_the_others_are() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder();
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::copy(data(SOUND), folder.path().join("open.bp")).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+    if fs::read_dir(&closed).is_ok() {
+        // The superuser may list anything.
+        println!("not tested: whoever runs this may list every directory");
+        return;
+    }
+    let (code, out, said) = run(kymo().arg("ls").arg(folder.path()));
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(code, Some(1));
+    assert!(said.starts_with(&format!("kymo: {}: cannot list", closed.display())), "{said}");
+    assert!(out.contains("/istep"), "{out}");
+}
+
+#[test]
+fn json_names_its_file_even_where_it_is_the_only_one_or_cannot_be_opened() {
+    let commands: [&[&str]; 7] = [
+        &["info"],
+        &["ls"],
+        &["ls", "-A"],
+        &["ls", "-t"],
+        &["ls", "--records"],
+        &["dump"],
+        &["dump", "-d", "*"],
+    ];
+    let object = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    for command in commands {
+        let (code, out, _) = run(kymo().args(command).arg("--json").arg(data(SOUND)));
+        assert_eq!(code, Some(0));
+        let file = data(SOUND).display().to_string();
+        assert!(out.lines().all(|line| object(line)["file"] == file.as_str()), "{out}");
+    }
+    let empty = folder();
+    for file in [data("no-such-file"), data(CUT), empty.path().to_owned()] {
+        let (code, out, said) = run(kymo().args(["info", "--json"]).arg(&file));
+        assert_eq!((code, out.lines().count()), (Some(1), 1), "{said}");
+        let found = object(&out);
+        assert_eq!(found["file"], file.display().to_string().as_str());
+        assert!(said.contains(found["error"].as_str().unwrap()), "{said}");
+    }
+    let health = |file: &str| {
+        object(&run(kymo().args(["info", "--json"]).arg(data(file))).1)["health"].clone()
+    };
+    assert_eq!(health(SOUND), "unchecked");
+    assert_eq!(health("v1-2008-07-11/08d_1_trailing_zero_byte.bp"), "warnings");
 }
 
 #[test]

@@ -80,15 +80,18 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 
 fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<Finding>> {
     let source = session.source(path)?;
-    let (format, mut findings) = match named_format(&args.format) {
+    let (format, findings) = match named_format(&args.format) {
         Some(format) => (format, Vec::new()),
         None => kymo_registry::detect_to_check(&source)?,
     };
+    if !findings.is_empty() {
+        // Only its name says that it is of this format, and the rules of one say nothing of another.
+        return Ok(findings);
+    }
     let checked = format.check(&source, &session.context());
     session.bars.end();
     source.verify()?;
-    findings.extend(checked?);
-    Ok(findings)
+    Ok(checked?)
 }
 
 fn json_of(name: &str, finding: &Finding) -> Value {

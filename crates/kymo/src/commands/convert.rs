@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::builder::PossibleValuesParser;
 use kymo_convert::Target;
-use kymo_core::model::arrays::VariableTable;
+use kymo_core::model::arrays::{VariableTable, volume};
 use kymo_core::table::{Filter, Scan};
 use kymo_core::{Destination, Error, Progress, Table};
 
@@ -15,11 +15,18 @@ use super::dump::StorageOrder;
 use crate::cli::OpenArgs;
 use crate::failure::{Failure, quoted};
 use crate::inputs;
+use crate::losses::{self, Missing};
+use crate::outlet::{self, Outlet};
+use crate::progress::Bars;
 use crate::render::escaped;
 use crate::session::{Named, Opened, Outcome, Session};
+use crate::variables;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
+
+/// The column of a variable's table that has its values.
+const VALUE: &str = "value";
 
 /// Convert a table of a file, or the values of a variable, to JSON lines or CSV.
 ///
@@ -43,7 +50,8 @@ pub(crate) struct Args {
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The file or directory to write; `-` is standard output.
+    /// The file or directory to write; `-` is standard output. Devices and named pipes are
+    /// written to.
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
@@ -79,13 +87,6 @@ pub(crate) struct Args {
     open: OpenArgs,
 }
 
-/// Where the rows go.
-enum Output {
-    Standard,
-    File,
-    Directory,
-}
-
 fn target_names() -> PossibleValuesParser {
     let targets = kymo_convert::targets().iter();
     PossibleValuesParser::new(
@@ -101,26 +102,16 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     };
     let target = target(args).map_err(about)?;
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
-        let outcome = match output(args) {
-            Output::Standard => to_stdout(session, args, opened, target)?,
-            Output::File => to_file(session, args, opened, target)?,
-            Output::Directory => to_directory(session, args, opened, target)?,
+        outlet::refuse_input(&args.input, &args.output)?;
+        let is_all = args.table.as_deref() == Some("all");
+        let outcome = match Outlet::open(session, &args.output)? {
+            Outlet::Stream => to_stream(session, args, opened, target)?,
+            Outlet::File if !is_all => to_file(session, args, opened, target)?,
+            Outlet::File | Outlet::Directory => to_directory(session, args, opened, target)?,
         };
         Ok(outcome.max(session.findings(opened)))
     });
     result.map_err(about)
-}
-
-fn output(args: &Args) -> Output {
-    let path = args.output.as_os_str();
-    let is_directory = args.table.as_deref() == Some("all")
-        || args.output.is_dir()
-        || path.as_encoded_bytes().ends_with(b"/");
-    match () {
-        () if path == "-" => Output::Standard,
-        () if is_directory => Output::Directory,
-        () => Output::File,
-    }
 }
 
 fn target(args: &Args) -> anyhow::Result<&'static dyn Target> {
@@ -129,13 +120,13 @@ fn target(args: &Args) -> anyhow::Result<&'static dyn Target> {
     let found = named.or_else(|| extension.and_then(kymo_convert::by_extension));
     found.ok_or_else(|| {
         let known: Vec<_> = kymo_convert::targets().iter().map(|target| target.name()).collect();
-        let failure = Failure::new("its name does not tell what to convert to");
+        let failure = Failure::usage("its name does not tell what to convert to");
         let failure = failure.hint(format!("--to names it: {}", known.join(" or ")));
         Named::error(inputs::display(&args.output), failure)
     })
 }
 
-fn to_stdout(
+fn to_stream(
     session: &mut Session,
     args: &Args,
     opened: &Opened,
@@ -144,8 +135,9 @@ fn to_stdout(
     let chosen = choose(session, args, opened)?;
     let scan = scan(args, chosen.table.as_ref())?;
     let Session { out, bars, .. } = session;
-    write(&chosen.table, &scan, target, out, bars)?;
-    Ok(chosen.outcome)
+    let missing = write(&chosen, &scan, target, out, bars)?;
+    out.flush()?;
+    Ok(finish(session, args, opened, &chosen, missing))
 }
 
 fn to_file(
@@ -155,15 +147,33 @@ fn to_file(
     target: &dyn Target,
 ) -> anyhow::Result<Outcome> {
     let to = Destination::new(&args.output, args.force);
-    let about = |error| about_output(&args.output, error);
+    let about = |error| outlet::about(&args.output, error);
     to.check().map_err(about)?;
     let chosen = choose(session, args, opened)?;
     let scan = scan(args, chosen.table.as_ref())?;
     let mut file = to.file().map_err(about)?;
-    write(&chosen.table, &scan, target, &mut file, &session.bars)?;
+    let missing = write(&chosen, &scan, target, &mut file, &session.bars)?;
     opened.source.verify()?;
     file.commit().map_err(about)?;
-    Ok(chosen.outcome)
+    Ok(finish(session, args, opened, &chosen, missing))
+}
+
+/// Says what was lost, and what else one could have had.
+fn finish(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    chosen: &Chosen,
+    missing: Missing,
+) -> Outcome {
+    let has_variables = || opened.dataset.arrays().is_some_and(|view| view.variable_count() > 0);
+    if args.table.is_none() && session.report.is_watched() && has_variables() {
+        let table = chosen.table.name();
+        let hint = format!("this is the table {table}; --table VARIABLE gives values");
+        session.report.hint(&hint);
+    }
+    let lost = missing.say(&mut session.report, &opened.name, chosen.table.name());
+    chosen.outcome.max(lost)
 }
 
 /// Writes every fixed table into a directory, a file each.
@@ -175,22 +185,22 @@ fn to_directory(
 ) -> anyhow::Result<Outcome> {
     let is_all = args.table.as_deref().is_none_or(|table| table == "all");
     if !is_all || !args.columns.is_empty() || !args.filter.is_empty() {
-        let failure = Failure::new("into a directory go all tables, whole");
+        let failure = Failure::usage("into a directory go all tables, whole");
         return Err(failure.hint("name a file for one table, or for a part of it").into());
     }
     let extension = target.extensions().first().copied().unwrap_or_default();
     let name = |table: &dyn Table| format!("{}.{extension}", table.name());
     let tables = opened.dataset.tables();
     let names: Vec<_> = tables.iter().map(|table| name(table.as_ref())).collect();
-    let about = |error| about_output(&args.output, error);
-    let to = inputs::own_directory(&args.output, args.force, &names).map_err(about)?;
+    let about = |error| outlet::about(&args.output, error);
+    let to = outlet::own_directory(&args.output, args.force, &names).map_err(about)?;
     let directory = to.directory().map_err(about)?;
     for table in tables {
         let path = directory.path().join(name(table.as_ref()));
         let file = File::create(path).map_err(Error::io("create a file"));
         let mut file = BufWriter::with_capacity(1 << 18, file.map_err(about)?);
         let scan = scan(args, table.as_ref())?;
-        write(&table, &scan, target, &mut file, &session.bars)?;
+        write(&Chosen::fixed(table), &scan, target, &mut file, &session.bars)?;
         file.flush().map_err(Error::io("write a file")).map_err(about)?;
     }
     opened.source.verify()?;
@@ -198,43 +208,49 @@ fn to_directory(
     Ok(Outcome::Done)
 }
 
-/// An error of the output is about the output.
-pub(super) fn about_output(output: &Path, error: Error) -> anyhow::Error {
-    let name = inputs::display(output);
-    match error {
-        Error::Exists(_) => {
-            let failure = Failure::new("it exists already");
-            Named::error(name, failure.hint("--force replaces it"))
-        }
-        other => Named::error(name, other),
-    }
-}
-
+/// Writes the rows of a table. Of a variable, says how many values are not there.
 fn write(
-    table: &Arc<dyn Table>,
+    chosen: &Chosen,
     scan: &Scan,
     target: &dyn Target,
     out: &mut dyn Write,
-    bars: &crate::progress::Bars,
-) -> anyhow::Result<()> {
+    bars: &Bars,
+) -> anyhow::Result<Missing> {
+    let table = &chosen.table;
     let schema = scan.output_schema(&table.schema())?;
+    let values = if chosen.is_variable { schema.index_of(VALUE).ok() } else { None };
+    let mut missing = Missing::default();
     let mut writer = target.writer(&schema, out)?;
-    bars.begin_items("converting", table.row_count().unwrap_or(0));
+    bars.begin_items("converting", chosen.rows.min(scan.limit.unwrap_or(u64::MAX)));
     let mut rows = 0;
     for batch in Arc::clone(table).scan(scan)? {
         let batch = batch?;
         writer.write(&batch)?;
+        if let Some(values) = values {
+            missing.add(batch.column(values));
+        }
         rows += batch.num_rows() as u64;
         bars.at(rows);
     }
     bars.end();
-    Ok(writer.finish()?)
+    writer.finish()?;
+    Ok(missing)
 }
 
 /// The table that is wanted, and what converting it means for the exit code.
 struct Chosen {
     table: Arc<dyn Table>,
+    /// How many rows it has at most.
+    rows: u64,
+    is_variable: bool,
     outcome: Outcome,
+}
+
+impl Chosen {
+    fn fixed(table: Arc<dyn Table>) -> Self {
+        let rows = table.row_count().unwrap_or(0);
+        Self { table, rows, is_variable: false, outcome: Outcome::Done }
+    }
 }
 
 fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result<Chosen> {
@@ -242,40 +258,46 @@ fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result
     let fixed = match args.table.as_deref() {
         None => tables.first(),
         Some("all") => {
-            let failure = Failure::new("all tables do not fit into one output");
+            let failure = Failure::usage("all tables do not fit into one output");
             return Err(failure.hint("name a directory as OUT").into());
         }
         Some(name) => tables.iter().find(|table| table.name() == name),
     };
     if let Some(table) = fixed {
-        return Ok(Chosen { table: Arc::clone(table), outcome: Outcome::Done });
+        return Ok(Chosen::fixed(Arc::clone(table)));
     }
     let name = args.table.as_deref().unwrap_or_default();
-    variable(session, args, opened, name).ok_or_else(|| {
+    variable(session, args, opened, name)?.ok_or_else(|| {
         let names: Vec<_> = tables.iter().map(|table| table.name().to_owned()).collect();
         let why = format!("there is no table or variable {}", escaped(name));
-        let file = quoted(&opened.name);
-        let hint = format!("tables: {}; `kymo ls {file}` lists variables", names.join(", "));
-        Failure::new(why).hint(hint).into()
+        let near = opened.dataset.arrays().and_then(|view| variables::near(view.as_ref(), name));
+        let listed = match near {
+            Some(near) => format!("variables: {near}"),
+            None => format!("`kymo ls {}` lists variables", quoted(&opened.name)),
+        };
+        Failure::new(why).hint(format!("tables: {}; {listed}", names.join(", "))).into()
     })
 }
 
-fn variable(session: &mut Session, args: &Args, opened: &Opened, name: &str) -> Option<Chosen> {
-    let view = opened.dataset.arrays()?;
+fn variable(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    name: &str,
+) -> anyhow::Result<Option<Chosen>> {
+    let Some(view) = opened.dataset.arrays() else {
+        return Ok(None);
+    };
     let found = view.find(name);
-    let &id = found.first()?;
+    let Some(&id) = found.first() else {
+        return variables::ambiguous(view.as_ref(), name, "a path")
+            .map_or(Ok(None), |failure| Err(failure.into()));
+    };
     let variable = view.variable(id);
-    let path = escaped(&variable.path).into_owned();
-    let mut outcome = Outcome::Done;
-    if variable.rounds {
-        let type_name = &variable.type_name;
-        let loss = format!("{path}: values of type {type_name} are rounded to double precision");
-        session.report.remark(&opened.name, loss);
-        outcome = Outcome::Findings;
-    }
+    let mut outcome = losses::rounding(&mut session.report, &opened.name, &variable);
     if found.len() > 1 {
         let others = found.len() - 1;
-        let type_name = &variable.type_name;
+        let (path, type_name) = (escaped(&variable.path), &variable.type_name);
         let loss = format!(
             "{path}: only the values of type {type_name} are converted; the path has {others} \
              other type(s) too"
@@ -283,8 +305,10 @@ fn variable(session: &mut Session, args: &Args, opened: &Opened, name: &str) -> 
         session.report.remark(&opened.name, loss);
         outcome = Outcome::Findings;
     }
+    // Steps may be smaller; a bar that ends early is better than one that ends at once.
+    let rows = variable.steps.saturating_mul(volume(&variable.max_shape));
     let table = VariableTable::with_order(view, id, args.order.into());
-    Some(Chosen { table: Arc::new(table), outcome })
+    Ok(Some(Chosen { table: Arc::new(table), rows, is_variable: true, outcome }))
 }
 
 fn scan(args: &Args, table: &dyn Table) -> anyhow::Result<Scan> {
@@ -293,12 +317,16 @@ fn scan(args: &Args, table: &dyn Table) -> anyhow::Result<Scan> {
         let found = schema.index_of(name);
         found.map_err(|_| {
             let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            let failure = Failure::new(format!("there is no column {name}"));
+            let failure = Failure::usage(format!("there is no column {}", escaped(name)));
             failure.hint(format!("there are {}", names.join(", ")))
         })
     };
     let columns = args.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-    let filters = args.filter.iter().map(|text| Filter::parse(&schema, text));
+    let filter = |text: &String| {
+        let parsed = Filter::parse(&schema, text);
+        parsed.map_err(|error| Failure::usage(error.to_string()))
+    };
+    let filters = args.filter.iter().map(filter);
     Ok(Scan {
         columns: (!columns.is_empty()).then_some(columns),
         filters: filters.collect::<Result<_, _>>()?,

@@ -10,10 +10,10 @@ use clap::Parser;
 use kymo_core::model::arrays::VariableId;
 use kymo_core::{Context, Demo, Error, Format, Source};
 
-use super::convert::about_output;
 use crate::cli::Cli;
 use crate::failure::quoted;
 use crate::inputs;
+use crate::outlet;
 use crate::render::style;
 use crate::session::{Named, Outcome, Session};
 
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let about = |error| about_output(&args.directory, error);
+    let about = |error| outlet::about(&args.directory, error);
     let formats = kymo_registry::formats().iter().copied();
     let demos = formats.map(|format| Ok((format, format.demo()?)));
     let demos = demos.collect::<kymo_core::Result<Vec<_>>>().map_err(about)?;
@@ -65,7 +65,7 @@ fn write(
     let files = demos.iter().flat_map(|(_, files)| files);
     let kept = |demo: &Demo| ["", "cut-", "repaired-"].map(|lead| format!("{lead}{}", demo.file));
     let names: Vec<_> = files.flat_map(kept).collect();
-    let folder = inputs::own_directory(directory, force, &names)?.directory()?;
+    let folder = outlet::own_directory(directory, force, &names)?.directory()?;
     for demo in demos.iter().flat_map(|(_, files)| files) {
         let path = folder.path().join(demo.file);
         fs::write(path, &demo.bytes).map_err(Error::io("write a recording"))?;

@@ -1,12 +1,14 @@
 //! `kymo info`: what a file is, how big, how healthy.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kymo_core::{Finding, Recording, Severity, Summary};
 use serde_json::{Map, Value, json};
 
 use crate::cli::OpenArgs;
+use crate::failure;
+use crate::inputs;
 use crate::output::Output;
 use crate::render::columns::Columns;
 use crate::render::{escaped, numbers, style};
@@ -19,7 +21,7 @@ const LISTED_MAX: usize = 20;
 ///
 /// Only headers are read, so this is quick on files of any size. In a directory, every recording
 /// is looked at. Notes are known quirks of the program that wrote a file: a sound file may have
-/// them.
+/// them. `kymo check` applies every rule.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -30,7 +32,7 @@ EXAMPLES
   kymo info --salvage cut.bp     what can still be read of a damaged file
 
 EXIT STATUS
-  0 sound, 1 a file could not be read, 2 bad usage, 3 read, but something is wrong in it")]
+  0 no fault found, 1 a file could not be read, 2 bad usage, 3 read, but something is wrong in it")]
 pub(crate) struct Args {
     /// Files or directories; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -46,17 +48,28 @@ pub(crate) struct Args {
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let inputs = session.expand(&args.files, &args.open.format);
-    let mut is_first = true;
-    session.each_dataset(inputs, &args.open, |session, opened| {
-        if args.json {
-            session.out.json(&json_of(opened))?;
-        } else {
-            if !std::mem::take(&mut is_first) {
-                writeln!(session.out)?;
-            }
-            print(&mut session.out, opened)?;
+    if args.json {
+        for (path, error) in inputs.iter().filter_map(|input| input.as_ref().err()) {
+            session.out.json(&json_of_error(path, error))?;
         }
-        Ok(Outcome::of(opened.dataset.findings()))
+    }
+    let mut is_first = true;
+    session.each(inputs, |session, path| {
+        let result = session.with_dataset(path, &args.open, |session, opened| {
+            if args.json {
+                session.out.json(&json_of(opened))?;
+            } else {
+                if !std::mem::take(&mut is_first) {
+                    writeln!(session.out)?;
+                }
+                print(&mut session.out, opened)?;
+            }
+            Ok(Outcome::of(opened.dataset.findings()))
+        });
+        if let (true, None, Err(error)) = (args.json, session.out.failure(), &result) {
+            session.out.json(&json_of_error(path, error))?;
+        }
+        result
     })
 }
 
@@ -114,7 +127,9 @@ fn health(findings: &[Finding]) -> String {
     let wrong = findings.iter().filter(|finding| matters(finding));
     let wrong: Vec<_> = wrong.map(|finding| finding.severity).collect();
     match numbers::severities(&wrong) {
-        counts if counts.is_empty() => "sound".to_owned(),
+        counts if counts.is_empty() => {
+            "no fault found in the structure (kymo check applies every rule)".to_owned()
+        }
         counts => counts,
     }
 }
@@ -193,8 +208,22 @@ fn json_of(opened: &Opened) -> Value {
         "details": details,
         "sections": sections,
         "recordings": recordings,
+        "health": json_of_health(opened.dataset.findings()),
         "findings": opened.dataset.findings(),
     })
+}
+
+/// Opening a file looks at its structure: that nothing is found does not make it sound.
+fn json_of_health(findings: &[Finding]) -> &'static str {
+    match findings.iter().map(|finding| finding.severity).max() {
+        Some(Severity::Error) => "errors",
+        Some(Severity::Warning) => "warnings",
+        _ => "unchecked",
+    }
+}
+
+fn json_of_error(path: &Path, error: &anyhow::Error) -> Value {
+    json!({"file": inputs::display(path), "error": failure::message(error)})
 }
 
 fn json_of_recording(recording: &Recording) -> Value {

@@ -1,15 +1,15 @@
 //! `kymo repair`: saves what can be saved of a damaged file, and says what was lost.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kymo_core::{Destination, Error, Progress, Repaired, Source};
 
-use super::convert::about_output;
 use crate::cli::FormatArgs;
 use crate::failure::Failure;
 use crate::inputs;
+use crate::outlet::{self, Outlet};
 use crate::render::numbers;
 use crate::session::{Named, Outcome, Session, format_of};
 
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The file to write; `-` is standard output.
+    /// The file to write; `-` is standard output. Devices and named pipes are written to.
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
@@ -70,26 +70,23 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 }
 
 fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
-    let to_stdout = args.output.as_os_str() == "-";
-    if to_stdout && session.out.is_terminal() {
+    let source = session.source(&args.input)?;
+    outlet::refuse_input(&args.input, &args.output)?;
+    let is_stream = Outlet::open(session, &args.output)? == Outlet::Stream;
+    if is_stream && session.out.is_terminal() {
         let failure = Failure::new("a repaired file is binary and is not written to a terminal");
         return Err(failure.hint("name a file, or pipe it on").into());
-    }
-    let source = session.source(&args.input)?;
-    if !to_stdout && is_same(&args.input, &args.output) {
-        let failure = Failure::new("the output is the input, which must stay as it is");
-        return Err(failure.hint("name another file").into());
     }
     let format = format_of(&source, &args.format)?;
     if !format.info().repairs {
         let why = format!("files of format {} cannot be repaired", format.info().title);
         return Err(Failure::new(why).into());
     }
-    if to_stdout {
-        return repair_to_stdout(session, &source, format);
+    if is_stream {
+        return repair_to_stream(session, &source, format);
     }
     let to = Destination::new(&args.output, args.force);
-    to.check().map_err(|error| about_output(&args.output, error))?;
+    to.check().map_err(|error| outlet::about(&args.output, error))?;
     let repaired = format.repair(&source, &to, &session.context());
     session.bars.end();
     source.verify()?;
@@ -97,7 +94,7 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
 }
 
 /// Formats write files and seek in them, so the file is made first and copied then.
-fn repair_to_stdout(
+fn repair_to_stream(
     session: &mut Session,
     source: &Source,
     format: &'static dyn kymo_core::Format,
@@ -114,17 +111,4 @@ fn repair_to_stdout(
     io::copy(&mut file, &mut session.out)?;
     session.out.flush()?;
     Ok(repaired)
-}
-
-/// Whether two paths lead to the same file.
-fn is_same(one: &Path, other: &Path) -> bool {
-    #[cfg(unix)]
-    if let (Ok(one), Ok(other)) = (fs::metadata(one), fs::metadata(other)) {
-        use std::os::unix::fs::MetadataExt;
-        return (one.dev(), one.ino()) == (other.dev(), other.ino());
-    }
-    match (fs::canonicalize(one), fs::canonicalize(other)) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
 }

@@ -6,7 +6,7 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, UInt8Type};
 use arrow_schema::DataType;
-use kymo_convert::values::{Cells, Notation, write_text};
+use kymo_convert::values::{Cells, Notation, write_quoted};
 use kymo_core::Result;
 use kymo_core::model::arrays::{Order, Selection};
 
@@ -98,15 +98,9 @@ impl<'a> ArrayText<'a> {
 
     fn numbers(&mut self, array: &ArrayRef) -> Result<()> {
         let cells = Cells::new(array)?;
-        let quote: &[u8] = match array.data_type() {
-            DataType::Utf8 | DataType::LargeUtf8 => b"\"",
-            _ => b"",
-        };
         for row in 0..cells.len() {
             self.value.clear();
-            self.value.extend_from_slice(quote);
-            cells.write(row, Notation::Text, &mut self.value);
-            self.value.extend_from_slice(quote);
+            cells.write_quoted(row, &mut self.value);
             let is_full = self.line.len() + 1 + self.value.len() > self.columns;
             if self.left_in_row == 0 || (is_full && self.line.len() > self.lead) {
                 self.begin_line()?;
@@ -140,9 +134,7 @@ impl<'a> ArrayText<'a> {
             let text = self.value.trim_ascii_end();
             let end = text.iter().rposition(|&byte| byte != 0).map_or(0, |at| at + 1);
             let text = String::from_utf8_lossy(text.get(..end).unwrap_or_default()).into_owned();
-            self.line.push(b'"');
-            write_text(&text, Notation::Text, &mut self.line);
-            self.line.push(b'"');
+            write_quoted(&text, &mut self.line);
             self.value.clear();
         }
     }

@@ -8,7 +8,7 @@ pub(crate) mod style;
 
 use std::borrow::Cow;
 
-use kymo_convert::values::{Notation, write_text, write_value};
+use kymo_convert::values::{Notation, write_quoted, write_text, write_value};
 use kymo_core::Value;
 
 /// A value as a person reads it.
@@ -23,8 +23,8 @@ pub(crate) fn quoted_value(found: &Value) -> String {
     match found {
         Value::Text(text) => {
             let mut out = Vec::new();
-            write_text(text, Notation::Text, &mut out);
-            format!("\"{}\"", String::from_utf8_lossy(&out))
+            write_quoted(text, &mut out);
+            String::from_utf8_lossy(&out).into_owned()
         }
         other => value(other),
     }

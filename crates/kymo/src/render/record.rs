@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kymo_convert::values::{Notation, write_text, write_value};
+use kymo_convert::values::{Notation, write_quoted, write_text, write_value};
 use kymo_core::model::arrays::{Order, Selection, volume};
 use kymo_core::{ArrayValues, Error, Field, Flow, Record, RecordSink, Result, Value};
 
@@ -93,9 +93,7 @@ impl TextRecords<'_> {
 fn write_plain(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Text(text) if text.is_empty() || text.trim() != text || text.starts_with('"') => {
-            out.push(b'"');
-            write_text(text, Notation::Text, out);
-            out.push(b'"');
+            write_quoted(text, out);
         }
         other => write_value(other, Notation::Text, out),
     }

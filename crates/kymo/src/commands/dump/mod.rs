@@ -129,13 +129,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             let bold = session.out.paint().style(style::TITLE);
             writeln!(session.out, "{gap}{bold}{}:{bold:#}", opened.name)?;
         }
-        let file = is_many.then_some(opened.name.as_str());
-        match (&args.style, args.variable.is_empty()) {
+        let file = args.json.then_some(opened.name.as_str());
+        let outcome = match (&args.style, args.variable.is_empty()) {
             (Some(style), _) => imitate(session, args, opened, style)?,
             (None, true) => records(session, args, opened, file)?,
             (None, false) => variables::dump(session, args, opened, file)?,
-        }
-        Ok(session.findings(opened))
+        };
+        Ok(outcome.max(session.findings(opened)))
     })
 }
 
@@ -148,7 +148,7 @@ fn records(
     args: &Args,
     opened: &Opened,
     file: Option<&str>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Outcome> {
     let request = DumpRequest { headers_only: args.headers, ..DumpRequest::default() };
     let left = args.limit.unwrap_or(u64::MAX);
     let (out, look) = (&mut session.out, look(args, file));
@@ -157,18 +157,23 @@ fn records(
     } else {
         opened.dataset.dump(&request, &mut TextRecords { out, look, left })?;
     }
-    Ok(())
+    Ok(Outcome::Done)
 }
 
 /// Prints as another tool does, and nothing besides.
-fn imitate(session: &mut Session, args: &Args, opened: &Opened, style: &str) -> anyhow::Result<()> {
+fn imitate(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    style: &str,
+) -> anyhow::Result<Outcome> {
     let info = opened.format.info();
     if !info.dump_styles.contains(&style) {
         let why = format!("the format {} has no style {style}", info.name);
         return Err(Failure::new(why).into());
     }
     if args.variable.len() > 1 {
-        let failure = Failure::new(format!("{style} prints one variable at a time"));
+        let failure = Failure::usage(format!("{style} prints one variable at a time"));
         return Err(failure.hint("give -d once").into());
     }
     let request = DumpRequest {
@@ -178,5 +183,6 @@ fn imitate(session: &mut Session, args: &Args, opened: &Opened, style: &str) -> 
     };
     let (out, look) = (&mut session.out, look(args, None));
     let mut sink = TextRecords { out, look, left: u64::MAX };
-    Ok(opened.dataset.dump(&request, &mut sink)?)
+    opened.dataset.dump(&request, &mut sink)?;
+    Ok(Outcome::Done)
 }

@@ -10,17 +10,18 @@ use kymo_core::model::arrays::{
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::failure::{Failure, quoted};
-use crate::masks::Masks;
+use super::selection::select;
+use crate::failure::Failure;
+use crate::losses::{self, Missing};
 use crate::render::array::{self, ArrayText};
-use crate::render::{escaped, style};
-use crate::session::{Opened, Session};
+use crate::render::{escaped, numbers, style};
+use crate::session::{Opened, Outcome, Session};
 
 /// Values that are held at once.
 const CHUNK_VALUES: u64 = 1 << 16;
 
-/// Near misses that a message lists.
-const SUGGESTIONS_MAX: usize = 5;
+/// Variables without the wanted step that are named one by one.
+const LACKING_MAX: usize = 5;
 
 /// One variable whose values are wanted.
 struct Wanted<'a> {
@@ -28,6 +29,8 @@ struct Wanted<'a> {
     id: VariableId,
     variable: Variable,
     args: &'a Args,
+    /// Which of its steps are wanted.
+    steps: Range<u64>,
     file: Option<&'a str>,
 }
 
@@ -37,82 +40,100 @@ pub(super) fn dump(
     args: &Args,
     opened: &Opened,
     file: Option<&str>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Outcome> {
     let Some(view) = opened.dataset.arrays() else {
         let why = format!("files of format {} have no variables", opened.format.info().title);
         return Err(Failure::new(why).hint("leave out -d").into());
     };
     let mut is_first = true;
+    let mut outcome = Outcome::Done;
     for path in &args.variable {
-        for id in find(view.as_ref(), path, &opened.name)? {
+        let (ids, is_glob) = crate::variables::find(view.as_ref(), path, &opened.name)?;
+        let mut lacking = Vec::new();
+        let total = ids.len();
+        for id in ids {
+            let variable = view.variable(id);
+            let steps = match steps(&variable, args) {
+                Ok(steps) => steps,
+                Err(failure) if is_glob => {
+                    lacking.push(failure);
+                    continue;
+                }
+                Err(failure) => return Err(failure.into()),
+            };
             if !std::mem::take(&mut is_first) && !args.json {
                 writeln!(session.out)?;
             }
-            let wanted =
-                Wanted { variable: view.variable(id), view: Arc::clone(&view), id, args, file };
-            wanted.print(session)?;
+            let wanted = Wanted { variable, view: Arc::clone(&view), id, args, steps, file };
+            let missing = wanted.print(session)?;
+            outcome = outcome.max(wanted.say_losses(session, opened, missing));
         }
+        outcome = outcome.max(say_lacking(session, opened, path, &lacking, total)?);
     }
-    Ok(())
+    Ok(outcome)
 }
 
-/// The variables that a path or a glob means.
-fn find(view: &dyn ArraysView, path: &str, file: &str) -> anyhow::Result<Vec<VariableId>> {
-    let exact = view.find(path);
-    if !exact.is_empty() {
-        return Ok(exact);
+/// The steps of a variable that are wanted.
+fn steps(variable: &Variable, args: &Args) -> Result<Range<u64>, Failure> {
+    let refused = |why| Failure::new(format!("{}: {why}", escaped(&variable.path)));
+    let wanted = args.step.map(|steps| steps.among(variable.steps));
+    wanted.unwrap_or(Ok(0..variable.steps)).map_err(refused)
+}
+
+/// Says which of the variables that a glob means lack the steps that are wanted.
+fn say_lacking(
+    session: &mut Session,
+    opened: &Opened,
+    glob: &str,
+    lacking: &[Failure],
+    total: usize,
+) -> anyhow::Result<Outcome> {
+    if lacking.is_empty() {
+        return Ok(Outcome::Done);
     }
-    let is_glob = path.contains(['*', '?', '[', '{']);
-    let ids = || (0..view.variable_count()).map(VariableId);
-    if is_glob {
-        let masks = Masks::new(&[path])?;
-        let matching: Vec<_> = ids().filter(|id| masks.matches(&view.variable(*id).path)).collect();
-        if !matching.is_empty() {
-            return Ok(matching);
-        }
+    if lacking.len() == total {
+        let variables = numbers::count(total as u64, "variable", "variables");
+        let why = format!("none of the {variables} that {} means has the step", escaped(glob));
+        return Err(Failure::new(why).into());
     }
-    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    let near = ids().map(|id| view.variable(id).path);
-    let near = near.filter(|path| !name.is_empty() && path.to_lowercase().contains(&name));
-    let near: Vec<_> = near.take(SUGGESTIONS_MAX).map(|path| escaped(&path).into_owned()).collect();
-    let hint = if near.is_empty() {
-        format!("`kymo ls {}` lists the variables", quoted(file))
-    } else {
-        format!("there is {}", near.join(", "))
-    };
-    let failure = Failure::new(format!("there is no variable {}", escaped(path)));
-    Err(failure.hint(hint).into())
+    session.out.flush()?;
+    for failure in lacking.iter().take(LACKING_MAX) {
+        session.report.remark(&opened.name, format_args!("{failure}; passed over"));
+    }
+    if lacking.len() > LACKING_MAX {
+        let more = lacking.len() - LACKING_MAX;
+        session.report.remark(&opened.name, format_args!("and {more} more without the step"));
+    }
+    Ok(Outcome::Findings)
 }
 
 impl Wanted<'_> {
-    fn print(&self, session: &mut Session) -> anyhow::Result<()> {
-        let steps = self.steps()?;
+    /// Prints the values, and counts those that are not there.
+    fn print(&self, session: &mut Session) -> anyhow::Result<Missing> {
         let is_scalar = self.variable.kind == VariableKind::Scalar;
         if is_scalar && !self.args.json {
-            return self.print_scalars(session, steps);
+            return self.print_scalars(session);
         }
-        for step in steps {
+        let mut missing = Missing::default();
+        for step in self.steps.clone() {
             let found = self.view.step(self.id, step)?;
-            let selection = Selection::of(&found.shape, &self.args.start, &self.args.count)
+            let selection = select(&found.shape, &self.args.start, &self.args.count)
                 .map_err(|error| Failure::new(format!("{}: {error}", self.path())))?;
             if self.args.json {
-                self.print_json(session, step, found, &selection)?;
+                self.print_json(session, step, found, &selection, &mut missing)?;
             } else {
-                self.print_step(session, step, found, &selection)?;
+                self.print_step(session, step, found, &selection, &mut missing)?;
             }
         }
-        Ok(())
+        Ok(missing)
     }
 
-    fn steps(&self) -> anyhow::Result<Range<u64>> {
-        let total = self.variable.steps;
-        match self.args.step {
-            None => Ok(0..total),
-            Some(steps) => {
-                let refused = |why| Failure::new(format!("{}: {why}", self.path()));
-                Ok(steps.among(total).map_err(refused)?)
-            }
-        }
+    fn say_losses(&self, session: &mut Session, opened: &Opened, missing: Missing) -> Outcome {
+        // What is said about values stands below them.
+        let _ = session.out.flush();
+        let report = &mut session.report;
+        let rounding = losses::rounding(report, &opened.name, &self.variable);
+        rounding.max(missing.say(report, &opened.name, &self.variable.path))
     }
 
     fn path(&self) -> String {
@@ -123,14 +144,20 @@ impl Wanted<'_> {
         self.args.order.into()
     }
 
-    fn chunks(&self, step: Step, selection: &Selection) -> kymo_core::Result<Chunks> {
+    /// What reads the values. It may refuse, so it is made before anything is printed.
+    fn chunks(&self, step: Step, selection: &Selection) -> Result<Chunks, Failure> {
         let data_type = self.variable.data_type.clone();
         let view = Arc::clone(&self.view);
-        Chunks::new(view, data_type, step, selection, self.order(), CHUNK_VALUES)
+        let chunks = Chunks::new(view, data_type, step, selection, self.order(), CHUNK_VALUES);
+        chunks.map_err(|error| {
+            let failure = Failure::new(format!("{}: {error}", self.path()));
+            failure.hint("--start and --count select a part")
+        })
     }
 
     /// Prints a scalar's steps as if the step were its one dimension.
-    fn print_scalars(&self, session: &mut Session, steps: Range<u64>) -> anyhow::Result<()> {
+    fn print_scalars(&self, session: &mut Session) -> anyhow::Result<Missing> {
+        let steps = self.steps.clone();
         let shape = match self.variable.steps {
             1 => "scalar".to_owned(),
             steps => format!("{steps}*scalar"),
@@ -142,13 +169,17 @@ impl Wanted<'_> {
             count: if is_one { vec![] } else { vec![steps.end - steps.start] },
         };
         let mut text = ArrayText::new(&mut session.out, &selection, Order::C, 2, self.args.text);
+        let mut missing = Missing::default();
         for step in steps {
             let found = self.view.step(self.id, step)?;
             for chunk in self.chunks(found, &Selection::all(&[]))? {
-                text.values(&chunk?.values)?;
+                let values = chunk?.values;
+                missing.add(&values);
+                text.values(&values)?;
             }
         }
-        Ok(text.finish()?)
+        text.finish()?;
+        Ok(missing)
     }
 
     fn print_step(
@@ -157,6 +188,7 @@ impl Wanted<'_> {
         number: u64,
         step: Step,
         selection: &Selection,
+        missing: &mut Missing,
     ) -> anyhow::Result<()> {
         let mut about = vec![array::shape(&step.shape)];
         if self.variable.steps > 1 {
@@ -170,11 +202,14 @@ impl Wanted<'_> {
         if self.variable.rank > 1 {
             about.push(format!("{} order assumed", array::order_name(self.order())));
         }
+        let chunks = self.chunks(step, selection)?;
         self.print_header(session, &about.join(", "))?;
         let order = self.order();
         let mut text = ArrayText::new(&mut session.out, selection, order, 2, self.args.text);
-        for chunk in self.chunks(step, selection)? {
-            text.values(&chunk?.values)?;
+        for chunk in chunks {
+            let values = chunk?.values;
+            missing.add(&values);
+            text.values(&values)?;
         }
         Ok(text.finish()?)
     }
@@ -193,6 +228,7 @@ impl Wanted<'_> {
         number: u64,
         step: Step,
         selection: &Selection,
+        missing: &mut Missing,
     ) -> anyhow::Result<()> {
         let mut head = json!({
             "path": self.variable.path,
@@ -207,11 +243,13 @@ impl Wanted<'_> {
         if let (Some(file), Value::Object(fields)) = (self.file, &mut head) {
             fields.shift_insert(0, "file".to_owned(), json!(file));
         }
+        let chunks = self.chunks(step, selection)?;
         let head = head.to_string();
         session.out.write_all(head.strip_suffix('}').unwrap_or_default().as_bytes())?;
         session.out.write_all(b",\"values\":[")?;
-        for chunk in self.chunks(step, selection)? {
+        for chunk in chunks {
             let chunk = chunk?;
+            missing.add(&chunk.values);
             array::json_values(&mut session.out, &chunk.values, chunk.position == 0)?;
         }
         Ok(session.out.write_all(b"]}\n")?)

@@ -53,12 +53,14 @@ impl Attributes {
         taken
     }
 
-    /// Takes those left that are wanted: of groups and of nothing, or all of them.
+    /// Takes those left that are wanted: those that match by themselves, and those of groups and
+    /// of nothing, or all of them, that belong to what matches.
     pub(super) fn rest(&mut self, masks: &Masks, all: bool) -> Vec<Described> {
         let left = self.found.drain(..).flatten();
         let is_wanted = |found: &Described| {
-            (all || found.attribute.target != Target::Variable)
-                && (masks.matches(&found.attribute.path) || masks.matches(&found.full_path()))
+            let may_belong = all || found.attribute.target != Target::Variable;
+            (may_belong && masks.matches(&found.attribute.path))
+                || masks.matches(&found.full_path())
         };
         left.filter(is_wanted).collect()
     }

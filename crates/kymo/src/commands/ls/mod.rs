@@ -9,8 +9,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::cli::OpenArgs;
+use crate::failure::Failure;
 use crate::masks::Masks;
-use crate::render::style;
+use crate::render::{escaped, style};
 use crate::session::{Named, Opened, Outcome, Session};
 
 /// List what is in files: variables with their types and shapes, attributes, tables, records.
@@ -31,7 +32,7 @@ EXAMPLES
   kymo ls --json archive/              every variable of every recording in a directory
 
 EXIT STATUS
-  0 done, 1 a file could not be read, 2 bad usage, 3 read, but something is wrong in it")]
+  0 done, 1 unreadable or nothing matches, 2 bad usage, 3 read, but something is wrong in it")]
 pub(crate) struct Args {
     /// Files or directories; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -53,7 +54,8 @@ pub(crate) struct Args {
     #[arg(short = 'A', long)]
     attributes_only: bool,
 
-    /// Show only what matches: a name, or a path when there is a `/` in it.
+    /// Show only what matches: a name, or a path when there is a `/` in it. With -a the names of
+    /// attributes count too.
     #[arg(short, long = "match", value_name = "GLOB")]
     masks: Vec<String>,
 
@@ -78,33 +80,44 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let inputs = session.expand(&args.files, &args.open.format);
     let is_many = inputs.len() > 1 || args.files.iter().any(|path| path.is_dir());
     let mut is_first = true;
-    session.each_dataset(inputs, &args.open, |session, opened| {
+    let mut listed = None;
+    let outcome = session.each_dataset(inputs, &args.open, |session, opened| {
         if is_many && !args.json {
             let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
             let bold = session.out.paint().style(style::TITLE);
             writeln!(session.out, "{gap}{bold}{}:{bold:#}", opened.name)?;
         }
-        let file = is_many.then_some(opened.name.as_str());
-        list(session, args, &masks, opened, file)?;
-        Ok(session.findings(opened))
-    })
+        let file = args.json.then_some(opened.name.as_str());
+        let losses = match opened.dataset.arrays() {
+            Some(view) if !args.tables && !args.records => {
+                let name = &opened.name;
+                let listing = variables::Listing { view: &view, masks: &masks, name, file, args };
+                let (lines, losses) = listing.print(session)?;
+                *listed.get_or_insert(0) += lines;
+                losses
+            }
+            _ => list(session, args, opened, file)?,
+        };
+        Ok(losses.max(session.findings(opened)))
+    })?;
+    if listed == Some(0) && !args.masks.is_empty() && outcome < Outcome::Failed {
+        let masks: Vec<_> = args.masks.iter().map(|mask| escaped(mask)).collect();
+        let failure = Failure::new(format!("nothing matches {}", masks.join(" or ")));
+        return Err(Named::error("--match", failure));
+    }
+    Ok(outcome)
 }
 
 fn list(
     session: &mut Session,
     args: &Args,
-    masks: &Masks,
     opened: &Opened,
     file: Option<&str>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Outcome> {
     if args.records {
-        return records::list(session, opened, file, args.json);
+        records::list(session, opened, file, args.json)?;
+    } else {
+        tables::list(session, opened, file, args.json)?;
     }
-    match opened.dataset.arrays() {
-        Some(view) if !args.tables => {
-            let listing = variables::Listing { view: &view, masks, file, args };
-            listing.print(session)
-        }
-        _ => tables::list(session, opened, file, args.json),
-    }
+    Ok(Outcome::Done)
 }

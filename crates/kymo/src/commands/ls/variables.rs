@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_convert::values::{Cells, Notation};
+use kymo_convert::values::Cells;
 use kymo_core::Progress;
 use kymo_core::model::arrays::{
     ArraysView, Statistics, Variable, VariableId, VariableKind, statistics,
@@ -12,11 +12,12 @@ use serde_json::{Map, Value, json};
 
 use super::Args;
 use super::attributes::{Attributes, Described};
+use crate::losses;
 use crate::masks::Masks;
 use crate::output::Output;
 use crate::render::columns::width_of;
 use crate::render::{escaped, style, value};
-use crate::session::Session;
+use crate::session::{Outcome, Session};
 
 /// A longer path takes the room it needs and leaves its line unaligned.
 const PATH_MAX: usize = 60;
@@ -25,6 +26,9 @@ const PATH_MAX: usize = 60;
 pub(super) struct Listing<'a> {
     pub(super) view: &'a Arc<dyn ArraysView>,
     pub(super) masks: &'a Masks,
+    /// What messages call the file.
+    pub(super) name: &'a str,
+    /// The file where every line names it.
     pub(super) file: Option<&'a str>,
     pub(super) args: &'a Args,
 }
@@ -37,31 +41,48 @@ struct Line {
 }
 
 impl Listing<'_> {
-    /// Lists variables in the order of the file, with their attributes if wanted.
-    pub(super) fn print(&self, session: &mut Session) -> anyhow::Result<()> {
+    /// Lists variables in the order of the file, with their attributes if wanted. Tells how many
+    /// lines there are, and what was lost on the way.
+    pub(super) fn print(&self, session: &mut Session) -> anyhow::Result<(u64, Outcome)> {
         let wants_attributes = self.args.attributes || self.args.attributes_only;
         let mut attributes = if wants_attributes {
             Attributes::new(self.view.attributes())
         } else {
             Attributes::default()
         };
-        if self.args.json {
-            self.print_json(session, &mut attributes)
+        let lines = if self.args.json {
+            self.print_json(session, &mut attributes)?
         } else if self.args.long || self.args.stats || wants_attributes {
-            self.print_long(session, &mut attributes)
+            self.print_long(session, &mut attributes)?
         } else {
-            self.print_paths(&mut session.out)
-        }
+            self.print_paths(&mut session.out)?
+        };
+        Ok((lines, self.say_losses(session)))
     }
 
-    fn print_paths(&self, out: &mut Output) -> anyhow::Result<()> {
+    /// Says whose values are rounded, of those whose values are shown.
+    fn say_losses(&self, session: &mut Session) -> Outcome {
+        let Args { long, stats, attributes, attributes_only, json, .. } = self.args;
+        if *attributes_only || !(*stats || (!json && (*long || *attributes))) {
+            return Outcome::Done;
+        }
+        let _ = session.out.flush();
+        let shown = self.variables().filter(|(_, variable)| *stats || is_one_value(variable));
+        let losses =
+            shown.map(|(_, variable)| losses::rounding(&mut session.report, self.name, &variable));
+        losses.max().unwrap_or(Outcome::Done)
+    }
+
+    fn print_paths(&self, out: &mut Output) -> anyhow::Result<u64> {
+        let mut lines = 0;
         for (_, variable) in self.variables() {
             writeln!(out, "{}", escaped(&variable.path))?;
+            lines += 1;
         }
-        Ok(())
+        Ok(lines)
     }
 
-    fn print_long(&self, session: &mut Session, found: &mut Attributes) -> anyhow::Result<()> {
+    fn print_long(&self, session: &mut Session, found: &mut Attributes) -> anyhow::Result<u64> {
         let mut lines = Vec::new();
         if !self.args.attributes_only {
             self.begin(session);
@@ -74,13 +95,13 @@ impl Listing<'_> {
         }
         let rest = found.rest(self.masks, self.args.attributes_only);
         lines.extend(rest.iter().map(line_of));
-        print_lines(&mut session.out, &lines)
+        print_lines(&mut session.out, &lines)?;
+        Ok(lines.len() as u64)
     }
 
     fn line(&self, id: VariableId, variable: &Variable) -> anyhow::Result<Line> {
         let mut rest = shape(variable);
-        let is_one_value = variable.kind == VariableKind::Scalar && variable.steps == 1;
-        if is_one_value {
+        if is_one_value(variable) {
             rest.push_str(&self.scalar(id)?);
         } else if self.args.stats
             && let Some(found) = statistics(self.view, id)?
@@ -103,17 +124,14 @@ impl Listing<'_> {
         let array = self.view.read_block(block.id, 0..1)?;
         let cells = Cells::new(&array)?;
         let mut text = b" = ".to_vec();
-        let is_text = array.data_type().is_string();
-        let quote: &[u8] = if is_text { b"\"" } else { b"" };
         if !cells.is_empty() {
-            text.extend_from_slice(quote);
-            cells.write(0, Notation::Text, &mut text);
-            text.extend_from_slice(quote);
+            cells.write_quoted(0, &mut text);
         }
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    fn print_json(&self, session: &mut Session, found: &mut Attributes) -> anyhow::Result<()> {
+    fn print_json(&self, session: &mut Session, found: &mut Attributes) -> anyhow::Result<u64> {
+        let mut lines = 0;
         if !self.args.attributes_only {
             self.begin(session);
             for (id, variable) in self.variables() {
@@ -121,6 +139,7 @@ impl Listing<'_> {
                 let described = found.take(&variable.path);
                 let object = self.json(id, &variable, &described)?;
                 session.out.json(&object)?;
+                lines += 1;
             }
         }
         for attribute in found.rest(self.masks, self.args.attributes_only) {
@@ -128,8 +147,9 @@ impl Listing<'_> {
             object.insert("attribute".to_owned(), json!(attribute.full_path()));
             object.extend(attribute.json());
             session.out.json(&Value::Object(object))?;
+            lines += 1;
         }
-        Ok(())
+        Ok(lines)
     }
 
     fn json(
@@ -180,6 +200,11 @@ impl Listing<'_> {
         let all = ids.map(|id| (id, self.view.variable(id)));
         all.filter(|(_, variable)| self.masks.matches(&variable.path))
     }
+}
+
+/// Whether a listing shows the value itself.
+fn is_one_value(variable: &Variable) -> bool {
+    variable.kind == VariableKind::Scalar && variable.steps == 1
 }
 
 /// The shape in the manner of bpls: `scalar`, `5*{2, 3}`, `{4, 6} global, 4 blocks`.

@@ -1,0 +1,159 @@
+//! What the path of an output names, and whether it may be written.
+
+use std::fs::{self, Metadata};
+use std::path::Path;
+
+use kymo_core::{Destination, Error};
+
+use crate::failure::Failure;
+use crate::inputs;
+use crate::output::Output;
+use crate::session::{Named, Session};
+
+/// Where output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outlet {
+    /// The session's output, as it comes.
+    Stream,
+    /// A file that appears whole.
+    File,
+    /// A directory that appears whole.
+    Directory,
+}
+
+impl Outlet {
+    /// Finds out what a path names. A device or a named pipe takes the place of standard output:
+    /// nothing is ever renamed over it.
+    pub(crate) fn open(session: &mut Session, path: &Path) -> anyhow::Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stream);
+        }
+        let found = fs::metadata(path).ok();
+        match found.as_ref().map_or(Found::Free, Found::of) {
+            Found::Directory => Ok(Self::Directory),
+            Found::Free if path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
+                Ok(Self::Directory)
+            }
+            Found::Free | Found::File => Ok(Self::File),
+            Found::Stream => {
+                let opened = Output::named(path).map_err(Error::io("open it"));
+                session.out = opened.map_err(|error| about(path, error))?;
+                Ok(Self::Stream)
+            }
+            Found::Other => {
+                let why = "it is no file, no device of characters and no pipe, and is not replaced";
+                Err(Named::error(inputs::display(path), Failure::new(why)))
+            }
+        }
+    }
+}
+
+/// What stands at a path.
+enum Found {
+    Free,
+    File,
+    Directory,
+    /// What can be written to as it is.
+    Stream,
+    Other,
+}
+
+impl Found {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::FileTypeExt;
+            if metadata.file_type().is_char_device() || metadata.file_type().is_fifo() {
+                return Self::Stream;
+            }
+        }
+        match () {
+            () if metadata.is_dir() => Self::Directory,
+            () if metadata.is_file() => Self::File,
+            () => Self::Other,
+        }
+    }
+}
+
+/// Refuses an output that is the input, or a directory that holds it: the input stays as it is.
+pub(crate) fn refuse_input(input: &Path, output: &Path) -> Result<(), Failure> {
+    let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
+    let is_file = |path: &Path| fs::metadata(path).is_ok_and(|found| found.is_file());
+    if output.as_os_str() == "-" || !is_file(input) {
+        return Ok(());
+    }
+    let hint = "name another file";
+    if is_same(input, output) {
+        return Err(Failure::new("the output is the input, which must stay as it is").hint(hint));
+    }
+    if output.is_dir() && holds(output, input) {
+        let why = "the output is a directory with the input in it, which must stay as it is";
+        return Err(Failure::new(why).hint("name another directory"));
+    }
+    Ok(())
+}
+
+/// Whether a file lies below a directory, or is linked into it.
+fn holds(directory: &Path, file: &Path) -> bool {
+    let paths = (fs::canonicalize(directory), fs::canonicalize(file));
+    if let (Ok(directory), Ok(file)) = &paths
+        && file.starts_with(directory)
+    {
+        return true;
+    }
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| is_same(&entry.path(), file))
+}
+
+/// Whether two paths lead to the same file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(one), Ok(other)) = (fs::metadata(one), fs::metadata(other)) {
+        use std::os::unix::fs::MetadataExt;
+        return (one.dev(), one.ino()) == (other.dev(), other.ino());
+    }
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// A directory to write. One that exists is replaced only when nothing is in it but files of the
+/// names that will be written: `--force` must not cost anyone their data.
+pub(crate) fn own_directory(
+    path: &Path,
+    force: bool,
+    names: &[String],
+) -> kymo_core::Result<Destination> {
+    let to = Destination::new(path, force);
+    to.check()?;
+    if fs::symlink_metadata(path).is_err() {
+        return Ok(to);
+    }
+    if !path.is_dir() {
+        return Err(Error::request("it is no directory and is not replaced by one"));
+    }
+    for entry in fs::read_dir(path).map_err(Error::io("list the directory"))? {
+        let entry = entry.map_err(Error::io("list the directory"))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_dir() || !names.contains(&name) {
+            return Err(Error::request(format!(
+                "the directory has other things in it and is not replaced: {}",
+                crate::render::escaped(&name)
+            )));
+        }
+    }
+    Ok(to)
+}
+
+/// An error of the output is about the output.
+pub(crate) fn about(output: &Path, error: Error) -> anyhow::Error {
+    let name = inputs::display(output);
+    match error {
+        Error::Exists(_) => {
+            let failure = Failure::new("it exists already");
+            Named::error(name, failure.hint("--force replaces it"))
+        }
+        other => Named::error(name, other),
+    }
+}

@@ -1,0 +1,120 @@
+//! What is never written over: the input, devices, pipes, and files where a folder is to be.
+#![cfg(unix)]
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::Command;
+
+use support::{data, folder, kymo, names, run};
+
+const SOUND: &str = "v1-2008-07-11/06_timesteps.bp";
+
+#[test]
+fn convert_never_writes_over_its_input() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("inner")).unwrap();
+    fs::copy(data(SOUND), at("inner/file.bp")).unwrap();
+    fs::hard_link(at("inner/file.bp"), at("hard.csv")).unwrap();
+    symlink(at("inner/file.bp"), at("soft.csv")).unwrap();
+    fs::create_dir(at("linked")).unwrap();
+    fs::hard_link(at("inner/file.bp"), at("linked/elements.csv")).unwrap();
+    let convert = |output: &str| {
+        let mut command = kymo();
+        command.args(["convert", "--force", "--to", "csv"]);
+        run(command.arg(at("inner/file.bp")).arg(at(output)))
+    };
+    for output in ["inner/file.bp", "inner/../inner/file.bp", "hard.csv", "soft.csv"] {
+        let (code, _, said) = convert(output);
+        assert_eq!(code, Some(1), "{output}: {said}");
+        assert!(said.contains("the output is the input"), "{output}: {said}");
+    }
+    for output in ["inner", "inner/", ".", "linked"] {
+        let (code, _, said) = convert(output);
+        assert_eq!(code, Some(1), "{output}: {said}");
+        assert!(said.contains("a directory with the input in it"), "{output}: {said}");
+    }
+    // The same where the input comes through standard input.
+    let mut piped = kymo();
+    piped.args(["convert", "--force", "--to", "csv", "-"]).arg(at("hard.csv"));
+    let (code, _, said) = run(piped.stdin(File::open(at("inner/file.bp")).unwrap()));
+    assert!(code == Some(1) && said.contains("the output is the input"), "{said}");
+    assert_eq!(fs::read(at("inner/file.bp")).unwrap(), fs::read(data(SOUND)).unwrap());
+    assert!(at("soft.csv").is_symlink());
+    assert_eq!(names(&at("linked")), ["elements.csv"]);
+}
+
+#[test]
+fn a_folder_does_not_take_the_place_of_a_file() {
+    let folder = folder();
+    let file = folder.path().join("precious");
+    fs::write(&file, "precious").unwrap();
+    let mut demo = kymo();
+    demo.args(["demo", "--force"]).arg(&file);
+    let mut tables = kymo();
+    tables.args(["convert", "--force", "--to", "csv", "--table", "all"]);
+    tables.arg(data(SOUND)).arg(&file);
+    for command in [&mut demo, &mut tables] {
+        let (code, _, said) = run(command);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("precious: it is no directory and is not replaced"), "{said}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+    }
+}
+
+#[test]
+fn a_device_is_written_to_and_stays_what_it_is() {
+    for force in [&[][..], &["--force"]] {
+        let mut convert = kymo();
+        convert.args(["convert", "--to", "csv"]).args(force).arg(data(SOUND)).arg("/dev/null");
+        let mut repair = kymo();
+        repair.arg("repair").args(force).arg(data(SOUND)).arg("/dev/null");
+        for command in [&mut convert, &mut repair] {
+            let (code, out, said) = run(command);
+            assert_eq!((code, out.as_str()), (Some(0), ""), "{said}");
+        }
+    }
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    let (code, _, said) =
+        run(kymo().args(["convert", "--to", "csv"]).arg(data(SOUND)).arg("/dev/full"));
+    assert_eq!(code, Some(1));
+    assert!(said.starts_with("kymo: /dev/full: cannot write: no space left"), "{said}");
+}
+
+#[test]
+fn a_named_pipe_gets_what_standard_output_would() {
+    let folder = folder();
+    let pipe = folder.path().join("pipe.csv");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let through_pipe = |command: &str, arguments: &[&str]| {
+        let mut child =
+            kymo().arg(command).args(arguments).arg(data(SOUND)).arg(&pipe).spawn().unwrap();
+        let mut found = Vec::new();
+        File::open(&pipe).unwrap().read_to_end(&mut found).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        found
+    };
+    let (_, expected, _) = run(kymo().args(["convert", "--to", "csv"]).arg(data(SOUND)).arg("-"));
+    assert_eq!(through_pipe("convert", &["--force"]), expected.as_bytes());
+    assert_eq!(through_pipe("repair", &["-q"]), fs::read(data(SOUND)).unwrap());
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    assert_eq!(names(folder.path()), ["pipe.csv"]);
+}
+
+#[test]
+fn a_socket_is_refused() {
+    let folder = folder();
+    let socket = folder.path().join("socket.csv");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    for command in ["convert", "repair"] {
+        let (code, _, said) = run(kymo().args([command, "--force"]).arg(data(SOUND)).arg(&socket));
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("socket.csv: it is no file, no device"), "{said}");
+    }
+    assert!(Path::new(&socket).metadata().unwrap().file_type().is_socket());
+}
