@@ -41,14 +41,13 @@ fn lower(subject: &Subject, sample: &Sample, cases: &mut Cases) {
 }
 
 /// Limits with one of them next to nothing.
-fn lowered() -> [(&'static str, Limits); 6] {
+fn lowered() -> [(&'static str, Limits); 5] {
     let usual = Limits::default;
     [
         ("items_max 0", Limits { items_max: 0, ..usual() }),
         ("items_max 1", Limits { items_max: 1, ..usual() }),
         ("value_bytes_max 0", Limits { value_bytes_max: 0, ..usual() }),
         ("value_bytes_max 5", Limits { value_bytes_max: 5, ..usual() }),
-        ("depth_max 0", Limits { depth_max: 0, ..usual() }),
         ("findings_max 0", Limits { findings_max: 0, ..usual() }),
     ]
 }

@@ -38,6 +38,14 @@ impl<T: Into<Value>> From<T> for Field<'_> {
 pub trait ArrayValues: std::fmt::Debug {
     /// The length of each dimension, the slowest first.
     fn shape(&self) -> &[u64];
+    /// How many values may be read at once, where they are large.
+    fn values_at_once(&self) -> u64 {
+        u64::MAX
+    }
+    /// Whether reading rounds values: the format's type is wider than any of ours.
+    fn rounds(&self) -> bool {
+        false
+    }
     /// Reads values by their position in storage.
     fn read(&self, values: std::ops::Range<u64>) -> Result<ArrayRef>;
 }

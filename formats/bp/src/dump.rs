@@ -81,6 +81,7 @@ fn fields<'a>(
 struct Values<'a> {
     element: &'a Element<'a>,
     value_type: ValueType,
+    at_once: u64,
     shape: Vec<u64>,
     endian: kymo_core::bytes::Endian,
 }
@@ -92,12 +93,21 @@ fn array_of<'a>(reader: &Reader, element: &'a Element<'a>) -> Option<Values<'a>>
     }
     let shape = dimensions.iter().map(|d| u64::try_from(d.local_bound).unwrap_or(0)).collect();
     let value_type = ValueType::of(element)?;
-    Some(Values { element, value_type, shape, endian: reader.endian() })
+    let at_once = reader.values_at_once(value_type);
+    Some(Values { element, value_type, at_once, shape, endian: reader.endian() })
 }
 
 impl ArrayValues for Values<'_> {
     fn shape(&self) -> &[u64] {
         &self.shape
+    }
+
+    fn values_at_once(&self) -> u64 {
+        self.at_once
+    }
+
+    fn rounds(&self) -> bool {
+        self.value_type.rounds()
     }
 
     fn read(&self, range: Range<u64>) -> Result<ArrayRef> {

@@ -42,7 +42,7 @@ impl RecordSink for Drain {
     fn record(&mut self, record: &Record<'_>) -> Result<Flow> {
         for (_, field) in &record.fields {
             if let Field::Array(array) = field {
-                read_all(volume(array.shape()), |values| array.read(values))?;
+                read_all(volume(array.shape()), CHUNK_VALUES, |values| array.read(values))?;
                 refuses_more(*array);
             }
         }
@@ -55,10 +55,10 @@ impl RecordSink for Drain {
 }
 
 /// Reads so many values in chunks, to the last or to as many as are worth while.
-fn read_all(total: u64, read: impl Fn(Range<u64>) -> Result<ArrayRef>) -> Result<()> {
+fn read_all(total: u64, at_once: u64, read: impl Fn(Range<u64>) -> Result<ArrayRef>) -> Result<()> {
     let mut first = 0;
     while first < total.min(VALUES_MAX) {
-        let end = total.min(first + CHUNK_VALUES);
+        let end = total.min(first + at_once.clamp(1, CHUNK_VALUES));
         let values = read(first..end)?;
         assert_eq!(values.len() as u64, end - first, "values {first}..{end}");
         first = end;
@@ -125,7 +125,8 @@ fn assert_shape(variable: &Variable, shape: &[u64]) {
 
 fn blocks(view: &Arc<dyn ArraysView>, step: &Step) -> Result<()> {
     for block in &step.blocks {
-        read_all(volume(&block.count), |values| view.read_block(block.id, values))?;
+        let at_once = view.values_at_once(block.id);
+        read_all(volume(&block.count), at_once, |values| view.read_block(block.id, values))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::arrays::{ArraysView, VariableId, volume};
+use kymo_core::model::arrays::{ArraysView, BlockId, VariableId, volume};
 use kymo_core::table::Scan;
 use kymo_core::{Dataset, Value};
 
@@ -42,8 +42,8 @@ fn expected(view: &Arc<dyn ArraysView>, id: VariableId, all: &[Vec<Value>]) -> V
         if let [block] = step.blocks.as_slice()
             && block.count == step.shape
         {
-            let values = view.read_block(block.id, 0..total).expect("a block");
-            for (row, value) in rows[first..].iter_mut().zip(cells(&values)) {
+            let values = block_values(view, block.id, total);
+            for (row, value) in rows[first..].iter_mut().zip(values) {
                 *row.last_mut().expect("a column of values") = value;
             }
         }
@@ -51,4 +51,19 @@ fn expected(view: &Arc<dyn ArraysView>, id: VariableId, all: &[Vec<Value>]) -> V
     }
     assert_eq!(first, rows.len(), "values of all steps");
     rows
+}
+
+/// The values of a block, as many at once as the format can read.
+fn block_values(view: &Arc<dyn ArraysView>, block: BlockId, total: u64) -> Vec<Value> {
+    let at_once = view.values_at_once(block).max(1);
+    let mut values = Vec::new();
+    while (values.len() as u64) < total {
+        let first = values.len() as u64;
+        let part = first..total.min(first.saturating_add(at_once));
+        let expected = part.end - part.start;
+        let part = view.read_block(block, part).expect("a block");
+        assert_eq!(part.len() as u64, expected, "values from {first}");
+        values.extend(cells(&part));
+    }
+    values
 }

@@ -7,12 +7,10 @@
 pub struct Limits {
     /// Records a reader may keep an index of.
     pub items_max: u64,
-    /// Bytes a single value that must be held in memory may take (a string, a batch).
+    /// Bytes of values that are read at once; a single value may take more.
     pub value_bytes_max: u64,
     /// Bytes that standard input may deliver.
     pub stdin_bytes_max: u64,
-    /// Depth of nested structures.
-    pub depth_max: u32,
     /// Findings that are kept one by one; further ones are only counted.
     pub findings_max: usize,
 }
@@ -23,7 +21,6 @@ impl Default for Limits {
             items_max: 1 << 32,
             value_bytes_max: 1 << 28,
             stdin_bytes_max: 1 << 40,
-            depth_max: 1 << 16,
             findings_max: 10_000,
         }
     }
@@ -37,7 +34,6 @@ impl Limits {
             items_max: 1 << 16,
             value_bytes_max: 1 << 20,
             stdin_bytes_max: 1 << 24,
-            depth_max: 1 << 8,
             findings_max: 100,
         }
     }

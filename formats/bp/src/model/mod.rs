@@ -73,6 +73,12 @@ impl ArraysView for Arrays {
         Ok(Step { shape, blocks })
     }
 
+    fn values_at_once(&self, block: BlockId) -> u64 {
+        let element = usize::try_from(block.0).ok().and_then(|index| self.0.element(index));
+        let value_type = element.and_then(|element| crate::read::ValueType::of(&element));
+        value_type.map_or(1, |value_type| self.0.values_at_once(value_type))
+    }
+
     fn read_block(&self, block: BlockId, range: Range<u64>) -> Result<ArrayRef> {
         let index = usize::try_from(block.0).unwrap_or(usize::MAX);
         let element = self.element(index)?;

@@ -7,7 +7,7 @@ mod walk;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kymo_core::bytes::Endian;
+use kymo_core::bytes::{Endian, Limits};
 use kymo_core::{Context, Finding, Result, Severity, Source};
 
 use crate::model::Grouping;
@@ -28,6 +28,7 @@ pub struct Reader {
     grouping: Grouping,
     end: End,
     findings: Vec<Finding>,
+    limits: Limits,
 }
 
 /// Where each element of a file begins.
@@ -60,17 +61,17 @@ impl Reader {
     pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
         let endian = detect_endian(&bytes).unwrap_or(Endian::Little);
-        Ok(Self::of_walk(Walk::strict(source, &bytes, endian, context)?))
+        Ok(Self::of_walk(Walk::strict(source, &bytes, endian, context)?, context))
     }
 
     /// Opens what can be found of a damaged file; [`findings`](Self::findings) says what
     /// cannot.
     pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
-        Ok(Self::of_walk(Walk::tolerant(&bytes, detect_endian(&bytes), context)))
+        Ok(Self::of_walk(Walk::tolerant(&bytes, detect_endian(&bytes), context), context))
     }
 
-    fn of_walk(walk: Walk) -> Arc<Self> {
+    fn of_walk(walk: Walk, context: &Context<'_>) -> Arc<Self> {
         let Walk { index, grouping, end, mut findings } = walk;
         if index.bytes.is_empty() {
             let why = "the file is empty: nothing was recorded, or writing it failed at the start";
@@ -87,7 +88,8 @@ impl Reader {
             let at = first.map_or(0, |element| element.offset);
             findings.push(Finding::at(Severity::Warning, "uneven-steps", at, why));
         }
-        Arc::new(Self { index, grouping, end, findings: findings.into_vec() })
+        let limits = context.limits;
+        Arc::new(Self { index, grouping, end, findings: findings.into_vec(), limits })
     }
 
     /// How many elements there are.
@@ -133,6 +135,11 @@ impl Reader {
 
     pub(crate) fn size_bytes(&self) -> u64 {
         self.index.bytes.len() as u64
+    }
+
+    /// How many values of a type may be read at once.
+    pub(crate) fn values_at_once(&self, value_type: ValueType) -> u64 {
+        value_type.values_at_once(self.limits.value_bytes_max)
     }
 
     pub(crate) fn end(&self) -> End {

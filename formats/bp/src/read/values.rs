@@ -64,6 +64,14 @@ impl ValueType {
         }
     }
 
+    /// How many values may be read at once within a limit on their bytes. Text may take twice
+    /// its bytes when it is decoded, and must stay below what 32-bit offsets reach.
+    pub(crate) fn values_at_once(self, bytes_max: u64) -> u64 {
+        let is_text = matches!(self.data_type(), DataType::Utf8 | DataType::Binary);
+        let bytes_max = if is_text { bytes_max.min(TEXT_BYTES_MAX) } else { bytes_max };
+        (bytes_max / u64::from(self.bytes).max(1)).max(1)
+    }
+
     /// Whether values are text.
     pub(crate) fn is_string(self) -> bool {
         self.datatype == Datatype::STRING
@@ -93,6 +101,10 @@ pub(crate) fn values(
         let why = format!("values {} to {} of {count}", range.start, range.end);
         return Err(Error::Request(why));
     }
+    if range.end - range.start > value_type.values_at_once(u64::MAX) {
+        let why = format!("values {} to {} are too many to read at once", range.start, range.end);
+        return Err(Error::Request(why));
+    }
     let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
     let Some(payload) = element.payload.as_ref().filter(|_| !element.lacks_values()) else {
         return Ok(new_null_array(&data_type, length));
@@ -103,11 +115,6 @@ pub(crate) fn values(
     };
     let at = |position: u64| usize::try_from(position.saturating_mul(each)).unwrap_or(usize::MAX);
     let bytes = payload.bytes.get(at(range.start)..at(range.end)).unwrap_or_default();
-    if matches!(data_type, DataType::Utf8 | DataType::Binary) && bytes.len() as u64 > TEXT_BYTES_MAX
-    {
-        let why = format!("{length} strings of {each} bytes are too many to read at once");
-        return Err(Error::Request(why));
-    }
     let each = usize::try_from(each).unwrap_or(usize::MAX);
     Ok(decode(&data_type, value_type, bytes, each, endian, length))
 }
