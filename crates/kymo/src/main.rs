@@ -15,6 +15,7 @@ mod output;
 mod progress;
 mod render;
 mod report;
+mod selection;
 mod session;
 mod variables;
 

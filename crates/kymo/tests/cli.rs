@@ -118,7 +118,7 @@ fn a_folder_that_cannot_be_listed_is_named_and_the_others_are() {
     let closed = folder.path().join("closed");
     fs::create_dir(&closed).unwrap();
     fs::copy(data(SOUND), folder.path().join("open.bp")).unwrap();
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&closed).is_ok() {
         // The superuser may list anything.
         println!("not tested: whoever runs this may list every directory");

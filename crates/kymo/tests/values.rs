@@ -3,25 +3,13 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
 
 use kymo_bp::{Data, Dimension, Options, Writer};
-use support::{data, folder, kymo, run};
+use support::{data, folder, kymo, run, scalars};
 
 const TYPES: &str = "v1-2008-07-11/02_datasets_types_ranks.bp";
 const TIMES: &str = "v1-2008-07-11/06_timesteps.bp";
 const STRINGS: &str = "v1-2008-07-11/09_string_dataset_writer_bug.bp";
-
-/// A file of scalars, by path and name, each written so often.
-fn scalars(path: &Path, variables: &[(&str, &str, i32)]) {
-    let mut writer = Writer::new(Vec::new(), Options::default());
-    for (group, name, steps) in variables {
-        for step in 0..*steps {
-            writer.scalar(group, name, Data::Int(&[step])).unwrap();
-        }
-    }
-    fs::write(path, writer.finish().unwrap()).unwrap();
-}
 
 #[test]
 fn values_that_are_rounded_are_said_to_be() {
@@ -95,16 +83,16 @@ fn a_name_of_several_variables_is_told_from_one_of_none() {
     let groups: Vec<_> = (0..7).map(|i| format!("/group{i}")).collect();
     let variables: Vec<_> = groups.iter().map(|group| (group.as_str(), "mtheta", 1)).collect();
     scalars(&file, &variables);
-    let five = "mtheta names 7 variables: /group0/mtheta, /group1/mtheta, /group2/mtheta, \
+    let several = "mtheta names 7 variables: /group0/mtheta, /group1/mtheta, /group2/mtheta, \
                 /group3/mtheta, /group4/mtheta, … (5 shown); give a path";
     let (code, out, said) = run(kymo().args(["dump", "-d", "mtheta"]).arg(&file));
     assert_eq!((code, out.as_str()), (Some(1), ""));
-    assert!(said.contains(&format!("{five} or a glob\n")), "{said}");
+    assert!(said.contains(&format!("{several} or a glob\n")), "{said}");
     let mut convert = kymo();
     let (code, out, said) =
         run(convert.args(["convert", "--to", "csv", "--table", "mtheta"]).arg(&file).arg("-"));
     assert_eq!((code, out.as_str()), (Some(1), ""));
-    assert!(said.contains(&format!("{five}\n")), "{said}");
+    assert!(said.contains(&format!("{several}\n")), "{said}");
     // One that is spelt wrong.
     let near = "/group0/mtheta, /group1/mtheta, /group2/mtheta, /group3/mtheta, /group4/mtheta \
                 and 2 more\n";
@@ -162,5 +150,40 @@ fn quotes_within_quotes_are_escaped() {
         let (code, out, _) = run(kymo().args(command).arg(&file));
         assert_eq!(code, Some(0));
         assert!(out.contains(r#""a \"b\" \\c""#), "{out}");
+    }
+}
+
+#[test]
+fn a_part_of_a_variable_is_converted_as_it_is_dumped() {
+    let convert = |arguments: &[&str]| {
+        let mut command = kymo();
+        command.args(["convert", "--to", "csv"]).args(arguments).arg(data(TIMES)).arg("-");
+        run(&mut command)
+    };
+    let rows = |arguments: &[&str]| {
+        let (code, out, said) = convert(arguments);
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{arguments:?}");
+        let rows: Vec<_> = out.lines().skip(1).map(str::to_owned).collect();
+        rows
+    };
+    let all = rows(&["--table", "field"]);
+    let of = |step: &str| {
+        let all = all.iter().filter(|row| row.starts_with(&format!("{step},")));
+        all.cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&["--table", "field", "--step", "-1"]), of("4"));
+    assert_eq!(rows(&["--table", "field", "--step", "1..3"]), [of("1"), of("2")].concat());
+    let corner = ["--table", "field", "--step", "2", "--start", "0,1", "--count", "-1,2"];
+    assert_eq!(rows(&corner), ["2,0,1,201", "2,0,2,202", "2,1,1,204", "2,1,2,205"]);
+    let fortran = [&corner[..], &["--order", "fortran"]].concat();
+    assert_eq!(rows(&fortran), ["2,0,1,202", "2,1,1,203", "2,0,2,204", "2,1,2,205"]);
+    let (code, out, said) = convert(&["--table", "field", "--start", "0,9"]);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(said.contains("/field: start 9 does not fit dimension 1, which has 3"), "{said}");
+    let (code, out, said) = convert(&["--table", "field", "--step", "7"]);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(said.contains("/field: it has 5 steps, 0 to 4"), "{said}");
+    for arguments in [&["--table", "elements", "--step", "1"][..], &["--step", "1"]] {
+        assert_eq!(convert(arguments).0, Some(2), "{arguments:?}");
     }
 }

@@ -44,6 +44,17 @@ pub(crate) fn large(path: &Path, steps: u16) {
     fs::write(path, writer.finish().unwrap()).unwrap();
 }
 
+/// A file of scalars, by path and name, each written so often.
+pub(crate) fn scalars(path: &Path, variables: &[(&str, &str, i32)]) {
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    for (group, name, steps) in variables {
+        for step in 0..*steps {
+            writer.scalar(group, name, Data::Int(&[step])).unwrap();
+        }
+    }
+    fs::write(path, writer.finish().unwrap()).unwrap();
+}
+
 /// The names in a folder, sorted.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();

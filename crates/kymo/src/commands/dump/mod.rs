@@ -1,6 +1,5 @@
 //! `kymo dump`: everything in a file, or the values of some variables.
 
-mod selection;
 mod variables;
 
 use std::io::Write;
@@ -16,9 +15,8 @@ use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::render::record::{JsonRecords, Look, TextRecords};
 use crate::render::style;
+use crate::selection::Steps;
 use crate::session::{Opened, Outcome, Session};
-
-use selection::Steps;
 
 /// Print what is in files: every record with all its fields, or the values of variables.
 ///

@@ -10,11 +10,11 @@ use kymo_core::model::arrays::{
 use serde_json::{Value, json};
 
 use super::Args;
-use super::selection::select;
 use crate::failure::Failure;
 use crate::losses::{self, Missing};
 use crate::render::array::{self, ArrayText};
 use crate::render::{escaped, numbers, style};
+use crate::selection::{select, steps_of};
 use crate::session::{Opened, Outcome, Session};
 
 /// Values that are held at once.
@@ -53,7 +53,7 @@ pub(super) fn dump(
         let total = ids.len();
         for id in ids {
             let variable = view.variable(id);
-            let steps = match steps(&variable, args) {
+            let steps = match steps_of(&variable, args.step) {
                 Ok(steps) => steps,
                 Err(failure) if is_glob => {
                     lacking.push(failure);
@@ -71,13 +71,6 @@ pub(super) fn dump(
         outcome = outcome.max(say_lacking(session, opened, path, &lacking, total)?);
     }
     Ok(outcome)
-}
-
-/// The steps of a variable that are wanted.
-fn steps(variable: &Variable, args: &Args) -> Result<Range<u64>, Failure> {
-    let refused = |why| Failure::new(format!("{}: {why}", escaped(&variable.path)));
-    let wanted = args.step.map(|steps| steps.among(variable.steps));
-    wanted.unwrap_or(Ok(0..variable.steps)).map_err(refused)
 }
 
 /// Says which of the variables that a glob means lack the steps that are wanted.

@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use kymo_core::Error;
-use kymo_core::model::arrays::Selection;
+use kymo_core::model::arrays::{Selection, Variable};
 
 use crate::failure::Failure;
+use crate::render::escaped;
 
 /// One step, or a range of them; negative numbers count from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl FromStr for Steps {
 
 impl Steps {
     /// Which of a variable's steps are meant.
-    pub(super) fn among(self, total: u64) -> Result<Range<u64>, Failure> {
+    fn among(self, total: u64) -> Result<Range<u64>, Failure> {
         let place = |step: i64| match u64::try_from(step) {
             Ok(step) => Some(step),
             Err(_) => total.checked_sub(step.unsigned_abs()),
@@ -72,6 +73,13 @@ impl Steps {
             }
         }
     }
+}
+
+/// Which steps of a variable are meant: all where none were typed.
+pub(crate) fn steps_of(variable: &Variable, typed: Option<Steps>) -> Result<Range<u64>, Failure> {
+    let refused = |why| Failure::new(format!("{}: {why}", escaped(&variable.path)));
+    let wanted = typed.map(|steps| steps.among(variable.steps));
+    wanted.unwrap_or(Ok(0..variable.steps)).map_err(refused)
 }
 
 /// A part of an array as one types it. What was not typed is not spoken of.

@@ -1,5 +1,7 @@
 //! `kymo convert`: a table of a file in another format.
 
+mod part;
+
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -7,7 +9,6 @@ use std::sync::Arc;
 
 use clap::builder::PossibleValuesParser;
 use kymo_convert::Target;
-use kymo_core::model::arrays::{VariableTable, volume};
 use kymo_core::table::{Filter, Scan};
 use kymo_core::{Destination, Error, Progress, Table};
 
@@ -19,8 +20,11 @@ use crate::losses::{self, Missing};
 use crate::outlet::{self, Outlet};
 use crate::progress::Bars;
 use crate::render::escaped;
+use crate::selection::Steps;
 use crate::session::{Named, Opened, Outcome, Session};
 use crate::variables;
+
+use part::Part;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -39,6 +43,7 @@ const VALUE: &str = "value";
 EXAMPLES
   kymo convert run.bp run.csv                            the first table as CSV
   kymo convert run.bp phi.csv --table /fields/phi        the values of a variable
+  kymo convert run.bp last.csv --table phi --step -1     of its last step
   kymo convert run.bp - --to jsonl --columns path,kind   some columns to standard output
   kymo convert run.bp big.jsonl --filter 'payload_bytes>=1000' --filter kind=dataset
   kymo convert run.bp tables/ --to csv                   every table, a file each
@@ -75,6 +80,20 @@ pub(crate) struct Args {
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u64>,
 
+    /// Of a variable: the first index in each dimension; negative ones count from the end.
+    #[arg(long, value_name = "I,J,…", requires = "table", value_delimiter = ',')]
+    #[arg(allow_hyphen_values = true)]
+    start: Vec<i64>,
+
+    /// Of a variable: how many in each dimension; -1 goes to the end.
+    #[arg(long, value_name = "N,M,…", requires = "table", value_delimiter = ',')]
+    #[arg(allow_hyphen_values = true)]
+    count: Vec<i64>,
+
+    /// Of a variable: the step, or steps: 3, -1 for the last, 2..5 for 2, 3 and 4.
+    #[arg(long, value_name = "STEPS", requires = "table", allow_hyphen_values = true)]
+    step: Option<Steps>,
+
     /// Which dimension of a variable varies fastest: the last (c) or the first (fortran).
     #[arg(long, value_enum, default_value = "c")]
     order: StorageOrder,
@@ -85,6 +104,13 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     open: OpenArgs,
+}
+
+impl Args {
+    /// Whether a part of a variable is wanted, which other tables do not have.
+    fn wants_part(&self) -> bool {
+        !self.start.is_empty() || !self.count.is_empty() || self.step.is_some()
+    }
 }
 
 fn target_names() -> PossibleValuesParser {
@@ -184,7 +210,7 @@ fn to_directory(
     target: &dyn Target,
 ) -> anyhow::Result<Outcome> {
     let is_all = args.table.as_deref().is_none_or(|table| table == "all");
-    if !is_all || !args.columns.is_empty() || !args.filter.is_empty() {
+    if !is_all || !args.columns.is_empty() || !args.filter.is_empty() || args.wants_part() {
         let failure = Failure::usage("into a directory go all tables, whole");
         return Err(failure.hint("name a file for one table, or for a part of it").into());
     }
@@ -264,6 +290,11 @@ fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result
         Some(name) => tables.iter().find(|table| table.name() == name),
     };
     if let Some(table) = fixed {
+        if args.wants_part() {
+            let why = format!("{} is no variable", table.name());
+            let failure = Failure::usage(why);
+            return Err(failure.hint("--start, --count and --step are for variables").into());
+        }
         return Ok(Chosen::fixed(Arc::clone(table)));
     }
     let name = args.table.as_deref().unwrap_or_default();
@@ -305,10 +336,9 @@ fn variable(
         session.report.remark(&opened.name, loss);
         outcome = Outcome::Findings;
     }
-    // Steps may be smaller; a bar that ends early is better than one that ends at once.
-    let rows = variable.steps.saturating_mul(volume(&variable.max_shape));
-    let table = VariableTable::with_order(view, id, args.order.into());
-    Ok(Some(Chosen { table: Arc::new(table), rows, is_variable: true, outcome }))
+    let part = Part::new(&view, id, args)?;
+    let rows = part.rows()?;
+    Ok(Some(Chosen { table: part.table(), rows, is_variable: true, outcome }))
 }
 
 fn scan(args: &Args, table: &dyn Table) -> anyhow::Result<Scan> {
