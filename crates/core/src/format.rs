@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Context, Dataset, Destination, Finding, Result, Source};
+use crate::{Context, Dataset, Destination, Error, Finding, Result, Source};
 
 /// A format of recordings. One static value a format; the registry lists them.
 pub trait Format: Sync {
@@ -31,10 +31,23 @@ pub trait Format: Sync {
 
     /// Writes a sound file of what can be read of a damaged one. Calls [`Source::verify`] before
     /// the file appears.
-    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired>;
+    ///
+    /// Refuses unless a format does it, and says so with [`FormatInfo::repairs`].
+    fn repair(
+        &self,
+        _source: &Source,
+        _to: &Destination,
+        _context: &Context<'_>,
+    ) -> Result<Repaired> {
+        Err(Error::Request(format!("{} files are not repaired", self.info().title)))
+    }
 
     /// Reads a sound source and writes all of it again with the format's own writer.
-    fn rewrite(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<()>;
+    ///
+    /// Refuses unless a format does it, and says so with [`FormatInfo::writes`].
+    fn rewrite(&self, _source: &Source, _to: &Destination, _context: &Context<'_>) -> Result<()> {
+        Err(Error::Request(format!("{} files are not written", self.info().title)))
+    }
 
     /// Makes small recordings with the format's own writer, for `kymo demo`.
     fn demo(&self) -> Result<Vec<Demo>> {
@@ -119,4 +132,48 @@ pub struct Repaired {
     pub unit: &'static str,
     /// What was lost or changed; empty when the source was sound.
     pub losses: Vec<Finding>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A format that one only imports from.
+    struct Import;
+
+    impl Format for Import {
+        fn info(&self) -> &'static FormatInfo {
+            &FormatInfo {
+                name: "import",
+                title: "Import",
+                about: "",
+                extensions: &[],
+                dialects: &[],
+                writes: false,
+                repairs: false,
+                dump_styles: &[],
+            }
+        }
+        fn sniff(&self, _probe: &Probe<'_>) -> Option<Confidence> {
+            None
+        }
+        fn open(&self, _source: &Source, _context: &Context<'_>) -> Result<Box<dyn Dataset>> {
+            Err(Error::request("not needed"))
+        }
+        fn check(&self, _source: &Source, _context: &Context<'_>) -> Result<Vec<Finding>> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn a_format_that_does_not_write_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = Destination::new(directory.path().join("out"), false);
+        let source = Source::from_bytes("in", Vec::new());
+        let context = Context::default();
+        let error = Import.repair(&source, &to, &context).unwrap_err();
+        assert_eq!(error.to_string(), "Import files are not repaired");
+        let error = Import.rewrite(&source, &to, &context).unwrap_err();
+        assert_eq!(error.to_string(), "Import files are not written");
+    }
 }
