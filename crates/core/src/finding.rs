@@ -1,5 +1,7 @@
 //! What is wrong with a file, or odd about it, and at which byte.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::bytes::{Limits, ReadError};
@@ -74,8 +76,15 @@ impl Finding {
 pub struct Findings {
     kept: Vec<Finding>,
     max: usize,
-    beyond: u64,
-    worst: Option<Severity>,
+    beyond: Beyond,
+}
+
+/// How many findings were not kept, by severity.
+#[derive(Debug, Clone, Copy, Default)]
+struct Beyond {
+    errors: u64,
+    warnings: u64,
+    notes: u64,
 }
 
 impl Findings {
@@ -87,12 +96,21 @@ impl Findings {
 
     /// Adds a finding, or counts it when there are too many already.
     pub fn push(&mut self, finding: Finding) {
-        self.worst = self.worst.max(Some(finding.severity));
         if self.kept.len() < self.max {
             self.kept.push(finding);
-        } else {
-            self.beyond += 1;
+            return;
         }
+        match finding.severity {
+            Severity::Error => self.beyond.errors += 1,
+            Severity::Warning => self.beyond.warnings += 1,
+            Severity::Note => self.beyond.notes += 1,
+        }
+    }
+
+    /// How many findings there were, kept or not.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.kept.len() as u64 + self.beyond.total()
     }
 
     /// Whether the message of a further finding would be kept, for callers to whom it is costly.
@@ -107,15 +125,57 @@ impl Findings {
         &self.kept
     }
 
-    /// The findings in order of their offsets, with a last one that counts those not kept.
+    /// The findings in order of their offsets, with a last one that counts those not kept and is
+    /// as bad as the worst of them.
     #[must_use]
     pub fn into_vec(mut self) -> Vec<Finding> {
         self.kept.sort_by_key(|finding| finding.offset.unwrap_or(u64::MAX));
-        if let (true, Some(worst)) = (self.beyond > 0, self.worst) {
-            let message = format!("{} further findings are not listed", self.beyond);
-            self.kept.push(Finding::whole(worst, "too-many", message));
-        }
+        self.kept.extend(self.beyond.finding());
         self.kept
+    }
+}
+
+impl Beyond {
+    fn total(self) -> u64 {
+        self.errors + self.warnings + self.notes
+    }
+
+    fn finding(self) -> Option<Finding> {
+        let counts = [
+            (self.errors, Severity::Error),
+            (self.warnings, Severity::Warning),
+            (self.notes, Severity::Note),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let (_, worst) = counts.clone().next()?;
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let kinds = counts.map(|(n, kind)| format!("{n} {}{}", kind.name(), plural(n)));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        let total = self.total();
+        let are = if total == 1 { "is" } else { "are" };
+        let message = format!("{total} further finding{} {are} not listed: {kinds}", plural(total));
+        Some(Finding::whole(worst, "too-many", message))
+    }
+}
+
+/// How much of a name or a value is shown in a message.
+const SHOWN_CHARACTERS: usize = 80;
+
+/// A name or a value from a file for use in a message: at most its first 80 characters, with `…`
+/// where something was cut off.
+///
+/// Names in damaged files can have millions of characters, and there can be thousands of
+/// findings that name them.
+///
+/// ```
+/// assert_eq!(kymo_core::shortened("/temperature"), "/temperature");
+/// assert_eq!(kymo_core::shortened(&"x".repeat(1000)).chars().count(), 81);
+/// ```
+#[must_use]
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN_CHARACTERS) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
     }
 }
 
@@ -139,6 +199,37 @@ mod tests {
         let listed = findings.into_vec();
         assert_eq!(listed.len(), 3);
         assert_eq!(listed[0].offset, Some(20));
-        assert_eq!(listed[2].message, "2 further findings are not listed");
+        assert_eq!(listed[2].message, "2 further findings are not listed: 2 warnings");
+    }
+
+    #[test]
+    fn what_is_not_kept_is_counted_by_severity() {
+        let limits = Limits { findings_max: 1, ..Limits::default() };
+        let of = |severities: &[Severity]| {
+            let mut findings = Findings::new(&limits);
+            let new = |severity: &Severity| Finding::whole(*severity, "rule", "odd");
+            findings.extend(severities.iter().map(new));
+            let total = findings.total();
+            (total, findings.into_vec().pop().unwrap())
+        };
+        let (error, warning, note) = (Severity::Error, Severity::Warning, Severity::Note);
+        let (total, last) = of(&[error, note, error, warning, note]);
+        assert_eq!((total, last.severity, last.rule), (5, error, "too-many"));
+        let expected = "4 further findings are not listed: 1 error, 1 warning, 2 notes";
+        assert_eq!(last.message, expected);
+        // It is no worse than what it stands for.
+        let (total, last) = of(&[error, note]);
+        assert_eq!((total, last.severity), (2, note));
+        assert_eq!(last.message, "1 further finding is not listed: 1 note");
+        let (total, last) = of(&[error]);
+        assert_eq!((total, last.rule), (1, "rule"));
+    }
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        let exactly = "ä".repeat(80);
+        assert_eq!(shortened(&exactly), exactly);
+        assert_eq!(shortened(&format!("{exactly}b")), format!("{exactly}…"));
+        assert_eq!(shortened(""), "");
     }
 }

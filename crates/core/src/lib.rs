@@ -36,7 +36,7 @@ pub use context::{Context, NoProgress, Progress};
 pub use dataset::{Dataset, Recording};
 pub use destination::{AtomicDirectory, AtomicFile, Destination};
 pub use error::{Error, Result};
-pub use finding::{Finding, Findings, Severity};
+pub use finding::{Finding, Findings, Severity, shortened};
 pub use format::{Confidence, Demo, Format, FormatInfo, Probe, Repaired};
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
 pub use source::{Source, Window};
