@@ -36,6 +36,17 @@ pub enum Error {
     /// The file became shorter, or was written to, while it was read.
     #[error("the file {0} while it was being read; what was read from it cannot be trusted")]
     Changed(&'static str),
+    /// One file of a directory became shorter, or was written to, while it was read.
+    #[error(
+        "{}: the file {how} while it was being read; what was read from it cannot be trusted",
+        file.display()
+    )]
+    ChangedIn {
+        /// The file within the directory.
+        file: PathBuf,
+        /// What happened to it: "shrank".
+        how: &'static str,
+    },
     /// The request names something the dataset does not have, or asks for what it cannot do.
     #[error("{0}")]
     Request(String),

@@ -7,12 +7,12 @@
 //! reader goes on with zeros, which it must survive as it survives any bytes, and
 //! [`Mapping::verify`] turns the mark into an error.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::time::SystemTime;
 
 use memmap2::Mmap;
 
+use super::stamp::Stamp;
 use crate::{Error, Result};
 
 /// A mapped file.
@@ -23,19 +23,6 @@ pub(super) struct Mapping {
     map: Mmap,
     file: File,
     opened: Stamp,
-}
-
-/// What must not change while a file is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    size_bytes: u64,
-    modified: Option<SystemTime>,
-}
-
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        Self { size_bytes: metadata.len(), modified: metadata.modified().ok() }
-    }
 }
 
 impl Mapping {
@@ -68,15 +55,9 @@ impl Mapping {
 
     /// Fails when the file shrank or was overwritten since it was mapped.
     pub(super) fn verify(&self) -> Result<()> {
-        let now = Stamp::of(&self.file.metadata().map_err(Error::io("look at it again"))?);
-        if now.size_bytes < self.opened.size_bytes {
-            return Err(Error::Changed("shrank"));
-        }
+        self.opened.verify(&self.file.metadata().map_err(Error::io("look at it again"))?)?;
         if self.guard.is_torn() {
             return Err(Error::Changed("could not be read from its disk"));
-        }
-        if now.size_bytes == self.opened.size_bytes && now != self.opened {
-            return Err(Error::Changed("was written to"));
         }
         Ok(())
     }
@@ -189,7 +170,7 @@ mod guard {
         // SAFETY: the kernel passes a valid `info` to a SA_SIGINFO handler.
         let address = unsafe { (*info).si_addr() }.addr();
         if !mend(address) {
-            pass_on(signal, info, context);
+            pass_on(PREVIOUS.get(), signal, info, context);
         }
     }
 
@@ -216,24 +197,72 @@ mod guard {
 
     /// A fault that is not ours is treated as if we were not here.
     #[allow(unsafe_code, reason = "part of mapping a file")]
-    fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-        let previous = PREVIOUS.get();
-        match previous.map(|action| (action.sa_sigaction, action.sa_flags)) {
-            Some((handler, flags))
-                if flags & libc::SA_SIGINFO != 0
-                    && handler != libc::SIG_DFL
-                    && handler != libc::SIG_IGN =>
-            {
+    fn pass_on(
+        previous: Option<&libc::sigaction>,
+        signal: libc::c_int,
+        info: *mut libc::siginfo_t,
+        context: *mut libc::c_void,
+    ) {
+        let is_handler = |action: &&libc::sigaction| {
+            action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN
+        };
+        match previous.filter(is_handler) {
+            Some(action) if action.sa_flags & libc::SA_SIGINFO != 0 => {
                 // SAFETY: a handler installed with SA_SIGINFO has this signature.
                 let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
-                    unsafe { std::mem::transmute(handler) };
+                    unsafe { std::mem::transmute(action.sa_sigaction) };
                 handler(signal, info, context);
+            }
+            Some(action) => {
+                // SAFETY: a handler installed without SA_SIGINFO has this signature.
+                let handler: extern "C" fn(libc::c_int) =
+                    unsafe { std::mem::transmute(action.sa_sigaction) };
+                handler(signal);
             }
             // SAFETY: restores the default, under which the instruction faults again and the
             // process ends as it would have.
-            _ => unsafe {
+            None => unsafe {
                 libc::signal(signal, libc::SIG_DFL);
             },
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::ptr::null_mut;
+        use std::sync::atomic::AtomicI32;
+
+        use super::*;
+
+        static SIMPLE: AtomicI32 = AtomicI32::new(0);
+        static DETAILED: AtomicI32 = AtomicI32::new(0);
+
+        extern "C" fn simple(signal: libc::c_int) {
+            SIMPLE.fetch_add(signal, Ordering::Relaxed);
+        }
+
+        extern "C" fn detailed(
+            signal: libc::c_int,
+            _info: *mut libc::siginfo_t,
+            _context: *mut libc::c_void,
+        ) {
+            DETAILED.fetch_add(signal, Ordering::Relaxed);
+        }
+
+        #[allow(unsafe_code, reason = "part of mapping a file")]
+        #[test]
+        fn an_earlier_handler_of_either_kind_is_called() {
+            // SAFETY: plain data for which zero is valid.
+            let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+            action.sa_sigaction = simple as extern "C" fn(libc::c_int) as libc::sighandler_t;
+            pass_on(Some(&action), libc::SIGBUS, null_mut(), null_mut());
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                detailed;
+            action.sa_sigaction = handler as libc::sighandler_t;
+            action.sa_flags = libc::SA_SIGINFO;
+            pass_on(Some(&action), libc::SIGBUS, null_mut(), null_mut());
+            let called = [&SIMPLE, &DETAILED].map(|count| count.load(Ordering::Relaxed));
+            assert_eq!(called, [libc::SIGBUS; 2]);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Where bytes come from: a mapped file, bytes in memory, standard input, or a directory.
 
+mod directory;
 mod map;
+mod stamp;
 mod window;
 
 use std::fs::{self, File};
@@ -12,7 +14,9 @@ use bytes::Bytes;
 
 use crate::bytes::{Limits, ReadErrorKind};
 use crate::{Error, Probe, Result};
+use directory::Directory;
 use map::Mapping;
+use stamp::{Copied, Stamp};
 
 pub use window::Window;
 
@@ -26,14 +30,17 @@ const SPOOL_BYTES: usize = 64 << 20;
 #[derive(Debug, Clone)]
 pub struct Source {
     path: PathBuf,
+    /// The name within the directory that it was opened through.
+    within: Option<PathBuf>,
     kind: Kind,
 }
 
 #[derive(Debug, Clone)]
 enum Kind {
     File { bytes: Bytes, mapping: Arc<Mapping> },
+    Copied { bytes: Bytes, from: Arc<Copied> },
     Memory(Bytes),
-    Directory,
+    Directory(Arc<Directory>),
 }
 
 impl Source {
@@ -44,7 +51,8 @@ impl Source {
         }
         let metadata = fs::metadata(path).map_err(Error::io("open it"))?;
         if metadata.is_dir() {
-            return Ok(Self { path: path.to_path_buf(), kind: Kind::Directory });
+            let kind = Kind::Directory(Arc::new(Directory::new(limits)));
+            return Ok(Self::new(path.to_path_buf(), kind));
         }
         let file = File::open(path).map_err(Error::io("open it"))?;
         Self::of_file(path.to_path_buf(), file, limits)
@@ -52,7 +60,11 @@ impl Source {
 
     /// Bytes in memory under a name, for tests and for callers that have them already.
     pub fn from_bytes(name: impl Into<PathBuf>, bytes: impl Into<Bytes>) -> Self {
-        Self { path: name.into(), kind: Kind::Memory(bytes.into()) }
+        Self::new(name.into(), Kind::Memory(bytes.into()))
+    }
+
+    fn new(path: PathBuf, kind: Kind) -> Self {
+        Self { path, within: None, kind }
     }
 
     /// Standard input, mapped where it is a file, and read to its end otherwise.
@@ -75,18 +87,34 @@ impl Source {
         }
         match Mapping::new(file).map_err(Error::io("map it"))? {
             Ok(mapping) => Ok(Self::of_mapping(path, mapping)),
-            Err(mut file) => {
-                let mut bytes = Vec::new();
-                file.read_to_end(&mut bytes).map_err(Error::io("read it"))?;
-                Ok(Self::from_bytes(path, bytes))
-            }
+            Err(file) => Self::copied(path, file, limits),
         }
+    }
+
+    /// Reads a file into memory, and remembers how it was.
+    fn copied(path: PathBuf, file: File, limits: &Limits) -> Result<Self> {
+        let limit = limits.value_bytes_max;
+        let opened = Stamp::of(&file.metadata().map_err(Error::io("open it"))?);
+        let mut bytes = Vec::new();
+        let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(Error::io("read it"))?;
+        if bytes.len() as u64 > limit {
+            let why = "so many files are open that it must be read into memory, and it has more";
+            return Err(Error::Request(format!("{why} than {limit} bytes")));
+        }
+        let bytes = Bytes::from(bytes);
+        if path == Path::new("-") {
+            // There is no way back to what standard input was.
+            return Ok(Self::from_bytes(path, bytes));
+        }
+        let from = Arc::new(Copied { path: path.clone(), opened });
+        Ok(Self::new(path, Kind::Copied { bytes, from }))
     }
 
     fn of_mapping(path: PathBuf, mapping: Mapping) -> Self {
         let mapping = Arc::new(mapping);
         let bytes = Bytes::from_owner(MappedBytes(Arc::clone(&mapping)));
-        Self { path, kind: Kind::File { bytes, mapping } }
+        Self::new(path, Kind::File { bytes, mapping })
     }
 
     /// Reads a pipe to its end: into memory while it is small, then into a temporary file.
@@ -116,17 +144,13 @@ impl Source {
     /// Whether it is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {
-        matches!(self.kind, Kind::Directory)
+        matches!(self.kind, Kind::Directory(_))
     }
 
     /// All bytes of a file. Cheap: pages are read when they are looked at.
     pub fn bytes(&self) -> Result<Bytes> {
-        match &self.kind {
-            Kind::File { bytes, .. } | Kind::Memory(bytes) => Ok(bytes.clone()),
-            Kind::Directory => {
-                Err(Error::request("it is a directory, and this format is a single file"))
-            }
-        }
+        let why = "it is a directory, and this format is a single file";
+        self.kind.bytes().cloned().ok_or_else(|| Error::request(why))
     }
 
     /// Looks at places of a file in ascending order; `all` is what [`bytes`](Self::bytes) gave.
@@ -138,19 +162,13 @@ impl Source {
     /// The size of a file; 0 for a directory.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
-        match &self.kind {
-            Kind::File { bytes, .. } | Kind::Memory(bytes) => bytes.len() as u64,
-            Kind::Directory => 0,
-        }
+        self.kind.bytes().map_or(0, |bytes| bytes.len() as u64)
     }
 
     /// What sniffing gets to see.
     #[must_use]
     pub fn probe(&self) -> Probe<'_> {
-        let all: &[u8] = match &self.kind {
-            Kind::File { bytes, .. } | Kind::Memory(bytes) => bytes,
-            Kind::Directory => &[],
-        };
+        let all = self.kind.bytes().map_or(&[][..], |bytes| bytes);
         Probe {
             head: all.get(..Probe::HEAD_BYTES).unwrap_or(all),
             size_bytes: self.size_bytes(),
@@ -160,13 +178,27 @@ impl Source {
     }
 
     /// Fails when the file shrank or was overwritten since it was opened, so that what was read
-    /// from it cannot be trusted. A file that only grew is fine: recorders append.
+    /// from it cannot be trusted. A file that only grew is fine: recorders append. Of a directory
+    /// every file is looked at that was opened through it.
     ///
     /// Call it after the last look at the bytes and before success is reported.
     pub fn verify(&self) -> Result<()> {
         match &self.kind {
             Kind::File { mapping, .. } => mapping.verify(),
-            Kind::Memory(_) | Kind::Directory => Ok(()),
+            Kind::Copied { from, .. } => from.verify(),
+            Kind::Memory(_) => Ok(()),
+            Kind::Directory(directory) => directory.verify(),
+        }
+    }
+}
+
+impl Kind {
+    fn bytes(&self) -> Option<&Bytes> {
+        match self {
+            Self::File { bytes, .. } | Self::Copied { bytes, .. } | Self::Memory(bytes) => {
+                Some(bytes)
+            }
+            Self::Directory(_) => None,
         }
     }
 }
@@ -242,6 +274,22 @@ mod tests {
         file.write_all(&[2; 4096]).unwrap();
         source.verify().unwrap();
         assert_eq!(source.size_bytes(), 4096);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_mapped_is_read_within_limits_and_watched() {
+        let file = file_of(b"recorded");
+        let copied = |limits: &Limits| {
+            Source::copied(file.path().to_path_buf(), File::open(file.path()).unwrap(), limits)
+        };
+        let source = copied(&Limits::default()).unwrap();
+        assert_eq!(source.bytes().unwrap(), &b"recorded"[..]);
+        source.verify().unwrap();
+        file.as_file().set_len(3).unwrap();
+        assert!(matches!(source.verify().unwrap_err(), Error::Changed("shrank")));
+        let limits = Limits { value_bytes_max: 2, ..Limits::default() };
+        let error = copied(&limits).unwrap_err().to_string();
+        assert!(error.ends_with("it has more than 2 bytes"), "{error}");
     }
 
     #[test]

@@ -1,0 +1,248 @@
+//! A directory as a source, and the files within it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Kind, Source};
+use crate::bytes::Limits;
+use crate::{Error, Result};
+
+/// Files within a directory up to this size are read into memory: there can be thousands, and
+/// each that is mapped stays open.
+const COPIED_BYTES_MAX: u64 = 64 << 10;
+
+/// A directory and what was opened in it, shared by all clones of its source.
+#[derive(Debug)]
+pub(super) struct Directory {
+    items_max: u64,
+    opened: Mutex<BTreeMap<PathBuf, Source>>,
+}
+
+impl Directory {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self { items_max: limits.items_max, opened: Mutex::default() }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Source>> {
+        // What is listed stays right whoever panicked meanwhile.
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails when a file that was opened has changed since.
+    pub(super) fn verify(&self) -> Result<()> {
+        for (file, source) in self.opened().iter() {
+            source.verify().map_err(|error| match error {
+                Error::Changed(how) => Error::ChangedIn { file: file.clone(), how },
+                error => error,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Source {
+    /// The names of the files and directories in a directory, sorted.
+    ///
+    /// What is neither, such as a device, is left out.
+    ///
+    /// # Errors
+    /// When it is no directory, or has more entries than the limits it was opened under allow.
+    pub fn entries(&self) -> Result<Vec<PathBuf>> {
+        let directory = self.directory()?;
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(Error::io("list it"))? {
+            let entry = entry.map_err(Error::io("list it"))?;
+            if names.len() as u64 >= directory.items_max {
+                let limit = directory.items_max;
+                return Err(Error::Request(format!("the directory has more than {limit} entries")));
+            }
+            if fs::metadata(entry.path()).is_ok_and(|m| m.is_file() || m.is_dir()) {
+                names.push(PathBuf::from(entry.file_name()));
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Opens a file or directory within a directory; nothing when it is not there.
+    ///
+    /// [`verify`](Self::verify) of the directory checks every file that was opened through it.
+    /// The same name gives the same file each time. Links are followed.
+    ///
+    /// # Errors
+    /// When this is no directory, when the name leads out of it, or when it is a device or a pipe.
+    pub fn child(&self, name: &Path, limits: &Limits) -> Result<Option<Self>> {
+        let directory = self.directory()?;
+        let is_below = |part: Component<'_>| matches!(part, Component::Normal(_));
+        if name.as_os_str().is_empty() || !name.components().all(is_below) {
+            return Err(Error::Request(format!("{} is no name within it", name.display())));
+        }
+        // Parts only, so that one file has one name.
+        let name: PathBuf = name.components().collect();
+        let within = self.within.as_ref().map_or_else(|| name.clone(), |above| above.join(&name));
+        let mut opened = directory.opened();
+        if let Some(source) = opened.get(&within) {
+            return Ok(Some(source.clone()));
+        }
+        let path = self.path.join(&name);
+        let metadata = match fs::metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(Error::Io { action: "open a file within it", error }),
+        };
+        if metadata.is_dir() {
+            return Ok(Some(Self { path, within: Some(within), kind: self.kind.clone() }));
+        }
+        // Before it is opened: that could wait for the other end of a pipe.
+        if !metadata.is_file() {
+            return Err(Error::Request(format!("{} is no regular file", within.display())));
+        }
+        let file = File::open(&path).map_err(Error::io("open a file within it"))?;
+        let mut source = if metadata.len() <= COPIED_BYTES_MAX.min(limits.value_bytes_max) {
+            Self::copied(path, file, limits)?
+        } else {
+            Self::of_file(path, file, limits)?
+        };
+        source.within = Some(within.clone());
+        opened.insert(within, source.clone());
+        Ok(Some(source))
+    }
+
+    /// The name within the directory that it was opened through; nothing for what was opened by
+    /// itself.
+    #[must_use]
+    pub fn name_within(&self) -> Option<&Path> {
+        self.within.as_deref()
+    }
+
+    fn directory(&self) -> Result<&Directory> {
+        match &self.kind {
+            Kind::Directory(directory) => Ok(directory),
+            _ => Err(Error::request("it is a file, and this format is a directory")),
+        }
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    /// A directory with a small file, a large one, and one in a directory below.
+    fn sample() -> (tempfile::TempDir, Source) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        fs::write(path.join("small"), b"small").unwrap();
+        fs::write(path.join("large"), vec![7; 100_000]).unwrap();
+        fs::create_dir(path.join("below")).unwrap();
+        fs::write(path.join("below/part"), b"part").unwrap();
+        let source = Source::open(path, &Limits::default()).unwrap();
+        (directory, source)
+    }
+
+    fn child(source: &Source, name: &str) -> Source {
+        source.child(Path::new(name), &Limits::default()).unwrap().unwrap()
+    }
+
+    fn change(path: &Path, bytes: &[u8]) {
+        fs::write(path, bytes).unwrap();
+        let later = SystemTime::now() + Duration::from_secs(5);
+        File::options().write(true).open(path).unwrap().set_modified(later).unwrap();
+    }
+
+    #[test]
+    fn names_are_sorted_and_bounded() {
+        let (directory, source) = sample();
+        let names = ["below", "large", "small"].map(PathBuf::from);
+        assert_eq!(source.entries().unwrap(), names);
+        assert_eq!(child(&source, "below").entries().unwrap(), [PathBuf::from("part")]);
+        let limits = Limits { items_max: 2, ..Limits::default() };
+        let error = Source::open(directory.path(), &limits).unwrap().entries().unwrap_err();
+        assert_eq!(error.to_string(), "the directory has more than 2 entries");
+        assert!(Source::from_bytes("file", Vec::new()).entries().is_err());
+    }
+
+    #[test]
+    fn files_within_know_their_name_and_bytes() {
+        let (directory, source) = sample();
+        assert_eq!(source.name_within(), None);
+        for (name, bytes) in [("small", &b"small"[..]), ("below/part", b"part")] {
+            let file = child(&source, name);
+            assert_eq!(file.bytes().unwrap(), bytes);
+            assert_eq!(file.name_within(), Some(Path::new(name)));
+            assert_eq!(file.path(), directory.path().join(name));
+        }
+        let part = child(&child(&source, "below"), "part");
+        assert_eq!(part.name_within(), Some(Path::new("below/part")));
+        assert_eq!(child(&source, "large").size_bytes(), 100_000);
+        for absent in ["other", "small/other", "below/other"] {
+            let found = source.child(Path::new(absent), &Limits::default()).unwrap();
+            assert!(found.is_none(), "{absent}");
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_lead_out_of_the_directory() {
+        let (_directory, source) = sample();
+        for name in ["../etc", "/etc/passwd", "below/../../x", "", ".", "./small"] {
+            assert!(source.child(Path::new(name), &Limits::default()).is_err(), "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_not_opened() {
+        let (directory, source) = sample();
+        let socket = directory.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
+        let error = source.child(Path::new("socket"), &Limits::default()).unwrap_err();
+        assert_eq!(error.to_string(), "socket is no regular file");
+        assert_eq!(source.entries().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_change_to_any_file_that_was_opened_is_noticed() {
+        let large = vec![8; 100_000];
+        let cases = [("small", &b"SMALL"[..]), ("large", &large), ("below/part", b"PART")];
+        for (name, bytes) in cases {
+            let (directory, source) = sample();
+            change(&directory.path().join(name), bytes);
+            source.verify().unwrap();
+            drop(child(&child(&source, "below"), "part"));
+            drop(child(&source, "small"));
+            drop(child(&source.clone(), "large"));
+            source.verify().unwrap();
+            let path = directory.path().join(name);
+            let later = SystemTime::now() + Duration::from_secs(50);
+            File::options().write(true).open(path).unwrap().set_modified(later).unwrap();
+            let error = source.verify().unwrap_err().to_string();
+            let how = "was written to while it was being read";
+            let expected =
+                format!("{name}: the file {how}; what was read from it cannot be trusted");
+            assert_eq!(error, expected);
+        }
+    }
+
+    #[test]
+    fn a_file_within_that_shrank_is_noticed_and_one_that_grew_or_is_gone_is_fine() {
+        let (directory, source) = sample();
+        let small = child(&source, "small");
+        let path = directory.path().join("small");
+        change(&path, b"small and more");
+        source.verify().unwrap();
+        change(&path, b"s");
+        assert!(matches!(source.verify().unwrap_err(), Error::ChangedIn { how: "shrank", .. }));
+        assert!(matches!(small.verify().unwrap_err(), Error::Changed("shrank")));
+        assert_eq!(child(&source, "small").bytes().unwrap(), &b"small"[..]);
+        fs::remove_file(&path).unwrap();
+        source.verify().unwrap();
+    }
+}

@@ -1,0 +1,54 @@
+//! What tells that a file was changed.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use crate::{Error, Result};
+
+/// What must not change while a file is read.
+///
+/// The time of the last change to the inode would tell no more: writing sets it from the same
+/// clock as the modification time, and so does what is no change to us, such as a new link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    size_bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self { size_bytes: metadata.len(), modified: metadata.modified().ok() }
+    }
+
+    /// Fails when the file shrank or was written to meanwhile. One that only grew is fine.
+    pub(super) fn verify(self, now: &Metadata) -> Result<()> {
+        let now = Self::of(now);
+        if now.size_bytes < self.size_bytes {
+            return Err(Error::Changed("shrank"));
+        }
+        if now.size_bytes == self.size_bytes && now != self {
+            return Err(Error::Changed("was written to"));
+        }
+        Ok(())
+    }
+}
+
+/// A file that was read into memory and closed.
+#[derive(Debug)]
+pub(super) struct Copied {
+    pub(super) path: PathBuf,
+    pub(super) opened: Stamp,
+}
+
+impl Copied {
+    /// Fails when what is at the path now is not what was read. One that is gone did not change.
+    pub(super) fn verify(&self) -> Result<()> {
+        match fs::metadata(&self.path) {
+            Ok(now) => self.opened.verify(&now),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::Io { action: "look at it again", error }),
+        }
+    }
+}
