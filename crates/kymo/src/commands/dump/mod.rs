@@ -38,7 +38,7 @@ EXAMPLES
   kymo dump --style bpdump run.bp                as the tool of its time printed it
 
 EXIT STATUS
-  0 done, 1 a file could not be read, 2 bad usage, 3 read, but something is wrong in it")]
+  0 done, 1 a file could not be read, 2 bad usage, 3 read, with findings or losses")]
 pub(crate) struct Args {
     /// Files; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]

@@ -32,7 +32,7 @@ EXAMPLES
   kymo ls --json archive/              every variable of every recording in a directory
 
 EXIT STATUS
-  0 done, 1 unreadable or nothing matches, 2 bad usage, 3 read, but something is wrong in it")]
+  0 done, 1 unreadable or nothing matches, 2 bad usage, 3 read, with findings or losses")]
 pub(crate) struct Args {
     /// Files or directories; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
