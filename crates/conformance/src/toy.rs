@@ -178,6 +178,7 @@ impl Format for Toy {
         }
         write(to, &written)?;
         Ok(Repaired {
+            corrected: Vec::new(),
             kept: numbers.len() as u64,
             unit: "numbers",
             losses: error.map(|error| Finding::unreadable("lost", &error)).into_iter().collect(),

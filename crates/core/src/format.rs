@@ -130,7 +130,9 @@ pub struct Repaired {
     pub kept: u64,
     /// What a record is: "elements".
     pub unit: &'static str,
-    /// What was lost or changed; empty when the source was sound.
+    /// What was wrong and is right in the output, or was odd and is still there.
+    pub corrected: Vec<Finding>,
+    /// What was lost.
     pub losses: Vec<Finding>,
 }
 

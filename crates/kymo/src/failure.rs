@@ -79,7 +79,9 @@ pub(crate) fn hint(error: &anyhow::Error, name: &str) -> Option<String> {
             "`kymo check {name}` shows all that is wrong, `kymo repair {name} OUT` keeps what is \
              sound, --salvage shows it as it is"
         )),
-        Error::Changed(_) => Some("run it again once nothing writes to the file".to_owned()),
+        Error::Changed(_) | Error::ChangedIn { .. } => {
+            Some("run it again once nothing writes to the file".to_owned())
+        }
         Error::Io { error, .. } => match error.kind() {
             io::ErrorKind::NotFound => {
                 Some("check the spelling and the directory you are in".to_owned())

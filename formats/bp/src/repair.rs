@@ -1,6 +1,6 @@
 //! Saving what can be saved of a damaged file.
 
-use kymo_core::{Context, Destination, Error, Repaired, Result, Severity, Source};
+use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
 
 use crate::Reader;
 use crate::read::End;
@@ -16,9 +16,12 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         return Err(Error::request("nothing in it can be read, so nothing was written"));
     }
     let kept = write_all(source, &reader, to, context, false)?;
-    let is_loss = |finding: &&kymo_core::Finding| finding.severity > Severity::Note;
-    let losses = reader.findings().iter().filter(is_loss).cloned().collect();
-    Ok(Repaired { kept, unit: "elements", losses })
+    let found = reader.findings().iter().filter(|finding| finding.severity > Severity::Note);
+    // A length that was wrong is the one error that costs nothing.
+    let is_loss =
+        |finding: &Finding| finding.severity == Severity::Error && finding.rule != "element-length";
+    let (losses, corrected) = found.cloned().partition(is_loss);
+    Ok(Repaired { kept, unit: "elements", corrected, losses })
 }
 
 /// Writes a sound file again, element by element, ending as it ended.

@@ -318,15 +318,6 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A name or a value as it fits a message: the beginning of a long one.
-pub(crate) fn shortened(text: &str) -> String {
-    const CHARACTERS: usize = 80;
-    match text.char_indices().nth(CHARACTERS) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-    }
-}
-
 /// A path with one `/` before each part and none at the end; the root is `/`.
 pub(crate) fn normal_path(parts: &[&str]) -> String {
     let mut path = String::with_capacity(parts.iter().map(|part| part.len() + 1).sum());

@@ -22,7 +22,8 @@ fn repaired(source: &Source) -> (Vec<u8>, Vec<Finding>) {
     let directory = tempfile::tempdir().unwrap();
     let to = Destination::new(directory.path().join("out.bp"), false);
     let repaired = Bp.repair(source, &to, &Context::default()).unwrap();
-    (fs::read(to.path()).unwrap(), repaired.losses)
+    let said = repaired.losses.into_iter().chain(repaired.corrected).collect();
+    (fs::read(to.path()).unwrap(), said)
 }
 
 /// The rules above a note that a file breaks, with their offsets.
@@ -72,6 +73,10 @@ fn a_wrong_length_does_not_cost_the_elements_after_it() {
     }
     assert_eq!(bytes, expected.finish().unwrap());
     assert_eq!(losses.len(), 1);
+    let directory = tempfile::tempdir().unwrap();
+    let to = Destination::new(directory.path().join("out.bp"), false);
+    let repaired = Bp.repair(&damaged, &to, &Context::default()).unwrap();
+    assert_eq!((repaired.losses.len(), repaired.corrected.len()), (0, 1));
 }
 
 #[test]

@@ -27,7 +27,7 @@ EXAMPLES
   kymo check cut.bp                     see first what is wrong
 
 EXIT STATUS
-  0 the input was sound, 1 failed, 2 bad usage, 3 repaired, with losses")]
+  0 the input was sound, 1 failed, 2 bad usage, 3 repaired, with losses or corrections")]
 pub(crate) struct Args {
     /// The damaged file; `-` is standard input.
     #[arg(value_name = "IN")]
@@ -51,8 +51,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name.as_str(), error),
     })?;
-    for loss in &repaired.losses {
-        session.report.finding(&name, loss);
+    for finding in repaired.losses.iter().chain(&repaired.corrected) {
+        session.report.finding(&name, finding);
     }
     let one = repaired.unit.strip_suffix('s').unwrap_or(repaired.unit);
     let kept = numbers::count(repaired.kept, one, repaired.unit);
@@ -60,13 +60,28 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         name if name == "-" => "standard output".to_owned(),
         name => name,
     };
-    if repaired.losses.is_empty() {
-        session.report.remark(&name, format_args!("sound; {to} has all of it, {kept}"));
-    } else {
-        let losses = numbers::count(repaired.losses.len() as u64, "loss", "losses");
-        session.report.remark(&name, format_args!("{kept} kept in {to}, {losses}"));
+    let said = |count: usize, one, many| numbers::count(count as u64, one, many);
+    let losses = said(repaired.losses.len(), "loss", "losses");
+    let corrected =
+        said(repaired.corrected.len(), "thing corrected or odd", "things corrected or odd");
+    match (repaired.losses.is_empty(), repaired.corrected.is_empty()) {
+        (true, true) => {
+            session.report.remark(&name, format_args!("sound; {to} has all of it, {kept}"));
+        }
+        (true, false) => {
+            let said = format_args!("{to} has all of it, {kept}; {corrected}");
+            session.report.remark(&name, said);
+        }
+        (false, true) => {
+            session.report.remark(&name, format_args!("{kept} kept in {to}, {losses}"));
+        }
+        (false, false) => {
+            session
+                .report
+                .remark(&name, format_args!("{kept} kept in {to}, {losses}; {corrected}"));
+        }
     }
-    Ok(Outcome::of(&repaired.losses))
+    Ok(Outcome::of(&repaired.losses).max(Outcome::of(&repaired.corrected)))
 }
 
 fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {

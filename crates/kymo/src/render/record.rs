@@ -31,6 +31,8 @@ pub(crate) struct TextRecords<'a> {
     pub(crate) out: &'a mut Output,
     pub(crate) look: Look<'a>,
     pub(crate) left: u64,
+    /// Whether values were rounded to show them.
+    pub(crate) rounded: bool,
 }
 
 impl RecordSink for TextRecords<'_> {
@@ -82,7 +84,8 @@ impl TextRecords<'_> {
         writeln!(self.out)?;
         let selection = Selection::all(shape);
         let mut text = ArrayText::new(self.out, &selection, self.look.order, 4, self.look.is_text);
-        for range in chunks(volume(shape)) {
+        self.rounded |= values.rounds();
+        for range in chunks(volume(shape), values.values_at_once()) {
             text.values(&values.read(range)?)?;
         }
         text.finish()
@@ -104,6 +107,8 @@ pub(crate) struct JsonRecords<'a> {
     pub(crate) out: &'a mut Output,
     pub(crate) look: Look<'a>,
     pub(crate) left: u64,
+    /// Whether values were rounded to show them.
+    pub(crate) rounded: bool,
 }
 
 impl RecordSink for JsonRecords<'_> {
@@ -156,7 +161,8 @@ impl JsonRecords<'_> {
         write_key(name, &mut keys);
         keys.push(b'[');
         self.out.write_all(&keys)?;
-        for range in chunks(volume(values.shape())) {
+        self.rounded |= values.rounds();
+        for range in chunks(volume(values.shape()), values.values_at_once()) {
             let is_first = range.start == 0;
             array::json_values(self.out, &values.read(range)?, is_first)?;
         }
@@ -174,12 +180,12 @@ fn more_if(wants_more: bool) -> Flow {
     if wants_more { Flow::More } else { Flow::Stop }
 }
 
-/// Ranges that go through so many values.
-fn chunks(total: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
+/// Ranges that go through so many values, a few at once.
+fn chunks(total: u64, at_once: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
     let mut next = 0_u64;
     std::iter::from_fn(move || {
         let start = next;
-        next = total.min(start.saturating_add(CHUNK_VALUES));
+        next = total.min(start.saturating_add(at_once.clamp(1, CHUNK_VALUES)));
         (start < next).then_some(start..next)
     })
 }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use kymo_core::model::arrays::volume;
-use kymo_core::{Finding, Findings, Severity};
+use kymo_core::{Finding, Findings, Severity, shortened};
 
 use crate::Reader;
 use crate::model::positive;
-use crate::types::{Dimension, Dimensions, Element, shortened};
+use crate::types::{Dimension, Dimensions, Element};
 
 /// Pairs of blocks that are compared in a file before that is given up: there may be millions
 /// of blocks.

@@ -11,13 +11,13 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use kymo_core::bytes::Limits;
 use kymo_core::model::arrays::VariableKind;
-use kymo_core::{Finding, Findings, Severity, Value};
+use kymo_core::{Finding, Findings, Severity, Value, shortened};
 
 use crate::Reader;
 use crate::model::Grouped;
 use crate::read::{End, scalar_value};
 use crate::spec::Datatype;
-use crate::types::{Element, ElementKind, normal_path, shortened, text};
+use crate::types::{Element, ElementKind, normal_path, text};
 
 /// Every finding of a file that was opened as far as it can be read.
 pub(crate) fn check(reader: &Reader, limits: &Limits) -> Vec<Finding> {
@@ -135,7 +135,7 @@ fn check_attributes(reader: &Reader, findings: &mut Findings) {
         let path = normal_path(&[&element.path_text()]);
         let is_of_dataset = element.kind.is_some_and(ElementKind::is_dataset_attribute);
         if is_of_dataset && !reader.grouping().has_path(&path) && findings.has_room() {
-            let (name, path) = (shortened(&element.name_text()), shortened(&path));
+            let (name, path) = (beginning(element.name), shortened(&path));
             let why = format!("{name} describes {path}, which is not there");
             findings.push(Finding::at(Severity::Note, "dangling-attribute", element.offset, why));
         }
@@ -158,11 +158,14 @@ fn says_the_same<'a>(a: &Element<'a>, b: &Element<'a>) -> bool {
 }
 
 fn conflict(reader: &Reader, before: &Element<'_>, element: &Element<'_>, path: &str) -> Finding {
-    let shown =
-        |element: &Element<'_>| shortened(&scalar_value(element, reader.endian()).to_string());
+    let shown = |element: &Element<'_>| match &element.payload {
+        // A string may be long; its beginning tells.
+        Some(payload) if payload.datatype == Datatype::STRING => beginning(payload.bytes),
+        _ => scalar_value(element, reader.endian()).to_string(),
+    };
     let why = format!(
         "{} of {} is {}, but was {} before",
-        shortened(&element.name_text()),
+        beginning(element.name),
         shortened(path),
         shown(element),
         shown(before)
@@ -173,5 +176,5 @@ fn conflict(reader: &Reader, before: &Element<'_>, element: &Element<'_>, path: 
 /// The beginning of a text, with control characters escaped.
 fn beginning(bytes: &[u8]) -> String {
     let head = bytes.get(..200).unwrap_or(bytes);
-    shortened(&Value::Text(text(head).into_owned()).to_string())
+    shortened(&Value::Text(text(head).into_owned()).to_string()).into_owned()
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kymo_core::bytes::{Endian, Limits};
-use kymo_core::{Context, Finding, Result, Severity, Source};
+use kymo_core::{Context, Finding, Result, Severity, Source, shortened};
 
 use crate::model::Grouping;
 use crate::spec::Dialect;
-use crate::types::{Element, shortened};
+use crate::types::Element;
 
 use element::parse;
 pub(crate) use values::{ValueType, scalar_value, values};

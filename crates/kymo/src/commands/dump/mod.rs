@@ -150,12 +150,21 @@ fn records(
     let request = DumpRequest { headers_only: args.headers, ..DumpRequest::default() };
     let left = args.limit.unwrap_or(u64::MAX);
     let (out, look) = (&mut session.out, look(args, file));
-    if args.json {
-        opened.dataset.dump(&request, &mut JsonRecords { out, look, left })?;
+    let rounded = if args.json {
+        let mut sink = JsonRecords { out, look, left, rounded: false };
+        opened.dataset.dump(&request, &mut sink)?;
+        sink.rounded
     } else {
-        opened.dataset.dump(&request, &mut TextRecords { out, look, left })?;
+        let mut sink = TextRecords { out, look, left, rounded: false };
+        opened.dataset.dump(&request, &mut sink)?;
+        sink.rounded
+    };
+    if !rounded {
+        return Ok(Outcome::Done);
     }
-    Ok(Outcome::Done)
+    let loss = "values wider than double precision are rounded to it";
+    session.report.remark(&opened.name, format_args!("{loss}"));
+    Ok(Outcome::Findings)
 }
 
 /// Prints as another tool does, and nothing besides.
@@ -180,7 +189,7 @@ fn imitate(
         ..DumpRequest::default()
     };
     let (out, look) = (&mut session.out, look(args, None));
-    let mut sink = TextRecords { out, look, left: u64::MAX };
+    let mut sink = TextRecords { out, look, left: u64::MAX, rounded: false };
     opened.dataset.dump(&request, &mut sink)?;
     Ok(Outcome::Done)
 }

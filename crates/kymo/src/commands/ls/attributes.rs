@@ -26,16 +26,14 @@ impl Attributes {
     /// Sorts attributes by what they describe, and joins those that are the same.
     pub(super) fn new(attributes: Vec<Attribute>) -> Self {
         let mut sorted = Self::default();
+        let mut known: HashMap<String, usize> = HashMap::new();
         for attribute in attributes {
-            let known = sorted.by_path.entry(attribute.path.clone()).or_default();
-            let same = known.iter().copied().find(|&index| {
-                let found = sorted.found.get(index).and_then(Option::as_ref);
-                found.is_some_and(|found| found.is_same(&attribute))
-            });
-            if let Some(Some(found)) = same.and_then(|index| sorted.found.get_mut(index)) {
+            let next = sorted.found.len();
+            let index = *known.entry(spelt(&attribute)).or_insert(next);
+            if let Some(Some(found)) = sorted.found.get_mut(index) {
                 found.times += 1;
             } else {
-                known.push(sorted.found.len());
+                sorted.by_path.entry(attribute.path.clone()).or_default().push(next);
                 sorted.found.push(Some(Described { attribute, times: 1 }));
             }
         }
@@ -66,13 +64,13 @@ impl Attributes {
     }
 }
 
-impl Described {
-    fn is_same(&self, other: &Attribute) -> bool {
-        let Attribute { target, path, name, type_name, value, .. } = &self.attribute;
-        (target, path, name, type_name, value)
-            == (&other.target, &other.path, &other.name, &other.type_name, &other.value)
-    }
+/// What two attributes that are the same have in common, and others have not.
+fn spelt(attribute: &Attribute) -> String {
+    let Attribute { target, path, name, type_name, value, .. } = attribute;
+    format!("{target:?}\0{path}\0{name}\0{type_name}\0{value}")
+}
 
+impl Described {
     /// The path of what it describes, and its name.
     pub(super) fn full_path(&self) -> String {
         let path = self.attribute.path.trim_end_matches('/');
