@@ -42,8 +42,9 @@ pub trait ArrayValues: std::fmt::Debug {
     fn values_at_once(&self) -> u64 {
         u64::MAX
     }
-    /// Whether reading rounds values: the format's type is wider than any of ours.
-    fn rounds(&self) -> bool {
+    /// Whether a value that was read so far was rounded: the format's type is wider than any of
+    /// ours, and this value needed it.
+    fn has_rounded(&self) -> bool {
         false
     }
     /// Reads values by their position in storage.

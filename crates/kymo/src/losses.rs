@@ -1,14 +1,19 @@
 //! What is lost on the way from a file to its values: it is said, and changes the exit code.
 
-use kymo_core::model::arrays::Variable;
+use kymo_core::model::arrays::{ArraysView, Variable};
 
 use crate::render::{escaped, numbers};
 use crate::report::Report;
 use crate::session::Outcome;
 
-/// Says that the values of a variable are rounded, where they are.
-pub(crate) fn rounding(report: &mut Report, file: &str, variable: &Variable) -> Outcome {
-    if !variable.rounds {
+/// Says that values of a variable were rounded, where some were; ask once they are read.
+pub(crate) fn rounding(
+    report: &mut Report,
+    file: &str,
+    view: &dyn ArraysView,
+    variable: &Variable,
+) -> Outcome {
+    if !(variable.rounds && view.has_rounded()) {
         return Outcome::Done;
     }
     let (path, type_name) = (escaped(&variable.path), &variable.type_name);

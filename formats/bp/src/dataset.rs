@@ -112,7 +112,7 @@ impl Dataset for BpDataset {
     }
 
     fn arrays(&self) -> Option<Arc<dyn ArraysView>> {
-        Some(Arc::new(Arrays(Arc::clone(&self.reader))))
+        Some(Arc::new(Arrays::new(Arc::clone(&self.reader))))
     }
 }
 

@@ -1,12 +1,13 @@
 //! Elements as records, for `kymo dump`.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use arrow_array::ArrayRef;
 use kymo_core::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink, Result, Value};
 
 use crate::Reader;
-use crate::read::{ValueType, scalar_value, values};
+use crate::read::{ValueType, needs_rounding, scalar_value, values};
 use crate::types::{Dimension, Element};
 
 /// Gives every element in the order of the file.
@@ -82,6 +83,7 @@ struct Values<'a> {
     element: &'a Element<'a>,
     value_type: ValueType,
     at_once: u64,
+    has_rounded: Cell<bool>,
     shape: Vec<u64>,
     endian: kymo_core::bytes::Endian,
 }
@@ -94,7 +96,8 @@ fn array_of<'a>(reader: &Reader, element: &'a Element<'a>) -> Option<Values<'a>>
     let shape = dimensions.iter().map(|d| u64::try_from(d.local_bound).unwrap_or(0)).collect();
     let value_type = ValueType::of(element)?;
     let at_once = reader.values_at_once(value_type);
-    Some(Values { element, value_type, at_once, shape, endian: reader.endian() })
+    let (endian, has_rounded) = (reader.endian(), Cell::new(false));
+    Some(Values { element, value_type, at_once, has_rounded, shape, endian })
 }
 
 impl ArrayValues for Values<'_> {
@@ -106,11 +109,14 @@ impl ArrayValues for Values<'_> {
         self.at_once
     }
 
-    fn rounds(&self) -> bool {
-        self.value_type.rounds()
+    fn has_rounded(&self) -> bool {
+        self.has_rounded.get()
     }
 
     fn read(&self, range: Range<u64>) -> Result<ArrayRef> {
+        if needs_rounding(self.element, self.value_type, &range, self.endian) {
+            self.has_rounded.set(true);
+        }
         values(self.element, self.value_type, range, self.endian)
     }
 }

@@ -84,10 +84,10 @@ impl TextRecords<'_> {
         writeln!(self.out)?;
         let selection = Selection::all(shape);
         let mut text = ArrayText::new(self.out, &selection, self.look.order, 4, self.look.is_text);
-        self.rounded |= values.rounds();
         for range in chunks(volume(shape), values.values_at_once()) {
             text.values(&values.read(range)?)?;
         }
+        self.rounded |= values.has_rounded();
         text.finish()
     }
 }
@@ -161,11 +161,11 @@ impl JsonRecords<'_> {
         write_key(name, &mut keys);
         keys.push(b'[');
         self.out.write_all(&keys)?;
-        self.rounded |= values.rounds();
         for range in chunks(volume(values.shape()), values.values_at_once()) {
             let is_first = range.start == 0;
             array::json_values(self.out, &values.read(range)?, is_first)?;
         }
+        self.rounded |= values.has_rounded();
         Ok(self.out.write_all(b"]")?)
     }
 }

@@ -8,6 +8,7 @@ mod grouping;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::ArrayRef;
 use kymo_core::model::arrays::{
@@ -16,17 +17,26 @@ use kymo_core::model::arrays::{
 use kymo_core::{Error, Result};
 
 use crate::Reader;
-use crate::read::{scalar_value, values};
+use crate::read::{needs_rounding, scalar_value, values};
 use crate::types::{Dimension, Element, normal_path};
 
 pub(crate) use grouping::{Builder, Grouped, Grouping};
 
 /// The arrays of an open file.
-pub(crate) struct Arrays(pub(crate) Arc<Reader>);
+pub(crate) struct Arrays {
+    reader: Arc<Reader>,
+    has_rounded: AtomicBool,
+}
 
 impl Arrays {
+    pub(crate) fn new(reader: Arc<Reader>) -> Self {
+        Self { reader, has_rounded: AtomicBool::new(false) }
+    }
+
     fn element(&self, index: usize) -> Result<Element<'_>> {
-        self.0.element(index).ok_or_else(|| Error::request(format!("there is no block {index}")))
+        self.reader
+            .element(index)
+            .ok_or_else(|| Error::request(format!("there is no block {index}")))
     }
 
     fn block(&self, index: u32) -> Result<Option<Block>> {
@@ -53,15 +63,15 @@ impl Arrays {
 
 impl ArraysView for Arrays {
     fn variable_count(&self) -> usize {
-        self.0.grouping().variables().len()
+        self.reader.grouping().variables().len()
     }
 
     fn variable(&self, id: VariableId) -> Variable {
-        self.0.grouping().variable(id.0)
+        self.reader.grouping().variable(id.0)
     }
 
     fn step(&self, id: VariableId, step: u64) -> Result<Step> {
-        let members = self.0.grouping().step(id.0, step);
+        let members = self.reader.grouping().step(id.0, step);
         let Some((&first, _)) = members.split_first() else {
             return Err(Error::request(format!("there is no step {step}")));
         };
@@ -74,9 +84,9 @@ impl ArraysView for Arrays {
     }
 
     fn values_at_once(&self, block: BlockId) -> u64 {
-        let element = usize::try_from(block.0).ok().and_then(|index| self.0.element(index));
+        let element = usize::try_from(block.0).ok().and_then(|index| self.reader.element(index));
         let value_type = element.and_then(|element| crate::read::ValueType::of(&element));
-        value_type.map_or(1, |value_type| self.0.values_at_once(value_type))
+        value_type.map_or(1, |value_type| self.reader.values_at_once(value_type))
     }
 
     fn read_block(&self, block: BlockId, range: Range<u64>) -> Result<ArrayRef> {
@@ -84,17 +94,26 @@ impl ArraysView for Arrays {
         let element = self.element(index)?;
         let value_type = crate::read::ValueType::of(&element)
             .ok_or_else(|| Error::request(format!("block {index} has no values")))?;
-        values(&element, value_type, range, self.0.endian())
+        let endian = self.reader.endian();
+        if needs_rounding(&element, value_type, &range, endian) {
+            self.has_rounded.store(true, Ordering::Relaxed);
+        }
+        values(&element, value_type, range, endian)
+    }
+
+    fn has_rounded(&self) -> bool {
+        self.has_rounded.load(Ordering::Relaxed)
     }
 
     fn attributes(&self) -> Vec<Attribute> {
-        let grouping = self.0.grouping();
-        let elements = grouping.attributes().iter().filter_map(|&i| self.0.element(i as usize));
-        elements.filter_map(|element| attribute(&self.0, &element)).collect()
+        let grouping = self.reader.grouping();
+        let elements =
+            grouping.attributes().iter().filter_map(|&i| self.reader.element(i as usize));
+        elements.filter_map(|element| attribute(&self.reader, &element)).collect()
     }
 
     fn find(&self, path: &str) -> Vec<VariableId> {
-        self.0.grouping().find(path).into_iter().map(VariableId).collect()
+        self.reader.grouping().find(path).into_iter().map(VariableId).collect()
     }
 }
 

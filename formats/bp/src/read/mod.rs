@@ -15,7 +15,7 @@ use crate::spec::Dialect;
 use crate::types::Element;
 
 use element::parse;
-pub(crate) use values::{ValueType, scalar_value, values};
+pub(crate) use values::{ValueType, needs_rounding, scalar_value, values};
 pub(crate) use walk::{End, is_plausible_start};
 use walk::{Entry, Walk, detect_endian};
 

@@ -211,6 +211,29 @@ fn parts<const N: usize>(
     })
 }
 
+/// Whether some of an element's values are not what a double can hold.
+pub(crate) fn needs_rounding(
+    element: &Element<'_>,
+    value_type: ValueType,
+    range: &Range<u64>,
+    endian: Endian,
+) -> bool {
+    let Some(payload) = element.payload.as_ref().filter(|_| value_type.rounds()) else {
+        return false;
+    };
+    let place = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
+    let (rows, _) = payload.bytes.as_chunks::<16>();
+    let rows = rows.get(place(range.start)..place(range.end)).unwrap_or_default();
+    rows.iter().any(|row| {
+        let value = LongDouble(match endian {
+            Endian::Little => *row,
+            Endian::Big => reversed(*row),
+        });
+        let nearest = value.to_f64();
+        !nearest.is_nan() && !value.is_exactly(nearest)
+    })
+}
+
 /// The value of a scalar or an attribute.
 pub(crate) fn scalar_value(element: &Element<'_>, endian: Endian) -> Value {
     let Some(payload) = &element.payload else {

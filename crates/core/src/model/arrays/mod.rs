@@ -51,6 +51,12 @@ pub trait ArraysView: Send + Sync {
         u64::MAX
     }
 
+    /// Whether a value that was read so far was rounded: the format's type is wider than any of
+    /// ours, and this value needed it.
+    fn has_rounded(&self) -> bool {
+        false
+    }
+
     /// Every attribute, in the order of the file.
     fn attributes(&self) -> Vec<Attribute>;
 
@@ -69,7 +75,7 @@ pub struct Variable {
     pub type_name: Cow<'static, str>,
     /// The type that values are read as.
     pub data_type: DataType,
-    /// Whether reading rounds values: the format's type is wider than any of ours.
+    /// Whether reading may round values: the format's type is wider than any of ours.
     pub rounds: bool,
     /// How the parts make a whole.
     pub kind: VariableKind,

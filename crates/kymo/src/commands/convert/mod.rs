@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use clap::builder::PossibleValuesParser;
 use kymo_convert::Target;
+use kymo_core::model::arrays::{ArraysView, Variable};
 use kymo_core::table::{Filter, Scan};
 use kymo_core::{Destination, Error, Progress, Table};
 
@@ -198,8 +199,13 @@ fn finish(
         let hint = format!("this is the table {table}; --table VARIABLE gives values");
         session.report.hint(&hint);
     }
-    let lost = missing.say(&mut session.report, &opened.name, chosen.table.name());
-    chosen.outcome.max(lost)
+    let (report, name) = (&mut session.report, &opened.name);
+    let lost = missing.say(report, name, chosen.table.name());
+    let rounded = chosen
+        .of
+        .as_ref()
+        .map(|(view, variable)| losses::rounding(report, name, view.as_ref(), variable));
+    chosen.outcome.max(lost).max(rounded.unwrap_or(Outcome::Done))
 }
 
 /// Writes every fixed table into a directory, a file each.
@@ -244,7 +250,7 @@ fn write(
 ) -> anyhow::Result<Missing> {
     let table = &chosen.table;
     let schema = scan.output_schema(&table.schema())?;
-    let values = if chosen.is_variable { schema.index_of(VALUE).ok() } else { None };
+    let values = if chosen.of.is_some() { schema.index_of(VALUE).ok() } else { None };
     let mut missing = Missing::default();
     let mut writer = target.writer(&schema, out)?;
     bars.begin_items("converting", chosen.rows.min(scan.limit.unwrap_or(u64::MAX)));
@@ -268,14 +274,15 @@ struct Chosen {
     table: Arc<dyn Table>,
     /// How many rows it has at most.
     rows: u64,
-    is_variable: bool,
+    /// The variable whose values they are, where they are one's.
+    of: Option<(Arc<dyn ArraysView>, Variable)>,
     outcome: Outcome,
 }
 
 impl Chosen {
     fn fixed(table: Arc<dyn Table>) -> Self {
         let rows = table.row_count().unwrap_or(0);
-        Self { table, rows, is_variable: false, outcome: Outcome::Done }
+        Self { table, rows, of: None, outcome: Outcome::Done }
     }
 }
 
@@ -325,7 +332,7 @@ fn variable(
             .map_or(Ok(None), |failure| Err(failure.into()));
     };
     let variable = view.variable(id);
-    let mut outcome = losses::rounding(&mut session.report, &opened.name, &variable);
+    let mut outcome = Outcome::Done;
     if found.len() > 1 {
         let others = found.len() - 1;
         let (path, type_name) = (escaped(&variable.path), &variable.type_name);
@@ -338,7 +345,8 @@ fn variable(
     }
     let part = Part::new(&view, id, args)?;
     let rows = part.rows()?;
-    Ok(Some(Chosen { table: part.table(), rows, is_variable: true, outcome }))
+    let of = Some((view, variable));
+    Ok(Some(Chosen { table: part.table(), rows, of, outcome }))
 }
 
 fn scan(args: &Args, table: &dyn Table) -> anyhow::Result<Scan> {

@@ -125,7 +125,7 @@ impl Wanted<'_> {
         // What is said about values stands below them.
         let _ = session.out.flush();
         let report = &mut session.report;
-        let rounding = losses::rounding(report, &opened.name, &self.variable);
+        let rounding = losses::rounding(report, &opened.name, self.view.as_ref(), &self.variable);
         rounding.max(missing.say(report, &opened.name, &self.variable.path))
     }
 

@@ -68,8 +68,9 @@ impl Listing<'_> {
         }
         let _ = session.out.flush();
         let shown = self.variables().filter(|(_, variable)| *stats || is_one_value(variable));
-        let losses =
-            shown.map(|(_, variable)| losses::rounding(&mut session.report, self.name, &variable));
+        let losses = shown.map(|(_, variable)| {
+            losses::rounding(&mut session.report, self.name, self.view.as_ref(), &variable)
+        });
         losses.max().unwrap_or(Outcome::Done)
     }
 
