@@ -5,6 +5,7 @@
 //! a step. Losses: long doubles are rounded to doubles ([`Variable::rounds`]); nothing else.
 
 mod grouping;
+mod steps;
 
 use std::ops::Range;
 use std::sync::Arc;
