@@ -6,7 +6,7 @@
 //!
 //! kymo_conformance::promises!(
 //!     Subject::new(&kymo_bp::Bp)
-//!         .unsound(&["malformed/", "09_string_dataset"])
+//!         .unsound(&["malformed/", "08c_"])
 //!         .valid_prefix(|bytes, end| ends_between_elements(bytes, end))
 //! );
 //! ```

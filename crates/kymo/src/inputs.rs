@@ -1,8 +1,8 @@
 //! Which files are meant: those named, and those found in named directories.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Error, Format, Source};
@@ -18,7 +18,9 @@ pub(crate) type Input = Result<PathBuf, (PathBuf, anyhow::Error)>;
 pub(crate) fn expand(paths: &[PathBuf], from: Option<&dyn Format>, limits: &Limits) -> Vec<Input> {
     let mut inputs = Vec::new();
     for path in paths {
-        if path.as_os_str() == "-" || !path.is_dir() || is_claimed(path, from, limits) {
+        // A directory that cannot be looked at says so when it is walked through.
+        let is_one = || !path.is_dir() || is_claimed(path, from, limits).unwrap_or(false);
+        if path.as_os_str() == "-" || is_one() {
             inputs.push(Ok(path.clone()));
             continue;
         }
@@ -34,19 +36,27 @@ fn walk(root: &Path, from: Option<&dyn Format>, limits: &Limits) -> Vec<Input> {
     let mut seen = 0_u64;
     let mut pending = vec![root.to_path_buf()];
     while let Some(path) = pending.pop() {
-        if !path.is_dir() {
-            seen += 1;
-            if path.is_file() && is_claimed(&path, from, limits) {
-                found.push(Ok(path));
+        let kind = match fs::metadata(&path) {
+            Ok(metadata) => metadata.file_type(),
+            // A link to nothing, or a file that is gone by now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                let error = Error::Io { action: "look at it", error };
+                found.push(Err((path, error.into())));
+                continue;
             }
-        } else if path != root && is_claimed(&path, from, limits) {
-            found.push(Ok(path));
-        } else {
-            match entries(&path) {
+        };
+        seen += u64::from(!kind.is_dir());
+        let may_be_claimed = kind.is_file() || (kind.is_dir() && path != root);
+        match may_be_claimed.then(|| is_claimed(&path, from, limits)) {
+            Some(Ok(true)) => found.push(Ok(path)),
+            Some(Err(error)) => found.push(Err((path, error.into()))),
+            Some(Ok(false)) | None if !kind.is_dir() => {}
+            Some(Ok(false)) | None => match entries(&path) {
                 // What comes first in the order is taken from the end of the list.
                 Ok(entries) => pending.extend(entries.into_iter().rev()),
                 Err(error) => found.push(Err((path, error))),
-            }
+            },
         }
     }
     if found.is_empty() {
@@ -77,14 +87,12 @@ fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Whether a format takes a path for its own, if only by its name.
-fn is_claimed(path: &Path, from: Option<&dyn Format>, limits: &Limits) -> bool {
-    let Ok(source) = Source::open(path, limits) else {
-        return false;
-    };
-    match from {
+fn is_claimed(path: &Path, from: Option<&dyn Format>, limits: &Limits) -> kymo_core::Result<bool> {
+    let source = Source::open(path, limits)?;
+    Ok(match from {
         Some(format) => format.sniff(&source.probe()).is_some(),
         None => kymo_registry::detect_to_check(&source).is_ok(),
-    }
+    })
 }
 
 /// A path as messages name it.
