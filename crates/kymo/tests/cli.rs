@@ -104,11 +104,13 @@ fn a_folder_is_walked_in_order_and_hidden_files_are_passed_over() {
         fs::copy(data(SOUND), at(name)).unwrap();
     }
     fs::write(at("notes.txt"), "not a recording").unwrap();
-    let (code, out, said) = run(kymo().args(["ls", "-m", "istep"]).arg(folder.path()));
-    assert_eq!((code, said.as_str()), (Some(0), ""));
-    let found: Vec<_> = out.lines().filter(|line| line.ends_with(':')).collect();
     let expected = ["a.bp", "b/1.bp", "b/c/2.bp"].map(|name| format!("{}:", at(name).display()));
-    assert_eq!(found, expected);
+    for command in [["ls", "-m", "istep"], ["dump", "-d", "istep"]] {
+        let (code, out, said) = run(kymo().args(command).arg(folder.path()));
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{command:?}");
+        let found: Vec<_> = out.lines().filter(|line| line.ends_with(':')).collect();
+        assert_eq!(found, expected, "{command:?}");
+    }
 }
 
 /// A path too long for the system cannot be listed, whoever asks; a permission would not stop

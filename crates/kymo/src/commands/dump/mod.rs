@@ -40,7 +40,7 @@ EXAMPLES
 EXIT STATUS
   0 done, 1 a file could not be read, 2 bad usage, 3 read, with findings or losses")]
 pub(crate) struct Args {
-    /// Files; `-` is standard input.
+    /// Files or directories; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -118,8 +118,8 @@ fn style_names() -> PossibleValuesParser {
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let inputs = args.files.iter().cloned().map(Ok).collect();
-    let is_many = args.files.len() > 1;
+    let inputs = session.expand(&args.files, &args.open.format);
+    let is_many = inputs.len() > 1;
     let mut is_first = true;
     session.each_dataset(inputs, &args.open, |session, opened| {
         if is_many && !args.json && args.style.is_none() {
