@@ -14,6 +14,8 @@ use crate::repo::Repo;
 enum Group {
     /// `crates/core`: depends on nothing of ours.
     Core,
+    /// `crates/rtc-wire`: bytes of a format that programs link to record; knows nothing of ours.
+    Wire,
     /// `crates/conformance`: the tests that every format runs.
     Conformance,
     /// `formats/*`: one format each, unknown to one another.
@@ -32,6 +34,7 @@ impl Group {
         let mut parts = folder.iter().map(|part| part.to_str().unwrap_or_default());
         match (parts.next()?, parts.next()) {
             ("crates", Some("core")) => Some(Self::Core),
+            ("crates", Some("rtc-wire")) => Some(Self::Wire),
             ("crates", Some("conformance")) => Some(Self::Conformance),
             ("crates", Some("registry")) => Some(Self::Registry),
             ("crates", Some("kymo" | "viewer")) | ("python" | "xtask" | "fuzz" | "benches", _) => {
@@ -48,15 +51,17 @@ impl Group {
         let allowed = match (self, to) {
             (Self::Program, _) | (Self::Registry, Self::Format) => true,
             (Self::Format, Self::Conformance) => is_dev,
-            (from, Self::Core) => from != Self::Core,
+            (Self::Format | Self::Part, Self::Wire) => true,
+            (from, Self::Core) => !matches!(from, Self::Core | Self::Wire),
             _ => false,
         };
         (!allowed).then_some(match self {
             Self::Core => "core depends on nothing of ours",
+            Self::Wire => "what small systems link depends on nothing of ours",
             Self::Conformance => "the conformance kit depends on core alone",
-            Self::Format => "a format depends on core alone, and for its tests on conformance",
+            Self::Format => "a format depends on core and wire, and for its tests on conformance",
             Self::Registry => "the registry depends on core and formats alone",
-            Self::Part => "what works on datasets depends on core alone, never on a format",
+            Self::Part => "a part depends on core and wire, never on a format",
             Self::Program => "a program may depend on anything",
         })
     }

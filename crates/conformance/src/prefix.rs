@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kymo_core::{Context, Dataset, Error, Severity, Source};
+use kymo_core::{Ability, Context, Dataset, Error, Severity, Source};
 
 use crate::findings::worst;
 use crate::promise::{self, Cases, spread};
@@ -62,7 +62,7 @@ impl<'a> Whole<'a> {
             let source = self.prefix(end);
             self.opens_or_says_where(&source, end);
             self.is_checked(&source, end);
-            if self.subject.format.info().repairs {
+            if self.subject.format.info().can(Ability::Repair) {
                 let salvaged = self.is_salvaged(&source);
                 if size <= REPAIR_BYTES || count % 16 == 0 {
                     self.is_repaired(&source, end, &salvaged);

@@ -1,7 +1,7 @@
 //! The round trip: what we write, read and write again is the same.
 
 use bytes::Bytes;
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Ability, Context, Format, Source};
 
 use crate::golden::difference;
 use crate::promise::Cases;
@@ -10,7 +10,7 @@ use crate::{Sample, Subject, capture, promise, rewritten};
 /// A sound sample that is read and written again has the same contents, and the same bytes
 /// unless the subject says that there is freedom; written twice it is the same bytes always.
 pub fn what_is_rewritten_is_the_same(subject: &Subject) {
-    if subject.format.info().writes {
+    if subject.format.info().can(Ability::Write) {
         let this = subject.clone();
         promise::each(subject.sound(), move |sample, cases| {
             rewrite(&this, sample, cases);

@@ -3,7 +3,7 @@
 mod walk;
 
 use kymo_core::bytes::{Limits, ReadErrorKind};
-use kymo_core::{Context, Dataset, Error, Finding, Format, Result, Severity, Source};
+use kymo_core::{Ability, Context, Dataset, Error, Finding, Format, Result, Severity, Source};
 
 use crate::findings::worst;
 use crate::repaired;
@@ -44,7 +44,7 @@ pub(crate) fn exercise(format: &dyn Format, bytes: &[u8]) {
             );
         }
     }
-    if format.info().repairs {
+    if format.info().can(Ability::Repair) {
         let salvaged = format.salvage(&source, &context);
         let salvaged = salvaged.unwrap_or_else(|error| panic!("salvage fails: {error}"));
         // What opens is salvaged as it is.
@@ -70,7 +70,7 @@ pub(crate) fn check(format: &dyn Format, source: &Source, context: &Context<'_>)
 
 /// What repair writes opens, has what salvage read, and has no errors.
 pub(crate) fn repair_is_sound(format: &dyn Format, bytes: &[u8]) {
-    if !format.info().repairs {
+    if !format.info().can(Ability::Repair) {
         return;
     }
     let source = Source::from_bytes("", bytes.to_vec());

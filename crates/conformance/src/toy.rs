@@ -16,7 +16,7 @@ use kymo_core::model::arrays::{
 };
 use kymo_core::table::{ColumnTable, Columns};
 use kymo_core::{
-    Confidence, Context, Dataset, Destination, DumpRequest, Error, Finding, Flow, Format,
+    Ability, Confidence, Context, Dataset, Destination, DumpRequest, Error, Finding, Flow, Format,
     FormatInfo, Probe, Record, RecordSink, Repaired, Result, Source, Summary, Table,
 };
 
@@ -53,8 +53,7 @@ static INFO: FormatInfo = FormatInfo {
     about: "a list of numbers",
     extensions: &["toy"],
     dialects: &[],
-    writes: true,
-    repairs: true,
+    abilities: &[Ability::Write, Ability::Repair],
     dump_styles: &[],
 };
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::model::arrays::{ArraysView, VariableTable};
+use crate::model::timeline::TimelineView;
 use crate::{DumpRequest, Finding, RecordSink, Result, Summary, Table};
 
 /// An open recording, or several that lie in one file or directory.
@@ -42,6 +43,11 @@ pub trait Dataset: Send + Sync {
 
     /// Groups, n-d variables with steps and blocks, attributes.
     fn arrays(&self) -> Option<Arc<dyn ArraysView>> {
+        None
+    }
+
+    /// Tracks on clocks, and what happened on them.
+    fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
         None
     }
 }

@@ -1,7 +1,9 @@
 //! The contract: what a format tells about itself and does.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::model::timeline::{Event, TimeNs, TimelineView, Track};
 use crate::{Context, Dataset, Destination, Error, Finding, Result, Source};
 
 /// A format of recordings. One static value a format; the registry lists them.
@@ -32,7 +34,7 @@ pub trait Format: Sync {
     /// Writes a sound file of what can be read of a damaged one. Calls [`Source::verify`] before
     /// the file appears.
     ///
-    /// Refuses unless a format does it, and says so with [`FormatInfo::repairs`].
+    /// Refuses unless a format does it, and says so with [`Ability::Repair`].
     fn repair(
         &self,
         _source: &Source,
@@ -44,9 +46,42 @@ pub trait Format: Sync {
 
     /// Reads a sound source and writes all of it again with the format's own writer.
     ///
-    /// Refuses unless a format does it, and says so with [`FormatInfo::writes`].
+    /// Refuses unless a format does it, and says so with [`Ability::Write`].
     fn rewrite(&self, _source: &Source, _to: &Destination, _context: &Context<'_>) -> Result<()> {
         Err(Error::Request(format!("{} files are not written", self.info().title)))
+    }
+
+    /// Writes a part of one or several sources, all of this format, as one file: whole streams or
+    /// some, all the time or a range.
+    ///
+    /// Refuses unless a format does it, and says so with [`Ability::Extract`].
+    fn extract(
+        &self,
+        _sources: &[Source],
+        _part: &Part,
+        _to: &Destination,
+        _context: &Context<'_>,
+    ) -> Result<Written> {
+        Err(Error::Request(format!("{} files are not cut or merged", self.info().title)))
+    }
+
+    /// Writes a timeline, whatever format it came from.
+    ///
+    /// Refuses unless a format does it, and says so with [`Ability::TakeTimelines`].
+    fn write_timeline(
+        &self,
+        _timeline: Arc<dyn TimelineView>,
+        _to: &Destination,
+        _context: &Context<'_>,
+    ) -> Result<Written> {
+        Err(Error::Request(format!("{} files are not made from timelines", self.info().title)))
+    }
+
+    /// Reads a recording that is still being written, as its bytes arrive.
+    ///
+    /// Nothing unless a format does it, and says so with [`Ability::Follow`].
+    fn follow(&self, _context: &Context<'_>) -> Option<Box<dyn Follow>> {
+        None
     }
 
     /// Makes small recordings with the format's own writer, for `kymo demo`.
@@ -79,12 +114,51 @@ pub struct FormatInfo {
     pub extensions: &'static [&'static str],
     /// The dialects it reads, in a few words each.
     pub dialects: &'static [&'static str],
-    /// Whether it is written too. A format that is only imported from is read-only.
-    pub writes: bool,
-    /// Whether [`Format::repair`] makes sense.
-    pub repairs: bool,
+    /// What it does besides being read. A format that is only imported from does nothing else.
+    pub abilities: &'static [Ability],
     /// Styles of other tools that [`Dataset::dump`](crate::Dataset::dump) can imitate.
     pub dump_styles: &'static [&'static str],
+}
+
+impl FormatInfo {
+    /// Whether it does this.
+    #[must_use]
+    pub fn can(&self, ability: Ability) -> bool {
+        self.abilities.contains(&ability)
+    }
+}
+
+/// What a format may do besides being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ability {
+    /// [`Format::rewrite`]: it is written too.
+    Write,
+    /// [`Format::repair`].
+    Repair,
+    /// [`Format::extract`].
+    Extract,
+    /// [`Format::write_timeline`].
+    TakeTimelines,
+    /// [`Format::follow`].
+    Follow,
+}
+
+impl Ability {
+    /// Every ability, in the order that lists have.
+    pub const ALL: [Self; 5] =
+        [Self::Write, Self::Repair, Self::Extract, Self::TakeTimelines, Self::Follow];
+
+    /// The word for it in lists.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Repair => "repair",
+            Self::Extract => "cut",
+            Self::TakeTimelines => "convert to",
+            Self::Follow => "follow",
+        }
+    }
 }
 
 /// What sniffing gets to see.
@@ -136,6 +210,47 @@ pub struct Repaired {
     pub losses: Vec<Finding>,
 }
 
+/// Which part of a recording [`Format::extract`] takes.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Only tracks of these names; nothing means all.
+    pub tracks: Option<Vec<String>>,
+    /// Not before this moment.
+    pub from: Option<TimeNs>,
+    /// Before this moment.
+    pub until: Option<TimeNs>,
+}
+
+/// What writing a recording did.
+#[derive(Debug, Clone, Default)]
+pub struct Written {
+    /// Events written.
+    pub events: u64,
+    /// What could not be written, or not as it was.
+    pub losses: Vec<Finding>,
+}
+
+/// A recording that is still being written.
+pub trait Follow: Send {
+    /// Takes the next bytes of the file, and gives the events that are whole by now.
+    ///
+    /// Tracks that are new are given before their first event.
+    fn push(&mut self, bytes: &[u8], to: &mut dyn Followed) -> Result<()>;
+
+    /// No more bytes will come: gives what was held back.
+    fn finish(&mut self, to: &mut dyn Followed) -> Result<()>;
+}
+
+/// Who takes what [`Follow`] gives.
+pub trait Followed {
+    /// A track that was not there before; the next gets the next id.
+    fn track(&mut self, track: &Track) -> Result<()>;
+    /// An event.
+    fn event(&mut self, event: &Event<'_>) -> Result<()>;
+    /// What is wrong with the bytes so far.
+    fn finding(&mut self, finding: Finding) -> Result<()>;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,8 +266,7 @@ mod tests {
                 about: "",
                 extensions: &[],
                 dialects: &[],
-                writes: false,
-                repairs: false,
+                abilities: &[],
                 dump_styles: &[],
             }
         }

@@ -37,7 +37,9 @@ pub use dataset::{Dataset, Recording};
 pub use destination::{AtomicDirectory, AtomicFile, Destination};
 pub use error::{Error, Result};
 pub use finding::{Finding, Findings, Severity, shortened};
-pub use format::{Confidence, Demo, Format, FormatInfo, Probe, Repaired};
+pub use format::{
+    Ability, Confidence, Demo, Follow, Followed, Format, FormatInfo, Part, Probe, Repaired, Written,
+};
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
 pub use source::{Source, Window};
 pub use summary::{Fact, Section, Summary};

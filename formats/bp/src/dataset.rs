@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kymo_core::bytes::Endian;
 use kymo_core::model::arrays::ArraysView;
 use kymo_core::{
-    Confidence, Context, Dataset, Demo, Destination, DumpRequest, Error, Finding, Format,
+    Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Error, Finding, Format,
     FormatInfo, Probe, RecordSink, Repaired, Result, Section, Source, Summary, Table,
 };
 
@@ -31,8 +31,7 @@ static INFO: FormatInfo = FormatInfo {
         "2008-07-15",
         "little- and big-endian",
     ],
-    writes: true,
-    repairs: true,
+    abilities: &[Ability::Write, Ability::Repair],
     dump_styles: &[bpdump::STYLE],
 };
 

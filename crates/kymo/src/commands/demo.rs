@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use clap::Parser;
 use kymo_core::model::arrays::VariableId;
-use kymo_core::{Context, Demo, Error, Format, Source};
+use kymo_core::{Ability, Context, Demo, Error, Format, Source};
 
 use crate::cli::Cli;
 use crate::failure::quoted;
@@ -101,7 +101,7 @@ impl Show<'_> {
             let count = vec!["3"; rank].join(",");
             self.command(&["dump", "-d", &path, "--step", "-1", "--count", &count, file])?;
         }
-        if format.info().repairs {
+        if format.info().can(Ability::Repair) {
             self.damage(demo)?;
         }
         self.say("The first rows of its table as CSV:")?;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kymo_core::FormatInfo;
+use kymo_core::{Ability, FormatInfo};
 use serde_json::json;
 
 use crate::render::columns::Columns;
@@ -39,11 +39,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             session.out.json(&json_of(info))?;
         }
     } else if args.markdown {
-        writeln!(
-            session.out,
-            "| Format | Files | What it holds | Read | Write | Repair | Dialects |"
-        )?;
-        writeln!(session.out, "|---|---|---|---|---|---|---|")?;
+        writeln!(session.out, "| Format | Files | What it holds | Kymo can | Dialects |")?;
+        writeln!(session.out, "|---|---|---|---|---|")?;
         for info in infos {
             writeln!(session.out, "{}", markdown_of(info))?;
         }
@@ -77,8 +74,8 @@ fn print(session: &mut Session, info: &FormatInfo) -> anyhow::Result<()> {
 }
 
 fn abilities(info: &FormatInfo) -> Vec<&'static str> {
-    let abilities = [(true, "read"), (info.writes, "write"), (info.repairs, "repair")];
-    abilities.iter().filter(|(can, _)| *can).map(|(_, word)| *word).collect()
+    let able = Ability::ALL.into_iter().filter(|ability| info.can(*ability));
+    std::iter::once("read").chain(able.map(Ability::name)).collect()
 }
 
 fn extensions(info: &FormatInfo) -> String {
@@ -87,16 +84,14 @@ fn extensions(info: &FormatInfo) -> String {
 }
 
 fn markdown_of(info: &FormatInfo) -> String {
-    let tick = |can: bool| if can { "yes" } else { "" };
     let files: Vec<_> = info.extensions.iter().map(|e| format!("`.{e}`")).collect();
     format!(
-        "| [{}](docs/formats/{}.md) | {} | {} | yes | {} | {} | {} |",
+        "| [{}](docs/formats/{}.md) | {} | {} | {} | {} |",
         info.title,
         info.name,
         files.join(" "),
         info.about,
-        tick(info.writes),
-        tick(info.repairs),
+        abilities(info).join(", "),
         info.dialects.join("; "),
     )
 }
@@ -108,9 +103,7 @@ fn json_of(info: &FormatInfo) -> serde_json::Value {
         "about": info.about,
         "extensions": info.extensions,
         "dialects": info.dialects,
-        "reads": true,
-        "writes": info.writes,
-        "repairs": info.repairs,
+        "abilities": abilities(info),
         "dump_styles": info.dump_styles,
     })
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use kymo_core::{Destination, Error, Progress, Repaired, Source};
+use kymo_core::{Ability, Destination, Error, Progress, Repaired, Source};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;
@@ -93,7 +93,7 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
         return Err(failure.hint("name a file, or pipe it on").into());
     }
     let format = format_of(&source, &args.format)?;
-    if !format.info().repairs {
+    if !format.info().can(Ability::Repair) {
         let why = format!("files of format {} cannot be repaired", format.info().title);
         return Err(Failure::new(why).into());
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kymo_core::table::ColumnTable;
 use kymo_core::{
-    Confidence, Context, Dataset, Destination, DumpRequest, Error, Finding, Flow, Format,
+    Ability, Confidence, Context, Dataset, Destination, DumpRequest, Error, Finding, Flow, Format,
     FormatInfo, Probe, RecordSink, Repaired, Result, Source, Summary, Table,
 };
 
@@ -22,8 +22,7 @@ static INFO: FormatInfo = FormatInfo {
     about: "what it records, and who wrote it",
     extensions: &["{{name}}"],
     dialects: &["version 1"],
-    writes: true,
-    repairs: false,
+    abilities: &[Ability::Write],
     dump_styles: &[],
 };
 

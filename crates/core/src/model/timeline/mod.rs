@@ -1,0 +1,181 @@
+//! Timelines: tracks on clocks, and what happened on them when.
+//!
+//! A *clock* gives times; several may run in one recording with no known relation. A *track* is
+//! one row of a timeline: a stream of messages, a counter, a thread. An *event* is one thing on a
+//! track: a message, a value, a sample, a remark about the past.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::Map;
+
+use crate::{Result, Value};
+
+/// A track's index in its view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrackId(pub usize);
+
+/// A clock's index in its view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClockId(pub usize);
+
+/// A moment on a clock, in nanoseconds: since the Epoch, or since the clock's own zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TimeNs(pub i64);
+
+/// The timeline of a dataset.
+pub trait TimelineView: Send + Sync {
+    /// The clocks; their ids count from 0.
+    fn clocks(&self) -> Vec<Clock>;
+
+    /// The tracks; their ids count from 0. Parents come before their children.
+    fn tracks(&self) -> Vec<Track>;
+
+    /// The events of a window, in the order of the recording.
+    ///
+    /// A format with an index reads only what it needs to.
+    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>>;
+}
+
+/// Events, one after another. What was given last may be gone when the next is asked for.
+pub trait Events: Send {
+    /// The next event, or nothing at the end.
+    fn next(&mut self) -> Result<Option<Event<'_>>>;
+}
+
+/// What gives a track its times.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clock {
+    /// Its name in the recording.
+    pub name: String,
+    /// Which of the dataset's recordings it is of.
+    pub recording: usize,
+    /// Whether its times count from the Epoch. Otherwise they count from a zero of its own.
+    pub since_epoch: bool,
+}
+
+/// One row of a timeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Track {
+    /// Its name.
+    pub name: String,
+    /// Which of the dataset's recordings it is of.
+    pub recording: usize,
+    /// The track it belongs under.
+    pub parent: Option<TrackId>,
+    /// What its events are.
+    pub kind: TrackKind,
+    /// What gives its times. Without one, its events have an order and no time.
+    pub clock: Option<ClockId>,
+    /// The format's word for what its events hold: `uint16le`.
+    pub content: String,
+    /// Whatever else the recording says of it, under the names it uses.
+    pub attributes: Map<String, serde_json::Value>,
+}
+
+/// What the events of a track are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TrackKind {
+    /// Numbers that stay until the next one.
+    Counter,
+    /// Things that happen at a moment, with a text or a payload.
+    Messages,
+    /// Where a thread was when it was sampled.
+    Samples,
+    /// Remarks about moments, made later.
+    Annotations,
+}
+
+impl TrackKind {
+    /// The word a person reads.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Messages => "messages",
+            Self::Samples => "samples",
+            Self::Annotations => "annotations",
+        }
+    }
+}
+
+/// One thing that happened on a track.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event<'a> {
+    /// Its track.
+    pub track: TrackId,
+    /// When, on the track's clock; where the recording does not tell, nothing.
+    pub time: Option<TimeNs>,
+    /// Its first byte in the file.
+    pub offset: u64,
+    /// What happened.
+    pub content: Content<'a>,
+    /// The bytes as they were recorded, where the recording keeps each event's together.
+    pub payload: &'a [u8],
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content<'a> {
+    /// A number, or another value that has been decoded.
+    Value(Value),
+    /// A text.
+    Text(Cow<'a, str>),
+    /// Nothing here decodes it: there is only the payload.
+    Payload,
+    /// A sample: the calling context, by the number the recording gives it.
+    Sample(u64),
+}
+
+/// Which events are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Only these tracks; nothing means all.
+    pub tracks: Option<Vec<TrackId>>,
+    /// Not before this moment.
+    pub from: Option<TimeNs>,
+    /// Before this moment.
+    pub until: Option<TimeNs>,
+    /// Of what is left then, only so many at the end.
+    pub last: Option<u64>,
+}
+
+impl Window {
+    /// Whether events of a track are asked for.
+    #[must_use]
+    pub fn wants(&self, track: TrackId) -> bool {
+        self.tracks.as_ref().is_none_or(|tracks| tracks.contains(&track))
+    }
+
+    /// Whether a moment is asked for. What has no time is outside of every range of times.
+    #[must_use]
+    pub fn holds(&self, time: Option<TimeNs>) -> bool {
+        if self.from.is_none() && self.until.is_none() {
+            return true;
+        }
+        time.is_some_and(|time| {
+            self.from.is_none_or(|from| from <= time) && self.until.is_none_or(|until| time < until)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_time_is_outside_of_every_range() {
+        assert!(Window::default().holds(None));
+        let since = Window { from: Some(TimeNs(5)), ..Window::default() };
+        assert!(!since.holds(None));
+        assert!(!since.holds(Some(TimeNs(4))));
+        assert!(since.holds(Some(TimeNs(5))));
+    }
+
+    #[test]
+    fn a_range_ends_before_its_end() {
+        let window = Window { from: None, until: Some(TimeNs(5)), ..Window::default() };
+        assert!(window.holds(Some(TimeNs(4))));
+        assert!(!window.holds(Some(TimeNs(5))));
+    }
+}
