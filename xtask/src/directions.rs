@@ -49,9 +49,10 @@ impl Group {
     /// Why a crate of this group may not depend on one of group `to`, if it may not.
     fn objection(self, to: Self, is_dev: bool) -> Option<&'static str> {
         let allowed = match (self, to) {
-            (Self::Program, _) | (Self::Registry, Self::Format) => true,
+            (Self::Program, _)
+            | (Self::Registry, Self::Format)
+            | (Self::Format | Self::Part, Self::Wire) => true,
             (Self::Format, Self::Conformance) => is_dev,
-            (Self::Format | Self::Part, Self::Wire) => true,
             (from, Self::Core) => !matches!(from, Self::Core | Self::Wire),
             _ => false,
         };
