@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::model::timeline::{Event, TimeNs, TimelineView, Track};
+use crate::model::timeline::{Clock, Event, TimeNs, TimelineView, Track};
 use crate::{Context, Dataset, Destination, Error, Finding, Result, Source};
 
 /// A format of recordings. One static value a format; the registry lists them.
@@ -232,9 +232,17 @@ pub struct Written {
 
 /// A recording that is still being written.
 pub trait Follow: Send {
+    /// Where to begin with what is there already, so that what comes next is understood.
+    ///
+    /// The bytes from there on are to be pushed. Without an answer of its own a format is given
+    /// everything.
+    fn start(&self, _so_far: &Source) -> Result<u64> {
+        Ok(0)
+    }
+
     /// Takes the next bytes of the file, and gives the events that are whole by now.
     ///
-    /// Tracks that are new are given before their first event.
+    /// Clocks and tracks that are new are given before the first event on them.
     fn push(&mut self, bytes: &[u8], to: &mut dyn Followed) -> Result<()>;
 
     /// No more bytes will come: gives what was held back.
@@ -243,6 +251,8 @@ pub trait Follow: Send {
 
 /// Who takes what [`Follow`] gives.
 pub trait Followed {
+    /// A clock that was not there before; the next gets the next id.
+    fn clock(&mut self, clock: &Clock) -> Result<()>;
     /// A track that was not there before; the next gets the next id.
     fn track(&mut self, track: &Track) -> Result<()>;
     /// An event.

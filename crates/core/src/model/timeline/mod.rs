@@ -5,6 +5,7 @@
 //! track: a message, a value, a sample, a remark about the past.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde_json::Map;
@@ -35,6 +36,26 @@ pub trait TimelineView: Send + Sync {
     ///
     /// A format with an index reads only what it needs to.
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>>;
+
+    /// The first and the last moment on a clock, among the events of its tracks.
+    ///
+    /// Reads them all unless a format has something better.
+    fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        let tracks = self.tracks();
+        let on_it = |(_, track): &(usize, &Track)| track.clock == Some(clock);
+        let tracks = tracks.iter().enumerate().filter(on_it).map(|(id, _)| TrackId(id)).collect();
+        let mut events = self.events(&Window { tracks: Some(tracks), ..Window::default() })?;
+        let mut range: Option<RangeInclusive<TimeNs>> = None;
+        while let Some(event) = events.next()? {
+            if let Some(time) = event.time {
+                range = Some(match range {
+                    None => time..=time,
+                    Some(range) => time.min(*range.start())..=time.max(*range.end()),
+                });
+            }
+        }
+        Ok(range)
+    }
 }
 
 /// Events, one after another. What was given last may be gone when the next is asked for.
