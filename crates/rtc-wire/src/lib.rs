@@ -6,8 +6,12 @@
 #![no_std]
 
 extern crate alloc;
+#[cfg(any(feature = "std", test, doctest))]
+extern crate std;
 
 pub mod crc;
 pub mod index;
 pub mod leb128;
+pub mod meta;
 pub mod spec;
+pub mod write;

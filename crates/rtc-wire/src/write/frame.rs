@@ -1,0 +1,146 @@
+//! The bytes around a payload, and how much payload fits.
+
+use super::page::Page;
+use super::{Output, WriteError};
+use crate::leb128::{self, Encoded};
+use crate::spec::PAYLOAD_BYTES_MAX;
+
+/// The most bytes of an id.
+const ID_BYTES_MAX: usize = 5;
+
+/// The first bytes of a stream's frames: its id, with the lowest bit free for `more`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Header {
+    bytes: [u8; ID_BYTES_MAX],
+    length: u8,
+}
+
+impl Header {
+    pub(super) fn new(id: u32) -> Self {
+        let mut header = Self { bytes: [0; ID_BYTES_MAX], length: 0 };
+        for (slot, &byte) in
+            header.bytes.iter_mut().zip(Encoded::unsigned(u64::from(id) << 1).as_bytes())
+        {
+            *slot = byte;
+            header.length += 1;
+        }
+        header
+    }
+
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        usize::from(self.length)
+    }
+
+    /// Fills the bytes before a payload: this header with its `more`, and a length if the stream
+    /// needs one.
+    #[inline]
+    pub(super) fn fill(self, to: &mut [u8], payload: usize, more: bool) {
+        let [first, others @ ..] = to else { return };
+        let [id, rest @ ..] = self.bytes;
+        *first = id | u8::from(more);
+        if others.is_empty() {
+            return;
+        }
+        let (ids, lengths) = others.split_at_mut(others.len().min(self.len() - 1));
+        for (slot, byte) in ids.iter_mut().zip(rest) {
+            *slot = byte;
+        }
+        fill_length(lengths, payload);
+    }
+}
+
+/// Fills one or two bytes with the length of a payload of at most 1024 bytes.
+#[inline]
+fn fill_length(to: &mut [u8], payload: usize) {
+    let [low, high, ..] = payload.to_le_bytes();
+    match to {
+        [byte] => *byte = low,
+        [first, second] => {
+            *first = low | 0x80;
+            *second = high << 1 | low >> 7;
+        }
+        _ => {}
+    }
+}
+
+/// Writes a frame whose place was found.
+pub(super) fn put<O: Output>(
+    page: &mut Page<O>,
+    header: Header,
+    has_length: bool,
+    payload: &[u8],
+    more: bool,
+) -> Result<(), WriteError<O::Error>> {
+    let length = if has_length { length_bytes(payload.len()) } else { 0 };
+    let mut bytes = [0; ID_BYTES_MAX + 2];
+    let head = bytes.get_mut(..header.len() + length).unwrap_or_default();
+    header.fill(head, payload.len(), more);
+    page.put(head)?;
+    page.put(payload)
+}
+
+/// Writes a frame, with a length, of a stream that always exists.
+pub(super) fn put_system<O: Output>(
+    page: &mut Page<O>,
+    id: u32,
+    payload: &[u8],
+    more: bool,
+) -> Result<(), WriteError<O::Error>> {
+    put(page, Header::new(id), true, payload, more)
+}
+
+/// How many bytes the header of a stream's frames takes.
+pub(super) fn header_bytes(id: u32) -> usize {
+    leb128::length(u64::from(id) << 1)
+}
+
+/// How many bytes the length of a payload of at most 1024 bytes takes.
+#[inline]
+pub(super) fn length_bytes(payload: usize) -> usize {
+    if payload < 0x80 { 1 } else { 2 }
+}
+
+/// How much of a payload goes into one frame that has `room` bytes for it, and for its length
+/// when the stream needs one.
+pub(super) fn fit(payload: usize, room: u64, has_length: bool) -> usize {
+    let room = usize::try_from(room).unwrap_or(usize::MAX);
+    if !has_length {
+        return payload.min(PAYLOAD_BYTES_MAX).min(room);
+    }
+    let short = payload.min(0x7F).min(room.saturating_sub(1));
+    let long = payload.min(PAYLOAD_BYTES_MAX).min(room.saturating_sub(2));
+    short.max(long)
+}
+
+/// The bytes that a payload takes as a chain of frames whose ids have one byte.
+pub(super) fn chained(payload: usize) -> usize {
+    payload + 3 * payload.div_ceil(PAYLOAD_BYTES_MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_as_worked_out_by_hand() {
+        let mut bytes = [0; 3];
+        Header::new(9).fill(&mut bytes, 1024, true);
+        assert_eq!(bytes, [19, 0x80, 8]);
+        // Stream 64 is 128 when shifted: two bytes.
+        Header::new(64).fill(&mut bytes, 127, true);
+        assert_eq!(bytes, [0x81, 1, 127]);
+        let mut bytes = [0; 1];
+        Header::new(10).fill(&mut bytes, 16, false);
+        assert_eq!(bytes, [20]);
+    }
+
+    #[test]
+    fn a_length_of_two_bytes_is_only_used_where_it_gains_something() {
+        assert_eq!(fit(1000, 129, true), 127);
+        assert_eq!(fit(1000, 130, true), 128);
+        assert_eq!(fit(5000, 5000, true), 1024);
+        assert_eq!(fit(1, 1, true), 0);
+        assert_eq!(fit(1, 1, false), 1);
+    }
+}

@@ -1,0 +1,297 @@
+//! Writing: messages in, a ruler of Units and units out.
+//!
+//! A [`Writer`] takes whole messages, or parts of them, of any number of streams, and puts Marker,
+//! Index, Meta, platform, Crc, index and padding where `docs/formats/rtc.md` says. It never goes
+//! back, so that an [`Output`] can be a file, a pipe or a wire, and what was handed on stays
+//! readable whatever happens next.
+//!
+//! - **What it costs.** A message that fits into the current unit is copied once. At the end of a
+//!   unit the buffer is handed on and an index written, at the end of a Unit also the Index and
+//!   the Meta: time that grows with the number of streams, not with the file. Nothing is allocated
+//!   but by [`Writer::new`] and [`Writer::add`].
+//! - **Messages longer than 1024 bytes** become several frames joined by `more`. At the end of a
+//!   unit a message is split as well, unless its frame is at most [`WHOLE_BYTES_MAX`] long: then
+//!   padding is put before the tick, so that small values are whole even in a file whose head is
+//!   cut off.
+//! - **Empty messages vanish,** as in every writer of this format. Only the end of a message that
+//!   came in parts may be empty.
+//! - **Meta** describes the streams that the previous Unit used, and in the first Unit all. Before
+//!   a frame of any other stream its `meta` is repeated.
+//! - **In an Index,** entry 5 is the last Meta that differs from this Unit's; entries of other
+//!   streams point at the first write in the last unit that has one. In an index, entry 5 is this
+//!   Unit's Meta.
+//! - **The end.** [`Writer::finish`] puts the Crc behind the last frame, as an early end of the
+//!   Unit; when less than its five bytes are left before the next tick, behind that tick. It covers
+//!   everything from the Marker on, padding and index included.
+
+mod error;
+mod frame;
+mod options;
+mod output;
+mod page;
+mod ruler;
+mod streams;
+
+pub use error::WriteError;
+pub use options::{ByteOrder, Options, SizesError};
+#[cfg(feature = "std")]
+pub use output::IoOutput;
+pub use output::Output;
+pub use streams::StreamId;
+
+use crate::meta::StreamMeta;
+use crate::spec::{PAYLOAD_BYTES_MAX, id};
+use page::Page;
+use ruler::Ruler;
+use streams::{Slot, Streams};
+
+/// The longest frame, header included, that is not split at the end of a unit.
+pub const WHOLE_BYTES_MAX: usize = 64;
+
+/// Writes a session: one run of the ruler. [`Writer::finish`] it, or the last Unit has no checksum.
+///
+/// ```
+/// use kymo_rtc_wire::meta::StreamMeta;
+/// use kymo_rtc_wire::write::{Options, Writer};
+///
+/// let mut writer = Writer::new(Vec::new(), Options::new());
+/// let sample = writer.add(&StreamMeta::new("sample").length(4).format("uint32le"))?;
+/// let log = writer.add(&StreamMeta::new("log").format("utf-8"))?;
+/// writer.write(sample, &7_u32.to_le_bytes())?;
+/// writer.write(log, b"started")?;
+/// let file = writer.finish()?;
+/// assert_eq!(file[0], 0x04);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "finish it, or the last Unit has no checksum"]
+pub struct Writer<O> {
+    page: Page<O>,
+    streams: Streams,
+    ruler: Ruler,
+}
+
+impl<O: Output> Writer<O> {
+    /// A session that has not begun: the first message begins it.
+    pub fn new(output: O, options: Options) -> Self {
+        Self {
+            page: Page::new(output, options.buffer_capacity()),
+            streams: Streams::new(),
+            ruler: Ruler::new(options),
+        }
+    }
+
+    /// Adds a stream. When the session has begun, a meta frame says so at once.
+    pub fn add(&mut self, meta: &StreamMeta) -> Result<StreamId, WriteError<O::Error>> {
+        self.add_with_id(self.streams.next_id(), meta)
+    }
+
+    /// Adds a stream with an id of the caller's choice, over all ids so far.
+    pub fn add_with_id(
+        &mut self,
+        id: u32,
+        meta: &StreamMeta,
+    ) -> Result<StreamId, WriteError<O::Error>> {
+        self.usable()?;
+        let next_id = self.streams.next_id();
+        if id < next_id || id == u32::MAX {
+            return Err(WriteError::Id(id));
+        }
+        let stream = self.streams.add(id, meta);
+        if let Err(error) = self.ruler.plan(&self.streams) {
+            self.streams.withdraw(stream, next_id);
+            return Err(error);
+        }
+        if self.ruler.has_begun() {
+            self.describe(stream.slot)?;
+        }
+        Ok(stream)
+    }
+
+    /// Closes a stream: it is not described or indexed any more, and its id is not used again.
+    pub fn close(&mut self, stream: StreamId) -> Result<(), WriteError<O::Error>> {
+        self.streams.find(stream).ok_or(WriteError::UnknownStream)?;
+        self.streams.close(stream);
+        Ok(())
+    }
+
+    /// Writes a message, or the last part of one that [`Writer::write_part`] began.
+    #[inline]
+    pub fn write(&mut self, stream: StreamId, payload: &[u8]) -> Result<(), WriteError<O::Error>> {
+        if let Some(slot) = self.streams.slots_mut().get(stream.slot)
+            && slot.ready_in == self.ruler.minor()
+            && slot.id == stream.id
+            && (1..=PAYLOAD_BYTES_MAX).contains(&payload.len())
+            && let Some(head) = head_bytes(slot, payload.len())
+            && let Some(frame) = self.page.take(head + payload.len())
+        {
+            let (head, body) = frame.split_at_mut(head);
+            slot.header.fill(head, payload.len(), false);
+            body.copy_from_slice(payload);
+            return Ok(());
+        }
+        self.write_chain(stream, payload, false)
+    }
+
+    /// Writes a part of a message; another part of it follows, perhaps after other streams' frames.
+    /// The last part is for [`Writer::write`]. An empty part vanishes.
+    ///
+    /// Streams of a fixed length cannot have parts, since their frames do not tell their length.
+    pub fn write_part(
+        &mut self,
+        stream: StreamId,
+        payload: &[u8],
+    ) -> Result<(), WriteError<O::Error>> {
+        self.write_chain(stream, payload, true)
+    }
+
+    /// Hands on everything so far: after this, it is readable whatever happens to the program.
+    pub fn flush(&mut self) -> Result<(), WriteError<O::Error>> {
+        self.page.flush()
+    }
+
+    /// Ends the session with a checksum and returns the output. Without streams nothing is
+    /// written; with streams but without messages, a Unit that describes them.
+    pub fn finish(mut self) -> Result<O, WriteError<O::Error>> {
+        self.end()?;
+        Ok(self.page.into_output())
+    }
+
+    /// Ends the session and begins another with the same streams and ids on another output; its
+    /// first Unit describes all of them. Messages that were begun with [`Writer::write_part`] and
+    /// not ended stay without an end. Returns the former output.
+    pub fn restart(&mut self, output: O) -> Result<O, WriteError<O::Error>> {
+        self.end()?;
+        Ok(self.reset(output))
+    }
+
+    /// As [`Writer::restart`], but does not end the former session: for going on elsewhere after
+    /// [`WriteError::Output`]. What was not handed on is lost.
+    pub fn abandon(&mut self, output: O) -> O {
+        self.reset(output)
+    }
+
+    fn reset(&mut self, output: O) -> O {
+        self.streams.restart();
+        self.ruler.restart();
+        self.page.restart(output)
+    }
+
+    /// How many bytes the session has, those that are not handed on yet included.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.page.position()
+    }
+
+    /// The output.
+    pub fn output(&self) -> &O {
+        self.page.output()
+    }
+
+    /// The output. Who writes to it breaks the ruler.
+    pub fn output_mut(&mut self) -> &mut O {
+        self.page.output_mut()
+    }
+
+    fn usable(&self) -> Result<(), WriteError<O::Error>> {
+        if self.page.is_broken() { Err(WriteError::Broken) } else { Ok(()) }
+    }
+
+    /// Writes a payload as one frame or several, with everything that the ruler wants between
+    /// them.
+    fn write_chain(
+        &mut self,
+        stream: StreamId,
+        payload: &[u8],
+        more: bool,
+    ) -> Result<(), WriteError<O::Error>> {
+        self.usable()?;
+        let slot = self.streams.find(stream).ok_or(WriteError::UnknownStream)?;
+        check_length(slot, payload.len() as u64, more)?;
+        if payload.is_empty() && (more || !slot.is_open) {
+            return Ok(());
+        }
+        if !self.ruler.has_begun() {
+            self.begin_major()?;
+        }
+        let mut rest = self.write_frame(stream.slot, payload, more, true)?;
+        while !rest.is_empty() {
+            rest = self.write_frame(stream.slot, rest, more, false)?;
+        }
+        let minor = self.ruler.minor();
+        if let Some(slot) = self.streams.get(stream.slot) {
+            slot.is_open = more;
+            slot.ready_in = if slot.seen_in == minor && !more { minor } else { 0 };
+        }
+        Ok(())
+    }
+
+    /// Writes as much of a payload as one frame takes; returns the rest.
+    fn write_frame<'a>(
+        &mut self,
+        slot: usize,
+        payload: &'a [u8],
+        more: bool,
+        is_first: bool,
+    ) -> Result<&'a [u8], WriteError<O::Error>> {
+        self.make_room(slot, payload.len())?;
+        let (minor, major) = (self.ruler.minor(), self.ruler.major());
+        let (position, room) = (self.page.position(), self.page.room());
+        let slot = self.streams.get(slot).ok_or(WriteError::UnknownStream)?;
+        if is_first {
+            slot.see(minor, position);
+        }
+        slot.used_in = major;
+        let has_length = slot.length.is_none();
+        let room = room.saturating_sub(slot.header.len() as u64);
+        let (now, later) = payload.split_at(frame::fit(payload.len(), room, has_length));
+        let more = more || !later.is_empty();
+        frame::put(&mut self.page, slot.header, has_length, now, more)?;
+        Ok(later)
+    }
+
+    /// Goes on to where a frame of this stream can stand: a place where it fits, at least in part,
+    /// in a Unit that describes the stream.
+    fn make_room(&mut self, slot: usize, payload: usize) -> Result<(), WriteError<O::Error>> {
+        loop {
+            let major = self.ruler.major();
+            let state = self.streams.get(slot).ok_or(WriteError::UnknownStream)?;
+            let head = state.header.len() + usize::from(state.length.is_none());
+            let is_described = state.described_in == major;
+            let whole = head + payload;
+            let least = if whole <= WHOLE_BYTES_MAX { whole } else { head + 1 };
+            if self.page.room() < least as u64 {
+                self.cross()?;
+            } else if is_described {
+                return Ok(());
+            } else {
+                self.describe(slot)?;
+            }
+        }
+    }
+}
+
+/// The bytes before the payload of a frame that holds a whole message, if it is one.
+#[inline]
+fn head_bytes(slot: &Slot, payload: usize) -> Option<usize> {
+    match slot.length {
+        Some(length) if length == payload as u64 => Some(slot.header.len()),
+        Some(_) => None,
+        None => Some(slot.header.len() + frame::length_bytes(payload)),
+    }
+}
+
+fn check_length<E>(slot: &Slot, found: u64, more: bool) -> Result<(), WriteError<E>> {
+    match slot.length {
+        Some(_) if more => Err(WriteError::Part),
+        Some(expected) if expected != found => Err(WriteError::Length { expected, found }),
+        _ => Ok(()),
+    }
+}
+
+/// The header byte of a frame that always exists.
+const fn system_header(id: u32) -> u8 {
+    (id << 1).to_le_bytes()[0]
+}
+
+const _: () = assert!(id::CRC << 1 < 0x80, "frames that always exist have one header byte");

@@ -1,0 +1,203 @@
+//! The streams of a writer: what is known of each, and what describing them costs.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::frame::{self, Header};
+use crate::meta::StreamMeta;
+use crate::spec::id;
+
+/// A stream of a writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StreamId {
+    pub(super) slot: usize,
+    pub(super) id: u32,
+}
+
+impl StreamId {
+    /// The id that stands in the file.
+    #[must_use]
+    pub fn id(self) -> u32 {
+        self.id
+    }
+}
+
+/// What the writer knows of a stream. Units and units are told by serial numbers from 1.
+#[derive(Debug)]
+pub(super) struct Slot {
+    /// The id, or that of `nul` when the stream is closed.
+    pub(super) id: u32,
+    pub(super) header: Header,
+    pub(super) length: Option<u64>,
+    pub(super) is_hidden: bool,
+    /// A message was begun and not ended.
+    pub(super) is_open: bool,
+    /// The unit in which a whole message may be written without further ado.
+    pub(super) ready_in: u64,
+    /// The last Unit whose Meta, or a meta in it, describes the stream.
+    pub(super) described_in: u64,
+    /// The last Unit with a frame of the stream.
+    pub(super) used_in: u64,
+    /// The last unit in which a write began, and where the first of these stands.
+    pub(super) seen_in: u64,
+    pub(super) seen_at: u64,
+    /// The object in Meta.
+    pub(super) json: String,
+}
+
+impl Slot {
+    /// Notes that a write begins at `position`.
+    pub(super) fn see(&mut self, minor: u64, position: u64) {
+        if self.seen_in != minor {
+            (self.seen_in, self.seen_at) = (minor, position);
+        }
+    }
+
+    /// Forgets everything about a session that ended.
+    fn restart(&mut self) {
+        self.is_open = false;
+        (self.ready_in, self.described_in, self.used_in) = (0, 0, 0);
+        (self.seen_in, self.seen_at) = (0, 0);
+    }
+}
+
+/// All streams, open and closed.
+#[derive(Debug)]
+pub(super) struct Streams {
+    slots: Vec<Slot>,
+    /// The slots of open streams by ascending id.
+    order: Vec<usize>,
+    /// The slots of closed streams, for others.
+    free: Vec<usize>,
+    next_id: u32,
+    /// The bytes of all objects in Meta and of all ids in an Index.
+    json_bytes: usize,
+    id_bytes: usize,
+}
+
+impl Streams {
+    pub(super) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            order: Vec::new(),
+            free: Vec::new(),
+            next_id: id::FIRST_USER,
+            json_bytes: 0,
+            id_bytes: 0,
+        }
+    }
+
+    /// The id that the next stream gets.
+    pub(super) fn next_id(&self) -> u32 {
+        self.next_id
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn slots_mut(&mut self) -> &mut [Slot] {
+        &mut self.slots
+    }
+
+    pub(super) fn get(&mut self, slot: usize) -> Option<&mut Slot> {
+        self.slots.get_mut(slot)
+    }
+
+    /// The slot of a stream that is open.
+    pub(super) fn find(&self, stream: StreamId) -> Option<&Slot> {
+        self.slots.get(stream.slot).filter(|slot| slot.id == stream.id)
+    }
+
+    /// The open streams by ascending id.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.order.iter().filter_map(|&slot| self.slots.get(slot))
+    }
+
+    /// As [`Streams::iter`], to be changed.
+    pub(super) fn for_each(&mut self, mut change: impl FnMut(&mut Slot)) {
+        for &slot in &self.order {
+            if let Some(slot) = self.slots.get_mut(slot) {
+                change(slot);
+            }
+        }
+    }
+
+    /// Adds a stream; `id` is one that [`Streams::next_id`] has not passed.
+    pub(super) fn add(&mut self, id: u32, meta: &StreamMeta) -> StreamId {
+        let json = meta.to_json(id);
+        self.json_bytes += json.len() + 1;
+        self.id_bytes += frame::header_bytes(id);
+        let slot = Slot {
+            id,
+            header: Header::new(id),
+            length: meta.length_bytes(),
+            is_hidden: meta.is_hidden(),
+            is_open: false,
+            ready_in: 0,
+            described_in: 0,
+            used_in: 0,
+            seen_in: 0,
+            seen_at: 0,
+            json,
+        };
+        self.next_id = id + 1;
+        let slot = self.place(slot);
+        self.order.push(slot);
+        StreamId { slot, id }
+    }
+
+    fn place(&mut self, slot: Slot) -> usize {
+        if let Some(free) = self.free.pop()
+            && let Some(place) = self.slots.get_mut(free)
+        {
+            *place = slot;
+            return free;
+        }
+        self.slots.push(slot);
+        self.slots.len() - 1
+    }
+
+    /// Takes a stream out of Meta and Index. Its id is not used again.
+    pub(super) fn close(&mut self, stream: StreamId) {
+        if let Some(slot) = self.slots.get_mut(stream.slot) {
+            self.json_bytes -= slot.json.len() + 1;
+            self.id_bytes -= frame::header_bytes(slot.id);
+            slot.restart();
+            slot.id = id::NUL;
+            slot.json = String::new();
+            self.free.push(stream.slot);
+            self.order.retain(|&slot| slot != stream.slot);
+        }
+    }
+
+    /// Undoes the last [`Streams::add`], before which `next_id` was the next id.
+    pub(super) fn withdraw(&mut self, stream: StreamId, next_id: u32) {
+        self.close(stream);
+        self.next_id = next_id;
+    }
+
+    pub(super) fn restart(&mut self) {
+        self.slots.iter_mut().for_each(Slot::restart);
+    }
+
+    /// The most bytes that Meta can have, without its frames' headers.
+    pub(super) fn meta_bytes_max(&self) -> usize {
+        self.json_bytes + "[4294967295]".len()
+    }
+
+    /// The most bytes that the meta of one stream can have, likewise.
+    pub(super) fn longest_meta_bytes(&self) -> usize {
+        let longest = self.iter().map(|slot| slot.json.len()).max();
+        longest.unwrap_or_default() + "[,4294967295]".len()
+    }
+
+    /// The most bytes that an Index can have, likewise, in a session of under 2^55 bytes.
+    pub(super) fn index_bytes_max(&self) -> usize {
+        const COUNT: usize = crate::leb128::BYTES_MAX;
+        const OFFSET: usize = 8;
+        const SYSTEM: usize = 5;
+        COUNT + SYSTEM * (1 + OFFSET) + self.id_bytes + self.order.len() * OFFSET
+    }
+}
