@@ -236,7 +236,7 @@ pub trait Follow: Send {
     ///
     /// The bytes from there on are to be pushed. Without an answer of its own a format is given
     /// everything.
-    fn start(&self, _so_far: &Source) -> Result<u64> {
+    fn start(&mut self, _so_far: &Source) -> Result<u64> {
         Ok(0)
     }
 

@@ -6,10 +6,12 @@
 
 mod cli;
 mod commands;
+mod extracting;
 mod failure;
 mod inputs;
 mod losses;
 mod masks;
+mod moment;
 mod outlet;
 mod output;
 mod progress;
@@ -17,6 +19,7 @@ mod render;
 mod report;
 mod selection;
 mod session;
+mod tracks;
 mod variables;
 
 use std::process::ExitCode;

@@ -1,9 +1,10 @@
 //! What the path of an output names, and whether it may be written.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
 use std::path::Path;
 
-use kymo_core::{Destination, Error};
+use kymo_core::{Context, Destination, Error};
 
 use crate::failure::Failure;
 use crate::inputs;
@@ -46,6 +47,37 @@ impl Outlet {
             }
         }
     }
+}
+
+/// Makes a file that is binary: at a path, or on standard output.
+///
+/// Formats write files and seek in them, so for standard output a file is made first and copied
+/// then.
+pub(crate) fn make<T>(
+    session: &mut Session,
+    path: &Path,
+    force: bool,
+    work: impl FnOnce(&Destination, &Context<'_>) -> kymo_core::Result<T>,
+) -> anyhow::Result<T> {
+    if Outlet::open(session, path)? != Outlet::Stream {
+        let to = Destination::new(path, force);
+        to.check().map_err(|error| about(path, error))?;
+        return match work(&to, &session.context()) {
+            Err(error @ Error::Exists(_)) => Err(about(path, error)),
+            other => Ok(other?),
+        };
+    }
+    if session.out.is_terminal() {
+        let failure = Failure::new("the result is binary and is not written to a terminal");
+        return Err(failure.hint("name a file, or pipe it on").into());
+    }
+    let directory = tempfile::tempdir().map_err(Error::io("make a temporary directory"))?;
+    let made = directory.path().join("made");
+    let result = work(&Destination::new(&made, false), &session.context())?;
+    let mut file = File::open(&made).map_err(Error::io("read the temporary file"))?;
+    io::copy(&mut file, &mut session.out)?;
+    session.out.flush()?;
+    Ok(result)
 }
 
 /// What stands at a path.

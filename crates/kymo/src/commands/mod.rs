@@ -3,10 +3,14 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod cut;
 pub(crate) mod demo;
 pub(crate) mod dump;
+pub(crate) mod filter;
+pub(crate) mod follow;
 pub(crate) mod formats;
 pub(crate) mod info;
 pub(crate) mod ls;
 pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod repair;

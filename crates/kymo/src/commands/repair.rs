@@ -1,15 +1,13 @@
 //! `kymo repair`: saves what can be saved of a damaged file, and says what was lost.
 
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
-use kymo_core::{Ability, Destination, Error, Progress, Repaired, Source};
+use kymo_core::{Ability, Progress, Repaired};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::outlet::{self, Outlet};
+use crate::outlet;
 use crate::render::numbers;
 use crate::session::{Named, Outcome, Session, format_of};
 
@@ -87,43 +85,16 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
     let source = session.source(&args.input)?;
     outlet::refuse_input(&args.input, &args.output)?;
-    let is_stream = Outlet::open(session, &args.output)? == Outlet::Stream;
-    if is_stream && session.out.is_terminal() {
-        let failure = Failure::new("a repaired file is binary and is not written to a terminal");
-        return Err(failure.hint("name a file, or pipe it on").into());
-    }
     let format = format_of(&source, &args.format)?;
     if !format.info().can(Ability::Repair) {
         let why = format!("files of format {} cannot be repaired", format.info().title);
         return Err(Failure::new(why).into());
     }
-    if is_stream {
-        return repair_to_stream(session, &source, format);
-    }
-    let to = Destination::new(&args.output, args.force);
-    to.check().map_err(|error| outlet::about(&args.output, error))?;
-    let repaired = format.repair(&source, &to, &session.context());
+    let repaired = outlet::make(session, &args.output, args.force, |to, context| {
+        let repaired = format.repair(&source, to, context);
+        // What went wrong may well come from a change of the file.
+        source.verify().and(repaired)
+    });
     session.bars.end();
-    source.verify()?;
-    Ok(repaired?)
-}
-
-/// Formats write files and seek in them, so the file is made first and copied then.
-fn repair_to_stream(
-    session: &mut Session,
-    source: &Source,
-    format: &'static dyn kymo_core::Format,
-) -> anyhow::Result<Repaired> {
-    let failed = Error::io("make a temporary directory");
-    let directory = tempfile::tempdir().map_err(failed)?;
-    let path = directory.path().join("repaired");
-    let to = Destination::new(&path, false);
-    let repaired = format.repair(source, &to, &session.context());
-    session.bars.end();
-    source.verify()?;
-    let repaired = repaired?;
-    let mut file = File::open(&path).map_err(Error::io("read the repaired file"))?;
-    io::copy(&mut file, &mut session.out)?;
-    session.out.flush()?;
-    Ok(repaired)
+    repaired
 }

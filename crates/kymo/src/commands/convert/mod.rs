@@ -1,6 +1,7 @@
-//! `kymo convert`: a table of a file in another format.
+//! `kymo convert`: a table of a file as text, or a recording in another format.
 
 mod part;
+mod recording;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,7 +12,7 @@ use clap::builder::PossibleValuesParser;
 use kymo_convert::Target;
 use kymo_core::model::arrays::{ArraysView, Variable};
 use kymo_core::table::{Filter, Scan};
-use kymo_core::{Destination, Error, Progress, Table};
+use kymo_core::{Destination, Error, Format, Progress, Table};
 
 use super::dump::StorageOrder;
 use crate::cli::OpenArgs;
@@ -33,9 +34,10 @@ const BATCH_ROWS: usize = 8192;
 /// The column of a variable's table that has its values.
 const VALUE: &str = "value";
 
-/// Convert a table of a file, or the values of a variable, to JSON lines or CSV.
+/// Convert a table of a file, or the values of a variable, to JSON lines or CSV; or a whole
+/// recording to another format.
 ///
-/// The target is told by the output's extension, or by --to. The table is the first of the file
+/// The target is told by the output's extension, or by --to. For JSON lines and CSV the table is the first of the file
 /// unless --table names another, or a variable by its path; `kymo ls -t` lists tables. With
 /// `--table all`, or a directory as OUT, every table becomes a file in a directory. The output
 /// appears whole or not at all. What a target cannot hold is said on standard error.
@@ -48,6 +50,8 @@ EXAMPLES
   kymo convert run.bp - --to jsonl --columns path,kind   some columns to standard output
   kymo convert run.bp big.jsonl --filter 'payload_bytes>=1000' --filter kind=dataset
   kymo convert run.bp tables/ --to csv                   every table, a file each
+  kymo convert run.rtc run.mcap                          a recording in another format
+  kymo convert run.rtc temp.csv --table temp             one stream of it as CSV
 
 EXIT STATUS
   0 done, 1 failed, 2 bad usage, 3 done, with findings or losses")]
@@ -112,12 +116,20 @@ impl Args {
     fn wants_part(&self) -> bool {
         !self.start.is_empty() || !self.count.is_empty() || self.step.is_some()
     }
+
+    /// Whether one table is wanted, or some of its rows or columns.
+    fn wants_table(&self) -> bool {
+        let is_part = !self.columns.is_empty() || !self.filter.is_empty() || self.limit.is_some();
+        self.table.is_some() || is_part
+    }
 }
 
 fn target_names() -> PossibleValuesParser {
-    let targets = kymo_convert::targets().iter();
+    let tables = kymo_convert::targets().iter().map(|target| (target.name(), target.about()));
+    let infos = recording::formats().map(Format::info);
+    let names = tables.chain(infos.map(|info| (info.name, info.title)));
     PossibleValuesParser::new(
-        targets.map(|target| clap::builder::PossibleValue::new(target.name()).help(target.about())),
+        names.map(|(name, about)| clap::builder::PossibleValue::new(name).help(about)),
     )
 }
 
@@ -127,9 +139,16 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name.as_str(), error),
     };
-    let target = target(args).map_err(about)?;
+    let target = To::of(args).map_err(about)?;
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
         outlet::refuse_input(&args.input, &args.output)?;
+        let target = match target {
+            To::Table(target) => target,
+            To::Recording(format) => {
+                let outcome = recording::convert(session, args, opened, format)?;
+                return Ok(outcome.max(session.findings(opened)));
+            }
+        };
         let is_all = args.table.as_deref() == Some("all");
         let outcome = match Outlet::open(session, &args.output)? {
             Outlet::Stream => to_stream(session, args, opened, target)?,
@@ -141,16 +160,42 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     result.map_err(about)
 }
 
-fn target(args: &Args) -> anyhow::Result<&'static dyn Target> {
-    let named = args.to.as_deref().and_then(kymo_convert::by_name);
-    let extension = args.output.extension().and_then(|extension| extension.to_str());
-    let found = named.or_else(|| extension.and_then(kymo_convert::by_extension));
-    found.ok_or_else(|| {
-        let known: Vec<_> = kymo_convert::targets().iter().map(|target| target.name()).collect();
-        let failure = Failure::usage("its name does not tell what to convert to");
-        let failure = failure.hint(format!("--to names it: {}", known.join(" or ")));
-        Named::error(inputs::display(&args.output), failure)
-    })
+/// What to convert to.
+#[derive(Clone, Copy)]
+enum To {
+    /// A table as text.
+    Table(&'static dyn Target),
+    /// The recording in another format.
+    Recording(&'static dyn Format),
+}
+
+impl To {
+    fn of(args: &Args) -> anyhow::Result<Self> {
+        let extension = args.output.extension().and_then(|extension| extension.to_str());
+        let found = match (args.to.as_deref(), extension) {
+            (Some(name), _) => Self::by(name, kymo_convert::by_name, recording::by_name),
+            (None, Some(text)) => {
+                Self::by(text, kymo_convert::by_extension, recording::by_extension)
+            }
+            (None, None) => None,
+        };
+        found.ok_or_else(|| {
+            let tables = kymo_convert::targets().iter().map(|target| target.name());
+            let names = tables.chain(recording::formats().map(|format| format.info().name));
+            let names: Vec<_> = names.collect();
+            let failure = Failure::usage("its name does not tell what to convert to");
+            let failure = failure.hint(format!("--to names it: {}", names.join(", ")));
+            Named::error(inputs::display(&args.output), failure)
+        })
+    }
+
+    fn by(
+        text: &str,
+        table: impl Fn(&str) -> Option<&'static dyn Target>,
+        recording: impl Fn(&str) -> Option<&'static dyn Format>,
+    ) -> Option<Self> {
+        table(text).map(Self::Table).or_else(|| recording(text).map(Self::Recording))
+    }
 }
 
 fn to_stream(

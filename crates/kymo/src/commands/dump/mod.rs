@@ -1,5 +1,6 @@
-//! `kymo dump`: everything in a file, or the values of some variables.
+//! `kymo dump`: everything in a file, the values of some variables, or some events.
 
+mod events;
 mod variables;
 
 use std::io::Write;
@@ -13,20 +14,23 @@ use kymo_core::model::arrays::Order;
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
+use crate::moment::{MOMENTS, Moment};
 use crate::render::record::{JsonRecords, Look, TextRecords};
 use crate::render::style;
 use crate::selection::Steps;
 use crate::session::{Opened, Outcome, Session};
+use crate::tracks::StreamArgs;
 
-/// Print what is in files: every record with all its fields, or the values of variables.
+/// Print what is in files: every record with all its fields, the values of variables, or events.
 ///
 /// Without -d it is every record in the order of the file, arrays included; --headers leaves
 /// their contents out. With -d it is the values of a variable, of one step or all, and of the
 /// part that --start and --count cut out. Which dimension of an array varies fastest in storage
 /// is often not recorded: the last is assumed, as C programs have it, unless --order says
-/// otherwise.
+/// otherwise. With --stream, --since, --until, --last or --csv it is the events of a timeline, one
+/// a line, and only what is asked for is read.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 EXAMPLES
   kymo dump run.bp | less                        everything, in the order of the file
   kymo dump --headers --json run.bp              the headers of all records as JSON lines
@@ -36,9 +40,16 @@ EXAMPLES
                                                  the first row, from the third column on
   kymo dump -d 'phi*' --json run.bp              of several variables as JSON lines
   kymo dump --style bpdump run.bp                as the tool of its time printed it
+  kymo dump --stream 'temp*' --since +10s run.rtc
+                                                 events of some streams, from a moment on
+  kymo dump --last 20 run.rtc                    the last events of all streams
+  kymo dump --csv --stream temp run.rtc          one stream as CSV
+
+{MOMENTS}
 
 EXIT STATUS
-  0 done, 1 a file could not be read, 2 bad usage, 3 read, with findings or losses")]
+  0 done, 1 a file could not be read, 2 bad usage, 3 read, with findings or losses"))]
+#[allow(clippy::struct_excessive_bools, reason = "options that are given or not")]
 pub(crate) struct Args {
     /// Files or directories; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
@@ -70,6 +81,25 @@ pub(crate) struct Args {
     #[arg(short = 'S', long)]
     text: bool,
 
+    #[command(flatten)]
+    streams: StreamArgs,
+
+    /// Print events, not before this moment.
+    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    since: Option<Moment>,
+
+    /// Print events before this moment.
+    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    until: Option<Moment>,
+
+    /// Print only so many events, the last ones.
+    #[arg(long, value_name = "N")]
+    last: Option<u64>,
+
+    /// Print events as CSV.
+    #[arg(long, conflicts_with_all = ["json", "variable"])]
+    csv: bool,
+
     /// Leave out the contents of arrays.
     #[arg(long, conflicts_with = "variable")]
     headers: bool,
@@ -77,13 +107,14 @@ pub(crate) struct Args {
     /// Print as another tool does, byte for byte.
     #[arg(long, value_name = "NAME", value_parser = style_names())]
     #[arg(conflicts_with_all = ["json", "headers", "start", "count", "step", "text", "limit"])]
+    #[arg(conflicts_with_all = ["streams", "exclude", "since", "until", "last", "csv"])]
     style: Option<String>,
 
-    /// Print at most so many records.
+    /// Print at most so many records or events.
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "variable")]
     limit: Option<u64>,
 
-    /// Print one JSON object a record, or a step of a variable.
+    /// Print one JSON object a record, an event, or a step of a variable.
     #[arg(long)]
     json: bool,
 
@@ -98,6 +129,14 @@ pub(crate) enum StorageOrder {
     C,
     /// The first.
     Fortran,
+}
+
+impl Args {
+    /// Whether events are wanted and not records.
+    fn wants_events(&self) -> bool {
+        let is_range = self.since.is_some() || self.until.is_some();
+        is_range || self.last.is_some() || self.csv || !self.streams.is_all()
+    }
 }
 
 impl From<StorageOrder> for Order {
@@ -122,7 +161,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let is_many = inputs.len() > 1;
     let mut is_first = true;
     session.each_dataset(inputs, &args.open, |session, opened| {
-        if is_many && !args.json && args.style.is_none() {
+        if is_many && !args.json && !args.csv && args.style.is_none() {
             let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
             let bold = session.out.paint().style(style::TITLE);
             writeln!(session.out, "{gap}{bold}{}:{bold:#}", opened.name)?;
@@ -130,6 +169,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let file = args.json.then_some(opened.name.as_str());
         let outcome = match (&args.style, args.variable.is_empty()) {
             (Some(style), _) => imitate(session, args, opened, style)?,
+            (None, true) if args.wants_events() => events::dump(session, args, opened, file)?,
             (None, true) => records(session, args, opened, file)?,
             (None, false) => variables::dump(session, args, opened, file)?,
         };

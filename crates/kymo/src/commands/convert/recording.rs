@@ -1,0 +1,49 @@
+//! A recording in another format: its whole timeline.
+
+use kymo_core::{Ability, Format, Progress};
+
+use super::Args;
+use crate::extracting;
+use crate::failure::Failure;
+use crate::outlet;
+use crate::session::{Opened, Outcome, Session};
+
+/// The formats that take timelines.
+pub(super) fn formats() -> impl Iterator<Item = &'static dyn Format> {
+    let formats = kymo_registry::formats().iter().copied();
+    formats.filter(|format| format.info().can(Ability::TakeTimelines))
+}
+
+/// A format that takes timelines, by its name.
+pub(super) fn by_name(name: &str) -> Option<&'static dyn Format> {
+    formats().find(|format| format.info().name == name)
+}
+
+/// A format that takes timelines, by the extension of a file name, whatever its case.
+pub(super) fn by_extension(extension: &str) -> Option<&'static dyn Format> {
+    let is_it = |known: &&str| known.eq_ignore_ascii_case(extension);
+    formats().find(|format| format.info().extensions.iter().any(is_it))
+}
+
+/// Writes all events of a dataset in another format.
+pub(super) fn convert(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    format: &dyn Format,
+) -> anyhow::Result<Outcome> {
+    let title = format.info().title;
+    if args.wants_table() {
+        let failure = Failure::usage(format!("{title} takes the whole recording"));
+        return Err(failure.hint("`kymo cut` and `kymo filter` take parts of one").into());
+    }
+    let timeline = opened.dataset.timeline().ok_or_else(|| {
+        let failure = Failure::new(format!("it has no events in time, which {title} holds"));
+        failure.hint("tables go to csv or jsonl")
+    })?;
+    let written = outlet::make(session, &args.output, args.force, |to, context| {
+        format.write_timeline(timeline, to, context)
+    });
+    session.bars.end();
+    Ok(extracting::say(session, &args.output, &written?))
+}

@@ -1,0 +1,163 @@
+//! `kymo follow`: a recording that is still being written.
+
+mod input;
+mod screen;
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kymo_core::{Ability, Follow, Format, Probe, Source};
+
+use crate::cli::FormatArgs;
+use crate::failure::Failure;
+use crate::inputs;
+use crate::moment::Span;
+use crate::render::event::Look;
+use crate::session::{Named, Outcome, Session, format_of};
+use crate::tracks::StreamArgs;
+
+use input::{Arrived, Input};
+use screen::Screen;
+
+/// How long to wait before looking for more.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Bytes read at a time.
+const CHUNK_BYTES: usize = 1 << 18;
+
+/// Show events as they are recorded, as tail -f shows lines.
+///
+/// Follows a file that is being written, a named pipe, or standard input. Of a file the last events
+/// come first; a pipe is shown from where it begins. On a terminal the rate is shown as well.
+/// Interrupt it to stop, or let --idle do so.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo follow run.rtc                        what is recorded from now on
+  kymo follow run.rtc --stream log -n 100    one stream, the last 100 events first
+  kymo follow run.rtc --all --json           everything there is, and what comes
+  recorder | kymo follow -                   what a program writes to a pipe
+  kymo follow run.rtc --idle 5s              until nothing came for 5 seconds
+
+EXIT STATUS
+  0 the recording ended, 1 failed, 2 bad usage, 3 ended, with findings")]
+pub(crate) struct Args {
+    /// The file or named pipe; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    streams: StreamArgs,
+
+    /// How many events that are there already come first, of those near the end.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    last: usize,
+
+    /// Begin at the beginning of the file.
+    #[arg(short, long, conflicts_with = "last")]
+    all: bool,
+
+    /// Stop when nothing has come for so long.
+    #[arg(long, value_name = "DURATION")]
+    idle: Option<Span>,
+
+    /// Print one JSON object an event.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let name = inputs::display(&args.file);
+    follow(session, args, &name).map_err(|error| Named::error(name, error))
+}
+
+fn follow(session: &mut Session, args: &Args, name: &str) -> anyhow::Result<Outcome> {
+    let mut input = Input::open(&args.file)?;
+    let mut patience = Patience::new(args.idle);
+    let format = recognise(&mut input, args, &mut patience)?;
+    let mut follower = follower(format, session)?;
+    if let Input::File { .. } = input
+        && !args.all
+    {
+        let so_far = session.source(&args.file)?;
+        input.seek(follower.start(&so_far)?)?;
+    }
+    let look = if args.json { Look::Json } else { Look::Text(session.out.paint()) };
+    let backlog = (input.is_file() && !args.all).then_some(args.last);
+    let mut screen = Screen::new(session, name, look, args.streams.matcher()?, backlog);
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        match input.read(&mut chunk)? {
+            Arrived::Bytes(count) => {
+                follower.push(chunk.get(..count).unwrap_or_default(), &mut screen)?;
+                screen.show(count)?;
+                patience.restart();
+            }
+            Arrived::Nothing => {
+                screen.caught_up()?;
+                if patience.is_over() {
+                    break;
+                }
+                thread::sleep(PAUSE);
+            }
+            Arrived::Shrunk => {
+                screen.begin_again()?;
+                follower = self::follower(format, screen.session())?;
+            }
+            Arrived::End => break,
+        }
+    }
+    follower.finish(&mut screen)?;
+    screen.end()
+}
+
+fn follower(format: &dyn Format, session: &Session) -> anyhow::Result<Box<dyn Follow>> {
+    let follower = format.follow(&session.context());
+    Ok(follower.ok_or_else(|| {
+        let why = format!("files of format {} cannot be followed", format.info().title);
+        let known = kymo_registry::formats().iter().map(|format| format.info());
+        let known = known.filter(|info| info.can(Ability::Follow)).map(|info| info.name);
+        Failure::new(why).hint(format!("can be: {}", known.collect::<Vec<_>>().join(", ")))
+    })?)
+}
+
+/// Finds the format from the first bytes, waiting for them if need be.
+fn recognise(
+    input: &mut Input,
+    args: &Args,
+    patience: &mut Patience,
+) -> anyhow::Result<&'static dyn Format> {
+    loop {
+        let head = Source::from_bytes(&args.file, input.head(Probe::HEAD_BYTES)?);
+        let found = format_of(&head, &args.format);
+        let is_all = head.size_bytes() >= Probe::HEAD_BYTES as u64 || input.is_at_end();
+        if found.is_ok() || is_all || patience.is_over() {
+            return found;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// How long nothing may come.
+struct Patience {
+    idle: Option<Duration>,
+    since: Instant,
+}
+
+impl Patience {
+    fn new(idle: Option<Span>) -> Self {
+        Self { idle: idle.map(|span| span.0), since: Instant::now() }
+    }
+
+    fn restart(&mut self) {
+        self.since = Instant::now();
+    }
+
+    fn is_over(&self) -> bool {
+        self.idle.is_some_and(|idle| self.since.elapsed() >= idle)
+    }
+}

@@ -1,0 +1,176 @@
+//! What is shown of a recording that is followed.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use kymo_core::model::timeline::{Clock, Event, Track};
+use kymo_core::{Finding, Followed, Result};
+
+use crate::render::event::{EventLines, Look};
+use crate::render::numbers;
+use crate::session::{Outcome, Session};
+use crate::tracks::StreamMatcher;
+
+/// How often the rate is computed anew.
+const RATE_EVERY: Duration = Duration::from_secs(1);
+
+/// Shows events as they come, and the rate.
+pub(super) struct Screen<'a> {
+    session: &'a mut Session,
+    name: &'a str,
+    look: Look,
+    lines: EventLines<'a>,
+    streams: StreamMatcher,
+    /// Whether each track is wanted.
+    is_wanted: Vec<bool>,
+    /// The last lines of what was there already, until that is passed.
+    backlog: Option<Backlog>,
+    held: Vec<u8>,
+    rate: Rate,
+    outcome: Outcome,
+}
+
+struct Backlog {
+    lines: VecDeque<Vec<u8>>,
+    lines_max: usize,
+}
+
+impl<'a> Screen<'a> {
+    pub(super) fn new(
+        session: &'a mut Session,
+        name: &'a str,
+        look: Look,
+        streams: StreamMatcher,
+        backlog: Option<usize>,
+    ) -> Self {
+        let rate = Rate::new(session.report.is_watched());
+        let backlog = backlog.map(|lines_max| Backlog { lines: VecDeque::new(), lines_max });
+        let lines = EventLines::new(look, None);
+        let (is_wanted, held, outcome) = (Vec::new(), Vec::new(), Outcome::Done);
+        Self { session, name, look, lines, streams, is_wanted, backlog, held, rate, outcome }
+    }
+
+    /// The session it shows things in.
+    pub(super) fn session(&self) -> &Session {
+        self.session
+    }
+
+    /// Shows what is held, after so many bytes were read.
+    pub(super) fn show(&mut self, bytes: usize) -> anyhow::Result<()> {
+        self.rate.bytes += bytes as u64;
+        if !self.held.is_empty() {
+            let (out, held) = (&mut self.session.out, &self.held);
+            self.rate.aside(|| out.write_all(held).and_then(|()| out.flush()))?;
+            self.held.clear();
+        }
+        self.rate.draw();
+        Ok(())
+    }
+
+    /// What was there already is passed: from now on every event is shown.
+    pub(super) fn caught_up(&mut self) -> anyhow::Result<()> {
+        if let Some(backlog) = self.backlog.take() {
+            backlog.lines.iter().for_each(|line| self.held.extend_from_slice(line));
+        }
+        self.show(0)
+    }
+
+    /// The file was written anew: forgets its streams.
+    pub(super) fn begin_again(&mut self) -> anyhow::Result<()> {
+        self.caught_up()?;
+        self.lines = EventLines::new(self.look, None);
+        self.is_wanted.clear();
+        let (report, name) = (&mut self.session.report, self.name);
+        self.rate.aside(|| report.remark(name, "it became shorter; reading it from its beginning"));
+        Ok(())
+    }
+
+    /// Shows what is left, and what the findings mean for the exit code.
+    pub(super) fn end(mut self) -> anyhow::Result<Outcome> {
+        self.caught_up()?;
+        self.rate.clear();
+        Ok(self.outcome)
+    }
+}
+
+impl Followed for Screen<'_> {
+    fn clock(&mut self, clock: &Clock) -> Result<()> {
+        self.lines.clock(clock.clone());
+        Ok(())
+    }
+
+    fn track(&mut self, track: &Track) -> Result<()> {
+        self.is_wanted.push(self.streams.matches(&track.name));
+        self.lines.track(track.clone());
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        if !self.is_wanted.get(event.track.0).copied().unwrap_or(true) {
+            return Ok(());
+        }
+        self.rate.events += 1;
+        let Some(backlog) = &mut self.backlog else {
+            self.lines.write(event, &mut self.held);
+            return Ok(());
+        };
+        // The oldest line's memory serves for the newest.
+        let is_full = backlog.lines.len() >= backlog.lines_max;
+        let mut line = if is_full { backlog.lines.pop_front() } else { None }.unwrap_or_default();
+        line.clear();
+        self.lines.write(event, &mut line);
+        if backlog.lines_max > 0 {
+            backlog.lines.push_back(line);
+        }
+        Ok(())
+    }
+
+    fn finding(&mut self, finding: Finding) -> Result<()> {
+        self.outcome = self.outcome.max(Outcome::of(std::slice::from_ref(&finding)));
+        let (report, name) = (&mut self.session.report, self.name);
+        self.rate.aside(|| report.finding(name, &finding));
+        Ok(())
+    }
+}
+
+/// How much comes in a second, on the last line of the terminal.
+struct Rate {
+    bar: ProgressBar,
+    since: Instant,
+    events: u64,
+    bytes: u64,
+}
+
+impl Rate {
+    fn new(is_shown: bool) -> Self {
+        let bar = if is_shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template("{spinner} {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Self { bar, since: Instant::now(), events: 0, bytes: 0 }
+    }
+
+    /// Writes something without disturbing the line.
+    fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.bar.suspend(work)
+    }
+
+    fn draw(&mut self) {
+        let seconds = self.since.elapsed();
+        if seconds < RATE_EVERY {
+            return;
+        }
+        let per_second = |count: u64| u128::from(count) * 1000 / seconds.as_millis().max(1);
+        let whole = |count| u64::try_from(per_second(count)).unwrap_or(u64::MAX);
+        let events = numbers::grouped(whole(self.events));
+        let bytes = HumanBytes(whole(self.bytes));
+        self.bar.set_message(format!("{events} events/s  {bytes}/s"));
+        self.bar.tick();
+        (self.since, self.events, self.bytes) = (Instant::now(), 0, 0);
+    }
+
+    fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}

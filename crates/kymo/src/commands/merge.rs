@@ -1,0 +1,68 @@
+//! `kymo merge`: several recordings as one.
+
+use std::path::PathBuf;
+
+use crate::cli::FormatArgs;
+use crate::extracting::{self, Wanted};
+use crate::moment::{MOMENTS, Moment};
+use crate::session::{Outcome, Session};
+use crate::tracks::StreamArgs;
+
+/// Write several recordings as one, in the order of their times.
+///
+/// Each stream stays on its own clock. Recordings whose clocks count from the Epoch are laid side
+/// by side; those whose clocks have zeros of their own follow one another. The inputs are never
+/// changed; the output appears whole or not at all.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("\
+EXAMPLES
+  kymo merge front.rtc rear.rtc -o both.rtc    side by side
+  kymo merge part.*.rtc -o run.rtc             parts that were rotated
+  kymo merge a.rtc b.rtc -o - | kymo dump -    look at it first
+
+{MOMENTS}
+
+EXIT STATUS
+  0 done, 1 failed, 2 bad usage, 3 done, with losses"))]
+pub(crate) struct Args {
+    /// The recordings, all of one format.
+    #[arg(required = true, value_name = "IN")]
+    inputs: Vec<PathBuf>,
+
+    /// The file to write; `-` is standard output.
+    #[arg(short, long, required = true, value_name = "OUT")]
+    output: PathBuf,
+
+    /// Not before this moment.
+    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    since: Option<Moment>,
+
+    /// Before this moment.
+    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    until: Option<Moment>,
+
+    #[command(flatten)]
+    streams: StreamArgs,
+
+    /// Replace OUT if it exists.
+    #[arg(short, long)]
+    force: bool,
+
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    extracting::run(
+        session,
+        &Wanted {
+            inputs: &args.inputs,
+            output: &args.output,
+            force: args.force,
+            streams: &args.streams,
+            since: args.since,
+            until: args.until,
+            format: &args.format,
+        },
+    )
+}

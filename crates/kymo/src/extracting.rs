@@ -1,0 +1,140 @@
+//! Parts of recordings as recordings of their own: what `cut`, `filter` and `merge` share.
+
+use std::path::{Path, PathBuf};
+
+use kymo_core::model::timeline::TrackId;
+use kymo_core::{Ability, Error, Format, Part, Progress, Source, Written};
+
+use crate::cli::FormatArgs;
+use crate::failure::Failure;
+use crate::inputs;
+use crate::moment::{self, Moment};
+use crate::outlet;
+use crate::render::numbers;
+use crate::session::{Named, Outcome, Session, format_of};
+use crate::tracks::StreamArgs;
+
+/// What is wanted of which recordings.
+pub(crate) struct Wanted<'a> {
+    pub(crate) inputs: &'a [PathBuf],
+    pub(crate) output: &'a Path,
+    pub(crate) force: bool,
+    pub(crate) streams: &'a StreamArgs,
+    pub(crate) since: Option<Moment>,
+    pub(crate) until: Option<Moment>,
+    pub(crate) format: &'a FormatArgs,
+}
+
+/// Writes the part, and says what it has and what was lost.
+pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<Outcome> {
+    let sources = sources(session, wanted)?;
+    let format = format(&sources, wanted)?;
+    let part = part(session, wanted, &sources, format)?;
+    let written = outlet::make(session, wanted.output, wanted.force, |to, context| {
+        format.extract(&sources, &part, to, context)
+    });
+    session.bars.end();
+    for source in &sources {
+        source.verify().map_err(|error| Named::error(inputs::display(source.path()), error))?;
+    }
+    Ok(say(session, wanted.output, &written?))
+}
+
+/// Says what was written and what was not.
+pub(crate) fn say(session: &mut Session, output: &Path, written: &Written) -> Outcome {
+    let name = inputs::display(output);
+    for loss in &written.losses {
+        session.report.finding(&name, loss);
+    }
+    if session.report.is_watched() || !written.losses.is_empty() {
+        let events = numbers::count(written.events, "event", "events");
+        session.report.remark(&name, format_args!("{events} written"));
+    }
+    Outcome::of(&written.losses)
+}
+
+fn sources(session: &Session, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Source>> {
+    let open = |path: &PathBuf| {
+        let named = |error: anyhow::Error| Named::error(inputs::display(path), error);
+        outlet::refuse_input(path, wanted.output).map_err(|failure| named(failure.into()))?;
+        session.source(path).map_err(|error: Error| named(error.into()))
+    };
+    wanted.inputs.iter().map(open).collect()
+}
+
+/// The one format of all sources.
+fn format(sources: &[Source], wanted: &Wanted<'_>) -> anyhow::Result<&'static dyn Format> {
+    let mut common: Option<&'static dyn Format> = None;
+    for source in sources {
+        let named = |error| Named::error(inputs::display(source.path()), error);
+        let format = format_of(source, wanted.format).map_err(named)?;
+        let title = format.info().title;
+        if !format.info().can(Ability::Extract) {
+            let failure = Failure::new(format!("files of format {title} are not cut or merged"));
+            return Err(named(failure.into()));
+        }
+        if let Some(other) = common.filter(|other| other.info().name != format.info().name) {
+            let why = format!("it is of format {title}, the first is {}", other.info().title);
+            let failure = Failure::new(why).hint("`kymo convert` makes them the same first");
+            return Err(named(failure.into()));
+        }
+        common = Some(format);
+    }
+    common.ok_or_else(|| Failure::usage("there is no input").into())
+}
+
+/// What the options mean for these sources.
+fn part(
+    session: &Session,
+    wanted: &Wanted<'_>,
+    sources: &[Source],
+    format: &dyn Format,
+) -> anyhow::Result<Part> {
+    let mut part = Part::default();
+    let mut names = Vec::new();
+    for source in sources {
+        let about = |error| Named::error(inputs::display(source.path()), error);
+        let of_one = part_of(session, wanted, source, format).map_err(about)?;
+        names.extend(of_one.tracks.into_iter().flatten());
+        // Of several files the widest range counts.
+        part.from = part.from.into_iter().chain(of_one.from).min();
+        part.until = part.until.into_iter().chain(of_one.until).max();
+    }
+    names.sort_unstable();
+    names.dedup();
+    part.tracks = (!wanted.streams.is_all()).then_some(names);
+    Ok(part)
+}
+
+/// What the options mean for one source.
+fn part_of(
+    session: &Session,
+    wanted: &Wanted<'_>,
+    source: &Source,
+    format: &dyn Format,
+) -> anyhow::Result<Part> {
+    let is_plain = |moment| matches!(moment, None | Some(Moment::At(_)));
+    if let (true, true, true) =
+        (wanted.streams.is_all(), is_plain(wanted.since), is_plain(wanted.until))
+    {
+        let time = |moment| match moment {
+            Some(Moment::At(time)) => Some(time),
+            _ => None,
+        };
+        return Ok(Part { tracks: None, from: time(wanted.since), until: time(wanted.until) });
+    }
+    let dataset = format.salvage(source, &session.context())?;
+    let timeline = dataset.timeline();
+    let timeline = timeline.ok_or_else(|| Failure::new("it has no timeline to choose from"))?;
+    let tracks = timeline.tracks();
+    let chosen = wanted.streams.among(&tracks)?;
+    let resolve = |moment: Option<Moment>| {
+        moment.map(|moment| moment::resolve(moment, &timeline, chosen.as_deref())).transpose()
+    };
+    let name = |id: &TrackId| tracks.get(id.0).map(|track| track.name.clone());
+    Ok(Part {
+        from: resolve(wanted.since)?,
+        until: resolve(wanted.until)?,
+        tracks: chosen.as_ref().map(|chosen| chosen.iter().filter_map(name).collect()),
+    })
+}

@@ -1,0 +1,232 @@
+//! Moments and durations, as one types and reads them.
+
+use std::fmt::{Display, Formatter};
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use kymo_core::model::timeline::{Clock, ClockId, TimeNs, TimelineView, TrackId};
+
+use crate::failure::Failure;
+
+/// What every option that takes a moment says of it.
+pub(crate) const MOMENTS: &str = "\
+MOMENTS
+  2026-11-15T12:30:00Z   a time of day, with a zone or in UTC; also 2026-11-15
+  12.5, 12.5s, 300ms     on the recording's own clock; units: ns us ms s min h
+  +10s                   after the first event
+  -10s                   before the last";
+
+/// A moment as it was typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// On the clock.
+    At(TimeNs),
+    /// So long after the first event.
+    AfterStart(i64),
+    /// So long before the last.
+    BeforeEnd(i64),
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let duration = |text| nanoseconds(text).ok_or_else(|| not_a_moment(text));
+        match text.split_at_checked(1) {
+            Some(("+", text)) => duration(text).map(Self::AfterStart),
+            Some(("-", text)) => duration(text).map(Self::BeforeEnd),
+            _ => match nanoseconds(text) {
+                Some(time) => Ok(Self::At(TimeNs(time))),
+                None => time_of_day(text).map(Self::At).ok_or_else(|| not_a_moment(text)),
+            },
+        }
+    }
+}
+
+fn not_a_moment(text: &str) -> String {
+    format!("{text} is no moment such as 2026-11-15T12:30:00Z, 12.5s, +10s or -10s")
+}
+
+/// A time of day; without a zone it is in UTC.
+fn time_of_day(text: &str) -> Option<TimeNs> {
+    let timestamp = text.parse::<Timestamp>().or_else(|_| {
+        let civil = text.parse::<DateTime>()?;
+        civil.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp())
+    });
+    i64::try_from(timestamp.ok()?.as_nanosecond()).ok().map(TimeNs)
+}
+
+/// The units of durations, in nanoseconds. Longer names come before those they end in.
+const UNITS: [(&str, u64); 7] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("min", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// Reads a duration with a unit, or a number of seconds, without rounding what fits.
+fn nanoseconds(text: &str) -> Option<i64> {
+    let unit = UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns)));
+    let (number, unit) = unit.unwrap_or((text, 1_000_000_000));
+    let (whole, fraction) = number.trim().split_once('.').unwrap_or((number.trim(), ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || whole.len() + fraction.len() == 0 {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let mut total = whole.checked_mul(unit)?;
+    let mut weight = unit;
+    for digit in fraction.bytes().map(|digit| u64::from(digit - b'0')) {
+        weight /= 10;
+        total = total.checked_add(digit * weight)?;
+    }
+    i64::try_from(total).ok()
+}
+
+/// A duration as it was typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span(pub(crate) Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = nanoseconds(text).and_then(|ns| u64::try_from(ns).ok());
+        let found = found.map(|ns| Self(Duration::from_nanos(ns)));
+        found.ok_or_else(|| format!("{text} is no duration such as 1.5s, 300ms or 2min"))
+    }
+}
+
+/// The moment meant on the clock of the chosen tracks.
+pub(crate) fn resolve(
+    moment: Moment,
+    timeline: &Arc<dyn TimelineView>,
+    tracks: Option<&[TrackId]>,
+) -> anyhow::Result<TimeNs> {
+    let (is_end, distance) = match moment {
+        Moment::At(time) => return Ok(time),
+        Moment::AfterStart(distance) => (false, distance),
+        Moment::BeforeEnd(distance) => (true, distance),
+    };
+    let range = range_of(timeline, tracks)?;
+    let moment = if is_end {
+        range.end().0.checked_sub(distance)
+    } else {
+        range.start().0.checked_add(distance)
+    };
+    Ok(moment.map(TimeNs).ok_or_else(|| Failure::new("the moment is beyond what a clock shows"))?)
+}
+
+/// The first and last moment of the one clock that the chosen tracks are on.
+fn range_of(
+    timeline: &Arc<dyn TimelineView>,
+    chosen: Option<&[TrackId]>,
+) -> anyhow::Result<RangeInclusive<TimeNs>> {
+    let tracks = timeline.tracks();
+    let is_chosen = |id: usize| chosen.is_none_or(|chosen| chosen.contains(&TrackId(id)));
+    let chosen = tracks.iter().enumerate().filter(|(id, _)| is_chosen(*id));
+    let mut clocks: Vec<ClockId> = chosen.filter_map(|(_, track)| track.clock).collect();
+    clocks.sort_unstable();
+    clocks.dedup();
+    let [clock] = clocks.as_slice() else {
+        let why = match clocks.len() {
+            0 => "nothing in it has a time".to_owned(),
+            several => format!("its streams are on {several} clocks, each with its own beginning"),
+        };
+        let failure = Failure::new(why);
+        return Err(failure.hint("name a moment on the clock, or a --stream").into());
+    };
+    let range = Arc::clone(timeline).range(*clock)?;
+    range.ok_or_else(|| Failure::new("nothing in it has a time").into())
+}
+
+/// A moment as a person reads it: a time of day, or seconds on a clock of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown {
+    pub(crate) time: TimeNs,
+    pub(crate) since_epoch: bool,
+}
+
+impl Shown {
+    /// A moment on a clock.
+    pub(crate) fn on(clock: Option<&Clock>, time: TimeNs) -> Self {
+        Self { time, since_epoch: clock.is_some_and(|clock| clock.since_epoch) }
+    }
+}
+
+impl Display for Shown {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let ns = self.time.0;
+        if self.since_epoch
+            && let Ok(timestamp) = Timestamp::from_nanosecond(i128::from(ns))
+        {
+            return write!(f, "{timestamp:.9}");
+        }
+        let sign = if ns < 0 { "-" } else { "" };
+        let (seconds, rest) =
+            (ns.unsigned_abs() / 1_000_000_000, ns.unsigned_abs() % 1_000_000_000);
+        write!(f, "{sign}{seconds}.{rest:09}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Option<i64> {
+        match text.parse() {
+            Ok(Moment::At(time)) => Some(time.0),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn numbers_are_seconds_unless_they_have_a_unit() {
+        assert_eq!(at("12"), Some(12_000_000_000));
+        assert_eq!(at("0.000000001"), Some(1));
+        assert_eq!(at("1500000000.123456789"), Some(1_500_000_000_123_456_789));
+        assert_eq!(at("1.5ms"), Some(1_500_000));
+        assert_eq!(at("2min"), Some(120_000_000_000));
+        assert_eq!(at("7ns"), Some(7));
+        assert_eq!(at(".5s"), Some(500_000_000));
+    }
+
+    #[test]
+    fn times_of_day_are_in_their_zone_or_in_utc() {
+        // 2001-09-09T01:46:40Z is the billionth second of the Epoch.
+        for text in ["2001-09-09T01:46:40Z", "2001-09-09T01:46:40", "2001-09-09T03:46:40+02:00"] {
+            assert_eq!(at(text), Some(1_000_000_000_000_000_000), "{text}");
+        }
+        assert_eq!(at("1970-01-02"), Some(86_400_000_000_000));
+    }
+
+    #[test]
+    fn signs_count_from_the_ends() {
+        assert_eq!("+1s".parse(), Ok(Moment::AfterStart(1_000_000_000)));
+        assert_eq!("-1.5".parse(), Ok(Moment::BeforeEnd(1_500_000_000)));
+    }
+
+    #[test]
+    fn what_is_no_moment_is_refused() {
+        for text in ["", "s", ".", "1e9", "12 parsecs", "--1", "99999999999", "1.2.3", "2026-13-01"]
+        {
+            assert!(text.parse::<Moment>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn moments_are_shown_to_the_nanosecond() {
+        let shown = |ns, since_epoch| Shown { time: TimeNs(ns), since_epoch }.to_string();
+        assert_eq!(shown(1_000_000_000_000_000_001, true), "2001-09-09T01:46:40.000000001Z");
+        assert_eq!(shown(-1_500_000_000, false), "-1.500000000");
+        assert_eq!(shown(i64::MIN, false), "-9223372036.854775808");
+    }
+}

@@ -1,0 +1,211 @@
+//! Events of a timeline, one a line: for a person, as JSON, or as CSV.
+
+use std::io::Write;
+
+use kymo_convert::values::{Notation, write_text, write_value};
+use kymo_core::Value;
+use kymo_core::model::timeline::{Clock, Content, Event, Track};
+
+use super::{escaped, style};
+use crate::moment::Shown;
+use crate::output::Paint;
+
+/// Names of tracks are lined up to this width; longer ones stand out.
+const NAME_WIDTH_MAX: usize = 24;
+
+/// What the columns of CSV are called.
+pub(crate) const CSV_HEADER: &[u8] = b"time_ns,time,stream,value\n";
+
+/// How events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    Text(Paint),
+    Json,
+    Csv,
+}
+
+/// Writes events, given the tracks and clocks they are on.
+#[derive(Debug)]
+pub(crate) struct EventLines<'a> {
+    look: Look,
+    /// The file's name, where lines must tell.
+    file: Option<&'a str>,
+    clocks: Vec<Clock>,
+    tracks: Vec<Track>,
+    width: usize,
+}
+
+impl<'a> EventLines<'a> {
+    /// Lines for events on tracks that are added as they come to be known.
+    pub(crate) fn new(look: Look, file: Option<&'a str>) -> Self {
+        Self { look, file, clocks: Vec::new(), tracks: Vec::new(), width: 0 }
+    }
+
+    /// A clock; the next gets the next id.
+    pub(crate) fn clock(&mut self, clock: Clock) {
+        self.clocks.push(clock);
+    }
+
+    /// A track; the next gets the next id.
+    pub(crate) fn track(&mut self, track: Track) {
+        let width = escaped(&track.name).chars().count();
+        self.width = self.width.max(width.min(NAME_WIDTH_MAX));
+        self.tracks.push(track);
+    }
+
+    /// Writes the line of an event.
+    pub(crate) fn write(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+        let track = self.tracks.get(event.track.0);
+        let clock = track.and_then(|track| self.clocks.get(track.clock?.0));
+        let time = event.time.map(|time| Shown::on(clock, time));
+        let name = track.map_or("?", |track| track.name.as_str());
+        match self.look {
+            Look::Text(paint) => self.text(paint, time, name, event, out),
+            Look::Json => self.json(time, track, event, out),
+            Look::Csv => csv(time, name, event, out),
+        }
+        out.push(b'\n');
+    }
+
+    fn text(
+        &self,
+        paint: Paint,
+        time: Option<Shown>,
+        name: &str,
+        event: &Event<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let (faint, kind) = (paint.style(style::FAINT), paint.style(style::KIND));
+        let time = time.map_or_else(|| "-".to_owned(), |time| time.to_string());
+        let (name, width) = (escaped(name), self.width);
+        let _ = write!(out, "{faint}{time:>13}{faint:#}  {kind}{name:<width$}{kind:#}  ");
+        match &event.content {
+            // What ends a line in the recording need not be seen to do so here.
+            Content::Text(text) => {
+                write_text(text.strip_suffix('\n').unwrap_or(text), Notation::Text, out);
+            }
+            _ => write_content(event, Notation::Text, out),
+        }
+    }
+
+    fn json(
+        &self,
+        time: Option<Shown>,
+        track: Option<&Track>,
+        event: &Event<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        out.push(b'{');
+        if let Some(file) = self.file {
+            field("file", file, out);
+        }
+        if let Some(track) = track {
+            let _ = write!(out, "\"recording\":{},", track.recording);
+            field("stream", &track.name, out);
+        }
+        if let Some(time) = time {
+            let _ = write!(out, "\"time_ns\":{},", time.time.0);
+            field("time", &time.to_string(), out);
+        }
+        let _ = write!(out, "\"offset\":{},", event.offset);
+        let key: &[u8] = match event.content {
+            Content::Payload => b"\"payload\":",
+            Content::Sample(_) => b"\"context\":",
+            _ => b"\"value\":",
+        };
+        out.extend_from_slice(key);
+        write_content(event, Notation::Json, out);
+        out.push(b'}');
+    }
+}
+
+fn field(name: &str, text: &str, out: &mut Vec<u8>) {
+    let _ = write!(out, "\"{name}\":");
+    write_text(text, Notation::Json, out);
+    out.push(b',');
+}
+
+fn csv(time: Option<Shown>, name: &str, event: &Event<'_>, out: &mut Vec<u8>) {
+    if let Some(time) = time {
+        let _ = write!(out, "{},{time}", time.time.0);
+    } else {
+        out.push(b',');
+    }
+    let mut value = Vec::new();
+    write_content(event, Notation::Csv, &mut value);
+    for cell in [name.as_bytes(), &value] {
+        out.push(b',');
+        write_cell(cell, out);
+    }
+}
+
+/// Quotes a field where RFC 4180 asks for it.
+fn write_cell(cell: &[u8], out: &mut Vec<u8>) {
+    if !cell.iter().any(|byte| b",\"\r\n".contains(byte)) {
+        return out.extend_from_slice(cell);
+    }
+    out.push(b'"');
+    for byte in cell {
+        if *byte == b'"' {
+            out.push(b'"');
+        }
+        out.push(*byte);
+    }
+    out.push(b'"');
+}
+
+fn write_content(event: &Event<'_>, notation: Notation, out: &mut Vec<u8>) {
+    match &event.content {
+        Content::Value(value) => write_value(value, notation, out),
+        Content::Text(text) => write_text(text, notation, out),
+        Content::Sample(context) => write_value(&Value::UInt(*context), notation, out),
+        Content::Payload => write_value(&Value::Bytes(event.payload.to_vec()), notation, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_core::model::timeline::{ClockId, TimeNs, TrackId, TrackKind};
+
+    fn line(look: Look, time: Option<i64>, content: Content<'_>) -> String {
+        let mut lines = EventLines::new(look, None);
+        lines.clock(Clock { name: "clk".to_owned(), recording: 0, since_epoch: false });
+        lines.track(Track {
+            name: "a,b".to_owned(),
+            recording: 0,
+            parent: None,
+            kind: TrackKind::Messages,
+            clock: Some(ClockId(0)),
+            content: "utf-8".to_owned(),
+            attributes: serde_json::Map::new(),
+        });
+        let time = time.map(TimeNs);
+        let event = Event { track: TrackId(0), time, offset: 7, content, payload: &[0xAB] };
+        let mut out = Vec::new();
+        lines.write(&event, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn json_has_what_is_known() {
+        assert_eq!(
+            line(Look::Json, Some(1_500_000_000), Content::Value(Value::Float(0.5))),
+            "{\"recording\":0,\"stream\":\"a,b\",\"time_ns\":1500000000,\"time\":\"1.500000000\",\
+             \"offset\":7,\"value\":0.5}\n"
+        );
+        assert_eq!(
+            line(Look::Json, None, Content::Payload),
+            "{\"recording\":0,\"stream\":\"a,b\",\"offset\":7,\"payload\":\"ab\"}\n"
+        );
+    }
+
+    #[test]
+    fn csv_is_quoted_where_it_must_be() {
+        assert_eq!(
+            line(Look::Csv, None, Content::Text("say \"hi\"\n".into())),
+            ",,\"a,b\",\"say \"\"hi\"\"\n\"\n"
+        );
+        assert_eq!(line(Look::Csv, Some(1), Content::Sample(3)), "1,0.000000001,\"a,b\",3\n");
+    }
+}

@@ -1,0 +1,123 @@
+//! Which streams of a timeline are meant: names and glob patterns.
+
+use globset::{GlobBuilder, GlobMatcher};
+use kymo_core::model::timeline::{Track, TrackId};
+
+use crate::failure::Failure;
+use crate::render::escaped;
+
+/// Streams listed in a hint.
+const LISTED: usize = 8;
+
+/// The streams chosen by options.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct StreamArgs {
+    /// Only this stream: a name or a glob. May be given again.
+    #[arg(short, long = "stream", visible_alias = "track", value_name = "NAME")]
+    streams: Vec<String>,
+
+    /// Not this stream: a name or a glob. May be given again.
+    #[arg(short = 'x', long, value_name = "NAME")]
+    exclude: Vec<String>,
+}
+
+impl StreamArgs {
+    /// Whether all streams are meant.
+    pub(crate) fn is_all(&self) -> bool {
+        self.streams.is_empty() && self.exclude.is_empty()
+    }
+
+    /// What decides whether a stream is meant.
+    pub(crate) fn matcher(&self) -> Result<StreamMatcher, Failure> {
+        let patterns = |texts: &[String]| {
+            texts.iter().map(|text| Pattern::new(text)).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(StreamMatcher { only: patterns(&self.streams)?, exclude: patterns(&self.exclude)? })
+    }
+
+    /// The tracks that are meant; nothing means all. Refuses a name that no track has.
+    pub(crate) fn among(&self, tracks: &[Track]) -> Result<Option<Vec<TrackId>>, Failure> {
+        if self.is_all() {
+            return Ok(None);
+        }
+        let matcher = self.matcher()?;
+        for (pattern, text) in matcher.only.iter().zip(&self.streams) {
+            if !tracks.iter().any(|track| pattern.matches(&track.name)) {
+                return Err(missing(text, tracks));
+            }
+        }
+        let ids = tracks.iter().enumerate().filter(|(_, track)| matcher.matches(&track.name));
+        Ok(Some(ids.map(|(id, _)| TrackId(id)).collect()))
+    }
+}
+
+fn missing(text: &str, tracks: &[Track]) -> Failure {
+    let mut names: Vec<_> = tracks.iter().map(|track| escaped(&track.name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len().saturating_sub(LISTED);
+    names.truncate(LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let failure = Failure::new(format!("there is no stream {}", escaped(text)));
+    if names.is_empty() {
+        failure.hint("it has none")
+    } else {
+        failure.hint(format!("there are {}{more}", names.join(", ")))
+    }
+}
+
+/// Decides whether a stream is meant.
+#[derive(Debug)]
+pub(crate) struct StreamMatcher {
+    only: Vec<Pattern>,
+    exclude: Vec<Pattern>,
+}
+
+impl StreamMatcher {
+    /// Whether a stream of this name is meant.
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        let has = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));
+        (self.only.is_empty() || has(&self.only)) && !has(&self.exclude)
+    }
+}
+
+/// A name as it is, or a glob.
+#[derive(Debug)]
+struct Pattern {
+    name: String,
+    glob: GlobMatcher,
+}
+
+impl Pattern {
+    fn new(text: &str) -> Result<Self, Failure> {
+        let glob = GlobBuilder::new(text).build().map_err(|error| {
+            Failure::usage(format!("{text} is no pattern: {}", error.kind()))
+                .hint("* and ? stand for characters, [ab] for one of some")
+        })?;
+        Ok(Self { name: text.to_owned(), glob: glob.compile_matcher() })
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        self.name == name || self.glob.is_match(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(only: &[&str], exclude: &[&str], name: &str) -> bool {
+        let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let args = StreamArgs { streams: own(only), exclude: own(exclude) };
+        args.matcher().unwrap().matches(name)
+    }
+
+    #[test]
+    fn names_and_globs_choose_and_exclude() {
+        assert!(matches(&[], &[], "a"));
+        assert!(matches(&["a*"], &[], "abc"));
+        assert!(!matches(&["a*"], &["ab*"], "abc"));
+        assert!(!matches(&["b"], &[], "abc"));
+        assert!(matches(&["clk [x]"], &[], "clk [x]"));
+    }
+}
