@@ -116,7 +116,8 @@ impl<O: Output> Writer<O> {
     }
 
     /// Writes a message, or the last part of one that [`Writer::write_part`] began.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "with a known length, the copy is one or two moves")]
+    #[inline(always)]
     pub fn write(&mut self, stream: StreamId, payload: &[u8]) -> Result<(), WriteError<O::Error>> {
         if let Some(slot) = self.streams.slots_mut().get(stream.slot)
             && slot.ready_in == self.ruler.minor()
@@ -199,6 +200,7 @@ impl<O: Output> Writer<O> {
 
     /// Writes a payload as one frame or several, with everything that the ruler wants between
     /// them.
+    #[inline(never)]
     fn write_chain(
         &mut self,
         stream: StreamId,
