@@ -3,6 +3,7 @@
 //! Old scripts parse it. Its faults: no value *and no newline* for the types it did not know,
 //! and for rank 1 a second dimension that was never set (0 here).
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use kymo_core::bytes::Endian;
@@ -11,7 +12,7 @@ use kymo_core::{DumpRequest, Flow, RecordSink, Result, Value};
 use crate::Reader;
 use crate::read::scalar_value;
 use crate::spec::{self, Datatype};
-use crate::types::{Element, ElementKind, Payload};
+use crate::types::{Dimension, Dimensions, Element, ElementKind, Payload};
 
 /// The name of the style.
 pub(crate) const STYLE: &str = "bpdump";
@@ -68,7 +69,9 @@ fn print(
     variable: Option<&str>,
 ) -> Result<()> {
     let text = &mut out.text;
-    writeln!(text, "element size: {}", element.length)?;
+    text.extend_from_slice(b"element size: ");
+    put(text, element.length);
+    text.push(b'\n');
     let tag = element.kind.map_or(spec::DIR_TAG, ElementKind::to_tag);
     text.extend_from_slice(tag_name(tag).as_bytes());
     text.push(b' ');
@@ -77,8 +80,11 @@ fn print(
     text.extend_from_slice(c_string(element.path));
     text.push(b'\n');
     if let Some(payload) = &element.payload {
-        let Datatype(code) = payload.datatype;
-        writeln!(text, "\tType: {} ({code})", type_name(payload.datatype))?;
+        text.extend_from_slice(b"\tType: ");
+        text.extend_from_slice(type_name(payload.datatype).as_bytes());
+        text.extend_from_slice(b" (");
+        put(text, payload.datatype.0);
+        text.extend_from_slice(b")\n");
         match payload.dimensions {
             None => print_value(text, endian, element)?,
             Some(_) => print_dataset(out, endian, element, payload, variable)?,
@@ -92,7 +98,10 @@ fn print_value(out: &mut Vec<u8>, endian: Endian, element: &Element<'_>) -> Resu
     out.extend_from_slice(b"\tValue: ");
     let datatype = element.payload.as_ref().map(|payload| payload.datatype);
     match (datatype, scalar_value(element, endian)) {
-        (Some(Datatype::INT | Datatype::LONGLONG), Value::Int(value)) => writeln!(out, "{value}")?,
+        (Some(Datatype::INT | Datatype::LONGLONG), Value::Int(value)) => {
+            put(out, value);
+            out.push(b'\n');
+        }
         (Some(Datatype::FLOAT), Value::Float32(value)) => writeln!(out, "{}", f(value.into()))?,
         (Some(Datatype::DOUBLE), Value::Float(value)) => writeln!(out, "{}", g(value))?,
         (Some(Datatype::UCHAR), Value::UInt(value)) => writeln!(out, "{value}")?,
@@ -118,16 +127,13 @@ fn print_dataset(
     variable: Option<&str>,
 ) -> Result<()> {
     let text = &mut out.text;
-    let dimensions: Vec<_> = payload.dimensions.iter().flat_map(|d| d.iter()).collect();
-    writeln!(text, "\tRanks: {}", dimensions.len())?;
-    for (index, dimension) in dimensions.iter().enumerate() {
-        let (local, global) = (dimension.local_bound, dimension.global_bound);
-        if global == 0 {
-            writeln!(text, "\t\tDim({index}): {local}")?;
-        } else {
-            let offset = dimension.global_offset;
-            writeln!(text, "\t\tDim({index}) l:g:o: {local}:{global}:{offset}")?;
-        }
+    let dimensions = || payload.dimensions.iter().flat_map(|dimensions| dimensions.iter());
+    let rank = payload.dimensions.map_or(0, Dimensions::rank);
+    text.extend_from_slice(b"\tRanks: ");
+    put(text, rank);
+    text.push(b'\n');
+    for (index, dimension) in dimensions().enumerate() {
+        print_dimension(text, index, dimension);
     }
     let Some(variable) = variable else {
         return Ok(());
@@ -136,13 +142,33 @@ fn print_dataset(
     text.extend_from_slice(c_string(element.name));
     text.push(b'\n');
     if c_string(element.name) == variable.as_bytes() {
-        let bound = |index: usize| dimensions.get(index).map_or(0, |d| d.local_bound);
+        let bound = |index: usize| dimensions().nth(index).map_or(0, |d| d.local_bound);
         writeln!(text, "\tdata.dump: 1\nMy Value: ")?;
         writeln!(text, "DIMS: dims[{}][{}]", bound(0), bound(1))?;
-        writeln!(text, "ranks={}", dimensions.len())?;
+        writeln!(text, "ranks={rank}")?;
         print_values(out, endian, payload)?;
     }
     Ok(())
+}
+
+fn print_dimension(text: &mut Vec<u8>, index: usize, dimension: Dimension) {
+    let Dimension { local_bound, global_bound, global_offset } = dimension;
+    text.extend_from_slice(b"\t\tDim(");
+    put(text, index);
+    text.extend_from_slice(if global_bound == 0 { b"): " } else { b") l:g:o: " });
+    put(text, local_bound);
+    if global_bound != 0 {
+        text.push(b':');
+        put(text, global_bound);
+        text.push(b':');
+        put(text, global_offset);
+    }
+    text.push(b'\n');
+}
+
+/// Prints a whole number; there are several to each of millions of elements.
+fn put(text: &mut Vec<u8>, number: impl itoa::Integer) {
+    text.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Reads a number of `N` bytes in the file's order, least significant byte first.
@@ -231,18 +257,18 @@ fn tag_name(tag: u32) -> &'static str {
     }
 }
 
-fn type_name(datatype: Datatype) -> String {
-    match datatype {
-        Datatype::CHAR => "character".into(),
-        Datatype::INT => "integer".into(),
-        Datatype::LONGLONG => "long".into(),
-        Datatype::FLOAT => "real".into(),
-        Datatype::DOUBLE => "double".into(),
-        Datatype::STRING => "string".into(),
-        Datatype::COMPLEX => "complex".into(),
-        Datatype::UCHAR => "byte".into(),
-        Datatype(code) => format!("(unknown: {code})"),
-    }
+fn type_name(datatype: Datatype) -> Cow<'static, str> {
+    Cow::Borrowed(match datatype {
+        Datatype::CHAR => "character",
+        Datatype::INT => "integer",
+        Datatype::LONGLONG => "long",
+        Datatype::FLOAT => "real",
+        Datatype::DOUBLE => "double",
+        Datatype::STRING => "string",
+        Datatype::COMPLEX => "complex",
+        Datatype::UCHAR => "byte",
+        Datatype(code) => return Cow::Owned(format!("(unknown: {code})")),
+    })
 }
 
 /// C's `nan`, `-nan`, `inf` and `-inf`.
