@@ -5,7 +5,7 @@
 //! * [`Format`] and [`Dataset`]: the contract a format fulfils and what opening a file gives.
 //! * [`Table`], [`model`], [`Record`], [`Summary`], [`Finding`]: the ways out of a dataset.
 //!
-//! Nothing here knows a format, prints, or spawns threads.
+//! Nothing here knows a format or prints, and only [`ahead`] spawns threads.
 //!
 //! ```
 //! use kymo_core::bytes::{Cursor, Endian};
@@ -17,6 +17,7 @@
 //! # Ok::<(), kymo_core::bytes::ReadError>(())
 //! ```
 
+pub mod ahead;
 pub mod bytes;
 mod context;
 mod dataset;

@@ -28,7 +28,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
 pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
     let reader = Reader::open(source, context)?;
     if let Some(fault) = reader.elements().find_map(|element| element.fault) {
-        return Err(fault.into());
+        return Err((*fault).into());
     }
     let zero_word = matches!(reader.end(), End::ZeroWord { .. });
     write_all(source, &reader, to, context, zero_word).map(drop)

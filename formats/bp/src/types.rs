@@ -271,10 +271,10 @@ pub struct Element<'a> {
     /// How many bytes one value takes: payload ÷ product of the local bounds, since writers
     /// differ. A string is one value. Of no meaning when the element has a fault.
     pub element_bytes: u64,
-    /// What is odd about its tags. The rest was read all the same.
-    pub oddity: Option<ReadError>,
+    /// What is odd about its tags. The rest was read all the same. Apart, as few have any.
+    pub oddity: Option<Box<ReadError>>,
     /// Why it cannot be used.
-    pub fault: Option<ReadError>,
+    pub fault: Option<Box<ReadError>>,
 }
 
 impl<'a> Element<'a> {

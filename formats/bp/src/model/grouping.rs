@@ -17,7 +17,7 @@ use crate::types::{Dimensions, Element, ElementKind, normal_path};
 const NONE: u32 = u32::MAX;
 
 /// Elements by variable.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grouping {
     variables: Vec<Grouped>,
     /// Elements by variable, within it by step, within that in the order of the file.
@@ -31,7 +31,7 @@ pub(crate) struct Grouping {
 }
 
 /// A variable and the elements that are its writings.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Grouped {
     path: String,
     value_type: ValueType,
@@ -198,6 +198,39 @@ impl Grouping {
 }
 
 impl Grouped {
+    fn new(path: String, value_type: ValueType, kind: VariableKind, rank: usize) -> Self {
+        Self {
+            path,
+            value_type,
+            kind,
+            rank,
+            min_shape: Vec::new(),
+            max_shape: Vec::new(),
+            first: 0,
+            count: 0,
+            step_starts: Vec::new(),
+            is_uneven: false,
+        }
+    }
+
+    /// What makes it another variable than the others.
+    fn key(&self) -> (&str, ValueType, VariableKind, usize) {
+        (&self.path, self.value_type, self.kind, self.rank)
+    }
+
+    /// Counts the writings of the same variable in a later part of the file.
+    fn join(&mut self, later: &Self) {
+        if self.count == 0 {
+            self.min_shape.clone_from(&later.min_shape);
+            self.max_shape.clone_from(&later.max_shape);
+        }
+        self.count += later.count;
+        let smallest = self.min_shape.iter_mut().zip(&later.min_shape);
+        smallest.for_each(|(ours, theirs)| *ours = (*ours).min(*theirs));
+        let largest = self.max_shape.iter_mut().zip(&later.max_shape);
+        largest.for_each(|(ours, theirs)| *ours = (*ours).max(*theirs));
+    }
+
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -269,23 +302,43 @@ pub(crate) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Takes the next element; `stored` is the same one, to be kept.
-    pub(crate) fn place(&mut self, element: &Element<'_>, stored: impl FnOnce() -> Element<'a>) {
+    /// Takes the next element; `stored` is the same one, to be kept. Gives its variable.
+    pub(crate) fn place(
+        &mut self,
+        element: &Element<'_>,
+        stored: impl FnOnce() -> Element<'a>,
+    ) -> u32 {
         let id = self.variable_of(element, stored);
         self.variable_of.push(id);
+        id
+    }
+
+    /// Takes the next element, in nothing but its values different from one that was placed.
+    pub(crate) fn repeat(&mut self, kind: ElementKind, variable: u32, payload_bytes: u64) {
+        self.count_kind(kind, payload_bytes);
+        if let Some(grouped) = self.grouping.variables.get_mut(variable as usize) {
+            grouped.count += 1;
+        }
+        self.variable_of.push(variable);
+    }
+
+    fn count_kind(&mut self, kind: ElementKind, payload_bytes: u64) {
+        if let Some(count) = self.grouping.counts.get_mut(kind as usize) {
+            *count += 1;
+        }
+        self.grouping.payload_bytes += payload_bytes;
+        if kind.is_attribute() {
+            let index = u32::try_from(self.variable_of.len()).unwrap_or(NONE);
+            self.grouping.attributes.push(index);
+        }
     }
 
     /// Finds or makes the variable of an element.
     fn variable_of(&mut self, element: &Element<'_>, stored: impl FnOnce() -> Element<'a>) -> u32 {
         let (Some(kind), None) = (element.kind, &element.fault) else { return NONE };
-        if let Some(count) = self.grouping.counts.get_mut(kind as usize) {
-            *count += 1;
-        }
         let payload = element.payload.as_ref();
-        self.grouping.payload_bytes += payload.map_or(0, |p| p.range.end - p.range.start);
+        self.count_kind(kind, payload.map_or(0, |p| p.range.end - p.range.start));
         if kind.is_attribute() {
-            let index = u32::try_from(self.variable_of.len()).unwrap_or(NONE);
-            self.grouping.attributes.push(index);
             return NONE;
         }
         let Some(key) = RawKey::of(element) else { return NONE };
@@ -318,41 +371,60 @@ impl<'a> Builder<'a> {
     /// Finds or makes the variable of a path that was not seen in this spelling.
     fn normal_variable(&mut self, key: RawKey<'a>) -> u32 {
         let path = normal_path(&[&crate::types::text(key.path), &crate::types::text(key.name)]);
-        let hash = |path: &str| self.hasher.hash_one((path, key.value_type, key.kind, key.rank));
+        self.variable_named(&path, key.value_type, key.kind, key.rank)
+    }
+
+    /// Finds or makes the variable of a normal path.
+    fn variable_named(
+        &mut self,
+        path: &str,
+        value_type: ValueType,
+        kind: VariableKind,
+        rank: usize,
+    ) -> u32 {
         let grouping = &mut self.grouping;
-        let same = |id: &u32| {
-            grouping.variables.get(*id as usize).is_some_and(|each| {
-                (each.value_type, each.kind, each.rank) == (key.value_type, key.kind, key.rank)
-                    && each.path == path
-            })
-        };
-        let path_hash = hash(&path);
-        if let Some(&id) = self.normal.find(path_hash, same) {
+        let key = (path, value_type, kind, rank);
+        let same =
+            |id: &u32| grouping.variables.get(*id as usize).is_some_and(|each| each.key() == key);
+        let hash = self.hasher.hash_one(key);
+        if let Some(&id) = self.normal.find(hash, same) {
             return id;
         }
-        if self.types.insert(key.value_type) {
-            grouping.value_types.push(key.value_type);
+        if self.types.insert(value_type) {
+            grouping.value_types.push(value_type);
         }
         let id = u32::try_from(grouping.variables.len()).unwrap_or(NONE);
-        grouping.by_path.entry(path.clone()).or_default().push(id);
-        grouping.variables.push(Grouped {
-            path,
-            value_type: key.value_type,
-            kind: key.kind,
-            rank: key.rank,
-            min_shape: Vec::new(),
-            max_shape: Vec::new(),
-            first: 0,
-            count: 0,
-            step_starts: Vec::new(),
-            is_uneven: false,
-        });
+        grouping.by_path.entry(path.to_owned()).or_default().push(id);
+        grouping.variables.push(Grouped::new(path.to_owned(), value_type, kind, rank));
         let (variables, hasher) = (&grouping.variables, &self.hasher);
-        self.normal.insert_unique(path_hash, id, |&id| {
-            let each = variables.get(id as usize);
-            let key = each.map(|each| (each.path.as_str(), each.value_type, each.kind, each.rank));
-            key.map_or(0, |key| hasher.hash_one(key))
+        self.normal.insert_unique(hash, id, |&id| {
+            variables.get(id as usize).map_or(0, |each| hasher.hash_one(each.key()))
         });
+        id
+    }
+
+    /// Takes the elements of a later part of the file, all of them after those so far. Gives the
+    /// number that each of its variables has here.
+    pub(crate) fn join(&mut self, later: &Builder<'_>) -> Vec<u32> {
+        let theirs = &later.grouping;
+        let before = u32::try_from(self.variable_of.len()).unwrap_or(NONE);
+        let ids: Vec<u32> = theirs.variables.iter().map(|each| self.join_variable(each)).collect();
+        let number = |id: &u32| ids.get(*id as usize).copied().unwrap_or(NONE);
+        self.variable_of.extend(later.variable_of.iter().map(number));
+        let attributes = theirs.attributes.iter().map(|index| before.saturating_add(*index));
+        self.grouping.attributes.extend(attributes);
+        let counts = self.grouping.counts.iter_mut().zip(theirs.counts);
+        counts.for_each(|(ours, theirs)| *ours += theirs);
+        self.grouping.payload_bytes += theirs.payload_bytes;
+        ids
+    }
+
+    fn join_variable(&mut self, later: &Grouped) -> u32 {
+        let (path, value_type, kind, rank) = later.key();
+        let id = self.variable_named(path, value_type, kind, rank);
+        if let Some(grouped) = self.grouping.variables.get_mut(id as usize) {
+            grouped.join(later);
+        }
         id
     }
 

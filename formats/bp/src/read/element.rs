@@ -1,5 +1,7 @@
 //! One element from its bytes.
 
+use std::borrow::Cow;
+
 use kymo_core::bytes::{Cursor, Endian, ReadError, ReadErrorKind, ReadResult};
 
 use crate::spec::{self, Datatype};
@@ -105,7 +107,7 @@ fn parse_any(bytes: &[u8], offset: u64, endian: Endian) -> Element<'_> {
     let mut tags = cursor(bytes, offset, endian);
     let read = tags.u32("element length").and_then(|_| read_tags(&mut tags, &mut element));
     match read {
-        Err(fault) => element.fault = Some(fault),
+        Err(fault) => element.fault = Some(Box::new(fault)),
         Ok(()) => complete(&mut element),
     }
     element
@@ -113,11 +115,11 @@ fn parse_any(bytes: &[u8], offset: u64, endian: Endian) -> Element<'_> {
 
 /// Finds out how large the values are, or why the element cannot be used.
 fn complete(element: &mut Element<'_>) {
-    element.fault = missing(element);
+    element.fault = missing(element).map(Box::new);
     if let (None, Some(payload)) = (&element.fault, &element.payload) {
         match payload.element_bytes() {
             Ok(bytes) => element.element_bytes = bytes,
-            Err(fault) => element.fault = Some(fault),
+            Err(fault) => element.fault = Some(Box::new(fault)),
         }
     }
 }
@@ -180,7 +182,7 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
         spec::NULL_TAG => {
             if tags.remaining() > 0 {
                 let why = format!("a null tag ends the element {} bytes early", tags.remaining());
-                element.oddity.get_or_insert(ReadError::invalid("tag", offset, why));
+                set_oddity(element, offset, why);
             }
             return Ok(false);
         }
@@ -196,7 +198,7 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
             element.has_path = true;
             if element.kind.is_none() {
                 let why = "the path stands before the name";
-                element.oddity.get_or_insert(ReadError::invalid("tag", offset, why));
+                set_oddity(element, offset, why);
             }
         }
         spec::VAL_TAG => element.payload = Some(read_value(tags)?),
@@ -213,12 +215,19 @@ fn read_tag<'a>(tags: &mut Cursor<'a>, element: &mut Element<'a>) -> ReadResult<
             None => {
                 // There is no way to know how an unknown tag goes on: the rest is passed over.
                 let why = format!("unknown tag {tag}; the rest of the element is passed over");
-                element.oddity.get_or_insert(ReadError::invalid("tag", offset, why));
+                set_oddity(element, offset, why);
                 return Ok(false);
             }
         },
     }
     Ok(true)
+}
+
+/// Keeps the first of what is odd.
+#[cold]
+fn set_oddity(element: &mut Element<'_>, offset: u64, why: impl Into<Cow<'static, str>>) {
+    let oddity = || Box::new(ReadError::invalid("tag", offset, why));
+    element.oddity.get_or_insert_with(oddity);
 }
 
 /// The value of a scalar or an attribute.

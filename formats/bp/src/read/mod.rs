@@ -1,6 +1,10 @@
 //! Reading: elements from bytes, and the index of a file.
 
 mod element;
+mod headers;
+mod split;
+#[cfg(test)]
+mod tests;
 mod values;
 mod walk;
 
@@ -15,6 +19,7 @@ use crate::spec::Dialect;
 use crate::types::Element;
 
 use element::parse;
+use headers::HeaderPlace;
 pub(crate) use values::{ValueType, needs_rounding, scalar_value, values};
 pub(crate) use walk::{End, is_plausible_start};
 use walk::{Entry, Walk, detect_endian};
@@ -37,6 +42,7 @@ pub(crate) struct Index {
     bytes: Bytes,
     endian: Endian,
     entries: Vec<Entry>,
+    headers: Vec<HeaderPlace>,
 }
 
 impl Index {
@@ -46,10 +52,15 @@ impl Index {
     }
 
     fn parse(&self, entry: &Entry) -> Element<'_> {
-        let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
-        let rest = self.bytes.get(start..).unwrap_or_default();
-        let length = usize::try_from(entry.length).unwrap_or(usize::MAX);
-        parse(rest.get(..length).unwrap_or(rest), entry.offset, self.endian)
+        let Entry { offset, length, header } = *entry;
+        let repeated = self.headers.get(header as usize);
+        let repeated = repeated
+            .and_then(|header| header.element(&self.bytes, offset, length.into(), self.endian));
+        repeated.unwrap_or_else(|| {
+            let start = usize::try_from(offset).unwrap_or(usize::MAX);
+            let rest = self.bytes.get(start..).unwrap_or_default();
+            parse(rest.get(..length as usize).unwrap_or(rest), offset, self.endian)
+        })
     }
 }
 

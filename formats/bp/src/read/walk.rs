@@ -1,11 +1,14 @@
 //! From element to element through a file, sound or damaged.
 
 use bytes::Bytes;
+use kymo_core::ahead::{self, Wanted};
 use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
-use kymo_core::{Context, Finding, Findings, Severity, Source};
+use kymo_core::{Context, Finding, Findings, Severity, Source, Window};
 
 use super::Index;
 use super::element::{is_certain, parse, parse_unbounded, parse_usual};
+use super::headers::{self, Header, Headers};
+use super::split;
 use crate::model::{Builder, Grouping};
 use crate::spec;
 use crate::types::{Dimension, Element, ElementKind, cursor};
@@ -16,6 +19,9 @@ const PROGRESS_ELEMENTS: usize = 1 << 14;
 /// Enough for the header of nearly every element.
 const HEAD_BYTES: usize = 256;
 
+/// What one element may have findings of: a fault, something odd, its place.
+const ELEMENT_FINDINGS_MAX: u64 = 3;
+
 /// Bytes in which the next element is looked for before progress is told.
 const SEARCH_BYTES: usize = 4 << 20;
 /// Zeros at the end of a file that are gone through to see whether anything follows.
@@ -25,7 +31,11 @@ const ZEROS_BYTES_MAX: usize = 256 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) offset: u64,
-    pub(crate) length: u64,
+    /// Enough for a stated length, which has 31 bits, and for a mended one: two texts below
+    /// [`spec::TEXT_BYTES_MAX`] and a payload of 31 bits.
+    pub(crate) length: u32,
+    /// The number of its header, where that is one of those that repeat.
+    pub(super) header: u32,
 }
 
 /// How a file ends.
@@ -68,17 +78,47 @@ impl Walk {
         endian: Endian,
         context: &Context<'_>,
     ) -> ReadResult<Self> {
-        let mut walk = Walker::new(bytes, endian, context);
-        let mut window = source.window(bytes);
-        let end = loop {
-            let head = window.at(walk.offset, HEAD_BYTES);
-            match place_at(head, walk.size() - walk.offset, walk.offset, endian)? {
-                Place::Element(length) => walk.take(head, length)?,
-                Place::ZeroWord => break walk.zero_word(),
-                Place::Nothing => break walk.trailing()?,
+        let starts = split::starts(bytes, endian, ahead::threads(), split::PART_BYTES_MIN);
+        Self::strict_from(&starts, source, bytes, endian, context)
+    }
+
+    /// The same, with other threads that go ahead from places which are guessed. Where the way
+    /// leads to such a place, what was found from there on is taken over; where it does not,
+    /// the guess was wrong and is forgotten. The result is the same in any case.
+    pub(super) fn strict_from(
+        starts: &[u64],
+        source: &Source,
+        bytes: &Bytes,
+        endian: Endian,
+        context: &Context<'_>,
+    ) -> ReadResult<Self> {
+        let quiet = Context::with_limits(context.limits);
+        let ends = starts.iter().skip(1).copied().chain([u64::MAX]);
+        let jobs = starts.iter().zip(ends).map(|(&start, end)| {
+            let mut walk = Walker { offset: start, ..Walker::new(bytes, endian, &quiet) };
+            move |wanted: Wanted<'_>| {
+                walk.go_ahead(&mut source.window(bytes), end, wanted);
+                walk
             }
-        };
-        Ok(walk.finish(bytes, end))
+        });
+        ahead::beside(jobs, |jobs| {
+            let mut walk = Walker::new(bytes, endian, context);
+            let mut window = source.window(bytes);
+            let mut jobs = starts.iter().copied().zip(jobs).peekable();
+            let end = loop {
+                while let Some((start, job)) = jobs.next_if(|(start, _)| *start <= walk.offset) {
+                    if start == walk.offset {
+                        job.wait().into_iter().for_each(|further| walk.join(&further));
+                    }
+                }
+                match walk.take_next(&mut window)? {
+                    Place::Element(_) => {}
+                    Place::ZeroWord => break walk.zero_word(),
+                    Place::Nothing => break walk.trailing()?,
+                }
+            };
+            Ok(walk.finish(bytes, end))
+        })
     }
 
     /// Goes on after damage: by the tags where only the length is wrong, else at the next place
@@ -107,6 +147,7 @@ struct Walker<'a, 'c> {
     context: &'c Context<'c>,
     offset: u64,
     entries: Vec<Entry>,
+    headers: Headers<'a>,
     builder: Builder<'a>,
     findings: Findings,
 }
@@ -120,14 +161,16 @@ impl<'a, 'c> Walker<'a, 'c> {
             context,
             offset: 0,
             entries: Vec::new(),
+            headers: Headers::default(),
             builder: Builder::default(),
             findings: Findings::new(&context.limits),
         }
     }
 
     fn finish(self, bytes: &Bytes, end: End) -> Walk {
-        let Self { endian, context, entries, builder, findings, .. } = self;
-        let index = Index { bytes: bytes.clone(), endian, entries };
+        let Self { endian, context, entries, headers, builder, findings, .. } = self;
+        let headers = headers.into_places();
+        let index = Index { bytes: bytes.clone(), endian, entries, headers };
         let grouping = builder.finish(&index);
         context.progress.end();
         Walk { index, grouping, end, findings }
@@ -174,34 +217,134 @@ impl<'a, 'c> Walker<'a, 'c> {
         Ok(None)
     }
 
+    /// Goes from element to element as far as that is wanted, and no further than to what one
+    /// cannot go on after.
+    fn go_ahead(&mut self, window: &mut Window<'_>, end: u64, wanted: Wanted<'_>) {
+        let findings_max = self.context.limits.findings_max as u64;
+        while self.offset < end
+            && wanted.is_wanted()
+            // Findings that are counted and not kept could not be taken over in their order.
+            && self.findings.total() + ELEMENT_FINDINGS_MAX <= findings_max
+            && matches!(self.take_next(window), Ok(Place::Element(_)))
+        {}
+    }
+
+    /// Takes over what was found from here on, and goes on after it.
+    fn join(&mut self, further: &Walker<'a, '_>) {
+        if (self.entries.len() + further.entries.len()) as u64 > self.elements_max() {
+            // Which element is one too many shows when they are taken one by one.
+            return;
+        }
+        self.findings.extend(further.findings.as_slice().iter().cloned());
+        let variables = self.builder.join(&further.builder);
+        let headers = self.headers.join(&further.headers, &variables);
+        let renumbered = |entry: &Entry| {
+            let header = headers.get(entry.header as usize).copied();
+            Entry { header: header.unwrap_or(headers::NONE), ..*entry }
+        };
+        self.entries.extend(further.entries.iter().map(renumbered));
+        self.offset = further.offset;
+        self.context.progress.at(self.offset);
+    }
+
+    /// Takes the element that stands here, if one does; gives what does.
+    fn take_next(&mut self, window: &mut Window<'_>) -> ReadResult<Place> {
+        let left = self.size() - self.offset;
+        let head = window.at(self.offset, HEAD_BYTES);
+        if let Some((id, header)) = self.headers.expected(head)
+            && header.length <= left
+        {
+            self.repeat(id, &header)?;
+            return Ok(Place::Element(header.length));
+        }
+        let place = place_at(head, left, self.offset, self.endian)?;
+        if let Place::Element(length) = place {
+            self.take(head, length)?;
+        }
+        Ok(place)
+    }
+
     /// Takes the element that stands here, whatever is in it, by its first bytes if they do.
     fn take(&mut self, head: &[u8], length: u64) -> ReadResult<()> {
         match parse_usual(head, self.offset, length, self.endian) {
-            Some(element) => self.push(&element),
+            Some(element) => self.take_usual(head, &element),
             None => self.push(&self.element(self.offset, length)),
         }
     }
 
-    fn push(&mut self, element: &Element<'_>) -> ReadResult<()> {
-        let limit = self.context.limits.items_max.min(u64::from(u32::MAX));
-        let found = self.entries.len() as u64 + 1;
-        if found > limit {
-            return Err(ReadErrorKind::OverLimit { found, limit }.at("elements", self.offset));
+    /// Takes an element of the usual layout, and remembers its header.
+    fn take_usual(&mut self, head: &[u8], element: &Element<'_>) -> ReadResult<()> {
+        let (Some(kind), Some(payload)) = (element.kind, &element.payload) else {
+            return self.push(element);
+        };
+        let header_bytes = usize::try_from(payload.range.start - element.offset).unwrap_or(0);
+        let header = head.get(..header_bytes).unwrap_or_default();
+        if let Some(id) = self.headers.find(header)
+            && let Some(&header) = self.headers.get(id)
+        {
+            return self.repeat(id, &header);
         }
+        // What says something new each time cannot be taken for a repetition.
+        if misplaced(element).is_some() {
+            return self.push(element);
+        }
+        let stored = self.rest_at(element.offset).get(..header_bytes).unwrap_or_default();
+        self.check_count()?;
+        let variable = self.group(element);
+        let id = self.headers.add(Header::new(element, stored, kind, variable));
+        self.enter(element.length, id);
+        Ok(())
+    }
+
+    /// Takes the element that stands here, of which only the values are new.
+    fn repeat(&mut self, id: u32, header: &Header<'_>) -> ReadResult<()> {
+        self.check_count()?;
+        self.builder.repeat(header.kind, header.variable, header.payload_bytes());
+        self.enter(header.length, id);
+        Ok(())
+    }
+
+    fn push(&mut self, element: &Element<'_>) -> ReadResult<()> {
+        self.check_count()?;
         self.findings.extend(findings_of(element));
+        self.group(element);
+        self.enter(element.length, headers::NONE);
+        Ok(())
+    }
+
+    fn elements_max(&self) -> u64 {
+        self.context.limits.items_max.min(u32::MAX.into())
+    }
+
+    fn check_count(&self) -> ReadResult<()> {
+        let limit = self.elements_max();
+        let found = self.entries.len() as u64 + 1;
+        if found <= limit {
+            Ok(())
+        } else {
+            Err(ReadErrorKind::OverLimit { found, limit }.at("elements", self.offset))
+        }
+    }
+
+    fn group(&mut self, element: &Element<'_>) -> u32 {
         let (bytes, endian) = (self.rest_at(element.offset), self.endian);
         // What is kept of an element must be borrowed from the file, not from a window on it.
         let stored = || {
             let length = usize::try_from(element.length).unwrap_or(usize::MAX);
             parse(bytes.get(..length).unwrap_or(bytes), element.offset, endian)
         };
-        self.builder.place(element, stored);
-        self.entries.push(Entry { offset: element.offset, length: element.length });
-        self.offset += element.length;
+        self.builder.place(element, stored)
+    }
+
+    /// Puts the element that stands here into the index, and goes on to the next.
+    fn enter(&mut self, length: u64, header: u32) {
+        let entry_length = u32::try_from(length).unwrap_or(u32::MAX);
+        self.entries.push(Entry { offset: self.offset, length: entry_length, header });
+        self.headers.passed(header);
+        self.offset += length;
         if self.entries.len().is_multiple_of(PROGRESS_ELEMENTS) {
             self.context.progress.at(self.offset);
         }
-        Ok(())
     }
 
     /// Takes the element that stands here if it can be used, or finds out where it really ends.
@@ -217,7 +360,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         };
         if follows_well {
             // Only this one is broken: the next one is where its length says.
-            self.findings.extend(element.oddity.as_ref().map(odd));
+            self.findings.extend(element.oddity.as_deref().map(odd));
             self.lose(&fault, length);
             self.offset += length;
             return Ok(());
@@ -405,8 +548,8 @@ fn counted(bytes: u64) -> String {
 
 /// What an element says about itself that a reader must pass on.
 fn findings_of(element: &Element<'_>) -> impl Iterator<Item = Finding> {
-    let fault = element.fault.as_ref().map(|error| Finding::unreadable("element", error));
-    fault.into_iter().chain(element.oddity.as_ref().map(odd)).chain(misplaced(element))
+    let fault = element.fault.as_deref().map(|error| Finding::unreadable("element", error));
+    fault.into_iter().chain(element.oddity.as_deref().map(odd)).chain(misplaced(element))
 }
 
 /// A part that does not fit the array it says it is a part of.

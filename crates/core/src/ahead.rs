@@ -1,0 +1,102 @@
+//! Work done ahead on other threads, which may turn out not to be needed.
+//!
+//! Formats spawn no threads: they say here what could be done meanwhile.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Builder, ScopedJoinHandle};
+
+/// More do not make a file come faster: they wait for the same memory.
+const THREADS_MAX: usize = 4;
+
+/// How many threads may work on one file, the caller's among them.
+#[must_use]
+pub fn threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX)
+}
+
+/// Tells a job whether anyone still waits for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'s>(&'s AtomicBool);
+
+impl Wanted<'_> {
+    /// Whether to go on. Look often: the caller waits until every job has ended.
+    #[must_use]
+    pub fn is_wanted(self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A job on another thread. Dropped, it is told that it is no longer wanted.
+#[derive(Debug)]
+pub struct Job<'s, T> {
+    thread: Option<ScopedJoinHandle<'s, T>>,
+    wanted: &'s AtomicBool,
+}
+
+impl<T> Job<'_, T> {
+    /// Waits for the job. Nothing when there was no thread for it: the work is then the
+    /// caller's.
+    #[must_use]
+    pub fn wait(mut self) -> Option<T> {
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl<T> Drop for Job<'_, T> {
+    fn drop(&mut self) {
+        self.wanted.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Starts each job on a thread of its own and does `work` on this one, which gets the jobs in
+/// the same order. Ends when all have ended.
+///
+/// ```
+/// use kymo_core::ahead::{Wanted, beside};
+///
+/// let jobs = [1, 2].map(|n| move |_: Wanted<'_>| n * 10);
+/// let sum = beside(jobs, |jobs| jobs.into_iter().filter_map(|job| job.wait()).sum::<i32>());
+/// assert_eq!(sum, 30);
+/// ```
+pub fn beside<J, T, R>(
+    jobs: impl IntoIterator<Item = J>,
+    work: impl FnOnce(Vec<Job<'_, T>>) -> R,
+) -> R
+where
+    J: FnOnce(Wanted<'_>) -> T + Send,
+    T: Send,
+{
+    let jobs = jobs.into_iter().map(|job| (job, AtomicBool::new(true)));
+    let (jobs, flags): (Vec<J>, Vec<AtomicBool>) = jobs.unzip();
+    thread::scope(|scope| {
+        let start = |(job, wanted): (J, _)| {
+            let run = move || job(Wanted(wanted));
+            Job { thread: Builder::new().spawn_scoped(scope, run).ok(), wanted }
+        };
+        work(jobs.into_iter().zip(&flags).map(start).collect())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_is_dropped_is_told_so_and_ends() {
+        let endless = |wanted: Wanted<'_>| {
+            while wanted.is_wanted() {
+                thread::yield_now();
+            }
+        };
+        beside([endless, endless], |mut jobs| {
+            drop(jobs.pop());
+        });
+    }
+
+    #[test]
+    fn without_jobs_there_is_only_the_work() {
+        let jobs: [fn(Wanted<'_>) -> u8; 0] = [];
+        assert_eq!(beside(jobs, |jobs| jobs.len()), 0);
+    }
+}
