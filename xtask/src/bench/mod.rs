@@ -8,6 +8,7 @@
 mod bp;
 pub(crate) mod measure;
 mod report;
+mod rtc;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -38,7 +39,16 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 pub(crate) struct PeerArgs {
     #[command(subcommand)]
-    peer: bp::Peer,
+    peer: Peer,
+}
+
+/// Every peer of every format.
+#[derive(Debug, clap::Subcommand)]
+enum Peer {
+    #[command(flatten)]
+    Bp(bp::Peer),
+    #[command(flatten)]
+    Rtc(rtc::Peer),
 }
 
 /// What ours does, and what it is compared with.
@@ -100,7 +110,8 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     };
     std::fs::create_dir_all(&setup.folder)?;
     let mut rows = Vec::new();
-    for case in bp::cases(&setup)? {
+    let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup));
+    for case in cases {
         if args.filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str())) {
             rows.extend(run_case(&setup, &case, args.repetitions)?);
         }
@@ -110,7 +121,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     println!("{table}");
     if args.write {
         let path = repo.path("docs/benchmarks.md");
-        let page = report::page(&table, args.repetitions, bp::NOTES)?;
+        let page = report::page(&table, args.repetitions, &[bp::NOTES, rtc::NOTES])?;
         std::fs::write(&path, page).with_context(|| path.display().to_string())?;
         eprintln!("wrote docs/benchmarks.md");
     }
@@ -119,7 +130,10 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
 
 /// Does what a peer does.
 pub(crate) fn run_peer(args: &PeerArgs) -> Result<()> {
-    args.peer.run()
+    match &args.peer {
+        Peer::Bp(peer) => peer.run(),
+        Peer::Rtc(peer) => peer.run(),
+    }
 }
 
 /// Runs ours and every peer in turn, `repetitions` times after a first round that is not counted.

@@ -53,7 +53,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// The page `docs/benchmarks.md`.
-pub(crate) fn page(table: &str, repetitions: u32, notes: &str) -> Result<String> {
+pub(crate) fn page(table: &str, repetitions: u32, notes: &[&str]) -> Result<String> {
     let date = repo::output(Command::new("date").args(["-u", "+%F"]))?;
     Ok(format!(
         "# Benchmarks\n\n\
@@ -64,6 +64,7 @@ pub(crate) fn page(table: &str, repetitions: u32, notes: &str) -> Result<String>
          faster.\n\n{table}\n{notes}",
         date = date.trim(),
         machine = machine()?,
+        notes = notes.join("\n"),
     ))
 }
 

@@ -1,0 +1,93 @@
+//! RTC: writing, scanning and seeking, beside the `mcap` crate and beside bare files.
+
+mod write;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::bench::{Case, CommandLine, Setup};
+
+/// What the table alone does not say.
+pub(crate) const NOTES: &str = "\
+## RTC\n\n\
+Small messages have 16 bytes, and there are 10 million of them; large ones have 4 KiB, and there \
+are 262,144. All are of one stream of fixed length. MCAP is written by the `mcap` crate in chunks \
+of 1 MiB with a checksum and without compression, or without chunks. \"raw + CRC\" copies the \
+messages into a buffer of 1 MiB, takes the CRC32 of it and hands it to the system. Files stay in \
+the page cache; nobody calls `fsync`.\n";
+
+/// How large messages are, and how many.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Shape {
+    Small,
+    Large,
+}
+
+impl Shape {
+    fn message_bytes(self) -> usize {
+        match self {
+            Self::Small => 16,
+            Self::Large => 4096,
+        }
+    }
+
+    fn count(self) -> u64 {
+        match self {
+            Self::Small => 10_000_000,
+            Self::Large => 262_144,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Large => "large",
+        }
+    }
+}
+
+/// Ours and peers that are no programs.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Peer {
+    /// Write with our writer.
+    RtcWrite { shape: Shape, file: PathBuf },
+    /// Write with the `mcap` crate in chunks.
+    McapWrite { shape: Shape, file: PathBuf },
+    /// Write with the `mcap` crate without chunks.
+    McapWriteUnchunked { shape: Shape, file: PathBuf },
+    /// Write bytes and their checksum.
+    RawWrite { shape: Shape, file: PathBuf },
+}
+
+impl Peer {
+    pub(crate) fn run(&self) -> Result<()> {
+        match self {
+            Self::RtcWrite { shape, file } => write::rtc(file, *shape),
+            Self::McapWrite { shape, file } => write::mcap(file, *shape, true),
+            Self::McapWriteUnchunked { shape, file } => write::mcap(file, *shape, false),
+            Self::RawWrite { shape, file } => write::raw(file, *shape),
+        }
+    }
+}
+
+/// The cases, on files that the writers among them make.
+pub(crate) fn cases(setup: &Setup) -> Vec<Case> {
+    let write = |name: &str, shape: Shape, extension: &str| -> CommandLine {
+        let file = setup.folder.join(format!("{}.{extension}", shape.name()));
+        setup.peer([name.as_ref(), shape.name().as_ref(), file.as_os_str()])
+    };
+    let writing = |name, shape| Case {
+        name,
+        ours: write("rtc-write", shape, "rtc"),
+        peers: vec![
+            ("mcap, chunked + CRC", write("mcap-write", shape, "mcap")),
+            ("mcap, unchunked", write("mcap-write-unchunked", shape, "flat.mcap")),
+            ("raw + CRC", write("raw-write", shape, "raw")),
+        ],
+    };
+    vec![
+        writing("rtc: write 10 M × 16 bytes", Shape::Small),
+        writing("rtc: write 262,144 × 4 KiB", Shape::Large),
+    ]
+}

@@ -1,0 +1,88 @@
+//! Writing the same messages with each of the writers.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use kymo_rtc_wire::meta::StreamMeta;
+use kymo_rtc_wire::write::{IoOutput, Options, Writer};
+
+use super::Shape;
+
+/// Bytes that the raw writer hands to the system at a time, and those of a chunk in MCAP.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// Messages that differ, so that nothing can be left out: a counter and then always the same.
+struct Messages {
+    payload: Vec<u8>,
+    count: u64,
+}
+
+impl Messages {
+    fn new(shape: Shape) -> Self {
+        Self { payload: vec![0x5A; shape.message_bytes()], count: shape.count() }
+    }
+
+    fn each<E>(mut self, mut write: impl FnMut(u64, &[u8]) -> Result<(), E>) -> Result<(), E> {
+        for number in 0..self.count {
+            if let Some(head) = self.payload.first_chunk_mut::<8>() {
+                *head = number.to_le_bytes();
+            }
+            write(number, &self.payload)?;
+        }
+        Ok(())
+    }
+}
+
+/// Ours.
+pub(super) fn rtc(file: &Path, shape: Shape) -> Result<()> {
+    let mut writer = Writer::new(IoOutput(File::create(file)?), Options::new());
+    let meta = StreamMeta::new("sample").length(shape.message_bytes() as u64);
+    let stream = writer.add(&meta)?;
+    Messages::new(shape).each(|_, payload| writer.write(stream, payload))?;
+    writer.finish()?;
+    Ok(())
+}
+
+/// The `mcap` crate: in chunks that have a checksum, or each message by itself.
+pub(super) fn mcap(file: &Path, shape: Shape, is_chunked: bool) -> Result<()> {
+    let options = mcap::WriteOptions::new()
+        .compression(None)
+        .chunk_size(Some(BLOCK_BYTES as u64))
+        .use_chunks(is_chunked)
+        .calculate_chunk_crcs(is_chunked);
+    let mut writer = options.create(BufWriter::with_capacity(BLOCK_BYTES, File::create(file)?))?;
+    let channel_id = writer.add_channel(0, "sample", "raw", &std::collections::BTreeMap::new())?;
+    Messages::new(shape).each(|number, payload| {
+        let header = mcap::records::MessageHeader {
+            channel_id,
+            sequence: u32::try_from(number & 0xFFFF_FFFF).unwrap_or_default(),
+            log_time: number,
+            publish_time: number,
+        };
+        writer.write_to_known_channel(&header, payload)
+    })?;
+    writer.finish()?;
+    Ok(writer.into_inner().flush()?)
+}
+
+/// A buffer, a checksum over it, and the file.
+pub(super) fn raw(file: &Path, shape: Shape) -> Result<()> {
+    let mut file = File::create(file)?;
+    let mut crc = crc32fast::Hasher::new();
+    let mut buffer = Vec::with_capacity(BLOCK_BYTES + shape.message_bytes());
+    Messages::new(shape).each(|_, payload| {
+        buffer.extend_from_slice(payload);
+        if buffer.len() < BLOCK_BYTES {
+            return Ok(());
+        }
+        crc.update(&buffer);
+        let written = file.write_all(&buffer);
+        buffer.clear();
+        written
+    })?;
+    crc.update(&buffer);
+    file.write_all(&buffer)?;
+    Ok(file.write_all(&crc.finalize().to_le_bytes())?)
+}
