@@ -165,13 +165,20 @@ impl StreamMeta {
     }
 }
 
+/// Whether a text is one JSON value.
+#[must_use]
+pub fn is_json(text: &str) -> bool {
+    serde_json::from_str::<de::IgnoredAny>(text).is_ok()
+}
+
 /// Appends to a string, which cannot fail.
 fn put(text: &mut String, arguments: fmt::Arguments<'_>) {
     let _ = text.write_fmt(arguments);
 }
 
-/// Text as JSON.
-fn quoted(text: &str) -> String {
+/// Text as JSON: in quotes, with what needs it escaped.
+#[must_use]
+pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 

@@ -333,7 +333,7 @@ impl Parser<'_> {
 }
 
 /// An unsigned LEB128 number and where it ends.
-fn number(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
+pub fn number(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
     let (mut value, mut shift) = (0, 0);
     loop {
         let byte = *bytes.get(at)?;

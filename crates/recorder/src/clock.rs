@@ -1,0 +1,193 @@
+//! Clocks: streams whose values date those of other streams.
+
+use std::time::Duration;
+
+use kymo_rtc_wire::leb128::Encoded;
+use kymo_rtc_wire::write::StreamId;
+
+use crate::error::{Error, Result};
+use crate::time::{Resolution, Time};
+
+/// A clock of a recorder: a small number, to be copied freely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Clock(pub(crate) usize);
+
+/// How a clock counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    /// Since the Epoch.
+    Absolute,
+    /// In ticks of its own.
+    Counter { gain: f64 },
+    /// From the last value of another clock, which is set again when it is `every` old, or `every`
+    /// ticks.
+    Delta { base: Clock, resolution: Resolution, every: Every },
+}
+
+/// How far a delta may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Every {
+    Elapsed(Duration),
+    Ticks(u64),
+}
+
+/// A clock and its last value.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) id: StreamId,
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) last: Option<Time>,
+}
+
+/// All clocks of a recorder.
+#[derive(Debug, Default)]
+pub(crate) struct Clocks {
+    states: Vec<State>,
+}
+
+/// A frame that sets a clock.
+pub(crate) struct Setting {
+    pub(crate) id: StreamId,
+    bytes: [u8; 12],
+    length: usize,
+}
+
+impl Setting {
+    fn new(id: StreamId, value: &[u8]) -> Self {
+        let mut bytes = [0; 12];
+        let length = value.len().min(bytes.len());
+        bytes.iter_mut().zip(value).for_each(|(to, from)| *to = *from);
+        Self { id, bytes, length }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+impl Clocks {
+    pub(crate) fn add(&mut self, id: StreamId, name: &str, kind: Kind) -> Clock {
+        self.states.push(State { id, name: name.to_owned(), kind, last: None });
+        Clock(self.states.len() - 1)
+    }
+
+    pub(crate) fn get(&self, clock: Clock) -> Result<&State> {
+        self.states.get(clock.0).ok_or(Error::NoClock)
+    }
+
+    /// Whether a clock counts ticks rather than seconds.
+    fn is_counter(&self, clock: Clock) -> Result<bool> {
+        Ok(match self.get(clock)?.kind {
+            Kind::Absolute => false,
+            Kind::Counter { .. } => true,
+            Kind::Delta { every, .. } => matches!(every, Every::Ticks(_)),
+        })
+    }
+
+    /// Checks that a clock may be set to `time`; whether that is a change.
+    fn check(&self, clock: Clock, time: Time) -> Result<bool> {
+        let state = self.get(clock)?;
+        if self.is_counter(clock)? != matches!(time, Time::Ticks(_)) {
+            return Err(Error::Unit(state.name.clone()));
+        }
+        if state.last.is_some_and(|last| time < last) {
+            return Err(Error::Backwards(state.name.clone()));
+        }
+        Ok(state.last != Some(time))
+    }
+
+    /// The frames that set a clock to `time`: none if it is, two if its base must be set as well.
+    pub(crate) fn set(&mut self, clock: Clock, time: Time) -> Result<[Option<Setting>; 2]> {
+        if !self.check(clock, time)? {
+            return Ok([None, None]);
+        }
+        let frames = match self.get(clock)?.kind {
+            Kind::Absolute | Kind::Counter { .. } => [None, Some(self.value(clock, time)?)],
+            Kind::Delta { base, resolution, every } => {
+                let first = self.renew(base, every, time)?;
+                [first, Some(self.delta(clock, base, resolution, time)?)]
+            }
+        };
+        self.note(clock, time);
+        Ok(frames)
+    }
+
+    /// Sets the base of a delta when it has no value yet or an old one.
+    fn renew(&mut self, base: Clock, every: Every, time: Time) -> Result<Option<Setting>> {
+        let is_due = self.get(base)?.last.is_none_or(|last| is_due(last, time, every));
+        if !is_due || !self.check(base, time)? {
+            return Ok(None);
+        }
+        let setting = self.value(base, time)?;
+        self.note(base, time);
+        Ok(Some(setting))
+    }
+
+    fn note(&mut self, clock: Clock, time: Time) {
+        if let Some(state) = self.states.get_mut(clock.0) {
+            state.last = Some(time);
+        }
+    }
+
+    fn value(&self, clock: Clock, time: Time) -> Result<Setting> {
+        let id = self.get(clock)?.id;
+        Ok(match time {
+            Time::Absolute(time) => Setting::new(id, &time.to_bytes()),
+            Time::Ticks(ticks) => Setting::new(id, &ticks.to_ne_bytes()),
+        })
+    }
+
+    fn delta(
+        &self,
+        clock: Clock,
+        base: Clock,
+        resolution: Resolution,
+        time: Time,
+    ) -> Result<Setting> {
+        let state = self.get(clock)?;
+        let backwards = || Error::Backwards(state.name.clone());
+        let steps = match (time, self.get(base)?.last) {
+            (Time::Absolute(time), Some(Time::Absolute(base))) => {
+                resolution.steps(time.since(base).ok_or_else(backwards)?)
+            }
+            (Time::Ticks(time), Some(Time::Ticks(base))) => {
+                time.checked_sub(base).ok_or_else(backwards)?
+            }
+            _ => return Err(Error::Unit(state.name.clone())),
+        };
+        Ok(Setting::new(state.id, Encoded::unsigned(steps).as_bytes()))
+    }
+
+    /// The frames that tell the last value of every clock again, at the start of a part. Bases
+    /// come before the deltas on them, as they were added.
+    pub(crate) fn repeat(&mut self) -> Result<Vec<Setting>> {
+        let mut frames = Vec::new();
+        for number in 0..self.states.len() {
+            let clock = Clock(number);
+            let state = self.get(clock)?;
+            let Some(time) = state.last else { continue };
+            frames.push(match state.kind {
+                Kind::Absolute | Kind::Counter { .. } => self.value(clock, time)?,
+                Kind::Delta { base, resolution, .. } if self.get(base)?.last <= Some(time) => {
+                    self.delta(clock, base, resolution, time)?
+                }
+                // The base went on by itself: the delta's own time cannot be told from it.
+                Kind::Delta { .. } => continue,
+            });
+        }
+        Ok(frames)
+    }
+}
+
+fn is_due(last: Time, time: Time, every: Every) -> bool {
+    match (last, time, every) {
+        (Time::Absolute(last), Time::Absolute(time), Every::Elapsed(every)) => {
+            time.since(last).is_some_and(|elapsed| elapsed >= every)
+        }
+        (Time::Ticks(last), Time::Ticks(time), Every::Ticks(every)) => {
+            time.checked_sub(last).is_some_and(|elapsed| elapsed >= every)
+        }
+        _ => false,
+    }
+}

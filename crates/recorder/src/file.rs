@@ -1,0 +1,91 @@
+//! Files that are recorded to, and the names of parts.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use kymo_rtc_wire::write::Output;
+
+/// A file that is written from front to end.
+#[derive(Debug)]
+pub(crate) struct Target {
+    file: File,
+}
+
+impl Target {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: File::create(path)? })
+    }
+
+    pub(crate) fn append(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: OpenOptions::new().append(true).create(true).open(path)? })
+    }
+
+    fn create_new(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: OpenOptions::new().write(true).create_new(true).open(path)? })
+    }
+
+    /// Has the system bring everything to the disk. A pipe or terminal has none, which is fine.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        match self.file.sync_data() {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            result => result,
+        }
+    }
+}
+
+impl Output for Target {
+    type Error = io::Error;
+
+    /// Goes on after short writes, and repeats interrupted ones.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+}
+
+/// Names of the files of a recording that rotates.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    path: PathBuf,
+    last: u64,
+}
+
+impl Parts {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), last: 0 }
+    }
+
+    /// Makes the next part, under a number that no file has.
+    pub(crate) fn next(&mut self) -> io::Result<Target> {
+        loop {
+            self.last += 1;
+            match Target::create_new(&self.name(self.last)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// `run.rtc` with a number: `run.7.rtc`.
+    fn name(&self, number: u64) -> PathBuf {
+        let mut name = OsString::from(self.path.file_stem().unwrap_or_default());
+        name.push(format!(".{number}"));
+        if let Some(extension) = self.path.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        self.path.with_file_name(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_numbered_before_the_extension() {
+        assert_eq!(Parts::new(Path::new("a/run.rtc")).name(7), Path::new("a/run.7.rtc"));
+        assert_eq!(Parts::new(Path::new("run")).name(1), Path::new("run.1"));
+    }
+}

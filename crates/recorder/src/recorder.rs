@@ -1,0 +1,336 @@
+//! Recording from one thread, straight into a file.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kymo_rtc_wire::meta::StreamMeta;
+use kymo_rtc_wire::write::{StreamId, Writer};
+
+use crate::clock::{Clock, Clocks, Every, Kind};
+use crate::config::{Config, Flush, Sync};
+use crate::error::{Error, Result};
+use crate::file::{Parts, Target};
+use crate::format::{Annotate, Format, Raw, Uleb128};
+use crate::shared::SharedRecorder;
+use crate::stream::{Stream, StreamOptions};
+use crate::time::{Resolution, Steady, Time, Timespec};
+
+/// After how long the base of a delta clock is set again, unless chosen.
+const BASE_EVERY: Duration = Duration::from_secs(1);
+
+/// Records into a file from one thread. For many threads there is [`SharedRecorder`].
+///
+/// Dropping it finishes the recording, but only [`Recorder::finish`] tells whether that went well.
+///
+/// ```
+/// use kymo_recorder::{Recorder, StreamOptions};
+/// use kymo_recorder::format::{Le, Utf8};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("run.rtc");
+/// let mut recorder = Recorder::create(&path)?;
+/// let clock = recorder.absolute_clock("clk")?;
+/// let celsius = StreamOptions::new("temperature").clock(clock).gain(0.01).text("unit", "°C");
+/// let temperature = recorder.stream::<Le<i16>>(celsius)?;
+/// let log = recorder.stream::<Utf8>(StreamOptions::new("log").clock(clock))?;
+///
+/// recorder.write_now(log, "warming up")?;
+/// recorder.write_now(temperature, 2150)?;
+/// recorder.write(temperature, 2151)?; // at the same time
+/// recorder.finish()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Recorder {
+    writer: Option<Writer<Target>>,
+    clocks: Clocks,
+    steady: Steady,
+    /// Whether anything is to be looked after beside writing.
+    is_watched: bool,
+    flush: Flush,
+    sync: Sync,
+    flushed_at: u64,
+    flushed_when: Instant,
+    rotate_after_bytes: Option<u64>,
+    parts: Parts,
+}
+
+impl Recorder {
+    /// Records to a new file with the default [`Config`]; one that exists is emptied.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        Config::new().create(path)
+    }
+
+    /// Records to the end of a file, as a new session, with the default [`Config`].
+    pub fn append(path: impl AsRef<Path>) -> Result<Self> {
+        Config::new().append(path)
+    }
+
+    pub(crate) fn create_with(config: Config, path: &Path) -> Result<Self> {
+        Ok(Self::new(config, path, Target::create(path)?))
+    }
+
+    pub(crate) fn append_with(config: Config, path: &Path) -> Result<Self> {
+        Ok(Self::new(config, path, Target::append(path)?))
+    }
+
+    fn new(config: Config, path: &Path, target: Target) -> Self {
+        Self {
+            writer: Some(Writer::new(target, config.options)),
+            clocks: Clocks::default(),
+            steady: Steady::start(),
+            is_watched: config.flush != Flush::Full || config.rotate_after_bytes.is_some(),
+            flush: config.flush,
+            sync: config.sync,
+            flushed_at: 0,
+            flushed_when: Instant::now(),
+            rotate_after_bytes: config.rotate_after_bytes,
+            parts: Parts::new(path),
+        }
+    }
+
+    /// Hands the recorder to a thread of its own, so that many threads can record.
+    pub fn into_shared(self, config: &Config) -> Result<SharedRecorder> {
+        SharedRecorder::start(self, config)
+    }
+
+    /// Adds a stream of values of format `F`.
+    pub fn stream<F: Format>(&mut self, options: impl Into<StreamOptions>) -> Result<Stream<F>> {
+        self.add(options.into().of::<F>())
+    }
+
+    /// Adds a stream of bytes in a format that readers know by `format`, with messages of a fixed
+    /// length if one is given.
+    pub fn raw_stream(
+        &mut self,
+        options: impl Into<StreamOptions>,
+        format: &str,
+        length_bytes: Option<u64>,
+    ) -> Result<Stream<Raw>> {
+        self.add(options.into().format(format, length_bytes))
+    }
+
+    fn add<F>(&mut self, options: StreamOptions) -> Result<Stream<F>> {
+        let clock = options.chosen_clock();
+        let mut meta = options.into_meta()?;
+        if let Some(clock) = clock {
+            meta = meta.text("clock", &self.clocks.get(clock)?.name)?;
+        }
+        Ok(Stream::new(self.add_meta(&meta)?, clock))
+    }
+
+    fn add_meta(&mut self, meta: &StreamMeta) -> Result<StreamId> {
+        Ok(self.writer()?.add(meta)?)
+    }
+
+    /// Ends a stream: it costs nothing any more, and writing to it is an error.
+    pub fn close<F>(&mut self, stream: Stream<F>) -> Result<()> {
+        Ok(self.writer()?.close(stream.id)?)
+    }
+
+    /// Adds a clock of seconds and nanoseconds since the Epoch.
+    pub fn absolute_clock(&mut self, name: &str) -> Result<Clock> {
+        let options = StreamOptions::new(name).of::<Timespec>().flag("clock", true);
+        self.add_clock(name, options, Kind::Absolute)
+    }
+
+    /// Adds a clock that counts ticks of `gain` seconds. `offset_seconds` is what its 0 means:
+    /// seconds since the Epoch, or 0 if that is not known. It must not wrap around.
+    pub fn counter_clock(&mut self, name: &str, gain: f64, offset_seconds: f64) -> Result<Clock> {
+        let mut options = StreamOptions::new(name).of::<u64>().flag("clock", true).gain(gain);
+        if offset_seconds != 0.0 {
+            options = options.offset(offset_seconds);
+        }
+        self.add_clock(name, options, Kind::Counter { gain })
+    }
+
+    /// Adds a clock that is set by small steps from `base`, so that dating takes two or three
+    /// bytes. The base itself is set again every second, or every 2^20 ticks.
+    ///
+    /// On an absolute clock it counts in steps of `resolution`; on a counter, in its ticks.
+    pub fn delta_clock(
+        &mut self,
+        name: &str,
+        base: Clock,
+        resolution: Resolution,
+    ) -> Result<Clock> {
+        let state = self.clocks.get(base)?;
+        let (gain, every) = match state.kind {
+            Kind::Absolute => (resolution.gain(), Every::Elapsed(BASE_EVERY)),
+            Kind::Counter { gain } => (gain, Every::Ticks(1 << 20)),
+            Kind::Delta { .. } => return Err(Error::Unit(state.name.clone())),
+        };
+        let options = StreamOptions::new(name).of::<Uleb128>().flag("clock", true);
+        let options = options.gain(gain).text("delta", &state.name);
+        self.add_clock(name, options, Kind::Delta { base, resolution, every })
+    }
+
+    fn add_clock(&mut self, name: &str, options: StreamOptions, kind: Kind) -> Result<Clock> {
+        let id = self.add_meta(&options.into_meta()?)?;
+        Ok(self.clocks.add(id, name, kind))
+    }
+
+    /// Adds a stream of remarks on points in time: on those of `stream`'s clock if one is given,
+    /// otherwise on the time as such.
+    pub fn annotations<F: Format>(
+        &mut self,
+        options: impl Into<StreamOptions>,
+        stream: Option<&str>,
+    ) -> Result<Stream<Annotate<F>>> {
+        let mut options = options.into();
+        if let Some(stream) = stream {
+            options = options.text("stream", stream);
+        }
+        self.stream(options)
+    }
+
+    /// Remarks something on a point in time, which may be long past. Where the clock has no
+    /// relation to the Epoch, it is the seconds by that clock.
+    pub fn annotate<F: Format>(
+        &mut self,
+        annotations: Stream<Annotate<F>>,
+        time: impl Into<Timespec>,
+        value: F::Value<'_>,
+    ) -> Result<()> {
+        self.write(annotations, (time.into(), value))
+    }
+
+    /// Records a value, at the last time of the stream's clock. An empty one vanishes.
+    #[inline]
+    pub fn write<F: Format>(&mut self, stream: Stream<F>, value: F::Value<'_>) -> Result<()> {
+        F::encode(value, |bytes| self.put(stream.id, bytes))
+    }
+
+    /// Sets the stream's clock and records a value.
+    pub fn write_at<F: Format>(
+        &mut self,
+        stream: Stream<F>,
+        time: impl Into<Time>,
+        value: F::Value<'_>,
+    ) -> Result<()> {
+        self.set(stream.clock.ok_or(Error::NoClock)?, time)?;
+        self.write(stream, value)
+    }
+
+    /// Sets the stream's clock, which must not be a counter, to the present, and records a value.
+    pub fn write_now<F: Format>(&mut self, stream: Stream<F>, value: F::Value<'_>) -> Result<()> {
+        self.write_at(stream, self.now(), value)
+    }
+
+    /// Sets a clock. What is recorded next on it happened then.
+    pub fn set(&mut self, clock: Clock, time: impl Into<Time>) -> Result<()> {
+        self.writer()?;
+        for setting in self.clocks.set(clock, time.into())?.into_iter().flatten() {
+            self.writer()?.write(setting.id, setting.bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The present: the system's time when the recorder was made and the time since then, so that
+    /// it never goes back.
+    #[must_use]
+    pub fn now(&self) -> Timespec {
+        self.steady.now()
+    }
+
+    pub(crate) fn steady(&self) -> Steady {
+        self.steady
+    }
+
+    /// Writes bytes and looks after flushing and rotation.
+    #[inline]
+    pub(crate) fn put(&mut self, id: StreamId, bytes: &[u8]) -> Result<()> {
+        let writer = self.writer.as_mut().ok_or(Error::Finished)?;
+        writer.write(id, bytes)?;
+        if self.is_watched { self.look_after() } else { Ok(()) }
+    }
+
+    fn look_after(&mut self) -> Result<()> {
+        let position = self.position();
+        if self.rotate_after_bytes.is_some_and(|limit| position >= limit) {
+            return self.rotate();
+        }
+        let is_due = match self.flush {
+            Flush::Full => false,
+            Flush::Message => true,
+            Flush::Bytes(bytes) => position - self.flushed_at >= bytes,
+            Flush::Interval(interval) => self.flushed_when.elapsed() >= interval,
+        };
+        if is_due { self.flush() } else { Ok(()) }
+    }
+
+    /// Goes on in the next part.
+    fn rotate(&mut self) -> Result<()> {
+        let target = self.parts.next()?;
+        let former = self.writer()?.restart(target)?;
+        if self.sync != Sync::Never {
+            former.sync()?;
+        }
+        self.flushed_at = 0;
+        for setting in self.clocks.repeat()? {
+            self.writer()?.write(setting.id, setting.bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Hands everything so far to the system: it survives the end of the program, and with
+    /// [`Sync::Flush`] that of the machine.
+    pub fn flush(&mut self) -> Result<()> {
+        let sync = self.sync;
+        let writer = self.writer()?;
+        writer.flush()?;
+        if sync == Sync::Flush {
+            writer.output().sync()?;
+        }
+        self.flushed_at = self.position();
+        self.flushed_when = Instant::now();
+        Ok(())
+    }
+
+    /// Flushes when that goes by time and it is time.
+    pub(crate) fn flush_if_due(&mut self) -> Result<()> {
+        match self.flush {
+            Flush::Interval(interval) if self.flushed_when.elapsed() >= interval => self.flush(),
+            _ => Ok(()),
+        }
+    }
+
+    /// How often to flush, if that goes by time.
+    pub(crate) fn flush_interval(&self) -> Option<Duration> {
+        match self.flush {
+            Flush::Interval(interval) => Some(interval),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the session in this file so far.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::position)
+    }
+
+    /// Ends the recording with a checksum and tells whether all of it was taken.
+    pub fn finish(mut self) -> Result<()> {
+        self.end()
+    }
+
+    pub(crate) fn end(&mut self) -> Result<()> {
+        let writer = self.writer.take().ok_or(Error::Finished)?;
+        let target = writer.finish()?;
+        if self.sync != Sync::Never {
+            target.sync()?;
+        }
+        Ok(())
+    }
+
+    fn writer(&mut self) -> Result<&mut Writer<Target>> {
+        self.writer.as_mut().ok_or(Error::Finished)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `finish`.
+        let _ = self.end();
+    }
+}

@@ -1,0 +1,290 @@
+//! Recording from many threads, through a queue that a thread of its own empties.
+
+mod queue;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::format::{Format, Json};
+use crate::recorder::Recorder;
+use crate::stream::{Stream, StreamOptions};
+use crate::time::{Steady, Time};
+use queue::{Batch, Date, Queue};
+
+/// The name of the stream that tells what was dropped.
+const DROPS: &str = "kymo.drops";
+
+/// What is done when the queue is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overflow {
+    /// Whoever records waits: nothing is lost.
+    #[default]
+    Wait,
+    /// The message is dropped and counted: nobody waits. The stream `kymo.drops` then says what is
+    /// missing before it, as `{"stream":"name","count":3}`.
+    Drop,
+}
+
+/// Records from many threads: clone it, or the streams, and hand the clones out.
+///
+/// Messages go into a queue; a thread writes them to the file in the order in which they were
+/// queued. When the last clone is dropped the recording is finished, but only
+/// [`SharedRecorder::finish`] tells whether that went well.
+///
+/// ```
+/// use kymo_recorder::Config;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("run.rtc");
+/// let recorder = Config::new().create_shared(&path)?;
+/// let samples = recorder.stream::<u32>("samples")?;
+/// std::thread::scope(|scope| {
+///     for value in 0..4 {
+///         let samples = samples.clone();
+///         scope.spawn(move || samples.write(value));
+///     }
+/// });
+/// recorder.finish()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct SharedRecorder {
+    owner: Arc<Owner>,
+}
+
+impl SharedRecorder {
+    pub(crate) fn start(recorder: Recorder, config: &Config) -> Result<Self> {
+        let core = Arc::new(Core {
+            queue: Queue::new(config.queue_bytes, config.overflow == Overflow::Drop),
+            steady: recorder.steady(),
+            writing: Mutex::new(Writing {
+                recorder,
+                batch: Batch::default(),
+                drops: None,
+                refused: None,
+            }),
+            failure: Mutex::new(None),
+            has_failed: AtomicBool::new(false),
+            is_finished: AtomicBool::new(false),
+        });
+        let of_thread = Arc::clone(&core);
+        let thread = thread::Builder::new().name("kymo-recorder".to_owned());
+        let thread = thread.spawn(move || of_thread.run())?;
+        Ok(Self { owner: Arc::new(Owner { core, thread: Mutex::new(Some(thread)) }) })
+    }
+
+    /// Adds a stream of values of format `F`.
+    pub fn stream<F: Format>(&self, options: impl Into<StreamOptions>) -> Result<SharedStream<F>> {
+        let options = options.into();
+        let name: Arc<str> = options.name().into();
+        let stream = self.with(|recorder| recorder.stream::<F>(options))?;
+        Ok(SharedStream { owner: Arc::clone(&self.owner), stream, name })
+    }
+
+    /// Does something with the recorder itself, after everything that is queued: adding clocks and
+    /// annotations, for example. Others wait meanwhile, once the queue is full.
+    pub fn with<R>(&self, body: impl FnOnce(&mut Recorder) -> Result<R>) -> Result<R> {
+        let mut writing = self.owner.core.writing()?;
+        body(&mut writing.recorder)
+    }
+
+    /// Sets a clock, in its order among the messages.
+    pub fn set(&self, clock: Clock, time: impl Into<Time>) -> Result<()> {
+        let core = &self.owner.core;
+        core.told(core.queue.push(None, Some((clock, Date::At(time.into()))), &[], core.steady))
+    }
+
+    /// Hands everything that was queued so far to the system.
+    pub fn flush(&self) -> Result<()> {
+        self.with(Recorder::flush)
+    }
+
+    /// Ends the recording and tells whether all of it was taken. Other clones cannot record any
+    /// more.
+    pub fn finish(self) -> Result<()> {
+        self.owner.finish()
+    }
+}
+
+/// A stream that many threads can write to.
+#[derive(Debug)]
+pub struct SharedStream<F> {
+    owner: Arc<Owner>,
+    stream: Stream<F>,
+    name: Arc<str>,
+}
+
+impl<F> Clone for SharedStream<F> {
+    fn clone(&self) -> Self {
+        let (owner, name) = (Arc::clone(&self.owner), Arc::clone(&self.name));
+        Self { owner, stream: self.stream, name }
+    }
+}
+
+impl<F: Format> SharedStream<F> {
+    /// Records a value, at the last time of the stream's clock. An empty one vanishes.
+    pub fn write(&self, value: F::Value<'_>) -> Result<()> {
+        self.push(None, value)
+    }
+
+    /// Sets the stream's clock and records a value.
+    pub fn write_at(&self, time: impl Into<Time>, value: F::Value<'_>) -> Result<()> {
+        self.push(Some(Date::At(time.into())), value)
+    }
+
+    /// Sets the stream's clock, which must not be a counter, to the present, and records a value.
+    pub fn write_now(&self, value: F::Value<'_>) -> Result<()> {
+        self.push(Some(Date::Now), value)
+    }
+
+    fn push(&self, date: Option<Date>, value: F::Value<'_>) -> Result<()> {
+        let date = match date {
+            Some(date) => Some((self.stream.clock.ok_or(Error::NoClock)?, date)),
+            None => None,
+        };
+        let core = &self.owner.core;
+        let to = Some((self.stream.id, &self.name));
+        F::encode(value, |bytes| {
+            if core.queue.is_too_large(bytes.len()) {
+                let mut writing = core.writing()?;
+                if let Some((clock, date)) = date {
+                    writing.recorder.set(clock, date.time(core.steady))?;
+                }
+                return writing.recorder.put(self.stream.id, bytes);
+            }
+            core.told(core.queue.push(to, date, bytes, core.steady))
+        })
+    }
+}
+
+/// What clones share: the last one to go finishes the recording.
+#[derive(Debug)]
+struct Owner {
+    core: Arc<Core>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Owner {
+    fn finish(&self) -> Result<()> {
+        self.core.queue.close();
+        if let Some(thread) = lock(&self.thread).take() {
+            // A panic of the thread is told as a recording that did not end.
+            let _ = thread.join();
+        }
+        if self.core.is_finished.swap(true, Ordering::Relaxed) {
+            return Err(Error::Finished);
+        }
+        let mut writing = lock(&self.core.writing);
+        let ended = writing.recorder.end();
+        let failure = lock(&self.core.failure).take();
+        let error = failure.or_else(|| ended.err()).or_else(|| writing.refused.take());
+        error.map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `finish`.
+        let _ = self.finish();
+    }
+}
+
+/// What clones and the thread share.
+#[derive(Debug)]
+struct Core {
+    queue: Queue,
+    steady: Steady,
+    writing: Mutex<Writing>,
+    /// The error that ended the thread.
+    failure: Mutex<Option<Error>>,
+    has_failed: AtomicBool,
+    is_finished: AtomicBool,
+}
+
+/// What only one thread at a time writes with. Whoever has it first writes what is queued.
+#[derive(Debug)]
+struct Writing {
+    recorder: Recorder,
+    batch: Batch,
+    drops: Option<Stream<Json>>,
+    /// The first message that its stream or clock did not take, for `finish` to tell.
+    refused: Option<Error>,
+}
+
+impl Core {
+    /// The recorder, after everything that is queued.
+    fn writing(&self) -> Result<MutexGuard<'_, Writing>> {
+        let mut writing = lock(&self.writing);
+        self.queue.take(&mut writing.batch);
+        let written = writing.write_batch();
+        writing.batch.clear();
+        if let Err(error) = written {
+            self.has_failed.store(true, Ordering::Relaxed);
+            self.queue.close();
+            return Err(error);
+        }
+        Ok(writing)
+    }
+
+    /// The life of the thread.
+    fn run(&self) {
+        let interval = lock(&self.writing).recorder.flush_interval();
+        loop {
+            let is_closed = self.queue.wait(interval);
+            let done = self.writing().and_then(|mut writing| match interval {
+                Some(_) => writing.recorder.flush_if_due(),
+                None => Ok(()),
+            });
+            if let Err(error) = done {
+                self.has_failed.store(true, Ordering::Relaxed);
+                lock(&self.failure).get_or_insert(error);
+                self.queue.close();
+                return;
+            }
+            if is_closed {
+                return;
+            }
+        }
+    }
+
+    /// What one who records is told when the queue is closed.
+    fn told(&self, result: Result<()>) -> Result<()> {
+        match result {
+            Err(Error::Finished) if self.has_failed.load(Ordering::Relaxed) => Err(Error::Broken),
+            result => result,
+        }
+    }
+}
+
+impl Writing {
+    /// Writes the batch, and what was dropped after it.
+    fn write_batch(&mut self) -> Result<()> {
+        for (to, date, bytes) in self.batch.messages() {
+            let dated = date.map_or(Ok(()), |(clock, time)| self.recorder.set(clock, time));
+            let written = dated.and_then(|()| to.map_or(Ok(()), |id| self.recorder.put(id, bytes)));
+            match written {
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => _ = self.refused.get_or_insert(error),
+                Ok(()) => {}
+            }
+        }
+        for (name, count) in self.batch.drops() {
+            let drops = match self.drops {
+                Some(drops) => drops,
+                None => *self.drops.insert(self.recorder.stream::<Json>(DROPS)?),
+            };
+            let name = kymo_rtc_wire::meta::quoted(name);
+            self.recorder.write(drops, &format!("{{\"stream\":{name},\"count\":{count}}}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Locks; what a thread that panicked left behind is in order, since nothing here panics halfway.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,149 @@
+//! Points in time, as clocks of a recording tell them.
+
+use std::time::{Duration, Instant, SystemTime};
+
+/// How many nanoseconds a second has.
+const NANOSECONDS: u32 = 1_000_000_000;
+
+/// Seconds and nanoseconds since the Epoch, as `timespec_get` fills them in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timespec {
+    /// Whole seconds.
+    pub seconds: u64,
+    /// The rest, under a billion.
+    pub nanoseconds: u32,
+}
+
+impl Timespec {
+    /// The bytes of a timespec in a file.
+    pub const BYTES: usize = 12;
+
+    /// A point in time; nanoseconds over a second are carried.
+    #[must_use]
+    pub const fn new(seconds: u64, nanoseconds: u32) -> Self {
+        Self {
+            seconds: seconds.saturating_add((nanoseconds / NANOSECONDS) as u64),
+            nanoseconds: nanoseconds % NANOSECONDS,
+        }
+    }
+
+    /// The present, by the system's clock, which may be set back at any time. `Recorder::now`
+    /// never goes back.
+    #[must_use]
+    pub fn now() -> Self {
+        SystemTime::now().into()
+    }
+
+    /// How long after `earlier` this is; nothing if it is before.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Option<Duration> {
+        Duration::from(self).checked_sub(earlier.into())
+    }
+
+    /// The bytes in a file, in this machine's order.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let (seconds, nanoseconds) = bytes.split_at_mut(8);
+        seconds.copy_from_slice(&self.seconds.to_ne_bytes());
+        nanoseconds.copy_from_slice(&self.nanoseconds.to_ne_bytes());
+        bytes
+    }
+}
+
+impl From<Timespec> for Duration {
+    fn from(time: Timespec) -> Self {
+        Self::new(time.seconds, time.nanoseconds)
+    }
+}
+
+impl From<Duration> for Timespec {
+    fn from(since_epoch: Duration) -> Self {
+        Self::new(since_epoch.as_secs(), since_epoch.subsec_nanos())
+    }
+}
+
+impl From<SystemTime> for Timespec {
+    /// Times before the Epoch become the Epoch.
+    fn from(time: SystemTime) -> Self {
+        time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().into()
+    }
+}
+
+/// What a clock is set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Time {
+    /// For absolute clocks and deltas on them.
+    Absolute(Timespec),
+    /// For counters and deltas on them.
+    Ticks(u64),
+}
+
+impl From<Timespec> for Time {
+    fn from(time: Timespec) -> Self {
+        Self::Absolute(time)
+    }
+}
+
+impl From<SystemTime> for Time {
+    fn from(time: SystemTime) -> Self {
+        Self::Absolute(time.into())
+    }
+}
+
+impl From<u64> for Time {
+    fn from(ticks: u64) -> Self {
+        Self::Ticks(ticks)
+    }
+}
+
+/// In what steps a delta on an absolute clock counts. Times are rounded down to a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Resolution {
+    /// Thousandths of a second.
+    Milliseconds,
+    /// Millionths of a second.
+    #[default]
+    Microseconds,
+    /// Billionths of a second.
+    Nanoseconds,
+}
+
+impl Resolution {
+    /// What one step is in seconds: the clock's `gain`.
+    #[must_use]
+    pub const fn gain(self) -> f64 {
+        match self {
+            Self::Milliseconds => 1e-3,
+            Self::Microseconds => 1e-6,
+            Self::Nanoseconds => 1e-9,
+        }
+    }
+
+    /// The whole steps in a duration.
+    pub(crate) fn steps(self, duration: Duration) -> u64 {
+        let steps = match self {
+            Self::Milliseconds => duration.as_millis(),
+            Self::Microseconds => duration.as_micros(),
+            Self::Nanoseconds => duration.as_nanos(),
+        };
+        u64::try_from(steps).unwrap_or(u64::MAX)
+    }
+}
+
+/// The present as a clock that agrees with the system's at first and then never goes back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Steady {
+    origin: Duration,
+    started: Instant,
+}
+
+impl Steady {
+    pub(crate) fn start() -> Self {
+        Self { origin: Timespec::now().into(), started: Instant::now() }
+    }
+
+    pub(crate) fn now(&self) -> Timespec {
+        (self.origin + self.started.elapsed()).into()
+    }
+}
