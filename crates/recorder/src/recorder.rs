@@ -170,6 +170,10 @@ impl Recorder {
         Ok(self.clocks.add(id, name, kind))
     }
 
+    pub(crate) fn clock_name(&self, clock: Option<Clock>) -> &str {
+        clock.and_then(|clock| self.clocks.get(clock).ok()).map_or("", |state| &state.name)
+    }
+
     /// Adds a stream of remarks on points in time: on those of `stream`'s clock if one is given,
     /// otherwise on the time as such.
     pub fn annotations<F: Format>(

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use kymo_rtc_wire::write::StreamId;
+
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -95,7 +97,8 @@ impl SharedRecorder {
     /// Sets a clock, in its order among the messages.
     pub fn set(&self, clock: Clock, time: impl Into<Time>) -> Result<()> {
         let core = &self.owner.core;
-        core.told(core.queue.push(None, Some((clock, Date::At(time.into()))), &[], core.steady))
+        let date = Date::At(time.into());
+        core.push(None, Some((clock, date)), &[])
     }
 
     /// Hands everything that was queued so far to the system.
@@ -156,7 +159,7 @@ impl<F: Format> SharedStream<F> {
                 }
                 return writing.recorder.put(self.stream.id, bytes);
             }
-            core.told(core.queue.push(to, date, bytes, core.steady))
+            core.push(to, date, bytes)
         })
     }
 }
@@ -251,12 +254,25 @@ impl Core {
         }
     }
 
-    /// What one who records is told when the queue is closed.
-    fn told(&self, result: Result<()>) -> Result<()> {
-        match result {
-            Err(Error::Finished) if self.has_failed.load(Ordering::Relaxed) => Err(Error::Broken),
-            result => result,
-        }
+    /// Queues a message.
+    fn push(
+        &self,
+        to: Option<(StreamId, &Arc<str>)>,
+        date: Option<(Clock, Date)>,
+        bytes: &[u8],
+    ) -> Result<()> {
+        self.queue.push(to, date, bytes, self.steady).map_err(|error| match error {
+            Error::Finished if self.has_failed.load(Ordering::Relaxed) => Error::Broken,
+            Error::Backwards(_) => Error::Backwards(self.name_of(date)),
+            Error::Unit(_) => Error::Unit(self.name_of(date)),
+            error => error,
+        })
+    }
+
+    #[cold]
+    fn name_of(&self, date: Option<(Clock, Date)>) -> String {
+        let clock = date.map(|(clock, _)| clock);
+        lock(&self.writing).recorder.clock_name(clock).to_owned()
     }
 }
 

@@ -112,7 +112,8 @@ impl Queue {
         length + RECORD_BYTES > self.capacity
     }
 
-    /// Queues a message to a stream, or only the setting of a clock.
+    /// Queues a message to a stream, or only the setting of a clock. Errors about a clock leave
+    /// its name to the caller.
     pub(super) fn push(
         &self,
         to: Option<(StreamId, &Arc<str>)>,
@@ -190,10 +191,13 @@ impl State {
     fn check(&mut self, date: Option<(Clock, Time)>) -> Result<()> {
         if let Some((Clock(clock), time)) = date {
             let last = self.times.entry(clock).or_insert(time);
-            if time < *last {
-                return Err(Error::Backwards(format!("number {clock}")));
+            match (*last, time) {
+                (Time::Absolute(_), Time::Ticks(_)) | (Time::Ticks(_), Time::Absolute(_)) => {
+                    return Err(Error::Unit(String::new()));
+                }
+                (last, time) if time < last => return Err(Error::Backwards(String::new())),
+                _ => *last = time,
             }
-            *last = time;
         }
         Ok(())
     }
