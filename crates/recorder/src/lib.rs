@@ -24,6 +24,7 @@
 mod clock;
 mod config;
 mod error;
+pub mod ffi;
 mod file;
 pub mod format;
 mod recorder;

@@ -1,0 +1,74 @@
+//! The C interface called with what it must refuse.
+#![allow(unsafe_code, reason = "it is called as C programs call it")]
+#![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+use std::ffi::{CStr, CString};
+use std::ptr;
+
+use kymo_recorder::ffi::{
+    kymo_annotate, kymo_close_stream, kymo_config, kymo_counter_clock, kymo_create,
+    kymo_delta_clock, kymo_error, kymo_finish, kymo_flush, kymo_set_clock, kymo_set_counter,
+    kymo_stream, kymo_write, kymo_write_at_ticks, kymo_write_now,
+};
+
+fn last_error() -> String {
+    // SAFETY: the text stays until the next call fails in this thread.
+    unsafe { CStr::from_ptr(kymo_error()) }.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn nothing_is_no_recorder() {
+    // SAFETY: null is allowed everywhere.
+    unsafe {
+        assert_eq!(kymo_flush(ptr::null_mut()), -1);
+        assert_eq!(last_error(), "there is no recorder");
+        assert_eq!(kymo_finish(ptr::null_mut()), -1);
+        assert!(kymo_create(ptr::null(), ptr::null()).is_null());
+        assert_eq!(last_error(), "a text is missing");
+        assert_eq!(kymo_write(ptr::null_mut(), 1, ptr::null(), 5), -1);
+    }
+}
+
+#[test]
+fn a_configuration_that_makes_no_sense_is_refused() {
+    let path = CString::new("never made").unwrap();
+    let sizes = kymo_config { major_bytes: 1000, minor_bytes: 10, ..kymo_config::default() };
+    let sync = kymo_config { sync: 7, ..kymo_config::default() };
+    for (config, why) in [(sizes, "powers of two"), (sync, "7 is not a way to synchronise")] {
+        // SAFETY: both point to what they should.
+        assert!(unsafe { kymo_create(path.as_ptr(), &raw const config) }.is_null());
+        assert!(last_error().contains(why), "{}", last_error());
+    }
+}
+
+#[test]
+fn numbers_of_the_wrong_kind_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = CString::new(folder.path().join("a.rtc").to_str().unwrap()).unwrap();
+    // SAFETY: texts end with a NUL, data is as long as it says, the recorder is not yet finished.
+    unsafe {
+        let recorder = kymo_create(path.as_ptr(), ptr::null());
+        let clock = kymo_counter_clock(recorder, c"cycles".as_ptr(), 1e-8, 0.0);
+        let delta = kymo_delta_clock(recorder, c"delta".as_ptr(), clock, 6);
+        let stream = kymo_stream(recorder, c"a".as_ptr(), c"raw".as_ptr(), 0, delta, ptr::null());
+        assert_eq!((clock, delta, stream), (1, 2, 3));
+
+        assert_eq!(kymo_write(recorder, clock, c"x".as_ptr().cast(), 1), -1);
+        assert_eq!(last_error(), "1 is not the number of a stream");
+        assert_eq!(kymo_set_counter(recorder, stream, 5), -1);
+        assert_eq!(kymo_set_clock(recorder, clock, 5, 0), -1);
+        assert_eq!(kymo_annotate(recorder, stream, 0, 0, ptr::null(), 0), -1);
+        assert_eq!(kymo_delta_clock(recorder, c"d".as_ptr(), clock, 5), -1);
+        assert_eq!(kymo_write_now(recorder, stream, c"x".as_ptr().cast(), 1), -1);
+        assert_eq!(kymo_write(recorder, -1, ptr::null(), 0), -1);
+        let attributes = c"[1]".as_ptr();
+        assert_eq!(kymo_stream(recorder, c"b".as_ptr(), c"raw".as_ptr(), 0, 0, attributes), -1);
+
+        assert_eq!(kymo_write_at_ticks(recorder, stream, 7, c"x".as_ptr().cast(), 1), 0);
+        assert_eq!(kymo_set_counter(recorder, delta, 6), -1);
+        assert!(last_error().contains("before the last one"), "{}", last_error());
+        assert_eq!(kymo_close_stream(recorder, stream), 0);
+        assert_eq!(kymo_write(recorder, stream, c"x".as_ptr().cast(), 1), -1);
+        assert_eq!(kymo_finish(recorder), 0);
+    }
+}
