@@ -28,7 +28,6 @@ static MARKS: &[Mark] = &[
     mark(b"BZh", "a bzip2 file", DECOMPRESS),
     mark(b"PK\x03\x04", "a zip archive", "unpack it first"),
     mark(b"\x7fELF", "an ELF program or library", "name a recording that it made"),
-    mark(b"\x89MCAP0\r\n", "an MCAP file", "open it with the mcap tool"),
     mark(b"PAR1", "a Parquet file", "open it with DuckDB or pandas"),
     mark(b"ARROW1", "an Arrow file", "open it with pyarrow"),
     mark(b"\x93NUMPY", "a NumPy array", "open it with numpy.load"),

@@ -4,9 +4,10 @@ mod foreign;
 
 use kymo_bp::Bp;
 use kymo_core::{Confidence, Finding, Format, Severity, Source};
+use kymo_mcap::Mcap;
 
 /// Every format. A new one is one line here.
-static FORMATS: &[&dyn Format] = &[&Bp];
+static FORMATS: &[&dyn Format] = &[&Bp, &Mcap];
 
 /// Every format, in the order of the README's table.
 #[must_use]

@@ -1,0 +1,132 @@
+//! Channels as tracks, and tracks as channels.
+//!
+//! A channel that was made of a track keeps what MCAP has no place for in its metadata, under
+//! names that begin with `kymo.`, so that the same track comes back.
+
+use kymo_core::model::timeline::{Clock, ClockId, Track, TrackId, TrackKind};
+use serde_json::{Map, Value};
+
+use crate::Reader;
+use crate::dump::schema_text;
+use crate::types::{Channel, Pairs, Schema};
+
+/// What the events of the track are; that it is there says that the channel was a track.
+const KIND: &str = "kymo.kind";
+/// The format's word for what its events hold.
+const CONTENT: &str = "kymo.content";
+/// Whatever else was said of it, as JSON.
+const ATTRIBUTES: &str = "kymo.attributes";
+/// The name of its clock.
+const CLOCK: &str = "kymo.clock";
+/// What the clock's times count from: `epoch`, or `own` for a zero of its own.
+const CLOCK_ZERO: &str = "kymo.clock_zero";
+/// The id of the channel of the track that it belongs under.
+const PARENT: &str = "kymo.parent";
+
+/// The attributes that keep the schema of a channel.
+const SCHEMA: [&str; 3] = ["schema_name", "schema_encoding", "schema"];
+
+/// The clock of channels that were no tracks.
+fn log_time() -> Clock {
+    Clock { name: "log_time".into(), recording: 0, since_epoch: true }
+}
+
+/// The tracks of a file, and their clocks.
+pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
+    let (mut clocks, mut tracks) = (Vec::new(), Vec::new());
+    let ids: Vec<u16> = reader.channels().keys().copied().collect();
+    for channel in reader.channels().values() {
+        let clock = clock(channel).map(|clock| {
+            let found = clocks.iter().position(|other| *other == clock);
+            ClockId(found.unwrap_or_else(|| {
+                clocks.push(clock);
+                clocks.len() - 1
+            }))
+        });
+        let parent = channel.metadata.get(PARENT).and_then(|id| id.parse().ok());
+        let parent = parent.filter(|parent| *parent < channel.id);
+        let parent = parent.and_then(|id: u16| ids.binary_search(&id).ok().map(TrackId));
+        tracks.push(Track {
+            name: channel.topic.clone(),
+            recording: 0,
+            parent,
+            kind: kind(channel).unwrap_or(TrackKind::Messages),
+            clock,
+            content: channel.metadata.get(CONTENT).unwrap_or(&channel.message_encoding).clone(),
+            attributes: attributes(reader, channel),
+        });
+    }
+    (clocks, tracks)
+}
+
+const KINDS: [TrackKind; 4] =
+    [TrackKind::Counter, TrackKind::Messages, TrackKind::Samples, TrackKind::Annotations];
+
+fn kind(channel: &Channel) -> Option<TrackKind> {
+    let name = channel.metadata.get(KIND)?;
+    KINDS.into_iter().find(|kind| kind.name() == name)
+}
+
+fn clock(channel: &Channel) -> Option<Clock> {
+    if kind(channel).is_none() {
+        return Some(log_time());
+    }
+    let name = channel.metadata.get(CLOCK)?.clone();
+    let since_epoch = channel.metadata.get(CLOCK_ZERO).is_none_or(|zero| zero == "epoch");
+    Some(Clock { name, recording: 0, since_epoch })
+}
+
+/// What a channel says of itself: the attributes of the track it was, or its metadata and schema.
+fn attributes(reader: &Reader, channel: &Channel) -> Map<String, Value> {
+    let kept = channel.metadata.get(ATTRIBUTES).and_then(|kept| serde_json::from_str(kept).ok());
+    if let (Some(Value::Object(attributes)), Some(_)) = (kept, kind(channel)) {
+        return attributes;
+    }
+    let pairs = channel.metadata.iter();
+    let mut attributes: Map<String, Value> =
+        pairs.map(|(key, value)| (key.clone(), value.clone().into())).collect();
+    if let Some(schema) = reader.schemas().get(&channel.schema_id) {
+        let of_schema = [schema.name.clone(), schema.encoding.clone(), schema_text(schema)];
+        for (key, value) in SCHEMA.into_iter().zip(of_schema) {
+            attributes.entry(key).or_insert_with(|| value.into());
+        }
+    }
+    attributes
+}
+
+/// The schema that a track came with, where it came with one.
+pub(super) fn schema(track: &Track, id: u16) -> Option<Schema> {
+    let [name, encoding, data] = SCHEMA.map(|key| track.attributes.get(key)?.as_str());
+    let (name, encoding) = (name?.to_owned(), encoding?.to_owned());
+    Some(Schema { id, name, encoding, data: data?.as_bytes().to_vec() })
+}
+
+/// The channel that a track becomes; `is_spelt` when its events are written as JSON.
+pub(super) fn channel(
+    track: &Track,
+    clock: Option<&Clock>,
+    id: u16,
+    schema_id: u16,
+    is_spelt: bool,
+) -> Channel {
+    let mut metadata = Pairs::new();
+    metadata.insert(KIND.into(), track.kind.name().into());
+    metadata.insert(CONTENT.into(), track.content.clone());
+    metadata.insert(ATTRIBUTES.into(), Value::Object(track.attributes.clone()).to_string());
+    if let Some(clock) = clock {
+        let zero = if clock.since_epoch { "epoch" } else { "own" };
+        metadata.insert(CLOCK.into(), clock.name.clone());
+        metadata.insert(CLOCK_ZERO.into(), zero.into());
+    }
+    if let Some(TrackId(parent)) = track.parent {
+        // Ids of channels count from 1, in the order of tracks.
+        metadata.insert(PARENT.into(), (parent + 1).to_string());
+    }
+    let message_encoding = match track.content.as_str() {
+        _ if is_spelt => "json",
+        "utf-8" | "text" => "text",
+        other => other,
+    };
+    let (topic, message_encoding) = (track.name.clone(), message_encoding.to_owned());
+    Channel { id, schema_id, topic, message_encoding, metadata }
+}

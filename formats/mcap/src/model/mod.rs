@@ -1,0 +1,182 @@
+//! Messages as the events of a timeline.
+//!
+//! A channel is a track, and `log_time` is its clock. What the model has no place for and is not
+//! shown there: `publish_time`, sequence numbers, attachments, metadata and private records.
+
+mod channels;
+mod take;
+mod values;
+
+use std::collections::BTreeSet;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use kymo_core::model::timeline::{
+    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, Window,
+};
+use kymo_core::{Finding, Result, Severity};
+
+use crate::Reader;
+use crate::read::{Body, Walk};
+use crate::types::Message;
+
+pub(crate) use take::write_timeline;
+use values::Decoder;
+
+/// The timeline of a file: messages in the order of the file.
+pub(crate) struct Timeline {
+    reader: Arc<Reader>,
+    clocks: Vec<Clock>,
+    tracks: Vec<Track>,
+    /// The channel of each track, in ascending order.
+    channels: Vec<u16>,
+    decoders: Vec<Decoder>,
+}
+
+impl Timeline {
+    pub(crate) fn new(reader: Arc<Reader>) -> Self {
+        let (clocks, tracks) = channels::tracks(&reader);
+        let channels = reader.channels().keys().copied().collect();
+        let decoders = tracks.iter().map(Decoder::new).collect();
+        Self { reader, clocks, tracks, channels, decoders }
+    }
+
+    /// The track of a message that is asked for.
+    fn wanted(&self, message: &Message, window: &Window) -> Option<TrackId> {
+        let track = TrackId(self.channels.binary_search(&message.channel_id).ok()?);
+        let is_wanted = window.wants(track) && window.holds(self.time(track, message));
+        is_wanted.then_some(track)
+    }
+
+    /// The moment of a message, on the clock of its track.
+    fn time(&self, track: TrackId, message: &Message) -> Option<TimeNs> {
+        self.tracks.get(track.0)?.clock?;
+        i64::try_from(message.log_time).ok().map(TimeNs)
+    }
+
+    /// A walk through some pieces, as far as a window needs them.
+    fn walk(&self, pieces: Range<usize>, window: &Window) -> Walk<Arc<Reader>> {
+        let moment = |time: Option<TimeNs>| time.map(|time| u64::try_from(time.0).unwrap_or(0));
+        let (from, until) = (moment(window.from).unwrap_or(0), moment(window.until));
+        Walk::through(Arc::clone(&self.reader), pieces).within(from, until)
+    }
+
+    /// The piece from which on there are the last events of a window, and how many of it are
+    /// before them.
+    fn start_of_last(&self, window: &Window, last: u64) -> (usize, u64) {
+        let mut found = 0;
+        for piece in (0..self.reader.pieces().len()).rev() {
+            let mut walk = self.walk(piece..piece + 1, window);
+            while let Some(item) = walk.next() {
+                let Body::Message(message) = &item.body else { continue };
+                found += u64::from(self.wanted(message, window).is_some());
+            }
+            if found >= last {
+                return (piece, found - last);
+            }
+        }
+        (0, 0)
+    }
+}
+
+impl TimelineView for Timeline {
+    fn clocks(&self) -> Vec<Clock> {
+        self.clocks.clone()
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        self.tracks.clone()
+    }
+
+    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        let pieces = self.reader.pieces().len();
+        let (first, skipped) = match window.last {
+            None => (0, 0),
+            Some(0) => (pieces, 0),
+            Some(last) => self.start_of_last(window, last),
+        };
+        let walk = self.walk(first..pieces, window);
+        let (window, undefined) = (window.clone(), BTreeSet::new());
+        Ok(Box::new(Messages { timeline: self, walk, window, skipped, undefined }))
+    }
+
+    fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        if self.tracks.iter().all(|track| track.clock == Some(clock)) {
+            let times = self.reader.survey().times.clone();
+            return Ok(times.and_then(|times| {
+                let [start, end] = [*times.start(), *times.end()].map(i64::try_from);
+                Some(TimeNs(start.ok()?)..=TimeNs(end.ok()?))
+            }));
+        }
+        let on_it = |(_, track): &(usize, &Track)| track.clock == Some(clock);
+        let tracks = self.tracks.iter().enumerate().filter(on_it);
+        let tracks = tracks.map(|(id, _)| TrackId(id)).collect();
+        let mut events = self.events(&Window { tracks: Some(tracks), ..Window::default() })?;
+        let mut range: Option<RangeInclusive<TimeNs>> = None;
+        while let Some(event) = events.next()? {
+            let Some(time) = event.time else { continue };
+            range = Some(match range {
+                None => time..=time,
+                Some(range) => time.min(*range.start())..=time.max(*range.end()),
+            });
+        }
+        Ok(range)
+    }
+}
+
+/// The messages of a window, one after another.
+struct Messages {
+    timeline: Arc<Timeline>,
+    walk: Walk<Arc<Reader>>,
+    window: Window,
+    /// Events to pass over before the first that is asked for.
+    skipped: u64,
+    /// Channels that are not defined, and were said to be so.
+    undefined: BTreeSet<u16>,
+}
+
+impl Messages {
+    /// The next message that is asked for, with its offset and its track.
+    fn find(&mut self) -> Option<(u64, TrackId, Message)> {
+        loop {
+            let item = self.walk.next()?;
+            let Body::Message(message) = item.body else { continue };
+            match self.timeline.wanted(&message, &self.window) {
+                Some(_) if self.skipped > 0 => self.skipped -= 1,
+                Some(track) => return Some((item.offset, track, message)),
+                None => self.note_undefined(&message, item.offset),
+            }
+        }
+    }
+
+    /// A message without a channel has no track, and is left out.
+    fn note_undefined(&mut self, message: &Message, offset: u64) {
+        let (id, reader) = (message.channel_id, &self.timeline.reader);
+        if !reader.channels().contains_key(&id) && self.undefined.insert(id) {
+            let why = format!("messages on channel {id}, which is not defined, are left out");
+            let finding = Finding::at(Severity::Error, "undefined-channel", offset, why);
+            reader.faults().push(finding);
+        }
+    }
+
+    fn note_time(&self, message: &Message, offset: u64) {
+        let why = format!("the time {} is beyond the year 2262, and left out", message.log_time);
+        let finding = Finding::at(Severity::Warning, "time-range", offset, why);
+        self.timeline.reader.faults().push(finding);
+    }
+}
+
+impl Events for Messages {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        let Some((offset, track, message)) = self.find() else { return Ok(None) };
+        let time = self.timeline.time(track, &message);
+        let tracks = &self.timeline.tracks;
+        if time.is_none() && tracks.get(track.0).is_some_and(|track| track.clock.is_some()) {
+            self.note_time(&message, offset);
+        }
+        let payload = self.walk.data(&message.data);
+        let decoder = self.timeline.decoders.get(track.0);
+        let content = decoder.map_or(Content::Payload, |decoder| decoder.content(payload));
+        Ok(Some(Event { track, time, offset, content, payload }))
+    }
+}

@@ -1,0 +1,192 @@
+//! Any timeline as an MCAP file.
+//!
+//! A track becomes a channel, an event a message with the payload as it was recorded. What has no
+//! payload is spelt as JSON. What MCAP cannot hold is said: events without a time, times before
+//! zero, clocks that do not count from the Epoch, and several recordings, which become one.
+
+use std::sync::Arc;
+
+use kymo_core::model::timeline::{Clock, Content, Event, TimelineView, Track, Window};
+use kymo_core::{
+    AtomicFile, Context, Destination, Error, Finding, Result, Severity, Value, Written,
+};
+
+use super::channels;
+use crate::types::Message;
+use crate::write::{Options, Writer};
+
+/// Writes a timeline.
+pub(crate) fn write_timeline(
+    timeline: Arc<dyn TimelineView>,
+    to: &Destination,
+    _context: &Context<'_>,
+) -> Result<Written> {
+    let mut taking = Taking::new(&*timeline, to)?;
+    let mut events = timeline.events(&Window::default())?;
+    while let Some(event) = events.next()? {
+        taking.event(&event)?;
+    }
+    taking.tracks_without_events()?;
+    let written = Written { events: taking.events, losses: taking.losses() };
+    taking.writer.finish()?.commit()?;
+    Ok(written)
+}
+
+/// A timeline being written.
+struct Taking {
+    writer: Writer<AtomicFile>,
+    clocks: Vec<Clock>,
+    tracks: Vec<Track>,
+    written: Vec<Option<Taken>>,
+    events: u64,
+    /// The last time that was known.
+    last_time: u64,
+    without_time: u64,
+    before_zero: u64,
+}
+
+/// A track that has its channel.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    channel_id: u16,
+    /// Whether events are spelt as JSON.
+    is_spelt: bool,
+    sequence: u32,
+}
+
+impl Taking {
+    fn new(timeline: &dyn TimelineView, to: &Destination) -> Result<Self> {
+        let tracks = timeline.tracks();
+        if tracks.len() > usize::from(u16::MAX) {
+            let why = format!("MCAP has room for 65535 channels, and there are {}", tracks.len());
+            return Err(Error::request(why));
+        }
+        Ok(Self {
+            writer: Writer::new(to.file()?, Options::default())?,
+            clocks: timeline.clocks(),
+            written: vec![None; tracks.len()],
+            tracks,
+            events: 0,
+            last_time: 0,
+            without_time: 0,
+            before_zero: 0,
+        })
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let is_spelt = event.payload.is_empty() && has_content(&event.content);
+        let taken = self.channel(event.track.0, is_spelt)?;
+        let spelt = if taken.is_spelt { spell(&event.content) } else { None };
+        let data = spelt.as_ref().map_or(event.payload, |text| text.as_bytes());
+        let time = self.time(event);
+        let message = Message {
+            channel_id: taken.channel_id,
+            sequence: taken.sequence,
+            log_time: time,
+            publish_time: time,
+            data: 0..0,
+        };
+        self.writer.message(&message, data)?;
+        self.events += 1;
+        Ok(())
+    }
+
+    /// The channel of a track, written before its first event, with the number of this event.
+    fn channel(&mut self, track: usize, is_spelt: bool) -> Result<Taken> {
+        if let Some(Some(taken)) = self.written.get_mut(track) {
+            taken.sequence = taken.sequence.wrapping_add(1);
+            return Ok(*taken);
+        }
+        let unknown =
+            || Error::request(format!("an event is on track {track}, which is not there"));
+        let of = self.tracks.get(track).ok_or_else(unknown)?;
+        let id = u16::try_from(track + 1).map_err(|_| unknown())?;
+        let schema = channels::schema(of, id);
+        if let Some(schema) = &schema {
+            self.writer.schema(schema)?;
+        }
+        let clock = of.clock.and_then(|clock| self.clocks.get(clock.0));
+        let schema_id = schema.map_or(0, |schema| schema.id);
+        self.writer.channel(&channels::channel(of, clock, id, schema_id, is_spelt))?;
+        let taken = Taken { channel_id: id, is_spelt, sequence: 0 };
+        if let Some(slot) = self.written.get_mut(track) {
+            *slot = Some(taken);
+        }
+        Ok(taken)
+    }
+
+    fn tracks_without_events(&mut self) -> Result<()> {
+        let left = self.written.iter().enumerate().filter(|(_, taken)| taken.is_none());
+        let left: Vec<_> = left.map(|(track, _)| track).collect();
+        left.into_iter().try_for_each(|track| self.channel(track, false).map(drop))
+    }
+
+    /// The time of an event; where it has none that MCAP can hold, the last before.
+    fn time(&mut self, event: &Event<'_>) -> u64 {
+        match event.time.map(|time| u64::try_from(time.0)) {
+            Some(Ok(time)) => self.last_time = time,
+            Some(Err(_)) => {
+                self.before_zero += 1;
+                return 0;
+            }
+            None => self.without_time += 1,
+        }
+        self.last_time
+    }
+
+    fn losses(&self) -> Vec<Finding> {
+        let own = self.clocks.iter().filter(|clock| !clock.since_epoch).count();
+        let recordings = self.tracks.iter().map(|track| track.recording + 1).max().unwrap_or(1);
+        let losses = [
+            (
+                self.without_time > 0,
+                "no-time",
+                format!(
+                    "events without a time, which get that of the event before: {}",
+                    self.without_time
+                ),
+            ),
+            (
+                self.before_zero > 0,
+                "before-zero",
+                format!("events before time 0, which are put at 0: {}", self.before_zero),
+            ),
+            (
+                own > 0,
+                "clock-zero",
+                format!(
+                    "clocks that do not count from the Epoch, whose numbers other programs will \
+                     take for dates: {own}"
+                ),
+            ),
+            (
+                self.clocks.len() > 1,
+                "clocks",
+                format!("{} clocks become one time axis", self.clocks.len()),
+            ),
+            (recordings > 1, "recordings", format!("{recordings} recordings become one")),
+        ];
+        let lost = losses.into_iter().filter(|(is_lost, ..)| *is_lost);
+        lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why)).collect()
+    }
+}
+
+/// Whether there is something to spell.
+fn has_content(content: &Content<'_>) -> bool {
+    match content {
+        Content::Payload => false,
+        Content::Text(text) => !text.is_empty(),
+        Content::Value(_) | Content::Sample(_) => true,
+    }
+}
+
+/// What happened, as JSON.
+fn spell(content: &Content<'_>) -> Option<String> {
+    let value = match content {
+        Content::Payload => return None,
+        Content::Text(text) => Value::from(text.as_ref()),
+        Content::Value(value) => value.clone(),
+        Content::Sample(sample) => Value::from(*sample),
+    };
+    serde_json::to_string(&value).ok()
+}

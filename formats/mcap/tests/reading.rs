@@ -1,0 +1,187 @@
+//! Reading and repairing, compared with what another reader says.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Cursor;
+
+use kymo_conformance::{Content, capture, repaired, rewritten, testdata};
+use kymo_core::{Context, Format, Severity, Source, Value};
+use kymo_mcap::{Mcap, Reader};
+use mcap::records::MessageHeader;
+use mcap::{Compression, MessageStream, WriteOptions};
+use proptest::prelude::*;
+
+/// A message: topic, sequence, times, payload.
+type Told = (String, u32, u64, u64, Vec<u8>);
+
+/// What the other reader says.
+fn others(bytes: &[u8]) -> Vec<Told> {
+    let messages = MessageStream::new(bytes).unwrap().map(|message| message.unwrap());
+    let told = messages.map(|message| {
+        let (topic, data) = (message.channel.topic.clone(), message.data.to_vec());
+        (topic, message.sequence, message.log_time, message.publish_time, data)
+    });
+    told.collect()
+}
+
+/// What we say.
+fn ours(bytes: &[u8]) -> Vec<Told> {
+    let source = Source::from_bytes("x.mcap", bytes.to_vec());
+    let dataset = Mcap.open(&source, &Context::default()).unwrap();
+    let records = capture(&*dataset).unwrap();
+    let messages = records.iter().filter(|record| record.kind == "message").map(|record| {
+        let field = |name: &str| {
+            let found = record.fields.iter().find(|(field, _)| *field == name);
+            found.map(|(_, content)| match content {
+                Content::Value(value) => value.clone(),
+                Content::Array(..) => panic!("no field is an array"),
+            })
+        };
+        let number = |name| match field(name) {
+            Some(Value::UInt(number)) => number,
+            other => panic!("{name} is {other:?}"),
+        };
+        let data = match (field("text"), field("data")) {
+            (Some(Value::Text(text)), None) => text.into_bytes(),
+            (None, Some(Value::Bytes(bytes))) => bytes,
+            other => panic!("the payload is {other:?}"),
+        };
+        let topic = field("topic").unwrap().as_text().unwrap().to_owned();
+        let sequence = u32::try_from(number("sequence")).unwrap();
+        (topic, sequence, number("log_time"), number("publish_time"), data)
+    });
+    messages.collect()
+}
+
+fn read(name: &str) -> Vec<u8> {
+    fs::read(testdata("mcap").join(name)).unwrap()
+}
+
+#[test]
+fn messages_are_those_that_the_other_reader_finds() {
+    let names = ["zstd", "lz4", "plain", "loose", "private", "empty", "foreign_chunks_zstd"];
+    let more = ["foreign_chunks_lz4", "foreign_chunks_plain", "foreign_no_summary"];
+    for name in names.into_iter().chain(more) {
+        let bytes = read(&format!("{name}.mcap"));
+        assert_eq!(ours(&bytes), others(&bytes), "{name}");
+    }
+}
+
+#[test]
+fn a_sound_summary_is_believed_and_chunks_are_not_read_to_open_a_file() {
+    // The damage is in a chunk, so that only reading it finds it.
+    let source = Source::from_bytes("x.mcap", read("bad/chunk_crc.mcap"));
+    let dataset = Mcap.open(&source, &Context::default()).unwrap();
+    assert_eq!(dataset.findings(), []);
+    assert_eq!(dataset.summary().facts[0].value, Value::UInt(7));
+    let records = capture(&*dataset).unwrap();
+    let messages = records.iter().filter(|record| record.kind == "message").count();
+    assert_eq!(messages, 3);
+    let rules: Vec<_> = dataset.findings().iter().map(|finding| finding.rule).collect();
+    assert_eq!(rules, ["chunk-crc"]);
+}
+
+/// What repairing a damaged sample keeps of its seven messages, and the rules of what is lost.
+fn kept(name: &str) -> (usize, Vec<&'static str>) {
+    let source = Source::from_bytes("x.mcap", read(name));
+    let (repaired, bytes) = repaired(&Mcap, &source, &Context::default()).unwrap();
+    let written = Source::from_bytes("x.mcap", bytes.clone());
+    let found = Mcap.check(&written, &Context::default()).unwrap();
+    assert_eq!(found, [], "{name}");
+    let messages = ours(&bytes);
+    assert_eq!(messages, others(&bytes), "{name}");
+    (messages.len(), repaired.losses.iter().map(|loss| loss.rule).collect())
+}
+
+#[test]
+fn repair_goes_on_past_damage_and_says_what_was_lost() {
+    // Four of the seven messages are in the second chunk.
+    assert_eq!(kept("bad/chunk_crc.mcap"), (3, vec!["chunk-crc"]));
+    assert_eq!(kept("bad/chunk_zstd.mcap"), (3, vec!["chunk-crc"]));
+    assert_eq!(kept("bad/chunk_bomb.mcap"), (3, vec!["chunk-limit"]));
+    assert_eq!(kept("bad/chunk_compression.mcap"), (3, vec!["compression"]));
+    // The index knows where the chunk is whose length is not to be believed.
+    assert_eq!(kept("bad/chunk_length.mcap"), (7, vec![]));
+    assert_eq!(kept("bad/undefined_channel.mcap"), (6, vec!["undefined-channel"]));
+    assert_eq!(kept("bad/attachment_crc.mcap"), (7, vec!["attachment-crc"]));
+    assert_eq!(kept("bad/no_magic.mcap"), (7, vec![]));
+    assert_eq!(kept("bad/footer.mcap"), (7, vec![]));
+    assert_eq!(kept("bad/unclosed.mcap"), (2, vec!["record", "chunk-cut", "record"]));
+}
+
+#[test]
+fn attachments_and_private_records_are_kept() {
+    for name in ["zstd.mcap", "private.mcap"] {
+        let source = Source::from_bytes(name, read(name));
+        let bytes = rewritten(&Mcap, &source, &Context::default()).unwrap();
+        assert_eq!(bytes, read(name), "{name}");
+    }
+    let bytes = read("zstd.mcap");
+    let data = b"all went well";
+    assert!(bytes.windows(data.len()).any(|window| window == data));
+}
+
+#[test]
+fn a_chunk_that_the_file_ends_in_is_read_as_far_as_it_goes() {
+    let source = Source::from_bytes("x.mcap", read("bad/unclosed.mcap"));
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    // The channels are in the first chunk, and two messages of the second are whole.
+    assert_eq!((reader.channels().len(), reader.message_count()), (2, 2));
+    let worst = reader.findings().iter().map(|finding| finding.severity).max();
+    assert_eq!(worst, Some(Severity::Error));
+}
+
+fn compression() -> impl Strategy<Value = Option<Compression>> {
+    prop_oneof![Just(None), Just(Some(Compression::Zstd)), Just(Some(Compression::Lz4))]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the other writer writes, we read it as its reader does, find nothing wrong with
+    /// it, and write it again so that its reader finds the same.
+    #[test]
+    fn files_of_another_writer_survive_the_round_trip(
+        messages in prop::collection::vec(
+            (0_usize..4, any::<u32>(), any::<u64>(), any::<u64>(), prop::collection::vec(any::<u8>(), 0..40)),
+            0..60,
+        ),
+        compression in compression(),
+        chunk_size in 1_u64..400,
+        use_chunks in any::<bool>(),
+        summary in any::<bool>(),
+    ) {
+        let options = WriteOptions::new().compression(compression).chunk_size(Some(chunk_size));
+        let options = options.use_chunks(use_chunks).emit_summary_records(summary);
+        let mut out = options.compression_threads(0).create(Cursor::new(Vec::new())).unwrap();
+        let encodings = ["json", "text", "cdr", ""];
+        let ids = encodings.map(|encoding| {
+            out.add_channel(0, &format!("/{encoding}"), encoding, &BTreeMap::new()).unwrap()
+        });
+        for (channel, sequence, log_time, publish_time, data) in &messages {
+            let header = MessageHeader {
+                channel_id: ids[*channel],
+                sequence: *sequence,
+                log_time: *log_time,
+                publish_time: *publish_time,
+            };
+            out.write_to_known_channel(&header, data).unwrap();
+        }
+        out.finish().unwrap();
+        let bytes = out.into_inner().into_inner();
+        let expected = others(&bytes);
+        prop_assert_eq!(expected.len(), messages.len());
+        prop_assert_eq!(&ours(&bytes), &expected);
+        let source = Source::from_bytes("x.mcap", bytes);
+        prop_assert_eq!(Mcap.check(&source, &Context::default()).unwrap(), []);
+        let again = rewritten(&Mcap, &source, &Context::default()).unwrap();
+        prop_assert_eq!(&others(&again), &expected);
+    }
+}

@@ -1,0 +1,267 @@
+//! Timelines: what MCAP files show as one, and what any timeline becomes as MCAP.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::borrow::Cow;
+use std::fs;
+use std::sync::Arc;
+
+use kymo_conformance::testdata;
+use kymo_core::model::timeline::{
+    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+};
+use kymo_core::{Context, Destination, Format, Result, Source, Value, Written};
+use kymo_mcap::Mcap;
+use serde_json::json;
+
+/// An event that outlives its timeline.
+#[derive(Debug, Clone, PartialEq)]
+struct Kept {
+    track: usize,
+    time: Option<i64>,
+    content: Content<'static>,
+    payload: Vec<u8>,
+}
+
+fn kept(track: usize, time: Option<i64>, content: Content<'static>, payload: &[u8]) -> Kept {
+    Kept { track, time, content, payload: payload.to_vec() }
+}
+
+fn text(text: &'static str) -> Content<'static> {
+    Content::Text(Cow::Borrowed(text))
+}
+
+/// A timeline in memory.
+#[derive(Clone)]
+struct Made {
+    clocks: Vec<Clock>,
+    tracks: Vec<Track>,
+    events: Vec<Kept>,
+}
+
+struct MadeEvents(Arc<Made>, usize);
+
+impl Events for MadeEvents {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        self.1 += 1;
+        Ok(self.0.events.get(self.1 - 1).map(|event| Event {
+            track: TrackId(event.track),
+            time: event.time.map(TimeNs),
+            offset: 0,
+            content: event.content.clone(),
+            payload: &event.payload,
+        }))
+    }
+}
+
+impl TimelineView for Made {
+    fn clocks(&self) -> Vec<Clock> {
+        self.clocks.clone()
+    }
+    fn tracks(&self) -> Vec<Track> {
+        self.tracks.clone()
+    }
+    fn events(self: Arc<Self>, _window: &Window) -> Result<Box<dyn Events>> {
+        Ok(Box::new(MadeEvents(self, 0)))
+    }
+}
+
+fn clock(name: &str, since_epoch: bool) -> Clock {
+    Clock { name: name.into(), recording: 0, since_epoch }
+}
+
+fn track(name: &str, kind: TrackKind, clock: Option<usize>, content: &str) -> Track {
+    Track {
+        name: name.into(),
+        recording: 0,
+        parent: None,
+        kind,
+        clock: clock.map(ClockId),
+        content: content.into(),
+        attributes: serde_json::Map::new(),
+    }
+}
+
+/// What a logger could have recorded.
+fn recording() -> Made {
+    let mut sample = track("sample", TrackKind::Counter, Some(0), "uint16le");
+    let attributes = json!({ "unit": "V", "deep": { "n": [1, null, 2.5] }, "gain": 0.5 });
+    sample.attributes.clone_from(attributes.as_object().unwrap());
+    let mut child = track("screenshot", TrackKind::Messages, Some(0), "png");
+    child.parent = Some(TrackId(0));
+    let tracks = vec![
+        sample,
+        track("stdout", TrackKind::Messages, Some(0), "utf-8"),
+        child,
+        track("config", TrackKind::Messages, Some(0), "json"),
+        track("nothing", TrackKind::Messages, Some(0), "raw"),
+    ];
+    let events = vec![
+        kept(1, Some(1_000), text("hello"), b"hello"),
+        kept(0, Some(1_500), Content::Value(Value::Float(129.0)), &[2, 1]),
+        kept(2, Some(1_200), Content::Payload, &[0x89, b'P', 0]),
+        kept(1, Some(1_500), text(""), b""),
+        kept(3, Some(2_000), text("{}"), b"{}"),
+    ];
+    Made { clocks: vec![clock("clk", true)], tracks, events }
+}
+
+fn write(timeline: &Made) -> (Written, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    let to = Destination::new(folder.path().join("out.mcap"), false);
+    let timeline: Arc<dyn TimelineView> = Arc::new(timeline.clone());
+    let written = Mcap.write_timeline(timeline, &to, &Context::default()).unwrap();
+    (written, fs::read(to.path()).unwrap())
+}
+
+fn view(bytes: &[u8]) -> Arc<dyn TimelineView> {
+    let source = Source::from_bytes("out.mcap", bytes.to_vec());
+    let found = Mcap.check(&source, &Context::default()).unwrap();
+    assert_eq!(found, []);
+    Mcap.open(&source, &Context::default()).unwrap().timeline().unwrap()
+}
+
+fn events(view: &Arc<dyn TimelineView>, window: &Window) -> Vec<Kept> {
+    let mut events = Arc::clone(view).events(window).unwrap();
+    let mut all = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        let content = match event.content {
+            Content::Text(text) => Content::Text(Cow::Owned(text.into_owned())),
+            Content::Value(value) => Content::Value(value),
+            Content::Sample(sample) => Content::Sample(sample),
+            Content::Payload => Content::Payload,
+        };
+        let time = event.time.map(|time| time.0);
+        all.push(Kept { track: event.track.0, time, content, payload: event.payload.to_vec() });
+    }
+    all
+}
+
+#[test]
+fn a_timeline_comes_back_with_its_tracks_attributes_payloads_and_times() {
+    let made = recording();
+    let (written, bytes) = write(&made);
+    assert_eq!((written.events, written.losses.len()), (5, 0));
+    let view = view(&bytes);
+    assert_eq!(view.clocks(), made.clocks);
+    assert_eq!(view.tracks(), made.tracks);
+    assert_eq!(events(&view, &Window::default()), made.events);
+    // Written again it is the same file.
+    let again = Made { clocks: view.clocks(), tracks: view.tracks(), events: made.events };
+    assert_eq!(write(&again).1, bytes);
+}
+
+#[test]
+fn another_reader_finds_the_same_messages() {
+    let (_, bytes) = write(&recording());
+    let messages: Vec<_> =
+        mcap::MessageStream::new(&bytes).unwrap().map(|message| message.unwrap()).collect();
+    let told = messages.iter().map(|message| {
+        let (channel, data) = (&message.channel, message.data.to_vec());
+        (channel.topic.as_str(), channel.message_encoding.as_str(), message.log_time, data)
+    });
+    let expected = [
+        ("stdout", "text", 1_000, b"hello".to_vec()),
+        ("sample", "uint16le", 1_500, vec![2, 1]),
+        ("screenshot", "png", 1_200, vec![0x89, b'P', 0]),
+        ("stdout", "text", 1_500, vec![]),
+        ("config", "json", 2_000, b"{}".to_vec()),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_mcap_cannot_hold_is_said() {
+    let mut made = recording();
+    made.clocks = vec![clock("clk", true), clock("cycles", false)];
+    made.tracks.push(track("remarks", TrackKind::Annotations, None, "annotate/utf-8"));
+    made.tracks.push(track("ticks", TrackKind::Messages, Some(1), "raw"));
+    made.tracks[1].recording = 1;
+    made.events.push(kept(5, None, Content::Payload, b"note"));
+    made.events.push(kept(6, Some(-4), Content::Payload, b"tick"));
+    let (written, bytes) = write(&made);
+    let rules: Vec<_> = written.losses.iter().map(|loss| loss.rule).collect();
+    assert_eq!(rules, ["no-time", "before-zero", "clock-zero", "clocks", "recordings"]);
+    let view = view(&bytes);
+    assert_eq!(view.clocks(), made.clocks);
+    let found = events(&view, &Window::default());
+    // A track without a clock has no times when it comes back either.
+    assert_eq!(found[5], kept(5, None, Content::Payload, b"note"));
+    assert_eq!(found[6], kept(6, Some(0), Content::Payload, b"tick"));
+}
+
+#[test]
+fn what_has_no_payload_is_spelt_as_json() {
+    let made = Made {
+        clocks: vec![clock("clk", true)],
+        tracks: vec![
+            track("cpu", TrackKind::Counter, Some(0), "double"),
+            track("thread", TrackKind::Samples, Some(0), "context"),
+        ],
+        events: vec![
+            kept(0, Some(1), Content::Value(Value::Float(0.25)), b""),
+            kept(1, Some(2), Content::Sample(7), b""),
+        ],
+    };
+    let (_, bytes) = write(&made);
+    let messages = mcap::MessageStream::new(&bytes).unwrap();
+    let told = messages.map(|message| {
+        let message = message.unwrap();
+        (message.channel.message_encoding.clone(), message.data.to_vec())
+    });
+    let expected = [("json".to_owned(), b"0.25".to_vec()), ("json".to_owned(), b"7".to_vec())];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
+fn sample(name: &str) -> Arc<dyn TimelineView> {
+    view(&fs::read(testdata("mcap").join(name)).unwrap())
+}
+
+#[test]
+fn channels_of_others_are_tracks_with_their_metadata_and_schema() {
+    let view = sample("zstd.mcap");
+    assert_eq!(view.clocks(), [clock("log_time", true)]);
+    let tracks = view.tracks();
+    assert_eq!((tracks[0].name.as_str(), tracks[0].content.as_str()), ("/pose", "json"));
+    let attributes = json!({
+        "frame": "map", "schema_name": "Pose", "schema_encoding": "jsonschema",
+        "schema": "{\"type\":\"object\"}",
+    });
+    assert_eq!(serde_json::Value::Object(tracks[0].attributes.clone()), attributes);
+    let range = Arc::clone(&view).range(ClockId(0)).unwrap().unwrap();
+    let start = 1_700_000_000_000_000_000;
+    assert_eq!(range, TimeNs(start)..=TimeNs(start + 9_000));
+}
+
+#[test]
+fn a_window_is_the_same_part_of_all_events_whatever_the_chunks() {
+    let start = 1_700_000_000_000_000_000;
+    let names = ["zstd", "loose", "foreign_chunks_lz4", "foreign_chunks_plain"];
+    for name in names.map(|name| format!("{name}.mcap")) {
+        let view = sample(&name);
+        let all = events(&view, &Window::default());
+        assert_eq!(all.len(), 7);
+        let moments = [None, Some(start), Some(start + 1_500), Some(start + 9_001)];
+        for (from, until) in moments.iter().flat_map(|f| moments.map(|u| (*f, u))) {
+            for tracks in [None, Some(vec![TrackId(1)]), Some(vec![])] {
+                for last in [None, Some(0), Some(1), Some(3), Some(100)] {
+                    let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+                    let window = Window { tracks: tracks.clone(), from, until, last };
+                    let fits = |event: &&Kept| {
+                        window.wants(TrackId(event.track)) && window.holds(event.time.map(TimeNs))
+                    };
+                    let expected: Vec<_> = all.iter().filter(fits).cloned().collect();
+                    let skip = last.map_or(0, |last| {
+                        expected.len().saturating_sub(usize::try_from(last).unwrap())
+                    });
+                    assert_eq!(events(&view, &window), expected[skip..], "{name} {window:?}");
+                }
+            }
+        }
+    }
+}
