@@ -139,7 +139,7 @@ fn nothing_is_allocated_once_the_streams_are_there() {
         // Half of the streams are idle for a while, so that meta frames are written as well.
         for round in 0..2000_usize {
             for &stream in &streams[..if round % 200 < 100 { 100 } else { 50 }] {
-                writer.write(stream, &large[..round % 50 + 1]).unwrap();
+                writer.write(stream, &large[..=round % 50]).unwrap();
             }
             writer.write_part(streams[3], &large).unwrap();
             writer.write(streams[3], &large).unwrap();

@@ -236,11 +236,12 @@ fn a_restarted_writer_keeps_its_streams_on_another_output() {
     let mut writer = writer(small());
     let first = writer.add(&StreamMeta::new("first")).unwrap();
     let second = writer.add(&StreamMeta::new("second").length(2)).unwrap();
-    writer.write(first, &[1; 20_000]).unwrap();
+    let large = vec![1; 20_000];
+    writer.write(first, &large).unwrap();
     let former = writer.restart(Vec::new()).unwrap();
     writer.write(second, b"ab").unwrap();
     let latter = writer.finish().unwrap();
-    assert_eq!(read(&former).of("first"), [[1; 20_000]]);
+    assert_eq!(read(&former).of("first"), [large]);
     let session = read(&latter);
     assert_eq!((session.indices[0].count, session.of("second")), (Some(0), vec![b"ab".to_vec()]));
     assert_eq!(session.streams.len(), 2);

@@ -3,7 +3,8 @@
 use super::page::Page;
 use super::{Output, WriteError};
 use crate::leb128::{self, Encoded};
-use crate::spec::PAYLOAD_BYTES_MAX;
+use crate::meta::StreamMeta;
+use crate::spec::{MARKER_HEADER, PAYLOAD_BYTES_MAX};
 
 /// The most bytes of an id.
 const ID_BYTES_MAX: usize = 5;
@@ -90,6 +91,22 @@ pub(super) fn put_system<O: Output>(
     put(page, Header::new(id), true, payload, more)
 }
 
+/// The first id, from `id` on, with which no frame of the stream can look like a Marker.
+///
+/// A frame of a fixed length has its payload right behind the header. Where that header ends with
+/// the byte of a Marker's, 1024 bytes of a Marker's payload would make it one.
+pub(super) fn id_unlike_a_marker(id: u32, meta: &StreamMeta) -> u32 {
+    let is_long = meta.length_bytes().is_some_and(|length| length >= PAYLOAD_BYTES_MAX as u64);
+    let header = Header::new(id);
+    let last = header.bytes.get(header.len() - 1);
+    if is_long && last == Some(&MARKER_HEADER) {
+        // The least id whose last byte is the next; seven bits of each byte before it count.
+        let shift = 7 * (header.len() - 1);
+        return u32::from(MARKER_HEADER + 1) << shift >> 1;
+    }
+    id
+}
+
 /// How many bytes the header of a stream's frames takes.
 pub(super) fn header_bytes(id: u32) -> usize {
     leb128::length(u64::from(id) << 1)
@@ -133,6 +150,21 @@ mod tests {
         let mut bytes = [0; 1];
         Header::new(10).fill(&mut bytes, 16, false);
         assert_eq!(bytes, [20]);
+    }
+
+    #[test]
+    fn long_frames_of_a_fixed_length_cannot_look_like_a_marker() {
+        let long = StreamMeta::new("long").length(1024);
+        for (id, expected) in [(255, 255), (256, 320), (319, 320), (320, 320), (32768, 40960)] {
+            assert_eq!(id_unlike_a_marker(id, &long), expected);
+            assert_eq!(id_unlike_a_marker(id, &StreamMeta::new("short").length(1023)), id);
+        }
+        // What is passed over is just what ends with the byte of a Marker's header.
+        for id in 9..100_000 {
+            let header = Encoded::unsigned(u64::from(id) << 1);
+            let is_like = header.as_bytes().ends_with(&[MARKER_HEADER]);
+            assert_eq!(id_unlike_a_marker(id, &long) != id, is_like, "{id}");
+        }
     }
 
     #[test]

@@ -82,8 +82,11 @@ impl<O: Output> Writer<O> {
     }
 
     /// Adds a stream. When the session has begun, a meta frame says so at once.
+    ///
+    /// Ids are counted up. A stream of a fixed length of 1024 bytes or more passes over those with
+    /// which a frame could look like a Marker.
     pub fn add(&mut self, meta: &StreamMeta) -> Result<StreamId, WriteError<O::Error>> {
-        self.add_with_id(self.streams.next_id(), meta)
+        self.add_with_id(frame::id_unlike_a_marker(self.streams.next_id(), meta), meta)
     }
 
     /// Adds a stream with an id of the caller's choice, over all ids so far.

@@ -6,6 +6,9 @@ use crate::spec::{MAJOR_BYTES_DEFAULT, MINOR_BYTES_DEFAULT, MINOR_BYTES_MIN};
 /// How many bytes a writer collects before it hands them on, unless a unit is smaller.
 const BUFFER_BYTES_DEFAULT: usize = 128 << 10;
 
+/// The largest Unit, so that every distance in an index has room for its lowest bit.
+const MAJOR_BYTES_MAX: u64 = 1 << 48;
+
 /// The order of bytes in platform and Crc frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
@@ -62,12 +65,13 @@ impl Options {
 
     /// Chooses the sizes of a Unit (major) and a unit (minor).
     ///
-    /// Both must be powers of two, the minor at least 2048 and at most the major. Smaller ones
-    /// lose less when a file is damaged and spend more on repeating Marker, Index and Meta.
+    /// Both must be powers of two, the minor at least 2048 and at most the major, which is at most
+    /// 2^48. Smaller ones lose less when a file is damaged and spend more on repeating Marker, Index and Meta.
     pub fn sizes(mut self, major_bytes: u64, minor_bytes: u64) -> Result<Self, SizesError> {
         let are_right = major_bytes.is_power_of_two()
             && minor_bytes.is_power_of_two()
-            && (MINOR_BYTES_MIN..=major_bytes).contains(&minor_bytes);
+            && (MINOR_BYTES_MIN..=major_bytes).contains(&minor_bytes)
+            && major_bytes <= MAJOR_BYTES_MAX;
         if !are_right {
             return Err(SizesError { major_bytes, minor_bytes });
         }
@@ -116,7 +120,7 @@ impl Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a Unit of {major_bytes} bytes with units of {minor_bytes}: both must be powers of two, \
-     the unit at least 2048 bytes and at most the Unit"
+     the unit at least 2048 bytes and at most the Unit, the Unit at most 2^48"
 )]
 pub struct SizesError {
     /// The size of a Unit that was asked for.
