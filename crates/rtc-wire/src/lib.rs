@@ -13,5 +13,6 @@ pub mod crc;
 pub mod index;
 pub mod leb128;
 pub mod meta;
+pub mod read;
 pub mod spec;
 pub mod write;

@@ -1,0 +1,122 @@
+//! One frame at one place.
+
+use crate::leb128::{self, Leb128Error};
+use crate::spec::{PAYLOAD_BYTES_MAX, id};
+
+use super::meta::Declared;
+use super::streams::{Chain, Streams};
+use super::{View, Why};
+
+const PAYLOAD_MAX: u64 = PAYLOAD_BYTES_MAX as u64;
+
+/// A frame as its header tells, before anything is made of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Parsed {
+    pub position: u64,
+    pub id: u32,
+    pub more: bool,
+    pub payload: u64,
+    pub end: u64,
+}
+
+/// Why there is no frame at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The bytes end before the frame does.
+    Short,
+    Bad(Why),
+}
+
+/// Reads the frame at a place, which may not reach beyond `boundary`.
+#[inline]
+pub(super) fn parse(
+    streams: &Streams,
+    view: &View<'_>,
+    position: u64,
+    boundary: u64,
+) -> Result<Parsed, Trouble> {
+    let bytes = view.get(position..boundary);
+    let is_cut = view.end() < boundary;
+    let number = |at: usize| {
+        leb128::read(bytes.get(at..).unwrap_or_default()).map_err(|error| match error {
+            Leb128Error::Short if is_cut => Trouble::Short,
+            Leb128Error::Short => Trouble::Bad(Why::Boundary),
+            Leb128Error::TooLarge => Trouble::Bad(Why::Number),
+        })
+    };
+    let (header, taken) = number(0)?;
+    let id = u32::try_from(header >> 1).map_err(|_| Trouble::Bad(Why::Number))?;
+    let more = header & 1 == 1;
+    let slot = streams.slot(id);
+    let (length, payload) = match slot.length {
+        Declared::Variable => {
+            let (length, more_taken) = number(taken)?;
+            if length > PAYLOAD_MAX {
+                return Err(Trouble::Bad(Why::Length(length)));
+            }
+            (length, position + (taken + more_taken) as u64)
+        }
+        Declared::Fixed(total) => {
+            let payload = position + taken as u64;
+            let received = if slot.chain == Chain::Open { slot.received } else { 0 };
+            let left = total.saturating_sub(received);
+            let length = left.min(PAYLOAD_MAX).min(boundary.saturating_sub(payload));
+            if more != (length < left) {
+                return Err(Trouble::Bad(Why::More(id)));
+            }
+            (length, payload)
+        }
+        Declared::Unproven => return Err(Trouble::Bad(Why::Stream(id))),
+    };
+    let end = payload + length;
+    if end > boundary {
+        return Err(Trouble::Bad(Why::Boundary));
+    }
+    if end > view.end() {
+        return Err(Trouble::Short);
+    }
+    Ok(Parsed { position, id, more, payload, end })
+}
+
+impl Streams {
+    /// Takes note of a frame: what it leaves open.
+    #[inline]
+    pub(super) fn commit(&mut self, frame: &Parsed) {
+        let length = frame.end - frame.payload;
+        if let Some(slot) = self.slot_mut(frame.id) {
+            let received = if slot.chain == Chain::Open { slot.received } else { 0 };
+            slot.received = if frame.more { received.saturating_add(length) } else { 0 };
+            slot.chain = if frame.more { Chain::Open } else { Chain::Closed };
+        }
+    }
+}
+
+/// Whether padding goes on from here to the boundary, the end, or the next Marker or checksum.
+pub(super) fn is_padding_to(view: &View<'_>, mut position: u64, boundary: u64) -> bool {
+    while position < boundary {
+        let bytes = view.get(position..boundary);
+        match bytes.first() {
+            None => return true,
+            Some(0) => {
+                position += bytes.iter().take_while(|&&byte| byte == 0).count() as u64;
+            }
+            Some(2) => match leb128::read(bytes.get(1..).unwrap_or_default()) {
+                Ok((length, taken)) if length <= PAYLOAD_MAX => {
+                    position += 1 + taken as u64 + length;
+                }
+                Err(Leb128Error::Short) => return view.end() < boundary,
+                _ => return false,
+            },
+            Some(4) => return position + 1 >= view.end() || view.byte(position + 1) == Some(0xB9),
+            // A writer that stopped: only its checksum may follow.
+            Some(0x10) => return position + 5 >= view.end(),
+            Some(_) => return false,
+        }
+    }
+    position == boundary
+}
+
+/// Whether an id is one of padding.
+pub(super) fn is_padding(id: u32) -> bool {
+    id == id::NUL || id == id::PADDING
+}

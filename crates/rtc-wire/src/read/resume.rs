@@ -1,0 +1,151 @@
+//! Where frames go on after damage.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::index::{Entries, split_count};
+use crate::leb128;
+use crate::spec::{PAYLOAD_BYTES_MAX, id};
+
+use super::parse::{Trouble, is_padding, is_padding_to, parse};
+use super::streams::Streams;
+use super::{View, Why};
+
+/// The farthest that the next frame can be from the header of a damaged one.
+const NEXT_MAX: usize = PAYLOAD_BYTES_MAX + 16;
+
+/// Larger runs of bytes than this are not searched byte by byte.
+const SEARCH_BYTES_MAX: u64 = 4 << 20;
+
+/// Whether frames follow each other from `start` to exactly `limit`.
+///
+/// `first` is the length of the first frame's payload where that is a guess.
+pub(super) fn lands(
+    streams: &Streams,
+    view: &View<'_>,
+    start: u64,
+    limit: u64,
+) -> Result<(), Trouble> {
+    let mut streams = streams.clone();
+    let mut position = start;
+    while position < limit {
+        let frame = parse(&streams, view, position, limit)?;
+        if is_padding(frame.id) {
+            let is_padding = is_padding_to(view, position, limit);
+            return if is_padding { Ok(()) } else { Err(Trouble::Bad(Why::Padding)) };
+        }
+        if (id::MARKER..=id::MINOR_INDEX).contains(&frame.id) && position != start {
+            return Err(Trouble::Bad(Why::Place(frame.id)));
+        }
+        define_from(&mut streams, view, &frame);
+        streams.commit(&frame);
+        position = frame.end;
+    }
+    if position == limit { Ok(()) } else { Err(Trouble::Bad(Why::Boundary)) }
+}
+
+/// Streams that join on the way are known from there on.
+fn define_from(streams: &mut Streams, view: &View<'_>, frame: &super::parse::Parsed) {
+    if matches!(frame.id, id::META | id::MINOR_META) && !frame.more {
+        let text = view.get(frame.payload..frame.end);
+        for stream in super::definitions(text, &[]).streams {
+            streams.define(stream.id, stream.length);
+        }
+    }
+}
+
+/// The frames that the index at `index` says are in its unit, in ascending order: what it
+/// points to at `from` or later and before `limit`.
+pub(super) fn targets(view: &View<'_>, index: u64, from: u64, limit: u64) -> Vec<u64> {
+    let bytes = view.from(index);
+    let is_major = bytes.first().is_some_and(|header| header | 1 == 7);
+    let mut payload = Vec::new();
+    let mut rest = bytes;
+    // An index of many streams takes several frames.
+    while let Some((&header, after)) = rest.split_first() {
+        let is_index = header | 1 == if is_major { 7 } else { 9 };
+        let Ok((length, taken)) = leb128::read(after) else { break };
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let part = after.get(taken..).and_then(|after| after.get(..length));
+        let Some(part) = part.filter(|_| is_index && length <= PAYLOAD_BYTES_MAX) else { break };
+        payload.extend_from_slice(part);
+        rest = after.get(taken + length..).unwrap_or_default();
+        if header & 1 == 0 {
+            break;
+        }
+    }
+    let entries = match split_count(&payload) {
+        Ok((_, entries)) if is_major => entries,
+        _ => Entries::new(&payload),
+    };
+    let mut found: Vec<u64> = entries
+        .iter()
+        .map_while(Result::ok)
+        .filter(|entry| entry.back_bytes > 0)
+        .filter_map(|entry| index.checked_sub(entry.back_bytes))
+        .filter(|target| (from..limit).contains(target))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The first frame on which every way to read the bytes agrees.
+///
+/// The frame after a damaged header begins within the next thousand bytes. From each of those the
+/// bytes are read on; most make no sense, and those that reach `limit` soon meet. Where all have
+/// met, the true frames are among them.
+pub(super) fn agreement(streams: &Streams, view: &View<'_>, from: u64, limit: u64) -> Option<u64> {
+    let span = limit.checked_sub(from).filter(|span| (2..=SEARCH_BYTES_MAX).contains(span))?;
+    let span = usize::try_from(span).ok()?;
+    let next = readings(streams, view, from, limit, span);
+    let mut ways = vec![0_u32; span + 1];
+    let mut total = 0_u32;
+    for at in 1..span {
+        let lands = next.get(at).is_some_and(|next| *next > 0);
+        if at <= NEXT_MAX && lands {
+            total += 1;
+            *ways.get_mut(at)? += 1;
+        }
+        let here = *ways.get(at)?;
+        if at > NEXT_MAX.min(span - 1) && here == total {
+            return (total > 0).then_some(from + at as u64);
+        }
+        if let Some(&end) = next.get(at).filter(|end| **end > 0)
+            && here > 0
+        {
+            *ways.get_mut(usize::try_from(end).ok()?)? += here;
+        }
+    }
+    None
+}
+
+/// For each place the end of the frame that would be there, where frames lead on to the limit.
+fn readings(streams: &Streams, view: &View<'_>, from: u64, limit: u64, span: usize) -> Vec<u32> {
+    let mut next = vec![0_u32; span + 1];
+    // Whether there is nothing but padding from a place on.
+    let mut padded = vec![false; span + 1];
+    if let Some(last) = padded.last_mut() {
+        *last = true;
+    }
+    for at in (1..span).rev() {
+        let Ok(frame) = parse(streams, view, from + at as u64, limit) else { continue };
+        let Ok(end) = usize::try_from(frame.end - from) else { continue };
+        let is_padded = padded.get(end).is_some_and(|padded| *padded);
+        if is_padding(frame.id) {
+            if let Some(padded) = padded.get_mut(at) {
+                *padded = is_padded;
+            }
+            continue;
+        }
+        let is_data = frame.id == id::MINOR_META || frame.id >= id::FIRST_USER;
+        let leads_on = is_padded || next.get(end).is_some_and(|next| *next > 0);
+        if is_data
+            && leads_on
+            && let (Ok(end), Some(slot)) = (u32::try_from(end), next.get_mut(at))
+        {
+            *slot = end;
+        }
+    }
+    next
+}

@@ -1,0 +1,129 @@
+//! What is known of each stream while frames are walked through.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::spec::{self, id};
+
+use super::meta::Declared;
+
+/// Ids up to here are found by index; a file may use any others, slower.
+const DENSE_MAX: usize = 4096;
+
+/// Streams that a file may have; what a file defines beyond is not known.
+pub(super) const STREAMS_MAX: usize = 1 << 20;
+
+/// What is known of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub length: Declared,
+    pub chain: Chain,
+    /// Bytes of the open chain so far, which tell the length of the next frame where it is fixed.
+    pub received: u64,
+}
+
+/// Whether the next frame of a stream begins something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chain {
+    Closed,
+    Open,
+    /// Frames before were lost.
+    Unknown,
+}
+
+const UNDEFINED: Slot = Slot { length: Declared::Unproven, chain: Chain::Closed, received: 0 };
+
+/// The streams of a session, by id.
+#[derive(Debug, Clone)]
+pub struct Streams {
+    dense: Vec<Slot>,
+    sparse: BTreeMap<u32, Slot>,
+    /// No Meta was seen: any id may be a stream, of variable length.
+    is_undescribed: bool,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Streams {
+    /// The frames that always exist.
+    #[must_use]
+    pub fn new() -> Self {
+        let fixed = |id| Slot {
+            length: spec::fixed_length(id).map_or(Declared::Variable, Declared::Fixed),
+            ..UNDEFINED
+        };
+        Self {
+            dense: (0..id::FIRST_USER).map(fixed).collect(),
+            sparse: BTreeMap::new(),
+            is_undescribed: true,
+        }
+    }
+
+    /// Defines a stream. One that is defined again keeps what is known of its chain.
+    pub(super) fn define(&mut self, id: u32, length: Declared) {
+        if id < id::FIRST_USER || self.dense.len() + self.sparse.len() >= STREAMS_MAX {
+            return;
+        }
+        self.is_undescribed = false;
+        if let Some(slot) = self.slot_mut(id) {
+            // What was proven before is not forgotten for a text that is damaged.
+            if length != Declared::Unproven {
+                slot.length = length;
+            }
+        }
+    }
+
+    /// Whether a stream was defined.
+    #[must_use]
+    pub fn is_defined(&self, id: u32) -> bool {
+        self.slot(id).length != Declared::Unproven
+    }
+
+    /// Whether no Meta was seen yet, so that names and lengths are not known.
+    #[must_use]
+    pub fn is_undescribed(&self) -> bool {
+        self.is_undescribed
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, id: u32) -> Slot {
+        let found = usize::try_from(id).ok().and_then(|index| self.dense.get(index));
+        let slot = match found {
+            Some(slot) => *slot,
+            None => self.sparse.get(&id).copied().unwrap_or(UNDEFINED),
+        };
+        if self.is_undescribed && slot.length == Declared::Unproven {
+            return Slot { length: Declared::Variable, ..slot };
+        }
+        slot
+    }
+
+    pub(super) fn slot_mut(&mut self, id: u32) -> Option<&mut Slot> {
+        let index = usize::try_from(id).unwrap_or(usize::MAX);
+        if index < DENSE_MAX {
+            if index >= self.dense.len() {
+                self.dense.resize(index + 1, UNDEFINED);
+            }
+            return self.dense.get_mut(index);
+        }
+        if self.sparse.len() >= STREAMS_MAX {
+            return self.sparse.get_mut(&id);
+        }
+        Some(self.sparse.entry(id).or_insert(UNDEFINED))
+    }
+
+    /// Frames were lost: of no stream is it known whether something is open.
+    pub(super) fn forget_chains(&mut self) {
+        for slot in self.dense.iter_mut().chain(self.sparse.values_mut()) {
+            slot.chain = Chain::Unknown;
+            slot.received = 0;
+        }
+        for slot in self.dense.iter_mut().take(id::FIRST_USER as usize) {
+            slot.chain = Chain::Closed;
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The bytes at hand.
+
+use core::ops::Range;
+
+/// A run of a file's bytes: all of a mapped file, or what has arrived and is still held.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    bytes: &'a [u8],
+    base: u64,
+    is_final: bool,
+}
+
+impl<'a> View<'a> {
+    /// A whole file.
+    #[must_use]
+    pub fn whole(bytes: &'a [u8]) -> Self {
+        Self { bytes, base: 0, is_final: true }
+    }
+
+    /// Bytes that begin at `base` of the file; `is_final` when no more will come.
+    #[must_use]
+    pub fn part(bytes: &'a [u8], base: u64, is_final: bool) -> Self {
+        Self { bytes, base, is_final }
+    }
+
+    /// Where the bytes begin in the file.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Where they end.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
+    /// Whether no more will come.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.is_final
+    }
+
+    /// Whether the bytes before `position` are all there, or never will be.
+    #[must_use]
+    pub fn reaches(&self, position: u64) -> bool {
+        self.is_final || position <= self.end()
+    }
+
+    /// The bytes of a range, as far as they are there.
+    #[must_use]
+    pub fn get(&self, range: Range<u64>) -> &'a [u8] {
+        let clamp = |position: u64| {
+            let position = position.clamp(self.base, self.end()) - self.base;
+            usize::try_from(position).unwrap_or(usize::MAX)
+        };
+        self.bytes.get(clamp(range.start)..clamp(range.end)).unwrap_or_default()
+    }
+
+    /// The same bytes up to a position, as if no more came.
+    #[must_use]
+    pub fn until(&self, position: u64) -> Self {
+        let bytes = self.get(self.base..position.max(self.base));
+        Self { bytes, base: self.base, is_final: true }
+    }
+
+    /// The bytes from a position on.
+    #[must_use]
+    pub fn from(&self, position: u64) -> &'a [u8] {
+        self.get(position..self.end())
+    }
+
+    /// One byte.
+    #[must_use]
+    pub fn byte(&self, position: u64) -> Option<u8> {
+        self.get(position..position.saturating_add(1)).first().copied()
+    }
+}

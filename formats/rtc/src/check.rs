@@ -1,0 +1,64 @@
+//! Rules beyond what reading needs, and what reading found, as findings.
+
+use kymo_core::bytes::Limits;
+use kymo_core::{Finding, Findings, Severity, shortened};
+use kymo_rtc_wire::read::Why;
+
+use crate::Reader;
+use crate::read::{Problem, Scan};
+use crate::types::UnitChecksum;
+
+/// What opening a file found: everything that was lost, or that may be.
+pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
+    let mut findings = Findings::new(limits);
+    for problem in &scan.problems {
+        findings.push(finding(scan, problem));
+    }
+    for unit in scan.units.iter().filter(|unit| unit.checksum == UnitChecksum::Wrong) {
+        let message = "the checksum of the Unit does not hold: any of its messages may be damaged";
+        findings.push(Finding::at(Severity::Error, "crc", unit.offset, message));
+    }
+    findings
+}
+
+fn finding(scan: &Scan, problem: &Problem) -> Finding {
+    let name = |stream: usize| {
+        scan.streams.get(stream).map_or_else(String::new, |stream| shortened(&stream.name).into())
+    };
+    match *problem {
+        Problem::Damage(damage) => {
+            let bytes = damage.end - damage.start;
+            let (rule, severity, lost) = match damage.why {
+                Why::Cut => ("cut", Severity::Error, "are the beginning of one"),
+                Why::Head => ("head", Severity::Warning, "cannot be read"),
+                Why::Marker => ("marker", Severity::Error, "are damaged"),
+                _ => ("frames", Severity::Error, "were passed over"),
+            };
+            let at = match damage.noticed == damage.start {
+                true => String::new(),
+                false => format!(", noticed at {:#x}", damage.noticed),
+            };
+            let message = format!("{}{at}: {bytes} bytes {lost}", damage.why);
+            Finding::at(severity, rule, damage.start, message)
+        }
+        Problem::Unfinished { offset, stream, bytes, is_at_end } => {
+            let name = name(stream);
+            let why = if is_at_end { "the end" } else { "lost frames" };
+            let message = format!("a message of {name} has {bytes} bytes and no end before {why}");
+            let severity = if is_at_end { Severity::Note } else { Severity::Warning };
+            Finding::at(severity, "unfinished", offset, message)
+        }
+        Problem::MayLackBeginning { offset, stream } => {
+            let name = name(stream);
+            let message = format!(
+                "frames before this message of {name} were lost: it may be the rest of one"
+            );
+            Finding::at(Severity::Note, "may-lack-beginning", offset, message)
+        }
+    }
+}
+
+/// Every finding of a file.
+pub(crate) fn check(reader: &Reader, limits: &Limits) -> Vec<Finding> {
+    losses(reader.scan(), limits).into_vec()
+}

@@ -1,0 +1,88 @@
+//! Records for `kymo dump`: streams as they are defined, and messages.
+
+use std::sync::Arc;
+
+use kymo_core::{DumpRequest, Field, Flow, Record, RecordSink, Result, Value};
+
+use crate::Reader;
+use crate::types::{ClockRole, Message, Stream};
+
+/// Gives every stream and message in the order of the file.
+pub(crate) fn dump(
+    reader: &Arc<Reader>,
+    request: &DumpRequest,
+    sink: &mut dyn RecordSink,
+) -> Result<()> {
+    let mut messages = reader.messages();
+    let (mut streams, mut count) = (0, 0);
+    loop {
+        let message = messages.next()?;
+        let fields = message.as_ref().map(|message| message_fields(reader, message, request));
+        let offset = message.map(|message| message.offset);
+        // A stream is defined before its first message.
+        for stream in messages.streams().iter().skip(streams) {
+            if sink.record(&stream_record(stream, streams as u64))? == Flow::Stop {
+                return Ok(());
+            }
+            streams += 1;
+        }
+        let (Some(fields), Some(offset)) = (fields, offset) else { return Ok(()) };
+        let record = Record { kind: "message", index: count, offset, fields };
+        if sink.record(&record)? == Flow::Stop {
+            return Ok(());
+        }
+        count += 1;
+    }
+}
+
+fn message_fields<'a>(
+    reader: &Reader,
+    message: &Message<'_>,
+    request: &DumpRequest,
+) -> Vec<(&'static str, Field<'a>)> {
+    let stream = reader.streams().get(message.stream);
+    let mut fields: Vec<(&'static str, Field<'a>)> = vec![
+        ("recording", stream.map_or(0, |stream| stream.session).into()),
+        ("stream", stream.map_or_else(String::new, |stream| stream.name.clone()).into()),
+        ("time_ns", message.time.map_or(Value::Null, |time| time.0.into()).into()),
+        ("bytes", message.payload.len().into()),
+    ];
+    if !request.headers_only {
+        fields.push(("value", reader.decode(message).value.into()));
+    }
+    fields
+}
+
+/// What a stream is, as the file says.
+fn stream_record(stream: &Stream, index: u64) -> Record<'static> {
+    let fields = vec![
+        ("recording", stream.session.into()),
+        ("id", stream.id.into()),
+        ("name", stream.name.clone().into()),
+        ("format", stream.format.clone().into()),
+        ("length", stream.length_bytes.map_or(Value::Null, Value::from).into()),
+        ("cont", stream.is_cont.into()),
+        ("clock", clock(stream).into()),
+        ("about", stream.about.clone().map_or(Value::Null, Value::from).into()),
+        ("attributes", attributes(stream).into()),
+    ];
+    Record { kind: "stream", index, offset: stream.offset, fields }
+}
+
+/// The clock of a stream in words: its name, or that the stream is one itself.
+pub(crate) fn clock(stream: &Stream) -> Value {
+    match &stream.clock {
+        ClockRole::None => Value::Null,
+        ClockRole::Clock => "is a clock".into(),
+        ClockRole::Delta(base) => format!("is a clock that counts from {base}").into(),
+        ClockRole::On(clock) => clock.as_str().into(),
+    }
+}
+
+/// What else the file says of a stream, as JSON.
+pub(crate) fn attributes(stream: &Stream) -> Value {
+    if stream.attributes.is_empty() {
+        return Value::Null;
+    }
+    serde_json::to_string(&stream.attributes).map_or(Value::Null, Value::Text)
+}

@@ -1,0 +1,96 @@
+//! Files to sessions, streams and messages.
+
+mod messages;
+mod scan;
+mod tracker;
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use kymo_core::bytes::{Endian, Limits};
+use kymo_core::{Context, Result, Source};
+use kymo_rtc_wire::read::View;
+
+use crate::decode::{self, Decoded, Decoders};
+use crate::types::{Message, Stream};
+
+pub use messages::Messages;
+pub(crate) use scan::{Problem, Scan, Statistics};
+
+/// An open file. Nothing of it is held but what it has of streams, sessions and Units.
+#[derive(Debug)]
+pub struct Reader {
+    bytes: Bytes,
+    limits: Limits,
+    decoders: Decoders,
+    scan: OnceLock<Scan>,
+}
+
+impl Reader {
+    /// Opens a file.
+    pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
+        Self::open_with(source, context, Decoders::default())
+    }
+
+    /// Opens a file, with decoders for formats that the specification does not have.
+    pub fn open_with(
+        source: &Source,
+        context: &Context<'_>,
+        decoders: Decoders,
+    ) -> Result<Arc<Self>> {
+        let bytes = source.bytes()?;
+        let scan = Scan::new(&bytes, context)?;
+        Ok(Arc::new(Self { bytes, limits: context.limits, decoders, scan: scan.into() }))
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        View::whole(&self.bytes)
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What going through all of the file found.
+    pub(crate) fn scan(&self) -> &Scan {
+        self.scan.get_or_init(Scan::default)
+    }
+
+    /// Every stream of every session, in the order of the file.
+    #[must_use]
+    pub fn streams(&self) -> &[Stream] {
+        &self.scan().streams
+    }
+
+    /// A stream by its session and id.
+    #[must_use]
+    pub fn find(&self, session: usize, id: u32) -> Option<&Stream> {
+        self.streams().get(*self.scan().by_id.get(&(session, id))?)
+    }
+
+    /// Every message in the order of the file: of those that overlap, first the one that ends
+    /// first.
+    #[must_use]
+    pub fn messages(self: &Arc<Self>) -> Messages {
+        Messages::new(Arc::clone(self))
+    }
+
+    /// Decodes a message of this file.
+    #[must_use]
+    pub fn decode(&self, message: &Message<'_>) -> Decoded {
+        match self.streams().get(message.stream) {
+            Some(stream) => self.decode_payload(message.payload, stream),
+            None => Decoded { value: message.payload.to_vec().into(), fault: None },
+        }
+    }
+
+    pub(crate) fn decode_payload(&self, payload: &[u8], stream: &Stream) -> Decoded {
+        decode::decode(payload, stream, self.endian(stream.session), &self.decoders)
+    }
+
+    /// The byte order of a session's writer.
+    pub(crate) fn endian(&self, session: usize) -> Endian {
+        let session = self.scan().sessions.get(session);
+        session.and_then(|session| session.endian).unwrap_or(Endian::Little)
+    }
+}

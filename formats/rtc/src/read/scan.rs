@@ -1,0 +1,280 @@
+//! One pass over all of a file.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use kymo_core::bytes::{Endian, Limits, ReadErrorKind};
+use kymo_core::model::timeline::TimeNs;
+use kymo_core::{Context, Error, Result};
+use kymo_rtc_wire::crc::Polynomial;
+use kymo_rtc_wire::read::{self, Checksum, Damage, Frame, Item, View, Walker};
+use kymo_rtc_wire::spec::id;
+
+use super::tracker::Tracker;
+use crate::types::{Session, Stream, Unit, UnitChecksum};
+
+/// How often progress is told.
+const PROGRESS_BYTES: u64 = 8 << 20;
+
+/// What one pass found.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    pub sessions: Vec<Session>,
+    pub units: Vec<Unit>,
+    pub streams: Vec<Stream>,
+    pub by_id: HashMap<(usize, u32), usize>,
+    /// The clock of each stream.
+    pub clocks: Vec<Option<usize>>,
+    /// Of each stream.
+    pub statistics: Vec<Statistics>,
+    pub problems: Vec<Problem>,
+    /// Problems that were not kept one by one.
+    pub problems_beyond: u64,
+    pub frames: u64,
+    pub messages: u64,
+    pub polynomial: Option<Polynomial>,
+}
+
+/// What a stream has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Statistics {
+    pub messages: u64,
+    pub frames: u64,
+    pub payload_bytes: u64,
+    pub times: Option<RangeInclusive<TimeNs>>,
+    /// A clock that went back, and where.
+    pub went_back: Option<u64>,
+    /// A time that does not fit, and where.
+    pub unfit: Option<u64>,
+}
+
+/// What could not be read as it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// Bytes that were passed over.
+    Damage(Damage),
+    /// A message without an end.
+    Unfinished { offset: u64, stream: usize, bytes: usize, is_at_end: bool },
+    /// A message whose beginning may be missing.
+    MayLackBeginning { offset: u64, stream: usize },
+}
+
+/// Learns of a Unit; of one whose beginning is missing, what was read ahead.
+pub(super) fn begin_unit(tracker: &mut Tracker, unit: &read::Unit, walker: &Walker) {
+    let session = usize::try_from(unit.session).unwrap_or(usize::MAX);
+    if session != tracker.session() {
+        tracker.drop_open();
+        tracker.begin_session(session);
+    }
+    let starts_with_marker =
+        unit.ruler.is_none_or(|ruler| u64::try_from(ruler.marker) == Ok(unit.position));
+    if !starts_with_marker {
+        tracker.define(unit.position, walker);
+    }
+}
+
+impl Scan {
+    /// Goes through a file.
+    pub(crate) fn new(bytes: &[u8], context: &Context<'_>) -> Result<Self> {
+        let mut pass = Pass {
+            scan: Self::default(),
+            tracker: Tracker::new(&context.limits),
+            walker: Walker::new(),
+            limits: context.limits,
+        };
+        let view = View::whole(bytes);
+        context.progress.begin("reading", view.end());
+        let mut told = 0;
+        while let Ok(item) = pass.walker.next(&view) {
+            if item == Item::End {
+                break;
+            }
+            pass.take(item, &view)?;
+            if pass.walker.position() - told > PROGRESS_BYTES {
+                told = pass.walker.position();
+                context.progress.at(told);
+            }
+        }
+        context.progress.end();
+        pass.finish(&view)
+    }
+}
+
+struct Pass {
+    scan: Scan,
+    tracker: Tracker,
+    walker: Walker,
+    limits: Limits,
+}
+
+impl Pass {
+    fn take(&mut self, item: Item, view: &View<'_>) -> Result<()> {
+        match item {
+            Item::Unit(unit) => self.unit(&unit)?,
+            Item::Frame(frame) => self.frame(&frame, view)?,
+            Item::Checksum(checksum) => self.checksum(&checksum),
+            Item::Damage(damage) => self.damage(&damage),
+            Item::End => {}
+        }
+        Ok(())
+    }
+
+    fn unit(&mut self, unit: &read::Unit) -> Result<()> {
+        self.end_unit(unit.position);
+        let session = usize::try_from(unit.session).unwrap_or(usize::MAX);
+        if session >= self.scan.sessions.len() {
+            self.end_session(unit.position);
+            self.scan.sessions.push(Session {
+                start: unit.position,
+                end: unit.position,
+                first_count: unit.count,
+                ruler: unit.ruler,
+                endian: None,
+            });
+        }
+        self.scan.units.push(Unit {
+            session,
+            offset: unit.position,
+            end: unit.position,
+            count: unit.count,
+            frames: 0,
+            lost_bytes: 0,
+            checksum: UnitChecksum::Absent,
+        });
+        begin_unit(&mut self.tracker, unit, &self.walker);
+        self.within_limits(unit.position)
+    }
+
+    /// What is kept of a file is its Units and streams.
+    fn within_limits(&self, offset: u64) -> Result<()> {
+        let found = (self.scan.units.len() + self.tracker.streams().len()) as u64;
+        let limit = self.limits.items_max;
+        if found <= limit {
+            return Ok(());
+        }
+        Err(Error::Read(ReadErrorKind::OverLimit { found, limit }.at("Units and streams", offset)))
+    }
+
+    fn end_unit(&mut self, position: u64) {
+        if let Some(unit) = self.scan.units.last_mut() {
+            unit.end = position;
+        }
+    }
+
+    fn end_session(&mut self, position: u64) {
+        self.unfinished(true);
+        if let Some(session) = self.scan.sessions.last_mut() {
+            session.end = position;
+        }
+    }
+
+    fn unfinished(&mut self, is_at_end: bool) {
+        for (offset, stream, bytes) in self.tracker.drop_open() {
+            self.problem(Problem::Unfinished { offset, stream, bytes, is_at_end });
+        }
+    }
+
+    fn problem(&mut self, problem: Problem) {
+        if self.scan.problems.len() <= self.limits.findings_max {
+            self.scan.problems.push(problem);
+        } else {
+            self.scan.problems_beyond += 1;
+        }
+    }
+
+    fn frame(&mut self, frame: &Frame, view: &View<'_>) -> Result<()> {
+        self.scan.frames += 1;
+        if let Some(unit) = self.scan.units.last_mut() {
+            unit.frames += 1;
+        }
+        let known = self.tracker.streams().len();
+        let completed = self.tracker.frame(frame, view, &self.walker)?;
+        if self.tracker.streams().len() > known {
+            self.within_limits(frame.position)?;
+        }
+        if frame.id == id::PLATFORM
+            && let Some(session) = self.scan.sessions.last_mut()
+        {
+            let endian = |is_big| if is_big { Endian::Big } else { Endian::Little };
+            session.endian = self.walker.is_big_endian().map(endian);
+        }
+        if frame.id < id::FIRST_USER {
+            return Ok(());
+        }
+        let session = self.tracker.session();
+        let Some(stream) = self.tracker.find(session, frame.id) else { return Ok(()) };
+        let count = self.tracker.streams().len();
+        if self.scan.statistics.len() < count {
+            self.scan.statistics.resize(count, Statistics::default());
+        }
+        let Some(statistics) = self.scan.statistics.get_mut(stream) else { return Ok(()) };
+        statistics.frames += 1;
+        statistics.payload_bytes += frame.end - frame.payload;
+        let Some(completed) = completed else { return Ok(()) };
+        statistics.messages += 1;
+        self.scan.messages += 1;
+        let is_clock = self.tracker.streams().get(stream).is_some_and(Stream::is_clock);
+        match completed.time {
+            Some(time) => statistics.see(time, is_clock, completed.offset),
+            None if is_clock => statistics.unfit = statistics.unfit.or(Some(completed.offset)),
+            None => {}
+        }
+        if completed.may_lack_beginning {
+            self.problem(Problem::MayLackBeginning { offset: completed.offset, stream });
+        }
+        Ok(())
+    }
+
+    fn checksum(&mut self, checksum: &Checksum) {
+        let state = match checksum.polynomial {
+            _ if checksum.is_unchecked => UnitChecksum::Unchecked,
+            Some(polynomial) if checksum.is_early => UnitChecksum::HoldsEarly(polynomial),
+            Some(polynomial) => UnitChecksum::Holds(polynomial),
+            None => UnitChecksum::Wrong,
+        };
+        self.scan.polynomial = checksum.polynomial.or(self.scan.polynomial);
+        if let Some(unit) = self.scan.units.last_mut() {
+            unit.checksum = state;
+        }
+    }
+
+    fn damage(&mut self, damage: &Damage) {
+        self.unfinished(false);
+        self.problem(Problem::Damage(*damage));
+        if let Some(unit) = self.scan.units.last_mut() {
+            unit.lost_bytes += damage.end - damage.start;
+        }
+    }
+
+    fn finish(mut self, view: &View<'_>) -> Result<Scan> {
+        self.end_unit(view.end());
+        self.end_session(view.end());
+        let count = self.tracker.streams().len();
+        self.scan.statistics.resize(count, Statistics::default());
+        self.scan.clocks = self.tracker.all_clocks();
+        (self.scan.streams, self.scan.by_id) = self.tracker.into_streams();
+        Ok(self.scan)
+    }
+}
+
+impl Statistics {
+    /// Messages a second, where there are several at different times.
+    #[allow(clippy::cast_precision_loss, reason = "a rate is for people")]
+    pub(crate) fn rate(&self) -> Option<f64> {
+        let times = self.times.as_ref()?;
+        let span = times.end().0.checked_sub(times.start().0).filter(|span| *span > 0)?;
+        Some(self.messages.saturating_sub(1) as f64 / (span as f64 / 1e9))
+    }
+
+    fn see(&mut self, time: TimeNs, is_clock: bool, offset: u64) {
+        self.times = Some(match self.times.take() {
+            None => time..=time,
+            Some(times) => {
+                if is_clock && time < *times.end() {
+                    self.went_back = self.went_back.or(Some(offset));
+                }
+                time.min(*times.start())..=time.max(*times.end())
+            }
+        });
+    }
+}

@@ -1,0 +1,281 @@
+//! From frames to messages: chains are joined, clocks are read, times are told.
+
+use std::collections::HashMap;
+
+use kymo_core::bytes::{Endian, Limits, ReadErrorKind};
+use kymo_core::model::timeline::TimeNs;
+use kymo_core::{Error, Result};
+use kymo_rtc_wire::read::{Begin, Frame, View, Walker};
+use kymo_rtc_wire::spec::id;
+
+use crate::decode::{self, Encoding};
+use crate::types::{ClockRole, Message, Stream};
+
+/// Follows a walk, and knows at each place which streams there are and what their clocks show.
+#[derive(Debug, Clone)]
+pub(crate) struct Tracker {
+    streams: Vec<Stream>,
+    by_id: HashMap<(usize, u32), usize>,
+    /// The first stream of each name in the session.
+    names: HashMap<String, usize>,
+    /// What each clock shows; indices are those of streams.
+    shown: Vec<Option<TimeNs>>,
+    /// The clock of each stream.
+    clocks: Vec<Option<usize>>,
+    open: HashMap<usize, Open>,
+    session: usize,
+    endian: Endian,
+    joined: Vec<u8>,
+    limits: Limits,
+}
+
+/// A message whose end is still to come.
+#[derive(Debug, Clone)]
+struct Open {
+    offset: u64,
+    bytes: Vec<u8>,
+    may_lack_beginning: bool,
+}
+
+/// What a frame completed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Completed {
+    pub stream: usize,
+    pub offset: u64,
+    pub time: Option<TimeNs>,
+    pub may_lack_beginning: bool,
+    /// Whether the payload is that of the frame, or was joined of several.
+    is_joined: bool,
+}
+
+impl Tracker {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            streams: Vec::new(),
+            by_id: HashMap::new(),
+            names: HashMap::new(),
+            shown: Vec::new(),
+            clocks: Vec::new(),
+            open: HashMap::new(),
+            session: 0,
+            endian: Endian::Little,
+            joined: Vec::new(),
+            limits: *limits,
+        }
+    }
+
+    pub(crate) fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    /// The streams, and where each is by its session and id.
+    pub(crate) fn into_streams(self) -> (Vec<Stream>, HashMap<(usize, u32), usize>) {
+        (self.streams, self.by_id)
+    }
+
+    pub(crate) fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    pub(crate) fn session(&self) -> usize {
+        self.session
+    }
+
+    /// The stream that gives a stream its times.
+    pub(crate) fn clock_of(&mut self, stream: usize) -> Option<usize> {
+        if let Some(known) = self.clocks.get(stream).copied().flatten() {
+            return Some(known);
+        }
+        let found = self.find_clock(stream)?;
+        *self.clocks.get_mut(stream)? = Some(found);
+        Some(found)
+    }
+
+    /// The clock of each stream, as far as messages asked for it, or the session still runs.
+    pub(crate) fn all_clocks(&mut self) -> Vec<Option<usize>> {
+        for stream in 0..self.streams.len() {
+            let is_of_session =
+                self.streams.get(stream).is_some_and(|stream| stream.session == self.session);
+            if is_of_session {
+                self.clock_of(stream);
+            }
+        }
+        self.clocks.clone()
+    }
+
+    /// What a clock shows now.
+    pub(crate) fn shows(&self, clock: usize) -> Option<TimeNs> {
+        self.shown.get(clock).copied().flatten()
+    }
+
+    /// Sets what a clock shows, for reading that begins in the middle.
+    pub(crate) fn set_clock(&mut self, clock: usize, time: Option<TimeNs>) {
+        if let Some(shown) = self.shown.get_mut(clock) {
+            *shown = time;
+        }
+    }
+
+    pub(crate) fn find(&self, session: usize, id: u32) -> Option<usize> {
+        self.by_id.get(&(session, id)).copied()
+    }
+
+    /// Another session begins: nothing of the one before counts any more.
+    pub(crate) fn begin_session(&mut self, session: usize) {
+        self.all_clocks();
+        self.session = session;
+        self.endian = Endian::Little;
+        self.names.clear();
+    }
+
+    /// Frames were lost, or a session ended: what is open stays without an end. Tells the first
+    /// byte of each such message, its stream and the bytes it has.
+    pub(crate) fn drop_open(&mut self) -> Vec<(u64, usize, usize)> {
+        let lost = |(stream, open): (usize, Open)| (open.offset, stream, open.bytes.len());
+        let mut lost: Vec<_> = self.open.drain().map(lost).collect();
+        lost.sort_unstable();
+        lost
+    }
+
+    /// Takes a frame; where it completes a message, tells of it.
+    pub(crate) fn frame(
+        &mut self,
+        frame: &Frame,
+        view: &View<'_>,
+        walker: &Walker,
+    ) -> Result<Option<Completed>> {
+        match frame.id {
+            id::META | id::MINOR_META if !frame.more => self.define(frame.position, walker),
+            id::PLATFORM => {
+                let is_big = walker.is_big_endian().unwrap_or(false);
+                self.endian = if is_big { Endian::Big } else { Endian::Little };
+            }
+            id if id >= id::FIRST_USER => {
+                let stream = self.stream_of(id, frame.position);
+                return self.join(stream, frame, frame.bytes(view));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Learns the streams of a Meta that was just read, or that was read ahead.
+    pub(crate) fn define(&mut self, offset: u64, walker: &Walker) {
+        let is_big = walker.is_big_endian().unwrap_or(self.endian == Endian::Big);
+        self.endian = if is_big { Endian::Big } else { Endian::Little };
+        for definition in &walker.definitions().streams {
+            if definition.id < id::FIRST_USER || !walker.streams().is_defined(definition.id) {
+                continue;
+            }
+            let key = (self.session, definition.id);
+            match self.by_id.get(&key).and_then(|index| self.streams.get_mut(*index)) {
+                // A repetition, as most are; a damaged one is replaced by one that is not.
+                Some(known) if known.is_whole || !definition.is_whole => {}
+                Some(known) => {
+                    *known = Stream::new(self.session, known.offset, definition);
+                }
+                None => self.add(Stream::new(self.session, offset, definition)),
+            }
+        }
+    }
+
+    fn add(&mut self, stream: Stream) {
+        let index = self.streams.len();
+        self.by_id.insert((stream.session, stream.id), index);
+        self.names.entry(stream.name.clone()).or_insert(index);
+        self.streams.push(stream);
+        self.shown.push(None);
+        self.clocks.push(None);
+    }
+
+    /// Finds the clock of a stream by name; that of an annotation is the clock of its stream.
+    fn find_clock(&self, index: usize) -> Option<usize> {
+        let named = |name: &str| self.names.get(name).copied();
+        let stream = self.streams.get(index)?;
+        let (about, stream) = match stream.about.as_deref().and_then(named) {
+            Some(about) => (about, self.streams.get(about)?),
+            None => (index, stream),
+        };
+        let clock = match &stream.clock {
+            ClockRole::On(name) | ClockRole::Delta(name) if about == index => named(name)?,
+            ClockRole::On(name) => named(name)?,
+            ClockRole::Clock | ClockRole::Delta(_) if about != index => about,
+            _ => return None,
+        };
+        self.streams.get(clock).is_some_and(Stream::is_clock).then_some(clock)
+    }
+
+    fn stream_of(&mut self, id: u32, offset: u64) -> usize {
+        if let Some(index) = self.find(self.session, id) {
+            return index;
+        }
+        self.add(Stream::undescribed(self.session, offset, id));
+        self.streams.len().saturating_sub(1)
+    }
+
+    fn join(&mut self, stream: usize, frame: &Frame, payload: &[u8]) -> Result<Option<Completed>> {
+        let may_lack_beginning = frame.begin == Begin::Unknown;
+        if frame.begin != Begin::Continuation && !frame.more {
+            let time = self.time(stream, payload);
+            let (offset, is_joined) = (frame.position, false);
+            return Ok(Some(Completed { stream, offset, time, may_lack_beginning, is_joined }));
+        }
+        let open = self.open.entry(stream).or_insert_with(|| Open {
+            offset: frame.position,
+            bytes: Vec::new(),
+            may_lack_beginning: frame.begin != Begin::Start,
+        });
+        let (found, limit) =
+            ((open.bytes.len() + payload.len()) as u64, self.limits.value_bytes_max);
+        if found > limit {
+            let error = ReadErrorKind::OverLimit { found, limit }.at("message", open.offset);
+            return Err(Error::Read(error));
+        }
+        open.bytes.extend_from_slice(payload);
+        if frame.more {
+            return Ok(None);
+        }
+        let Some(open) = self.open.remove(&stream) else { return Ok(None) };
+        self.joined = open.bytes;
+        let joined = std::mem::take(&mut self.joined);
+        let time = self.time(stream, &joined);
+        self.joined = joined;
+        let Open { offset, may_lack_beginning, .. } = open;
+        Ok(Some(Completed { stream, offset, time, may_lack_beginning, is_joined: true }))
+    }
+
+    /// When a message happened; the message of a clock sets it.
+    fn time(&mut self, index: usize, payload: &[u8]) -> Option<TimeNs> {
+        let clock = self.clock_of(index);
+        let stream = self.streams.get(index)?;
+        if let Encoding::Annotate(_) = stream.encoding {
+            let moment = payload.get(..12)?;
+            let moment = decode::nanoseconds(&Encoding::Timespec, None, moment, self.endian)?;
+            return i64::try_from(moment).ok().map(TimeNs);
+        }
+        if !stream.is_clock() {
+            return self.shows(clock?);
+        }
+        let scale = stream.scale.as_ref();
+        let count = decode::nanoseconds(&stream.encoding, scale, payload, self.endian);
+        let base = match stream.clock {
+            ClockRole::Delta(_) => clock.and_then(|clock| self.shows(clock)).map(|time| time.0),
+            _ => Some(0),
+        };
+        let time = count.zip(base).and_then(|(count, base)| count.checked_add(base.into()));
+        let time = time.and_then(|time| i64::try_from(time).ok()).map(TimeNs);
+        self.set_clock(index, time);
+        time
+    }
+
+    /// The message that a frame completed.
+    pub(crate) fn message<'a>(
+        &'a self,
+        completed: &Completed,
+        frame: &Frame,
+        view: &View<'a>,
+    ) -> Message<'a> {
+        let Completed { stream, offset, time, may_lack_beginning, is_joined } = *completed;
+        let payload = if is_joined { &self.joined } else { frame.bytes(view) };
+        Message { stream, offset, time, payload, may_lack_beginning }
+    }
+}

@@ -1,0 +1,148 @@
+//! The messages of a file, and those of one stream.
+
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::{ArrayRef, Int64Array, UInt64Array};
+use arrow_schema::{DataType, Field};
+use kymo_core::{Result, Table, Value};
+
+use super::batches::{Rows, Sequence};
+use super::{schema, values};
+use crate::Reader;
+use crate::read;
+
+/// Bytes of values in one batch, but for the last row.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// The table of all messages.
+pub(super) fn messages(reader: &Arc<Reader>) -> Arc<dyn Table> {
+    let fields = vec![
+        Field::new("recording", DataType::UInt64, false),
+        Field::new("stream", DataType::Utf8, false),
+        Field::new("time_ns", DataType::Int64, true),
+        Field::new("offset", DataType::UInt64, false),
+        Field::new("bytes", DataType::UInt64, false),
+        Field::new("value", DataType::Utf8, true),
+    ];
+    let of = Arc::clone(reader);
+    Arc::new(Sequence {
+        name: "messages".into(),
+        about: "every message of every stream, with its time and its value as text",
+        schema: schema(fields),
+        brief: vec![1, 2, 4, 5],
+        row_count: Some(reader.scan().messages),
+        begin: Box::new(move |wanted| {
+            let messages = of.messages();
+            let wants_value = wanted.get(5).copied().unwrap_or(true);
+            Box::new(All { reader: Arc::clone(&of), messages, wants_value })
+        }),
+    })
+}
+
+struct All {
+    reader: Arc<Reader>,
+    messages: read::Messages,
+    wants_value: bool,
+}
+
+impl Rows for All {
+    fn read(&mut self, rows: usize) -> Result<Option<Vec<ArrayRef>>> {
+        let (mut recording, mut time, mut offset, mut bytes) = (vec![], vec![], vec![], vec![]);
+        let mut stream = StringBuilder::new();
+        let (mut value, mut total) = (Vec::new(), 0);
+        while recording.len() < rows && total < BATCH_BYTES {
+            let Some(message) = self.messages.next()? else { break };
+            let of = self.reader.streams().get(message.stream);
+            recording.push(of.map_or(0, |of| of.session as u64));
+            stream.append_value(of.map_or("", |of| of.name.as_str()));
+            time.push(message.time.map(|time| time.0));
+            offset.push(message.offset);
+            bytes.push(message.payload.len() as u64);
+            total += message.payload.len();
+            value.push(if self.wants_value {
+                self.reader.decode(&message).value
+            } else {
+                Value::Null
+            });
+        }
+        if recording.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(vec![
+            Arc::new(UInt64Array::from(recording)),
+            Arc::new(stream.finish()),
+            Arc::new(Int64Array::from(time)),
+            Arc::new(UInt64Array::from(offset)),
+            Arc::new(UInt64Array::from(bytes)),
+            values::texts(&value),
+        ]))
+    }
+}
+
+/// The table of the streams with one name.
+pub(super) fn stream(reader: &Arc<Reader>, name: &str) -> Option<Arc<dyn Table>> {
+    let named = |(_, stream): &(usize, &crate::Stream)| stream.name == name;
+    let found: Vec<_> = reader.streams().iter().enumerate().filter(named).collect();
+    let mut types = found.iter().map(|(_, stream)| values::data_type(stream));
+    let first = types.next()?;
+    // Sessions may disagree about what a name stands for.
+    let data_type = if types.all(|other| other == first) { first } else { DataType::Utf8 };
+    let ids: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
+    let counts = ids.iter().filter_map(|id| reader.scan().statistics.get(*id));
+    let row_count = Some(counts.map(|statistics| statistics.messages).sum());
+    let fields = vec![
+        Field::new("recording", DataType::UInt64, false),
+        Field::new("time_ns", DataType::Int64, true),
+        Field::new("offset", DataType::UInt64, false),
+        Field::new("value", data_type.clone(), true),
+    ];
+    let of = Arc::clone(reader);
+    Some(Arc::new(Sequence {
+        name: name.to_owned(),
+        about: "the messages of one stream, with their time and their value",
+        schema: schema(fields),
+        brief: vec![1, 3],
+        row_count,
+        begin: Box::new(move |_| {
+            let (reader, ids) = (Arc::clone(&of), ids.clone());
+            let messages = of.messages();
+            Box::new(One { reader, messages, ids, data_type: data_type.clone() })
+        }),
+    }))
+}
+
+struct One {
+    reader: Arc<Reader>,
+    messages: read::Messages,
+    ids: Vec<usize>,
+    data_type: DataType,
+}
+
+impl Rows for One {
+    fn read(&mut self, rows: usize) -> Result<Option<Vec<ArrayRef>>> {
+        let (mut recording, mut time, mut offset) = (vec![], vec![], vec![]);
+        let (mut value, mut total) = (Vec::new(), 0);
+        while recording.len() < rows && total < BATCH_BYTES {
+            let Some(message) = self.messages.next()? else { break };
+            if !self.ids.contains(&message.stream) {
+                continue;
+            }
+            let of = self.reader.streams().get(message.stream);
+            recording.push(of.map_or(0, |of| of.session as u64));
+            time.push(message.time.map(|time| time.0));
+            offset.push(message.offset);
+            total += message.payload.len();
+            value.push(self.reader.decode(&message).value);
+        }
+        if recording.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(vec![
+            Arc::new(UInt64Array::from(recording)),
+            Arc::new(Int64Array::from(time)),
+            Arc::new(UInt64Array::from(offset)),
+            values::column(&self.data_type, &value),
+        ]))
+    }
+}

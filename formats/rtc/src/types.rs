@@ -1,0 +1,211 @@
+//! What readers return: streams, sessions, Units and messages.
+
+use kymo_core::bytes::Endian;
+use kymo_core::model::timeline::TimeNs;
+use kymo_rtc_wire::crc::Polynomial;
+use kymo_rtc_wire::read::{Declared, Definition, Ruler};
+use serde_json::{Map, Value as Json};
+
+use crate::decode::{Encoding, Scale};
+
+/// A stream of a session.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// Which session it is of.
+    pub session: usize,
+    /// Its id in the file.
+    pub id: u32,
+    /// Its name; where the file does not tell, its id.
+    pub name: String,
+    /// The bytes of every message, where that is fixed.
+    pub length_bytes: Option<u64>,
+    /// Whether it is a run of bytes without borders between messages.
+    pub is_cont: bool,
+    /// The name of its format.
+    pub format: String,
+    /// What it has to do with time.
+    pub clock: ClockRole,
+    /// The stream that its annotations are about.
+    pub about: Option<String>,
+    /// Everything else that the file says of it.
+    pub attributes: Map<String, Json>,
+    /// Where it was first defined.
+    pub offset: u64,
+    /// Whether its definition was read whole.
+    pub is_whole: bool,
+    pub(crate) encoding: Encoding,
+    pub(crate) scale: Option<Scale>,
+    pub(crate) text: String,
+}
+
+/// What a stream has to do with time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClockRole {
+    /// Nothing.
+    None,
+    /// It is a clock.
+    Clock,
+    /// It is a clock that counts from what another shows.
+    Delta(String),
+    /// Its messages happen when this clock says.
+    On(String),
+}
+
+impl Stream {
+    /// Reads a definition.
+    pub(crate) fn new(session: usize, offset: u64, definition: &Definition) -> Self {
+        let text = definition.text.as_str();
+        let parsed = serde_json::from_str(text).ok().or_else(|| json5::from_str(text).ok());
+        let is_whole = definition.is_whole && parsed.is_some();
+        let mut attributes: Map<String, Json> = parsed.unwrap_or_default();
+        attributes.shift_remove("id");
+        attributes.shift_remove("length");
+        let mut text_of = |key: &str| match attributes.shift_remove(key) {
+            Some(Json::String(text)) => Some(text),
+            _ => None,
+        };
+        let name = text_of("name").unwrap_or_else(|| definition.id.to_string());
+        let format = text_of("format").or_else(|| text_of("type"));
+        let format = format.unwrap_or_else(|| "raw".into());
+        let about = text_of("stream");
+        let is_cont = attributes.shift_remove("cont").is_some_and(|cont| cont == Json::Bool(true));
+        let length_bytes = match definition.length {
+            Declared::Fixed(bytes) => Some(bytes),
+            Declared::Variable | Declared::Unproven => None,
+        };
+        let scale = Scale::of(&attributes);
+        let clock = ClockRole::of(&attributes);
+        let encoding = Encoding::of(&format);
+        Self {
+            session,
+            id: definition.id,
+            name,
+            length_bytes,
+            is_cont,
+            format,
+            clock,
+            about,
+            attributes,
+            offset,
+            is_whole,
+            encoding,
+            scale,
+            text: definition.text.clone(),
+        }
+    }
+
+    /// A stream whose definition is missing.
+    pub(crate) fn undescribed(session: usize, offset: u64, id: u32) -> Self {
+        let text = format!("{{\"id\":{id}}}");
+        let length = Declared::Variable;
+        Self::new(session, offset, &Definition { id, length, text, is_whole: false })
+    }
+
+    /// Whether it is a clock.
+    #[must_use]
+    pub fn is_clock(&self) -> bool {
+        matches!(self.clock, ClockRole::Clock | ClockRole::Delta(_))
+    }
+
+    /// Whether its messages are remarks about moments.
+    #[must_use]
+    pub fn is_annotation(&self) -> bool {
+        matches!(self.encoding, Encoding::Annotate(_))
+    }
+
+    /// Whether a clock's times count from the Epoch: those of a `timespec`, or of a counter whose
+    /// `offset` is known.
+    pub(crate) fn is_since_epoch(&self) -> bool {
+        matches!(self.encoding, Encoding::Timespec)
+            || self.scale.as_ref().is_some_and(Scale::has_offset)
+    }
+}
+
+impl ClockRole {
+    fn of(attributes: &Map<String, Json>) -> Self {
+        match (attributes.get("clock"), attributes.get("delta")) {
+            (Some(Json::Bool(true)), Some(Json::String(base))) => Self::Delta(base.clone()),
+            (Some(Json::Bool(true)), _) => Self::Clock,
+            (Some(Json::String(clock)), _) => Self::On(clock.clone()),
+            _ => Self::None,
+        }
+    }
+}
+
+/// One run of a ruler in a file.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Its first byte that is there.
+    pub start: u64,
+    /// Where it ends.
+    pub end: u64,
+    /// The number of its first Unit that is there.
+    pub first_count: Option<u64>,
+    /// Where its boundaries are.
+    pub ruler: Option<Ruler>,
+    /// The byte order of its writer, where a platform frame tells.
+    pub endian: Option<Endian>,
+}
+
+/// One Unit, or what is left of it.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// Which session it is of.
+    pub session: usize,
+    /// Its first byte that is there.
+    pub offset: u64,
+    /// Where it ends.
+    pub end: u64,
+    /// Its number in the session.
+    pub count: Option<u64>,
+    /// Its frames that could be read.
+    pub frames: u64,
+    /// Bytes that could not be read.
+    pub lost_bytes: u64,
+    /// What became of its checksum.
+    pub checksum: UnitChecksum,
+}
+
+/// What became of a Unit's checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitChecksum {
+    /// There is none.
+    Absent,
+    /// It holds.
+    Holds(Polynomial),
+    /// It holds for all but the padding and index before it.
+    HoldsEarly(Polynomial),
+    /// It does not hold.
+    Wrong,
+    /// The Unit is not all there.
+    Unchecked,
+}
+
+impl UnitChecksum {
+    /// The word for it in listings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Holds(_) => "holds",
+            Self::HoldsEarly(_) => "holds but for the last padding and index",
+            Self::Wrong => "wrong",
+            Self::Unchecked => "not checked",
+        }
+    }
+}
+
+/// One message of a stream.
+#[derive(Debug, Clone)]
+pub struct Message<'a> {
+    /// The stream, as an index into those of the reader.
+    pub stream: usize,
+    /// Where its first frame is.
+    pub offset: u64,
+    /// When it happened, on its stream's clock.
+    pub time: Option<TimeNs>,
+    /// Its bytes.
+    pub payload: &'a [u8],
+    /// Its beginning may be missing: frames before it were lost.
+    pub may_lack_beginning: bool,
+}
