@@ -65,6 +65,7 @@ pub(crate) enum Command {
     Filter(commands::filter::Args),
     Merge(commands::merge::Args),
     Follow(commands::follow::Args),
+    Record(commands::record::Args),
     Formats(commands::formats::Args),
     Demo(commands::demo::Args),
     Completions(commands::completions::Args),

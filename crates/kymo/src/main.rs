@@ -15,6 +15,7 @@ mod moment;
 mod outlet;
 mod output;
 mod progress;
+mod rate;
 mod render;
 mod report;
 mod selection;

@@ -95,6 +95,7 @@ impl Session {
             Command::Filter(args) => commands::filter::run(self, args),
             Command::Merge(args) => commands::merge::run(self, args),
             Command::Follow(args) => commands::follow::run(self, args),
+            Command::Record(args) => commands::record::run(self, args),
             Command::Formats(args) => commands::formats::run(self, args),
             Command::Demo(args) => commands::demo::run(self, args),
             Command::Completions(args) => commands::completions::run(self, args),

@@ -13,4 +13,5 @@ pub(crate) mod info;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod merge;
+pub(crate) mod record;
 pub(crate) mod repair;

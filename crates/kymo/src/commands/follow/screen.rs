@@ -2,19 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
-use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use kymo_core::model::timeline::{Clock, Event, Track};
 use kymo_core::{Finding, Followed, Result};
 
+use crate::rate::Rate;
 use crate::render::event::{EventLines, Look};
-use crate::render::numbers;
 use crate::session::{Outcome, Session};
 use crate::tracks::StreamMatcher;
-
-/// How often the rate is computed anew.
-const RATE_EVERY: Duration = Duration::from_secs(1);
 
 /// Shows events as they come, and the rate.
 pub(super) struct Screen<'a> {
@@ -45,7 +40,7 @@ impl<'a> Screen<'a> {
         streams: StreamMatcher,
         backlog: Option<usize>,
     ) -> Self {
-        let rate = Rate::new(session.report.is_watched());
+        let rate = Rate::new(session.report.is_watched(), "events");
         let backlog = backlog.map(|lines_max| Backlog { lines: VecDeque::new(), lines_max });
         let lines = EventLines::new(look, None);
         let (is_wanted, held, outcome) = (Vec::new(), Vec::new(), Outcome::Done);
@@ -59,7 +54,7 @@ impl<'a> Screen<'a> {
 
     /// Shows what is held, after so many bytes were read.
     pub(super) fn show(&mut self, bytes: usize) -> anyhow::Result<()> {
-        self.rate.bytes += bytes as u64;
+        self.rate.add(0, bytes);
         if !self.held.is_empty() {
             let (out, held) = (&mut self.session.out, &self.held);
             self.rate.aside(|| out.write_all(held).and_then(|()| out.flush()))?;
@@ -111,7 +106,7 @@ impl Followed for Screen<'_> {
         if !self.is_wanted.get(event.track.0).copied().unwrap_or(true) {
             return Ok(());
         }
-        self.rate.events += 1;
+        self.rate.add(1, 0);
         let Some(backlog) = &mut self.backlog else {
             self.lines.write(event, &mut self.held);
             return Ok(());
@@ -132,45 +127,5 @@ impl Followed for Screen<'_> {
         let (report, name) = (&mut self.session.report, self.name);
         self.rate.aside(|| report.finding(name, &finding));
         Ok(())
-    }
-}
-
-/// How much comes in a second, on the last line of the terminal.
-struct Rate {
-    bar: ProgressBar,
-    since: Instant,
-    events: u64,
-    bytes: u64,
-}
-
-impl Rate {
-    fn new(is_shown: bool) -> Self {
-        let bar = if is_shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        let style = ProgressStyle::with_template("{spinner} {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        Self { bar, since: Instant::now(), events: 0, bytes: 0 }
-    }
-
-    /// Writes something without disturbing the line.
-    fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.bar.suspend(work)
-    }
-
-    fn draw(&mut self) {
-        let seconds = self.since.elapsed();
-        if seconds < RATE_EVERY {
-            return;
-        }
-        let per_second = |count: u64| u128::from(count) * 1000 / seconds.as_millis().max(1);
-        let whole = |count| u64::try_from(per_second(count)).unwrap_or(u64::MAX);
-        let events = numbers::grouped(whole(self.events));
-        let bytes = HumanBytes(whole(self.bytes));
-        self.bar.set_message(format!("{events} events/s  {bytes}/s"));
-        self.bar.tick();
-        (self.since, self.events, self.bytes) = (Instant::now(), 0, 0);
-    }
-
-    fn clear(&self) {
-        self.bar.finish_and_clear();
     }
 }

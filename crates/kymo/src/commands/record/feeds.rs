@@ -1,0 +1,131 @@
+//! Where lines come from: one thread a source, all into one queue.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::SyncSender;
+use std::thread;
+
+use kymo_core::Error;
+
+use crate::failure::Failure;
+use crate::inputs;
+use crate::session::Named;
+
+/// The feed of a command's standard error.
+pub(super) const STDERR: usize = 1;
+
+/// A longer line becomes several messages.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Bytes read at a time where there are no lines.
+const BLOCK_BYTES: usize = 1 << 16;
+
+/// What a feed has to tell.
+pub(super) enum News {
+    /// A line, or some bytes, of a feed.
+    Bytes(usize, Vec<u8>),
+    /// A feed ended.
+    Ended,
+    /// A feed could not be read.
+    Failed(anyhow::Error),
+    /// The user wants to stop.
+    Interrupted,
+}
+
+/// All sources of lines.
+pub(super) struct Feeds {
+    sender: SyncSender<News>,
+    is_raw: bool,
+    names: Vec<String>,
+    child: Option<Child>,
+}
+
+impl Feeds {
+    pub(super) fn new(sender: SyncSender<News>, is_raw: bool) -> Self {
+        Self { sender, is_raw, names: Vec::new(), child: None }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// Reads standard input.
+    pub(super) fn stdin(&mut self) {
+        self.start("stdin", || Ok(io::stdin().lock()));
+    }
+
+    /// Reads a named pipe, which opens when someone writes to it, or a file.
+    pub(super) fn pipe(&mut self, name: &str, path: &Path) {
+        let path = path.to_owned();
+        self.start(name, move || {
+            let opened = File::open(&path).map_err(Error::io("open it"));
+            opened.map_err(|error| Named::error(inputs::display(&path), error))
+        });
+    }
+
+    /// Runs a command and reads what it says.
+    pub(super) fn command(&mut self, command: &[String]) -> anyhow::Result<()> {
+        let (program, arguments) =
+            command.split_first().ok_or_else(|| Failure::usage("no command"))?;
+        let child = Command::new(program)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(Error::io("run it"));
+        let mut child = child.map_err(|error| Named::error(program.as_str(), error))?;
+        if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
+            self.start("stdout", || Ok(stdout));
+            self.start("stderr", || Ok(stderr));
+        }
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Waits for the command, and tells how it ended.
+    pub(super) fn end(self) -> anyhow::Result<Option<ExitStatus>> {
+        let status = self.child.map(|mut child| child.wait()).transpose();
+        Ok(status.map_err(Error::io("wait for the command"))?)
+    }
+
+    fn start<R: Read>(
+        &mut self,
+        name: &str,
+        open: impl FnOnce() -> anyhow::Result<R> + Send + 'static,
+    ) {
+        let (sender, is_raw, feed) = (self.sender.clone(), self.is_raw, self.names.len());
+        self.names.push(name.to_owned());
+        thread::spawn(move || {
+            let read = open().and_then(|reader| read(reader, is_raw, feed, &sender));
+            // When nobody listens any more, there is nobody to tell.
+            let _ = sender.send(read.map_or_else(News::Failed, |()| News::Ended));
+        });
+    }
+}
+
+fn read(
+    reader: impl Read,
+    is_raw: bool,
+    feed: usize,
+    sender: &SyncSender<News>,
+) -> anyhow::Result<()> {
+    let mut reader = BufReader::with_capacity(BLOCK_BYTES, reader);
+    loop {
+        let mut bytes = Vec::new();
+        if is_raw {
+            bytes.extend_from_slice(reader.fill_buf()?);
+            reader.consume(bytes.len());
+        } else {
+            (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes)?;
+        }
+        if bytes.is_empty() || sender.send(News::Bytes(feed, bytes)).is_err() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! `kymo record`: lines of text, as they come, into a recording.
+
+mod feeds;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use kymo_core::Error;
+use kymo_recorder::format::Raw;
+use kymo_recorder::{Clock, Config, Flush, Recorder, Resolution, Stream, StreamOptions, Sync};
+
+use crate::failure::Failure;
+use crate::inputs;
+use crate::outlet;
+use crate::rate::Rate;
+use crate::render::numbers;
+use crate::session::{Named, Outcome, Session};
+
+use feeds::{Feeds, News};
+
+/// How long what was recorded may wait before it is safe from the end of this program.
+const FLUSH_EVERY: Duration = Duration::from_millis(200);
+
+/// Lines that may wait to be written; then their readers wait, and with them who writes to them.
+const QUEUE_LINES: usize = 1024;
+
+/// Record lines of text into an RTC file, each with the time it came.
+///
+/// Lines come from standard input, from a command's standard output and error, or from named pipes
+/// or files. The file is readable at any moment, also when kymo is killed: `kymo follow` shows it
+/// as it grows. Interrupting ends the recording properly.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo record -o build.rtc -- make -j8          a command's output, stream by stream
+  tail -f app.log | kymo record -o log.rtc      standard input
+  kymo record -o both.rtc --pipe a=/run/a.fifo --pipe b=/run/b.fifo
+                                                named pipes, a stream each
+  kymo record -o day.rtc --rotate 64M --tee     parts of 64 MiB, lines passed on
+
+EXIT STATUS
+  0 done, 1 failed, or the command did, 2 bad usage")]
+pub(crate) struct Args {
+    /// The file to write.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+
+    /// A named pipe or file to record, as a stream of this name. May be given again.
+    #[arg(short, long = "pipe", value_name = "NAME=PATH", value_parser = named_pipe)]
+    #[arg(conflicts_with = "command")]
+    pipes: Vec<(String, PathBuf)>,
+
+    /// Record bytes as they come and not lines.
+    #[arg(long)]
+    raw: bool,
+
+    /// Pass on what is recorded: to standard output, and standard error to standard error.
+    #[arg(short, long)]
+    tee: bool,
+
+    /// Go on in another file when one has so many bytes: 500K, 64M, 1G.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    rotate: Option<u64>,
+
+    /// Add to OUT, as another session.
+    #[arg(short, long, conflicts_with = "force")]
+    append: bool,
+
+    /// Replace OUT if it exists.
+    #[arg(short, long)]
+    force: bool,
+
+    /// The command to run, and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+fn named_pipe(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => {
+            Ok((name.to_owned(), path.into()))
+        }
+        _ => Err(format!("{text} is no NAME=PATH")),
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let (number, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (text.get(..text.len() - 1), 10),
+        Some(b'M' | b'm') => (text.get(..text.len() - 1), 20),
+        Some(b'G' | b'g') => (text.get(..text.len() - 1), 30),
+        _ => (Some(text), 0),
+    };
+    let number = number.and_then(|number| number.parse::<u64>().ok());
+    let bytes = number.and_then(|number| number.checked_mul(1 << shift)).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| format!("{text} is no size such as 500K, 64M or 1G"))
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let name = inputs::display(&args.output);
+    let about = |error: anyhow::Error| match error.downcast::<Named>() {
+        Ok(named) => anyhow::Error::new(named),
+        Err(error) => Named::error(name.as_str(), error),
+    };
+    refuse(&args.output, args.force || args.append).map_err(about)?;
+    let (sender, news) = std::sync::mpsc::sync_channel(QUEUE_LINES);
+    interrupt(sender.clone()).map_err(about)?;
+    let feeds = feeds(args, sender)?;
+    let mut tape = Tape::new(args, &feeds).map_err(about)?;
+    let recorded = record(session, args, &mut tape, &news, feeds.count());
+    // Whatever happened, what came before is kept.
+    let finished = tape.recorder.finish();
+    recorded.map_err(about)?;
+    finished.map_err(|error| about(error.into()))?;
+    let lines = numbers::count(tape.messages, "message", "messages");
+    let bytes = numbers::count(tape.bytes, "byte", "bytes");
+    session.report.remark(&name, format_args!("{lines} recorded, {bytes}"));
+    match feeds.end()? {
+        Some(status) if !status.success() => Err(failed(args, status)),
+        _ => Ok(Outcome::Done),
+    }
+}
+
+fn failed(args: &Args, status: ExitStatus) -> anyhow::Error {
+    let command = args.command.first().cloned().unwrap_or_default();
+    let why = match status.code() {
+        Some(code) => format!("the command ended with status {code}; what it said is recorded"),
+        None => "the command was killed; what it said is recorded".to_owned(),
+    };
+    Named::error(command, Failure::new(why))
+}
+
+/// Refuses what cannot be recorded to, before anything is started.
+fn refuse(output: &Path, may_exist: bool) -> anyhow::Result<()> {
+    if output.as_os_str() == "-" {
+        let failure = Failure::usage("a recording goes to a file");
+        return Err(failure.hint("name one with --output").into());
+    }
+    match std::fs::metadata(output) {
+        Ok(found) if found.is_dir() => Err(Failure::new("it is a directory").into()),
+        Ok(found) if found.is_file() && !may_exist => {
+            Err(outlet::about(output, Error::Exists(output.to_owned())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Ends the recording properly when it is interrupted.
+fn interrupt(sender: SyncSender<News>) -> anyhow::Result<()> {
+    // A full queue is read soon; waiting here harms nobody.
+    Ok(ctrlc::set_handler(move || drop(sender.send(News::Interrupted)))?)
+}
+
+fn feeds(args: &Args, sender: SyncSender<News>) -> anyhow::Result<Feeds> {
+    let mut feeds = Feeds::new(sender, args.raw);
+    if !args.command.is_empty() {
+        feeds.command(&args.command)?;
+    } else if args.pipes.is_empty() {
+        feeds.stdin();
+    } else {
+        for (name, path) in &args.pipes {
+            feeds.pipe(name, path);
+        }
+    }
+    Ok(feeds)
+}
+
+/// The recorder, and what goes into it.
+struct Tape {
+    recorder: Recorder,
+    streams: Vec<Stream<Raw>>,
+    messages: u64,
+    bytes: u64,
+}
+
+impl Tape {
+    fn new(args: &Args, feeds: &Feeds) -> anyhow::Result<Self> {
+        let mut config = Config::new().flush(Flush::Interval(FLUSH_EVERY)).sync(Sync::Finish);
+        if let Some(bytes) = args.rotate {
+            config = config.rotate_after(bytes);
+        }
+        let mut recorder =
+            if args.append { config.append(&args.output)? } else { config.create(&args.output)? };
+        let absolute = recorder.absolute_clock("clk")?;
+        let clock = recorder.delta_clock("clk delta", absolute, Resolution::Microseconds)?;
+        let streams = feeds.names().map(|name| Self::stream(&mut recorder, args, clock, name));
+        let streams = streams.collect::<Result<_, _>>()?;
+        Ok(Self { recorder, streams, messages: 0, bytes: 0 })
+    }
+
+    fn stream(
+        recorder: &mut Recorder,
+        args: &Args,
+        clock: Clock,
+        name: &str,
+    ) -> anyhow::Result<Stream<Raw>> {
+        let mut options = StreamOptions::new(name).clock(clock);
+        if !args.command.is_empty() {
+            options = options.text("command", &args.command.join(" "));
+        }
+        // Lines are recorded as they are, line ends and bytes that are no UTF-8 included.
+        Ok(match args.raw {
+            true => recorder.raw_stream(options.cont(), "raw", None)?,
+            false => recorder.raw_stream(options, "utf-8", None)?,
+        })
+    }
+
+    fn write(&mut self, feed: usize, bytes: &[u8]) -> anyhow::Result<()> {
+        if let Some(stream) = self.streams.get(feed) {
+            self.recorder.write_now(*stream, bytes)?;
+        }
+        self.messages += 1;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// Writes what comes until all feeds have ended.
+fn record(
+    session: &mut Session,
+    args: &Args,
+    tape: &mut Tape,
+    news: &Receiver<News>,
+    mut open: usize,
+) -> anyhow::Result<()> {
+    let mut rate = Rate::new(session.report.is_watched() && !args.tee, "messages");
+    while open > 0 {
+        match news.recv_timeout(FLUSH_EVERY) {
+            Ok(News::Bytes(feed, bytes)) => {
+                tape.write(feed, &bytes)?;
+                rate.add(1, bytes.len());
+                if args.tee {
+                    pass_on(session, feed, &bytes)?;
+                }
+            }
+            Ok(News::Ended) => open -= 1,
+            Ok(News::Failed(error)) => return Err(error),
+            Ok(News::Interrupted) | Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => tape.recorder.flush()?,
+        }
+        rate.draw();
+    }
+    rate.clear();
+    Ok(())
+}
+
+/// Passes on what was recorded. Of a command the second feed is standard error.
+fn pass_on(session: &mut Session, feed: usize, bytes: &[u8]) -> anyhow::Result<()> {
+    if feed == feeds::STDERR {
+        std::io::stderr().write_all(bytes)?;
+        return Ok(());
+    }
+    session.out.write_all(bytes)?;
+    Ok(session.out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("12"), Ok(12));
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert_eq!(size("1g"), Ok(1 << 30));
+        for text in ["", "M", "0", "-1", "1T", "99999999999G"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+}
