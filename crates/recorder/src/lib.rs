@@ -40,3 +40,8 @@ pub use recorder::Recorder;
 pub use shared::{Overflow, SharedRecorder, SharedStream};
 pub use stream::{Stream, StreamOptions};
 pub use time::{Resolution, Time, Timespec};
+
+/// The examples in the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

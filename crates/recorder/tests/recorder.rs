@@ -253,7 +253,7 @@ fn what_a_policy_flushes_is_in_the_file_at_once() {
         // The Marker alone is more than 100 bytes; 25 messages of 4 + 1 bytes are 125.
         (Flush::Bytes(1 << 20), 0),
         (Flush::Interval(Duration::ZERO), 10),
-        (Flush::Interval(Duration::from_secs(3600)), 0),
+        (Flush::Interval(Duration::from_hours(1)), 0),
     ] {
         let mut recorder = Config::new().flush(flush).sync(Sync::Flush).create(&path).unwrap();
         let stream = recorder.stream::<u32>("a").unwrap();
