@@ -45,13 +45,14 @@ pub struct Recorder {
     writer: Option<Writer<Target>>,
     clocks: Clocks,
     steady: Steady,
-    /// Whether anything is to be looked after beside writing.
+    /// Whether there is more to a flush than a full buffer.
     is_watched: bool,
     flush: Flush,
     sync: Sync,
     flushed_at: u64,
     flushed_when: Instant,
-    rotate_after_bytes: Option<u64>,
+    /// At how many bytes the next part begins.
+    rotate_at: u64,
     parts: Parts,
 }
 
@@ -79,12 +80,12 @@ impl Recorder {
             writer: Some(Writer::new(target, config.options)),
             clocks: Clocks::default(),
             steady: Steady::start(),
-            is_watched: config.flush != Flush::Full || config.rotate_after_bytes.is_some(),
+            is_watched: config.flush != Flush::Full,
             flush: config.flush,
             sync: config.sync,
             flushed_at: 0,
             flushed_when: Instant::now(),
-            rotate_after_bytes: config.rotate_after_bytes,
+            rotate_at: config.rotate_after_bytes.unwrap_or(u64::MAX),
             parts: Parts::new(path),
         }
     }
@@ -224,6 +225,7 @@ impl Recorder {
     /// Sets a clock. What is recorded next on it happened then.
     pub fn set(&mut self, clock: Clock, time: impl Into<Time>) -> Result<()> {
         self.writer()?;
+        self.rotate_if_full()?;
         for setting in self.clocks.set(clock, time.into())?.into_iter().flatten() {
             self.writer()?.write(setting.id, setting.bytes())?;
         }
@@ -241,29 +243,31 @@ impl Recorder {
         self.steady
     }
 
-    /// Writes bytes and looks after flushing and rotation.
+    /// Writes bytes and looks after rotation and flushing.
     #[inline]
     pub(crate) fn put(&mut self, id: StreamId, bytes: &[u8]) -> Result<()> {
+        self.rotate_if_full()?;
         let writer = self.writer.as_mut().ok_or(Error::Finished)?;
         writer.write(id, bytes)?;
-        if self.is_watched { self.look_after() } else { Ok(()) }
+        if self.is_watched { self.flush_as_told() } else { Ok(()) }
     }
 
-    fn look_after(&mut self) -> Result<()> {
-        let position = self.position();
-        if self.rotate_after_bytes.is_some_and(|limit| position >= limit) {
-            return self.rotate();
-        }
+    fn flush_as_told(&mut self) -> Result<()> {
         let is_due = match self.flush {
             Flush::Full => false,
             Flush::Message => true,
-            Flush::Bytes(bytes) => position - self.flushed_at >= bytes,
+            Flush::Bytes(bytes) => self.position() - self.flushed_at >= bytes,
             Flush::Interval(interval) => self.flushed_when.elapsed() >= interval,
         };
         if is_due { self.flush() } else { Ok(()) }
     }
 
-    /// Goes on in the next part.
+    /// Goes on in the next part when there is something for it, so that no part is empty.
+    #[inline]
+    fn rotate_if_full(&mut self) -> Result<()> {
+        if self.position() >= self.rotate_at { self.rotate() } else { Ok(()) }
+    }
+
     fn rotate(&mut self) -> Result<()> {
         let target = self.parts.next()?;
         let former = self.writer()?.restart(target)?;
@@ -308,6 +312,7 @@ impl Recorder {
     }
 
     /// The bytes of the session in this file so far.
+    #[inline]
     #[must_use]
     pub fn position(&self) -> u64 {
         self.writer.as_ref().map_or(0, Writer::position)

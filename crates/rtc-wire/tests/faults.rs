@@ -112,6 +112,41 @@ fn after_a_failure_nothing_is_taken_until_the_writer_is_restarted() {
     assert_eq!(independent::session(&other.bytes.borrow(), Sum::Ieee).of("a"), [[2; 16]]);
 }
 
+/// Takes a few bytes at a time, and is interrupted every other time.
+#[cfg(feature = "std")]
+#[derive(Default)]
+struct Trickle {
+    bytes: Vec<u8>,
+    calls: usize,
+}
+
+#[cfg(feature = "std")]
+impl std::io::Write for Trickle {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.calls += 1;
+        if self.calls.is_multiple_of(2) {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
+        let taken = bytes.len().min(self.calls % 7 + 1);
+        self.bytes.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn short_and_interrupted_writes_lose_nothing() {
+    let mut expected = Writer::new(Vec::new(), small());
+    write_all(&mut expected).unwrap();
+    let mut writer = Writer::new(kymo_rtc_wire::write::IoOutput(Trickle::default()), small());
+    write_all(&mut writer).unwrap();
+    assert_eq!(writer.finish().unwrap().0.bytes, expected.finish().unwrap());
+}
+
 #[test]
 fn what_was_flushed_is_all_there() {
     let disk = Disk { capacity: 1 << 20, ..Disk::default() };

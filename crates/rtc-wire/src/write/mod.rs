@@ -182,6 +182,7 @@ impl<O: Output> Writer<O> {
     }
 
     /// How many bytes the session has, those that are not handed on yet included.
+    #[inline]
     #[must_use]
     pub fn position(&self) -> u64 {
         self.page.position()

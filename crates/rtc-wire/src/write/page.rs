@@ -40,6 +40,7 @@ impl<O: Output> Page<O> {
     }
 
     /// Where the next byte goes, counted from the session's start.
+    #[inline]
     pub(super) fn position(&self) -> u64 {
         self.base + self.fill as u64
     }
