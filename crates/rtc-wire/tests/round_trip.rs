@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use independent::{Session, Sum};
 use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::meta::StreamMeta;
+use kymo_rtc_wire::read::{Item, View, Walker};
 use kymo_rtc_wire::write::{ByteOrder, Options, StreamId, Writer};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -243,6 +244,27 @@ fn check_targets(session: &Session, hidden: &BTreeSet<u64>) {
     }
 }
 
+/// The crate's reader finds the same frames, no damage, and every checksum in order.
+fn check_reader(file: &[u8], session: &Session) {
+    let view = View::whole(file);
+    let mut walker = Walker::new();
+    let mut expected = session.frames.iter();
+    loop {
+        match walker.next(&view).unwrap() {
+            Item::Frame(found) => {
+                let payload = (found.payload as usize, found.end as usize);
+                let (at, id, more) = (found.position as usize, u64::from(found.id), found.more);
+                assert_eq!(Some(&independent::Frame { at, id, more, payload }), expected.next());
+            }
+            Item::Checksum(checksum) => assert!(checksum.polynomial.is_some(), "{checksum:?}"),
+            Item::Unit(_) => {}
+            Item::Damage(damage) => panic!("{damage:?}"),
+            Item::End => break,
+        }
+    }
+    assert_eq!(expected.next(), None);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(CASES))]
 
@@ -261,6 +283,7 @@ proptest! {
         prop_assert_eq!(session.is_big_endian, is_big_endian);
         check_ruler(&session, &scribe.hidden);
         check_targets(&session, &scribe.hidden);
+        check_reader(&file, &session);
         if plan.sum != Sum::None {
             prop_assert!(session.units.iter().all(|unit| unit.crc == Some(true)));
         }
