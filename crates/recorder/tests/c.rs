@@ -26,16 +26,11 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Builds the static library where other builds do not disturb it.
+/// The static library, which is built together with this test and stands beside it.
 fn library() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c");
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    run(Command::new(cargo)
-        .args(["build", "--quiet", "--offline", "--lib", "--manifest-path"])
-        .arg(Path::new(CRATE).join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(&target));
-    target.join("debug/libkymo_recorder.a")
+    let library = env::current_exe().unwrap().with_file_name("libkymo_recorder.a");
+    assert!(library.exists(), "there is no {}", library.display());
+    library
 }
 
 fn compile(source: &Path, program: &Path) {

@@ -238,6 +238,25 @@ fn every_part_of_a_rotation_is_readable_on_its_own() {
     assert!(expected > 5000);
 }
 
+#[test]
+fn nothing_is_allocated_once_the_streams_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config::new().sizes(1 << 16, 1 << 13).unwrap().flush(Flush::Bytes(1000));
+    let mut recorder = config.create(folder.path().join("a.rtc")).unwrap();
+    let clock = recorder.absolute_clock("clk").unwrap();
+    let delta = recorder.delta_clock("delta", clock, Resolution::Nanoseconds).unwrap();
+    let number = recorder.stream::<Le<u64>>(StreamOptions::new("number").clock(delta)).unwrap();
+    let text = recorder.stream::<Utf8>(StreamOptions::new("text").clock(delta)).unwrap();
+    let allocated = allocation_counter::measure(|| {
+        for round in 0..5000 {
+            recorder.write_now(number, round).unwrap();
+            recorder.write_now(text, "some text").unwrap();
+        }
+    });
+    assert_eq!(allocated.count_total, 0);
+    recorder.finish().unwrap();
+}
+
 /// How many messages are in the file while the recorder still has it open.
 fn seen(path: &Path) -> usize {
     independent::session(&fs::read(path).unwrap(), Sum::Ieee).messages.len()

@@ -28,9 +28,6 @@ const PADDING_MAX: usize = 1024;
 /// What a tick within a chain may cost beside the index: padding before it, and one more header.
 const SPLIT_BYTES: u64 = 8;
 
-/// The least frame: header, length and one byte.
-const LEAST_FRAME_BYTES: u64 = 3;
-
 /// What is to be left of a unit and of a Unit for messages.
 const LEAST_ROOM_BYTES: u64 = super::WHOLE_BYTES_MAX as u64;
 
@@ -82,6 +79,7 @@ impl Ruler {
     /// Goes back to before the first Unit. Serial numbers start again, so streams must as well.
     pub(super) fn restart(&mut self) {
         (self.major, self.minor, self.first_minor) = (0, 0, 0);
+        (self.index_at, self.meta_at) = (0, 0);
         (self.other_meta_at, self.platform_at, self.crc_at) = (None, None, None);
         self.meta.clear();
     }
@@ -135,7 +133,7 @@ impl Ruler {
 
     /// The payload of the Index that stands at `at`.
     fn fill_major_index(&mut self, streams: &Streams, at: u64) {
-        let count = self.options.count + self.major - 1;
+        let count = self.options.count.saturating_add(self.major - 1);
         self.index.clear();
         self.index.extend_from_slice(Encoded::unsigned(count).as_bytes());
         let back = |target: Option<u64>| target.map_or(0, |target| at - target);
@@ -244,8 +242,6 @@ impl<O: Output> Writer<O> {
     }
 
     fn put_meta(&mut self) -> Result<(), WriteError<O::Error>> {
-        // The place of Meta is that of a frame, not of padding before a tick.
-        self.leave_room(LEAST_FRAME_BYTES)?;
         self.ruler.meta_at = self.page.position();
         let text = core::mem::take(&mut self.ruler.meta);
         let done = self.put_across(id::META, text.as_bytes());
