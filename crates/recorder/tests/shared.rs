@@ -141,6 +141,30 @@ fn a_message_larger_than_the_queue_is_written_in_its_order() {
 }
 
 #[test]
+fn a_clock_is_set_however_full_the_queue_is() {
+    let (_folder, path) = folder();
+    let config = Config::new().queue_bytes(500).overflow(Overflow::Drop);
+    let recorder = config.create_shared(&path).unwrap();
+    let clock = recorder.with(|recorder| recorder.counter_clock("cycles", 1.0, 0.0)).unwrap();
+    let stream = recorder.stream::<Raw>(StreamOptions::new("a").clock(clock)).unwrap();
+    for ticks in 0..1000_u64 {
+        recorder.set(clock, ticks).unwrap();
+        stream.write(&[7; 100]).unwrap();
+    }
+    // Larger than the queue, and dated after everything in it.
+    stream.write_at(5000, &[8; 600]).unwrap();
+    assert!(
+        matches!(stream.write_at(4000, &[8; 600]), Err(Error::Backwards(name)) if name == "cycles")
+    );
+    recorder.finish().unwrap();
+    let session = read(&path);
+    let ticks: Vec<_> =
+        (0..1000_u64).chain([5000]).map(|ticks| ticks.to_ne_bytes().to_vec()).collect();
+    assert_eq!(session.of("cycles"), ticks);
+    assert_eq!(session.of("a").last().unwrap(), &[8; 600]);
+}
+
+#[test]
 fn an_interval_is_kept_while_nobody_records() {
     let (_folder, path) = folder();
     let config = Config::new().flush(Flush::Interval(Duration::from_millis(5)));

@@ -26,8 +26,9 @@ pub enum Overflow {
     /// Whoever records waits: nothing is lost.
     #[default]
     Wait,
-    /// The message is dropped and counted: nobody waits. The stream `kymo.drops` then says what is
-    /// missing before it, as `{"stream":"name","count":3}`.
+    /// The message is dropped, with its date, and counted: nobody waits but for setting a clock by
+    /// itself and for messages larger than the whole queue. The stream `kymo.drops` then says what
+    /// is missing before it, as `{"stream":"name","count":3}`.
     Drop,
 }
 
@@ -153,11 +154,7 @@ impl<F: Format> SharedStream<F> {
         let to = Some((self.stream.id, &self.name));
         F::encode(value, |bytes| {
             if core.queue.is_too_large(bytes.len()) {
-                let mut writing = core.writing()?;
-                if let Some((clock, date)) = date {
-                    writing.recorder.set(clock, date.time(core.steady))?;
-                }
-                return writing.recorder.put(self.stream.id, bytes);
+                return core.write_through(self.stream.id, date, bytes);
             }
             core.push(to, date, bytes)
         })
@@ -221,8 +218,13 @@ struct Writing {
 impl Core {
     /// The recorder, after everything that is queued.
     fn writing(&self) -> Result<MutexGuard<'_, Writing>> {
+        Ok(self.writing_at(None)?.0)
+    }
+
+    /// Likewise, with the time of what is to be written next.
+    fn writing_at(&self, date: Option<(Clock, Date)>) -> Result<(MutexGuard<'_, Writing>, Moment)> {
         let mut writing = lock(&self.writing);
-        self.queue.take(&mut writing.batch);
+        let dated = self.queue.take(&mut writing.batch, date, self.steady);
         let written = writing.write_batch();
         writing.batch.clear();
         if let Err(error) = written {
@@ -230,7 +232,17 @@ impl Core {
             self.queue.close();
             return Err(error);
         }
-        Ok(writing)
+        let dated = dated.map_err(|error| named(error, &writing.recorder, date))?;
+        Ok((writing, dated))
+    }
+
+    /// Writes a message that the queue is too small for.
+    fn write_through(&self, id: StreamId, date: Option<(Clock, Date)>, bytes: &[u8]) -> Result<()> {
+        let (mut writing, date) = self.writing_at(date)?;
+        if let Some((clock, time)) = date {
+            writing.recorder.set(clock, time)?;
+        }
+        writing.recorder.put(id, bytes)
     }
 
     /// The life of the thread.
@@ -263,16 +275,23 @@ impl Core {
     ) -> Result<()> {
         self.queue.push(to, date, bytes, self.steady).map_err(|error| match error {
             Error::Finished if self.has_failed.load(Ordering::Relaxed) => Error::Broken,
-            Error::Backwards(_) => Error::Backwards(self.name_of(date)),
-            Error::Unit(_) => Error::Unit(self.name_of(date)),
-            error => error,
+            Error::Finished => Error::Finished,
+            error => named(error, &lock(&self.writing).recorder, date),
         })
     }
+}
 
-    #[cold]
-    fn name_of(&self, date: Option<(Clock, Date)>) -> String {
-        let clock = date.map(|(clock, _)| clock);
-        lock(&self.writing).recorder.clock_name(clock).to_owned()
+/// When something is written, if it says so.
+type Moment = Option<(Clock, Time)>;
+
+/// An error of the queue about a clock, with the name of the clock.
+#[cold]
+fn named(error: Error, recorder: &Recorder, date: Option<(Clock, Date)>) -> Error {
+    let name = || recorder.clock_name(date.map(|(clock, _)| clock)).to_owned();
+    match error {
+        Error::Backwards(_) => Error::Backwards(name()),
+        Error::Unit(_) => Error::Unit(name()),
+        error => error,
     }
 }
 

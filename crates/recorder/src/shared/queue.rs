@@ -123,9 +123,8 @@ impl Queue {
     ) -> Result<()> {
         let mut state = self.lock();
         while !state.is_closed && state.batch.size() + bytes.len() + RECORD_BYTES > self.capacity {
-            if self.drops_when_full {
+            if let (Some(to), true) = (to, self.drops_when_full) {
                 state.drop_one(to);
-                self.filled.notify_one();
                 return Ok(());
             }
             state = self.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -133,8 +132,7 @@ impl Queue {
         if state.is_closed {
             return Err(Error::Finished);
         }
-        let date = date.map(|(clock, date)| (clock, date.time(steady)));
-        state.check(date)?;
+        let date = state.date(date, steady)?;
         let was_empty = state.batch.is_empty();
         let to = to.map(|(id, _)| id);
         state.batch.records.push(Record { to, date, length: bytes.len() });
@@ -146,12 +144,20 @@ impl Queue {
         Ok(())
     }
 
-    /// Moves everything that is queued into `batch`, which is empty.
-    pub(super) fn take(&self, batch: &mut Batch) {
+    /// Moves everything that is queued into `batch`, which is empty, and dates what comes after it
+    /// and before anything that is queued from now on.
+    pub(super) fn take(
+        &self,
+        batch: &mut Batch,
+        date: Option<(Clock, Date)>,
+        steady: Steady,
+    ) -> Result<Option<(Clock, Time)>> {
         let mut state = self.lock();
         std::mem::swap(&mut state.batch, batch);
+        let date = state.date(date, steady);
         drop(state);
         self.emptied.notify_all();
+        date
     }
 
     /// Waits until there is something, or `interval` has passed; tells whether it is closed.
@@ -181,24 +187,27 @@ impl Queue {
 }
 
 impl State {
-    fn drop_one(&mut self, to: Option<(StreamId, &Arc<str>)>) {
-        if let Some((id, name)) = to {
-            let entry = self.batch.drops.entry(id.id());
-            entry.or_insert_with(|| (Arc::clone(name), 0)).1 += 1;
-        }
+    fn drop_one(&mut self, (id, name): (StreamId, &Arc<str>)) {
+        let entry = self.batch.drops.entry(id.id());
+        entry.or_insert_with(|| (Arc::clone(name), 0)).1 += 1;
     }
 
-    fn check(&mut self, date: Option<(Clock, Time)>) -> Result<()> {
-        if let Some((Clock(clock), time)) = date {
-            let last = self.times.entry(clock).or_insert(time);
-            match (*last, time) {
-                (Time::Absolute(_), Time::Ticks(_)) | (Time::Ticks(_), Time::Absolute(_)) => {
-                    return Err(Error::Unit(String::new()));
-                }
-                (last, time) if time < last => return Err(Error::Backwards(String::new())),
-                _ => *last = time,
+    /// The time of a date, which must not be before the last one of the same clock.
+    fn date(
+        &mut self,
+        date: Option<(Clock, Date)>,
+        steady: Steady,
+    ) -> Result<Option<(Clock, Time)>> {
+        let Some((clock, date)) = date else { return Ok(None) };
+        let time = date.time(steady);
+        let last = self.times.entry(clock.0).or_insert(time);
+        match (*last, time) {
+            (Time::Absolute(_), Time::Ticks(_)) | (Time::Ticks(_), Time::Absolute(_)) => {
+                return Err(Error::Unit(String::new()));
             }
+            (last, time) if time < last => return Err(Error::Backwards(String::new())),
+            _ => *last = time,
         }
-        Ok(())
+        Ok(Some((clock, time)))
     }
 }
