@@ -125,7 +125,8 @@ pub(crate) fn resolve(
     Ok(moment.map(TimeNs).ok_or_else(|| Failure::new("the moment is beyond what a clock shows"))?)
 }
 
-/// The first and last moment of the one clock that the chosen tracks are on.
+/// The first and last moment of the chosen tracks: on one clock, or on several that all count from
+/// the Epoch.
 fn range_of(
     timeline: &Arc<dyn TimelineView>,
     chosen: Option<&[TrackId]>,
@@ -136,16 +137,22 @@ fn range_of(
     let mut clocks: Vec<ClockId> = chosen.filter_map(|(_, track)| track.clock).collect();
     clocks.sort_unstable();
     clocks.dedup();
-    let [clock] = clocks.as_slice() else {
-        let why = match clocks.len() {
-            0 => "nothing in it has a time".to_owned(),
-            several => format!("its streams are on {several} clocks, each with its own beginning"),
-        };
-        let failure = Failure::new(why);
-        return Err(failure.hint("name a moment on the clock, or a --stream").into());
-    };
-    let range = Arc::clone(timeline).range(*clock)?;
-    range.ok_or_else(|| Failure::new("nothing in it has a time").into())
+    let known = timeline.clocks();
+    let since_epoch = |id: &ClockId| known.get(id.0).is_some_and(|clock| clock.since_epoch);
+    if clocks.len() > 1 && !clocks.iter().all(since_epoch) {
+        let count = clocks.len();
+        let why = format!("its streams are on {count} clocks that may have different beginnings");
+        return Err(Failure::new(why).hint("name a moment on the clock, or a --stream").into());
+    }
+    let mut all: Option<RangeInclusive<TimeNs>> = None;
+    for clock in clocks {
+        if let Some(range) = Arc::clone(timeline).range(clock)? {
+            all = Some(all.map_or(range.clone(), |all| {
+                *all.start().min(range.start())..=*all.end().max(range.end())
+            }));
+        }
+    }
+    all.ok_or_else(|| Failure::new("nothing in it has a time").into())
 }
 
 /// A moment as a person reads it: a time of day, or seconds on a clock of its own.

@@ -1,0 +1,307 @@
+//! Recordings from end to end: made by `record` and by the recorder, then followed, cut, filtered,
+//! merged and converted.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
+
+mod support;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use kymo_recorder::format::{Le, Utf8};
+use kymo_recorder::{Config, Flush, Recorder, StreamOptions, Timespec};
+use support::{folder, kymo, names, run};
+
+/// Half a second after the Epoch's `second`-th second.
+fn half_past(second: u64) -> Timespec {
+    Timespec { seconds: second, nanoseconds: 500_000_000 }
+}
+
+/// Two streams on a clock that counts from the Epoch: `level` at 100.5 s, 101.5 s …, `log` with it.
+fn make(path: &Path, first: u64, count: u64) {
+    let mut recorder = Recorder::create(path).unwrap();
+    let clock = recorder.absolute_clock("clk").unwrap();
+    let level = StreamOptions::new("level").clock(clock).gain(0.5).text("unit", "m");
+    let level = recorder.stream::<Le<u16>>(level).unwrap();
+    let log = recorder.stream::<Utf8>(StreamOptions::new("log").clock(clock)).unwrap();
+    for second in first..first + count {
+        let value = u16::try_from(second % 1000).unwrap();
+        recorder.write_at(level, half_past(second), value).unwrap();
+        recorder.write(log, &format!("second {second}")).unwrap();
+    }
+    recorder.finish().unwrap();
+}
+
+/// The events of a recording as JSON.
+fn events(path: &Path, more: &[&str]) -> Vec<serde_json::Value> {
+    let command = ["dump", "--json", "--exclude", "clk*"];
+    let (code, out, err) = run(kymo().args(command).args(more).arg(path));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What an event is about: stream, time, value.
+fn essence(event: &serde_json::Value) -> (String, Option<i64>, serde_json::Value) {
+    let stream = event["stream"].as_str().unwrap().to_owned();
+    (stream, event["time_ns"].as_i64(), event["value"].clone())
+}
+
+fn assert_sound(path: &Path) {
+    let (code, out, err) = run(kymo().arg("check").arg(path));
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn lines_of_standard_input_are_recorded_as_they_are() {
+    let folder = folder();
+    let (text, path) = (folder.path().join("text"), folder.path().join("run.rtc"));
+    fs::write(&text, b"first\n\nno \xFF UTF-8\nlast").unwrap();
+    let record = kymo().args(["record", "-o"]).arg(&path).stdin(File::open(text).unwrap()).output();
+    let record = record.unwrap();
+    assert_eq!(record.status.code(), Some(0));
+    let said = String::from_utf8(record.stderr).unwrap();
+    assert!(said.contains("4 messages recorded, 22 bytes"), "{said}");
+    let (_, out, _) = run(kymo().args(["dump", "--json", "--stream", "stdin"]).arg(&path));
+    let lines: Vec<serde_json::Value> =
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 4);
+    assert_eq!(lines[0]["value"], "first\n");
+    assert_eq!(lines[1]["value"], "\n");
+    assert_eq!(lines[3]["value"], "last");
+    let times: Vec<_> = lines.iter().map(|line| line["time_ns"].as_i64().unwrap()).collect();
+    assert!(times.is_sorted());
+}
+
+#[test]
+fn a_command_that_fails_is_recorded_and_told() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let script = "echo out; echo err >&2; exit 7";
+    let (code, out, err) =
+        run(kymo().args(["record", "--tee", "-o"]).arg(&path).args(["--", "sh", "-c", script]));
+    assert_eq!((code, out.as_str()), (Some(1), "out\n"));
+    assert!(err.contains("kymo: sh: the command ended with status 7"), "{err}");
+    let mut heard: Vec<_> =
+        events(&path, &[]).iter().map(essence).map(|(s, _, v)| (s, v)).collect();
+    heard.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(heard, [("stderr".into(), "err\n".into()), ("stdout".into(), "out\n".into())]);
+    assert_sound(&path);
+}
+
+#[test]
+fn a_recording_is_not_replaced_unasked_and_may_be_added_to() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let record = |more: &[&str]| {
+        let mut command = kymo();
+        command.args(["record", "-o"]).arg(&path).args(more).args(["--", "echo", "line"]);
+        run(&mut command)
+    };
+    assert_eq!(record(&[]).0, Some(0));
+    let (code, _, err) = record(&[]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("it exists already"), "{err}");
+    assert_eq!(record(&["--append"]).0, Some(0));
+    let recordings: Vec<_> =
+        events(&path, &[]).iter().map(|event| event["recording"].as_u64()).collect();
+    assert_eq!(recordings, [Some(0), Some(1)]);
+    assert_eq!(record(&["--force"]).0, Some(0));
+    assert_eq!(events(&path, &[]).len(), 1);
+}
+
+#[test]
+fn a_named_pipe_is_a_stream_of_its_name() {
+    let folder = folder();
+    let (fifo, path) = (folder.path().join("fifo"), folder.path().join("run.rtc"));
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let pipe = format!("sensor={}", fifo.display());
+    let child = kymo().args(["record", "--pipe", &pipe, "-o"]).arg(&path).spawn();
+    let mut child = child.unwrap();
+    OpenOptions::new().write(true).open(&fifo).unwrap().write_all(b"1\n2\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    let heard: Vec<_> = events(&path, &[]).iter().map(essence).map(|(s, _, v)| (s, v)).collect();
+    assert_eq!(heard, [("sensor".into(), "1\n".into()), ("sensor".into(), "2\n".into())]);
+}
+
+#[test]
+fn parts_of_a_rotated_recording_merge_to_the_whole() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let script = "for i in $(seq 400); do echo line $i; done";
+    let rotated = run(kymo()
+        .args(["record", "--rotate", "4K", "-o"])
+        .arg(&path)
+        .args(["--", "sh", "-c", script]));
+    assert_eq!(rotated.0, Some(0));
+    let mut parts: Vec<_> = names(folder.path());
+    assert!(parts.len() > 2, "{parts:?}");
+    // `run.10.rtc` comes after `run.9.rtc`.
+    parts.sort_by_key(|name| (name.len(), name.clone()));
+    let parts: Vec<_> = parts.iter().map(|name| folder.path().join(name)).collect();
+    let whole = folder.path().join("whole.rtc");
+    let merged = run(kymo().arg("merge").args(&parts).arg("-o").arg(&whole));
+    assert_eq!((merged.0, merged.2.as_str()), (Some(0), ""));
+    assert_sound(&whole);
+    let lines: Vec<_> = events(&whole, &[]).iter().map(|event| event["value"].clone()).collect();
+    let expected: Vec<_> = (1..=400).map(|i| format!("line {i}\n")).collect();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_cut_has_what_is_in_its_range() {
+    let folder = folder();
+    let (whole, part) = (folder.path().join("whole.rtc"), folder.path().join("part.rtc"));
+    make(&whole, 100, 20);
+    // Events lie at 100.5, 101.5 … so that these ranges hold 103.5, 104.5 and 105.5.
+    let ranges: [&[&str]; 3] = [
+        &["--since", "103", "--until", "106s"],
+        &["--since", "+2.6s", "--until", "1970-01-01T00:01:46Z"],
+        &["--since", "+3s", "--until", "-13s"],
+    ];
+    for range in ranges {
+        let cut = run(kymo().args(["cut", "--force"]).arg(&whole).arg(&part).args(range));
+        assert_eq!((cut.0, cut.2.as_str()), (Some(0), ""), "{range:?}");
+        assert_sound(&part);
+        let found: Vec<_> = events(&part, &["--stream", "level"]).iter().map(essence).collect();
+        let expected: Vec<_> = [103, 104, 105]
+            .map(|second: i64| {
+                let value = f64::from(i32::try_from(second).unwrap()) * 0.5;
+                ("level".to_owned(), Some(second * 1_000_000_000 + 500_000_000), value.into())
+            })
+            .to_vec();
+        assert_eq!(found, expected, "{range:?}");
+        assert_eq!(events(&part, &["--stream", "log"]).len(), 3, "{range:?}");
+    }
+}
+
+#[test]
+fn a_filter_keeps_streams_with_their_clocks_and_attributes() {
+    let folder = folder();
+    let (whole, part) = (folder.path().join("whole.rtc"), folder.path().join("part.rtc"));
+    make(&whole, 100, 20);
+    let filter = run(kymo().arg("filter").arg(&whole).arg(&part).args(["--stream", "lev*"]));
+    assert_eq!((filter.0, filter.2.as_str()), (Some(0), ""));
+    assert_sound(&part);
+    let of_level: Vec<_> = events(&whole, &["--stream", "level"]).iter().map(essence).collect();
+    let kept: Vec<_> = events(&part, &[]).iter().map(essence).collect();
+    assert_eq!(kept, of_level);
+    let (_, streams, _) =
+        run(kymo().args(["convert", "--to", "jsonl", "--table", "streams"]).arg(&part).arg("-"));
+    assert!(streams.contains(r#"\"unit\":\"m\""#), "{streams}");
+    let unknown = run(kymo().arg("filter").arg(&whole).arg("x.rtc").args(["--stream", "nothing"]));
+    assert_eq!(unknown.0, Some(1));
+    assert!(unknown.2.contains("there is no stream nothing"), "{}", unknown.2);
+}
+
+#[test]
+fn merged_recordings_are_in_the_order_of_their_times() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    make(&at("late.rtc"), 105, 10);
+    make(&at("early.rtc"), 100, 10);
+    let merged = run(kymo()
+        .arg("merge")
+        .args([at("late.rtc"), at("early.rtc")])
+        .arg("-o")
+        .arg(at("all.rtc")));
+    assert_eq!(merged.0, Some(0), "{}", merged.2);
+    assert_sound(&at("all.rtc"));
+    let all: Vec<_> = events(&at("all.rtc"), &[]).iter().map(essence).collect();
+    assert_eq!(all.len(), 40);
+    assert!(all.iter().map(|(_, time, _)| time.unwrap()).is_sorted());
+    let mut expected: Vec<_> = events(&at("late.rtc"), &[]).iter().map(essence).collect();
+    expected.extend(events(&at("early.rtc"), &[]).iter().map(essence));
+    let sorted = |mut events: Vec<(String, Option<i64>, serde_json::Value)>| {
+        for (name, ..) in &mut events {
+            // Streams of the same name stay apart, the second under a name that begins with it.
+            *name = name.chars().take_while(char::is_ascii_alphabetic).collect();
+        }
+        events.sort_by_key(|(name, time, value)| (*time, name.clone(), value.to_string()));
+        events
+    };
+    assert_eq!(sorted(all), sorted(expected));
+}
+
+#[test]
+fn to_mcap_and_back_everything_is_the_same() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    make(&at("run.rtc"), 100, 50);
+    for (from, to) in [("run.rtc", "run.mcap"), ("run.mcap", "back.rtc")] {
+        let converted = run(kymo().arg("convert").args([at(from), at(to)]));
+        assert_eq!(converted.0, Some(0), "{from}: {}", converted.2);
+        assert_sound(&at(to));
+    }
+    let of = |name| events(&at(name), &[]).iter().map(essence).collect::<Vec<_>>();
+    assert_eq!(of("back.rtc"), of("run.rtc"));
+}
+
+#[test]
+fn a_growing_file_is_followed() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let mut recorder = Config::new().flush(Flush::Message).create(&path).unwrap();
+    let clock = recorder.absolute_clock("clk").unwrap();
+    let log = recorder.stream::<Utf8>(StreamOptions::new("log").clock(clock)).unwrap();
+    for number in 0..20 {
+        recorder.write_at(log, half_past(number), &format!("old {number}")).unwrap();
+    }
+    let follow = ["follow", "--stream", "log", "-n", "2", "--idle", "2s", "--json"];
+    let child = kymo().args(follow).arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(500));
+    for number in 20..30 {
+        recorder.write_at(log, half_past(number), &format!("new {number}")).unwrap();
+        thread::sleep(Duration::from_millis(20));
+    }
+    recorder.finish().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let lines: Vec<serde_json::Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let values: Vec<_> = lines.iter().map(|line| line["value"].as_str().unwrap()).collect();
+    let expected: Vec<_> = ["old 18".to_owned(), "old 19".to_owned()]
+        .into_iter()
+        .chain((20..30).map(|number| format!("new {number}")))
+        .collect();
+    assert_eq!(values, expected);
+    assert_eq!(lines[0]["time_ns"], 18_500_000_000_i64);
+}
+
+#[test]
+fn a_pipe_is_followed_to_its_end() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    make(&path, 100, 5);
+    let input = File::open(&path).unwrap();
+    let mut cat =
+        std::process::Command::new("cat").stdin(input).stdout(Stdio::piped()).spawn().unwrap();
+    let pipe = cat.stdout.take().unwrap();
+    let (code, out, err) = run(kymo().args(["follow", "-", "--stream", "level"]).stdin(pipe));
+    cat.wait().unwrap();
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert_eq!(out.lines().count(), 5);
+    assert!(out.starts_with("1970-01-01T00:01:40.500000000Z  level"), "{out}");
+    assert!(out.lines().next().unwrap().ends_with("  50"), "{out}");
+}
+
+#[test]
+fn what_cannot_be_cut_or_followed_says_so() {
+    let bp = support::data("v1-2008-07-11/06_timesteps.bp");
+    let (code, _, err) = run(kymo().arg("cut").arg(&bp).args(["x.bp", "--since", "1"]));
+    assert_eq!(code, Some(1));
+    assert!(err.contains("files of format BP (binary-pack) are not cut or merged"), "{err}");
+    let (code, _, err) = run(kymo().arg("follow").arg(&bp));
+    assert_eq!(code, Some(1));
+    assert!(err.contains("cannot be followed"), "{err}");
+    let (code, _, err) = run(kymo().args(["cut", "a.rtc", "b.rtc"]));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("nothing says where to cut"), "{err}");
+}
