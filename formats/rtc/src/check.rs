@@ -2,7 +2,7 @@
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Findings, Severity, shortened};
-use kymo_rtc_wire::read::Why;
+use kymo_rtc_wire::read::{Damage, Why};
 
 use crate::Reader;
 use crate::read::{Problem, Scan};
@@ -15,10 +15,32 @@ pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
         findings.push(finding(scan, problem));
     }
     for unit in scan.units.iter().filter(|unit| unit.checksum == UnitChecksum::Wrong) {
-        let message = "the checksum of the Unit does not hold: any of its messages may be damaged";
-        findings.push(Finding::at(Severity::Error, "crc", unit.offset, message));
+        findings.push(wrong_checksum(unit.offset));
     }
     findings
+}
+
+/// A Unit whose checksum says that something in it was changed.
+pub(crate) fn wrong_checksum(offset: u64) -> Finding {
+    let message = "the checksum of the Unit does not hold: any of its messages may be damaged";
+    Finding::at(Severity::Error, "crc", offset, message)
+}
+
+/// Bytes that were passed over.
+pub(crate) fn damage(damage: &Damage) -> Finding {
+    let bytes = damage.end - damage.start;
+    let (rule, lost) = match damage.why {
+        Why::Cut => ("cut", "are left of it"),
+        Why::Head => ("head", "cannot be read"),
+        Why::Marker => ("marker", "are damaged"),
+        _ => ("frames", "were passed over"),
+    };
+    let at = match damage.noticed == damage.start {
+        true => String::new(),
+        false => format!(" (noticed at {:#x})", damage.noticed),
+    };
+    let message = format!("{}{at}: {bytes} bytes {lost}", damage.why);
+    Finding::at(Severity::Error, rule, damage.start, message)
 }
 
 fn finding(scan: &Scan, problem: &Problem) -> Finding {
@@ -26,21 +48,7 @@ fn finding(scan: &Scan, problem: &Problem) -> Finding {
         scan.streams.get(stream).map_or_else(String::new, |stream| shortened(&stream.name).into())
     };
     match *problem {
-        Problem::Damage(damage) => {
-            let bytes = damage.end - damage.start;
-            let (rule, severity, lost) = match damage.why {
-                Why::Cut => ("cut", Severity::Error, "are the beginning of one"),
-                Why::Head => ("head", Severity::Warning, "cannot be read"),
-                Why::Marker => ("marker", Severity::Error, "are damaged"),
-                _ => ("frames", Severity::Error, "were passed over"),
-            };
-            let at = match damage.noticed == damage.start {
-                true => String::new(),
-                false => format!(", noticed at {:#x}", damage.noticed),
-            };
-            let message = format!("{}{at}: {bytes} bytes {lost}", damage.why);
-            Finding::at(severity, rule, damage.start, message)
-        }
+        Problem::Damage(damage) => self::damage(&damage),
         Problem::Unfinished { offset, stream, bytes, is_at_end } => {
             let name = name(stream);
             let why = if is_at_end { "the end" } else { "lost frames" };

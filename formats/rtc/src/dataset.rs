@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use kymo_core::{
-    Confidence, Context, Dataset, DumpRequest, Finding, Format, FormatInfo, Probe, RecordSink,
-    Recording, Result, Section, Source, Summary, Table,
+    Ability, Confidence, Context, Dataset, Destination, DumpRequest, Finding, Follow, Format,
+    FormatInfo, Probe, RecordSink, Recording, Repaired, Result, Section, Source, Summary, Table,
 };
+use kymo_core::model::timeline::TimelineView;
 use kymo_rtc_wire::read::{View, find_marker};
 
+use crate::follow::Follower;
+use crate::model::Timeline;
 use crate::types::{Stream, UnitChecksum};
-use crate::{Reader, check, dump, tables};
+use crate::{Reader, check, dump, repair, tables};
 
 /// The format.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +24,7 @@ static INFO: FormatInfo = FormatInfo {
     about: "streams, clocks and annotations in a file that stays readable when an end is missing",
     extensions: &["rtc"],
     dialects: &["both checksums, and none", "quoted and unquoted Meta", "little- and big-endian"],
-    abilities: &[],
+    abilities: &[Ability::Write, Ability::Repair, Ability::Follow],
     dump_styles: &[],
 };
 
@@ -50,6 +53,18 @@ impl Format for Rtc {
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
         let reader = Reader::open(source, context)?;
         Ok(check::check(&reader, &context.limits))
+    }
+
+    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+        repair::repair(source, to, context)
+    }
+
+    fn rewrite(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
+        repair::rewrite(source, to, context)
+    }
+
+    fn follow(&self, context: &Context<'_>) -> Option<Box<dyn Follow>> {
+        Some(Box::new(Follower::new(context)))
     }
 }
 
@@ -88,6 +103,10 @@ impl Dataset for RtcDataset {
 
     fn dump(&self, request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
         dump::dump(&self.reader, request, sink)
+    }
+
+    fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
+        Some(Arc::new(Timeline::new(Arc::clone(&self.reader))))
     }
 }
 

@@ -28,9 +28,13 @@ mod check;
 mod dataset;
 mod decode;
 mod dump;
+mod follow;
+mod model;
 mod read;
+mod repair;
 mod tables;
 mod types;
+mod write;
 
 pub use dataset::Rtc;
 pub use decode::{Decoded, Decoder, Decoders};

@@ -35,7 +35,6 @@ pub struct Stream {
     pub is_whole: bool,
     pub(crate) encoding: Encoding,
     pub(crate) scale: Option<Scale>,
-    pub(crate) text: String,
 }
 
 /// What a stream has to do with time.
@@ -90,7 +89,6 @@ impl Stream {
             is_whole,
             encoding,
             scale,
-            text: definition.text.clone(),
         }
     }
 
@@ -145,6 +143,8 @@ pub struct Session {
     pub ruler: Option<Ruler>,
     /// The byte order of its writer, where a platform frame tells.
     pub endian: Option<Endian>,
+    /// The checksum of its Units; nothing where whole Units have none.
+    pub crc: Option<Polynomial>,
 }
 
 /// One Unit, or what is left of it.

@@ -434,15 +434,27 @@ impl Walker {
             Some(_) => {}
         }
         self.resolve_rest(view, position)?;
-        match self.sensible(view, position) {
+        let found = self.sensible(view, position);
+        if self.depends_on_end(&found) {
+            self.settle_end(view)?;
+            return Ok(None);
+        }
+        match found {
             Ok(frame) => self.take(view, &frame),
-            Err(Trouble::Bad(Why::Boundary)) if self.is_last && self.is_provisional() => {
-                self.settle_end(view)?;
-                Ok(None)
-            }
             Err(Trouble::Bad(why)) => self.damage(view, position, why),
             Err(Trouble::Short) => self.short(view, position),
         }
+    }
+
+    /// Whether a frame would be another if the Unit ended elsewhere, and that is still open.
+    fn depends_on_end(&self, found: &Result<Parsed, Trouble>) -> bool {
+        self.is_last
+            && self.is_provisional()
+            && match found {
+                Ok(frame) => frame.end >= self.boundary,
+                Err(Trouble::Bad(why)) => matches!(why, Why::Boundary | Why::More(_) | Why::Padding),
+                Err(Trouble::Short) => false,
+            }
     }
 
     /// Parses a frame, and looks whether it may be where it is.
@@ -511,12 +523,15 @@ impl Walker {
         if view.byte(frame.end) == Some(MARKER_HEADER) {
             return Ok(());
         }
-        match self.sensible(view, frame.end) {
+        let found = self.sensible(view, frame.end);
+        match found {
             // It may be one that this very frame defines.
-            Err(Trouble::Bad(Why::Stream(_))) if matches!(frame.id, id::META | id::MINOR_META) => {
+            Err(Trouble::Bad(Why::Stream(_)))
+                if matches!(frame.id, id::META | id::MINOR_META) =>
+            {
                 Ok(())
             }
-            Err(Trouble::Bad(Why::Boundary)) if self.is_last && self.is_provisional() => Ok(()),
+            _ if self.depends_on_end(&found) => Ok(()),
             other => other.map(|_| ()),
         }
     }

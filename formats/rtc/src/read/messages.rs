@@ -31,19 +31,21 @@ impl Messages {
 
     /// The next message.
     pub fn next(&mut self) -> Result<Option<Message<'_>>> {
-        let Some((completed, frame)) = self.advance()? else { return Ok(None) };
-        let view = View::whole(&self.reader.bytes);
-        Ok(Some(self.tracker.message(&completed, &frame, &view)))
+        match self.advance()? {
+            Some(found) => Ok(Some(self.message(&found))),
+            None => Ok(None),
+        }
     }
 
-    fn advance(&mut self) -> Result<Option<(Completed, Frame)>> {
+    /// Goes to the next message, which [`message`](Self::message) then gives.
+    pub(crate) fn advance(&mut self) -> Result<Option<Found>> {
         let view = View::whole(&self.reader.bytes);
         while let Ok(item) = self.walker.next(&view) {
             match item {
                 Item::Frame(frame) => {
                     let completed = self.tracker.frame(&frame, &view, &self.walker)?;
                     if let Some(completed) = completed {
-                        return Ok(Some((completed, frame)));
+                        return Ok(Some(Found { completed, frame }));
                     }
                 }
                 Item::Unit(unit) => {
@@ -56,4 +58,23 @@ impl Messages {
         }
         Ok(None)
     }
+
+    /// The beginnings of messages of a session that have no end.
+    pub(crate) fn unfinished(&self, session: usize) -> Vec<(usize, &[u8])> {
+        let open = self.tracker.unfinished(session);
+        open.into_iter().map(|open| (open.stream, open.bytes.as_slice())).collect()
+    }
+
+    /// The message that was just found.
+    pub(crate) fn message(&self, found: &Found) -> Message<'_> {
+        let view = View::whole(&self.reader.bytes);
+        self.tracker.message(&found.completed, &found.frame, &view)
+    }
+}
+
+/// A message and the frame that ended it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    completed: Completed,
+    frame: Frame,
 }

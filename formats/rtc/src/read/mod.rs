@@ -15,7 +15,8 @@ use crate::decode::{self, Decoded, Decoders};
 use crate::types::{Message, Stream};
 
 pub use messages::Messages;
-pub(crate) use scan::{Problem, Scan, Statistics};
+pub(crate) use scan::{Problem, Scan, Statistics, begin_unit};
+pub(crate) use tracker::Tracker;
 
 /// An open file. Nothing of it is held but what it has of streams, sessions and Units.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::read::{self, Checksum, Damage, Frame, Item, View, Walker};
 use kymo_rtc_wire::spec::id;
 
-use super::tracker::Tracker;
+use super::tracker::{Open, Tracker};
 use crate::types::{Session, Stream, Unit, UnitChecksum};
 
 /// How often progress is told.
@@ -60,10 +60,9 @@ pub(crate) enum Problem {
 }
 
 /// Learns of a Unit; of one whose beginning is missing, what was read ahead.
-pub(super) fn begin_unit(tracker: &mut Tracker, unit: &read::Unit, walker: &Walker) {
+pub(crate) fn begin_unit(tracker: &mut Tracker, unit: &read::Unit, walker: &Walker) {
     let session = usize::try_from(unit.session).unwrap_or(usize::MAX);
     if session != tracker.session() {
-        tracker.drop_open();
         tracker.begin_session(session);
     }
     let starts_with_marker =
@@ -130,6 +129,7 @@ impl Pass {
                 first_count: unit.count,
                 ruler: unit.ruler,
                 endian: None,
+                crc: Some(Polynomial::Ieee),
             });
         }
         self.scan.units.push(Unit {
@@ -163,13 +163,20 @@ impl Pass {
 
     fn end_session(&mut self, position: u64) {
         self.unfinished(true);
+        let number = self.scan.sessions.len().saturating_sub(1);
+        let mut units = self.scan.units.iter().rev().take_while(|unit| unit.session == number);
+        let whole = units.clone().count();
+        if whole > 1 && units.all(|unit| unit.checksum == UnitChecksum::Absent) {
+            self.scan.sessions.iter_mut().rev().take(1).for_each(|session| session.crc = None);
+        }
         if let Some(session) = self.scan.sessions.last_mut() {
             session.end = position;
         }
     }
 
     fn unfinished(&mut self, is_at_end: bool) {
-        for (offset, stream, bytes) in self.tracker.drop_open() {
+        for Open { offset, stream, bytes, .. } in self.tracker.drop_open() {
+            let bytes = bytes.len();
             self.problem(Problem::Unfinished { offset, stream, bytes, is_at_end });
         }
     }
@@ -233,6 +240,9 @@ impl Pass {
             None => UnitChecksum::Wrong,
         };
         self.scan.polynomial = checksum.polynomial.or(self.scan.polynomial);
+        if let (Some(session), Some(_)) = (self.scan.sessions.last_mut(), checksum.polynomial) {
+            session.crc = checksum.polynomial;
+        }
         if let Some(unit) = self.scan.units.last_mut() {
             unit.checksum = state;
         }

@@ -23,6 +23,8 @@ pub(crate) struct Tracker {
     /// The clock of each stream.
     clocks: Vec<Option<usize>>,
     open: HashMap<usize, Open>,
+    /// What was open when the session before ended.
+    ended: Vec<Open>,
     session: usize,
     endian: Endian,
     joined: Vec<u8>,
@@ -31,9 +33,10 @@ pub(crate) struct Tracker {
 
 /// A message whose end is still to come.
 #[derive(Debug, Clone)]
-struct Open {
-    offset: u64,
-    bytes: Vec<u8>,
+pub(crate) struct Open {
+    pub offset: u64,
+    pub stream: usize,
+    pub bytes: Vec<u8>,
     may_lack_beginning: bool,
 }
 
@@ -57,6 +60,7 @@ impl Tracker {
             shown: Vec::new(),
             clocks: Vec::new(),
             open: HashMap::new(),
+            ended: Vec::new(),
             session: 0,
             endian: Endian::Little,
             joined: Vec::new(),
@@ -122,18 +126,27 @@ impl Tracker {
     /// Another session begins: nothing of the one before counts any more.
     pub(crate) fn begin_session(&mut self, session: usize) {
         self.all_clocks();
+        self.ended = self.drop_open();
         self.session = session;
         self.endian = Endian::Little;
         self.names.clear();
     }
 
-    /// Frames were lost, or a session ended: what is open stays without an end. Tells the first
-    /// byte of each such message, its stream and the bytes it has.
-    pub(crate) fn drop_open(&mut self) -> Vec<(u64, usize, usize)> {
-        let lost = |(stream, open): (usize, Open)| (open.offset, stream, open.bytes.len());
-        let mut lost: Vec<_> = self.open.drain().map(lost).collect();
-        lost.sort_unstable();
+    /// Frames were lost, or a session ended: what is open stays without an end.
+    pub(crate) fn drop_open(&mut self) -> Vec<Open> {
+        let mut lost: Vec<_> = self.open.drain().map(|(_, open)| open).collect();
+        lost.sort_by_key(|open| open.offset);
         lost
+    }
+
+    /// The messages of a session that have no end: of this one so far, or of the one before.
+    pub(crate) fn unfinished(&self, session: usize) -> Vec<&Open> {
+        let is_of = |open: &&Open| {
+            self.streams.get(open.stream).is_some_and(|stream| stream.session == session)
+        };
+        let mut open: Vec<_> = self.open.values().chain(&self.ended).filter(is_of).collect();
+        open.sort_by_key(|open| open.offset);
+        open
     }
 
     /// Takes a frame; where it completes a message, tells of it.
@@ -221,6 +234,7 @@ impl Tracker {
         }
         let open = self.open.entry(stream).or_insert_with(|| Open {
             offset: frame.position,
+            stream,
             bytes: Vec::new(),
             may_lack_beginning: frame.begin != Begin::Start,
         });

@@ -1,0 +1,147 @@
+//! Reading a recording that is still being written.
+
+use kymo_core::bytes::Limits;
+use kymo_core::{Context, Error, Follow, Followed, Result, Source};
+use kymo_rtc_wire::read::{Item, NeedMore, View, Walker, marker_before};
+
+use crate::check;
+use crate::decode::{self, Decoders};
+use crate::model::{Lanes, event};
+use crate::read::{Tracker, begin_unit};
+
+/// Bytes without a Marker that are held, in the hope of one that explains them.
+const HELD_BYTES_MAX: usize = 64 << 20;
+
+/// Follows a file or a pipe.
+pub(crate) struct Follower {
+    walker: Walker,
+    tracker: Tracker,
+    lanes: Lanes,
+    decoders: Decoders,
+    bytes: Vec<u8>,
+    base: u64,
+    /// How many clocks and tracks were told of.
+    told: (usize, usize),
+}
+
+impl Follower {
+    pub(crate) fn new(context: &Context<'_>) -> Self {
+        Self::with_limits(&context.limits)
+    }
+
+    fn with_limits(limits: &Limits) -> Self {
+        Self {
+            walker: Walker::new(),
+            tracker: Tracker::new(limits),
+            lanes: Lanes::default(),
+            decoders: Decoders::default(),
+            bytes: Vec::new(),
+            base: 0,
+            told: (0, 0),
+        }
+    }
+
+    fn walk(&mut self, is_final: bool, to: &mut dyn Followed) -> Result<()> {
+        loop {
+            let view = View::part(&self.bytes, self.base, is_final);
+            let item = match self.walker.next(&view) {
+                Ok(Item::End) => return Ok(()),
+                Ok(item) => item,
+                Err(NeedMore(_)) => {
+                    self.walker.absorb(&view);
+                    return Ok(());
+                }
+            };
+            self.take(item, is_final, to)?;
+        }
+    }
+
+    fn take(&mut self, item: Item, is_final: bool, to: &mut dyn Followed) -> Result<()> {
+        let view = View::part(&self.bytes, self.base, is_final);
+        match item {
+            Item::Unit(unit) => {
+                begin_unit(&mut self.tracker, &unit, &self.walker);
+                self.tell_of_streams(to)
+            }
+            Item::Frame(frame) => {
+                let completed = self.tracker.frame(&frame, &view, &self.walker)?;
+                self.tell_of_streams(to)?;
+                let Some(completed) = completed else { return Ok(()) };
+                let view = View::part(&self.bytes, self.base, is_final);
+                let message = self.tracker.message(&completed, &frame, &view);
+                let Some(stream) = self.tracker.streams().get(message.stream) else {
+                    return Ok(());
+                };
+                let (endian, decoders) = (self.tracker.endian(), &self.decoders);
+                let decoded = decode::decode(message.payload, stream, endian, decoders);
+                to.event(&event(&message, decoded))
+            }
+            Item::Checksum(checksum) => {
+                if checksum.polynomial.is_none() && !checksum.is_unchecked {
+                    to.finding(check::wrong_checksum(checksum.position))?;
+                }
+                Ok(())
+            }
+            Item::Damage(damage) => {
+                self.tracker.drop_open();
+                to.finding(check::damage(&damage))
+            }
+            Item::End => Ok(()),
+        }
+    }
+
+    /// Tells of clocks and tracks that are new.
+    fn tell_of_streams(&mut self, to: &mut dyn Followed) -> Result<()> {
+        for index in self.lanes.tracks().len()..self.tracker.streams().len() {
+            let clock = self.tracker.clock_of(index);
+            self.lanes.add(self.tracker.streams(), index, clock);
+        }
+        for clock in self.lanes.clocks().iter().skip(self.told.0) {
+            to.clock(clock)?;
+        }
+        for track in self.lanes.tracks().iter().skip(self.told.1) {
+            to.track(track)?;
+        }
+        self.told = (self.lanes.clocks().len(), self.lanes.tracks().len());
+        Ok(())
+    }
+
+    /// Lets go of bytes that are done with.
+    fn let_go(&mut self) {
+        let done = self.walker.needs().saturating_sub(self.base);
+        let done = usize::try_from(done).unwrap_or(usize::MAX).min(self.bytes.len());
+        // Moving what is left is worth while when much goes.
+        if done > self.bytes.len() / 2 {
+            self.bytes.drain(..done);
+            self.base += done as u64;
+        }
+    }
+}
+
+impl Follow for Follower {
+    /// The last Unit describes the streams; what came before is not needed.
+    fn start(&mut self, so_far: &Source) -> Result<u64> {
+        let bytes = so_far.bytes()?;
+        let view = View::whole(&bytes);
+        self.base = marker_before(&view, view.end()).unwrap_or(0);
+        self.walker = Walker::at(self.base);
+        Ok(self.base)
+    }
+
+    fn push(&mut self, bytes: &[u8], to: &mut dyn Followed) -> Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        self.walk(false, to)?;
+        self.let_go();
+        if self.bytes.len() > HELD_BYTES_MAX {
+            let why = format!("there was no Marker in {HELD_BYTES_MAX} bytes");
+            return Err(Error::request(why));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, to: &mut dyn Followed) -> Result<()> {
+        self.walk(true, to)?;
+        self.bytes.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! Streams to core's timeline.
+//!
+//! Every stream is a track, clocks too. What the timeline does not tell: how messages were cut
+//! into frames, and the Units; tables have those.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kymo_core::model::timeline::{
+    Clock, ClockId, Content, Event, Events, TimelineView, Track, TrackId, TrackKind, Window,
+};
+use kymo_core::{Result, Value};
+
+use crate::Reader;
+use crate::decode::Decoded;
+use crate::read::Messages;
+use crate::types::{ClockRole, Message, Stream};
+
+/// The name of the clock of annotations that are on none: the time of day.
+const EPOCH: &str = "Epoch";
+
+/// The clocks and tracks of streams, kept up while streams join.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lanes {
+    clocks: Vec<Clock>,
+    tracks: Vec<Track>,
+    /// The clock that each stream is.
+    of_stream: HashMap<usize, ClockId>,
+    epoch: Option<(usize, ClockId)>,
+}
+
+impl Lanes {
+    pub(crate) fn clocks(&self) -> &[Clock] {
+        &self.clocks
+    }
+
+    pub(crate) fn tracks(&self) -> &[Track] {
+        &self.tracks
+    }
+
+    /// Adds the next stream; `clock` is the stream that gives its times.
+    pub(crate) fn add(&mut self, streams: &[Stream], index: usize, clock: Option<usize>) {
+        let Some(stream) = streams.get(index) else { return };
+        if stream.is_clock() {
+            let since_epoch = is_since_epoch(streams, stream, clock);
+            let id = ClockId(self.clocks.len());
+            let (name, recording) = (stream.name.clone(), stream.session);
+            self.clocks.push(Clock { name, recording, since_epoch });
+            self.of_stream.insert(index, id);
+        }
+        let clock = if stream.is_clock() {
+            self.of_stream.get(&index).copied()
+        } else if let Some(clock) = clock {
+            self.of_stream.get(&clock).copied()
+        } else if stream.is_annotation() {
+            Some(self.epoch(stream.session))
+        } else {
+            None
+        };
+        self.tracks.push(Track {
+            name: stream.name.clone(),
+            recording: stream.session,
+            parent: None,
+            kind: kind(stream),
+            clock,
+            content: stream.format.clone(),
+            attributes: all_attributes(stream),
+        });
+    }
+
+    /// The clock of remarks that are on no other.
+    fn epoch(&mut self, recording: usize) -> ClockId {
+        if let Some((of, id)) = self.epoch
+            && of == recording
+        {
+            return id;
+        }
+        let id = ClockId(self.clocks.len());
+        self.clocks.push(Clock { name: EPOCH.into(), recording, since_epoch: true });
+        self.epoch = Some((recording, id));
+        id
+    }
+}
+
+fn is_since_epoch(streams: &[Stream], stream: &Stream, base: Option<usize>) -> bool {
+    match stream.clock {
+        ClockRole::Delta(_) => {
+            base.and_then(|base| streams.get(base)).is_some_and(Stream::is_since_epoch)
+        }
+        _ => stream.is_since_epoch(),
+    }
+}
+
+fn kind(stream: &Stream) -> TrackKind {
+    if stream.is_annotation() {
+        TrackKind::Annotations
+    } else if stream.is_clock() || stream.encoding.is_number() {
+        TrackKind::Counter
+    } else {
+        TrackKind::Messages
+    }
+}
+
+/// What the file says of a stream beyond its name and format, under the file's own names.
+fn all_attributes(stream: &Stream) -> serde_json::Map<String, serde_json::Value> {
+    let mut attributes = serde_json::Map::new();
+    if let Some(length) = stream.length_bytes {
+        attributes.insert("length".into(), length.into());
+    }
+    if stream.is_cont {
+        attributes.insert("cont".into(), true.into());
+    }
+    if let Some(about) = &stream.about {
+        attributes.insert("stream".into(), about.as_str().into());
+    }
+    attributes.extend(stream.attributes.clone());
+    attributes
+}
+
+/// A message as an event.
+pub(crate) fn event<'a>(message: &Message<'a>, decoded: Decoded) -> Event<'a> {
+    let content = match decoded.value {
+        _ if decoded.fault.is_some() => Content::Payload,
+        Value::Bytes(_) => Content::Payload,
+        Value::Text(text) => Content::Text(text.into()),
+        value => Content::Value(value),
+    };
+    let (track, time, offset) = (TrackId(message.stream), message.time, message.offset);
+    Event { track, time, offset, content, payload: message.payload }
+}
+
+/// The timeline of a file.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    reader: Arc<Reader>,
+    lanes: Lanes,
+}
+
+impl Timeline {
+    pub(crate) fn new(reader: Arc<Reader>) -> Self {
+        let mut lanes = Lanes::default();
+        let scan = reader.scan();
+        for (index, clock) in scan.clocks.iter().enumerate() {
+            lanes.add(&scan.streams, index, *clock);
+        }
+        Self { reader, lanes }
+    }
+
+    /// How many events of a window there are.
+    fn count(self: &Arc<Self>, window: &Window) -> Result<u64> {
+        let mut messages = self.reader.messages();
+        let mut count = 0;
+        while let Some(message) = messages.next()? {
+            count += u64::from(passes(window, &message));
+        }
+        Ok(count)
+    }
+}
+
+fn passes(window: &Window, message: &Message<'_>) -> bool {
+    window.wants(TrackId(message.stream)) && window.holds(message.time)
+}
+
+impl TimelineView for Timeline {
+    fn clocks(&self) -> Vec<Clock> {
+        self.lanes.clocks.clone()
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        self.lanes.tracks.clone()
+    }
+
+    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        let skip = match window.last {
+            None => 0,
+            Some(last) => self.count(window)?.saturating_sub(last),
+        };
+        let messages = self.reader.messages();
+        Ok(Box::new(Walk { timeline: self, messages, window: window.clone(), skip }))
+    }
+}
+
+struct Walk {
+    timeline: Arc<Timeline>,
+    messages: Messages,
+    window: Window,
+    skip: u64,
+}
+
+impl Events for Walk {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        loop {
+            let Some(found) = self.messages.advance()? else { return Ok(None) };
+            let message = self.messages.message(&found);
+            if !passes(&self.window, &message) {
+                continue;
+            }
+            if self.skip > 0 {
+                self.skip -= 1;
+                continue;
+            }
+            let message = self.messages.message(&found);
+            let decoded = self.timeline.reader.decode(&message);
+            return Ok(Some(event(&message, decoded)));
+        }
+    }
+}

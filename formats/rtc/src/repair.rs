@@ -1,0 +1,169 @@
+//! Writing again what can be read: of a damaged file, or of a sound one.
+
+use std::cmp::Reverse;
+use std::io::Write;
+use std::sync::Arc;
+
+use kymo_core::{
+    Context, Destination, Error, Finding, Repaired, Result, Severity, Source, shortened,
+};
+
+use crate::read::{Messages, Scan};
+use crate::write::{Layout, SessionWriter, meta_of};
+use crate::{Reader, check};
+
+/// Writes a sound file of what can be read of a damaged one.
+pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    let reader = Reader::open(source, context)?;
+    if reader.scan().sessions.is_empty() && source.size_bytes() > 0 {
+        return Err(Error::request("nothing of it can be read"));
+    }
+    let mut file = to.file()?;
+    let mut repaired = Repaired { unit: "messages", ..Repaired::default() };
+    copy(&reader, &mut file, &mut repaired)?;
+    for finding in check::losses(reader.scan(), &context.limits).into_vec() {
+        // What is only noted is still as it was.
+        if finding.severity > Severity::Note {
+            repaired.losses.push(finding);
+        } else {
+            repaired.corrected.push(finding);
+        }
+    }
+    source.verify()?;
+    file.commit()?;
+    Ok(repaired)
+}
+
+/// Reads a sound file and writes all of it again.
+pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
+    let reader = Reader::open(source, context)?;
+    let mut file = to.file()?;
+    copy(&reader, &mut file, &mut Repaired::default())?;
+    source.verify()?;
+    file.commit()
+}
+
+/// Copies every session with its streams and messages.
+fn copy(reader: &Arc<Reader>, out: &mut dyn Write, repaired: &mut Repaired) -> Result<()> {
+    let mut copying = Copying { reader, plans: plans(reader.scan()), session: 0, next: 0 };
+    let mut messages = reader.messages();
+    let mut writer = copying.begin(out);
+    while let Some(found) = messages.advance()? {
+        let message = messages.message(&found);
+        let of = reader.streams().get(message.stream).map_or(0, |stream| stream.session);
+        while copying.session < of {
+            writer = copying.next_session(writer, &messages, repaired)?;
+        }
+        copying.join(&mut writer, message.offset, repaired)?;
+        if writer.write(message.stream, message.payload)? {
+            repaired.kept += 1;
+        } else {
+            repaired.losses.push(unwritten(reader, message.stream, message.offset));
+        }
+    }
+    while copying.session + 1 < copying.plans.len() {
+        writer = copying.next_session(writer, &messages, repaired)?;
+    }
+    copying.end(writer, &messages, repaired)?;
+    Ok(())
+}
+
+fn unwritten(reader: &Reader, stream: usize, offset: u64) -> Finding {
+    let name = reader.streams().get(stream).map_or("", |stream| stream.name.as_str());
+    let message = format!("the message of {} is not of the stream's length", shortened(name));
+    Finding::at(Severity::Warning, "unwritten", offset, message)
+}
+
+/// The streams of a session, in the order in which they are added, each with the place before
+/// which that is done.
+type Plan = Vec<(u64, usize)>;
+
+/// Ids must rise: a stream that was defined after one with a higher id is added with that one.
+fn plans(scan: &Scan) -> Vec<Plan> {
+    let mut plans = vec![Plan::new(); scan.sessions.len().max(1)];
+    let mut order: Vec<_> = scan.streams.iter().enumerate().collect();
+    order.sort_by_key(|(_, stream)| (stream.session, Reverse(stream.id)));
+    let mut least = (usize::MAX, u64::MAX);
+    for (index, stream) in order {
+        if least.0 != stream.session {
+            least = (stream.session, u64::MAX);
+        }
+        least.1 = least.1.min(stream.offset);
+        if let Some(plan) = plans.get_mut(stream.session) {
+            plan.push((least.1, index));
+        }
+    }
+    plans.iter_mut().for_each(|plan| plan.reverse());
+    plans
+}
+
+/// How far a copy is.
+struct Copying<'a> {
+    reader: &'a Reader,
+    plans: Vec<Plan>,
+    session: usize,
+    /// The next stream of the plan.
+    next: usize,
+}
+
+impl Copying<'_> {
+    fn plan(&self) -> &[(u64, usize)] {
+        self.plans.get(self.session).map_or(&[], Vec::as_slice)
+    }
+
+    fn begin<W: Write>(&self, out: W) -> SessionWriter<W> {
+        let layout = match self.reader.scan().sessions.get(self.session) {
+            Some(session) => Layout::of(session),
+            None => Layout::default(),
+        };
+        let streams = self.plan().iter().filter_map(|(_, index)| self.reader.streams().get(*index));
+        let metas: Vec<_> = streams.map(|stream| (stream.id, meta_of(stream))).collect();
+        SessionWriter::new(out, &layout.fit(&metas))
+    }
+
+    fn next_session<W: Write>(
+        &mut self,
+        writer: SessionWriter<W>,
+        messages: &Messages,
+        repaired: &mut Repaired,
+    ) -> Result<SessionWriter<W>> {
+        let out = self.end(writer, messages, repaired)?;
+        self.session += 1;
+        self.next = 0;
+        Ok(self.begin(out))
+    }
+
+    /// Adds the streams that are defined before a place.
+    fn join<W: Write>(
+        &mut self,
+        writer: &mut SessionWriter<W>,
+        before: u64,
+        repaired: &mut Repaired,
+    ) -> Result<()> {
+        while let Some((at, index)) = self.plan().get(self.next).copied()
+            && at < before
+            && let Some(stream) = self.reader.streams().get(index)
+        {
+            if !writer.add(index, Some(stream.id), &meta_of(stream))? {
+                let message = format!("the stream {} gets another id", shortened(&stream.name));
+                repaired.corrected.push(Finding::at(Severity::Note, "id", stream.offset, message));
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Ends a session; what was begun in it and never ended is written so again.
+    fn end<W: Write>(
+        &mut self,
+        mut writer: SessionWriter<W>,
+        messages: &Messages,
+        repaired: &mut Repaired,
+    ) -> Result<W> {
+        self.join(&mut writer, u64::MAX, repaired)?;
+        for (stream, bytes) in messages.unfinished(self.session) {
+            writer.write_part(stream, bytes)?;
+        }
+        writer.finish()
+    }
+}

@@ -1,0 +1,161 @@
+//! Streams and messages to files, with the writer of `kymo-rtc-wire`.
+
+use std::collections::HashMap;
+use std::io::{BufWriter, Write};
+
+use kymo_core::bytes::Endian;
+use kymo_core::{Error, Result};
+use kymo_rtc_wire::crc::Polynomial;
+use kymo_rtc_wire::meta::StreamMeta;
+use kymo_rtc_wire::write::{ByteOrder, IoOutput, Options, StreamId, WriteError, Writer};
+use serde_json::{Map, Value as Json};
+
+use crate::types::{Session, Stream};
+
+/// The largest Unit that is tried for streams that have no room in a smaller one.
+const MAJOR_BYTES_MAX: u64 = 1 << 30;
+
+/// Writes one session.
+pub(crate) struct SessionWriter<W: Write> {
+    writer: Writer<IoOutput<BufWriter<W>>>,
+    ids: HashMap<usize, StreamId>,
+}
+
+/// How a session is to be written.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    pub major: u64,
+    pub minor: u64,
+    pub crc: Option<Polynomial>,
+    pub endian: Endian,
+    pub count: u64,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        let (major, minor) = (1 << 20, 128 << 10);
+        let crc = Some(Polynomial::Ieee);
+        Self { major, minor, crc, endian: Endian::Little, count: 0 }
+    }
+}
+
+impl Layout {
+    /// As a session has it.
+    pub(crate) fn of(session: &Session) -> Self {
+        let usual = Self::default();
+        let crc = session.crc;
+        let sizes = session.ruler.map(|ruler| (ruler.major, ruler.minor));
+        let (major, minor) = sizes.unwrap_or((usual.major, usual.minor));
+        let endian = session.endian.unwrap_or(Endian::Little);
+        Self { major, minor, crc, endian, count: 0 }
+    }
+
+    fn options(&self) -> Options {
+        let order = match self.endian {
+            Endian::Little => ByteOrder::Little,
+            Endian::Big => ByteOrder::Big,
+        };
+        let options = Options::new().crc(self.crc).byte_order(order).count(self.count);
+        // Sizes that no ruler can have come from damage; the usual ones will do.
+        options.clone().sizes(self.major, self.minor).unwrap_or(options)
+    }
+
+    /// Makes Units so large that all these streams have room.
+    pub(crate) fn fit(mut self, metas: &[(u32, StreamMeta)]) -> Self {
+        while self.major < MAJOR_BYTES_MAX {
+            let mut trial = Writer::new(Vec::new(), self.options());
+            let has_no_room = metas.iter().any(|(id, meta)| {
+                matches!(trial.add_with_id(*id, meta), Err(WriteError::NoRoom { .. }))
+            });
+            if !has_no_room {
+                break;
+            }
+            self.major *= 2;
+            self.minor = (self.minor * 2).min(self.major);
+        }
+        self
+    }
+}
+
+impl<W: Write> SessionWriter<W> {
+    pub(crate) fn new(out: W, layout: &Layout) -> Self {
+        let writer = Writer::new(IoOutput(BufWriter::new(out)), layout.options());
+        Self { writer, ids: HashMap::new() }
+    }
+
+    /// Adds a stream under the caller's number, with the id it had where that is possible.
+    /// Returns whether it was.
+    pub(crate) fn add(&mut self, stream: usize, id: Option<u32>, meta: &StreamMeta) -> Result<bool> {
+        let kept = id.map(|id| self.writer.add_with_id(id, meta));
+        let (added, is_kept) = match kept {
+            Some(Ok(added)) => (added, true),
+            Some(Err(WriteError::Id(_))) | None => (self.writer.add(meta).map_err(failed)?, false),
+            Some(Err(error)) => return Err(failed(error)),
+        };
+        self.ids.insert(stream, added);
+        Ok(is_kept)
+    }
+
+    pub(crate) fn has(&self, stream: usize) -> bool {
+        self.ids.contains_key(&stream)
+    }
+
+    /// Writes a message. Returns whether it could be: one of a stream of fixed length must have
+    /// that length.
+    pub(crate) fn write(&mut self, stream: usize, payload: &[u8]) -> Result<bool> {
+        let Some(id) = self.ids.get(&stream) else { return Ok(false) };
+        match self.writer.write(*id, payload) {
+            Ok(()) => Ok(true),
+            Err(WriteError::Length { .. }) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Writes the beginning of a message that never ended.
+    pub(crate) fn write_part(&mut self, stream: usize, payload: &[u8]) -> Result<bool> {
+        let Some(id) = self.ids.get(&stream) else { return Ok(false) };
+        match self.writer.write_part(*id, payload) {
+            Ok(()) => Ok(true),
+            Err(WriteError::Part | WriteError::Length { .. }) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Ends the session.
+    pub(crate) fn finish(self) -> Result<W> {
+        let IoOutput(buffered) = self.writer.finish().map_err(failed)?;
+        buffered.into_inner().map_err(|error| Error::io("write")(error.into_error()))
+    }
+}
+
+fn failed(error: WriteError<std::io::Error>) -> Error {
+    match error {
+        WriteError::Output(error) => Error::io("write")(error),
+        other => Error::request(other.to_string()),
+    }
+}
+
+/// What a stream is, for the writer.
+pub(crate) fn meta_of(stream: &Stream) -> StreamMeta {
+    let mut meta = StreamMeta::new(&stream.name).format(&stream.format).cont(stream.is_cont);
+    if let Some(bytes) = stream.length_bytes {
+        meta = meta.length(bytes);
+    }
+    if let Some(about) = &stream.about {
+        meta = with(meta, "stream", &Json::String(about.clone()));
+    }
+    with_all(meta, &stream.attributes)
+}
+
+/// Adds attributes, but for those that a stream has by other means.
+pub(crate) fn with_all(mut meta: StreamMeta, attributes: &Map<String, Json>) -> StreamMeta {
+    for (key, value) in attributes {
+        meta = with(meta, key, value);
+    }
+    meta
+}
+
+/// Adds an attribute; one that is set already stays.
+pub(crate) fn with(meta: StreamMeta, key: &str, value: &Json) -> StreamMeta {
+    meta.clone().json(key, &value.to_string()).unwrap_or(meta)
+}
