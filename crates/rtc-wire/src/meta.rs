@@ -2,6 +2,7 @@
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
@@ -34,6 +35,8 @@ pub struct StreamMeta {
     is_hidden: bool,
     /// Further keys and their JSON.
     attributes: Vec<(String, String)>,
+    /// The same keys, to be found quickly among very many.
+    keys: BTreeSet<String>,
 }
 
 impl StreamMeta {
@@ -47,6 +50,7 @@ impl StreamMeta {
             format: RAW.to_owned(),
             is_hidden: false,
             attributes: Vec::new(),
+            keys: BTreeSet::new(),
         }
     }
 
@@ -118,7 +122,7 @@ impl StreamMeta {
         if TYPED.contains(&key) {
             return Err(MetaError::Typed(key.to_owned()));
         }
-        if self.attributes.iter().any(|(known, _)| known == key) {
+        if !self.keys.insert(key.to_owned()) {
             return Err(MetaError::Twice(key.to_owned()));
         }
         self.attributes.push((key.to_owned(), json));

@@ -246,3 +246,27 @@ fn a_restarted_writer_keeps_its_streams_on_another_output() {
     assert_eq!((session.indices[0].count, session.of("second")), (Some(0), vec![b"ab".to_vec()]));
     assert_eq!(session.streams.len(), 2);
 }
+
+#[test]
+fn very_many_streams_are_added_and_closed_in_no_time() {
+    let mut writer = writer(Options::new().sizes(1 << 26, 1 << 23).unwrap());
+    let mut streams: Vec<_> =
+        (0..100_000).map(|_| writer.add(&StreamMeta::new("s")).unwrap()).collect();
+    for &stream in &streams {
+        writer.write(stream, b"x").unwrap();
+    }
+    // All but every thousandth, in an order of its own.
+    streams.sort_by_key(|stream| stream.id() % 1000);
+    let closed = streams.split_off(100);
+    for stream in closed {
+        writer.close(stream).unwrap();
+    }
+    let again = writer.add(&StreamMeta::new("again")).unwrap();
+    assert_eq!(again.id(), 100_009, "ids are not used again");
+    writer.write(again, b"y").unwrap();
+    for &stream in &streams {
+        writer.write(stream, b"z").unwrap();
+    }
+    let session = read(&writer.finish().unwrap());
+    assert_eq!(session.messages.len(), 100_101);
+}

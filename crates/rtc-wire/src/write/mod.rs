@@ -96,15 +96,12 @@ impl<O: Output> Writer<O> {
         meta: &StreamMeta,
     ) -> Result<StreamId, WriteError<O::Error>> {
         self.usable()?;
-        let next_id = self.streams.next_id();
-        if id < next_id || id == u32::MAX {
+        if id < self.streams.next_id() || id == u32::MAX {
             return Err(WriteError::Id(id));
         }
-        let stream = self.streams.add(id, meta);
-        if let Err(error) = self.ruler.plan(&self.streams) {
-            self.streams.withdraw(stream, next_id);
-            return Err(error);
-        }
+        let json = meta.to_json(id);
+        self.ruler.plan(self.streams.totals().with(id, &json))?;
+        let stream = self.streams.add(id, meta, json);
         if self.ruler.has_begun() {
             self.describe(stream.slot)?;
         }

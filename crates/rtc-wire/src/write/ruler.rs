@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use super::frame;
-use super::streams::Streams;
+use super::streams::{Streams, Totals};
 use super::{Options, Output, WriteError, Writer, system_header};
 use crate::index::Entry;
 use crate::leb128::Encoded;
@@ -102,23 +102,23 @@ impl Ruler {
     ///
     /// An Index or index must fit into the shortest unit, which is the last of a Unit. Meta, and
     /// the meta of any one stream after it, must fit into a Unit beside all its indices.
-    pub(super) fn plan<E>(&mut self, streams: &Streams) -> Result<(), WriteError<E>> {
+    pub(super) fn plan<E>(&mut self, totals: Totals) -> Result<(), WriteError<E>> {
         let outside = (MARKER_BYTES + CRC_BYTES) as u64;
-        let index_bytes = frame::chained(streams.index_bytes_max()) as u64;
+        let index_bytes = frame::chained(totals.index_bytes_max()) as u64;
         require(index_bytes + LEAST_ROOM_BYTES, self.options.minor_bytes - outside)?;
 
         let units = self.options.major_bytes / self.options.minor_bytes;
         let indices = units * (index_bytes + SPLIT_BYTES);
-        let metas = frame::chained(streams.meta_bytes_max())
-            + frame::chained(streams.longest_meta_bytes())
+        let metas = frame::chained(totals.meta_bytes_max())
+            + frame::chained(totals.longest_meta_bytes())
             + CRC_BYTES;
         let needed = indices + metas as u64 + LEAST_ROOM_BYTES;
         require(needed, self.options.major_bytes - outside)?;
 
         self.index_bytes = index_bytes;
-        reserve(&mut self.index, streams.index_bytes_max());
+        reserve(&mut self.index, totals.index_bytes_max());
         for text in [&mut self.meta, &mut self.next_meta] {
-            let needed = streams.meta_bytes_max() + streams.longest_meta_bytes();
+            let needed = totals.meta_bytes_max() + totals.longest_meta_bytes();
             text.reserve(needed.saturating_sub(text.len()));
         }
         Ok(())

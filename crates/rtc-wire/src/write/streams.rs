@@ -65,14 +65,62 @@ impl Slot {
 #[derive(Debug)]
 pub(super) struct Streams {
     slots: Vec<Slot>,
-    /// The slots of open streams by ascending id.
+    /// The slots of open streams by ascending id, and of some that were closed since.
     order: Vec<usize>,
-    /// The slots of closed streams, for others.
+    /// How many of these were closed.
+    closed: usize,
+    /// Slots that are in order no more, for other streams.
     free: Vec<usize>,
     next_id: u32,
+    totals: Totals,
+}
+
+/// What describing and indexing all open streams takes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    streams: usize,
     /// The bytes of all objects in Meta and of all ids in an Index.
     json_bytes: usize,
     id_bytes: usize,
+    /// The bytes of the longest object that there ever was.
+    longest_json_bytes: usize,
+}
+
+impl Totals {
+    /// With one stream more.
+    pub(super) fn with(mut self, id: u32, json: &str) -> Self {
+        self.streams += 1;
+        self.json_bytes += json.len() + 1;
+        self.id_bytes += frame::header_bytes(id);
+        self.longest_json_bytes = self.longest_json_bytes.max(json.len());
+        self
+    }
+
+    /// With one stream less.
+    fn without(mut self, id: u32, json: &str) -> Self {
+        self.streams -= 1;
+        self.json_bytes -= json.len() + 1;
+        self.id_bytes -= frame::header_bytes(id);
+        self
+    }
+
+    /// The most bytes that Meta can have, without its frames' headers.
+    pub(super) fn meta_bytes_max(self) -> usize {
+        self.json_bytes + "[4294967295]".len()
+    }
+
+    /// The most bytes that the meta of one stream can have, likewise.
+    pub(super) fn longest_meta_bytes(self) -> usize {
+        self.longest_json_bytes + "[,4294967295]".len()
+    }
+
+    /// The most bytes that an Index can have, likewise, in a session of under 2^55 bytes.
+    pub(super) fn index_bytes_max(self) -> usize {
+        const COUNT: usize = crate::leb128::BYTES_MAX;
+        const OFFSET: usize = 8;
+        const SYSTEM: usize = 5;
+        COUNT + SYSTEM * (1 + OFFSET) + self.id_bytes + self.streams * OFFSET
+    }
 }
 
 impl Streams {
@@ -80,10 +128,10 @@ impl Streams {
         Self {
             slots: Vec::new(),
             order: Vec::new(),
+            closed: 0,
             free: Vec::new(),
             next_id: id::FIRST_USER,
-            json_bytes: 0,
-            id_bytes: 0,
+            totals: Totals::default(),
         }
     }
 
@@ -93,7 +141,11 @@ impl Streams {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.totals.streams == 0
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        self.totals
     }
 
     #[inline]
@@ -112,23 +164,23 @@ impl Streams {
 
     /// The open streams by ascending id.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
-        self.order.iter().filter_map(|&slot| self.slots.get(slot))
+        let slots = self.order.iter().filter_map(|&slot| self.slots.get(slot));
+        slots.filter(|slot| slot.id != id::NUL)
     }
 
     /// As [`Streams::iter`], to be changed.
     pub(super) fn for_each(&mut self, mut change: impl FnMut(&mut Slot)) {
         for &slot in &self.order {
-            if let Some(slot) = self.slots.get_mut(slot) {
+            if let Some(slot) = self.slots.get_mut(slot).filter(|slot| slot.id != id::NUL) {
                 change(slot);
             }
         }
     }
 
-    /// Adds a stream; `id` is one that [`Streams::next_id`] has not passed.
-    pub(super) fn add(&mut self, id: u32, meta: &StreamMeta) -> StreamId {
-        let json = meta.to_json(id);
-        self.json_bytes += json.len() + 1;
-        self.id_bytes += frame::header_bytes(id);
+    /// Adds a stream that Meta describes by `json`; `id` is one that [`Streams::next_id`] has not
+    /// passed.
+    pub(super) fn add(&mut self, id: u32, meta: &StreamMeta, json: String) -> StreamId {
+        self.totals = self.totals.with(id, &json);
         let slot = Slot {
             id,
             header: Header::new(id),
@@ -162,42 +214,32 @@ impl Streams {
     /// Takes a stream out of Meta and Index. Its id is not used again.
     pub(super) fn close(&mut self, stream: StreamId) {
         if let Some(slot) = self.slots.get_mut(stream.slot) {
-            self.json_bytes -= slot.json.len() + 1;
-            self.id_bytes -= frame::header_bytes(slot.id);
+            self.totals = self.totals.without(slot.id, &slot.json);
             slot.restart();
             slot.id = id::NUL;
             slot.json = String::new();
-            self.free.push(stream.slot);
-            self.order.retain(|&slot| slot != stream.slot);
+            self.closed += 1;
+        }
+        // Seldom enough that closing very many streams takes no more than a few looks at each.
+        if self.closed > self.order.len() / 2 {
+            self.compact();
         }
     }
 
-    /// Undoes the last [`Streams::add`], before which `next_id` was the next id.
-    pub(super) fn withdraw(&mut self, stream: StreamId, next_id: u32) {
-        self.close(stream);
-        self.next_id = next_id;
+    /// Takes closed streams out of the order.
+    fn compact(&mut self) {
+        let (slots, free) = (&self.slots, &mut self.free);
+        self.order.retain(|&slot| {
+            let is_open = slots.get(slot).is_some_and(|slot| slot.id != id::NUL);
+            if !is_open {
+                free.push(slot);
+            }
+            is_open
+        });
+        self.closed = 0;
     }
 
     pub(super) fn restart(&mut self) {
         self.slots.iter_mut().for_each(Slot::restart);
-    }
-
-    /// The most bytes that Meta can have, without its frames' headers.
-    pub(super) fn meta_bytes_max(&self) -> usize {
-        self.json_bytes + "[4294967295]".len()
-    }
-
-    /// The most bytes that the meta of one stream can have, likewise.
-    pub(super) fn longest_meta_bytes(&self) -> usize {
-        let longest = self.iter().map(|slot| slot.json.len()).max();
-        longest.unwrap_or_default() + "[,4294967295]".len()
-    }
-
-    /// The most bytes that an Index can have, likewise, in a session of under 2^55 bytes.
-    pub(super) fn index_bytes_max(&self) -> usize {
-        const COUNT: usize = crate::leb128::BYTES_MAX;
-        const OFFSET: usize = 8;
-        const SYSTEM: usize = 5;
-        COUNT + SYSTEM * (1 + OFFSET) + self.id_bytes + self.order.len() * OFFSET
     }
 }
