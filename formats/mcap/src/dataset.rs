@@ -113,8 +113,9 @@ fn summary(reader: &Reader) -> Summary {
     summary.fact("schemas", survey.schemas.len());
     if let Some(times) = &survey.times {
         let (start, end) = (*times.start(), *times.end());
-        summary.detailed("first log time", start, "nanoseconds since the Epoch");
-        summary.detailed("last log time", end, seconds(end.saturating_sub(start)));
+        summary.detailed("start", moment(start), format!("log time {start}"));
+        summary.detailed("end", moment(end), format!("log time {end}"));
+        summary.fact("duration", seconds(end.saturating_sub(start)));
     }
     chunks(reader, &mut summary);
     if let Some(statistics) = reader.statistics() {
@@ -129,10 +130,18 @@ fn summary(reader: &Reader) -> Summary {
     summary
 }
 
-/// How long a recording is, in words.
+/// A log time as a date; beyond the years that have one, as the number it is.
+fn moment(log_time: u64) -> Value {
+    match jiff::Timestamp::from_nanosecond(log_time.into()) {
+        Ok(moment) => moment.to_string().into(),
+        Err(_) => log_time.into(),
+    }
+}
+
+/// How long a recording is.
 fn seconds(nanoseconds: u64) -> String {
     let (whole, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
-    format!("{whole}.{rest:09} s later")
+    format!("{whole}.{rest:09} s")
 }
 
 /// How many chunks there are, how they are compressed, and how much that saves.

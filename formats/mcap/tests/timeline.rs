@@ -12,6 +12,7 @@ use std::fs;
 use std::sync::Arc;
 
 use kymo_conformance::testdata;
+use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{
     Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
@@ -236,6 +237,28 @@ fn channels_of_others_are_tracks_with_their_metadata_and_schema() {
     let range = Arc::clone(&view).range(ClockId(0)).unwrap().unwrap();
     let start = 1_700_000_000_000_000_000;
     assert_eq!(range, TimeNs(start)..=TimeNs(start + 9_000));
+}
+
+#[test]
+fn damaged_files_give_events_and_findings_and_never_fail() {
+    let context = Context::with_limits(Limits::tight());
+    for name in ["zstd", "lz4", "plain", "loose", "foreign_chunks_zstd", "foreign_no_summary"] {
+        let whole = fs::read(testdata("mcap").join(format!("{name}.mcap"))).unwrap();
+        for at in 8..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0xFF;
+            for bytes in [bytes, whole[..at].to_vec()] {
+                let source = Source::from_bytes("x.mcap", bytes);
+                let view = Mcap.open(&source, &context).unwrap().timeline().unwrap();
+                let last = Window { last: Some(2), ..Window::default() };
+                let all = events(&view, &Window::default());
+                assert_eq!(events(&view, &last), all[all.len().saturating_sub(2)..]);
+                for clock in 0..view.clocks().len() {
+                    Arc::clone(&view).range(ClockId(clock)).unwrap();
+                }
+            }
+        }
+    }
 }
 
 #[test]

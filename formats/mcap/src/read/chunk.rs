@@ -98,7 +98,9 @@ pub(crate) fn load(
         return Err(("chunk", error));
     }
     verify(&body, records)?;
-    Ok((content, None))
+    let why = "the length of its record is wrong, and its records are whole";
+    let is_wrong = body.is_cut.then(|| ("record-length", body.invalid("chunk", why.into())));
+    Ok((content, is_wrong))
 }
 
 /// Compares records with the size and the checksum that the chunk says.

@@ -144,10 +144,8 @@ impl<'a> Indexing<'a> {
     /// Where to go on when there is no whole record at an offset: where the index knows of the
     /// next, or with what is left of a chunk that the file ends in.
     fn resume(&mut self, offset: u64, error: &ReadError) -> Option<u64> {
-        let ReadError { what, offset: at, kind } = error;
         if let Some(known) = self.known.get(&offset).filter(|_| self.is_chunk(offset)) {
-            let why = format!("{what} at byte {at:#x}: {kind}; an index tells its end");
-            self.faults.push(Finding::at(Severity::Error, "record-length", offset, why));
+            // Reading the chunk finds that its length is wrong.
             self.found.pieces.push(known.piece.clone());
             return Some(known.end);
         }
@@ -166,6 +164,7 @@ impl<'a> Indexing<'a> {
             Some(_) => "what is left of it is read".to_owned(),
             None => format!("bytes passed over: {}", until - offset),
         };
+        let ReadError { what, offset: at, kind } = error;
         let why = format!("{what} at byte {at:#x}: {kind}; {outcome}");
         self.faults.push(Finding::at(Severity::Error, "record", offset, why));
         self.found.pieces.extend(chunk.map(Piece::Chunk));
