@@ -8,6 +8,7 @@
 )]
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
@@ -237,6 +238,24 @@ fn channels_of_others_are_tracks_with_their_metadata_and_schema() {
     let range = Arc::clone(&view).range(ClockId(0)).unwrap().unwrap();
     let start = 1_700_000_000_000_000_000;
     assert_eq!(range, TimeNs(start)..=TimeNs(start + 9_000));
+}
+
+#[test]
+fn the_schemas_of_others_survive_a_timeline() {
+    let mut out = mcap::WriteOptions::new().create(std::io::Cursor::new(Vec::new())).unwrap();
+    for data in [b"a text".as_slice(), &[0x0A, 0xFF, 0x00]] {
+        let name = format!("of {} bytes", data.len());
+        let schema = out.add_schema(&name, "protobuf", data).unwrap();
+        out.add_channel(schema, &name, "protobuf", &BTreeMap::new()).unwrap();
+    }
+    out.finish().unwrap();
+    let view = view(&out.into_inner().into_inner());
+    let again = Made { clocks: view.clocks(), tracks: view.tracks(), events: Vec::new() };
+    let summary = mcap::Summary::read(&write(&again).1).unwrap().unwrap();
+    let mut schemas: Vec<_> = summary.channels.values().collect();
+    schemas.sort_by_key(|channel| channel.id);
+    let data = schemas.iter().map(|channel| channel.schema.as_ref().unwrap().data.to_vec());
+    assert_eq!(data.collect::<Vec<_>>(), [b"a text".to_vec(), vec![0x0A, 0xFF, 0x00]]);
 }
 
 #[test]

@@ -23,8 +23,11 @@ const CLOCK_ZERO: &str = "kymo.clock_zero";
 /// The id of the channel of the track that it belongs under.
 const PARENT: &str = "kymo.parent";
 
-/// The attributes that keep the schema of a channel.
-const SCHEMA: [&str; 3] = ["schema_name", "schema_encoding", "schema"];
+/// The attributes that keep the schema of a channel: as a text, or in hexadecimal if it is none.
+const SCHEMA_NAME: &str = "schema_name";
+const SCHEMA_ENCODING: &str = "schema_encoding";
+const SCHEMA: &str = "schema";
+const SCHEMA_HEX: &str = "schema_hex";
 
 /// The clock of channels that were no tracks.
 fn log_time() -> Clock {
@@ -86,8 +89,11 @@ fn attributes(reader: &Reader, channel: &Channel) -> Map<String, Value> {
     let mut attributes: Map<String, Value> =
         pairs.map(|(key, value)| (key.clone(), value.clone().into())).collect();
     if let Some(schema) = reader.schemas().get(&channel.schema_id) {
-        let of_schema = [schema.name.clone(), schema.encoding.clone(), schema_text(schema)];
-        for (key, value) in SCHEMA.into_iter().zip(of_schema) {
+        let data_key = if std::str::from_utf8(&schema.data).is_ok() { SCHEMA } else { SCHEMA_HEX };
+        let (name, encoding) = (schema.name.clone(), schema.encoding.clone());
+        let of_schema =
+            [(SCHEMA_NAME, name), (SCHEMA_ENCODING, encoding), (data_key, schema_text(schema))];
+        for (key, value) in of_schema {
             attributes.entry(key).or_insert_with(|| value.into());
         }
     }
@@ -96,9 +102,23 @@ fn attributes(reader: &Reader, channel: &Channel) -> Map<String, Value> {
 
 /// The schema that a track came with, where it came with one.
 pub(super) fn schema(track: &Track, id: u16) -> Option<Schema> {
-    let [name, encoding, data] = SCHEMA.map(|key| track.attributes.get(key)?.as_str());
-    let (name, encoding) = (name?.to_owned(), encoding?.to_owned());
-    Some(Schema { id, name, encoding, data: data?.as_bytes().to_vec() })
+    let text = |key: &str| track.attributes.get(key)?.as_str().map(str::to_owned);
+    let (name, encoding) = (text(SCHEMA_NAME)?, text(SCHEMA_ENCODING)?);
+    let data = match text(SCHEMA) {
+        Some(text) => text.into_bytes(),
+        None => from_hex(&text(SCHEMA_HEX)?)?,
+    };
+    Some(Schema { id, name, encoding, data })
+}
+
+/// The bytes that hexadecimal digits spell.
+fn from_hex(digits: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let pairs = pairs.iter().map(|pair| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(pair, 16).ok()
+    });
+    if rest.is_empty() { pairs.collect() } else { None }
 }
 
 /// The channel that a track becomes; `is_spelt` when its events are written as JSON.
@@ -129,4 +149,18 @@ pub(super) fn channel(
     };
     let (topic, message_encoding) = (track.name.clone(), message_encoding.to_owned());
     Channel { id, schema_id, topic, message_encoding, metadata }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_that_is_no_text_comes_back_from_hexadecimal() {
+        assert_eq!(from_hex("0aff"), Some(vec![0x0A, 0xFF]));
+        assert_eq!(from_hex(""), Some(vec![]));
+        for wrong in ["0", "0g", "0a0", "ä"] {
+            assert_eq!(from_hex(wrong), None, "{wrong}");
+        }
+    }
 }
