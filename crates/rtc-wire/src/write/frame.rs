@@ -74,8 +74,16 @@ pub(super) fn put<O: Output>(
     more: bool,
 ) -> Result<(), WriteError<O::Error>> {
     let length = if has_length { length_bytes(payload.len()) } else { 0 };
+    let head_bytes = header.len() + length;
+    if let Some(frame) = page.take(head_bytes + payload.len()) {
+        let (head, body) = frame.split_at_mut(head_bytes);
+        header.fill(head, payload.len(), more);
+        body.copy_from_slice(payload);
+        return Ok(());
+    }
+    // The buffer ends within the frame.
     let mut bytes = [0; ID_BYTES_MAX + 2];
-    let head = bytes.get_mut(..header.len() + length).unwrap_or_default();
+    let head = bytes.get_mut(..head_bytes).unwrap_or_default();
     header.fill(head, payload.len(), more);
     page.put(head)?;
     page.put(payload)

@@ -5,10 +5,10 @@
 //! back, so that an [`Output`] can be a file, a pipe or a wire, and what was handed on stays
 //! readable whatever happens next.
 //!
-//! - **What it costs.** A message that fits into the current unit is copied once. At the end of a
-//!   unit the buffer is handed on and an index written, at the end of a Unit also the Index and
-//!   the Meta: time that grows with the number of streams, not with the file. Nothing is allocated
-//!   but by [`Writer::new`] and [`Writer::add`].
+//! - **What it costs.** A message that fits into the current unit is copied once. A full buffer is
+//!   handed on as a whole. At the end of a unit an index is written, at the end of a Unit also the
+//!   Index and the Meta: time that grows with the number of streams, not with the file. Nothing is
+//!   allocated but by [`Writer::new`] and [`Writer::add`].
 //! - **Messages longer than 1024 bytes** become several frames joined by `more`. At the end of a
 //!   unit a message is split as well, unless its frame is at most [`WHOLE_BYTES_MAX`] long: then
 //!   padding is put before the tick, so that small values are whole even in a file whose head is

@@ -3,8 +3,9 @@
 use crate::crc::Polynomial;
 use crate::spec::{MAJOR_BYTES_DEFAULT, MINOR_BYTES_DEFAULT, MINOR_BYTES_MIN};
 
-/// How many bytes a writer collects before it hands them on, unless a unit is smaller.
-const BUFFER_BYTES_DEFAULT: usize = 128 << 10;
+/// How many bytes a writer collects before it hands them on, unless a Unit is smaller. More gains
+/// nothing any more, and is more to lose and longer to wait for.
+const BUFFER_BYTES_DEFAULT: usize = 256 << 10;
 
 /// The largest Unit, so that every distance in an index has room for its lowest bit.
 const MAJOR_BYTES_MAX: u64 = 1 << 48;
@@ -101,8 +102,8 @@ impl Options {
         self
     }
 
-    /// Chooses how many bytes are collected before they are handed on: 128 KiB, or a unit if that
-    /// is less, unless chosen. Small systems can choose less than a unit.
+    /// Chooses how many bytes are collected before they are handed on: 256 KiB, or a Unit if that
+    /// is less, unless chosen. Small systems can choose a few hundred.
     #[must_use]
     pub fn buffer_bytes(mut self, bytes: usize) -> Self {
         self.buffer_bytes = bytes.max(1);
@@ -111,8 +112,8 @@ impl Options {
 
     /// The buffer that a writer allocates.
     pub(super) fn buffer_capacity(&self) -> usize {
-        usize::try_from(self.minor_bytes)
-            .map_or(self.buffer_bytes, |unit| unit.min(self.buffer_bytes))
+        let major_bytes = usize::try_from(self.major_bytes).unwrap_or(usize::MAX);
+        self.buffer_bytes.min(major_bytes)
     }
 }
 
