@@ -56,6 +56,18 @@ fn finding(scan: &Scan, problem: &Problem) -> Finding {
             let severity = if is_at_end { Severity::Note } else { Severity::Warning };
             Finding::at(severity, "unfinished", offset, message)
         }
+        Problem::LeftOut { offset, stream, bytes } => {
+            let name = name(stream);
+            let message = format!(
+                "{bytes} bytes of {name} are left out: more than the limits allow for a message, \
+                 or only the end of one"
+            );
+            Finding::at(Severity::Warning, "left-out", offset, message)
+        }
+        Problem::Limit { offset, found, limit } => {
+            let message = format!("{found} Units and streams are over the limit of {limit}");
+            Finding::at(Severity::Error, "limit", offset, message)
+        }
         Problem::MayLackBeginning { offset, stream } => {
             let name = name(stream);
             let message = format!(

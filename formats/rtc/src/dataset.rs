@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use kymo_core::{
-    Ability, Confidence, Context, Dataset, Destination, DumpRequest, Finding, Follow, Format,
-    FormatInfo, Probe, RecordSink, Recording, Repaired, Result, Section, Source, Summary, Table,
-};
 use kymo_core::model::timeline::TimelineView;
+use kymo_core::{
+    Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Follow, Format,
+    FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Section, Source, Summary,
+    Table, Written,
+};
 use kymo_rtc_wire::read::{View, find_marker};
 
 use crate::follow::Follower;
 use crate::model::Timeline;
 use crate::types::{Stream, UnitChecksum};
-use crate::{Reader, check, dump, repair, tables};
+use crate::{Reader, check, demo, dump, extract, from_timeline, repair, tables};
 
 /// The format.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +25,13 @@ static INFO: FormatInfo = FormatInfo {
     about: "streams, clocks and annotations in a file that stays readable when an end is missing",
     extensions: &["rtc"],
     dialects: &["both checksums, and none", "quoted and unquoted Meta", "little- and big-endian"],
-    abilities: &[Ability::Write, Ability::Repair, Ability::Follow],
+    abilities: &[
+        Ability::Write,
+        Ability::Repair,
+        Ability::Extract,
+        Ability::TakeTimelines,
+        Ability::Follow,
+    ],
     dump_styles: &[],
 };
 
@@ -45,14 +52,16 @@ impl Format for Rtc {
     }
 
     fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        let reader = Reader::open(source, context)?;
-        let findings = check::losses(reader.scan(), &context.limits).into_vec();
-        Ok(Box::new(RtcDataset { reader, findings }))
+        Ok(RtcDataset::boxed(Reader::open(source, context)?, context))
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-        let reader = Reader::open(source, context)?;
+        let reader = Reader::salvage(source, context)?;
         Ok(check::check(&reader, &context.limits))
+    }
+
+    fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
+        Ok(RtcDataset::boxed(Reader::salvage(source, context)?, context))
     }
 
     fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
@@ -61,6 +70,29 @@ impl Format for Rtc {
 
     fn rewrite(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
         repair::rewrite(source, to, context)
+    }
+
+    fn extract(
+        &self,
+        sources: &[Source],
+        part: &Part,
+        to: &Destination,
+        context: &Context<'_>,
+    ) -> Result<Written> {
+        extract::extract(sources, part, to, context)
+    }
+
+    fn write_timeline(
+        &self,
+        timeline: Arc<dyn TimelineView>,
+        to: &Destination,
+        _context: &Context<'_>,
+    ) -> Result<Written> {
+        from_timeline::write(timeline, to)
+    }
+
+    fn demo(&self) -> Result<Vec<Demo>> {
+        demo::demo()
     }
 
     fn follow(&self, context: &Context<'_>) -> Option<Box<dyn Follow>> {
@@ -72,6 +104,13 @@ impl Format for Rtc {
 struct RtcDataset {
     reader: Arc<Reader>,
     findings: Vec<Finding>,
+}
+
+impl RtcDataset {
+    fn boxed(reader: Arc<Reader>, context: &Context<'_>) -> Box<dyn Dataset> {
+        let findings = check::losses(reader.scan(), &context.limits).into_vec();
+        Box::new(Self { reader, findings })
+    }
 }
 
 impl Dataset for RtcDataset {

@@ -86,11 +86,6 @@ impl Encoding {
     pub(crate) fn is_number(&self) -> bool {
         matches!(self, Self::Integer { .. } | Self::Float { .. } | Self::Unsigned | Self::Signed)
     }
-
-    /// Whether its values are text.
-    pub(crate) fn is_text(&self) -> bool {
-        matches!(self, Self::Text | Self::Json)
-    }
 }
 
 /// `gain` and `offset` of a stream: value × gain + offset.

@@ -16,7 +16,7 @@ pub(crate) fn dump(
     let mut messages = reader.messages();
     let (mut streams, mut count) = (0, 0);
     loop {
-        let message = messages.next()?;
+        let message = messages.next();
         let fields = message.as_ref().map(|message| message_fields(reader, message, request));
         let offset = message.map(|message| message.offset);
         // A stream is defined before its first message.

@@ -64,7 +64,8 @@ impl Follower {
                 self.tell_of_streams(to)
             }
             Item::Frame(frame) => {
-                let completed = self.tracker.frame(&frame, &view, &self.walker)?;
+                let completed = self.tracker.frame(&frame, &view, &self.walker);
+                self.tracker.left_out();
                 self.tell_of_streams(to)?;
                 let Some(completed) = completed else { return Ok(()) };
                 let view = View::part(&self.bytes, self.base, is_final);
@@ -94,6 +95,7 @@ impl Follower {
     fn tell_of_streams(&mut self, to: &mut dyn Followed) -> Result<()> {
         for index in self.lanes.tracks().len()..self.tracker.streams().len() {
             let clock = self.tracker.clock_of(index);
+            self.lanes.set_endian(self.tracker.endian());
             self.lanes.add(self.tracker.streams(), index, clock);
         }
         for clock in self.lanes.clocks().iter().skip(self.told.0) {

@@ -19,7 +19,7 @@
 //! let source = Source::from_bytes("tank.rtc", bytes);
 //! let reader = Reader::open(&source, &Context::default())?;
 //! let mut messages = reader.messages();
-//! let message = messages.next()?.expect("one was written");
+//! let message = messages.next().expect("one was written");
 //! assert_eq!(reader.decode(&message).value, 7_u16.into());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -27,8 +27,11 @@
 mod check;
 mod dataset;
 mod decode;
+mod demo;
 mod dump;
+mod extract;
 mod follow;
+mod from_timeline;
 mod model;
 mod read;
 mod repair;

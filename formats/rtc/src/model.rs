@@ -6,13 +6,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use kymo_core::bytes::Endian;
 use kymo_core::model::timeline::{
     Clock, ClockId, Content, Event, Events, TimelineView, Track, TrackId, TrackKind, Window,
 };
 use kymo_core::{Result, Value};
 
 use crate::Reader;
-use crate::decode::Decoded;
+use crate::decode::{Decoded, Encoding};
 use crate::read::Messages;
 use crate::types::{ClockRole, Message, Stream};
 
@@ -20,16 +21,49 @@ use crate::types::{ClockRole, Message, Stream};
 const EPOCH: &str = "Epoch";
 
 /// The clocks and tracks of streams, kept up while streams join.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Lanes {
     clocks: Vec<Clock>,
     tracks: Vec<Track>,
     /// The clock that each stream is.
     of_stream: HashMap<usize, ClockId>,
     epoch: Option<(usize, ClockId)>,
+    /// The byte order of formats that do not name one.
+    endian: Endian,
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self {
+            clocks: Vec::new(),
+            tracks: Vec::new(),
+            of_stream: HashMap::new(),
+            epoch: None,
+            endian: Endian::Little,
+        }
+    }
+}
+
+/// The format, with its byte order: what is outside of the file cannot look that up.
+fn content(stream: &Stream, endian: Endian) -> String {
+    let suffix = if endian == Endian::Big { "be" } else { "le" };
+    match stream.encoding {
+        Encoding::Integer { bytes: 2.., endian: None, .. }
+        | Encoding::Float { endian: None, .. }
+            if stream.format != "platform" =>
+        {
+            format!("{}{suffix}", stream.format)
+        }
+        _ => stream.format.clone(),
+    }
 }
 
 impl Lanes {
+    /// Streams are of a writer with this byte order from here on.
+    pub(crate) fn set_endian(&mut self, endian: Endian) {
+        self.endian = endian;
+    }
+
     pub(crate) fn clocks(&self) -> &[Clock] {
         &self.clocks
     }
@@ -63,7 +97,7 @@ impl Lanes {
             parent: None,
             kind: kind(stream),
             clock,
-            content: stream.format.clone(),
+            content: content(stream, self.endian),
             attributes: all_attributes(stream),
         });
     }
@@ -141,19 +175,21 @@ impl Timeline {
         let mut lanes = Lanes::default();
         let scan = reader.scan();
         for (index, clock) in scan.clocks.iter().enumerate() {
+            let session = scan.streams.get(index).map_or(0, |stream| stream.session);
+            lanes.set_endian(reader.endian(session));
             lanes.add(&scan.streams, index, *clock);
         }
         Self { reader, lanes }
     }
 
     /// How many events of a window there are.
-    fn count(self: &Arc<Self>, window: &Window) -> Result<u64> {
+    fn count(&self, window: &Window) -> u64 {
         let mut messages = self.reader.messages();
         let mut count = 0;
-        while let Some(message) = messages.next()? {
+        while let Some(message) = messages.next() {
             count += u64::from(passes(window, &message));
         }
-        Ok(count)
+        count
     }
 }
 
@@ -173,7 +209,7 @@ impl TimelineView for Timeline {
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let skip = match window.last {
             None => 0,
-            Some(last) => self.count(window)?.saturating_sub(last),
+            Some(last) => self.count(window).saturating_sub(last),
         };
         let messages = self.reader.messages();
         Ok(Box::new(Walk { timeline: self, messages, window: window.clone(), skip }))
@@ -190,7 +226,7 @@ struct Walk {
 impl Events for Walk {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         loop {
-            let Some(found) = self.messages.advance()? else { return Ok(None) };
+            let Some(found) = self.messages.advance() else { return Ok(None) };
             let message = self.messages.message(&found);
             if !passes(&self.window, &message) {
                 continue;

@@ -14,7 +14,7 @@ use crate::{Reader, check};
 
 /// Writes a sound file of what can be read of a damaged one.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
-    let reader = Reader::open(source, context)?;
+    let reader = Reader::salvage(source, context)?;
     if reader.scan().sessions.is_empty() && source.size_bytes() > 0 {
         return Err(Error::request("nothing of it can be read"));
     }
@@ -48,7 +48,7 @@ fn copy(reader: &Arc<Reader>, out: &mut dyn Write, repaired: &mut Repaired) -> R
     let mut copying = Copying { reader, plans: plans(reader.scan()), session: 0, next: 0 };
     let mut messages = reader.messages();
     let mut writer = copying.begin(out);
-    while let Some(found) = messages.advance()? {
+    while let Some(found) = messages.advance() {
         let message = messages.message(&found);
         let of = reader.streams().get(message.stream).map_or(0, |stream| stream.session);
         while copying.session < of {

@@ -85,7 +85,12 @@ impl<W: Write> SessionWriter<W> {
 
     /// Adds a stream under the caller's number, with the id it had where that is possible.
     /// Returns whether it was.
-    pub(crate) fn add(&mut self, stream: usize, id: Option<u32>, meta: &StreamMeta) -> Result<bool> {
+    pub(crate) fn add(
+        &mut self,
+        stream: usize,
+        id: Option<u32>,
+        meta: &StreamMeta,
+    ) -> Result<bool> {
         let kept = id.map(|id| self.writer.add_with_id(id, meta));
         let (added, is_kept) = match kept {
             Some(Ok(added)) => (added, true),
@@ -94,10 +99,6 @@ impl<W: Write> SessionWriter<W> {
         };
         self.ids.insert(stream, added);
         Ok(is_kept)
-    }
-
-    pub(crate) fn has(&self, stream: usize) -> bool {
-        self.ids.contains_key(&stream)
     }
 
     /// Writes a message. Returns whether it could be: one of a stream of fixed length must have

@@ -26,7 +26,7 @@ fn read(bytes: &[u8]) -> Vec<Message> {
     let reader = Reader::open(&source, &Context::default()).unwrap();
     let mut messages = reader.messages();
     let mut found = Vec::new();
-    while let Some(message) = messages.next().unwrap() {
+    while let Some(message) = messages.next() {
         found.push((reader.streams()[message.stream].id, message.payload.to_vec()));
     }
     found

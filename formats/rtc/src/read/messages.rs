@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use kymo_core::Result;
 use kymo_rtc_wire::read::{Frame, Item, View, Walker};
 
 use super::Reader;
@@ -30,22 +29,24 @@ impl Messages {
     }
 
     /// The next message.
-    pub fn next(&mut self) -> Result<Option<Message<'_>>> {
-        match self.advance()? {
-            Some(found) => Ok(Some(self.message(&found))),
-            None => Ok(None),
-        }
+    #[allow(clippy::should_implement_trait, reason = "what it gives borrows from it")]
+    pub fn next(&mut self) -> Option<Message<'_>> {
+        let found = self.advance()?;
+        Some(self.message(&found))
     }
 
     /// Goes to the next message, which [`message`](Self::message) then gives.
-    pub(crate) fn advance(&mut self) -> Result<Option<Found>> {
+    pub(crate) fn advance(&mut self) -> Option<Found> {
         let view = View::whole(&self.reader.bytes);
-        while let Ok(item) = self.walker.next(&view) {
+        while self.walker.position() < self.reader.scan().end
+            && let Ok(item) = self.walker.next(&view)
+        {
             match item {
                 Item::Frame(frame) => {
-                    let completed = self.tracker.frame(&frame, &view, &self.walker)?;
+                    let completed = self.tracker.frame(&frame, &view, &self.walker);
+                    self.tracker.left_out();
                     if let Some(completed) = completed {
-                        return Ok(Some(Found { completed, frame }));
+                        return Some(Found { completed, frame });
                     }
                 }
                 Item::Unit(unit) => {
@@ -56,7 +57,7 @@ impl Messages {
                 Item::End => break,
             }
         }
-        Ok(None)
+        None
     }
 
     /// The beginnings of messages of a session that have no end.

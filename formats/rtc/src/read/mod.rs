@@ -4,7 +4,7 @@ mod messages;
 mod scan;
 mod tracker;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use kymo_core::bytes::{Endian, Limits};
@@ -12,8 +12,9 @@ use kymo_core::{Context, Result, Source};
 use kymo_rtc_wire::read::View;
 
 use crate::decode::{self, Decoded, Decoders};
-use crate::types::{Message, Stream};
+use crate::types::{ClockRole, Message, Stream};
 
+pub(crate) use messages::Found;
 pub use messages::Messages;
 pub(crate) use scan::{Problem, Scan, Statistics, begin_unit};
 pub(crate) use tracker::Tracker;
@@ -24,11 +25,11 @@ pub struct Reader {
     bytes: Bytes,
     limits: Limits,
     decoders: Decoders,
-    scan: OnceLock<Scan>,
+    scan: Scan,
 }
 
 impl Reader {
-    /// Opens a file.
+    /// Opens a file, and goes through all of it once.
     pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
         Self::open_with(source, context, Decoders::default())
     }
@@ -39,9 +40,23 @@ impl Reader {
         context: &Context<'_>,
         decoders: Decoders,
     ) -> Result<Arc<Self>> {
+        Self::new(source, context, decoders, false)
+    }
+
+    /// Opens as much of a file as the limits allow.
+    pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
+        Self::new(source, context, Decoders::default(), true)
+    }
+
+    fn new(
+        source: &Source,
+        context: &Context<'_>,
+        decoders: Decoders,
+        is_salvage: bool,
+    ) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
-        let scan = Scan::new(&bytes, context)?;
-        Ok(Arc::new(Self { bytes, limits: context.limits, decoders, scan: scan.into() }))
+        let scan = Scan::new(&bytes, context, is_salvage)?;
+        Ok(Arc::new(Self { bytes, limits: context.limits, decoders, scan }))
     }
 
     pub(crate) fn view(&self) -> View<'_> {
@@ -54,7 +69,7 @@ impl Reader {
 
     /// What going through all of the file found.
     pub(crate) fn scan(&self) -> &Scan {
-        self.scan.get_or_init(Scan::default)
+        &self.scan
     }
 
     /// Every stream of every session, in the order of the file.
@@ -87,6 +102,18 @@ impl Reader {
 
     pub(crate) fn decode_payload(&self, payload: &[u8], stream: &Stream) -> Decoded {
         decode::decode(payload, stream, self.endian(stream.session), &self.decoders)
+    }
+
+    /// Whether a clock's times count from the Epoch.
+    pub(crate) fn is_since_epoch(&self, clock: usize) -> bool {
+        let base = self.scan().clocks.get(clock).copied().flatten();
+        match self.streams().get(clock) {
+            Some(Stream { clock: ClockRole::Delta(_), .. }) => {
+                base.and_then(|base| self.streams().get(base)).is_some_and(Stream::is_since_epoch)
+            }
+            Some(stream) => stream.is_since_epoch(),
+            None => false,
+        }
     }
 
     /// The byte order of a session's writer.

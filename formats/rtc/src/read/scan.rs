@@ -33,6 +33,8 @@ pub(crate) struct Scan {
     pub frames: u64,
     pub messages: u64,
     pub polynomial: Option<Polynomial>,
+    /// Where reading ended.
+    pub end: u64,
 }
 
 /// What a stream has.
@@ -55,6 +57,10 @@ pub(crate) enum Problem {
     Damage(Damage),
     /// A message without an end.
     Unfinished { offset: u64, stream: usize, bytes: usize, is_at_end: bool },
+    /// A message that is too long, or of which only the end is there.
+    LeftOut { offset: u64, stream: usize, bytes: u64 },
+    /// The limits allow no more: the rest was not read.
+    Limit { offset: u64, found: u64, limit: u64 },
     /// A message whose beginning may be missing.
     MayLackBeginning { offset: u64, stream: usize },
 }
@@ -73,8 +79,9 @@ pub(crate) fn begin_unit(tracker: &mut Tracker, unit: &read::Unit, walker: &Walk
 }
 
 impl Scan {
-    /// Goes through a file.
-    pub(crate) fn new(bytes: &[u8], context: &Context<'_>) -> Result<Self> {
+    /// Goes through a file. What is over the limits is refused, or left out where the file is
+    /// to be salvaged.
+    pub(crate) fn new(bytes: &[u8], context: &Context<'_>, is_salvage: bool) -> Result<Self> {
         let mut pass = Pass {
             scan: Self::default(),
             tracker: Tracker::new(&context.limits),
@@ -88,16 +95,27 @@ impl Scan {
             if item == Item::End {
                 break;
             }
-            pass.take(item, &view)?;
+            let position = pass.walker.position();
+            if let Err((found, limit)) = pass.take(item, &view) {
+                if !is_salvage {
+                    let error = ReadErrorKind::OverLimit { found, limit };
+                    return Err(Error::Read(error.at("Units and streams", position)));
+                }
+                pass.problem(Problem::Limit { offset: position, found, limit });
+                return Ok(pass.finish(position));
+            }
             if pass.walker.position() - told > PROGRESS_BYTES {
                 told = pass.walker.position();
                 context.progress.at(told);
             }
         }
         context.progress.end();
-        pass.finish(&view)
+        Ok(pass.finish(view.end()))
     }
 }
+
+/// Within the limits, or how many there are and how many there may be.
+type Within = std::result::Result<(), (u64, u64)>;
 
 struct Pass {
     scan: Scan,
@@ -107,7 +125,7 @@ struct Pass {
 }
 
 impl Pass {
-    fn take(&mut self, item: Item, view: &View<'_>) -> Result<()> {
+    fn take(&mut self, item: Item, view: &View<'_>) -> Within {
         match item {
             Item::Unit(unit) => self.unit(&unit)?,
             Item::Frame(frame) => self.frame(&frame, view)?,
@@ -118,7 +136,7 @@ impl Pass {
         Ok(())
     }
 
-    fn unit(&mut self, unit: &read::Unit) -> Result<()> {
+    fn unit(&mut self, unit: &read::Unit) -> Within {
         self.end_unit(unit.position);
         let session = usize::try_from(unit.session).unwrap_or(usize::MAX);
         if session >= self.scan.sessions.len() {
@@ -142,17 +160,14 @@ impl Pass {
             checksum: UnitChecksum::Absent,
         });
         begin_unit(&mut self.tracker, unit, &self.walker);
-        self.within_limits(unit.position)
+        self.within_limits()
     }
 
     /// What is kept of a file is its Units and streams.
-    fn within_limits(&self, offset: u64) -> Result<()> {
+    fn within_limits(&self) -> Within {
         let found = (self.scan.units.len() + self.tracker.streams().len()) as u64;
         let limit = self.limits.items_max;
-        if found <= limit {
-            return Ok(());
-        }
-        Err(Error::Read(ReadErrorKind::OverLimit { found, limit }.at("Units and streams", offset)))
+        if found <= limit { Ok(()) } else { Err((found, limit)) }
     }
 
     fn end_unit(&mut self, position: u64) {
@@ -189,15 +204,18 @@ impl Pass {
         }
     }
 
-    fn frame(&mut self, frame: &Frame, view: &View<'_>) -> Result<()> {
+    fn frame(&mut self, frame: &Frame, view: &View<'_>) -> Within {
         self.scan.frames += 1;
         if let Some(unit) = self.scan.units.last_mut() {
             unit.frames += 1;
         }
         let known = self.tracker.streams().len();
-        let completed = self.tracker.frame(frame, view, &self.walker)?;
+        let completed = self.tracker.frame(frame, view, &self.walker);
+        for Open { offset, stream, length, .. } in self.tracker.left_out() {
+            self.problem(Problem::LeftOut { offset, stream, bytes: length });
+        }
         if self.tracker.streams().len() > known {
-            self.within_limits(frame.position)?;
+            self.within_limits()?;
         }
         if frame.id == id::PLATFORM
             && let Some(session) = self.scan.sessions.last_mut()
@@ -256,14 +274,15 @@ impl Pass {
         }
     }
 
-    fn finish(mut self, view: &View<'_>) -> Result<Scan> {
-        self.end_unit(view.end());
-        self.end_session(view.end());
+    fn finish(mut self, end: u64) -> Scan {
+        self.end_unit(end);
+        self.end_session(end);
+        self.scan.end = end;
         let count = self.tracker.streams().len();
         self.scan.statistics.resize(count, Statistics::default());
         self.scan.clocks = self.tracker.all_clocks();
         (self.scan.streams, self.scan.by_id) = self.tracker.into_streams();
-        Ok(self.scan)
+        self.scan
     }
 }
 

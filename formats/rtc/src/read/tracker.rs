@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use kymo_core::bytes::{Endian, Limits, ReadErrorKind};
+use kymo_core::bytes::{Endian, Limits};
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Result};
 use kymo_rtc_wire::read::{Begin, Frame, View, Walker};
 use kymo_rtc_wire::spec::id;
 
@@ -25,6 +24,7 @@ pub(crate) struct Tracker {
     open: HashMap<usize, Open>,
     /// What was open when the session before ended.
     ended: Vec<Open>,
+    left_out: Vec<Open>,
     session: usize,
     endian: Endian,
     joined: Vec<u8>,
@@ -37,6 +37,8 @@ pub(crate) struct Open {
     pub offset: u64,
     pub stream: usize,
     pub bytes: Vec<u8>,
+    /// How long it is, also where its bytes are not kept.
+    pub length: u64,
     may_lack_beginning: bool,
 }
 
@@ -61,6 +63,7 @@ impl Tracker {
             clocks: Vec::new(),
             open: HashMap::new(),
             ended: Vec::new(),
+            left_out: Vec::new(),
             session: 0,
             endian: Endian::Little,
             joined: Vec::new(),
@@ -155,7 +158,7 @@ impl Tracker {
         frame: &Frame,
         view: &View<'_>,
         walker: &Walker,
-    ) -> Result<Option<Completed>> {
+    ) -> Option<Completed> {
         match frame.id {
             id::META | id::MINOR_META if !frame.more => self.define(frame.position, walker),
             id::PLATFORM => {
@@ -168,7 +171,7 @@ impl Tracker {
             }
             _ => {}
         }
-        Ok(None)
+        None
     }
 
     /// Learns the streams of a Meta that was just read, or that was read ahead.
@@ -225,36 +228,45 @@ impl Tracker {
         self.streams.len().saturating_sub(1)
     }
 
-    fn join(&mut self, stream: usize, frame: &Frame, payload: &[u8]) -> Result<Option<Completed>> {
+    fn join(&mut self, stream: usize, frame: &Frame, payload: &[u8]) -> Option<Completed> {
         let may_lack_beginning = frame.begin == Begin::Unknown;
+        let offset = frame.position;
         if frame.begin != Begin::Continuation && !frame.more {
             let time = self.time(stream, payload);
-            let (offset, is_joined) = (frame.position, false);
-            return Ok(Some(Completed { stream, offset, time, may_lack_beginning, is_joined }));
+            let is_joined = false;
+            return Some(Completed { stream, offset, time, may_lack_beginning, is_joined });
         }
+        let may_lack_beginning = frame.begin != Begin::Start;
         let open = self.open.entry(stream).or_insert_with(|| Open {
-            offset: frame.position,
+            offset,
             stream,
             bytes: Vec::new(),
-            may_lack_beginning: frame.begin != Begin::Start,
+            length: 0,
+            may_lack_beginning,
         });
-        let (found, limit) =
-            ((open.bytes.len() + payload.len()) as u64, self.limits.value_bytes_max);
-        if found > limit {
-            let error = ReadErrorKind::OverLimit { found, limit }.at("message", open.offset);
-            return Err(Error::Read(error));
+        open.length += payload.len() as u64;
+        if open.length <= self.limits.value_bytes_max {
+            open.bytes.extend_from_slice(payload);
         }
-        open.bytes.extend_from_slice(payload);
         if frame.more {
-            return Ok(None);
+            return None;
         }
-        let Some(open) = self.open.remove(&stream) else { return Ok(None) };
+        let open = self.open.remove(&stream)?;
+        let declared = self.streams.get(stream).and_then(|stream| stream.length_bytes);
+        if open.length > self.limits.value_bytes_max || declared.is_some_and(|d| d != open.length) {
+            self.left_out.push(open);
+            return None;
+        }
+        let time = self.time(stream, &open.bytes);
         self.joined = open.bytes;
-        let joined = std::mem::take(&mut self.joined);
-        let time = self.time(stream, &joined);
-        self.joined = joined;
         let Open { offset, may_lack_beginning, .. } = open;
-        Ok(Some(Completed { stream, offset, time, may_lack_beginning, is_joined: true }))
+        Some(Completed { stream, offset, time, may_lack_beginning, is_joined: true })
+    }
+
+    /// Messages that were left out: longer than the limits allow, or only the end of one of fixed
+    /// length.
+    pub(crate) fn left_out(&mut self) -> Vec<Open> {
+        std::mem::take(&mut self.left_out)
     }
 
     /// When a message happened; the message of a clock sets it.

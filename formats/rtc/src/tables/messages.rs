@@ -52,7 +52,7 @@ impl Rows for All {
         let mut stream = StringBuilder::new();
         let (mut value, mut total) = (Vec::new(), 0);
         while recording.len() < rows && total < BATCH_BYTES {
-            let Some(message) = self.messages.next()? else { break };
+            let Some(message) = self.messages.next() else { break };
             let of = self.reader.streams().get(message.stream);
             recording.push(of.map_or(0, |of| of.session as u64));
             stream.append_value(of.map_or("", |of| of.name.as_str()));
@@ -124,7 +124,7 @@ impl Rows for One {
         let (mut recording, mut time, mut offset) = (vec![], vec![], vec![]);
         let (mut value, mut total) = (Vec::new(), 0);
         while recording.len() < rows && total < BATCH_BYTES {
-            let Some(message) = self.messages.next()? else { break };
+            let Some(message) = self.messages.next() else { break };
             if !self.ids.contains(&message.stream) {
                 continue;
             }

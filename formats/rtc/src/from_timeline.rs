@@ -1,0 +1,246 @@
+//! Any timeline to RTC.
+//!
+//! Every clock becomes a stream of times, every track a stream. What was recorded as bytes is
+//! written as those bytes, under the format that the track names; other values get a default
+//! format. What RTC cannot say: which track belongs under which.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use std::sync::Arc;
+
+use kymo_core::model::timeline::{
+    Clock, ClockId, Content, Event, TimeNs, TimelineView, Track, TrackId, Window,
+};
+use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
+use kymo_rtc_wire::meta::StreamMeta;
+use serde_json::Value as Json;
+
+use crate::write::{Layout, SessionWriter, with, with_all};
+
+/// Losses that are told one by one; a file may have as many as events.
+const LOSSES_MAX: usize = 1000;
+
+/// Writes a timeline.
+pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
+    let mut file = to.file()?;
+    let written = take(timeline, &mut file)?;
+    file.commit()?;
+    Ok(written)
+}
+
+fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
+    let (clocks, tracks) = (timeline.clocks(), timeline.tracks());
+    let writer = SessionWriter::new(out, &Layout::default());
+    let mut taking = Taking::new(clocks, tracks, writer)?;
+    let mut events = timeline.events(&Window::default())?;
+    while let Some(event) = events.next()? {
+        taking.event(&event)?;
+    }
+    taking.writer.finish()?;
+    Ok(taking.written)
+}
+
+/// A timeline that is being written. Streams have the numbers of clocks, then those of tracks.
+struct Taking<W: Write> {
+    clocks: Vec<Clock>,
+    tracks: Vec<Track>,
+    /// The names of the clocks' streams.
+    clock_names: Vec<String>,
+    writer: SessionWriter<W>,
+    /// How each track is written, once its first event told.
+    ways: HashMap<TrackId, Way>,
+    shown: HashMap<ClockId, TimeNs>,
+    written: Written,
+}
+
+/// How the values of a track are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// As they were recorded.
+    Payload,
+    Float,
+    Signed,
+    Unsigned,
+    Text,
+}
+
+impl<W: Write> Taking<W> {
+    fn new(clocks: Vec<Clock>, tracks: Vec<Track>, writer: SessionWriter<W>) -> Result<Self> {
+        let mut taken: HashSet<String> = HashSet::new();
+        // A stream that is a clock is written as the clock.
+        for track in tracks.iter().filter(|track| !is_clock(track)) {
+            taken.insert(track.name.clone());
+        }
+        let mut clock_names = Vec::new();
+        for clock in &clocks {
+            let numbered = (2..).map(|count: u64| format!("{} ({count})", clock.name));
+            let mut names = std::iter::once(clock.name.clone()).chain(numbered);
+            let name = names.find(|name| !taken.contains(name)).unwrap_or_default();
+            taken.insert(name.clone());
+            clock_names.push(name);
+        }
+        let mut taking = Self {
+            clocks,
+            tracks,
+            clock_names,
+            writer,
+            ways: HashMap::new(),
+            shown: HashMap::new(),
+            written: Written::default(),
+        };
+        taking.add_clocks()?;
+        Ok(taking)
+    }
+
+    fn add_clocks(&mut self) -> Result<()> {
+        for (number, (clock, name)) in self.clocks.iter().zip(&self.clock_names).enumerate() {
+            let meta = StreamMeta::new(name);
+            let meta = with(meta, "clock", &Json::Bool(true));
+            let meta = if clock.since_epoch {
+                meta.length(12).format("timespec")
+            } else {
+                with(meta.length(8).format("int64le"), "gain", &Json::from(1e-9))
+            };
+            self.writer.add(number, None, &meta)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let Some(track) = self.tracks.get(event.track.0) else { return Ok(()) };
+        if is_clock(track) {
+            return Ok(());
+        }
+        let way = match self.ways.get(&event.track) {
+            Some(way) => *way,
+            None => self.begin_track(event)?,
+        };
+        if let (Some(clock), Some(time)) = (self.clock_of(event.track), event.time) {
+            self.show(clock, time, event.offset)?;
+        }
+        let stream = self.clocks.len() + event.track.0;
+        let bytes = bytes(way, event);
+        let is_written = match &bytes {
+            Some(bytes) => self.writer.write(stream, bytes)?,
+            None => false,
+        };
+        if is_written {
+            self.written.events += 1;
+        } else {
+            self.lose(event, "a value that is not of the kind of the track's first");
+        }
+        Ok(())
+    }
+
+    /// The clock that a track's stream is written on; annotations say their time themselves.
+    fn clock_of(&self, track: TrackId) -> Option<ClockId> {
+        let track = self.tracks.get(track.0)?;
+        if is_annotation(track) { None } else { track.clock }
+    }
+
+    /// Defines the stream of a track by its first event.
+    fn begin_track(&mut self, event: &Event<'_>) -> Result<Way> {
+        let way = match &event.content {
+            _ if !event.payload.is_empty() => Way::Payload,
+            Content::Value(Value::Float(_) | Value::Float32(_)) => Way::Float,
+            Content::Value(Value::Int(_)) => Way::Signed,
+            Content::Value(Value::UInt(_)) | Content::Sample(_) => Way::Unsigned,
+            Content::Payload => Way::Payload,
+            Content::Text(_) | Content::Value(_) => Way::Text,
+        };
+        self.ways.insert(event.track, way);
+        let Some(track) = self.tracks.get(event.track.0) else { return Ok(way) };
+        let meta = StreamMeta::new(&track.name);
+        let meta = match way {
+            Way::Payload => meta.format(&track.content),
+            Way::Float => meta.length(8).format("float64le"),
+            Way::Signed => meta.length(8).format("int64le"),
+            Way::Unsigned => meta.length(8).format("uint64le"),
+            Way::Text => meta.format("utf-8"),
+        };
+        let clock = self.clock_of(event.track).and_then(|clock| self.clock_names.get(clock.0));
+        let meta = match clock {
+            Some(name) => with(meta, "clock", &Json::String(name.clone())),
+            None => meta,
+        };
+        let mut attributes = track.attributes.clone();
+        let is_cont = attributes.shift_remove("cont") == Some(Json::Bool(true));
+        // Its length is that of the recorded bytes only where the recording says so.
+        let length = attributes.shift_remove("length").and_then(|length| length.as_u64());
+        let meta = match (way, length) {
+            (Way::Payload, Some(length)) => meta.length(length),
+            _ => meta,
+        };
+        let meta = with_all(meta.cont(is_cont), &attributes);
+        self.writer.add(self.clocks.len() + event.track.0, None, &meta)?;
+        Ok(way)
+    }
+
+    /// Has a clock show a time.
+    fn show(&mut self, clock: ClockId, time: TimeNs, offset: u64) -> Result<()> {
+        if self.shown.get(&clock) == Some(&time) {
+            return Ok(());
+        }
+        let since_epoch = self.clocks.get(clock.0).is_some_and(|clock| clock.since_epoch);
+        let bytes = if since_epoch { timespec(time) } else { Some(time.0.to_le_bytes().to_vec()) };
+        match bytes {
+            Some(bytes) => {
+                self.writer.write(clock.0, &bytes)?;
+                self.shown.insert(clock, time);
+            }
+            None => {
+                let message = format!("the time {} ns is before the Epoch", time.0);
+                self.push_loss(Finding::at(Severity::Warning, "time", offset, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, event: &Event<'_>, why: &str) {
+        let name = self.tracks.get(event.track.0).map_or("", |track| track.name.as_str());
+        let message = format!("{}: {why}", shortened(name));
+        self.push_loss(Finding::at(Severity::Warning, "unwritten", event.offset, message));
+    }
+
+    fn push_loss(&mut self, loss: Finding) {
+        if self.written.losses.len() < LOSSES_MAX {
+            self.written.losses.push(loss);
+        }
+    }
+}
+
+/// Whether a track is a clock of an RTC file, whose times the other tracks have.
+fn is_clock(track: &Track) -> bool {
+    track.attributes.get("clock") == Some(&Json::Bool(true))
+}
+
+fn is_annotation(track: &Track) -> bool {
+    track.content.starts_with("annotate/")
+}
+
+/// The bytes of an event.
+fn bytes(way: Way, event: &Event<'_>) -> Option<Vec<u8>> {
+    match (way, &event.content) {
+        (Way::Payload, _) => Some(event.payload.to_vec()),
+        (Way::Float, Content::Value(Value::Float(value))) => Some(value.to_le_bytes().to_vec()),
+        (Way::Float, Content::Value(Value::Float32(value))) => {
+            Some(f64::from(*value).to_le_bytes().to_vec())
+        }
+        (Way::Signed, Content::Value(Value::Int(value))) => Some(value.to_le_bytes().to_vec()),
+        (Way::Unsigned, Content::Value(Value::UInt(value)) | Content::Sample(value)) => {
+            Some(value.to_le_bytes().to_vec())
+        }
+        (Way::Text, Content::Text(text)) => Some(text.as_bytes().to_vec()),
+        (Way::Text, Content::Value(value)) => Some(value.to_string().into_bytes()),
+        _ => None,
+    }
+}
+
+/// A time as a `timespec`, which has none before the Epoch.
+fn timespec(time: TimeNs) -> Option<Vec<u8>> {
+    let time = u64::try_from(time.0).ok()?;
+    let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+    let mut bytes = seconds.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&u32::try_from(rest).ok()?.to_le_bytes());
+    Some(bytes)
+}

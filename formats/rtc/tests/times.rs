@@ -1,0 +1,247 @@
+//! Clocks, annotations, and what keeps their times when files are cut and merged.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::sync::Arc;
+
+use kymo_core::bytes::Limits;
+use kymo_core::model::timeline::{Content, TimeNs, TrackId, Window};
+use kymo_core::{Context, Destination, Format, Part, Source, Value};
+use kymo_rtc::Rtc;
+use kymo_rtc_wire::meta::StreamMeta;
+use kymo_rtc_wire::write::{Options, StreamId, Writer};
+
+/// 14:15:30 on some day.
+const BASE: u64 = 1_700_057_730;
+
+fn timespec(seconds: u64, milliseconds: u32) -> Vec<u8> {
+    let mut bytes = seconds.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&(milliseconds * 1_000_000).to_le_bytes());
+    bytes
+}
+
+/// So many milliseconds after 14:15:30.
+fn at(milliseconds: i64) -> Option<TimeNs> {
+    Some(TimeNs(i64::try_from(BASE).unwrap() * 1_000_000_000 + milliseconds * 1_000_000))
+}
+
+struct Recording {
+    writer: Writer<Vec<u8>>,
+    clk: StreamId,
+    delta: StreamId,
+    sample: StreamId,
+}
+
+/// Streams as in the specification: a clock, a delta on it, and samples on the delta.
+fn recording() -> Recording {
+    let mut writer = Writer::new(Vec::new(), Options::new());
+    let clk = StreamMeta::new("clk").format("timespec").flag("clock", true).unwrap();
+    let clk = writer.add(&clk).unwrap();
+    let delta = StreamMeta::new("clk delta").format("uleb128").flag("clock", true).unwrap();
+    let delta = delta.number("gain", 1e-3).unwrap().text("delta", "clk").unwrap();
+    let delta = writer.add(&delta).unwrap();
+    let sample = StreamMeta::new("sample").format("uint8").text("clock", "clk delta").unwrap();
+    let sample = writer.add(&sample).unwrap();
+    Recording { writer, clk, delta, sample }
+}
+
+/// The sequence of the specification's worked example.
+fn worked_example() -> Vec<u8> {
+    let Recording { mut writer, clk, delta, sample } = recording();
+    writer.write(clk, &timespec(BASE, 556)).unwrap();
+    writer.write(delta, &[100]).unwrap();
+    writer.write(sample, &[1]).unwrap();
+    writer.write(sample, &[2]).unwrap();
+    writer.write(delta, &[0xC8, 1]).unwrap();
+    writer.write(sample, &[3]).unwrap();
+    writer.write(delta, &[0xAC, 2]).unwrap();
+    writer.write(clk, &timespec(BASE + 1, 34)).unwrap();
+    writer.write(sample, &[4]).unwrap();
+    writer.write(delta, &[10]).unwrap();
+    writer.write(sample, &[5]).unwrap();
+    writer.finish().unwrap()
+}
+
+/// The name, time and value of each event of a window.
+fn events(bytes: &[u8], window: &Window) -> Vec<(String, Option<TimeNs>, Value)> {
+    let source = Source::from_bytes("test.rtc", bytes.to_vec());
+    let dataset = Rtc.open(&source, &Context::default()).unwrap();
+    let timeline = dataset.timeline().unwrap();
+    let tracks = timeline.tracks();
+    let mut events = Arc::clone(&timeline).events(window).unwrap();
+    let mut found = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        let value = match event.content {
+            Content::Value(value) => value,
+            Content::Text(text) => Value::Text(text.into_owned()),
+            Content::Payload => Value::Bytes(event.payload.to_vec()),
+            Content::Sample(sample) => Value::UInt(sample),
+        };
+        found.push((tracks[event.track.0].name.clone(), event.time, value));
+    }
+    found
+}
+
+fn samples(bytes: &[u8]) -> Vec<(Option<TimeNs>, Value)> {
+    let all = events(bytes, &Window::default());
+    all.into_iter().filter(|(name, ..)| name == "sample").map(|(_, t, v)| (t, v)).collect()
+}
+
+/// What the specification says of each of its samples.
+fn expected() -> Vec<(Option<TimeNs>, Value)> {
+    let times = [656, 656, 756, 856, 1044];
+    (1_u8..).zip(times).map(|(number, time)| (at(time), Value::from(number))).collect()
+}
+
+#[test]
+fn the_worked_example_of_the_specification_holds_frame_by_frame() {
+    let found = events(&worked_example(), &Window::default());
+    let times: Vec<_> = found.iter().map(|(name, time, _)| (name.as_str(), *time)).collect();
+    let expected = [
+        ("clk", at(556)),
+        ("clk delta", at(656)),
+        ("sample", at(656)),
+        ("sample", at(656)),
+        ("clk delta", at(756)),
+        ("sample", at(756)),
+        ("clk delta", at(856)),
+        ("clk", at(1034)),
+        // The delta was not updated yet.
+        ("sample", at(856)),
+        ("clk delta", at(1044)),
+        ("sample", at(1044)),
+    ];
+    assert_eq!(times, expected);
+}
+
+#[test]
+fn a_window_takes_tracks_times_and_the_last() {
+    let bytes = worked_example();
+    let tracks = Some(vec![TrackId(2)]);
+    let window = Window { tracks, from: at(756), until: at(1044), last: None };
+    let values = |window: &Window| -> Vec<Value> {
+        events(&bytes, window).into_iter().map(|(_, _, value)| value).collect()
+    };
+    assert_eq!(values(&window), [3_u8, 4].map(Value::from));
+    let window = Window { from: None, until: None, last: Some(2), ..window };
+    assert_eq!(values(&window), [4_u8, 5].map(Value::from));
+}
+
+fn clock_without_epoch() -> (Writer<Vec<u8>>, StreamId, StreamId) {
+    let mut writer = Writer::new(Vec::new(), Options::new());
+    let cyc = StreamMeta::new("cyc").length(8).format("uint64le").flag("clock", true).unwrap();
+    let cyc = writer.add(&cyc.number("gain", 1e-9).unwrap()).unwrap();
+    let event = StreamMeta::new("event").format("utf-8").text("clock", "cyc").unwrap();
+    let event = writer.add(&event).unwrap();
+    (writer, cyc, event)
+}
+
+#[test]
+fn a_counter_of_nanoseconds_is_exact() {
+    let (mut writer, cyc, event) = clock_without_epoch();
+    // Over 53 bits: a floating-point number would be off.
+    let count = 9_007_199_254_740_993_u64;
+    writer.write(cyc, &count.to_le_bytes()).unwrap();
+    writer.write(event, b"now").unwrap();
+    let found = events(&writer.finish().unwrap(), &Window::default());
+    assert_eq!(found[1].1, Some(TimeNs(9_007_199_254_740_993)));
+}
+
+#[test]
+fn annotations_are_placed_on_the_clock_of_their_stream_or_at_their_time() {
+    let (mut writer, cyc, event) = clock_without_epoch();
+    let on = StreamMeta::new("on event").format("annotate/utf-8").text("stream", "event").unwrap();
+    let on = writer.add(&on).unwrap();
+    let free = writer.add(&StreamMeta::new("free").format("annotate/utf-8")).unwrap();
+    writer.write(cyc, &5_000_000_000_u64.to_le_bytes()).unwrap();
+    writer.write(event, b"now").unwrap();
+    writer.write(on, &[timespec(3, 250), b"earlier".to_vec()].concat()).unwrap();
+    writer.write(free, &[timespec(BASE, 0), b"that day".to_vec()].concat()).unwrap();
+    let bytes = writer.finish().unwrap();
+    let found = events(&bytes, &Window::default());
+    // Relative to a clock that has no relation to the Epoch.
+    assert_eq!(found[2], ("on event".into(), Some(TimeNs(3_250_000_000)), "earlier".into()));
+    assert_eq!(found[3], ("free".into(), at(0), "that day".into()));
+    let source = Source::from_bytes("test.rtc", bytes);
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let (tracks, clocks) = (timeline.tracks(), timeline.clocks());
+    let clock = |track: usize| &clocks[tracks[track].clock.unwrap().0];
+    assert_eq!((clock(2).name.as_str(), clock(2).since_epoch), ("cyc", false));
+    assert_eq!((clock(3).name.as_str(), clock(3).since_epoch), ("Epoch", true));
+}
+
+fn extracted(sources: &[Vec<u8>], part: &Part) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("out.rtc");
+    let source = |bytes: &Vec<u8>| Source::from_bytes("in.rtc", bytes.clone());
+    let sources: Vec<_> = sources.iter().map(source).collect();
+    let context = Context::default();
+    let written = Rtc.extract(&sources, part, &Destination::new(&to, false), &context).unwrap();
+    assert!(written.losses.is_empty(), "{:?}", written.losses);
+    let bytes = std::fs::read(to).unwrap();
+    let out = Source::from_bytes("out.rtc", bytes.clone());
+    let found = Rtc.check(&out, &Context::with_limits(Limits::default())).unwrap();
+    assert!(found.iter().all(|finding| finding.severity == kymo_core::Severity::Note), "{found:?}");
+    bytes
+}
+
+#[test]
+fn a_cut_keeps_the_times_of_what_it_keeps() {
+    let bytes = worked_example();
+    for from in [at(0), at(656), at(700), at(800), at(856), at(900), at(1044)] {
+        let tracks = Some(vec!["sample".to_owned()]);
+        let part = Part { tracks, from, until: None };
+        let wanted: Vec<_> = expected().into_iter().filter(|(time, _)| *time >= from).collect();
+        assert_eq!(samples(&extracted(&[bytes.clone()], &part)), wanted, "{from:?}");
+    }
+}
+
+#[test]
+fn everything_extracted_is_everything() {
+    let bytes = worked_example();
+    let all = extracted(&[bytes.clone()], &Part::default());
+    let window = Window::default();
+    assert_eq!(events(&all, &window), events(&bytes, &window));
+}
+
+#[test]
+fn merged_files_are_in_the_order_of_their_clocks_under_names_of_their_own() {
+    let first = worked_example();
+    let Recording { mut writer, clk, delta, sample } = recording();
+    writer.write(clk, &timespec(BASE, 600)).unwrap();
+    writer.write(delta, &[0]).unwrap();
+    writer.write(sample, &[70]).unwrap();
+    writer.write(delta, &[0xC8, 1]).unwrap();
+    writer.write(sample, &[80]).unwrap();
+    let second = writer.finish().unwrap();
+    let merged = extracted(&[first, second], &Part::default());
+    let found = events(&merged, &Window::default());
+    let found: Vec<_> = found.into_iter().filter(|(name, ..)| name.starts_with("sample")).collect();
+    let event = |name: &str, time, value: u8| (name.to_owned(), at(time), Value::from(value));
+    let expected = [
+        event("sample (2)", 600, 70),
+        event("sample", 656, 1),
+        event("sample", 656, 2),
+        event("sample", 756, 3),
+        event("sample (2)", 800, 80),
+        event("sample", 856, 4),
+        event("sample", 1044, 5),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_timeline_becomes_a_recording_with_the_same_events() {
+    let source = Source::from_bytes("in.rtc", worked_example());
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let to = Destination::new(folder.path().join("out.rtc"), false);
+    let written = Rtc.write_timeline(timeline, &to, &Context::default()).unwrap();
+    assert_eq!((written.events, written.losses.len()), (5, 0));
+    assert_eq!(samples(&std::fs::read(to.path()).unwrap()), expected());
+}
