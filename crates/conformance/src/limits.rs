@@ -57,7 +57,7 @@ fn attempt(subject: &Subject, sample: &Sample, limits: Limits) -> Result<(Vec<St
     let context = Context::with_limits(limits);
     let dataset = subject.format.open(&sample.source(), &context)?;
     let records = capture(&*dataset)?;
-    let said = worst(dataset.findings()) >= Some(Severity::Warning);
+    let said = worst(&dataset.findings()) >= Some(Severity::Warning);
     Ok((records.iter().map(Captured::to_string).collect(), said))
 }
 

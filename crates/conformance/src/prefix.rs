@@ -92,7 +92,7 @@ impl<'a> Whole<'a> {
             Ok(dataset) => {
                 self.has_only_what_was_there(&texts(&records(&*dataset)), "what opens");
                 assert!(
-                    valid || worst(dataset.findings()) >= Some(Severity::Warning),
+                    valid || worst(&dataset.findings()) >= Some(Severity::Warning),
                     "it opens, and does not say that something is missing"
                 );
             }

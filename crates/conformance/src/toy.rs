@@ -228,8 +228,8 @@ impl Dataset for List {
         Summary::default()
     }
 
-    fn findings(&self) -> &[Finding] {
-        &self.findings
+    fn findings(&self) -> Vec<Finding> {
+        self.findings.clone()
     }
 
     fn tables(&self) -> Vec<Arc<dyn Table>> {

@@ -14,8 +14,9 @@ pub trait Dataset: Send + Sync {
     /// What `kymo info` prints.
     fn summary(&self) -> Summary;
 
-    /// What could not be read, or was passed over: losses are said, never silent.
-    fn findings(&self) -> &[Finding];
+    /// What could not be read, or was passed over, as far as it was read by now: losses are said,
+    /// never silent. What is only found later joins then, so ask again after reading.
+    fn findings(&self) -> Vec<Finding>;
 
     /// The recordings inside: appended sessions, epochs, log files, profiles.
     ///

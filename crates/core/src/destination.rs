@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::{Error, Result};
+use crate::{Error, Result, Source};
 use temporary::Temporary;
 
 /// Where output goes: a path that is written atomically.
@@ -16,12 +16,21 @@ use temporary::Temporary;
 pub struct Destination {
     path: PathBuf,
     force: bool,
+    sources: Vec<Source>,
 }
 
 impl Destination {
     /// Output at a path; one that exists is replaced only with `force`.
     pub fn new(path: impl Into<PathBuf>, force: bool) -> Self {
-        Self { path: path.into(), force }
+        Self { path: path.into(), force, sources: Vec::new() }
+    }
+
+    /// Says what the output is made from: when one of these has changed meanwhile, nothing
+    /// appears.
+    #[must_use]
+    pub fn made_from(mut self, sources: &[Source]) -> Self {
+        self.sources.extend_from_slice(sources);
+        self
     }
 
     /// The path that output appears at.
@@ -115,6 +124,7 @@ impl AtomicFile {
         let file = file.map_err(Error::io("write the output"))?;
         share(file.as_file(), &destination).map_err(Error::io("set the output's permissions"))?;
         file.as_file().sync_all().map_err(Error::io("write the output to disk"))?;
+        destination.sources.iter().try_for_each(Source::verify)?;
         // Another program may have put something there meanwhile.
         destination.check_file()?;
         let placed = file.place(destination.parent(), &destination.path, destination.force);
@@ -166,6 +176,7 @@ impl AtomicDirectory {
         let path = directory.path();
         sync_tree(path).map_err(Error::io("write the output to disk"))?;
         open_to_others(path).map_err(Error::io("set the output's permissions"))?;
+        destination.sources.iter().try_for_each(Source::verify)?;
         destination.check_kind()?;
         let old = if destination.force { Aside::take(&destination)? } else { None };
         if let Err(error) = fs::rename(path, &destination.path) {
@@ -381,6 +392,20 @@ mod tests {
             file.commit().unwrap();
             assert_eq!(fs::read(&destination.path).unwrap(), bytes);
         }
+    }
+
+    #[test]
+    fn what_was_made_from_a_file_that_changed_does_not_appear() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, path) = (directory.path().join("in"), directory.path().join("out"));
+        fs::write(&from, b"before").unwrap();
+        let source = Source::open(&from, &crate::bytes::Limits::default()).unwrap();
+        let to = Destination::new(&path, false).made_from(std::slice::from_ref(&source));
+        let (file, made) = (to.file().unwrap(), to.directory().unwrap());
+        fs::write(&from, b"after it").unwrap();
+        assert!(matches!(file.commit(), Err(Error::Changed(_))));
+        assert!(matches!(made.commit(), Err(Error::Changed(_))));
+        assert_eq!(names(directory.path()), ["in"]);
     }
 
     #[test]

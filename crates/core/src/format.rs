@@ -31,8 +31,8 @@ pub trait Format: Sync {
         self.open(source, context)
     }
 
-    /// Writes a sound file of what can be read of a damaged one. Calls [`Source::verify`] before
-    /// the file appears.
+    /// Writes a sound file of what can be read of a damaged one. That the source stayed the same
+    /// meanwhile, [`Destination::made_from`] makes sure of.
     ///
     /// Refuses unless a format does it, and says so with [`Ability::Repair`].
     fn repair(

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kymo_core::model::timeline::TrackId;
-use kymo_core::{Ability, Error, Format, Part, Progress, Source, Written};
+use kymo_core::{Ability, Context, Destination, Error, Format, Part, Progress, Source, Written};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;
@@ -30,9 +30,9 @@ pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<
     let sources = sources(session, wanted)?;
     let format = format(&sources, wanted)?;
     let part = part(session, wanted, &sources, format)?;
-    let written = outlet::make(session, wanted.output, wanted.force, |to, context| {
-        format.extract(&sources, &part, to, context)
-    });
+    let work =
+        |to: &Destination, context: &Context<'_>| format.extract(&sources, &part, to, context);
+    let written = outlet::make(session, wanted.output, wanted.force, &sources, work);
     session.bars.end();
     for source in &sources {
         source.verify().map_err(|error| Named::error(inputs::display(source.path()), error))?;

@@ -4,7 +4,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::Path;
 
-use kymo_core::{Context, Destination, Error};
+use kymo_core::{Context, Destination, Error, Source};
 
 use crate::failure::Failure;
 use crate::inputs;
@@ -49,7 +49,8 @@ impl Outlet {
     }
 }
 
-/// Makes a file that is binary: at a path, or on standard output.
+/// Makes a file that is binary: at a path, or on standard output. When a source of it has changed
+/// meanwhile, nothing appears.
 ///
 /// Formats write files and seek in them, so for standard output a file is made first and copied
 /// then.
@@ -57,10 +58,11 @@ pub(crate) fn make<T>(
     session: &mut Session,
     path: &Path,
     force: bool,
+    sources: &[Source],
     work: impl FnOnce(&Destination, &Context<'_>) -> kymo_core::Result<T>,
 ) -> anyhow::Result<T> {
     if Outlet::open(session, path)? != Outlet::Stream {
-        let to = Destination::new(path, force);
+        let to = Destination::new(path, force).made_from(sources);
         to.check().map_err(|error| about(path, error))?;
         return match work(&to, &session.context()) {
             Err(error @ Error::Exists(_)) => Err(about(path, error)),
@@ -73,7 +75,8 @@ pub(crate) fn make<T>(
     }
     let directory = tempfile::tempdir().map_err(Error::io("make a temporary directory"))?;
     let made = directory.path().join("made");
-    let result = work(&Destination::new(&made, false), &session.context())?;
+    let to = Destination::new(&made, false).made_from(sources);
+    let result = work(&to, &session.context())?;
     let mut file = File::open(&made).map_err(Error::io("read the temporary file"))?;
     io::copy(&mut file, &mut session.out)?;
     session.out.flush()?;

@@ -211,8 +211,8 @@ impl Session {
     pub(crate) fn findings(&mut self, opened: &Opened) -> Outcome {
         let findings = opened.dataset.findings();
         let _ = self.out.flush();
-        self.report.findings(&opened.name, findings);
-        Outcome::of(findings)
+        self.report.findings(&opened.name, &findings);
+        Outcome::of(&findings)
     }
 
     /// The files meant by paths, directories among them walked through.

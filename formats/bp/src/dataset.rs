@@ -94,8 +94,8 @@ impl Dataset for BpDataset {
         summary(&self.reader)
     }
 
-    fn findings(&self) -> &[Finding] {
-        self.reader.findings()
+    fn findings(&self) -> Vec<Finding> {
+        self.reader.findings().to_vec()
     }
 
     fn tables(&self) -> Vec<Arc<dyn Table>> {

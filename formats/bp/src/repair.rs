@@ -15,7 +15,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     if !reader.elements().any(|element| element.fault.is_none()) {
         return Err(Error::request("nothing in it can be read, so nothing was written"));
     }
-    let kept = write_all(source, &reader, to, context, false)?;
+    let kept = write_all(&reader, to, context, false)?;
     let found = reader.findings().iter().filter(|finding| finding.severity > Severity::Note);
     // A length that was wrong is the one error that costs nothing.
     let is_loss =
@@ -31,11 +31,10 @@ pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) 
         return Err((*fault).into());
     }
     let zero_word = matches!(reader.end(), End::ZeroWord { .. });
-    write_all(source, &reader, to, context, zero_word).map(drop)
+    write_all(&reader, to, context, zero_word).map(drop)
 }
 
 fn write_all(
-    source: &Source,
     reader: &Reader,
     to: &Destination,
     context: &Context<'_>,
@@ -57,8 +56,6 @@ fn write_all(
     }
     context.progress.end();
     let file = writer.finish()?;
-    // Nothing appears that was made of bytes which changed meanwhile.
-    source.verify()?;
     file.commit()?;
     Ok(kept)
 }

@@ -84,7 +84,7 @@ impl Dataset for McapDataset {
         summary(&self.0)
     }
 
-    fn findings(&self) -> &[Finding] {
+    fn findings(&self) -> Vec<Finding> {
         self.0.findings()
     }
 

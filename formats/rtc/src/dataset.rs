@@ -118,8 +118,8 @@ impl Dataset for RtcDataset {
         summary(&self.reader)
     }
 
-    fn findings(&self) -> &[Finding] {
-        &self.findings
+    fn findings(&self) -> Vec<Finding> {
+        self.findings.clone()
     }
 
     fn recordings(&self) -> Vec<Recording> {

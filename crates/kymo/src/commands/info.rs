@@ -64,7 +64,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
                 }
                 print(&mut session.out, opened)?;
             }
-            Ok(Outcome::of(opened.dataset.findings()))
+            Ok(Outcome::of(&opened.dataset.findings()))
         });
         if let (true, None, Err(error)) = (args.json, session.out.failure(), &result) {
             session.out.json(&json_of_error(path, error))?;
@@ -92,8 +92,9 @@ fn print(out: &mut Output, opened: &Opened) -> anyhow::Result<()> {
         columns.print(out)?;
     }
     print_recordings(out, &opened.dataset.recordings())?;
-    print_findings(out, "findings", opened.dataset.findings(), matters)?;
-    print_findings(out, "notes", opened.dataset.findings(), |finding| !matters(finding))
+    let findings = opened.dataset.findings();
+    print_findings(out, "findings", &findings, matters)?;
+    print_findings(out, "notes", &findings, |finding| !matters(finding))
 }
 
 fn matters(finding: &Finding) -> bool {
@@ -119,7 +120,7 @@ fn facts(opened: &Opened, summary: &Summary) -> Columns {
         };
         columns.row([fact.name.to_owned(), text]);
     }
-    columns.row(["health".to_owned(), health(opened.dataset.findings())]);
+    columns.row(["health".to_owned(), health(&opened.dataset.findings())]);
     columns
 }
 
@@ -208,7 +209,7 @@ fn json_of(opened: &Opened) -> Value {
         "details": details,
         "sections": sections,
         "recordings": recordings,
-        "health": json_of_health(opened.dataset.findings()),
+        "health": json_of_health(&opened.dataset.findings()),
         "findings": opened.dataset.findings(),
     })
 }

@@ -90,11 +90,12 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
         let why = format!("files of format {} cannot be repaired", format.info().title);
         return Err(Failure::new(why).into());
     }
-    let repaired = outlet::make(session, &args.output, args.force, |to, context| {
-        let repaired = format.repair(&source, to, context);
-        // What went wrong may well come from a change of the file.
-        source.verify().and(repaired)
+    let sources = std::slice::from_ref(&source);
+    let repaired = outlet::make(session, &args.output, args.force, sources, |to, context| {
+        format.repair(&source, to, context)
     });
     session.bars.end();
+    // What went wrong may well come from a change of the file.
+    source.verify()?;
     repaired
 }

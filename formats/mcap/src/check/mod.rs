@@ -22,7 +22,7 @@ pub(crate) fn check(reader: &Reader) -> Vec<Finding> {
     }
     rules.data_crc();
     summary::check(reader, &rules.found);
-    reader.findings().to_vec()
+    reader.findings()
 }
 
 /// The rules, and what they have seen.

@@ -1,7 +1,7 @@
 //! What is found wrong while a file is read, also after it was opened.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Findings};
@@ -11,10 +11,7 @@ use kymo_core::{Finding, Findings};
 /// To decompress every chunk at opening would make opening as slow as reading. So a chunk that
 /// turns out to be damaged is passed over when it is read, and found then.
 #[derive(Debug, Default)]
-pub(crate) struct Faults {
-    found: Mutex<Found>,
-    first: OnceLock<Box<Listing>>,
-}
+pub(crate) struct Faults(Mutex<Found>);
 
 #[derive(Debug, Default)]
 struct Found {
@@ -23,22 +20,14 @@ struct Found {
     seen: BTreeSet<(&'static str, u64, String)>,
 }
 
-/// The findings at a moment. They are lent out, so later ones make a listing of their own.
-#[derive(Debug)]
-struct Listing {
-    findings: Vec<Finding>,
-    total: u64,
-    next: OnceLock<Box<Self>>,
-}
-
 impl Faults {
     pub(crate) fn new(limits: &Limits) -> Self {
         let found = Found { findings: Findings::new(limits), seen: BTreeSet::new() };
-        Self { found: Mutex::new(found), first: OnceLock::new() }
+        Self(Mutex::new(found))
     }
 
     fn found(&self) -> MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a finding, unless the same was found before.
@@ -51,20 +40,8 @@ impl Faults {
     }
 
     /// What was found so far.
-    pub(crate) fn as_slice(&self) -> &[Finding] {
-        let found = self.found();
-        let mut slot = &self.first;
-        while let Some(listing) = slot.get() {
-            if listing.total == found.findings.total() {
-                return &listing.findings;
-            }
-            slot = &listing.next;
-        }
-        let listing = || {
-            let (total, findings) = (found.findings.total(), found.findings.clone().into_vec());
-            Box::new(Listing { findings, total, next: OnceLock::new() })
-        };
-        &slot.get_or_init(listing).findings
+    pub(crate) fn to_vec(&self) -> Vec<Finding> {
+        self.found().findings.clone().into_vec()
     }
 }
 
@@ -75,16 +52,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn later_findings_are_listed_and_earlier_listings_stay() {
+    fn the_same_is_found_once() {
         let faults = Faults::new(&Limits::default());
-        assert!(faults.as_slice().is_empty());
+        assert!(faults.to_vec().is_empty());
         let damaged = Finding::at(Severity::Error, "chunk-crc", 7, "differs");
         faults.push(damaged.clone());
-        let first = faults.as_slice();
         faults.push(damaged.clone());
-        faults.push(Finding::at(Severity::Error, "chunk-crc", 3, "differs"));
-        assert_eq!(first, [damaged]);
-        assert_eq!(faults.as_slice().len(), 2);
-        assert_eq!(faults.as_slice().as_ptr(), faults.as_slice().as_ptr());
+        assert_eq!(faults.to_vec(), [damaged]);
     }
 }

@@ -174,8 +174,8 @@ impl Reader {
 
     /// What is wrong with the file as far as it was read.
     #[must_use]
-    pub fn findings(&self) -> &[Finding] {
-        self.faults.as_slice()
+    pub fn findings(&self) -> Vec<Finding> {
+        self.faults.to_vec()
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -79,8 +79,8 @@ impl Dataset for Open {
         summary
     }
 
-    fn findings(&self) -> &[Finding] {
-        &self.findings
+    fn findings(&self) -> Vec<Finding> {
+        self.findings.clone()
     }
 
     fn tables(&self) -> Vec<Arc<dyn Table>> {

@@ -41,7 +41,8 @@ pub(super) fn convert(
         let failure = Failure::new(format!("it has no events in time, which {title} holds"));
         failure.hint("tables go to csv or jsonl")
     })?;
-    let written = outlet::make(session, &args.output, args.force, |to, context| {
+    let sources = std::slice::from_ref(&opened.source);
+    let written = outlet::make(session, &args.output, args.force, sources, |to, context| {
         format.write_timeline(timeline, to, context)
     });
     session.bars.end();
