@@ -84,7 +84,9 @@ impl Follower {
                 Ok(())
             }
             Item::Damage(damage) => {
-                self.tracker.drop_open();
+                if damage.loses_frames() {
+                    self.tracker.drop_open();
+                }
                 to.finding(check::damage(&damage))
             }
             Item::End => Ok(()),

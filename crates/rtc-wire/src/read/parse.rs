@@ -79,14 +79,21 @@ pub(super) fn parse(
 }
 
 impl Streams {
-    /// Takes note of a frame: what it leaves open.
+    /// Takes note of a frame that may not cross `boundary`: what it leaves open.
     #[inline]
-    pub(super) fn commit(&mut self, frame: &Parsed) {
+    pub(super) fn commit(&mut self, frame: &Parsed, boundary: u64) {
         let length = frame.end - frame.payload;
         if let Some(slot) = self.slot_mut(frame.id) {
             let received = if slot.chain == Chain::Open { slot.received } else { 0 };
             slot.received = if frame.more { received.saturating_add(length) } else { 0 };
-            slot.chain = if frame.more { Chain::Open } else { Chain::Closed };
+            slot.chain = match (frame.more, slot.chain, slot.length) {
+                (false, ..) => Chain::Closed,
+                // It is all that is left of the unit, and how much came before is not known.
+                (true, Chain::Unknown, Declared::Fixed(_)) if frame.end == boundary => {
+                    Chain::Unknown
+                }
+                (true, ..) => Chain::Open,
+            };
         }
     }
 }

@@ -17,31 +17,54 @@ const NEXT_MAX: usize = PAYLOAD_BYTES_MAX + 16;
 /// Larger runs of bytes than this are not searched byte by byte.
 const SEARCH_BYTES_MAX: u64 = 4 << 20;
 
-/// Whether frames follow each other from `start` to exactly `limit`.
-///
-/// `first` is the length of the first frame's payload where that is a guess.
+/// Whether frames follow each other from `start` to exactly `limit`, and are where the index
+/// after them says that the first of each stream is.
 pub(super) fn lands(
     streams: &Streams,
     view: &View<'_>,
     start: u64,
     limit: u64,
+    targets: &[Target],
 ) -> Result<(), Trouble> {
     let mut streams = streams.clone();
     let mut position = start;
+    let mut is_first = true;
+    let mut targets = targets.iter().skip_while(|target| target.position < start).peekable();
     while position < limit {
         let frame = parse(&streams, view, position, limit)?;
         if is_padding(frame.id) {
-            let is_padding = is_padding_to(view, position, limit);
+            let is_padding = is_padding_to(view, position, limit) && targets.peek().is_none();
             return if is_padding { Ok(()) } else { Err(Trouble::Bad(Why::Padding)) };
         }
         if (id::MARKER..=id::MINOR_INDEX).contains(&frame.id) && position != start {
             return Err(Trouble::Bad(Why::Place(frame.id)));
         }
+        match targets.peek() {
+            Some(target) if target.position == position && target.id == frame.id => {
+                targets.next();
+            }
+            Some(target) if target.position <= position => {
+                return Err(Trouble::Bad(Why::Place(frame.id)));
+            }
+            _ => {}
+        }
         define_from(&mut streams, view, &frame);
-        streams.commit(&frame);
+        streams.commit(&frame, limit);
+        if is_first && frame.id >= id::FIRST_USER {
+            streams.settle_fixed(frame.id);
+            is_first = false;
+        }
         position = frame.end;
     }
-    if position == limit { Ok(()) } else { Err(Trouble::Bad(Why::Boundary)) }
+    let is_there = position == limit && targets.peek().is_none();
+    if is_there { Ok(()) } else { Err(Trouble::Bad(Why::Boundary)) }
+}
+
+/// A frame that an index names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Target {
+    pub position: u64,
+    pub id: u32,
 }
 
 /// Streams that join on the way are known from there on.
@@ -56,7 +79,7 @@ fn define_from(streams: &mut Streams, view: &View<'_>, frame: &super::parse::Par
 
 /// The frames that the index at `index` says are in its unit, in ascending order: what it
 /// points to at `from` or later and before `limit`.
-pub(super) fn targets(view: &View<'_>, index: u64, from: u64, limit: u64) -> Vec<u64> {
+pub(super) fn targets(view: &View<'_>, index: u64, from: u64, limit: u64) -> Vec<Target> {
     let bytes = view.from(index);
     let is_major = bytes.first().is_some_and(|header| header | 1 == 7);
     let mut payload = Vec::new();
@@ -78,12 +101,14 @@ pub(super) fn targets(view: &View<'_>, index: u64, from: u64, limit: u64) -> Vec
         Ok((_, entries)) if is_major => entries,
         _ => Entries::new(&payload),
     };
-    let mut found: Vec<u64> = entries
+    let mut found: Vec<Target> = entries
         .iter()
         .map_while(Result::ok)
         .filter(|entry| entry.back_bytes > 0)
-        .filter_map(|entry| index.checked_sub(entry.back_bytes))
-        .filter(|target| (from..limit).contains(target))
+        .filter_map(|entry| {
+            Some(Target { position: index.checked_sub(entry.back_bytes)?, id: entry.id })
+        })
+        .filter(|target| (from..limit).contains(&target.position))
         .collect();
     found.sort_unstable();
     found.dedup();

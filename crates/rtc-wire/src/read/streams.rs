@@ -116,6 +116,19 @@ impl Streams {
         Some(self.sparse.entry(id).or_insert(UNDEFINED))
     }
 
+    /// The first frame after a tick was seen. Only that one can be the rest of a message of fixed
+    /// length, since a writer goes on with what the tick divided; all others begin one.
+    pub(super) fn settle_fixed(&mut self, but: u32) {
+        let dense = self.dense.iter_mut().enumerate().map(|(id, slot)| (id as u64, slot));
+        let sparse = self.sparse.iter_mut().map(|(id, slot)| (u64::from(*id), slot));
+        for (id, slot) in dense.chain(sparse) {
+            let is_fixed = matches!(slot.length, Declared::Fixed(_));
+            if is_fixed && slot.chain == Chain::Unknown && id != u64::from(but) {
+                slot.chain = Chain::Closed;
+            }
+        }
+    }
+
     /// Frames were lost: of no stream is it known whether something is open.
     pub(super) fn forget_chains(&mut self) {
         for slot in self.dense.iter_mut().chain(self.sparse.values_mut()) {

@@ -6,7 +6,7 @@ use crate::crc::{Crc, Polynomial};
 use crate::spec::{CRC_BYTES, MARKER_BYTES, MARKER_HEADER, id};
 
 use super::marker::{PROOF_BYTES, looks_like_marker, minor_index};
-use super::meta::{Declared, Definitions};
+use super::meta::{Declared, Definition, Definitions};
 use super::parse::{Parsed, Trouble, is_padding, is_padding_to, parse};
 use super::resume::{agreement, lands, targets};
 use super::streams::{Chain, Streams};
@@ -20,6 +20,12 @@ const CHAIN_BYTES_MAX: usize = 1 << 24;
 
 /// The longest fixed length for which every possible rest of a message is tried.
 const RESTS_MAX: u64 = 4096;
+
+/// How many contradictions between Metas are looked into.
+const CONTRADICTIONS_MAX: u32 = 256;
+
+/// How many such guesses a walk makes in all.
+const RESTS_TOTAL: u32 = 1 << 16;
 
 /// More bytes are needed to go on: at least those before this position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +74,14 @@ pub struct Frame {
     pub payload: u64,
     /// Where it ends.
     pub end: u64,
+}
+
+impl Damage {
+    /// Whether frames may have been lost, so that what was open has no end.
+    #[must_use]
+    pub fn loses_frames(&self) -> bool {
+        self.why != Why::Marker
+    }
 }
 
 impl Frame {
@@ -142,6 +156,8 @@ pub enum Why {
     Marker,
     /// The beginning of the Unit is missing.
     Head,
+    /// It cannot be told how much is left of a message whose beginning was lost.
+    Rest(u32),
     /// The bytes end within a frame.
     Cut,
     /// There is no Marker at all.
@@ -164,6 +180,9 @@ impl core::fmt::Display for Why {
             Self::NoMarker => f.write_str("there is no Marker where the ruler has one"),
             Self::Marker => f.write_str("the Marker is damaged"),
             Self::Head => f.write_str("the beginning of the Unit is missing"),
+            Self::Rest(id) => {
+                write!(f, "how much is left of a message of stream {id} cannot be told")
+            }
             Self::Cut => f.write_str("the bytes end within a frame"),
             Self::Nothing => f.write_str("there is no Marker and no index to read frames from"),
         }
@@ -211,7 +230,14 @@ pub struct Walker {
     seams: Vec<usize>,
     index: Vec<u8>,
     is_index_open: bool,
-    rests_tried: u32,
+    /// Frames were lost, and no frame of a stream was seen since.
+    is_unsettled: bool,
+    /// Whether the first frame after the last boundary was looked at for being a rest.
+    has_tried_rest: bool,
+    /// How many guesses at rests are left: a file made to be slow gets no more.
+    rests_left: u32,
+    /// How many contradictions of Metas are still looked into.
+    contradictions_left: u32,
     definitions: Definitions,
     is_big_endian: Option<bool>,
     has_crc: Option<bool>,
@@ -297,7 +323,10 @@ impl Walker {
             seams: Vec::new(),
             index: Vec::new(),
             is_index_open: false,
-            rests_tried: 0,
+            is_unsettled: false,
+            has_tried_rest: false,
+            rests_left: RESTS_TOTAL,
+            contradictions_left: CONTRADICTIONS_MAX,
             definitions: Definitions::default(),
             is_big_endian: None,
             has_crc: None,
@@ -433,7 +462,9 @@ impl Walker {
             Some(_) if self.after_crc => return self.damage(view, position, Why::NoMarker),
             Some(_) => {}
         }
-        self.resolve_rest(view, position)?;
+        if let Some(id) = self.resolve_rest(view, position)? {
+            return self.damage(view, position, Why::Rest(id));
+        }
         let found = self.sensible(view, position);
         if self.depends_on_end(&found) {
             self.settle_end(view)?;
@@ -492,7 +523,7 @@ impl Walker {
     /// Gives a frame, unless what follows it says that it cannot be right.
     fn take(&mut self, view: &View<'_>, frame: &Parsed) -> Result<Option<Item>, NeedMore> {
         let slot = self.streams.slot(frame.id);
-        self.streams.commit(frame);
+        self.streams.commit(frame, self.boundary);
         if frame.end < self.boundary
             && !is_padding(frame.id)
             && frame.id != id::CRC
@@ -505,6 +536,10 @@ impl Walker {
             return self.damage_noticed(view, frame.position, frame.end, why);
         }
         self.position = frame.end;
+        if self.is_unsettled && frame.id >= id::FIRST_USER {
+            self.streams.settle_fixed(frame.id);
+            self.is_unsettled = self.streams.slot(frame.id).chain == Chain::Unknown;
+        }
         if !is_padding(frame.id) {
             self.data_end = frame.end;
         }
@@ -550,7 +585,8 @@ impl Walker {
             return false;
         };
         let after = position.saturating_add((taken + more_taken) as u64).saturating_add(length);
-        after < self.landing(view) && lands(&self.streams, view, after, self.landing(view)).is_ok()
+        after < self.landing(view)
+            && lands(&self.streams, view, after, self.landing(view), &[]).is_ok()
     }
 
     /// Where frames are to end: the boundary, or where the writer stopped.
@@ -570,7 +606,7 @@ impl Walker {
         let payload = view.get(frame.payload..frame.end);
         match frame.id {
             id::MAJOR_INDEX | id::MINOR_INDEX => self.note_index(payload, frame.more),
-            id::META | id::MINOR_META => self.note_meta(payload, frame.more),
+            id::META | id::MINOR_META => self.note_meta(view, frame),
             id::PLATFORM => {
                 let word = <[u8; 4]>::try_from(payload).unwrap_or_default();
                 self.is_big_endian = match word {
@@ -594,22 +630,46 @@ impl Walker {
         }
     }
 
-    fn note_meta(&mut self, payload: &[u8], more: bool) {
+    fn note_meta(&mut self, view: &View<'_>, frame: &Parsed) {
+        let payload = view.get(frame.payload..frame.end);
         if !self.is_meta_open {
             self.meta.clear();
             self.seams.clear();
         }
-        self.is_meta_open = more;
+        self.is_meta_open = frame.more;
         if self.meta.len() + payload.len() <= CHAIN_BYTES_MAX {
             self.meta.extend_from_slice(payload);
         }
-        if more {
+        if frame.more {
             self.seams.push(self.meta.len());
             return;
         }
         self.definitions = definitions(&self.meta, &self.seams);
-        for stream in &self.definitions.streams {
-            self.streams.define(stream.id, stream.length);
+        self.define(view, frame.end);
+    }
+
+    /// Learns the streams of a Meta. Ids are never used again: where it contradicts an earlier
+    /// one, either was damaged, and the one with which the frames that follow make sense counts.
+    fn define(&mut self, view: &View<'_>, position: u64) {
+        let mut streams = self.streams.clone();
+        let mut is_contradicted = false;
+        for Definition { id, length, .. } in &self.definitions.streams {
+            let known = self.streams.slot(*id).length;
+            let is_known = !self.streams.is_undescribed() && known != Declared::Unproven;
+            is_contradicted |=
+                is_known && *length != Declared::Unproven && known != *length;
+            streams.define(*id, *length);
+            if !is_known {
+                self.streams.define(*id, *length);
+            }
+        }
+        if is_contradicted && self.contradictions_left > 0 {
+            self.contradictions_left -= 1;
+            let landing = self.landing(view);
+            let lands = |streams| lands(streams, view, position, landing, &[]).is_ok();
+            if !lands(&self.streams) && (self.definitions.is_sound || lands(&streams)) {
+                self.streams = streams;
+            }
         }
     }
 
@@ -656,6 +716,7 @@ impl Walker {
 
     /// Finds the next boundary after the current place.
     fn set_boundary(&mut self, view: &View<'_>) {
+        self.has_tried_rest = false;
         let Some(ruler) = self.ruler else {
             self.boundary = u64::MAX;
             return;
@@ -720,7 +781,7 @@ impl Walker {
             UnitEnd::Known { marker, .. } => {
                 let why = Why::NoMarker;
                 let end = marker.min(view.end());
-                self.streams.forget_chains();
+                self.forget_chains();
                 self.position = end;
                 self.boundary = end;
                 Ok(Some(Item::Damage(Damage { start: position, end, noticed: position, why })))
@@ -818,7 +879,7 @@ impl Walker {
         self.end = UnitEnd::Unknown;
         self.after_crc = false;
         (self.is_index_open, self.is_meta_open) = (false, false);
-        self.rests_tried = 0;
+        self.has_tried_rest = false;
         self.data_end = position;
         self.sum = Sum::new(position, self.sum.usual);
     }
@@ -851,7 +912,7 @@ impl Walker {
     }
 
     fn go_to_marker(&mut self, position: u64) {
-        self.streams.forget_chains();
+        self.forget_chains();
         self.position = position;
         self.boundary = u64::MAX;
         self.is_last = false;
@@ -873,9 +934,9 @@ impl Walker {
     ) -> Result<Option<Item>, NeedMore> {
         self.resume(view, start, start + 1)?;
         let end = self.position;
-        self.streams.forget_chains();
+        self.forget_chains();
         (self.is_index_open, self.is_meta_open) = (false, false);
-        self.rests_tried = 0;
+        self.has_tried_rest = false;
         Ok(Some(Item::Damage(Damage { start, end, noticed, why })))
     }
 
@@ -897,14 +958,16 @@ impl Walker {
         let landing = self.landing(view);
         let is_proven = match self.index_at(view, limit) {
             Some(index) => {
-                let found = targets(view, index, first, limit);
-                let found = found.into_iter().take(16);
-                let mut sound = found.filter(|at| lands(&self.fresh(), view, *at, limit).is_ok());
+                let named = targets(view, index, first, limit);
+                let fresh = self.fresh();
+                let mut sound = named.iter().take(16).filter(|target| {
+                    lands(&fresh, view, target.position, limit, &named).is_ok()
+                });
                 if self.searched < limit
                     && let Some(target) = sound.next()
                 {
                     self.searched = limit;
-                    self.position = target;
+                    self.position = target.position;
                     return Ok(());
                 }
                 true
@@ -919,6 +982,11 @@ impl Walker {
             }
         }
         self.pass_boundary(view, first)
+    }
+
+    fn forget_chains(&mut self) {
+        self.streams.forget_chains();
+        self.is_unsettled = true;
     }
 
     /// The streams as they are when nothing is known of what is open.
@@ -964,6 +1032,9 @@ impl Walker {
     }
 
     fn resume_at_marker(&mut self, view: &View<'_>, first: u64) -> Result<(), NeedMore> {
+        if self.resume_in_next_unit(view, first)? {
+            return Ok(());
+        }
         let found = find_marker(view, first);
         if found.is_none() {
             Self::need(view, view.end() + 1)?;
@@ -972,36 +1043,69 @@ impl Walker {
         Ok(())
     }
 
+    /// Where a Marker and its Index are both damaged, the Unit is still known by its other
+    /// indices, which stand where the ruler has them.
+    fn resume_in_next_unit(&mut self, view: &View<'_>, first: u64) -> Result<bool, NeedMore> {
+        let Some(ruler) = self.ruler else { return Ok(false) };
+        let last = ruler.end().saturating_add(ruler.major);
+        Self::need(view, last.saturating_add(PROOF_BYTES))?;
+        let near = view.until(last.saturating_add(PROOF_BYTES));
+        let limit = find_marker(&near, first).unwrap_or(last);
+        for end in [ruler.end(), ruler.early_end()] {
+            let next = Ruler { marker: i64::try_from(end).unwrap_or(i64::MAX), ..ruler };
+            let Some(tick) = first_tick(view, &next, end.max(first), limit) else { continue };
+            self.ruler = Some(next);
+            self.count = self.count.map(|count| count + 1);
+            self.begin_data(tick);
+            self.sum.next = None;
+            (self.boundary, self.is_last) = (tick, false);
+            self.queue(Item::Unit(self.unit(tick)));
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
     /// Where frames were lost, the next of a stream of fixed length may be the rest of a message:
-    /// takes it for one when it makes no sense as a whole.
-    fn resolve_rest(&mut self, view: &View<'_>, position: u64) -> Result<(), NeedMore> {
+    /// takes it for one when it makes no sense as a whole. Gives the stream where neither does,
+    /// or where it cannot be known how much is left.
+    fn resolve_rest(&mut self, view: &View<'_>, position: u64) -> Result<Option<u32>, NeedMore> {
         let Ok((header, _)) = crate::leb128::read(view.get(position..self.boundary)) else {
-            return Ok(());
+            return Ok(None);
         };
         let id = u32::try_from(header >> 1).unwrap_or(u32::MAX);
         let slot = self.streams.slot(id);
-        let Declared::Fixed(total) = slot.length else { return Ok(()) };
-        if slot.chain != Chain::Unknown || self.rests_tried > 0 || total > RESTS_MAX {
-            return Ok(());
+        let Declared::Fixed(total) = slot.length else { return Ok(None) };
+        if slot.chain != Chain::Unknown || self.has_tried_rest {
+            return Ok(None);
         }
         Self::need(view, self.boundary)?;
-        self.rests_tried += 1;
+        self.has_tried_rest = true;
         let landing = self.landing(view);
-        let whole = lands(&self.streams, view, position, landing);
+        let index = self.index_at(view, self.boundary);
+        let named = index.map(|index| targets(view, index, position, landing)).unwrap_or_default();
+        let whole = lands(&self.streams, view, position, landing, &named);
         if matches!(whole, Ok(()) | Err(Trouble::Short)) {
-            return Ok(());
+            return Ok(None);
         }
-        for rest in 1..total {
+        let mut found = None;
+        for rest in 1..total.min(RESTS_MAX).min(self.rests_left.into()) {
+            self.rests_left -= 1;
             let mut streams = self.streams.clone();
             if let Some(slot) = streams.slot_mut(id) {
                 (slot.chain, slot.received) = (Chain::Open, total - rest);
             }
-            if lands(&streams, view, position, landing).is_ok() {
-                self.streams = streams;
-                break;
+            if lands(&streams, view, position, landing, &named).is_ok() {
+                if found.is_some() {
+                    return Ok(Some(id));
+                }
+                found = Some(streams);
             }
         }
-        Ok(())
+        match found {
+            Some(streams) => self.streams = streams,
+            None => return Ok(Some(id)),
+        }
+        Ok(None)
     }
 
     // ---- the beginning ------------------------------------------------------------------
@@ -1040,7 +1144,7 @@ impl Walker {
         (self.ruler, self.count) = (Some(ruler), count);
         self.begin_data(from);
         self.sum.next = None;
-        self.streams.forget_chains();
+        self.forget_chains();
         self.set_boundary(view);
         let unit = self.unit(from);
         self.resume(view, from, from)?;

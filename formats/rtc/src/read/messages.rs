@@ -52,7 +52,8 @@ impl Messages {
                 Item::Unit(unit) => {
                     super::scan::begin_unit(&mut self.tracker, &unit, &self.walker);
                 }
-                Item::Damage(_) => drop(self.tracker.drop_open()),
+                Item::Damage(damage) if damage.loses_frames() => drop(self.tracker.drop_open()),
+                Item::Damage(_) => {}
                 Item::Checksum(_) => {}
                 Item::End => break,
             }

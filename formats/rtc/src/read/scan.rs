@@ -267,7 +267,9 @@ impl Pass {
     }
 
     fn damage(&mut self, damage: &Damage) {
-        self.unfinished(false);
+        if damage.loses_frames() {
+            self.unfinished(false);
+        }
         self.problem(Problem::Damage(*damage));
         if let Some(unit) = self.scan.units.last_mut() {
             unit.lost_bytes += damage.end - damage.start;

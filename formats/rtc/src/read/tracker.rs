@@ -231,7 +231,12 @@ impl Tracker {
     fn join(&mut self, stream: usize, frame: &Frame, payload: &[u8]) -> Option<Completed> {
         let may_lack_beginning = frame.begin == Begin::Unknown;
         let offset = frame.position;
-        if frame.begin != Begin::Continuation && !frame.more {
+        let is_alone = match frame.begin {
+            Begin::Start => true,
+            Begin::Continuation => false,
+            Begin::Unknown => !self.open.contains_key(&stream),
+        };
+        if is_alone && !frame.more && !self.is_rest(stream, may_lack_beginning, payload) {
             let time = self.time(stream, payload);
             let is_joined = false;
             return Some(Completed { stream, offset, time, may_lack_beginning, is_joined });
@@ -261,6 +266,12 @@ impl Tracker {
         self.joined = open.bytes;
         let Open { offset, may_lack_beginning, .. } = open;
         Some(Completed { stream, offset, time, may_lack_beginning, is_joined: true })
+    }
+
+    /// Whether a frame that may lack its beginning does: messages of its stream are longer.
+    fn is_rest(&self, stream: usize, may_lack_beginning: bool, payload: &[u8]) -> bool {
+        let declared = || self.streams.get(stream).and_then(|stream| stream.length_bytes);
+        may_lack_beginning && declared().is_some_and(|declared| declared != payload.len() as u64)
     }
 
     /// Messages that were left out: longer than the limits allow, or only the end of one of fixed

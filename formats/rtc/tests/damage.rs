@@ -1,0 +1,232 @@
+//! Cut and damaged files: nothing intact is lost, nothing is invented.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::collections::HashMap;
+use std::fs;
+
+use kymo_conformance::{shared, testdata};
+use kymo_core::{Context, Source};
+use kymo_rtc::Reader;
+use kymo_rtc_wire::read::{Begin, Frame, Item, View, Walker};
+
+/// A message: where its first frame is, its stream's id, its bytes, and whether its beginning may
+/// be missing.
+type Message = (u64, u32, Vec<u8>, bool);
+
+fn read(bytes: &[u8]) -> Vec<Message> {
+    let source = Source::from_bytes("test.rtc", bytes.to_vec());
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    let mut messages = reader.messages();
+    let mut found = Vec::new();
+    while let Some(message) = messages.next() {
+        let id = reader.streams()[message.stream].id;
+        found.push((message.offset, id, message.payload.to_vec(), message.may_lack_beginning));
+    }
+    found
+}
+
+fn frames(bytes: &[u8]) -> Vec<Frame> {
+    let view = View::whole(bytes);
+    let mut walker = Walker::new();
+    let mut frames = Vec::new();
+    loop {
+        match walker.next(&view).unwrap() {
+            Item::Frame(frame) => frames.push(frame),
+            Item::End => return frames,
+            _ => {}
+        }
+    }
+}
+
+/// Small recordings: fixed and variable lengths, chains, several Units.
+fn samples() -> Vec<Vec<u8>> {
+    let names = ["fixed_split", "unit_equal", "default_basic", "large_data", "stop_unit_rem1"];
+    let path = |name| testdata(format!("rtc/reference/{name}.rtc"));
+    names.iter().map(|name| fs::read(path(name)).unwrap()).collect()
+}
+
+#[test]
+fn every_prefix_has_exactly_the_frames_that_are_whole_in_it() {
+    for bytes in samples() {
+        let whole = frames(&bytes);
+        for end in (0..bytes.len()).step_by(if bytes.len() > 20_000 { 17 } else { 5 }) {
+            let expected: Vec<_> = whole.iter().filter(|frame| frame.end <= end as u64).collect();
+            let found = frames(&bytes[..end]);
+            assert!(found.iter().eq(expected), "cut at {end}");
+        }
+    }
+}
+
+/// A cut at the head loses what lies in the unit where the cut is, and in it only what no index
+/// names a beginning for; from the next tick on that does not divide a message, everything is
+/// there. A Unit needs the Meta of a later one, or its own.
+#[test]
+fn every_cut_at_the_head_has_everything_from_the_next_tick_on() {
+    for bytes in samples() {
+        let whole = frames(&bytes);
+        let markers: Vec<u64> = starts(&whole, 2);
+        for start in (1..bytes.len()).step_by(if bytes.len() > 20_000 { 41 } else { 13 }) {
+            let cut = start as u64;
+            let found: HashMap<u64, Frame> =
+                frames(&bytes[start..]).into_iter().map(|f| (f.position + cut, f)).collect();
+            for frame in found.values() {
+                let position = frame.position + cut;
+                let original = whole.iter().find(|original| original.position == position);
+                let original = original.unwrap_or_else(|| panic!("cut at {start}: {frame:?}"));
+                assert_eq!((original.id, original.end), (frame.id, frame.end + cut), "{start}");
+            }
+            // Without any Marker left there is no Meta either.
+            let Some(marker) = markers.iter().find(|marker| **marker >= cut) else { continue };
+            // The rest of a message of fixed length does not tell where it ends.
+            let is_clean = |border: &u64| {
+                let mut after = whole.iter().filter(|f| f.position >= *border && f.id >= 9);
+                after.next().is_none_or(|frame| frame.begin == Begin::Start)
+            };
+            let mut borders = [starts(&whole, 4), vec![*marker]].concat();
+            borders.sort_unstable();
+            let tick = borders.into_iter().filter(|border| *border >= cut).find(is_clean);
+            let Some(from) = tick else { continue };
+            for frame in whole.iter().filter(|frame| frame.position >= from) {
+                assert!(found.contains_key(&frame.position), "cut at {start}: lost {frame:?}");
+            }
+        }
+    }
+}
+
+fn starts(frames: &[Frame], id: u32) -> Vec<u64> {
+    frames.iter().filter(|frame| frame.id == id).map(|frame| frame.position).collect()
+}
+
+/// Numbers that look random and are the same every time.
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 16).unwrap() % limit
+    }
+}
+
+/// A flipped byte costs at most its own unit from the frame before it on, and every message that
+/// is given and does not hold the byte is one that was written.
+#[test]
+fn a_flipped_byte_costs_its_own_unit_at_most_and_invents_nothing() {
+    let mut noise = Noise(0x9E37_79B9_7F4A_7C15);
+    let (mut invented, mut flips) = (0, 0);
+    for bytes in samples() {
+        let original = read(&bytes);
+        let whole = frames(&bytes);
+        let mut borders = starts(&whole, 2);
+        borders.extend(starts(&whole, 4));
+        borders.sort_unstable();
+        for _ in 0..600 {
+            let at = noise.below(bytes.len());
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << noise.below(8);
+            flips += 1;
+            let at = at as u64;
+            let found = read(&damaged);
+            // The unit of the byte, and the next where the byte is in what opens it.
+            let from = borders.iter().rev().find(|border| **border <= at).copied().unwrap_or(0);
+            let opens = whole.iter().any(|frame| {
+                frame.id < 9 && frame.position <= at && at < frame.end && frame.id != 8
+            });
+            // What opens a Unit is needed for all of it.
+            let ends = if opens { starts(&whole, 2) } else { borders.clone() };
+            let mut after = ends.into_iter().filter(|border| *border > at);
+            let until = after.next().unwrap_or(bytes.len() as u64);
+            for message in &original {
+                let is_outside = message.0 + 64 + (message.2.len() as u64) * 2 < from
+                    || message.0 >= until + 2048;
+                if is_outside {
+                    let is_there = found.iter().any(|f| (f.0, f.1, &f.2) == (message.0, message.1, &message.2));
+                    assert!(is_there, "flip at {at}: lost the message at {}", message.0);
+                }
+            }
+            invented += found
+                .iter()
+                .filter(|f| !original.iter().any(|o| o.1 == f.1 && o.2 == f.2))
+                .filter(|f| !f.3)
+                .filter(|f| f.0 > at || f.0 + 4 + (f.2.len() as u64) * 2 + 32 < at)
+                .count();
+        }
+    }
+    assert!(invented * 100 < flips, "{invented} messages were invented in {flips} flips");
+}
+
+/// The cut and damaged copies of a real file: what they have was in the original, and all that
+/// lies outside of what was damaged is there.
+#[test]
+fn copies_of_a_real_file_give_back_what_is_intact() {
+    let Some(folder) = shared::file("rtc") else { return };
+    let of = |name: &str| fs::read(folder.join(format!("{name}.rtc"))).unwrap();
+    let whole = read(&of("small_units"));
+    // Where the copy begins in the original, what of the original was lost, and how much of the
+    // first message of each stream may be missing.
+    let copies: [(&str, u64, std::ops::Range<u64>); 15] = [
+        ("headcut1", 1, 0..1),
+        ("headcut500", 500, 0..500),
+        ("headcut1025", 1025, 0..1025),
+        ("headcut1100", 1100, 0..1100),
+        ("headcut8192", 8192, 0..8192 + 1310),
+        ("headcut12000", 12000, 0..13313 + 40),
+        ("tailcut1", 0, 15744..15745),
+        ("tailcut6", 0, 15736..15745),
+        ("tailcut100", 0, 15638..15745),
+        ("cutat8492", 0, 8170..15745),
+        ("cutat9000", 0, 8170..15745),
+        ("cutat9218", 0, 8170..15745),
+        ("flip_marker1", 0, 0..0),
+        ("flip_index1", 0, 0..0),
+        ("zeroed", 0, 8170..11265 + 40),
+    ];
+    for (name, start, lost) in copies {
+        let bytes = of(&format!("small_units_{name}"));
+        let found: Vec<_> = read(&bytes).into_iter().map(|m| (m.0 + start, m.1, m.2)).collect();
+        for message in &whole {
+            if !lost.contains(&message.0) {
+                let message = (message.0, message.1, message.2.clone());
+                assert!(found.contains(&message), "{name}: lost the message at {}", message.0);
+            }
+        }
+    }
+    // A flipped payload: every message is there but the one that holds the byte.
+    let found = read(&of("small_units_flip_payload"));
+    assert_eq!(found.len(), whole.len());
+    assert_eq!(found.iter().zip(&whole).filter(|(a, b)| a.2 != b.2).count(), 1);
+}
+
+#[test]
+fn the_oldest_writers_file_has_all_that_was_written() {
+    let Some(folder) = shared::file("rtc") else { return };
+    let found = read(&fs::read(folder.join("oldest_writer_small.rtc")).unwrap());
+    let mut expected = Vec::new();
+    for number in 0..1500_u32 {
+        expected.push((9, format!("a{number}").into_bytes()));
+        expected.push((10, number.to_le_bytes().to_vec()));
+    }
+    let found: Vec<_> = found.into_iter().map(|message| (message.1, message.2)).collect();
+    assert!(found == expected, "{} messages of {}", found.len(), expected.len());
+}
+
+#[test]
+fn appended_sessions_are_read_each_with_its_own_streams() {
+    let bytes = fs::read(testdata("rtc/reference/example_inputs_append2.rtc")).unwrap();
+    let found = read(&bytes);
+    let text = |session: std::ops::Range<u64>| -> Vec<u8> {
+        let of = found.iter().filter(|message| message.1 == 10 && session.contains(&message.0));
+        of.flat_map(|message| message.2.clone()).collect()
+    };
+    assert_eq!(text(0..1222), b"hello\nworld\n");
+    let second = text(1222..u64::MAX);
+    assert_eq!(second.len(), 20_000);
+    assert!(second.starts_with(b"                    GNU GENERAL PUBLIC LICENSE\n"));
+}
