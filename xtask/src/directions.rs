@@ -52,13 +52,15 @@ impl Group {
             (Self::Program, _)
             | (Self::Registry, Self::Format)
             | (Self::Format | Self::Part, Self::Wire) => true,
-            (Self::Format, Self::Conformance) => is_dev,
+            (Self::Format | Self::Wire, Self::Conformance) => is_dev,
             (from, Self::Core) => !matches!(from, Self::Core | Self::Wire),
             _ => false,
         };
         (!allowed).then_some(match self {
             Self::Core => "core depends on nothing of ours",
-            Self::Wire => "what small systems link depends on nothing of ours",
+            Self::Wire => {
+                "what small systems link depends on nothing of ours, its tests on conformance"
+            }
             Self::Conformance => "the conformance kit depends on core alone",
             Self::Format => "a format depends on core and wire, and for its tests on conformance",
             Self::Registry => "the registry depends on core and formats alone",

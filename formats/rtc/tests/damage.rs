@@ -147,7 +147,9 @@ fn a_flipped_byte_costs_its_own_unit_at_most_and_invents_nothing() {
                 let is_outside = message.0 + 64 + (message.2.len() as u64) * 2 < from
                     || message.0 >= until + 2048;
                 if is_outside {
-                    let is_there = found.iter().any(|f| (f.0, f.1, &f.2) == (message.0, message.1, &message.2));
+                    let is_there = found
+                        .iter()
+                        .any(|f| (f.0, f.1, &f.2) == (message.0, message.1, &message.2));
                     assert!(is_there, "flip at {at}: lost the message at {}", message.0);
                 }
             }

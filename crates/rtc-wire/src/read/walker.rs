@@ -372,7 +372,10 @@ impl Walker {
     /// The first byte that a view must still have after [`absorb`](Self::absorb).
     #[must_use]
     pub fn needs(&self) -> u64 {
-        self.sum.next.filter(|_| self.verifies).map_or(self.position, |next| next.min(self.position))
+        self.sum
+            .next
+            .filter(|_| self.verifies)
+            .map_or(self.position, |next| next.min(self.position))
     }
 
     /// The ruler of the current Unit.
@@ -483,7 +486,9 @@ impl Walker {
             && self.is_provisional()
             && match found {
                 Ok(frame) => frame.end >= self.boundary,
-                Err(Trouble::Bad(why)) => matches!(why, Why::Boundary | Why::More(_) | Why::Padding),
+                Err(Trouble::Bad(why)) => {
+                    matches!(why, Why::Boundary | Why::More(_) | Why::Padding)
+                }
                 Err(Trouble::Short) => false,
             }
     }
@@ -561,9 +566,7 @@ impl Walker {
         let found = self.sensible(view, frame.end);
         match found {
             // It may be one that this very frame defines.
-            Err(Trouble::Bad(Why::Stream(_)))
-                if matches!(frame.id, id::META | id::MINOR_META) =>
-            {
+            Err(Trouble::Bad(Why::Stream(_))) if matches!(frame.id, id::META | id::MINOR_META) => {
                 Ok(())
             }
             _ if self.depends_on_end(&found) => Ok(()),
@@ -656,8 +659,7 @@ impl Walker {
         for Definition { id, length, .. } in &self.definitions.streams {
             let known = self.streams.slot(*id).length;
             let is_known = !self.streams.is_undescribed() && known != Declared::Unproven;
-            is_contradicted |=
-                is_known && *length != Declared::Unproven && known != *length;
+            is_contradicted |= is_known && *length != Declared::Unproven && known != *length;
             streams.define(*id, *length);
             if !is_known {
                 self.streams.define(*id, *length);
@@ -960,9 +962,10 @@ impl Walker {
             Some(index) => {
                 let named = targets(view, index, first, limit);
                 let fresh = self.fresh();
-                let mut sound = named.iter().take(16).filter(|target| {
-                    lands(&fresh, view, target.position, limit, &named).is_ok()
-                });
+                let mut sound = named
+                    .iter()
+                    .take(16)
+                    .filter(|target| lands(&fresh, view, target.position, limit, &named).is_ok());
                 if self.searched < limit
                     && let Some(target) = sound.next()
                 {
