@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::model::arrays::{ArraysView, VariableTable};
+use crate::model::profile::ProfileView;
 use crate::model::timeline::TimelineView;
 use crate::{DumpRequest, Finding, RecordSink, Result, Summary, Table};
 
@@ -44,6 +45,11 @@ pub trait Dataset: Send + Sync {
 
     /// Groups, n-d variables with steps and blocks, attributes.
     fn arrays(&self) -> Option<Arc<dyn ArraysView>> {
+        None
+    }
+
+    /// Metrics, threads, and the calling contexts that values were measured in.
+    fn profile(&self) -> Option<Arc<dyn ProfileView>> {
         None
     }
 

@@ -1,10 +1,9 @@
 //! The contract: what a format tells about itself and does.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::model::timeline::{Clock, Event, TimeNs, TimelineView, Track};
-use crate::{Context, Dataset, Destination, Error, Finding, Result, Source};
+use crate::{Context, Dataset, Destination, Error, Finding, Probe, Result, Source};
 
 /// A format of recordings. One static value a format; the registry lists them.
 pub trait Format: Sync {
@@ -158,31 +157,6 @@ impl Ability {
             Self::TakeTimelines => "convert to",
             Self::Follow => "follow",
         }
-    }
-}
-
-/// What sniffing gets to see.
-#[derive(Debug, Clone, Copy)]
-pub struct Probe<'a> {
-    /// The first bytes, at most [`Probe::HEAD_BYTES`]; empty for a directory.
-    pub head: &'a [u8],
-    /// The size of the whole file.
-    pub size_bytes: u64,
-    /// The name as given; empty for standard input.
-    pub path: &'a Path,
-    /// Whether it is a directory.
-    pub is_directory: bool,
-}
-
-impl Probe<'_> {
-    /// How many bytes a format gets to see.
-    pub const HEAD_BYTES: usize = 64 * 1024;
-
-    /// Whether the name ends in one of the extensions, whatever the case.
-    #[must_use]
-    pub fn has_extension(&self, extensions: &[&str]) -> bool {
-        let extension = self.path.extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|found| extensions.iter().any(|e| e.eq_ignore_ascii_case(found)))
     }
 }
 

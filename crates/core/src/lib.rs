@@ -26,6 +26,7 @@ mod error;
 mod finding;
 mod format;
 pub mod model;
+mod probe;
 mod record;
 mod source;
 mod summary;
@@ -39,8 +40,9 @@ pub use destination::{AtomicDirectory, AtomicFile, Destination};
 pub use error::{Error, Result};
 pub use finding::{Finding, Findings, Severity, shortened};
 pub use format::{
-    Ability, Confidence, Demo, Follow, Followed, Format, FormatInfo, Part, Probe, Repaired, Written,
+    Ability, Confidence, Demo, Follow, Followed, Format, FormatInfo, Part, Repaired, Written,
 };
+pub use probe::Probe;
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
 pub use source::{Source, Window};
 pub use summary::{Fact, Section, Summary};

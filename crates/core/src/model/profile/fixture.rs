@@ -1,0 +1,80 @@
+//! Small trees for tests.
+
+use super::{
+    CallTree, CallTreeBuilder, ContextId, Function, Metric, Node, Relation, Scope, Thread,
+};
+use crate::bytes::Limits;
+
+fn builder() -> CallTreeBuilder {
+    CallTreeBuilder::new(&Limits::default())
+}
+
+fn function(builder: &mut CallTreeBuilder, name: &str) -> Node {
+    let function = Function { name: name.to_owned(), ..Function::default() };
+    let function = Some(builder.function(function));
+    Node { function, ..Node::new(Scope::Function, Relation::Call) }
+}
+
+fn place(builder: &mut CallTreeBuilder, scope: Scope, line: u32) -> Node {
+    let source = Some((builder.file("/src/a.c"), line));
+    Node { source, ..Node::new(scope, Relation::Lexical) }
+}
+
+/// `main` calls `work` at line 3; `work` has a loop, and calls itself.
+pub(super) fn tree() -> CallTree {
+    let mut b = builder();
+    let cycles = b.metric(Metric::named("cycles")).unwrap();
+    let threads = [(); 2].map(|()| b.thread(Thread::default()).unwrap());
+    let entry = Node { scope: Scope::Entry, ..function(&mut b, "main thread") };
+    let entry = b.child(None, entry).unwrap();
+    let node = function(&mut b, "main");
+    let main = b.child(Some(entry), node).unwrap();
+    let node = place(&mut b, Scope::Line, 3);
+    let call = b.child(Some(main), node).unwrap();
+    let work = function(&mut b, "work");
+    let outer = b.child(Some(call), work).unwrap();
+    let node = place(&mut b, Scope::Loop, 9);
+    let repeat = b.child(Some(outer), node).unwrap();
+    let node = place(&mut b, Scope::Line, 10);
+    let line = b.child(Some(repeat), node).unwrap();
+    let inner = b.child(Some(outer), work).unwrap();
+    b.add(threads[0], line, cycles, 3.0);
+    b.add(threads[0], line, cycles, 1.0);
+    b.add(threads[1], line, cycles, 1.0);
+    b.add(threads[0], inner, cycles, 2.0);
+    b.add(threads[0], main, cycles, 8.0);
+    b.finish()
+}
+
+/// A function with a loop in a loop, and a line in each.
+pub(super) fn nested_loops() -> CallTree {
+    let mut b = builder();
+    let cycles = b.metric(Metric::named("cycles")).unwrap();
+    let thread = b.thread(Thread::default()).unwrap();
+    let node = function(&mut b, "main");
+    let main = b.child(None, node).unwrap();
+    let mut loops = main;
+    for (line, value) in [(1, 1.0), (2, 2.0)] {
+        let node = place(&mut b, Scope::Loop, line);
+        loops = b.child(Some(loops), node).unwrap();
+        let node = place(&mut b, Scope::Line, line + 10);
+        let at = b.child(Some(loops), node).unwrap();
+        b.add(thread, at, cycles, value);
+    }
+    b.finish()
+}
+
+/// A function that calls itself very often.
+pub(super) fn chain(length: u32) -> CallTree {
+    let mut b = builder();
+    let cycles = b.metric(Metric::named("cycles")).unwrap();
+    let thread = b.thread(Thread::default()).unwrap();
+    let node = function(&mut b, "again");
+    let mut at: Option<ContextId> = None;
+    for _ in 0..length {
+        let next = b.child(at, node).unwrap();
+        b.add(thread, next, cycles, 1.0);
+        at = Some(next);
+    }
+    b.finish()
+}

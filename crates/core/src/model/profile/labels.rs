@@ -1,0 +1,119 @@
+//! What is asked of a profile, and names for what is found, each made once.
+
+use std::collections::HashMap;
+
+use super::{
+    Column, Context, FileId, FunctionId, MetricId, ModuleId, ProfileView, Reach, ThreadSet,
+};
+use crate::Result;
+
+/// Which values of a profile a report is about.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// Of what.
+    pub view: &'a dyn ProfileView,
+    /// What was measured.
+    pub metric: MetricId,
+    /// Only these threads; nothing means all.
+    pub threads: Option<&'a ThreadSet>,
+}
+
+/// What a context spent.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Spent {
+    pub(super) inclusive: f64,
+    pub(super) exclusive: f64,
+}
+
+impl Question<'_> {
+    pub(super) fn spent(&self, context: &Context) -> Result<Spent> {
+        let of = |reach| Column { metric: self.metric, reach };
+        let mut sums = [0.0; 2];
+        let columns = [of(Reach::Execution), of(Reach::Function)];
+        self.view.sums(context, &columns, self.threads, &mut sums)?;
+        let [inclusive, exclusive] = sums;
+        Ok(Spent { inclusive, exclusive })
+    }
+
+    /// What all entry points together spent.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn total(&self) -> Result<f64> {
+        let mut roots = Vec::new();
+        self.view.roots(&mut roots)?;
+        let mut total = 0.0;
+        for root in roots {
+            total += self.spent(&self.view.context(root)?)?.inclusive;
+        }
+        Ok(total)
+    }
+}
+
+/// What contexts are grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    Function(FunctionId, bool),
+    Place(FileId, u32, bool),
+    Point(ModuleId, u64),
+    Module(ModuleId),
+    File(FileId),
+    Unknown,
+}
+
+/// A label's index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Label(pub(super) usize);
+
+/// Labels, each once. What has the same label is the same to a person.
+#[derive(Default)]
+pub(super) struct Labels {
+    texts: Vec<String>,
+    by_text: HashMap<String, Label>,
+    by_key: HashMap<Key, Label>,
+}
+
+impl Labels {
+    /// The label for a key; its text is only made when the key is new.
+    pub(super) fn of(&mut self, key: Key, text: impl FnOnce() -> Result<String>) -> Result<Label> {
+        if let Some(&known) = self.by_key.get(&key) {
+            return Ok(known);
+        }
+        let text = text()?;
+        let next = Label(self.texts.len());
+        let label = *self.by_text.entry(text).or_insert_with_key(|text| {
+            self.texts.push(text.clone());
+            next
+        });
+        self.by_key.insert(key, label);
+        Ok(label)
+    }
+
+    /// The label of a context by itself: its function, its line, its address.
+    pub(super) fn of_context(
+        &mut self,
+        view: &dyn ProfileView,
+        context: &Context,
+    ) -> Result<Label> {
+        let key = match (context.function, context.source, context.point) {
+            (Some(function), ..) => Key::Function(function, context.scope == super::Scope::Entry),
+            (None, Some((file, line)), None) => {
+                Key::Place(file, line, context.scope == super::Scope::Loop)
+            }
+            (None, Some((file, line)), Some(_)) if context.scope != super::Scope::Instruction => {
+                Key::Place(file, line, context.scope == super::Scope::Loop)
+            }
+            (None, _, Some((module, offset))) => Key::Point(module, offset),
+            (None, None, None) => Key::Unknown,
+        };
+        self.of(key, || view.label(context))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    pub(super) fn into_texts(self) -> Vec<String> {
+        self.texts
+    }
+}

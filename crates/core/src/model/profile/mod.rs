@@ -1,0 +1,373 @@
+//! Profiles: what was measured, in which calling context, by which thread.
+//!
+//! A *metric* is what was measured. A *calling context* is a path from an entry point of the
+//! program down to a place in it; contexts make a tree. A *thread* is one profile of a run: a
+//! thread of a process, a stream of a GPU. Values are sparse: most threads have none in most
+//! contexts.
+//!
+//! A format reads contexts and values where they lie; [`CallTree`] holds them in memory for
+//! formats that have a tree for each thread, and merges those by path.
+
+mod builder;
+#[cfg(test)]
+mod fixture;
+mod flat;
+mod labels;
+mod paths;
+mod threads;
+mod tree;
+mod walk;
+
+pub use builder::CallTreeBuilder;
+pub use flat::{By, Flat, FlatRow, flat};
+pub use labels::Question;
+pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
+pub use threads::{IdKind, IdPart, Thread, ThreadSet};
+pub use tree::{CallTree, Node};
+pub use walk::{Step, Walk};
+
+use crate::Result;
+
+/// A metric's index in its view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MetricId(pub u32);
+
+/// A thread's index in its view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(pub u32);
+
+/// What a format finds a context by. Not the number a recording gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContextId(pub u64);
+
+/// The number that a recording gives a context: what samples and values name it by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContextNumber(pub u64);
+
+/// What a format finds a function by. Several may have the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FunctionId(pub u64);
+
+/// What a format finds a source file by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u64);
+
+/// What a format finds a module, such as a program or a library, by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ModuleId(pub u64);
+
+/// Values of a view, one after another.
+pub type Values<'a, T> = Box<dyn Iterator<Item = Result<T>> + 'a>;
+
+/// The profile of a dataset.
+///
+/// Nothing here asks a format to hold contexts or values in memory.
+pub trait ProfileView: Send + Sync {
+    /// What was measured; ids count from 0. Few.
+    fn metrics(&self) -> Vec<Metric>;
+
+    /// How many threads there are; ids count from 0.
+    fn thread_count(&self) -> usize;
+
+    /// What a thread is.
+    fn thread(&self, id: ThreadId) -> Result<Thread>;
+
+    /// How many contexts there can be at most. [`Walk`] stops a tree that has more: it leads
+    /// round in circles.
+    fn contexts_max(&self) -> u64;
+
+    /// Appends the entry points.
+    fn roots(&self, to: &mut Vec<ContextId>) -> Result<()>;
+
+    /// Appends the contexts directly below one.
+    fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()>;
+
+    /// What a context is.
+    fn context(&self, id: ContextId) -> Result<Context>;
+
+    /// The context of a number, if it is one of the tree. May have to look through all of it
+    /// the first time.
+    fn find(&self, number: ContextNumber) -> Result<Option<ContextId>>;
+
+    /// What a function is, or what an entry point or a placeholder is called.
+    fn function(&self, id: FunctionId) -> Result<Function>;
+
+    /// The path of a source file.
+    fn file(&self, id: FileId) -> Result<String>;
+
+    /// The path of a module.
+    fn module(&self, id: ModuleId) -> Result<String>;
+
+    /// The values of a context, summed over all threads or over some; 0 where there is none.
+    /// `to` is as long as `columns`.
+    fn sums(
+        &self,
+        context: &Context,
+        columns: &[Column],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> Result<()>;
+
+    /// Every value of a context, of each thread.
+    fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>>;
+
+    /// Every value of a thread, of each context. Contexts may be named that the tree leaves out;
+    /// their values are part of those of the context above.
+    fn thread_values(&self, thread: ThreadId) -> Result<Values<'_, ContextValue>>;
+
+    /// What a person calls a context: the function's name, or the place.
+    fn label(&self, context: &Context) -> Result<String> {
+        label(self, context)
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Metric {
+    /// Its name: `CPUTIME (sec)`.
+    pub name: String,
+    /// What it counts in, where that is known: `sec`.
+    pub unit: Option<String>,
+    /// What it is, in a sentence; may be empty.
+    pub description: String,
+    /// How far its values reach; the kinds that are stored or computed for it.
+    pub reaches: Vec<Reach>,
+    /// How it is computed from others, where it is.
+    pub formula: Option<String>,
+    /// Whether a list shows it without being asked.
+    pub is_shown: bool,
+}
+
+impl Metric {
+    /// A metric with all reaches, and the unit that stands in parentheses at the end of its name.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        let name = name.into();
+        let unit = name.strip_suffix(')').and_then(|rest| Some(rest.rsplit_once('(')?.1));
+        let unit = unit.filter(|unit| !unit.is_empty()).map(str::to_owned);
+        Self { unit, name, reaches: Reach::ALL.to_vec(), is_shown: true, ..Self::default() }
+    }
+}
+
+/// How far up the tree a value counts: the propagation scope of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reach {
+    /// At the very context it was measured in.
+    Point,
+    /// Up to the function: what it did itself, without calls. This is "exclusive".
+    Function,
+    /// As [`Reach::Function`], but a loop without the loops within it.
+    Lexical,
+    /// Up to the entry point. This is "inclusive".
+    Execution,
+}
+
+impl Reach {
+    /// Every reach, in the order of the HPCToolkit database.
+    pub const ALL: [Self; 4] = [Self::Point, Self::Function, Self::Lexical, Self::Execution];
+
+    /// The word a person reads.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::Function => "function",
+            Self::Lexical => "lexical",
+            Self::Execution => "execution",
+        }
+    }
+}
+
+/// One kind of value: a metric, and how far it reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Column {
+    /// The metric.
+    pub metric: MetricId,
+    /// How far its values reach.
+    pub reach: Reach,
+}
+
+/// A value of a context.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ThreadValue {
+    /// Who measured it.
+    pub thread: ThreadId,
+    /// What was measured.
+    pub column: Column,
+    /// How much.
+    pub value: f64,
+}
+
+/// A value of a thread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ContextValue {
+    /// Where it was measured.
+    pub context: ContextNumber,
+    /// What was measured.
+    pub column: Column,
+    /// How much.
+    pub value: f64,
+}
+
+/// A place in the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    /// What to find it by.
+    pub id: ContextId,
+    /// The number the recording gives it.
+    pub number: ContextNumber,
+    /// What it is.
+    pub scope: Scope,
+    /// How it hangs below the context above.
+    pub relation: Relation,
+    /// The function, or what an entry point or a placeholder is called.
+    pub function: Option<FunctionId>,
+    /// The file and the line, which is 0 where it is not known.
+    pub source: Option<(FileId, u32)>,
+    /// The module and the offset in it.
+    pub point: Option<(ModuleId, u64)>,
+}
+
+impl Context {
+    /// Whether it begins something that was called: its own work stops at it. What lies within
+    /// it lexically belongs to it.
+    #[must_use]
+    pub fn is_frame(&self) -> bool {
+        self.relation != Relation::Lexical || self.scope == Scope::Entry
+    }
+}
+
+/// What a context is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Where a program or a thread begins.
+    Entry,
+    /// A function, called or inlined.
+    Function,
+    /// A loop.
+    Loop,
+    /// A line of source.
+    Line,
+    /// An instruction.
+    Instruction,
+    /// What stands for something that is no code, such as waiting.
+    Placeholder,
+    /// Something that the format names and we do not know.
+    Other,
+}
+
+impl Scope {
+    /// The word a person reads.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Entry => "entry",
+            Self::Function => "function",
+            Self::Loop => "loop",
+            Self::Line => "line",
+            Self::Instruction => "instruction",
+            Self::Placeholder => "placeholder",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// How a context hangs below the one above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Relation {
+    /// It lies within it in the source.
+    Lexical,
+    /// It was called from there.
+    Call,
+    /// It was called from there, and the compiler put its code in place.
+    Inlined,
+}
+
+impl Relation {
+    /// The word a person reads.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lexical => "lexical",
+            Self::Call => "call",
+            Self::Inlined => "inlined",
+        }
+    }
+}
+
+/// What a function is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Function {
+    /// Its name; empty where it has none.
+    pub name: String,
+    /// Where its code is.
+    pub module: Option<ModuleId>,
+    /// Its entry in the module; 0 where it is not known.
+    pub offset: u64,
+    /// Where it is defined.
+    pub file: Option<FileId>,
+    /// The line of the definition; 0 where it is not known.
+    pub line: u32,
+}
+
+/// The last part of a path, which is what a label has room for.
+#[must_use]
+pub fn base_name(path: &str) -> &str {
+    let trimmed = path.trim_end_matches('/');
+    trimmed.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
+}
+
+fn label<V: ProfileView + ?Sized>(view: &V, context: &Context) -> Result<String> {
+    let place = |at: Option<(FileId, u32)>| -> Result<Option<String>> {
+        let Some((file, line)) = at else { return Ok(None) };
+        let file = view.file(file)?;
+        Ok(Some(format!("{}:{line}", base_name(&file))))
+    };
+    let point = |at: Option<(ModuleId, u64)>| -> Result<Option<String>> {
+        let Some((module, offset)) = at else { return Ok(None) };
+        Ok(Some(format!("{}+{offset:#x}", base_name(&view.module(module)?))))
+    };
+    let function = context.function.map(|id| view.function(id)).transpose()?;
+    if let Some(function) = function {
+        if !function.name.is_empty() {
+            let is_bare = context.scope == Scope::Entry && !function.name.starts_with('<');
+            return Ok(if is_bare { format!("<{}>", function.name) } else { function.name });
+        }
+        let code = point(function.module.map(|module| (module, function.offset)))?;
+        let named = code.or(place(function.file.map(|file| (file, function.line)))?);
+        return Ok(named.unwrap_or_else(|| UNKNOWN_FUNCTION.to_owned()));
+    }
+    let named = match context.scope {
+        Scope::Instruction => point(context.point)?.or(place(context.source)?),
+        _ => place(context.source)?.or(point(context.point)?),
+    };
+    Ok(match (context.scope, named) {
+        (Scope::Loop, named) => format!("loop at {}", named.as_deref().unwrap_or("?")),
+        (_, Some(named)) => named,
+        (Scope::Function, None) => UNKNOWN_FUNCTION.to_owned(),
+        (scope, None) => format!("<unknown {}>", scope.name()),
+    })
+}
+
+const UNKNOWN_FUNCTION: &str = "<unknown function>";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_is_what_stands_in_parentheses_at_the_end() {
+        assert_eq!(Metric::named("CPUTIME (sec)").unit.as_deref(), Some("sec"));
+        assert_eq!(Metric::named("GINS").unit, None);
+        assert_eq!(Metric::named("odd ()").unit, None);
+        assert_eq!(Metric::named(")").unit, None);
+    }
+
+    #[test]
+    fn the_last_part_of_a_path_is_its_base_name() {
+        assert_eq!(base_name("/opt/demo/a.c"), "a.c");
+        assert_eq!(base_name("/opt/demo/"), "demo");
+        assert_eq!(base_name("/"), "/");
+        assert_eq!(base_name(""), "");
+    }
+}

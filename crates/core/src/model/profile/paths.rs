@@ -1,0 +1,241 @@
+//! Hot paths: from the entry points down, or from where time was spent up to its callers.
+
+use std::collections::HashMap;
+
+use super::labels::{Label, Labels, Spent};
+use super::{Context, Question, Scope, Step, Walk};
+use crate::Result;
+
+/// Which contexts are nodes of a tree of paths. What is left out counts for the node above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Functions.
+    Functions,
+    /// Functions and loops.
+    #[default]
+    Loops,
+    /// All contexts.
+    Lines,
+}
+
+impl Detail {
+    fn shows(self, context: &Context) -> bool {
+        match self {
+            Self::Lines => true,
+            Self::Loops => context.is_frame() || context.scope == Scope::Loop,
+            Self::Functions => context.is_frame(),
+        }
+    }
+}
+
+/// A tree of paths: contexts that a person cannot tell apart are one.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PathTree {
+    /// What all entry points spent together.
+    pub total: f64,
+    /// Parents before their children.
+    pub nodes: Vec<PathNode>,
+    /// Contexts that lie deeper than what was asked for.
+    pub deeper: u64,
+    labels: Vec<String>,
+}
+
+/// A node of a tree of paths.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PathNode {
+    /// The index of the node above.
+    pub parent: Option<usize>,
+    /// How deep it is; 0 at the top.
+    pub depth: usize,
+    /// What it is.
+    pub scope: Scope,
+    /// Whether it was inlined.
+    pub is_inlined: bool,
+    /// What was spent there and below. From callers' side: what was spent at the top of this
+    /// path when it was called this way.
+    pub inclusive: f64,
+    /// What was spent there.
+    pub exclusive: f64,
+    label: Label,
+}
+
+impl PathTree {
+    /// What a node is called.
+    #[must_use]
+    pub fn label(&self, node: &PathNode) -> &str {
+        self.labels.get(node.label.0).map_or("", String::as_str)
+    }
+}
+
+/// The paths from the entry points down, as deep as asked for.
+///
+/// # Errors
+/// When the profile cannot be read.
+pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Result<PathTree> {
+    let mut making = Making::default();
+    // The node of each context on the way to where we are, or the nearest above.
+    let mut open: Vec<Option<usize>> = Vec::new();
+    let mut walk = Walk::new(question.view)?;
+    while let Some(step) = walk.next() {
+        let (context, depth) = match step? {
+            Step::Enter(context, depth) => (context, depth),
+            Step::Leave(..) => {
+                open.pop();
+                continue;
+            }
+        };
+        let above = open.last().copied().flatten();
+        let spent = question.spent(&context)?;
+        making.tree.total += if depth == 0 { spent.inclusive } else { 0.0 };
+        let mut node = above;
+        // Where nothing was spent, by these threads, there is no path.
+        let is_cold = spent.inclusive == 0.0 && spent.exclusive == 0.0;
+        if is_cold {
+            walk.prune();
+        } else if detail.shows(&context) {
+            if making.depth_below(above) < depth_max {
+                let label = making.labels.of_context(question.view, &context)?;
+                node = Some(making.node(above, &context, label));
+                making.add(node, spent);
+            } else {
+                making.tree.deeper += 1;
+                walk.prune();
+            }
+        }
+        open.push(node);
+    }
+    Ok(making.finish())
+}
+
+/// The functions that spent something themselves, and below each its callers, as deep as asked
+/// for. A node's inclusive value is what the function at the top spent when it was called so.
+///
+/// # Errors
+/// When the profile cannot be read.
+pub fn bottom_up(question: &Question<'_>, depth_max: usize) -> Result<PathTree> {
+    let mut making = Making::default();
+    let mut frames: Vec<(Context, Label)> = Vec::new();
+    for step in Walk::new(question.view)? {
+        let (context, depth) = match step? {
+            Step::Enter(context, depth) => (context, depth),
+            Step::Leave(context, _) => {
+                if context.is_frame() {
+                    frames.pop();
+                }
+                continue;
+            }
+        };
+        if !context.is_frame() {
+            continue;
+        }
+        let spent = question.spent(&context)?;
+        making.tree.total += if depth == 0 { spent.inclusive } else { 0.0 };
+        let label = making.labels.of_context(question.view, &context)?;
+        frames.push((context, label));
+        if spent.exclusive != 0.0 {
+            making.callers(&frames, spent.exclusive, depth_max);
+        }
+    }
+    Ok(making.finish())
+}
+
+#[derive(Default)]
+struct Making {
+    tree: PathTree,
+    labels: Labels,
+    known: HashMap<(Option<usize>, Label, bool), usize>,
+}
+
+impl Making {
+    /// Adds what was spent in the last of some frames to the path of its callers.
+    fn callers(&mut self, frames: &[(Context, Label)], exclusive: f64, depth_max: usize) {
+        let mut node = None;
+        for (context, label) in frames.iter().rev().take(depth_max) {
+            let at_top = if node.is_none() { exclusive } else { 0.0 };
+            node = Some(self.node(node, context, *label));
+            self.add(node, Spent { inclusive: exclusive, exclusive: at_top });
+        }
+        self.tree.deeper += u64::from(frames.len() > depth_max);
+    }
+
+    fn depth_below(&self, parent: Option<usize>) -> usize {
+        parent.and_then(|parent| self.tree.nodes.get(parent)).map_or(0, |above| above.depth + 1)
+    }
+
+    /// The node of a label below another; made where it is not there yet.
+    fn node(&mut self, parent: Option<usize>, context: &Context, label: Label) -> usize {
+        let next = self.tree.nodes.len();
+        let is_inlined = context.relation == super::Relation::Inlined;
+        let index = *self.known.entry((parent, label, is_inlined)).or_insert(next);
+        if index == next {
+            let (depth, scope) = (self.depth_below(parent), context.scope);
+            let (inclusive, exclusive) = (0.0, 0.0);
+            let node = PathNode { parent, depth, scope, is_inlined, inclusive, exclusive, label };
+            self.tree.nodes.push(node);
+        }
+        index
+    }
+
+    fn add(&mut self, node: Option<usize>, spent: Spent) {
+        if let Some(node) = node.and_then(|index| self.tree.nodes.get_mut(index)) {
+            node.inclusive += spent.inclusive;
+            node.exclusive += spent.exclusive;
+        }
+    }
+
+    fn finish(self) -> PathTree {
+        PathTree { labels: self.labels.into_texts(), ..self.tree }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CallTree, MetricId, fixture};
+    use super::*;
+
+    fn question(view: &CallTree) -> Question<'_> {
+        Question { view, metric: MetricId(0), threads: None }
+    }
+
+    fn shown(tree: &PathTree) -> Vec<String> {
+        let line = |node: &PathNode| {
+            let (depth, label) = (node.depth, tree.label(node));
+            format!("{depth} {label} {} {}", node.inclusive, node.exclusive)
+        };
+        tree.nodes.iter().map(line).collect()
+    }
+
+    #[test]
+    fn paths_go_down_through_what_is_shown() {
+        let tree = fixture::tree();
+        let paths = top_down(&question(&tree), Detail::Functions, 9).unwrap();
+        let expected = ["0 <main thread> 15 0", "1 main 15 8", "2 work 7 5", "3 work 2 2"];
+        assert_eq!((shown(&paths), paths.total), (expected.map(String::from).to_vec(), 15.0));
+        let paths = top_down(&question(&tree), Detail::Lines, 9).unwrap();
+        assert_eq!(paths.nodes.len(), 7);
+    }
+
+    #[test]
+    fn what_lies_too_deep_is_counted() {
+        let tree = fixture::tree();
+        let paths = top_down(&question(&tree), Detail::Functions, 2).unwrap();
+        assert_eq!((paths.nodes.len(), paths.deeper), (2, 1));
+    }
+
+    #[test]
+    fn callers_stand_below_what_they_called() {
+        let tree = fixture::tree();
+        let paths = bottom_up(&question(&tree), 2).unwrap();
+        let expected =
+            ["0 main 8 8", "1 <main thread> 8 0", "0 work 7 7", "1 main 5 0", "1 work 2 0"];
+        assert_eq!(shown(&paths), expected);
+        assert_eq!(paths.deeper, 2);
+    }
+
+    #[test]
+    fn a_chain_of_very_many_is_no_deeper_than_asked_for() {
+        let tree = fixture::chain(100_000);
+        assert_eq!(top_down(&question(&tree), Detail::Lines, 20).unwrap().nodes.len(), 20);
+        assert_eq!(bottom_up(&question(&tree), 20).unwrap().nodes.len(), 20);
+    }
+}

@@ -1,0 +1,399 @@
+//! A tree of contexts in memory, with what each thread measured.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{
+    Column, Context, ContextId, ContextNumber, ContextValue, FileId, Function, FunctionId, Metric,
+    MetricId, ModuleId, ProfileView, Reach, Relation, Scope, Thread, ThreadId, ThreadSet,
+    ThreadValue, Values,
+};
+use crate::{Error, Result};
+
+/// Stands for no context.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// How many columns of sums are kept for the next question.
+const KEPT_COLUMNS: usize = 8;
+
+/// What a context is, apart from where in the tree it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// What it is.
+    pub scope: Scope,
+    /// How it hangs below the context above.
+    pub relation: Relation,
+    /// The function, or what an entry point or a placeholder is called.
+    pub function: Option<FunctionId>,
+    /// The file and the line.
+    pub source: Option<(FileId, u32)>,
+    /// The module and the offset in it.
+    pub point: Option<(ModuleId, u64)>,
+}
+
+impl Node {
+    /// One of which no more is known.
+    #[must_use]
+    pub fn new(scope: Scope, relation: Relation) -> Self {
+        Self { scope, relation, function: None, source: None, point: None }
+    }
+}
+
+/// A context as it is kept: parents before their children.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stored {
+    parent: u32,
+    first_child: u32,
+    next_sibling: u32,
+    node: Node,
+}
+
+impl Stored {
+    pub(super) fn new(parent: u32, node: Node) -> Self {
+        Self { parent, first_child: NONE, next_sibling: NONE, node }
+    }
+}
+
+/// What a thread measured at the very context.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Own {
+    pub(super) context: u32,
+    pub(super) metric: MetricId,
+    pub(super) value: f64,
+}
+
+/// A profile in memory, made by [`CallTreeBuilder`](super::CallTreeBuilder).
+///
+/// What a function or the program spent is summed up when it is asked for, a column at a time.
+#[derive(Debug)]
+pub struct CallTree {
+    metrics: Vec<Metric>,
+    threads: Vec<Thread>,
+    /// For each thread, by context and then by metric.
+    own: Vec<Vec<Own>>,
+    functions: Vec<Function>,
+    files: Vec<String>,
+    modules: Vec<String>,
+    nodes: Vec<Stored>,
+    first_root: u32,
+    kept: Mutex<Vec<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    column: Column,
+    threads: Option<ThreadSet>,
+    sums: Arc<Vec<f64>>,
+}
+
+impl CallTree {
+    pub(super) fn new(
+        metrics: Vec<Metric>,
+        threads: Vec<Thread>,
+        own: Vec<Vec<Own>>,
+        functions: Vec<Function>,
+        files: Vec<String>,
+        modules: Vec<String>,
+        nodes: Vec<Stored>,
+    ) -> Self {
+        let kept = Mutex::default();
+        let first_root = NONE;
+        let mut tree =
+            Self { metrics, threads, own, functions, files, modules, nodes, first_root, kept };
+        tree.link();
+        tree
+    }
+
+    /// Links children and siblings, in the order they were made.
+    fn link(&mut self) {
+        // From the last to the first, each is put before its later siblings.
+        for index in (0..self.nodes.len()).rev() {
+            let Some(parent) = self.nodes.get(index).map(|node| node.parent) else { continue };
+            let this = u32::try_from(index).unwrap_or(NONE);
+            let first = match self.nodes.get_mut(as_index(parent)) {
+                Some(parent) => &mut parent.first_child,
+                None => &mut self.first_root,
+            };
+            let later = std::mem::replace(first, this);
+            if let Some(node) = self.nodes.get_mut(index) {
+                node.next_sibling = later;
+            }
+        }
+    }
+
+    /// What contexts come to in one column, for all threads or for some.
+    fn column(&self, column: Column, threads: Option<&ThreadSet>) -> Arc<Vec<f64>> {
+        // What is kept stays right whoever panicked meanwhile.
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |kept: &&Kept| kept.column == column && kept.threads.as_ref() == threads;
+        if let Some(known) = kept.iter().find(is_it) {
+            return Arc::clone(&known.sums);
+        }
+        let sums = Arc::new(self.reaching(self.own_sums(column.metric, threads), column.reach));
+        if kept.len() >= KEPT_COLUMNS {
+            kept.remove(0);
+        }
+        kept.push(Kept { column, threads: threads.cloned(), sums: Arc::clone(&sums) });
+        sums
+    }
+
+    fn own_sums(&self, metric: MetricId, threads: Option<&ThreadSet>) -> Vec<f64> {
+        let mut sums = vec![0.0; self.nodes.len()];
+        for (id, own) in (0..).map(ThreadId).zip(&self.own) {
+            if threads.is_some_and(|threads| !threads.contains(id)) {
+                continue;
+            }
+            for own in own.iter().filter(|own| own.metric == metric) {
+                if let Some(sum) = sums.get_mut(as_index(own.context)) {
+                    *sum += own.value;
+                }
+            }
+        }
+        sums
+    }
+
+    /// Adds to each context what reaches it from below.
+    fn reaching(&self, own: Vec<f64>, reach: Reach) -> Vec<f64> {
+        match reach {
+            Reach::Point => own,
+            Reach::Execution => self.raised(own, |_| true),
+            Reach::Function => self.raised(own, is_lexical),
+            Reach::Lexical => {
+                let function = self.raised(own.clone(), is_lexical);
+                let without_loops =
+                    self.raised(own, |node| is_lexical(node) && node.scope != Scope::Loop);
+                let both = function.into_iter().zip(without_loops).zip(&self.nodes);
+                let is_loop = |stored: &Stored| stored.node.scope == Scope::Loop;
+                both.map(|((all, less), node)| if is_loop(node) { less } else { all }).collect()
+            }
+        }
+    }
+
+    fn raised(&self, mut sums: Vec<f64>, reaches_parent: impl Fn(&Node) -> bool) -> Vec<f64> {
+        // Children stand behind their parents, so one pass from the end will do.
+        for (index, stored) in self.nodes.iter().enumerate().rev() {
+            let value = sums.get(index).copied().unwrap_or(0.0);
+            if value != 0.0
+                && reaches_parent(&stored.node)
+                && let Some(above) = sums.get_mut(as_index(stored.parent))
+            {
+                *above += value;
+            }
+        }
+        sums
+    }
+
+    /// Which contexts reach one, in each reach. The context itself is among them.
+    fn reaching_one(&self, one: ContextId) -> Vec<[bool; 4]> {
+        let mut marks: Vec<[bool; 4]> = vec![[false; 4]; self.nodes.len()];
+        let is_loop = self.stored(one).is_ok_and(|stored| stored.node.scope == Scope::Loop);
+        for (index, stored) in self.nodes.iter().enumerate() {
+            let above = marks.get(as_index(stored.parent)).copied().unwrap_or_default();
+            let [_, function, lexical, execution] = above;
+            let inside = is_lexical(&stored.node);
+            let no_loop = !is_loop || stored.node.scope != Scope::Loop;
+            let mark = if index as u64 == one.0 {
+                [true; 4]
+            } else {
+                [false, function && inside, lexical && inside && no_loop, execution]
+            };
+            if let Some(slot) = marks.get_mut(index) {
+                *slot = mark;
+            }
+        }
+        marks
+    }
+
+    fn stored(&self, id: ContextId) -> Result<&Stored> {
+        let stored = usize::try_from(id.0).ok().and_then(|index| self.nodes.get(index));
+        stored.ok_or_else(|| Error::Request(format!("there is no context {}", id.0)))
+    }
+
+    fn siblings(&self, first: u32, to: &mut Vec<ContextId>) {
+        let mut next = first;
+        while let Some(stored) = self.nodes.get(as_index(next)) {
+            to.push(ContextId(next.into()));
+            next = stored.next_sibling;
+        }
+    }
+}
+
+fn is_lexical(node: &Node) -> bool {
+    node.relation == Relation::Lexical
+}
+
+fn as_index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn item<T: Clone>(items: &[T], id: u64, what: &str) -> Result<T> {
+    let found = usize::try_from(id).ok().and_then(|index| items.get(index));
+    found.cloned().ok_or_else(|| Error::Request(format!("there is no {what} {id}")))
+}
+
+impl ProfileView for CallTree {
+    fn metrics(&self) -> Vec<Metric> {
+        self.metrics.clone()
+    }
+
+    fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
+    fn thread(&self, id: ThreadId) -> Result<Thread> {
+        item(&self.threads, id.0.into(), "thread")
+    }
+
+    fn contexts_max(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
+    fn roots(&self, to: &mut Vec<ContextId>) -> Result<()> {
+        self.siblings(self.first_root, to);
+        Ok(())
+    }
+
+    fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()> {
+        self.siblings(self.stored(of)?.first_child, to);
+        Ok(())
+    }
+
+    fn context(&self, id: ContextId) -> Result<Context> {
+        let Node { scope, relation, function, source, point } = self.stored(id)?.node;
+        let number = ContextNumber(id.0);
+        Ok(Context { id, number, scope, relation, function, source, point })
+    }
+
+    fn find(&self, number: ContextNumber) -> Result<Option<ContextId>> {
+        let id = ContextId(number.0);
+        Ok(self.stored(id).is_ok().then_some(id))
+    }
+
+    fn function(&self, id: FunctionId) -> Result<Function> {
+        item(&self.functions, id.0, "function")
+    }
+
+    fn file(&self, id: FileId) -> Result<String> {
+        item(&self.files, id.0, "file")
+    }
+
+    fn module(&self, id: ModuleId) -> Result<String> {
+        item(&self.modules, id.0, "module")
+    }
+
+    fn sums(
+        &self,
+        context: &Context,
+        columns: &[Column],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> Result<()> {
+        let index = usize::try_from(context.id.0).unwrap_or(usize::MAX);
+        for (column, to) in columns.iter().zip(to) {
+            let sums = self.column(*column, threads);
+            *to = sums.get(index).copied().unwrap_or(0.0);
+        }
+        Ok(())
+    }
+
+    fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>> {
+        let marks = self.reaching_one(context.id);
+        let metrics = (0..).map(MetricId).take(self.metrics.len());
+        let columns: Vec<Column> =
+            metrics.flat_map(|metric| Reach::ALL.map(|reach| Column { metric, reach })).collect();
+        let values = (0..).map(ThreadId).zip(&self.own).flat_map(move |(thread, own)| {
+            let mut sums = vec![0.0; columns.len()];
+            for own in own {
+                let marks = marks.get(as_index(own.context)).copied().unwrap_or_default();
+                let first = as_index(own.metric.0).saturating_mul(marks.len());
+                let sums = sums.iter_mut().skip(first);
+                sums.zip(marks).filter(|(_, mark)| *mark).for_each(|(sum, _)| *sum += own.value);
+            }
+            let values = columns.iter().copied().zip(sums).filter(|(_, value)| *value != 0.0);
+            let values = values.map(|(column, value)| Ok(ThreadValue { thread, column, value }));
+            values.collect::<Vec<_>>()
+        });
+        Ok(Box::new(values))
+    }
+
+    fn thread_values(&self, thread: ThreadId) -> Result<Values<'_, ContextValue>> {
+        self.thread(thread)?;
+        let only: ThreadSet = std::iter::once(thread).collect();
+        let metrics = (0..).map(MetricId).take(self.metrics.len());
+        let columns = metrics.flat_map(|metric| Reach::ALL.map(|reach| Column { metric, reach }));
+        let values = columns.flat_map(move |column| {
+            let sums = self.reaching(self.own_sums(column.metric, Some(&only)), column.reach);
+            let values = (0..).map(ContextNumber).zip(sums).filter(|(_, value)| *value != 0.0);
+            values.map(move |(context, value)| Ok(ContextValue { context, column, value }))
+        });
+        Ok(Box::new(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    fn sums(tree: &CallTree, id: u64, threads: Option<&ThreadSet>) -> Vec<f64> {
+        let columns = Reach::ALL.map(|reach| Column { metric: MetricId(0), reach });
+        let mut sums = vec![0.0; 4];
+        let context = tree.context(ContextId(id)).unwrap();
+        tree.sums(&context, &columns, threads, &mut sums).unwrap();
+        sums
+    }
+
+    #[test]
+    fn values_reach_the_function_lexically_and_the_entry_by_calls() {
+        // Two threads: 4 and 1 at the line within the loop, 2 at the inner `work`, 8 at `main`.
+        let tree = fixture::tree();
+        assert_eq!(sums(&tree, 0, None), [0.0, 0.0, 0.0, 15.0]);
+        assert_eq!(sums(&tree, 1, None), [8.0, 8.0, 8.0, 15.0]);
+        assert_eq!(sums(&tree, 2, None), [0.0, 0.0, 0.0, 7.0]);
+        assert_eq!(sums(&tree, 3, None), [0.0, 5.0, 5.0, 7.0]);
+        assert_eq!(sums(&tree, 4, None), [0.0, 5.0, 5.0, 5.0]);
+        assert_eq!(sums(&tree, 5, None), [5.0, 5.0, 5.0, 5.0]);
+        let second: ThreadSet = [ThreadId(1)].into_iter().collect();
+        assert_eq!(sums(&tree, 0, Some(&second)), [0.0, 0.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_loop_is_lexically_without_the_loops_within_it() {
+        let tree = fixture::nested_loops();
+        // The outer loop has 1 of its own line and 2 in the inner loop.
+        assert_eq!(sums(&tree, 0, None), [0.0, 3.0, 3.0, 3.0]);
+        assert_eq!(sums(&tree, 1, None), [0.0, 3.0, 1.0, 3.0]);
+    }
+
+    #[test]
+    fn values_by_context_and_by_thread_are_the_same_values() {
+        for tree in [fixture::tree(), fixture::nested_loops()] {
+            let mut by_context = Vec::new();
+            for id in 0..tree.contexts_max() {
+                let context = tree.context(ContextId(id)).unwrap();
+                for value in tree.context_values(&context).unwrap() {
+                    let ThreadValue { thread, column, value } = value.unwrap();
+                    by_context.push((thread, column, context.number, value));
+                }
+            }
+            let mut by_thread = Vec::new();
+            for thread in (0..2).map(ThreadId).take(tree.thread_count()) {
+                for value in tree.thread_values(thread).unwrap() {
+                    let ContextValue { context, column, value } = value.unwrap();
+                    by_thread.push((thread, column, context, value));
+                }
+            }
+            by_context.sort_by_key(|(thread, column, context, _)| (*thread, *column, *context));
+            assert_eq!(by_context, by_thread);
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error_and_no_panic() {
+        let tree = fixture::tree();
+        assert!(tree.context(ContextId(99)).is_err());
+        assert!(tree.thread(ThreadId(99)).is_err());
+        assert!(tree.function(FunctionId(99)).is_err());
+        assert!(tree.thread_values(ThreadId(99)).is_err());
+        assert_eq!(tree.find(ContextNumber(99)).unwrap(), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! Through a tree of contexts, without recursion.
+
+use super::{Context, ContextId, ProfileView};
+use crate::{Error, Result};
+
+/// A walk through all contexts below the entry points, or below one: each before its children.
+///
+/// It holds the siblings on the way to where it is, and nothing else.
+pub struct Walk<'a> {
+    view: &'a dyn ProfileView,
+    pending: Vec<Pending>,
+    below: Vec<ContextId>,
+    left: u64,
+    /// The depth of the context that was entered last.
+    depth: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Pending {
+    Enter(ContextId, usize),
+    Leave(Context, usize),
+}
+
+/// Where a walk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// At a context, before what is below it. The depth of an entry point is 0.
+    Enter(Context, usize),
+    /// At the same context, after all that is below it.
+    Leave(Context, usize),
+}
+
+impl<'a> Walk<'a> {
+    /// Starts at the entry points.
+    pub fn new(view: &'a dyn ProfileView) -> Result<Self> {
+        let mut roots = Vec::new();
+        view.roots(&mut roots)?;
+        Ok(Self::below(view, roots))
+    }
+
+    /// Starts at some contexts.
+    #[must_use]
+    pub fn below(view: &'a dyn ProfileView, roots: Vec<ContextId>) -> Self {
+        let pending = roots.into_iter().rev().map(|id| Pending::Enter(id, 0)).collect();
+        Self { view, pending, below: Vec::new(), left: view.contexts_max(), depth: 0 }
+    }
+
+    /// Passes over what is below the context that was entered last; right after that step.
+    pub fn prune(&mut self) {
+        while matches!(self.pending.last(), Some(Pending::Enter(_, depth)) if *depth > self.depth) {
+            self.pending.pop();
+        }
+    }
+
+    fn step(&mut self, pending: Pending) -> Result<Step> {
+        let (id, depth) = match pending {
+            Pending::Leave(context, depth) => return Ok(Step::Leave(context, depth)),
+            Pending::Enter(id, depth) => (id, depth),
+        };
+        self.left = self.left.checked_sub(1).ok_or_else(|| {
+            Error::request("the tree of contexts leads round in circles: some are reached twice")
+        })?;
+        let context = self.view.context(id)?;
+        self.view.children(id, &mut self.below)?;
+        self.pending.push(Pending::Leave(context, depth));
+        let children = self.below.drain(..).rev().map(|child| Pending::Enter(child, depth + 1));
+        self.pending.extend(children);
+        self.depth = depth;
+        Ok(Step::Enter(context, depth))
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Result<Step>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let pending = self.pending.pop()?;
+        let step = self.step(pending);
+        if step.is_err() {
+            self.pending.clear();
+        }
+        Some(step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    #[test]
+    fn each_context_comes_before_its_children_and_is_left_after_them() {
+        let tree = fixture::tree();
+        let mut steps = Vec::new();
+        for step in Walk::new(&tree).unwrap() {
+            steps.push(match step.unwrap() {
+                Step::Enter(context, depth) => format!("{depth} {}", tree.label(&context).unwrap()),
+                Step::Leave(context, _) => format!("/{}", tree.label(&context).unwrap()),
+            });
+        }
+        let expected = "0 <main thread>, 1 main, 2 a.c:3, 3 work, 4 loop at a.c:9, 5 a.c:10, \
+                        /a.c:10, /loop at a.c:9, 4 work, /work, /work, /a.c:3, /main, /<main thread>";
+        assert_eq!(steps.join(", "), expected);
+    }
+
+    #[test]
+    fn what_is_pruned_is_left_without_its_children() {
+        let tree = fixture::tree();
+        let mut walk = Walk::new(&tree).unwrap();
+        let mut entered = 0;
+        while let Some(step) = walk.next() {
+            if let Step::Enter(_, depth) = step.unwrap() {
+                entered += 1;
+                if depth == 2 {
+                    walk.prune();
+                }
+            }
+        }
+        assert_eq!(entered, 3);
+    }
+
+    #[test]
+    fn a_chain_of_a_million_is_walked_through() {
+        let tree = fixture::chain(1_000_000);
+        assert_eq!(Walk::new(&tree).unwrap().map(Result::unwrap).count(), 2_000_000);
+    }
+}

@@ -1,0 +1,85 @@
+//! What sniffing gets to see.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What sniffing gets to see.
+#[derive(Debug, Clone, Copy)]
+pub struct Probe<'a> {
+    /// The first bytes, at most [`Probe::HEAD_BYTES`]; empty for a directory.
+    pub head: &'a [u8],
+    /// The size of the whole file.
+    pub size_bytes: u64,
+    /// The name as given; empty for standard input.
+    pub path: &'a Path,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+}
+
+impl Probe<'_> {
+    /// How many bytes a format gets to see.
+    pub const HEAD_BYTES: usize = 64 * 1024;
+
+    /// How many names within a directory a format gets to see.
+    pub const ENTRIES_MAX: usize = 1 << 16;
+
+    /// Whether the name ends in one of the extensions, whatever the case.
+    #[must_use]
+    pub fn has_extension(&self, extensions: &[&str]) -> bool {
+        let extension = self.path.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|found| extensions.iter().any(|e| e.eq_ignore_ascii_case(found)))
+    }
+
+    /// The names within a directory, in no order; none for a file, or where they cannot be read.
+    pub fn entries(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        let listed = self.is_directory.then(|| fs::read_dir(self.path).ok()).flatten();
+        let names = listed.into_iter().flatten().map_while(Result::ok);
+        names.map(|entry| PathBuf::from(entry.file_name())).take(Self::ENTRIES_MAX)
+    }
+
+    /// The first bytes of a regular file within a directory, at most so many.
+    ///
+    /// Nothing when there is no such file, or when it cannot be read.
+    #[must_use]
+    pub fn head_of(&self, name: impl AsRef<Path>, bytes: u64) -> Option<Vec<u8>> {
+        let path = self.is_directory.then(|| self.path.join(name))?;
+        // Before it is opened: that could wait for the other end of a pipe.
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
+        let mut head = Vec::new();
+        let bytes = bytes.min(Self::HEAD_BYTES as u64);
+        File::open(path).ok()?.take(bytes).read_to_end(&mut head).ok()?;
+        Some(head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Source;
+    use crate::bytes::Limits;
+
+    #[test]
+    fn names_and_heads_within_a_directory_are_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("a.db"), b"HPCTOOLKITmeta").unwrap();
+        fs::create_dir(directory.path().join("below")).unwrap();
+        let source = Source::open(directory.path(), &Limits::default()).unwrap();
+        let probe = source.probe();
+        let mut names: Vec<_> = probe.entries().collect();
+        names.sort();
+        assert_eq!(names, ["a.db", "below"].map(PathBuf::from));
+        assert_eq!(probe.head_of("a.db", 10).unwrap(), b"HPCTOOLKIT");
+        assert_eq!(probe.head_of("below", 10), None);
+        assert_eq!(probe.head_of("absent", 10), None);
+    }
+
+    #[test]
+    fn a_file_has_no_entries() {
+        let source = Source::from_bytes("/", b"bytes".to_vec());
+        assert_eq!(source.probe().entries().count(), 0);
+        assert_eq!(source.probe().head_of("etc", 1), None);
+    }
+}
