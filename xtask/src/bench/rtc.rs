@@ -1,5 +1,6 @@
 //! RTC: writing, scanning and seeking, beside the `mcap` crate and beside bare files.
 
+mod scan;
 mod write;
 
 use std::path::PathBuf;
@@ -58,6 +59,12 @@ pub(crate) enum Peer {
     McapWriteUnchunked { shape: Shape, file: PathBuf },
     /// Write bytes and their checksum.
     RawWrite { shape: Shape, file: PathBuf },
+    /// Read with our reader.
+    RtcScan { shape: Shape, file: PathBuf },
+    /// Read with the `mcap` crate.
+    McapScan { shape: Shape, file: PathBuf },
+    /// Read bytes and take their checksum.
+    RawScan { shape: Shape, file: PathBuf },
 }
 
 impl Peer {
@@ -67,27 +74,41 @@ impl Peer {
             Self::McapWrite { shape, file } => write::mcap(file, *shape, true),
             Self::McapWriteUnchunked { shape, file } => write::mcap(file, *shape, false),
             Self::RawWrite { shape, file } => write::raw(file, *shape),
+            Self::RtcScan { shape, file } => scan::rtc(file, *shape),
+            Self::McapScan { shape, file } => scan::mcap(file, *shape),
+            Self::RawScan { file, .. } => scan::raw(file),
         }
     }
 }
 
-/// The cases, on files that the writers among them make.
+/// The cases. Those that read do so on the files that those before them wrote.
 pub(crate) fn cases(setup: &Setup) -> Vec<Case> {
-    let write = |name: &str, shape: Shape, extension: &str| -> CommandLine {
+    let peer = |name: &str, shape: Shape, extension: &str| -> CommandLine {
         let file = setup.folder.join(format!("{}.{extension}", shape.name()));
         setup.peer([name.as_ref(), shape.name().as_ref(), file.as_os_str()])
     };
     let writing = |name, shape| Case {
         name,
-        ours: write("rtc-write", shape, "rtc"),
+        ours: peer("rtc-write", shape, "rtc"),
         peers: vec![
-            ("mcap, chunked + CRC", write("mcap-write", shape, "mcap")),
-            ("mcap, unchunked", write("mcap-write-unchunked", shape, "flat.mcap")),
-            ("raw + CRC", write("raw-write", shape, "raw")),
+            ("mcap, chunked + CRC", peer("mcap-write", shape, "mcap")),
+            ("mcap, unchunked", peer("mcap-write-unchunked", shape, "flat.mcap")),
+            ("raw + CRC", peer("raw-write", shape, "raw")),
+        ],
+    };
+    let scanning = |name, shape| Case {
+        name,
+        ours: peer("rtc-scan", shape, "rtc"),
+        peers: vec![
+            ("mcap, chunked + CRC", peer("mcap-scan", shape, "mcap")),
+            ("mcap, unchunked", peer("mcap-scan", shape, "flat.mcap")),
+            ("raw + CRC", peer("raw-scan", shape, "raw")),
         ],
     };
     vec![
         writing("rtc: write 10 M × 16 bytes", Shape::Small),
         writing("rtc: write 262,144 × 4 KiB", Shape::Large),
+        scanning("rtc: scan 10 M × 16 bytes", Shape::Small),
+        scanning("rtc: scan 262,144 × 4 KiB", Shape::Large),
     ]
 }

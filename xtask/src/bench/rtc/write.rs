@@ -11,7 +11,7 @@ use kymo_rtc_wire::write::{IoOutput, Options, Writer};
 use super::Shape;
 
 /// Bytes that the raw writer hands to the system at a time, and those of a chunk in MCAP.
-const BLOCK_BYTES: usize = 1 << 20;
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
 /// Messages that differ, so that nothing can be left out: a counter and then always the same.
 struct Messages {
