@@ -28,10 +28,9 @@ pub(super) fn list(
 
 fn print(session: &mut Session, table: &dyn Table) -> anyhow::Result<()> {
     let bold = session.out.paint().style(style::TITLE);
-    let rows = table.row_count();
-    let rows = rows.map_or("rows".to_owned(), |rows| numbers::count(rows, "row", "rows"));
+    let rows = table.row_count().map(|rows| format!("  {}", numbers::count(rows, "row", "rows")));
     let (name, about) = (table.name(), table.about());
-    writeln!(session.out, "{bold}{name}{bold:#}  {rows}: {about}")?;
+    writeln!(session.out, "{bold}{name}{bold:#}{}: {about}", rows.unwrap_or_default())?;
     let mut columns = Columns::indented(2).styled(&[style::KIND]);
     for field in table.schema().fields() {
         let null = if field.is_nullable() { "may be null" } else { "" };
