@@ -35,9 +35,10 @@ pub(crate) fn damage(damage: &Damage) -> Finding {
         Why::Marker => ("marker", "are damaged"),
         _ => ("frames", "were passed over"),
     };
-    let at = match damage.noticed == damage.start {
-        true => String::new(),
-        false => format!(" (noticed at {:#x})", damage.noticed),
+    let at = if damage.noticed == damage.start {
+        String::new()
+    } else {
+        format!(" (noticed at {:#x})", damage.noticed)
     };
     let message = format!("{}{at}: {bytes} bytes {lost}", damage.why);
     Finding::at(Severity::Error, rule, damage.start, message)

@@ -41,11 +41,9 @@ pub(crate) enum Encoding {
 impl Encoding {
     pub(crate) fn of(format: &str) -> Self {
         if let Some(rest) = format.strip_prefix("annotate/") {
-            return Self::Annotate(Box::new(match rest.starts_with("annotate/") {
-                // An annotation of an annotation is none.
-                true => Self::Other,
-                false => Self::of(rest),
-            }));
+            // An annotation of an annotation is none.
+            let is_nested = rest.starts_with("annotate/");
+            return Self::Annotate(Box::new(if is_nested { Self::Other } else { Self::of(rest) }));
         }
         match format {
             "raw" | "index" => Self::Raw,

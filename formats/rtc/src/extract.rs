@@ -44,7 +44,6 @@ pub(crate) fn extract(
     } else {
         merge(inputs, part, &mut file, &mut written)?;
     }
-    sources.iter().try_for_each(Source::verify)?;
     file.commit()?;
     Ok(written)
 }

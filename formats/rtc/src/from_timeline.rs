@@ -183,15 +183,12 @@ impl<W: Write> Taking<W> {
         }
         let since_epoch = self.clocks.get(clock.0).is_some_and(|clock| clock.since_epoch);
         let bytes = if since_epoch { timespec(time) } else { Some(time.0.to_le_bytes().to_vec()) };
-        match bytes {
-            Some(bytes) => {
-                self.writer.write(clock.0, &bytes)?;
-                self.shown.insert(clock, time);
-            }
-            None => {
-                let message = format!("the time {} ns is before the Epoch", time.0);
-                self.push_loss(Finding::at(Severity::Warning, "time", offset, message));
-            }
+        if let Some(bytes) = bytes {
+            self.writer.write(clock.0, &bytes)?;
+            self.shown.insert(clock, time);
+        } else {
+            let message = format!("the time {} ns is before the Epoch", time.0);
+            self.push_loss(Finding::at(Severity::Warning, "time", offset, message));
         }
         Ok(())
     }

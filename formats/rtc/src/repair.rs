@@ -29,7 +29,6 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
             repaired.corrected.push(finding);
         }
     }
-    source.verify()?;
     file.commit()?;
     Ok(repaired)
 }
@@ -39,7 +38,6 @@ pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) 
     let reader = Reader::open(source, context)?;
     let mut file = to.file()?;
     copy(&reader, &mut file, &mut Repaired::default())?;
-    source.verify()?;
     file.commit()
 }
 
@@ -93,7 +91,9 @@ fn plans(scan: &Scan) -> Vec<Plan> {
             plan.push((least.1, index));
         }
     }
-    plans.iter_mut().for_each(|plan| plan.reverse());
+    for plan in &mut plans {
+        plan.reverse();
+    }
     plans
 }
 

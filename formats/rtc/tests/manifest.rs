@@ -37,7 +37,11 @@ fn manifest(folder: &Path) -> BTreeMap<String, Value> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
 }
 
 /// The writes of a stream that were joined by `more`, in the order in which they ended.

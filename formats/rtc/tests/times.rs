@@ -26,6 +26,7 @@ fn timespec(seconds: u64, milliseconds: u32) -> Vec<u8> {
 }
 
 /// So many milliseconds after 14:15:30.
+#[allow(clippy::unnecessary_wraps, reason = "what it is compared with may be nothing")]
 fn at(milliseconds: i64) -> Option<TimeNs> {
     Some(TimeNs(i64::try_from(BASE).unwrap() * 1_000_000_000 + milliseconds * 1_000_000))
 }
@@ -197,14 +198,14 @@ fn a_cut_keeps_the_times_of_what_it_keeps() {
         let tracks = Some(vec!["sample".to_owned()]);
         let part = Part { tracks, from, until: None };
         let wanted: Vec<_> = expected().into_iter().filter(|(time, _)| *time >= from).collect();
-        assert_eq!(samples(&extracted(&[bytes.clone()], &part)), wanted, "{from:?}");
+        assert_eq!(samples(&extracted(std::slice::from_ref(&bytes), &part)), wanted, "{from:?}");
     }
 }
 
 #[test]
 fn everything_extracted_is_everything() {
     let bytes = worked_example();
-    let all = extracted(&[bytes.clone()], &Part::default());
+    let all = extracted(std::slice::from_ref(&bytes), &Part::default());
     let window = Window::default();
     assert_eq!(events(&all, &window), events(&bytes, &window));
 }

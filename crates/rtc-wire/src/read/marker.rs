@@ -88,7 +88,12 @@ pub(super) fn looks_like_marker(bytes: &[u8]) -> bool {
 /// Reads the Index that follows a Marker, if it makes sense.
 #[must_use]
 pub fn major_index(view: &View<'_>, marker: u64) -> Option<MajorIndex> {
-    let bytes = view.from(marker.saturating_add(MARKER));
+    major_index_at(view, marker.saturating_add(MARKER))
+}
+
+/// Reads an Index, if it makes sense; its Marker may lie before the first byte.
+pub(super) fn major_index_at(view: &View<'_>, position: u64) -> Option<MajorIndex> {
+    let bytes = view.from(position);
     let header = *bytes.first()?;
     if header | 1 != INDEX_HEADER | 1 {
         return None;
@@ -96,9 +101,9 @@ pub fn major_index(view: &View<'_>, marker: u64) -> Option<MajorIndex> {
     let (payload, is_whole) = payload(bytes, header)?;
     let (count, entries) = split_count(payload).ok()?;
     let found = read_entries(entries, is_whole)?;
-    let place = i64::try_from(marker).ok()?;
-    let ruler = Ruler::from_hints(place, found.major_back, found.minor_back)?;
-    Some(MajorIndex { count, ruler, crc_back: found.crc_back })
+    let marker = i64::try_from(position).ok()?.checked_sub_unsigned(MARKER)?;
+    let ruler = Ruler::from_hints(marker, found.major, found.minor)?;
+    Some(MajorIndex { count, ruler, crc_back: found.crc })
 }
 
 /// The payload of a frame with a length, and whether its chain ends with it.
@@ -109,12 +114,12 @@ fn payload(frame: &[u8], header: u8) -> Option<(&[u8], bool)> {
     Some((payload, header & 1 == 0))
 }
 
-/// The entries that tell of the ruler.
+/// The entries that tell of the ruler: how far back each is.
 #[derive(Default)]
 struct Hints {
-    major_back: u64,
-    minor_back: u64,
-    crc_back: u64,
+    major: u64,
+    minor: u64,
+    crc: u64,
 }
 
 /// Reads entries in ascending order, the first of them the Index itself. Where the chain goes on
@@ -131,9 +136,9 @@ fn read_entries(entries: Entries<'_>, is_whole: bool) -> Option<Hints> {
         }
         last = Some(entry.id);
         match entry.id {
-            id::MAJOR_INDEX => hints.major_back = entry.back_bytes,
-            id::MINOR_INDEX => hints.minor_back = entry.back_bytes,
-            id::CRC => hints.crc_back = entry.back_bytes,
+            id::MAJOR_INDEX => hints.major = entry.back_bytes,
+            id::MINOR_INDEX => hints.minor = entry.back_bytes,
+            id::CRC => hints.crc = entry.back_bytes,
             _ => {}
         }
     }
@@ -149,7 +154,7 @@ pub(super) fn minor_index(view: &View<'_>, position: u64) -> Option<u64> {
     }
     let (payload, is_whole) = payload(bytes, header)?;
     let found = read_entries(Entries::new(payload), is_whole)?;
-    (found.minor_back == 0 && found.major_back > 0).then_some(found.major_back)
+    (found.minor == 0 && found.major > 0).then_some(found.major)
 }
 
 #[cfg(test)]

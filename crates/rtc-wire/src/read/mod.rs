@@ -5,6 +5,7 @@
 //! never guessed: at a place that the ruler gives and that shows an index or a Marker there, at a
 //! frame that an index names, or at one on which every way to read the bytes agrees.
 
+mod item;
 mod marker;
 mod meta;
 mod parse;
@@ -14,9 +15,10 @@ mod streams;
 mod view;
 mod walker;
 
+pub use item::{Begin, Checksum, Damage, Frame, Item, NeedMore, Unit, Why};
 pub use marker::{MajorIndex, find_marker, is_marker, major_index, marker_before};
 pub use meta::{Declared, Definition, Definitions, definitions};
 pub use ruler::Ruler;
 pub use streams::Streams;
 pub use view::View;
-pub use walker::{Begin, Checksum, Damage, Frame, Item, NeedMore, Unit, Walker, Why};
+pub use walker::Walker;

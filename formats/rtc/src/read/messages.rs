@@ -53,8 +53,7 @@ impl Messages {
                     super::scan::begin_unit(&mut self.tracker, &unit, &self.walker);
                 }
                 Item::Damage(damage) if damage.loses_frames() => drop(self.tracker.drop_open()),
-                Item::Damage(_) => {}
-                Item::Checksum(_) => {}
+                Item::Damage(_) | Item::Checksum(_) => {}
                 Item::End => break,
             }
         }

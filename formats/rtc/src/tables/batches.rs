@@ -21,8 +21,10 @@ pub(super) struct Sequence {
     pub brief: Vec<usize>,
     pub row_count: Option<u64>,
     /// Begins to read, given which columns are wanted.
-    pub begin: Box<dyn Fn(&[bool]) -> Box<dyn Rows> + Send + Sync>,
+    pub begin: Box<Begin>,
 }
+
+type Begin = dyn Fn(&[bool]) -> Box<dyn Rows> + Send + Sync;
 
 impl Table for Sequence {
     fn name(&self) -> &str {

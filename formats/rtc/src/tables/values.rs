@@ -35,9 +35,8 @@ pub(super) fn data_type(stream: &Stream) -> DataType {
         Encoding::Integer { .. } | Encoding::Unsigned => DataType::UInt64,
         Encoding::Float { bytes: 4, .. } => DataType::Float32,
         Encoding::Float { .. } => DataType::Float64,
-        Encoding::Text | Encoding::Json => DataType::Utf8,
         Encoding::Raw => DataType::Binary,
-        Encoding::Other | Encoding::Annotate(_) => DataType::Utf8,
+        Encoding::Text | Encoding::Json | Encoding::Other | Encoding::Annotate(_) => DataType::Utf8,
     }
 }
 

@@ -1,0 +1,120 @@
+//! Where units and Units end.
+
+use crate::spec::MARKER_HEADER;
+
+use super::super::marker::PROOF_BYTES;
+use super::super::resume::{lands, targets};
+use super::super::{Damage, Item, NeedMore, View, Why, is_marker, major_index};
+use super::{CRC, MARKER, UnitEnd, Walker};
+
+impl Walker {
+    /// Finds the next boundary after the current place.
+    pub(super) fn set_boundary(&mut self, view: &View<'_>) {
+        self.has_tried_rest = false;
+        let Some(ruler) = self.ruler else {
+            self.boundary = u64::MAX;
+            return;
+        };
+        let tick = ruler.tick_after(self.position);
+        self.is_last = tick >= ruler.early_end();
+        if !self.is_last {
+            self.boundary = tick;
+        } else if self.settle_end(view).is_err() {
+            // Up to here it is the same wherever the Unit ends.
+            self.boundary = ruler.early_end().saturating_sub(CRC);
+        }
+    }
+
+    /// Whether it is still open where the Unit ends.
+    pub(super) fn is_provisional(&self) -> bool {
+        self.end == UnitEnd::Unknown
+    }
+
+    /// Finds where the Unit's data end: at the next Marker, or at the Crc before it.
+    pub(super) fn settle_end(&mut self, view: &View<'_>) -> Result<(), NeedMore> {
+        let Some(ruler) = self.ruler else { return Ok(()) };
+        let ends = [ruler.end(), ruler.early_end()];
+        let is_next = |end: &u64| {
+            let next = major_index(view, *end);
+            is_marker(view, *end)
+                || next.is_some_and(|next| self.count.is_some_and(|count| next.count == count + 1))
+        };
+        let found = ends.into_iter().find(is_next);
+        if found.is_none() {
+            Self::need(view, ruler.end().saturating_add(PROOF_BYTES))?;
+        }
+        let marker = found.unwrap_or(ruler.end());
+        let next = found.and_then(|end| major_index(view, end));
+        let has_crc = match (next, self.has_crc) {
+            (Some(next), _) => next.crc_back > 0 && next.crc_back <= MARKER + CRC,
+            (None, Some(has_crc)) => has_crc,
+            (None, None) => view.byte(marker.saturating_sub(CRC)).is_none_or(|byte| byte == 0x10),
+        };
+        self.end = UnitEnd::Known { marker, has_crc };
+        self.boundary = if has_crc { marker.saturating_sub(CRC) } else { marker };
+        Ok(())
+    }
+
+    /// Goes on at a boundary.
+    pub(super) fn cross(&mut self, view: &View<'_>) -> Result<Option<Item>, NeedMore> {
+        let position = self.position;
+        let Some(header) = view.byte(position) else {
+            return if view.is_final() { Ok(Some(Item::End)) } else { Err(NeedMore(position + 1)) };
+        };
+        if !self.is_last {
+            return self.cross_tick(view, header);
+        }
+        match self.end {
+            UnitEnd::Unknown => self.settle_end(view).map(|()| None),
+            UnitEnd::Known { marker, .. } if position == marker => self.meet_marker(view),
+            UnitEnd::Known { marker, has_crc: true } if header == 0x10 => {
+                self.boundary = marker;
+                Ok(None)
+            }
+            UnitEnd::Known { .. } if header == MARKER_HEADER => self.meet_marker(view),
+            UnitEnd::Known { marker, .. } => {
+                let why = Why::NoMarker;
+                let end = marker.min(view.end());
+                self.forget_chains();
+                self.position = end;
+                self.boundary = end;
+                Ok(Some(Item::Damage(Damage { start: position, end, noticed: position, why })))
+            }
+        }
+    }
+
+    pub(super) fn cross_tick(
+        &mut self,
+        view: &View<'_>,
+        header: u8,
+    ) -> Result<Option<Item>, NeedMore> {
+        if header == MARKER_HEADER {
+            return self.meet_marker(view);
+        }
+        let position = self.position;
+        let is_stop = header == 0x10 && position + CRC >= view.end();
+        let is_undescribed = self.streams.is_undescribed() && !self.is_meta_open;
+        if let (Some(ruler), true) = (self.ruler, is_undescribed) {
+            let end = ruler.tick_after(position).min(ruler.end());
+            Self::need(view, end.saturating_add(PROOF_BYTES))?;
+        }
+        self.sum.before_tick = self.data_end;
+        self.set_boundary(view);
+        if header | 1 != 0x09 && !is_stop {
+            return self.damage(view, position, Why::NoIndex);
+        }
+        if is_undescribed && !self.is_without_fixed(view) {
+            return self.damage(view, position, Why::Undescribed);
+        }
+        Ok(None)
+    }
+
+    /// Whether the unit that begins makes sense with streams of variable length alone. Where no
+    /// Meta says what streams there are, only that tells that none of them is of a fixed one.
+    fn is_without_fixed(&self, view: &View<'_>) -> bool {
+        let (position, landing) = (self.position, self.landing(view));
+        let index = self.index_at(view, self.boundary);
+        let named = index.map(|index| targets(view, index, position, landing)).unwrap_or_default();
+        lands(&self.streams, view, position, landing, &named).is_ok()
+    }
+}

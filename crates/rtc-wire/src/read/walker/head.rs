@@ -1,0 +1,185 @@
+//! Where a walk begins.
+
+use crate::spec::{MARKER_BYTE, MARKER_HEADER, id};
+
+use super::super::marker::{PROOF_BYTES, major_index_at, minor_index};
+use super::super::{
+    Damage, Item, MajorIndex, NeedMore, Ruler, View, Why, find_marker, is_marker, major_index,
+};
+use super::{CRC, MARKER, Walker};
+
+/// So many bytes of a Marker before an Index leave no doubt.
+const REST_SURE: u64 = 16;
+
+impl Walker {
+    /// Finds the first place from which frames can be read.
+    pub(super) fn find_place(&mut self, view: &View<'_>) -> Result<Option<Item>, NeedMore> {
+        let from = self.position;
+        let Some(header) = view.byte(from) else {
+            return if view.is_final() { Ok(Some(Item::End)) } else { Err(NeedMore(from + 1)) };
+        };
+        if header == MARKER_HEADER {
+            let bytes = view.get(from..from + MARKER);
+            let is_cut = view.end() < from + PROOF_BYTES;
+            let is_run = bytes.iter().skip(1).all(|&byte| byte == 0xB9);
+            if is_marker(view, from) || (is_cut && is_run) {
+                self.is_lost = false;
+                return self.meet_marker(view).inspect_err(|_| self.is_lost = true);
+            }
+        }
+        let rest = self.rest_of_marker(view)?;
+        let marker = find_marker(view, from);
+        if marker.is_none() {
+            Self::need(view, view.end() + 1)?;
+        }
+        self.is_lost = false;
+        if let Some(index) = rest.filter(|index| marker.is_none() || *index > from + REST_SURE) {
+            return Ok(Some(self.start_at_index(view, index)));
+        }
+        let index = marker.and_then(|marker| major_index(view, marker));
+        let Some((ruler, count)) = Self::ruler_of_head(view, from, marker, index) else {
+            let end = marker.unwrap_or(view.end());
+            self.go_to_marker(end);
+            let why = if marker.is_some() { Why::Head } else { Why::Nothing };
+            return Ok(Some(Item::Damage(Damage { start: from, end, noticed: from, why })));
+        };
+        if let (Some(marker), Some(_)) = (marker, count) {
+            self.learn_from(view, marker).inspect_err(|_| self.is_lost = true)?;
+        }
+        self.is_started = true;
+        (self.ruler, self.count) = (Some(ruler), count);
+        self.begin_data(from);
+        self.sum.next = None;
+        self.forget_chains();
+        self.set_boundary(view);
+        let unit = self.unit(from);
+        self.resume(view, from, from)?;
+        let (end, why) = (self.position, Why::Head);
+        if end > from {
+            self.queue(Item::Damage(Damage { start: from, end, noticed: from, why }));
+        }
+        Ok(Some(Item::Unit(unit)))
+    }
+
+    /// Where the Index is, where the bytes begin within the Marker before it.
+    fn rest_of_marker(&self, view: &View<'_>) -> Result<Option<u64>, NeedMore> {
+        let from = self.position;
+        Self::need(view, from + PROOF_BYTES)?;
+        let bytes = view.get(from..from + MARKER - 1);
+        let run = bytes.iter().take_while(|&&byte| byte == MARKER_BYTE).count();
+        let index = from + run as u64;
+        Ok(major_index_at(view, index).map(|_| index))
+    }
+
+    /// Begins at the Index of a Unit whose Marker is not all there.
+    fn start_at_index(&mut self, view: &View<'_>, position: u64) -> Item {
+        let from = self.position;
+        let found = major_index_at(view, position);
+        self.is_started = true;
+        self.count = found.map(|index| index.count);
+        self.ruler = found.map(|index| confirmed(view, index.ruler));
+        if self.count.is_some_and(|count| count > 0) {
+            self.has_crc = found.map(|index| index.crc_back > 0);
+            self.forget_chains();
+        }
+        self.begin_data(position);
+        self.set_boundary(view);
+        if position > from {
+            let (end, why) = (position, Why::Marker);
+            self.queue(Item::Damage(Damage { start: from, end, noticed: from, why }));
+        }
+        Item::Unit(self.unit(from))
+    }
+
+    /// The ruler of a Unit whose Marker is missing, from the next one or from its own indices.
+    fn ruler_of_head(
+        view: &View<'_>,
+        from: u64,
+        marker: Option<u64>,
+        index: Option<MajorIndex>,
+    ) -> Option<(Ruler, Option<u64>)> {
+        let limit = marker.unwrap_or(view.end());
+        if let (Some(marker), Some(index)) = (marker, index.filter(|index| index.count > 0)) {
+            let sizes = index.ruler;
+            let end = i64::try_from(marker).ok()?;
+            let start = end.checked_sub_unsigned(sizes.major)?;
+            let early = start.checked_add_unsigned(CRC)?;
+            let rulers = [start, early].map(|marker| Ruler { marker, ..sizes });
+            let fits = |ruler: &Ruler| first_tick(view, ruler, from, limit).is_some();
+            let ruler = rulers.iter().copied().find(fits).or(rulers.first().copied())?;
+            return Some((ruler, Some(index.count - 1)));
+        }
+        ruler_from_indices(view, from, limit).map(|ruler| (ruler, None))
+    }
+
+    /// Learns streams and byte order from the Unit that begins at a Marker.
+    fn learn_from(&mut self, view: &View<'_>, marker: u64) -> Result<(), NeedMore> {
+        let mut ahead = Self::at(marker).without_checksums();
+        loop {
+            match ahead.next(view)? {
+                Item::Unit(_) => {}
+                Item::Frame(frame) if frame.id < id::PLATFORM => {}
+                _ => break,
+            }
+        }
+        self.streams = ahead.streams;
+        self.is_big_endian = ahead.is_big_endian;
+        self.has_crc = ahead.has_crc;
+        self.definitions = ahead.definitions;
+        Ok(())
+    }
+}
+
+/// The first tick of a ruler within a range that has its index.
+pub(super) fn first_tick(view: &View<'_>, ruler: &Ruler, from: u64, limit: u64) -> Option<u64> {
+    // A ruler may be longer than the file by any measure.
+    let limit = limit.min(view.end());
+    let mut tick = ruler.tick_after(from.saturating_sub(1));
+    while tick < limit {
+        let back = minor_index(view, tick);
+        let is_right = |back| i128::from(tick) - i128::from(back) == i128::from(ruler.index());
+        if back.is_some_and(is_right) {
+            return Some(tick);
+        }
+        tick = ruler.tick_after(tick);
+    }
+    None
+}
+
+/// The sizes that an Index tells, with the size of a unit as index frames really are apart.
+pub(super) fn confirmed(view: &View<'_>, ruler: Ruler) -> Ruler {
+    let holds = |minor: &u64| {
+        let ruler = Ruler { minor: *minor, ..ruler };
+        let tick = ruler.tick_after(u64::try_from(ruler.index()).unwrap_or(0));
+        minor_index(view, tick) == Some(*minor)
+    };
+    if holds(&ruler.minor) {
+        return ruler;
+    }
+    let mut sizes = (11..48).map(|bits| 1_u64 << bits).take_while(|minor| *minor < ruler.major);
+    let minor = sizes.find(holds).unwrap_or(ruler.minor);
+    Ruler { minor, ..ruler }
+}
+
+/// A ruler from two index frames that agree with each other, where there is no Marker.
+fn ruler_from_indices(view: &View<'_>, from: u64, limit: u64) -> Option<Ruler> {
+    let bytes = view.get(from..limit);
+    for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte | 1 == 0x09) {
+        let position = from + at as u64;
+        // The first entry is always the Index, a multiple of the unit back.
+        let Some(back) = minor_index(view, position).filter(|back| back % 2048 == 0) else {
+            continue;
+        };
+        let mut sizes = (11..48).map(|bits| 1_u64 << bits).take_while(|minor| *minor <= back);
+        let found = sizes.find(|minor| {
+            back % minor == 0 && minor_index(view, position + minor) == Some(back + minor)
+        });
+        if let Some(minor) = found {
+            let index = i64::try_from(position).ok()?.checked_sub_unsigned(back)?;
+            let marker = index.checked_sub_unsigned(MARKER)?;
+            // How large a Unit is does not matter: there is no Marker up to the limit.
+            return Some(Ruler { marker, major: 1 << 48, minor });
+        }
+    }
+    None
+}

@@ -1,0 +1,254 @@
+//! The walk through frames.
+
+mod boundary;
+mod damage;
+mod frame;
+mod head;
+mod rest;
+mod special;
+mod sum;
+mod unit;
+
+use alloc::vec::Vec;
+
+use crate::crc::Polynomial;
+use crate::spec::{CRC_BYTES, MARKER_BYTES};
+
+use super::meta::Definitions;
+use super::{Item, NeedMore, Ruler, Streams, View};
+use sum::Sum;
+
+const MARKER: u64 = MARKER_BYTES as u64;
+const CRC: u64 = CRC_BYTES as u64;
+
+/// How many contradictions between Metas are looked into.
+const CONTRADICTIONS_MAX: u32 = 256;
+
+/// How many such guesses a walk makes in all.
+const RESTS_TOTAL: u32 = 1 << 16;
+
+/// Where the data of the current Unit ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnitEnd {
+    Unknown,
+    /// The next Marker is at `marker`; a Crc stands before it or not.
+    Known {
+        marker: u64,
+        has_crc: bool,
+    },
+}
+
+/// Walks through frames, from any place to any other.
+///
+/// Keeps no bytes. Each call of [`next`](Self::next) is given those that are there, from
+/// [`needs`](Self::needs) on.
+#[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is about something else")]
+pub struct Walker {
+    position: u64,
+    is_lost: bool,
+    is_started: bool,
+    session: u64,
+    count: Option<u64>,
+    ruler: Option<Ruler>,
+    /// Frames may not cross this place.
+    boundary: u64,
+    /// Whether the boundary is the end of the Unit's data, not a tick of a unit.
+    is_last: bool,
+    end: UnitEnd,
+    /// A boundary up to which places to go on were searched for.
+    searched: u64,
+    /// A boundary that is known to be reached by padding.
+    padded: u64,
+    /// Where the last frame that is no padding ended.
+    data_end: u64,
+    streams: Streams,
+    meta: Vec<u8>,
+    is_meta_open: bool,
+    /// Where the frames of the Meta were joined.
+    seams: Vec<usize>,
+    index: Vec<u8>,
+    is_index_open: bool,
+    /// Frames were lost, and no frame of a stream was seen since.
+    is_unsettled: bool,
+    /// Whether the first frame after the last boundary was looked at for being a rest.
+    has_tried_rest: bool,
+    /// How many guesses at rests are left: a file made to be slow gets no more.
+    rests_left: u32,
+    /// How many contradictions of Metas are still looked into.
+    contradictions_left: u32,
+    definitions: Definitions,
+    is_big_endian: Option<bool>,
+    has_crc: Option<bool>,
+    after_crc: bool,
+    sum: Sum,
+    queued: [Option<Item>; 2],
+    verifies: bool,
+}
+
+impl Walker {
+    /// A walk from the beginning of a file.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::at(0)
+    }
+
+    /// A walk from a place of which nothing is known.
+    #[must_use]
+    pub fn at(position: u64) -> Self {
+        Self {
+            position,
+            is_lost: true,
+            is_started: false,
+            session: 0,
+            count: None,
+            ruler: None,
+            boundary: u64::MAX,
+            is_last: false,
+            end: UnitEnd::Unknown,
+            searched: 0,
+            padded: 0,
+            data_end: 0,
+            streams: Streams::new(),
+            meta: Vec::new(),
+            is_meta_open: false,
+            seams: Vec::new(),
+            index: Vec::new(),
+            is_index_open: false,
+            is_unsettled: false,
+            has_tried_rest: false,
+            rests_left: RESTS_TOTAL,
+            contradictions_left: CONTRADICTIONS_MAX,
+            definitions: Definitions::default(),
+            is_big_endian: None,
+            has_crc: None,
+            after_crc: false,
+            sum: Sum::new(0, Polynomial::Ieee),
+            queued: [None; 2],
+            verifies: true,
+        }
+    }
+
+    /// A walk that begins in the middle of a Unit, at the tick of a unit or at a frame that an
+    /// index names, with streams that an earlier walk has learnt.
+    #[must_use]
+    pub fn within(ruler: Ruler, position: u64, learnt: &Self) -> Self {
+        let mut walker = Self::at(position);
+        walker.is_lost = false;
+        walker.is_started = true;
+        walker.ruler = Some(ruler);
+        walker.streams = learnt.streams.clone();
+        walker.streams.forget_chains();
+        walker.is_big_endian = learnt.is_big_endian;
+        walker.has_crc = learnt.has_crc;
+        walker.verifies = false;
+        walker.sum.next = None;
+        walker.boundary = position;
+        walker.is_last = false;
+        walker
+    }
+
+    /// Leaves checksums alone, for walks that are to touch few bytes.
+    #[must_use]
+    pub fn without_checksums(mut self) -> Self {
+        self.verifies = false;
+        self
+    }
+
+    /// Where the walk is.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The first byte that a view must still have after [`absorb`](Self::absorb).
+    #[must_use]
+    pub fn needs(&self) -> u64 {
+        self.sum
+            .next
+            .filter(|_| self.verifies)
+            .map_or(self.position, |next| next.min(self.position))
+    }
+
+    /// The ruler of the current Unit.
+    #[must_use]
+    pub fn ruler(&self) -> Option<Ruler> {
+        self.ruler
+    }
+
+    /// The streams known so far.
+    #[must_use]
+    pub fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// Whether the writer's byte order is big-endian, once a platform frame told.
+    #[must_use]
+    pub fn is_big_endian(&self) -> Option<bool> {
+        self.is_big_endian
+    }
+
+    /// What the Meta or meta says whose last frame was just given.
+    #[must_use]
+    pub fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    /// The payload of the Index or index whose last frame was just given.
+    #[must_use]
+    pub fn index_payload(&self) -> &[u8] {
+        &self.index
+    }
+
+    /// Takes note of the bytes before the current place, which may then be let go.
+    pub fn absorb(&mut self, view: &View<'_>) {
+        if !self.verifies {
+            return;
+        }
+        if self.sum.next.is_some_and(|next| next <= self.sum.before_tick) {
+            self.sum.absorb(view, self.sum.before_tick);
+            self.sum.early = Some((self.sum.before_tick, self.sum.crcs.clone()));
+        }
+        // Padding waits: the checksum of a writer that stops may leave it out.
+        self.sum.absorb(view, self.data_end);
+    }
+
+    /// The next step.
+    pub fn next(&mut self, view: &View<'_>) -> Result<Item, NeedMore> {
+        loop {
+            if let Some(item) = self.queued[0].take() {
+                self.queued.swap(0, 1);
+                return Ok(item);
+            }
+            let item = if self.is_lost {
+                self.find_place(view)?
+            } else if self.position >= self.boundary {
+                self.cross(view)?
+            } else {
+                self.frame(view)?
+            };
+            if let Some(item) = item {
+                return Ok(item);
+            }
+        }
+    }
+
+    fn queue(&mut self, item: Item) {
+        if self.queued[0].is_none() {
+            self.queued[0] = Some(item);
+        } else {
+            self.queued[1] = Some(item);
+        }
+    }
+
+    /// Asks for more bytes, unless none will come.
+    fn need(view: &View<'_>, position: u64) -> Result<(), NeedMore> {
+        if view.reaches(position) { Ok(()) } else { Err(NeedMore(position)) }
+    }
+}
+
+impl Default for Walker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
