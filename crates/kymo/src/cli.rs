@@ -75,8 +75,9 @@ pub(crate) enum Command {
 /// How a file is opened.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FormatArgs {
-    /// The format, instead of finding it out.
+    /// The format, instead of finding it out; `kymo formats` lists them.
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
+    #[arg(hide_possible_values = true)]
     pub(crate) from: Option<String>,
 }
 
