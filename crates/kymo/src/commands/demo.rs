@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use clap::Parser;
 use kymo_core::model::arrays::VariableId;
+use kymo_core::model::timeline::{Track, TrackKind};
 use kymo_core::{Ability, Context, Demo, Error, Format, Source};
 
 use crate::cli::Cli;
@@ -63,7 +64,9 @@ fn write(
     demos: &[(&dyn Format, Vec<Demo>)],
 ) -> kymo_core::Result<()> {
     let files = demos.iter().flat_map(|(_, files)| files);
-    let kept = |demo: &Demo| ["", "cut-", "repaired-"].map(|lead| format!("{lead}{}", demo.file));
+    let kept = |demo: &Demo| {
+        ["", "cut-", "repaired-", "end-of-"].map(|lead| format!("{lead}{}", demo.file))
+    };
     let names: Vec<_> = files.flat_map(kept).collect();
     let folder = outlet::own_directory(directory, force, &names)?.directory()?;
     for demo in demos.iter().flat_map(|(_, files)| files) {
@@ -100,6 +103,16 @@ impl Show<'_> {
             self.say("The corner of an array at its last step:")?;
             let count = vec!["3"; rank].join(",");
             self.command(&["dump", "-d", &path, "--step", "-1", "--count", &count, file])?;
+        }
+        if let Some(track) = counter_of(format, demo)? {
+            self.say("The last values of a stream, found from the end of the file:")?;
+            self.command(&["dump", "--stream", &track, "--last", "3", file])?;
+        }
+        if format.info().can(Ability::Extract) {
+            let end = self.path(&format!("end-of-{}", demo.file));
+            self.say("The last five seconds as a recording of their own:")?;
+            self.command(&["cut", file, &end, "--since", "-5s"])?;
+            self.command(&["dump", "--since", "+0s", &end])?;
         }
         if format.info().can(Ability::Repair) {
             self.damage(demo)?;
@@ -184,6 +197,15 @@ fn array_of(format: &dyn Format, demo: &Demo) -> kymo_core::Result<Option<(Strin
     let largest = variables.max_by_key(|variable| variable.rank);
     let array = largest.filter(|variable| variable.rank > 0);
     Ok(array.map(|variable| (variable.path, variable.rank)))
+}
+
+/// A stream of numbers in a recording that has a timeline.
+fn counter_of(format: &dyn Format, demo: &Demo) -> kymo_core::Result<Option<String>> {
+    let source = Source::from_bytes(demo.file, demo.bytes.clone());
+    let dataset = format.open(&source, &Context::default())?;
+    let tracks = dataset.timeline().map(|timeline| timeline.tracks()).unwrap_or_default();
+    let is_plain = |track: &&Track| track.kind == TrackKind::Counter && track.clock.is_some();
+    Ok(tracks.iter().rfind(is_plain).map(|track| track.name.clone()))
 }
 
 /// What a command prints on both streams, in its order.

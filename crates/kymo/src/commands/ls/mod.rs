@@ -3,6 +3,7 @@
 mod attributes;
 mod records;
 mod tables;
+mod tracks;
 mod variables;
 
 use std::io::Write;
@@ -14,12 +15,14 @@ use crate::masks::Masks;
 use crate::render::{escaped, style};
 use crate::session::{Named, Opened, Outcome, Session};
 
-/// List what is in files: variables with their types and shapes, attributes, tables, records.
+/// List what is in files: variables with their types and shapes, streams, attributes, tables,
+/// records.
 ///
 /// Without options it is one path a line. A variable that was written again and again has steps:
 /// `5*{2, 3}` was written five times. The parts that processes wrote of one array are its
-/// blocks: `{4, 6} global, 4 blocks`. `{3..4}` is a length that differs between steps. Files
-/// without variables list their tables.
+/// blocks: `{4, 6} global, 4 blocks`. `{3..4}` is a length that differs between steps. Of a recording
+/// it is its streams, with -l what they hold and on which clock. Files with neither list their
+/// tables.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch that one types")]
 #[command(after_help = "\
@@ -28,6 +31,7 @@ EXAMPLES
   kymo ls -l run.bp                    with types and shapes
   kymo ls -ls -m 'temp*' run.bp        with the smallest and largest value, some of them
   kymo ls -la -m '/fields/**' run.bp   with attributes, all below /fields
+  kymo ls -ls run.rtc                  streams: kind, clock, number of events, times, values
   kymo ls --records run.bp             every record in the order of the file
   kymo ls --json archive/              every variable of every recording in a directory
 
@@ -38,11 +42,11 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Show types and shapes.
+    /// Show types and shapes; of streams, what they hold and their clocks.
     #[arg(short, long)]
     long: bool,
 
-    /// Show the smallest and the largest value; reads all values.
+    /// Show the smallest and the largest value, and of streams how many events; reads them all.
     #[arg(short, long)]
     stats: bool,
 
@@ -88,15 +92,21 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             writeln!(session.out, "{gap}{bold}{}:{bold:#}", opened.name)?;
         }
         let file = args.json.then_some(opened.name.as_str());
-        let losses = match opened.dataset.arrays() {
-            Some(view) if !args.tables && !args.records => {
-                let name = &opened.name;
-                let listing = variables::Listing { view: &view, masks: &masks, name, file, args };
-                let (lines, losses) = listing.print(session)?;
-                *listed.get_or_insert(0) += lines;
-                losses
-            }
-            _ => list(session, args, opened, file)?,
+        let dataset = &opened.dataset;
+        let is_plain = !args.tables && !args.records;
+        let losses = if let Some(view) = dataset.arrays().filter(|_| is_plain) {
+            let name = &opened.name;
+            let listing = variables::Listing { view: &view, masks: &masks, name, file, args };
+            let (lines, losses) = listing.print(session)?;
+            *listed.get_or_insert(0) += lines;
+            losses
+        } else if let Some(view) = dataset.timeline().filter(|_| is_plain) {
+            let listing = tracks::Listing { view: &view, masks: &masks, file, args };
+            *listed.get_or_insert(0) += listing.print(session)?;
+            Outcome::Done
+        } else {
+            list(session, args, opened, file)?;
+            Outcome::Done
         };
         Ok(losses.max(session.findings(opened)))
     })?;
@@ -113,11 +123,10 @@ fn list(
     args: &Args,
     opened: &Opened,
     file: Option<&str>,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<()> {
     if args.records {
-        records::list(session, opened, file, args.json)?;
+        records::list(session, opened, file, args.json)
     } else {
-        tables::list(session, opened, file, args.json)?;
+        tables::list(session, opened, file, args.json)
     }
-    Ok(Outcome::Done)
 }

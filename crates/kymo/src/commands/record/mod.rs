@@ -33,6 +33,7 @@ const QUEUE_LINES: usize = 1024;
 /// or files. The file is readable at any moment, also when kymo is killed: `kymo follow` shows it
 /// as it grows. Interrupting ends the recording properly.
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch that one types")]
 #[command(after_help = "\
 EXAMPLES
   kymo record -o build.rtc -- make -j8          a command's output, stream by stream
@@ -202,9 +203,10 @@ impl Tape {
             options = options.text("command", &args.command.join(" "));
         }
         // Lines are recorded as they are, line ends and bytes that are no UTF-8 included.
-        Ok(match args.raw {
-            true => recorder.raw_stream(options.cont(), "raw", None)?,
-            false => recorder.raw_stream(options, "utf-8", None)?,
+        Ok(if args.raw {
+            recorder.raw_stream(options.cont(), "raw", None)?
+        } else {
+            recorder.raw_stream(options, "utf-8", None)?
         })
     }
 
