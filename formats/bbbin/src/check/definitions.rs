@@ -1,0 +1,124 @@
+//! Ids that are used twice, or that nothing defines.
+
+use std::collections::HashSet;
+
+use kymo_core::Severity::{Note, Warning};
+use kymo_core::shortened;
+
+use super::Told;
+use crate::Reader;
+use crate::read::values;
+use crate::spec::{ArtifactClass, NO_TYPE};
+use crate::types::{Artifact, ArtifactKind, CustomType, LogFileId};
+
+pub(super) fn check(reader: &Reader, told: &mut Told) {
+    log_files(reader, told);
+    for of in &reader.definitions().types {
+        custom_type(reader, of, told);
+    }
+    let mut parents = HashSet::new();
+    let mut known = HashSet::new();
+    for of in &reader.definitions().artifacts {
+        let class = of.kind.class();
+        if !known.insert((of.log_file, class, of.id)) {
+            told.tell(("duplicate-id", 3, place(of.offset)), Warning, of.offset, || {
+                let log = of.log_file.0;
+                format!("{} {} is there twice in log file {log}", class.name(), of.id.0)
+            });
+        }
+        artifact(reader, of, told);
+        parent(of, &mut parents, told);
+    }
+}
+
+/// An offset as a number to tell findings apart by.
+fn place(offset: u64) -> i64 {
+    i64::try_from(offset).unwrap_or(i64::MAX)
+}
+
+fn log_files(reader: &Reader, told: &mut Told) {
+    let mut known = HashSet::new();
+    for (number, of) in (0..).zip(&reader.definitions().log_files) {
+        if !known.insert(of.id) {
+            told.tell(("duplicate-id", 1, of.id.0.into()), Warning, of.offset, || {
+                format!("log file {} is there twice", of.id.0)
+            });
+        } else if of.id != LogFileId(number) {
+            told.tell(("log-file-id", 0, 0), Note, of.offset, || {
+                format!("log file {number} has the id {}: ids count from 0", of.id.0)
+            });
+        }
+    }
+}
+
+pub(super) fn has_log_file(reader: &Reader, id: LogFileId) -> bool {
+    reader.log_file_place(id).is_some()
+}
+
+fn custom_type(reader: &Reader, of: &CustomType, told: &mut Told) {
+    let (log, offset) = (of.log_file, of.offset);
+    if !has_log_file(reader, log) {
+        told.tell(("unknown-log-file", log.0.into(), 1), Warning, offset, || {
+            format!("type {} is of log file {}, which is not there", of.id.0, log.0)
+        });
+    }
+    let first = reader.custom_type(log, of.id).map(|first| first.offset);
+    if first != Some(offset) {
+        told.tell(("duplicate-id", 2, place(offset)), Warning, offset, || {
+            format!("type {} is there twice in log file {}: the first counts", of.id.0, log.0)
+        });
+    }
+    for field in &of.fields {
+        if field.field_type.is_err() || field.elements().is_none() {
+            told.tell(("field-type", place(offset), 0), Warning, offset, || {
+                let (name, wrong) = (shortened(&field.name), field.type_name());
+                format!("{name} of type {} is {wrong}, which cannot be read", of.id.0)
+            });
+        }
+    }
+}
+
+fn artifact(reader: &Reader, of: &Artifact, told: &mut Told) {
+    let (log, offset) = (of.log_file, of.offset);
+    if !has_log_file(reader, log) {
+        told.tell(("unknown-log-file", log.0.into(), 2), Warning, offset, || {
+            format!("artifact {} is of log file {}, which is not there", of.id.0, log.0)
+        });
+    }
+    if let ArtifactKind::Task { task_class: Err(number), .. } = of.kind {
+        told.tell(("task-class", number.into(), 0), Warning, offset, || {
+            format!("there is no task class {number}")
+        });
+    }
+    let type_id = of.custom_type;
+    match reader.custom_type(log, type_id) {
+        Some(custom) => {
+            if let Err(error) = values(custom, &of.custom, offset) {
+                told.tell(("custom-size", place(offset), 0), Warning, offset, || {
+                    format!("values of artifact {} are not of their type: {}", of.id.0, error.kind)
+                });
+            }
+        }
+        None if type_id.0 == NO_TYPE && of.custom.is_empty() => {}
+        None => told.tell(
+            ("unknown-type", log.0.into(), type_id.0.into()),
+            Warning,
+            offset,
+            || format!("there is no type {} in log file {}", type_id.0, log.0),
+        ),
+    }
+}
+
+/// States come after what they are part of: existing readers look no further.
+fn parent(of: &Artifact, known: &mut HashSet<(LogFileId, i32)>, told: &mut Told) {
+    if let ArtifactKind::State { parent } = of.kind
+        && !known.contains(&(of.log_file, parent.0))
+    {
+        told.tell(("parent", place(of.offset), 0), Warning, of.offset, || {
+            format!("no state or state machine {} comes before its state {}", parent.0, of.id.0)
+        });
+    }
+    if matches!(of.kind.class(), ArtifactClass::State | ArtifactClass::StateMachine) {
+        known.insert((of.log_file, of.id.0));
+    }
+}

@@ -1,0 +1,416 @@
+//! Bytes to types.
+//!
+//! Opening reads everything but the events: the header, what is defined, and the index. Events
+//! are decoded as they are asked for.
+
+mod definitions;
+mod event;
+mod header;
+mod index;
+mod values;
+mod walk;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use foldhash::fast::RandomState;
+use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
+use kymo_core::model::timeline::{TimeNs, Window};
+use kymo_core::{Context, Finding, Findings, Result, Severity, Source, Value};
+
+use crate::spec::{ArtifactClass, Section};
+use crate::types::{
+    Artifact, ArtifactId, Block, CustomType, Definitions, Found, IndexHeader, LogFileId,
+    Statistics, TaskExecution, TypeId,
+};
+use definitions::{Budget, Listed, artifact, count, custom_type, list, log_file};
+use header::Header;
+use index::{Index, Span, index, statistics, task_execution};
+
+pub use values::values;
+pub(crate) use walk::Walk;
+
+/// An open file. Cheap to open: events are read when they are asked for.
+#[derive(Debug)]
+pub struct Reader {
+    bytes: Bytes,
+    limits: Limits,
+    definitions: Definitions,
+    log_files: HashMap<LogFileId, usize, RandomState>,
+    types: HashMap<(LogFileId, TypeId), usize, RandomState>,
+    artifacts: HashMap<(LogFileId, ArtifactClass, ArtifactId), usize, RandomState>,
+    /// Where sections are, by their first byte.
+    sections: Vec<(Section, Range<u64>)>,
+    num_events: u64,
+    index: Index,
+    /// Whether blocks are where the index says.
+    is_index_sound: bool,
+    spans: Vec<Span>,
+    task_executions: Vec<TaskExecution>,
+    statistics: Option<Statistics>,
+    /// What was found while reading, by place and rule, so that reading twice finds it once.
+    noticed: Mutex<BTreeMap<(u64, &'static str), Finding>>,
+}
+
+impl Reader {
+    /// Opens a file whose structure is sound.
+    ///
+    /// # Errors
+    ///
+    /// When something other than an event cannot be read.
+    pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
+        let mut opening = Opening::new(source.bytes()?, context.limits);
+        let header = Header::read(&opening.bytes)?;
+        opening.read(&header);
+        match opening.faults.into_iter().next() {
+            Some((_, fault)) => Err(fault.into()),
+            None => Ok(Arc::new(opening.reader)),
+        }
+    }
+
+    /// Opens what can be read of a file, and says what cannot.
+    ///
+    /// # Errors
+    ///
+    /// When the source is a directory.
+    pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
+        let mut opening = Opening::new(source.bytes()?, context.limits);
+        match Header::read(&opening.bytes) {
+            Ok(header) => opening.read(&header),
+            Err(fault) => opening.reader.notice(Finding::unreadable("header", &fault)),
+        }
+        for (section, fault) in &opening.faults {
+            opening.reader.notice(Finding::unreadable(section.rule(), fault));
+        }
+        Ok(Arc::new(opening.reader))
+    }
+
+    /// Log files, types and artifacts.
+    #[must_use]
+    pub fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    /// How many events the file says it has.
+    #[must_use]
+    pub fn num_events(&self) -> u64 {
+        self.num_events
+    }
+
+    /// The head of the index.
+    #[must_use]
+    pub fn index_header(&self) -> &IndexHeader {
+        &self.index.header
+    }
+
+    /// The blocks of the index.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        &self.index.blocks
+    }
+
+    /// How much tasks ran, as the file says.
+    #[must_use]
+    pub fn task_executions(&self) -> &[TaskExecution] {
+        &self.task_executions
+    }
+
+    /// The statistics, as the file says.
+    #[must_use]
+    pub fn statistics(&self) -> Option<&Statistics> {
+        self.statistics.as_ref()
+    }
+
+    /// Every event in the order of the file.
+    pub fn events(&self) -> impl Iterator<Item = Found<'_>> {
+        let mut walk = self.walk();
+        std::iter::from_fn(move || walk.next(self))
+    }
+
+    /// The events of a time: the index says which blocks to look at.
+    pub fn events_within<'a>(&'a self, window: &'a Window) -> impl Iterator<Item = Found<'a>> {
+        let mut walk = Walk::new(self.spans_within(window));
+        std::iter::from_fn(move || walk.next(self))
+            .filter(|found| window.holds(Some(TimeNs(found.event.timestamp))))
+    }
+
+    /// A type by its id, which is of a log file.
+    #[must_use]
+    pub fn custom_type(&self, log_file: LogFileId, id: TypeId) -> Option<&CustomType> {
+        self.definitions.types.get(*self.types.get(&(log_file, id))?)
+    }
+
+    /// An artifact by its class and id, which is of a log file.
+    #[must_use]
+    pub fn artifact(
+        &self,
+        log_file: LogFileId,
+        class: ArtifactClass,
+        id: ArtifactId,
+    ) -> Option<&Artifact> {
+        self.definitions.artifacts.get(*self.artifacts.get(&(log_file, class, id))?)
+    }
+
+    /// What was found by now.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings = Findings::new(&self.limits);
+        let noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
+        findings.extend(noticed.values().cloned());
+        findings.into_vec()
+    }
+
+    /// The values of an event or an artifact as a JSON object, as text; as bytes where they are
+    /// not of their type.
+    ///
+    /// # Errors
+    ///
+    /// When there are more bytes than the limits allow.
+    pub fn custom_value(
+        &self,
+        log_file: LogFileId,
+        id: TypeId,
+        bytes: &[u8],
+        offset: u64,
+    ) -> ReadResult<Value> {
+        let (found, limit) = (bytes.len() as u64, self.limits.value_bytes_max);
+        if found > limit {
+            let over = ReadErrorKind::OverLimit { found, limit };
+            return Err(over.at("total-custom-field-size", offset));
+        }
+        let of = self.custom_type(log_file, id);
+        if bytes.is_empty() && of.is_none_or(|of| of.fields.is_empty()) {
+            return Ok(Value::Null);
+        }
+        let decoded = of.and_then(|of| Some((of, values(of, bytes, offset).ok()?)));
+        Ok(decoded.map_or_else(|| bytes.to_vec().into(), |(of, values)| object(of, &values).into()))
+    }
+
+    /// A log file's place in the list of log files.
+    pub(crate) fn log_file_place(&self, id: LogFileId) -> Option<usize> {
+        self.log_files.get(&id).copied()
+    }
+
+    /// How many events can be read, where that is known without reading them.
+    pub(crate) fn readable_events(&self) -> Option<u64> {
+        self.is_index_sound.then_some(self.num_events)
+    }
+
+    pub(crate) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    pub(crate) fn sections(&self) -> &[(Section, Range<u64>)] {
+        &self.sections
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    pub(crate) fn is_index_sound(&self) -> bool {
+        self.is_index_sound
+    }
+
+    pub(crate) fn walk(&self) -> Walk {
+        Walk::new(0..self.spans.len())
+    }
+
+    /// The spans that may have events of a window: all of them, where the index cannot tell.
+    pub(crate) fn spans_within(&self, window: &Window) -> Range<usize> {
+        if self.is_index_sound && self.index.is_ascending() {
+            self.index.within(window)
+        } else {
+            0..self.spans.len()
+        }
+    }
+
+    /// The bytes between two places, as far as they are there.
+    #[inline]
+    pub(crate) fn slice(&self, start: u64, end: u64) -> &[u8] {
+        let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+        self.bytes.get(place(start)..place(end)).unwrap_or_default()
+    }
+
+    /// Keeps a finding, unless the same was found before.
+    pub(crate) fn notice(&self, finding: Finding) {
+        let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
+        if (noticed.len() as u64) < self.limits.items_max {
+            noticed.entry((finding.offset.unwrap_or(u64::MAX), finding.rule)).or_insert(finding);
+        }
+    }
+}
+
+/// Values under their names, as a JSON object.
+fn object(of: &CustomType, values: &[Value]) -> String {
+    let mut text = String::from("{");
+    for (field, value) in of.fields.iter().zip(values) {
+        let separator = if text.len() > 1 { "," } else { "" };
+        // Serializing what is no map with odd keys cannot fail.
+        let name = serde_json::to_string(&field.name).unwrap_or_default();
+        let value = serde_json::to_string(value).unwrap_or_default();
+        text.push_str(&format!("{separator}{name}:{value}"));
+    }
+    text.push('}');
+    text
+}
+
+/// A file that is being opened.
+struct Opening {
+    bytes: Bytes,
+    reader: Reader,
+    budget: Budget,
+    faults: Vec<(Section, ReadError)>,
+}
+
+impl Opening {
+    fn new(bytes: Bytes, limits: Limits) -> Self {
+        let reader = Reader {
+            bytes: bytes.clone(),
+            limits,
+            definitions: Definitions::default(),
+            log_files: HashMap::default(),
+            types: HashMap::default(),
+            artifacts: HashMap::default(),
+            sections: Vec::new(),
+            num_events: 0,
+            index: Index::default(),
+            is_index_sound: false,
+            spans: Vec::new(),
+            task_executions: Vec::new(),
+            statistics: None,
+            noticed: Mutex::default(),
+        };
+        Self { bytes, reader, budget: Budget::new(limits.items_max), faults: Vec::new() }
+    }
+
+    /// Reads every section but the events, which it only locates.
+    fn read(&mut self, header: &Header) {
+        self.reader.definitions.log_files =
+            self.listed(header, Section::LogFiles, "num-log-files", log_file);
+        self.reader.definitions.types =
+            self.listed(header, Section::Types, "num-types", custom_type);
+        self.read_index(header);
+        self.locate_events(header);
+        self.reader.definitions.artifacts =
+            self.listed(header, Section::Artifacts, "num-artifacts", artifact);
+        self.reader.task_executions =
+            self.listed(header, Section::TaskExecutions, "num-task-execs", task_execution);
+        self.read_statistics(header);
+        self.reader.sections.sort_by_key(|(_, bytes)| bytes.start);
+        self.faults.sort_by_key(|(section, _)| *section);
+        self.scope();
+    }
+
+    /// Reads a section of items; what cannot be read is a fault.
+    fn listed<T>(
+        &mut self,
+        header: &Header,
+        section: Section,
+        what: &'static str,
+        item: impl FnMut(&mut Cursor<'_>, &mut Budget) -> ReadResult<T>,
+    ) -> Vec<T> {
+        let bytes = self.bytes.clone();
+        let Some((start, cursor)) = self.begin(header, section, &bytes) else { return Vec::new() };
+        let listed = list(cursor, what, &mut self.budget, item);
+        self.end(section, start, listed)
+    }
+
+    /// Where a section is, if it can be there.
+    fn begin<'a>(
+        &mut self,
+        header: &Header,
+        section: Section,
+        bytes: &'a [u8],
+    ) -> Option<(u64, Cursor<'a>)> {
+        match header.start(section) {
+            Ok(start) => {
+                let place = usize::try_from(start).unwrap_or(usize::MAX);
+                let rest = bytes.get(place..).unwrap_or_default();
+                Some((start, Cursor::at(rest, start, Endian::Big)))
+            }
+            Err(fault) => {
+                self.faults.push((section, fault));
+                None
+            }
+        }
+    }
+
+    fn end<T>(&mut self, section: Section, start: u64, listed: Listed<T>) -> Vec<T> {
+        self.reader.sections.push((section, start..listed.end));
+        self.faults.extend(listed.fault.map(|fault| (section, fault)));
+        listed.items
+    }
+
+    fn read_index(&mut self, header: &Header) {
+        let bytes = self.bytes.clone();
+        let section = Section::EventIndex;
+        let Some((start, cursor)) = self.begin(header, section, &bytes) else { return };
+        match index(cursor, &mut self.budget) {
+            Ok((header, listed)) => {
+                self.reader.index.header = header;
+                self.reader.index.blocks = self.end(section, start, listed);
+            }
+            Err(fault) => self.faults.push((section, fault)),
+        }
+    }
+
+    /// Finds out where the events are: in the blocks of the index, where that fits.
+    fn locate_events(&mut self, header: &Header) {
+        let bytes = self.bytes.clone();
+        let Some((start, mut cursor)) = self.begin(header, Section::Events, &bytes) else { return };
+        let num_events = match count(&mut cursor, "num-events") {
+            Ok(num_events) => num_events,
+            Err(fault) => return self.faults.push((Section::Events, fault)),
+        };
+        let (first, size_bytes) = (cursor.offset(), bytes.len() as u64);
+        let reader = &mut self.reader;
+        reader.num_events = num_events;
+        let is_index_read = !self.faults.iter().any(|(section, _)| *section == Section::EventIndex);
+        let disagreement = reader.index.disagreement(num_events, first, size_bytes);
+        reader.is_index_sound = is_index_read && disagreement.is_none();
+        if reader.is_index_sound {
+            reader.spans = reader.index.spans();
+        } else {
+            let span = Span { start: first, end: size_bytes, events: num_events, is_exact: false };
+            reader.spans = vec![span];
+        }
+        if let (true, Some((offset, why))) = (is_index_read, disagreement) {
+            let message = format!("{why}: the index is not used");
+            let finding = Finding::whole(Severity::Warning, "index", message);
+            reader.notice(Finding { offset, ..finding });
+        }
+        let end = reader.spans.last().filter(|span| span.is_exact).map_or(first, |span| span.end);
+        reader.sections.push((Section::Events, start..end));
+    }
+
+    fn read_statistics(&mut self, header: &Header) {
+        let bytes = self.bytes.clone();
+        let section = Section::Statistics;
+        let Some((start, cursor)) = self.begin(header, section, &bytes) else { return };
+        match statistics(cursor) {
+            Ok(statistics) => {
+                self.reader.statistics = Some(statistics);
+                self.reader.sections.push((section, start..start + section.bytes_min()));
+            }
+            Err(fault) => self.faults.push((section, fault)),
+        }
+    }
+
+    /// Makes log files, types and artifacts findable. Of several with one id, the first counts.
+    fn scope(&mut self) {
+        let reader = &mut self.reader;
+        for (place, of) in reader.definitions.log_files.iter().enumerate() {
+            reader.log_files.entry(of.id).or_insert(place);
+        }
+        for (place, of) in reader.definitions.types.iter().enumerate() {
+            reader.types.entry((of.log_file, of.id)).or_insert(place);
+        }
+        for (place, of) in reader.definitions.artifacts.iter().enumerate() {
+            let key = (of.log_file, of.kind.class(), of.id);
+            reader.artifacts.entry(key).or_insert(place);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Going from event to event.
+
+use std::ops::Range;
+
+use kymo_core::{Finding, Severity};
+
+use super::Reader;
+use super::event::event;
+use crate::types::Found;
+
+/// A place among the events. It borrows nothing, so that whoever owns a reader can keep one.
+#[derive(Debug, Clone)]
+pub(crate) struct Walk {
+    /// The spans that come after the one it is in.
+    spans: Range<usize>,
+    offset: u64,
+    end: u64,
+    left: u64,
+    is_exact: bool,
+}
+
+impl Walk {
+    /// Through some of a reader's spans.
+    pub(crate) fn new(spans: Range<usize>) -> Self {
+        Self { spans, offset: 0, end: 0, left: 0, is_exact: false }
+    }
+
+    /// The next event. What cannot be read is noticed, and passed over to the next span.
+    #[inline]
+    pub(crate) fn next<'a>(&mut self, reader: &'a Reader) -> Option<Found<'a>> {
+        loop {
+            if self.left == 0 && !self.enter(reader) {
+                return None;
+            }
+            let offset = self.offset;
+            match event(reader.slice(offset, self.end), offset) {
+                Ok((event, length)) => {
+                    self.offset += length;
+                    self.left -= 1;
+                    if self.left == 0 && self.is_exact && self.offset != self.end {
+                        self.misfit(reader);
+                    }
+                    return Some(Found { offset, event });
+                }
+                Err(error) => {
+                    let mut finding = Finding::unreadable("events", &error);
+                    let plural = if self.left == 1 { "" } else { "s" };
+                    finding.message = format!(
+                        "{}; {} event{plural} from byte {offset:#x} on cannot be read",
+                        finding.message, self.left
+                    );
+                    reader.notice(finding);
+                    self.left = 0;
+                }
+            }
+        }
+    }
+
+    /// Goes to the next span that has events.
+    #[cold]
+    fn enter(&mut self, reader: &Reader) -> bool {
+        for number in self.spans.by_ref() {
+            let Some(span) = reader.spans().get(number).filter(|span| span.events > 0) else {
+                continue;
+            };
+            (self.offset, self.end, self.left) = (span.start, span.end, span.events);
+            self.is_exact = span.is_exact;
+            return true;
+        }
+        false
+    }
+
+    #[cold]
+    fn misfit(&self, reader: &Reader) {
+        let message = format!(
+            "the events of this block end at byte {:#x}, and its index says {:#x}",
+            self.offset, self.end
+        );
+        reader.notice(Finding::at(Severity::Error, "events", self.offset, message));
+    }
+}

@@ -1,0 +1,149 @@
+//! TASK EXECUTIONS and STATISTICS, computed from events.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use crate::types::{ArtifactId, Body, Event, LogFileId, Statistics, TaskExecution};
+
+/// What is known of the events so far. Its size is that of the set of tasks.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// The last TASK_SWITCH of each log file: when, and which task it let run.
+    last: HashMap<LogFileId, (i64, ArtifactId), RandomState>,
+    ran_ns: HashMap<(LogFileId, ArtifactId), i128, RandomState>,
+    statistics: Statistics,
+}
+
+impl Tally {
+    /// Takes an event; tells whether a TASK_SWITCH stops the task that the one before it in the
+    /// same log file let run.
+    #[inline]
+    pub fn add(&mut self, event: &Event<'_>) -> bool {
+        let Body::TaskSwitch { in_task, out_task, .. } = event.body else { return true };
+        let now = event.timestamp;
+        let statistics = &mut self.statistics;
+        if statistics.num_task_switches == 0 {
+            (statistics.first_task_duration, statistics.last_task_duration) = (now, now);
+        }
+        statistics.first_task_duration = statistics.first_task_duration.min(now);
+        statistics.last_task_duration = statistics.last_task_duration.max(now);
+        statistics.num_task_switches += 1;
+        let before = self.last.insert(event.log_file, (now, in_task));
+        let Some((then, ran)) = before else { return true };
+        if ran != out_task {
+            return false;
+        }
+        let ran_ns = i128::from(now) - i128::from(then);
+        *self.ran_ns.entry((event.log_file, out_task)).or_default() += ran_ns;
+        true
+    }
+
+    /// The statistics of the events so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// How much each task ran, by log file, then by task.
+    #[must_use]
+    pub fn task_executions(&self) -> Vec<TaskExecution> {
+        let first = i128::from(self.statistics.first_task_duration);
+        let total = i128::from(self.statistics.last_task_duration) - first;
+        let mut executions: Vec<_> = self
+            .ran_ns
+            .iter()
+            .map(|(&(log_file, task), &ran)| {
+                TaskExecution { offset: 0, log_file, task, task_exec: percent(ran, total) }
+            })
+            .collect();
+        executions.sort_by_key(|execution| (execution.log_file, execution.task));
+        executions
+    }
+}
+
+/// A share in percent, to two decimals.
+fn percent(part: i128, whole: i128) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    // Rounded in whole numbers: a hundredth of a percent is a ten-thousandth.
+    let doubled = part.saturating_mul(20_000) / whole;
+    let hundredths = (doubled + doubled.signum()) / 2;
+    #[allow(clippy::cast_precision_loss, reason = "a double is what the file holds")]
+    let percent = hundredths as f64 / 100.0;
+    percent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::TypeId;
+
+    fn switch(log_file: i32, timestamp: i64, out_task: i32, in_task: i32) -> Event<'static> {
+        let (in_task, out_task) = (ArtifactId(in_task), ArtifactId(out_task));
+        Event {
+            timestamp,
+            log_file: LogFileId(log_file),
+            body: Body::TaskSwitch { in_task, out_task, in_task_priority: 0 },
+            custom_type: TypeId(1),
+            custom: &[],
+        }
+    }
+
+    fn executions(events: &[Event<'_>]) -> Vec<(i32, i32, f64)> {
+        let mut tally = Tally::default();
+        events.iter().for_each(|event| drop(tally.add(event)));
+        let entry = |it: &TaskExecution| (it.log_file.0, it.task.0, it.task_exec);
+        tally.task_executions().iter().map(entry).collect()
+    }
+
+    /// From 0 to 300: task 1 runs 100 of it and task 2 the other 200, a third and two thirds.
+    #[test]
+    fn a_task_runs_from_the_switch_to_it_until_the_switch_from_it() {
+        let events = [switch(0, 0, 9, 1), switch(0, 100, 1, 2), switch(0, 300, 2, 1)];
+        assert_eq!(executions(&events), [(0, 1, 33.33), (0, 2, 66.67)]);
+    }
+
+    /// The whole is that of all logs, 0 to 1000, also for a log that has only a part of it.
+    #[test]
+    fn the_whole_is_the_time_of_all_log_files() {
+        let events = [
+            switch(1, 0, 9, 5),
+            switch(0, 100, 9, 5),
+            switch(0, 350, 5, 9),
+            switch(1, 1000, 5, 9),
+        ];
+        assert_eq!(executions(&events), [(0, 5, 25.0), (1, 5, 100.0)]);
+    }
+
+    #[test]
+    fn a_switch_from_another_task_than_ran_counts_for_none() {
+        let events = [switch(0, 0, 9, 1), switch(0, 50, 2, 3), switch(0, 100, 3, 1)];
+        assert_eq!(executions(&events), [(0, 3, 50.0)]);
+        let mut tally = Tally::default();
+        let balanced: Vec<_> = events.iter().map(|event| tally.add(event)).collect();
+        assert_eq!(balanced, [true, false, true]);
+    }
+
+    #[test]
+    fn statistics_hold_the_smallest_and_the_largest_time_in_any_order() {
+        let mut tally = Tally::default();
+        let none = Statistics::default();
+        assert_eq!((none.first_task_duration, none.last_task_duration), (-1, 0));
+        assert_eq!(tally.statistics(), none);
+        for event in [switch(0, 70, 1, 2), switch(0, -30, 2, 1), switch(1, 40, 1, 2)] {
+            tally.add(&event);
+        }
+        let expected =
+            Statistics { first_task_duration: -30, last_task_duration: 70, num_task_switches: 3 };
+        assert_eq!(tally.statistics(), expected);
+    }
+
+    #[test]
+    fn halves_are_rounded_away_from_zero_and_no_time_is_no_share() {
+        // 1 of 8 is 12.5 %; 1 of 16 is 6.25 %; 1 of 32 is 3.125 %.
+        assert_eq!([percent(1, 8), percent(1, 16), percent(1, 32)], [12.5, 6.25, 3.13]);
+        assert_eq!([percent(-1, 32), percent(0, 0), percent(2, 3)], [-3.13, 0.0, 66.67]);
+    }
+}

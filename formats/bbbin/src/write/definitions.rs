@@ -1,0 +1,162 @@
+//! LOG FILES, CUSTOM TYPES and ARTIFACTS to bytes.
+
+use std::collections::HashSet;
+
+use kymo_core::bytes::Sink;
+use kymo_core::{Error, Result};
+
+use crate::spec::{FieldType, TaskClass};
+use crate::types::{
+    Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, LogFile, LogFileId,
+    Text, TypeId, to_latin1,
+};
+
+/// A length as the file holds it.
+pub(crate) fn length(of: usize) -> Result<i32> {
+    i32::try_from(of)
+        .map_err(|_| Error::request(format!("{of} bytes are more than BBBin has a length for")))
+}
+
+/// The number of items of a section.
+pub(crate) fn count(sink: &mut Sink, of: usize) {
+    sink.u64(of as u64);
+}
+
+/// A string, byte by byte.
+pub(crate) fn text(sink: &mut Sink, text: Text<'_>) -> Result<()> {
+    sink.i32(length(text.0.len())?);
+    sink.bytes(text.0);
+    Ok(())
+}
+
+/// A string in Latin-1; how many characters could not be written is added to `lost`.
+fn name(sink: &mut Sink, name: &str, lost: &mut u64) -> Result<()> {
+    let (bytes, lost_here) = to_latin1(name);
+    *lost += lost_here;
+    text(sink, Text(&bytes))
+}
+
+pub(crate) fn log_file(sink: &mut Sink, of: &LogFile, lost: &mut u64) -> Result<()> {
+    sink.i32(of.id.0);
+    name(sink, &of.name, lost)?;
+    sink.i64(of.size);
+    sink.i64(of.imported_at_ms);
+    name(sink, &of.importer, lost)
+}
+
+pub(crate) fn custom_type(sink: &mut Sink, of: &CustomType, lost: &mut u64) -> Result<()> {
+    let mut fields = Sink::new(sink.endian());
+    for field in &of.fields {
+        custom_field(&mut fields, field, lost)?;
+    }
+    sink.i32(of.id.0);
+    name(sink, &of.name, lost)?;
+    sink.i32(of.log_file.0);
+    text(sink, Text(fields.as_slice()))
+}
+
+fn custom_field(sink: &mut Sink, of: &CustomField, lost: &mut u64) -> Result<()> {
+    name(sink, &of.name, lost)?;
+    sink.i32(of.field_type.map_or_else(|number| number, FieldType::number));
+    sink.i32(of.element_count);
+    Ok(())
+}
+
+pub(crate) fn artifact(sink: &mut Sink, of: &Artifact, lost: &mut u64) -> Result<()> {
+    sink.i32(of.kind.class().number());
+    sink.i32(of.id.0);
+    name(sink, &of.name, lost)?;
+    sink.i32(of.log_file.0);
+    match of.kind {
+        ArtifactKind::Generic | ArtifactKind::StateMachine => {}
+        ArtifactKind::Task { task_class, priority } => {
+            sink.i32(task_class.map_or_else(|number| number, TaskClass::number));
+            sink.i32(priority);
+        }
+        ArtifactKind::State { parent } => sink.i32(parent.0),
+    }
+    sink.i32(of.custom_type.0);
+    text(sink, Text(&of.custom))
+}
+
+impl Definitions {
+    /// Adds a log file, and gives its number.
+    pub fn add_log_file(&mut self, name: &str, importer: &str) -> LogFileId {
+        let id = LogFileId(i32::try_from(self.log_files.len()).unwrap_or(i32::MAX));
+        self.log_files.push(LogFile {
+            offset: 0,
+            id,
+            name: name.to_owned(),
+            size: 0,
+            imported_at_ms: 0,
+            importer: importer.to_owned(),
+        });
+        id
+    }
+
+    /// Adds a type to a log file, and gives its id: the next one from 1 on, since 0 is no type.
+    pub fn add_type(
+        &mut self,
+        log_file: LogFileId,
+        name: &str,
+        fields: Vec<CustomField>,
+    ) -> TypeId {
+        let of_log = self.types.iter().filter(|of| of.log_file == log_file);
+        let id = TypeId(of_log.map(|of| of.id.0).max().unwrap_or(0).max(0).saturating_add(1));
+        self.types.push(CustomType { offset: 0, id, name: name.to_owned(), log_file, fields });
+        id
+    }
+
+    /// The type without fields of a log file, for what has no values; adds it where there is none.
+    ///
+    /// Existing readers fail on "no type".
+    pub fn empty_type(&mut self, log_file: LogFileId) -> TypeId {
+        let is_it = |of: &&CustomType| {
+            of.log_file == log_file && of.fields.is_empty() && of.id != TypeId(0)
+        };
+        let found = self.types.iter().find(is_it).map(|of| of.id);
+        found.unwrap_or_else(|| self.add_type(log_file, "", Vec::new()))
+    }
+
+    /// Adds an artifact without values to a log file.
+    pub fn add_artifact(
+        &mut self,
+        log_file: LogFileId,
+        id: ArtifactId,
+        name: &str,
+        kind: ArtifactKind,
+    ) {
+        let custom_type = self.empty_type(log_file);
+        let (name, custom) = (name.to_owned(), Vec::new());
+        self.artifacts.push(Artifact { offset: 0, id, name, log_file, kind, custom_type, custom });
+    }
+
+    /// Puts states after what they are part of, which existing readers need; nothing else moves.
+    ///
+    /// States whose parents are not there, or that are part of themselves, come last.
+    pub fn put_parents_first(&mut self) {
+        let (states, mut ordered): (Vec<_>, Vec<_>) = std::mem::take(&mut self.artifacts)
+            .into_iter()
+            .partition(|of| matches!(of.kind, ArtifactKind::State { .. }));
+        let machine = |of: &&Artifact| of.kind == ArtifactKind::StateMachine;
+        let machines = ordered.iter().filter(machine).map(|of| (of.log_file, of.id));
+        let mut known: HashSet<_> = machines.collect();
+        let mut waiting = states;
+        loop {
+            let before = waiting.len();
+            let is_ready = |of: &Artifact| match of.kind {
+                ArtifactKind::State { parent } => known.contains(&(of.log_file, parent)),
+                _ => true,
+            };
+            let (ready, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_ready);
+            known.extend(ready.iter().map(|of| (of.log_file, of.id)));
+            ordered.extend(ready);
+            waiting = rest;
+            if waiting.len() == before {
+                break;
+            }
+        }
+        ordered.extend(waiting);
+        self.artifacts = ordered;
+    }
+}
