@@ -31,15 +31,14 @@ impl Format for Bbbin {
     }
 
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
-        let is_ours = |name: &str| name == "logset.bin" || name.ends_with(".bbbin");
-        let name = probe.path.file_name().and_then(|name| name.to_str());
         if probe.is_directory {
             None
         } else if probe.head.starts_with(&MAGIC.to_be_bytes()) {
             Some(Confidence::Magic)
         } else {
-            // Many formats are called `.bin`.
-            name.is_some_and(is_ours).then_some(Confidence::Name)
+            // Many other formats are called `.bin`.
+            let is_ours = probe.has_extension(&["bbbin"]) || probe.path.ends_with("logset.bin");
+            is_ours.then_some(Confidence::Name)
         }
     }
 
@@ -81,9 +80,8 @@ impl Dataset for LogSet {
     }
 
     fn recordings(&self) -> Vec<Recording> {
-        let recording = |of: &LogFile| {
-            Recording { kind: "log file", name: of.name.clone(), bytes: None }
-        };
+        let recording =
+            |of: &LogFile| Recording { kind: "log file", name: of.name.clone(), bytes: None };
         self.0.definitions().log_files.iter().map(recording).collect()
     }
 

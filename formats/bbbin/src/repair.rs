@@ -7,11 +7,7 @@ use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity
 use crate::{Reader, Writer, check};
 
 /// Repairs a file.
-pub(crate) fn repair(
-    source: &Source,
-    to: &Destination,
-    context: &Context<'_>,
-) -> Result<Repaired> {
+pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let reader = Reader::salvage(source, context)?;
     if reader.sections().is_empty() {
         let why = "nothing of it can be read: it has no header of a BBBin file";

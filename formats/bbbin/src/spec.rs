@@ -25,7 +25,7 @@ pub const FIELD_BYTES_MIN: u64 = 12;
 pub const ARTIFACT_BYTES_MIN: u64 = 24;
 /// The smallest event: a GENERIC one without values.
 pub const EVENT_BYTES_MIN: u64 = 24;
-/// A TASK_SWITCH without values.
+/// A `TASK_SWITCH` without values.
 pub const TASK_SWITCH_BYTES: usize = 36;
 /// An entry of TASK EXECUTIONS.
 pub const TASK_EXECUTION_BYTES: u64 = 16;

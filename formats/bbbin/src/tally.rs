@@ -9,14 +9,14 @@ use crate::types::{ArtifactId, Body, Event, LogFileId, Statistics, TaskExecution
 /// What is known of the events so far. Its size is that of the set of tasks.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// The last TASK_SWITCH of each log file: when, and which task it let run.
+    /// The last `TASK_SWITCH` of each log file: when, and which task it let run.
     last: HashMap<LogFileId, (i64, ArtifactId), RandomState>,
     ran_ns: HashMap<(LogFileId, ArtifactId), i128, RandomState>,
     statistics: Statistics,
 }
 
 impl Tally {
-    /// Takes an event; tells whether a TASK_SWITCH stops the task that the one before it in the
+    /// Takes an event; tells whether a `TASK_SWITCH` stops the task that the one before it in the
     /// same log file let run.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) -> bool {
@@ -53,8 +53,11 @@ impl Tally {
         let mut executions: Vec<_> = self
             .ran_ns
             .iter()
-            .map(|(&(log_file, task), &ran)| {
-                TaskExecution { offset: 0, log_file, task, task_exec: percent(ran, total) }
+            .map(|(&(log_file, task), &ran)| TaskExecution {
+                offset: 0,
+                log_file,
+                task,
+                task_exec: percent(ran, total),
             })
             .collect();
         executions.sort_by_key(|execution| (execution.log_file, execution.task));
@@ -69,7 +72,7 @@ fn percent(part: i128, whole: i128) -> f64 {
     }
     // Rounded in whole numbers: a hundredth of a percent is a ten-thousandth.
     let doubled = part.saturating_mul(20_000) / whole;
-    let hundredths = (doubled + doubled.signum()) / 2;
+    let hundredths = i128::midpoint(doubled, doubled.signum());
     #[allow(clippy::cast_precision_loss, reason = "a double is what the file holds")]
     let percent = hundredths as f64 / 100.0;
     percent
@@ -93,7 +96,9 @@ mod tests {
 
     fn executions(events: &[Event<'_>]) -> Vec<(i32, i32, f64)> {
         let mut tally = Tally::default();
-        events.iter().for_each(|event| drop(tally.add(event)));
+        for event in events {
+            tally.add(event);
+        }
         let entry = |it: &TaskExecution| (it.log_file.0, it.task.0, it.task_exec);
         tally.task_executions().iter().map(entry).collect()
     }
@@ -108,12 +113,8 @@ mod tests {
     /// The whole is that of all logs, 0 to 1000, also for a log that has only a part of it.
     #[test]
     fn the_whole_is_the_time_of_all_log_files() {
-        let events = [
-            switch(1, 0, 9, 5),
-            switch(0, 100, 9, 5),
-            switch(0, 350, 5, 9),
-            switch(1, 1000, 5, 9),
-        ];
+        let events =
+            [switch(1, 0, 9, 5), switch(0, 100, 9, 5), switch(0, 350, 5, 9), switch(1, 1000, 5, 9)];
         assert_eq!(executions(&events), [(0, 5, 25.0), (1, 5, 100.0)]);
     }
 
@@ -143,7 +144,8 @@ mod tests {
     #[test]
     fn halves_are_rounded_away_from_zero_and_no_time_is_no_share() {
         // 1 of 8 is 12.5 %; 1 of 16 is 6.25 %; 1 of 32 is 3.125 %.
-        assert_eq!([percent(1, 8), percent(1, 16), percent(1, 32)], [12.5, 6.25, 3.13]);
-        assert_eq!([percent(-1, 32), percent(0, 0), percent(2, 3)], [-3.13, 0.0, 66.67]);
+        let shown = |part, whole| percent(part, whole).to_string();
+        assert_eq!([shown(1, 8), shown(1, 16), shown(1, 32)], ["12.5", "6.25", "3.13"]);
+        assert_eq!([shown(-1, 32), shown(0, 0), shown(2, 3)], ["-3.13", "0", "66.67"]);
     }
 }

@@ -214,7 +214,7 @@ pub struct Found<'a> {
 pub enum Body<'a> {
     /// GENERIC
     Generic,
-    /// TASK_SWITCH
+    /// `TASK_SWITCH`
     TaskSwitch {
         /// Runs from here on.
         in_task: ArtifactId,
@@ -223,14 +223,14 @@ pub enum Body<'a> {
         /// The priority of the one that runs.
         in_task_priority: i32,
     },
-    /// TASK_RELEASE
+    /// `TASK_RELEASE`
     TaskRelease {
         /// Has something to do.
         task: ArtifactId,
         /// How long it may take.
         time_budget: i64,
     },
-    /// TASK_COMPLETION
+    /// `TASK_COMPLETION`
     TaskCompletion {
         /// Has done it.
         task: ArtifactId,
@@ -257,9 +257,9 @@ pub enum Body<'a> {
         /// The end of the transition.
         finish_timestamp: i64,
     },
-    /// FUNCTION_ENTER
+    /// `FUNCTION_ENTER`
     FunctionEnter(Function<'a>),
-    /// FUNCTION_EXIT
+    /// `FUNCTION_EXIT`
     FunctionExit(Function<'a>),
 }
 
@@ -346,16 +346,16 @@ pub struct TaskExecution {
     pub log_file: LogFileId,
     /// The task.
     pub task: ArtifactId,
-    /// In percent of the time between the first and the last TASK_SWITCH of all log files.
+    /// In percent of the time between the first and the last `TASK_SWITCH` of all log files.
     pub task_exec: f64,
 }
 
 /// The STATISTICS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statistics {
-    /// The smallest time of a TASK_SWITCH, whatever the field's name says; -1 without any.
+    /// The smallest time of a `TASK_SWITCH`, whatever the field's name says; -1 without any.
     pub first_task_duration: i64,
-    /// The largest time of a TASK_SWITCH; 0 without any.
+    /// The largest time of a `TASK_SWITCH`; 0 without any.
     pub last_task_duration: i64,
     /// How many there are.
     pub num_task_switches: i64,

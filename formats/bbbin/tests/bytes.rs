@@ -36,7 +36,7 @@ fn refusal(file: Vec<u8>) -> String {
 }
 
 /// Reads a file of one event with this body, that has type 3 and two bytes of values.
-fn body_of(class: i32, body: Bytes, check: impl Fn(Body<'_>)) {
+fn body_of(class: i32, body: &Bytes, check: impl Fn(Body<'_>)) {
     let bytes = event(class, -7).raw(&body.0).i32(3).string(&[0xAA, 0xBB]);
     let reader = open(Hand::with_event(-7, bytes).file());
     let found: Vec<_> = reader.events().collect();
@@ -56,7 +56,7 @@ fn message(other_timestamp: i64) -> Message<'static> {
 
 #[test]
 fn generic() {
-    body_of(1, Bytes::new(), |body| assert_eq!(body, Body::Generic));
+    body_of(1, &Bytes::new(), |body| assert_eq!(body, Body::Generic));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn task_switch_with_and_without_values() {
         in_task_priority: -777,
     };
     let bytes = Bytes::new().i32(4).i32(-5).i32(-777);
-    body_of(2, bytes.clone(), |body| assert_eq!(body, expected));
+    body_of(2, &bytes, |body| assert_eq!(body, expected));
     let plain = event(2, 9).raw(&bytes.0).i32(0).i32(0);
     assert_eq!(plain.0.len(), 36);
     let reader = open(Hand::with_event(9, plain).file());
@@ -78,20 +78,20 @@ fn task_switch_with_and_without_values() {
 #[test]
 fn task_release() {
     let expected = Body::TaskRelease { task: ArtifactId(6), time_budget: 1 << 40 };
-    body_of(3, Bytes::new().i32(6).i64(1 << 40), |body| assert_eq!(body, expected));
+    body_of(3, &Bytes::new().i32(6).i64(1 << 40), |body| assert_eq!(body, expected));
 }
 
 #[test]
 fn task_completion() {
     let expected = Body::TaskCompletion { task: ArtifactId(6), remaining_time: -2 };
-    body_of(4, Bytes::new().i32(6).i64(-2), |body| assert_eq!(body, expected));
+    body_of(4, &Bytes::new().i32(6).i64(-2), |body| assert_eq!(body, expected));
 }
 
 #[test]
 fn send_and_receive() {
     let bytes = Bytes::new().i32(1).i32(2).i64(-1).string(b"M\xFC");
-    body_of(5, bytes.clone(), |body| assert_eq!(body, Body::Send(message(-1))));
-    body_of(6, bytes, |body| {
+    body_of(5, &bytes, |body| assert_eq!(body, Body::Send(message(-1))));
+    body_of(6, &bytes, |body| {
         assert_eq!(body, Body::Receive(message(-1)));
         let Body::Receive(message) = body else { return };
         assert_eq!(message.name.to_string(), "Mü");
@@ -103,7 +103,7 @@ fn send_and_receive() {
 fn srl_send() {
     let bytes = Bytes::new().i32(1).i32(2).i64(8).string(b"M\xFC").i32(5);
     let expected = Body::SrlSend { message: message(8), receiver_instance: 5 };
-    body_of(7, bytes, |body| assert_eq!(body, expected));
+    body_of(7, &bytes, |body| assert_eq!(body, expected));
 }
 
 #[test]
@@ -111,15 +111,15 @@ fn srl_receive() {
     let bytes = Bytes::new().i32(1).i32(2).i64(8).string(b"M\xFC").i32(-1).i64(99);
     let (state, finish_timestamp) = (ArtifactId(-1), 99);
     let expected = Body::SrlReceive { message: message(8), state, finish_timestamp };
-    body_of(8, bytes, |body| assert_eq!(body, expected));
+    body_of(8, &bytes, |body| assert_eq!(body, expected));
 }
 
 #[test]
 fn function_enter_and_exit() {
     let bytes = Bytes::new().string(b"main").i64(12);
     let function = Function { name: Text(b"main"), end_time: 12 };
-    body_of(9, bytes.clone(), |body| assert_eq!(body, Body::FunctionEnter(function)));
-    body_of(10, bytes, |body| assert_eq!(body, Body::FunctionExit(function)));
+    body_of(9, &bytes, |body| assert_eq!(body, Body::FunctionEnter(function)));
+    body_of(10, &bytes, |body| assert_eq!(body, Body::FunctionExit(function)));
 }
 
 /// The value of an event whose type has one field.

@@ -100,12 +100,11 @@ fn artifact(reader: &Reader, of: &Artifact, told: &mut Told) {
             }
         }
         None if type_id.0 == NO_TYPE && of.custom.is_empty() => {}
-        None => told.tell(
-            ("unknown-type", log.0.into(), type_id.0.into()),
-            Warning,
-            offset,
-            || format!("there is no type {} in log file {}", type_id.0, log.0),
-        ),
+        None => {
+            told.tell(("unknown-type", log.0.into(), type_id.0.into()), Warning, offset, || {
+                format!("there is no type {} in log file {}", type_id.0, log.0)
+            });
+        }
     }
 }
 

@@ -25,22 +25,27 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
         last: HashMap::default(),
         latest: i64::MIN,
         is_log_unsorted: false,
+        are_artifacts_known: !is_found(reader, "artifacts"),
+        are_types_known: !is_found(reader, "types"),
     };
     context.progress.begin("checking events", reader.size_bytes());
     let mut progress = 0;
     for number in 0..reader.spans().len() {
         let mut walk = Walk::new(number..number + 1);
         let mut ends: Option<(i64, i64)> = None;
+        let mut events = 0;
         while let Some(found) = walk.next(reader) {
             let timestamp = found.event.timestamp;
             ends = Some((ends.map_or(timestamp, |(first, _)| first), timestamp));
             pass.event(&found);
+            events += 1;
             if found.offset.saturating_sub(progress) > PROGRESS_BYTES {
                 progress = found.offset;
                 context.progress.at(progress);
             }
         }
         let block = reader.blocks().get(number).filter(|_| reader.is_index_sound());
+        let block = block.filter(|block| block.num_events == events);
         if let (Some(block), Some(ends)) = (block, ends) {
             pass.block(block, ends);
         }
@@ -57,6 +62,14 @@ struct Pass<'a> {
     last: HashMap<LogFileId, i64, RandomState>,
     latest: i64,
     is_log_unsorted: bool,
+    /// Where definitions cannot be read, that is enough to say.
+    are_artifacts_known: bool,
+    are_types_known: bool,
+}
+
+/// Whether something was found by a rule already.
+fn is_found(reader: &Reader, rule: &str) -> bool {
+    reader.findings().iter().any(|finding| finding.rule == rule)
 }
 
 impl Pass<'_> {
@@ -101,6 +114,9 @@ impl Pass<'_> {
             return;
         }
         let Some(of) = self.reader.custom_type(log, id) else {
+            if !self.are_types_known {
+                return;
+            }
             return self.told.tell(
                 ("unknown-type", log.0.into(), id.0.into()),
                 Warning,
@@ -150,10 +166,12 @@ impl Pass<'_> {
 
     /// An artifact that nothing declares. Interrupts have no artifact, nor has "unknown".
     fn id(&mut self, offset: u64, log: LogFileId, class: ArtifactClass, id: ArtifactId) {
-        if id.0 < 0 || id.0 == UNKNOWN_TASK || self.reader.artifact(log, class, id).is_some() {
+        let is_no_artifact = id.0 < 0 || id.0 == UNKNOWN_TASK || !self.are_artifacts_known;
+        if is_no_artifact || self.reader.artifact(log, class, id).is_some() {
             return;
         }
-        let key = ("unknown-artifact", i64::from(log.0) << 8 | i64::from(class.number()), id.0.into());
+        let key =
+            ("unknown-artifact", i64::from(log.0) << 8 | i64::from(class.number()), id.0.into());
         self.told.tell(key, Warning, offset, || {
             format!("there is no {} {} in log file {}", class.name(), id.0, log.0)
         });

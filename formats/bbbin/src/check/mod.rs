@@ -7,6 +7,7 @@ mod layout;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt::Write;
 
 use kymo_core::{Context, Finding, Findings, Severity};
 
@@ -70,7 +71,7 @@ impl Told {
         self.kinds.into_iter().map(|((rule, ..), telling)| {
             let Telling { severity, offset, mut message, count } = telling;
             if count > 1 {
-                message.push_str(&format!(" ({count} times)"));
+                let _ = write!(message, " ({count} times)");
             }
             Finding { severity, rule, offset, file: None, message }
         })

@@ -131,8 +131,9 @@ fn field(cursor: &mut Cursor<'_>) -> ReadResult<CustomField> {
 pub(crate) fn artifact(cursor: &mut Cursor<'_>, _: &mut Budget) -> ReadResult<Artifact> {
     let offset = cursor.offset();
     let number = cursor.i32("artifact-class")?;
-    let class = ArtifactClass::from_number(number)
-        .ok_or_else(|| ReadError::invalid("artifact-class", offset, format!("{number} is none")))?;
+    let class = ArtifactClass::from_number(number).ok_or_else(|| {
+        ReadError::invalid("artifact-class", offset, format!("there is no artifact class {number}"))
+    })?;
     Ok(Artifact {
         offset,
         id: ArtifactId(cursor.i32("artifact-id")?),

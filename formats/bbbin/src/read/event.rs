@@ -17,7 +17,7 @@ pub(crate) fn event(bytes: &[u8], offset: u64) -> ReadResult<(Event<'_>, u64)> {
     Ok((event, cursor.offset() - offset))
 }
 
-/// A TASK_SWITCH without values, which is what most events of most logs are.
+/// A `TASK_SWITCH` without values, which is what most events of most logs are.
 #[inline]
 fn plain_task_switch(bytes: &[u8; TASK_SWITCH_BYTES]) -> Option<Event<'static>> {
     let is_switch = number::<0>(bytes) == EventClass::TaskSwitch.number();
@@ -48,8 +48,9 @@ fn number<const AT: usize>(bytes: &[u8; TASK_SWITCH_BYTES]) -> i32 {
 fn any_event<'a>(cursor: &mut Cursor<'a>) -> ReadResult<Event<'a>> {
     let offset = cursor.offset();
     let number = cursor.i32("event-class")?;
-    let class = EventClass::from_number(number)
-        .ok_or_else(|| ReadError::invalid("event-class", offset, format!("{number} is none")))?;
+    let class = EventClass::from_number(number).ok_or_else(|| {
+        ReadError::invalid("event-class", offset, format!("there is no event class {number}"))
+    })?;
     Ok(Event {
         timestamp: cursor.i64("event-timestamp")?,
         log_file: LogFileId(cursor.i32("log-file-id")?),
@@ -101,8 +102,5 @@ fn message<'a>(cursor: &mut Cursor<'a>, other: &'static str) -> ReadResult<Messa
 }
 
 fn function<'a>(cursor: &mut Cursor<'a>) -> ReadResult<Function<'a>> {
-    Ok(Function {
-        name: text(cursor, "function-name")?,
-        end_time: cursor.i64("end-time")?,
-    })
+    Ok(Function { name: text(cursor, "function-name")?, end_time: cursor.i64("end-time")? })
 }

@@ -49,10 +49,7 @@ fn positive(cursor: &mut Cursor<'_>, what: &'static str) -> ReadResult<u64> {
 }
 
 /// An entry of TASK EXECUTIONS.
-pub(crate) fn task_execution(
-    cursor: &mut Cursor<'_>,
-    _: &mut Budget,
-) -> ReadResult<TaskExecution> {
+pub(crate) fn task_execution(cursor: &mut Cursor<'_>, _: &mut Budget) -> ReadResult<TaskExecution> {
     Ok(TaskExecution {
         offset: cursor.offset(),
         log_file: LogFileId(cursor.i32("log-file-id")?),
@@ -126,7 +123,8 @@ impl Index {
 
     /// Whether the times of the blocks go up, so that a moment can be looked up.
     pub(crate) fn is_ascending(&self) -> bool {
-        let ends = self.blocks.iter().flat_map(|block| [block.first_timestamp, block.last_timestamp]);
+        let ends =
+            self.blocks.iter().flat_map(|block| [block.first_timestamp, block.last_timestamp]);
         ends.is_sorted()
     }
 

@@ -11,6 +11,7 @@ mod values;
 mod walk;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -193,11 +194,6 @@ impl Reader {
         self.log_files.get(&id).copied()
     }
 
-    /// How many events can be read, where that is known without reading them.
-    pub(crate) fn readable_events(&self) -> Option<u64> {
-        self.is_index_sound.then_some(self.num_events)
-    }
-
     pub(crate) fn spans(&self) -> &[Span] {
         &self.spans
     }
@@ -251,7 +247,7 @@ fn object(of: &CustomType, values: &[Value]) -> String {
         // Serializing what is no map with odd keys cannot fail.
         let name = serde_json::to_string(&field.name).unwrap_or_default();
         let value = serde_json::to_string(value).unwrap_or_default();
-        text.push_str(&format!("{separator}{name}:{value}"));
+        let _ = write!(text, "{separator}{name}:{value}");
     }
     text.push('}');
     text

@@ -25,9 +25,8 @@ pub fn values(of: &CustomType, bytes: &[u8], offset: u64) -> ReadResult<Vec<Valu
 
 fn field_value(cursor: &mut Cursor<'_>, field: &CustomField) -> ReadResult<Value> {
     let invalid = |why| ReadError::invalid("custom-field-value", cursor.offset(), why);
-    let field_type = field
-        .field_type
-        .map_err(|number| invalid(format!("there is no field type {number}")))?;
+    let field_type =
+        field.field_type.map_err(|number| invalid(format!("there is no field type {number}")))?;
     let count = field
         .elements()
         .ok_or_else(|| invalid(format!("there cannot be {} elements", field.element_count)))?;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt64Array,
-};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use kymo_core::{Error, Result};
 
 type Pick<R, T> = Box<dyn Fn(&R) -> Option<T> + Send + Sync>;
+
+type Try<R> = Box<dyn Fn(&R) -> Result<Option<String>> + Send + Sync>;
 
 /// How a column is filled.
 pub(super) enum Cells<R> {
@@ -18,7 +18,7 @@ pub(super) enum Cells<R> {
     Bool(Pick<R, bool>),
     Text(Pick<R, String>),
     /// Like text, where making it may fail.
-    Fallible(Box<dyn Fn(&R) -> Result<Option<String>> + Send + Sync>),
+    Fallible(Try<R>),
 }
 
 /// A column of a table.
@@ -108,9 +108,8 @@ impl<R: 'static> Column<R> {
 
 /// The schema of some columns.
 pub(super) fn schema<R: 'static>(columns: &[Column<R>]) -> SchemaRef {
-    let field = |column: &Column<R>| {
-        Field::new(&column.name, column.data_type(), column.is_nullable)
-    };
+    let field =
+        |column: &Column<R>| Field::new(&column.name, column.data_type(), column.is_nullable);
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 

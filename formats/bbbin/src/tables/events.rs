@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt64Array};
+use arrow_array::{
+    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt64Array,
+};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use kymo_core::table::{Batches, Scan};
 use kymo_core::{Error, Result, Table};
@@ -56,53 +58,90 @@ static TAIL: [Column; 2] = [
 
 /// What only some classes have.
 static MIDDLE: [Column; 16] = [
-    column("in_task_id", Cells::Signed(|event| match event.body {
-        Body::TaskSwitch { in_task, .. } => Some(in_task.0.into()),
-        _ => None,
-    })),
-    column("out_task_id", Cells::Signed(|event| match event.body {
-        Body::TaskSwitch { out_task, .. } => Some(out_task.0.into()),
-        _ => None,
-    })),
-    column("in_task_priority", Cells::Signed(|event| match event.body {
-        Body::TaskSwitch { in_task_priority, .. } => Some(in_task_priority.into()),
-        _ => None,
-    })),
-    column("task_id", Cells::Signed(|event| match event.body {
-        Body::TaskRelease { task, .. } | Body::TaskCompletion { task, .. } => Some(task.0.into()),
-        _ => None,
-    })),
-    column("time_budget", Cells::Signed(|event| match event.body {
-        Body::TaskRelease { time_budget, .. } => Some(time_budget),
-        _ => None,
-    })),
-    column("remaining_time", Cells::Signed(|event| match event.body {
-        Body::TaskCompletion { remaining_time, .. } => Some(remaining_time),
-        _ => None,
-    })),
+    column(
+        "in_task_id",
+        Cells::Signed(|event| match event.body {
+            Body::TaskSwitch { in_task, .. } => Some(in_task.0.into()),
+            _ => None,
+        }),
+    ),
+    column(
+        "out_task_id",
+        Cells::Signed(|event| match event.body {
+            Body::TaskSwitch { out_task, .. } => Some(out_task.0.into()),
+            _ => None,
+        }),
+    ),
+    column(
+        "in_task_priority",
+        Cells::Signed(|event| match event.body {
+            Body::TaskSwitch { in_task_priority, .. } => Some(in_task_priority.into()),
+            _ => None,
+        }),
+    ),
+    column(
+        "task_id",
+        Cells::Signed(|event| match event.body {
+            Body::TaskRelease { task, .. } | Body::TaskCompletion { task, .. } => {
+                Some(task.0.into())
+            }
+            _ => None,
+        }),
+    ),
+    column(
+        "time_budget",
+        Cells::Signed(|event| match event.body {
+            Body::TaskRelease { time_budget, .. } => Some(time_budget),
+            _ => None,
+        }),
+    ),
+    column(
+        "remaining_time",
+        Cells::Signed(|event| match event.body {
+            Body::TaskCompletion { remaining_time, .. } => Some(remaining_time),
+            _ => None,
+        }),
+    ),
     column("sender_task_id", Cells::Signed(|event| Some(message(event)?.sender.0.into()))),
     column("receiver_task_id", Cells::Signed(|event| Some(message(event)?.receiver.0.into()))),
-    column("received_at_timestamp", Cells::Signed(|event| match event.body {
-        Body::Send(message) | Body::SrlSend { message, .. } => Some(message.other_timestamp),
-        _ => None,
-    })),
-    column("sent_at_timestamp", Cells::Signed(|event| match event.body {
-        Body::Receive(message) | Body::SrlReceive { message, .. } => Some(message.other_timestamp),
-        _ => None,
-    })),
+    column(
+        "received_at_timestamp",
+        Cells::Signed(|event| match event.body {
+            Body::Send(message) | Body::SrlSend { message, .. } => Some(message.other_timestamp),
+            _ => None,
+        }),
+    ),
+    column(
+        "sent_at_timestamp",
+        Cells::Signed(|event| match event.body {
+            Body::Receive(message) | Body::SrlReceive { message, .. } => {
+                Some(message.other_timestamp)
+            }
+            _ => None,
+        }),
+    ),
     column("message_name", Cells::Text(|event| Some(message(event)?.name.to_string()))),
-    column("receiver_instance", Cells::Signed(|event| match event.body {
-        Body::SrlSend { receiver_instance, .. } => Some(receiver_instance.into()),
-        _ => None,
-    })),
-    column("state_id", Cells::Signed(|event| match event.body {
-        Body::SrlReceive { state, .. } => Some(state.0.into()),
-        _ => None,
-    })),
-    column("finish_timestamp", Cells::Signed(|event| match event.body {
-        Body::SrlReceive { finish_timestamp, .. } => Some(finish_timestamp),
-        _ => None,
-    })),
+    column(
+        "receiver_instance",
+        Cells::Signed(|event| match event.body {
+            Body::SrlSend { receiver_instance, .. } => Some(receiver_instance.into()),
+            _ => None,
+        }),
+    ),
+    column(
+        "state_id",
+        Cells::Signed(|event| match event.body {
+            Body::SrlReceive { state, .. } => Some(state.0.into()),
+            _ => None,
+        }),
+    ),
+    column(
+        "finish_timestamp",
+        Cells::Signed(|event| match event.body {
+            Body::SrlReceive { finish_timestamp, .. } => Some(finish_timestamp),
+            _ => None,
+        }),
+    ),
     column("function_name", Cells::Text(|event| Some(function(event)?.name.to_string()))),
     column("end_time", Cells::Signed(|event| Some(function(event)?.end_time))),
 ];
@@ -232,8 +271,9 @@ impl Table for Events {
         all.filter(|(_, column)| in_brief(column)).map(|(index, _)| index).collect()
     }
 
+    /// What the file says is in the summary; how many of them can be read, only reading tells.
     fn row_count(&self) -> Option<u64> {
-        self.class.is_none().then(|| self.reader.readable_events()).flatten()
+        None
     }
 
     fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
@@ -287,9 +327,7 @@ impl Events {
             Cells::Signed(pick) => {
                 Arc::new(rows.iter().map(|found| pick(&found.event)).collect::<Int64Array>())
             }
-            Cells::Text(_) if !is_wanted => {
-                Arc::new(StringArray::from(vec![Some(""); rows.len()]))
-            }
+            Cells::Text(_) if !is_wanted => Arc::new(StringArray::from(vec![Some(""); rows.len()])),
             Cells::Text(pick) => {
                 Arc::new(rows.iter().map(|found| pick(&found.event)).collect::<StringArray>())
             }

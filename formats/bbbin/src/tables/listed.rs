@@ -88,7 +88,7 @@ pub(super) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
 fn log_files(reader: &Arc<Reader>) -> Arc<dyn Table> {
     let of = |row: &Row| -> Option<LogFile> { row.0.definitions().log_files.get(row.1).cloned() };
     let columns = vec![
-        Column::unsigned("recording", move |row| recording(&row.0, of(row)?.id)),
+        Column::unsigned("recording", move |row: &Row| recording(&row.0, of(row)?.id)),
         Column::unsigned("offset", move |row| Some(of(row)?.offset)).always(),
         Column::signed("log_file_id", move |row| Some(of(row)?.id.0.into())).always(),
         Column::text("log_file_name", move |row| Some(of(row)?.name)).always(),
@@ -106,7 +106,7 @@ fn types(reader: &Arc<Reader>) -> Arc<dyn Table> {
         row.0.definitions().types.get(row.1)
     }
     let columns = vec![
-        Column::unsigned("recording", |row| recording(&row.0, of(row)?.log_file)),
+        Column::unsigned("recording", |row: &Row| recording(&row.0, of(row)?.log_file)),
         Column::unsigned("offset", |row| Some(of(row)?.offset)).always(),
         Column::signed("type_id", |row| Some(of(row)?.id.0.into())).always(),
         Column::text("type_name", |row| Some(of(row)?.name.clone())).always(),
@@ -123,7 +123,7 @@ fn artifacts(reader: &Arc<Reader>) -> Arc<dyn Table> {
         row.0.definitions().artifacts.get(row.1)
     }
     let columns = vec![
-        Column::unsigned("recording", |row| recording(&row.0, of(row)?.log_file)),
+        Column::unsigned("recording", |row: &Row| recording(&row.0, of(row)?.log_file)),
         Column::unsigned("offset", |row| Some(of(row)?.offset)).always(),
         Column::text("artifact_class", |row| Some(of(row)?.kind.class().name().into())).always(),
         Column::signed("artifact_id", |row| Some(of(row)?.id.0.into())).always(),
@@ -186,7 +186,7 @@ fn task_executions(reader: &Arc<Reader>) -> Arc<dyn Table> {
         row.0.task_executions().get(row.1)
     }
     let columns = vec![
-        Column::unsigned("recording", |row| recording(&row.0, of(row)?.log_file)),
+        Column::unsigned("recording", |row: &Row| recording(&row.0, of(row)?.log_file)),
         Column::unsigned("offset", |row| Some(of(row)?.offset)).always(),
         Column::signed("log_file_id", |row| Some(of(row)?.log_file.0.into())).always(),
         Column::signed("task_id", |row| Some(of(row)?.task.0.into())).always(),

@@ -11,8 +11,7 @@ use kymo_core::{Error, Result};
 use crate::spec::{BLOCK_EVENTS, HEADER_BYTES, MAGIC, Section, VERSION};
 use crate::tally::Tally;
 use crate::types::{
-    Artifact, Block, Body, CustomType, Event, Function, LogFile, Message, Statistics,
-    TaskExecution,
+    Artifact, Block, Body, CustomType, Event, Function, LogFile, Message, Statistics, TaskExecution,
 };
 use definitions::{artifact, count, custom_type, log_file, text};
 

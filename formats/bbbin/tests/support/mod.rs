@@ -1,42 +1,47 @@
 //! Files put together byte by byte, without our writer.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test uses a part of it, and may fail loudly"
+)]
 
 /// Numbers and strings one after the other, big-endian.
 #[derive(Debug, Clone, Default)]
-pub struct Bytes(pub Vec<u8>);
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Bytes {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    pub fn raw(mut self, bytes: &[u8]) -> Self {
+    pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    pub fn i32(self, number: i32) -> Self {
+    pub(crate) fn i32(self, number: i32) -> Self {
         self.raw(&number.to_be_bytes())
     }
 
-    pub fn i64(self, number: i64) -> Self {
+    pub(crate) fn i64(self, number: i64) -> Self {
         self.raw(&number.to_be_bytes())
     }
 
-    pub fn string(self, characters: &[u8]) -> Self {
+    pub(crate) fn string(self, characters: &[u8]) -> Self {
         self.i32(i32::try_from(characters.len()).unwrap()).raw(characters)
     }
 }
 
 /// A file by its sections; the index is worked out, the rest is as given.
 #[derive(Debug, Clone)]
-pub struct Hand {
-    pub log_files: Vec<Bytes>,
-    pub types: Vec<Bytes>,
+pub(crate) struct Hand {
+    pub(crate) log_files: Vec<Bytes>,
+    pub(crate) types: Vec<Bytes>,
     /// Each with its time.
-    pub events: Vec<(i64, Bytes)>,
-    pub artifacts: Vec<Bytes>,
-    pub task_executions: Vec<Bytes>,
-    pub statistics: [i64; 3],
+    pub(crate) events: Vec<(i64, Bytes)>,
+    pub(crate) artifacts: Vec<Bytes>,
+    pub(crate) task_executions: Vec<Bytes>,
+    pub(crate) statistics: [i64; 3],
 }
 
 impl Default for Hand {
@@ -54,7 +59,7 @@ impl Default for Hand {
 
 impl Hand {
     /// A file with one log file and one event.
-    pub fn with_event(timestamp: i64, event: Bytes) -> Self {
+    pub(crate) fn with_event(timestamp: i64, event: Bytes) -> Self {
         Self {
             log_files: vec![log_file(0, b"a.log")],
             events: vec![(timestamp, event)],
@@ -63,7 +68,7 @@ impl Hand {
     }
 
     /// The whole file, in the order of the specification.
-    pub fn file(&self) -> Vec<u8> {
+    pub(crate) fn file(&self) -> Vec<u8> {
         let log_files = 64;
         let types = log_files + section(&self.log_files).0.len();
         let events = types + section(&self.types).0.len();
@@ -122,23 +127,28 @@ fn section(items: &[Bytes]) -> Bytes {
 }
 
 /// A log file of 5 bytes, imported at 6 by "i".
-pub fn log_file(id: i32, name: &[u8]) -> Bytes {
+pub(crate) fn log_file(id: i32, name: &[u8]) -> Bytes {
     Bytes::new().i32(id).string(name).i64(5).i64(6).string(b"i")
 }
 
 /// A type of one field.
-pub fn type_of(id: i32, log_file: i32, field_type: i32, element_count: i32) -> Bytes {
+pub(crate) fn type_of(id: i32, log_file: i32, field_type: i32, element_count: i32) -> Bytes {
     let fields = Bytes::new().string(b"f").i32(field_type).i32(element_count);
     Bytes::new().i32(id).string(b"T").i32(log_file).string(&fields.0)
 }
 
 /// The fields that every event begins with.
-pub fn event(class: i32, timestamp: i64) -> Bytes {
+pub(crate) fn event(class: i32, timestamp: i64) -> Bytes {
     Bytes::new().i32(class).i64(timestamp).i32(0)
 }
 
-/// A TASK_SWITCH without values.
-pub fn task_switch(log_file: i32, timestamp: i64, out_task: i32, in_task: i32) -> (i64, Bytes) {
+/// A `TASK_SWITCH` without values.
+pub(crate) fn task_switch(
+    log_file: i32,
+    timestamp: i64,
+    out_task: i32,
+    in_task: i32,
+) -> (i64, Bytes) {
     let event = Bytes::new().i32(2).i64(timestamp).i32(log_file);
     (timestamp, event.i32(in_task).i32(out_task).i32(3).i32(0).i32(0))
 }

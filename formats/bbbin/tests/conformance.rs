@@ -1,0 +1,8 @@
+//! What every format promises, for BBBin.
+
+use kymo_bbbin::Bbbin;
+use kymo_conformance::Subject;
+
+kymo_conformance::promises!(
+    Subject::new(&Bbbin).unsound(&["bad/"]).warned(&["unsorted"]).freedom(&["foreign_"])
+);
