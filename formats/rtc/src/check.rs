@@ -46,7 +46,10 @@ pub(crate) fn damage(damage: &Damage) -> Finding {
 
 fn finding(scan: &Scan, problem: &Problem) -> Finding {
     let name = |stream: usize| {
-        scan.streams.get(stream).map_or_else(String::new, |stream| shortened(&stream.name).into())
+        scan.catalog
+            .streams
+            .get(stream)
+            .map_or_else(String::new, |stream| shortened(&stream.name).into())
     };
     match *problem {
         Problem::Damage(damage) => self::damage(&damage),

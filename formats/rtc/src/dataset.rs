@@ -1,7 +1,9 @@
 //! The format's side of core's contract.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Follow, Format,
@@ -103,13 +105,12 @@ impl Format for Rtc {
 /// An open file.
 struct RtcDataset {
     reader: Arc<Reader>,
-    findings: Vec<Finding>,
+    limits: Limits,
 }
 
 impl RtcDataset {
     fn boxed(reader: Arc<Reader>, context: &Context<'_>) -> Box<dyn Dataset> {
-        let findings = check::losses(reader.scan(), &context.limits).into_vec();
-        Box::new(Self { reader, findings })
+        Box::new(Self { reader, limits: context.limits })
     }
 }
 
@@ -119,16 +120,17 @@ impl Dataset for RtcDataset {
     }
 
     fn findings(&self) -> Vec<Finding> {
-        self.findings.clone()
+        let scan = self.reader.scan_so_far();
+        scan.map_or_else(Vec::new, |scan| check::losses(scan, &self.limits).into_vec())
     }
 
     fn recordings(&self) -> Vec<Recording> {
-        let sessions = self.reader.scan().sessions.iter();
-        let recording = |session: &crate::Session| {
-            let bytes = Some(session.start..session.end);
-            Recording { kind: "session", name: String::new(), bytes }
+        let recording = |bytes: Range<u64>| Recording {
+            kind: "session",
+            name: String::new(),
+            bytes: Some(bytes),
         };
-        sessions.map(recording).collect()
+        self.reader.session_bytes().into_iter().map(recording).collect()
     }
 
     fn tables(&self) -> Vec<Arc<dyn Table>> {
@@ -158,7 +160,7 @@ fn summary(reader: &Reader) -> Summary {
     let checksum = scan.polynomial.map_or("no checksum", kymo_rtc_wire::crc::Polynomial::name);
     let mut summary = Summary { dialect: format!("{endian}, {checksum}"), ..Summary::default() };
     summary.fact("sessions", scan.sessions.len());
-    summary.fact("streams", scan.streams.len());
+    summary.fact("streams", scan.catalog.streams.len());
     summary.fact("messages", scan.messages);
     summary.fact("frames", scan.frames);
     let wrong = |unit: &&crate::Unit| unit.checksum == UnitChecksum::Wrong;
@@ -177,9 +179,9 @@ fn summary(reader: &Reader) -> Summary {
     let lost: u64 = scan.units.iter().map(|unit| unit.lost_bytes).sum();
     summary.fact("bytes lost", lost);
     let mut rows: Vec<_> =
-        scan.streams.iter().zip(&scan.statistics).take(STREAMS_MAX).map(row).collect();
-    if scan.streams.len() > STREAMS_MAX {
-        rows.push(("and".into(), format!("{} more", scan.streams.len() - STREAMS_MAX)));
+        scan.catalog.streams.iter().zip(&scan.statistics).take(STREAMS_MAX).map(row).collect();
+    if scan.catalog.streams.len() > STREAMS_MAX {
+        rows.push(("and".into(), format!("{} more", scan.catalog.streams.len() - STREAMS_MAX)));
     }
     summary.sections.push(Section { title: "streams", rows });
     summary

@@ -91,13 +91,24 @@ impl Encoding {
 pub(crate) struct Scale {
     gain: Option<f64>,
     offset: Option<f64>,
+    /// The same as decimal digits, which times are made of.
+    exact: Option<(Option<Decimal>, Option<Decimal>)>,
 }
 
 impl Scale {
     pub(crate) fn of(attributes: &Map<String, Json>) -> Option<Self> {
         let number = |key: &str| attributes.get(key).and_then(Json::as_f64);
         let (gain, offset) = (number("gain"), number("offset"));
-        (gain.is_some() || offset.is_some()).then_some(Self { gain, offset })
+        (gain.is_some() || offset.is_some()).then(|| Self::new(gain, offset))
+    }
+
+    fn new(gain: Option<f64>, offset: Option<f64>) -> Self {
+        let decimal = |number: Option<f64>| match number {
+            None => Some(None),
+            Some(number) => Decimal::of(number).map(Some),
+        };
+        let exact = decimal(gain).zip(decimal(offset));
+        Self { gain, offset, exact }
     }
 
     pub(crate) fn has_offset(&self) -> bool {
@@ -111,14 +122,12 @@ impl Scale {
     /// A count times gain plus offset, both in seconds, as nanoseconds: exact as far as the
     /// decimal digits of gain and offset are.
     pub(crate) fn nanoseconds(&self, count: i128) -> Option<i128> {
-        let scaled = match self.gain {
+        let (gain, offset) = self.exact?;
+        let scaled = match gain {
             None => count.checked_mul(1_000_000_000)?,
-            Some(gain) => Decimal::of(gain)?.times_billion(count)?,
+            Some(gain) => gain.times_billion(count)?,
         };
-        let offset = match self.offset {
-            None => 0,
-            Some(offset) => Decimal::of(offset)?.times_billion(1)?,
-        };
+        let offset = offset.map_or(Some(0), |offset| offset.times_billion(1))?;
         scaled.checked_add(offset)
     }
 }
@@ -350,7 +359,7 @@ pub(crate) fn nanoseconds(
         let nanoseconds = word(nanoseconds, 4, native)?;
         return Some(i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds));
     }
-    let plain = Scale { gain: None, offset: None };
+    let plain = Scale::new(None, None);
     let scale = scale.unwrap_or(&plain);
     match count(encoding, payload, native)? {
         Number::Unsigned(count) => scale.nanoseconds(count.into()),
@@ -380,7 +389,7 @@ mod tests {
 
     #[test]
     fn nanoseconds_are_exact_where_the_gain_is_decimal() {
-        let scale = |gain, offset| Scale { gain: Some(gain), offset };
+        let scale = |gain, offset| Scale::new(Some(gain), offset);
         let count = 1_234_567_890_123_456_789_i128;
         assert_eq!(scale(1e-9, None).nanoseconds(count), Some(count));
         assert_eq!(scale(1e-6, None).nanoseconds(7), Some(7000));

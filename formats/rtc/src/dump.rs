@@ -20,7 +20,8 @@ pub(crate) fn dump(
         let fields = message.as_ref().map(|message| message_fields(reader, message, request));
         let offset = message.map(|message| message.offset);
         // A stream is defined before its first message.
-        for stream in messages.streams().iter().skip(streams) {
+        let met = messages.met().iter().skip(streams);
+        for stream in met.filter_map(|index| reader.streams().get(*index)) {
             if sink.record(&stream_record(stream, streams as u64))? == Flow::Stop {
                 return Ok(());
             }

@@ -101,7 +101,7 @@ impl Input {
     }
 
     fn clock_of(&self, index: usize) -> Option<usize> {
-        self.reader.scan().clocks.get(index).copied().flatten()
+        self.reader.clocks().get(index).copied().flatten()
     }
 
     /// The clocks that the wanted streams need, and those under them.

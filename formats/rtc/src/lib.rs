@@ -43,4 +43,4 @@ pub use dataset::Rtc;
 pub use decode::{Decoded, Decoder, Decoders};
 pub use kymo_rtc_wire::spec;
 pub use read::{Messages, Reader};
-pub use types::{ClockRole, Message, Session, Stream, Unit, UnitChecksum};
+pub use types::{ClockRole, Message, OwnedMessage, Session, Stream, Unit, UnitChecksum};

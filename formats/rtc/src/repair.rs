@@ -79,7 +79,7 @@ type Plan = Vec<(u64, usize)>;
 /// Ids must rise: a stream that was defined after one with a higher id is added with that one.
 fn plans(scan: &Scan) -> Vec<Plan> {
     let mut plans = vec![Plan::new(); scan.sessions.len().max(1)];
-    let mut order: Vec<_> = scan.streams.iter().enumerate().collect();
+    let mut order: Vec<_> = scan.catalog.streams.iter().enumerate().collect();
     order.sort_by_key(|(_, stream)| (stream.session, Reverse(stream.id)));
     let mut least = (usize::MAX, u64::MAX);
     for (index, stream) in order {

@@ -195,6 +195,34 @@ impl UnitChecksum {
     }
 }
 
+/// A message that was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedMessage {
+    /// The stream, as an index into those of the reader.
+    pub stream: usize,
+    /// Where its first frame is.
+    pub offset: u64,
+    /// When it happened, on its stream's clock.
+    pub time: Option<TimeNs>,
+    /// Its bytes.
+    pub payload: Vec<u8>,
+}
+
+impl OwnedMessage {
+    /// Keeps a message.
+    pub(crate) fn of(message: &Message<'_>) -> Self {
+        let Message { stream, offset, time, payload, .. } = *message;
+        Self { stream, offset, time, payload: payload.to_vec() }
+    }
+
+    /// The message, for [`Reader::decode`](crate::Reader::decode).
+    #[must_use]
+    pub fn as_message(&self) -> Message<'_> {
+        let Self { stream, offset, time, ref payload } = *self;
+        Message { stream, offset, time, payload, may_lack_beginning: false }
+    }
+}
+
 /// One message of a stream.
 #[derive(Debug, Clone)]
 pub struct Message<'a> {

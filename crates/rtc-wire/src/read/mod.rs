@@ -6,6 +6,7 @@
 //! frame that an index names, or at one on which every way to read the bytes agrees.
 
 mod item;
+mod lookup;
 mod marker;
 mod meta;
 mod parse;
@@ -16,9 +17,10 @@ mod view;
 mod walker;
 
 pub use item::{Begin, Checksum, Damage, Frame, Item, NeedMore, Unit, Why};
+pub use lookup::{Listed, Lookup};
 pub use marker::{MajorIndex, find_marker, is_marker, major_index, marker_before};
 pub use meta::{Declared, Definition, Definitions, definitions};
 pub use ruler::Ruler;
 pub use streams::Streams;
 pub use view::View;
-pub use walker::Walker;
+pub use walker::{Place, Walker};

@@ -3,13 +3,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::index::{Entries, split_count};
-use crate::leb128;
 use crate::spec::{PAYLOAD_BYTES_MAX, id};
 
 use super::parse::{Trouble, is_padding, is_padding_to, parse};
 use super::streams::Streams;
-use super::{View, Why};
+use super::{Lookup, View, Why};
 
 /// The farthest that the next frame can be from the header of a damaged one.
 const NEXT_MAX: usize = PAYLOAD_BYTES_MAX + 16;
@@ -26,11 +24,26 @@ pub(super) fn lands(
     limit: u64,
     targets: &[Target],
 ) -> Result<(), Trouble> {
-    let mut streams = streams.clone();
+    follows(streams.clone(), view, start, limit, targets, usize::MAX)
+}
+
+/// Like [`lands`], of so many frames only.
+pub(super) fn follows(
+    mut streams: Streams,
+    view: &View<'_>,
+    start: u64,
+    limit: u64,
+    targets: &[Target],
+    mut frames: usize,
+) -> Result<(), Trouble> {
     let mut position = start;
     let mut is_first = true;
     let mut targets = targets.iter().skip_while(|target| target.position < start).peekable();
     while position < limit {
+        if frames == 0 {
+            return Ok(());
+        }
+        frames -= 1;
         let frame = parse(&streams, view, position, limit)?;
         if is_padding(frame.id) {
             let is_padding = is_padding_to(view, position, limit) && targets.peek().is_none();
@@ -80,28 +93,9 @@ fn define_from(streams: &mut Streams, view: &View<'_>, frame: &super::parse::Par
 /// The frames that the index at `index` says are in its unit, in ascending order: what it
 /// points to at `from` or later and before `limit`.
 pub(super) fn targets(view: &View<'_>, index: u64, from: u64, limit: u64) -> Vec<Target> {
-    let bytes = view.from(index);
-    let is_major = bytes.first().is_some_and(|header| header | 1 == 7);
-    let mut payload = Vec::new();
-    let mut rest = bytes;
-    // An index of many streams takes several frames.
-    while let Some((&header, after)) = rest.split_first() {
-        let is_index = header | 1 == if is_major { 7 } else { 9 };
-        let Ok((length, taken)) = leb128::read(after) else { break };
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let part = after.get(taken..).and_then(|after| after.get(..length));
-        let Some(part) = part.filter(|_| is_index && length <= PAYLOAD_BYTES_MAX) else { break };
-        payload.extend_from_slice(part);
-        rest = after.get(taken + length..).unwrap_or_default();
-        if header & 1 == 0 {
-            break;
-        }
-    }
-    let entries = match split_count(&payload) {
-        Ok((_, entries)) if is_major => entries,
-        _ => Entries::new(&payload),
-    };
-    let mut found: Vec<Target> = entries
+    let Some(index_at) = Lookup::at(view, index) else { return Vec::new() };
+    let mut found: Vec<Target> = index_at
+        .entries()
         .iter()
         .map_while(Result::ok)
         .filter(|entry| entry.back_bytes > 0)

@@ -45,6 +45,12 @@ impl Ruler {
         u64::try_from(tick).unwrap_or(if tick < 0 { 0 } else { u64::MAX })
     }
 
+    /// The ruler of the Unit before.
+    #[must_use]
+    pub fn before(&self) -> Self {
+        Self { marker: self.marker.saturating_sub_unsigned(self.major), ..*self }
+    }
+
     /// Where the next Marker is to be.
     #[must_use]
     pub fn end(&self) -> u64 {

@@ -64,7 +64,7 @@ impl Streams {
     }
 
     /// Defines a stream. One that is defined again keeps what is known of its chain.
-    pub(super) fn define(&mut self, id: u32, length: Declared) {
+    pub fn define(&mut self, id: u32, length: Declared) {
         if id < id::FIRST_USER || self.dense.len() + self.sparse.len() >= STREAMS_MAX {
             return;
         }
@@ -81,6 +81,12 @@ impl Streams {
     #[must_use]
     pub fn is_defined(&self, id: u32) -> bool {
         self.slot(id).length != Declared::Unproven
+    }
+
+    /// Whether a Meta told how long the frames of a stream are.
+    #[must_use]
+    pub fn is_described(&self, id: u32) -> bool {
+        !self.is_undescribed && self.is_defined(id)
     }
 
     /// Whether no Meta was seen yet, so that names and lengths are not known.

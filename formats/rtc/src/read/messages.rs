@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use kymo_core::model::timeline::TimeNs;
 use kymo_rtc_wire::read::{Frame, Item, View, Walker};
 
 use super::Reader;
 use super::tracker::{Completed, Tracker};
-use crate::types::{Message, Stream};
+use crate::types::Message;
 
 /// The messages of a file, read as they are asked for.
 #[derive(Debug)]
@@ -14,18 +15,36 @@ pub struct Messages {
     reader: Arc<Reader>,
     walker: Walker,
     tracker: Tracker,
+    /// Where reading ends.
+    end: u64,
 }
 
 impl Messages {
     pub(super) fn new(reader: Arc<Reader>) -> Self {
-        let tracker = Tracker::new(reader.limits());
-        Self { reader, walker: Walker::new().without_checksums(), tracker }
+        let end = reader.scan().end;
+        let tracker = Tracker::knowing(Arc::clone(&reader.scan().catalog), reader.limits());
+        Self { reader, walker: Walker::new().without_checksums(), tracker, end }
     }
 
-    /// The streams that the file has defined so far.
-    #[must_use]
-    pub fn streams(&self) -> &[Stream] {
-        self.tracker.streams()
+    /// No message at all.
+    pub(crate) fn none(reader: &Arc<Reader>) -> Self {
+        let tracker = Tracker::new(reader.limits());
+        Self { reader: Arc::clone(reader), walker: Walker::new(), tracker, end: 0 }
+    }
+
+    /// Messages from a tick on, up to the end of its session.
+    pub(crate) fn within(reader: Arc<Reader>, walker: Walker, tracker: Tracker, end: u64) -> Self {
+        Self { reader, walker, tracker, end }
+    }
+
+    /// The streams that were met so far, in the order in which the file defines them.
+    pub(crate) fn met(&self) -> &[usize] {
+        self.tracker.met()
+    }
+
+    /// What a clock shows now.
+    pub(crate) fn shows(&self, clock: usize) -> Option<TimeNs> {
+        self.tracker.shows(clock)
     }
 
     /// The next message.
@@ -38,7 +57,7 @@ impl Messages {
     /// Goes to the next message, which [`message`](Self::message) then gives.
     pub(crate) fn advance(&mut self) -> Option<Found> {
         let view = View::whole(&self.reader.bytes);
-        while self.walker.position() < self.reader.scan().end
+        while self.walker.position() < self.end
             && let Ok(item) = self.walker.next(&view)
         {
             match item {
@@ -52,8 +71,14 @@ impl Messages {
                 Item::Unit(unit) => {
                     super::scan::begin_unit(&mut self.tracker, &unit, &self.walker);
                 }
-                Item::Damage(damage) if damage.loses_frames() => drop(self.tracker.drop_open()),
-                Item::Damage(_) | Item::Checksum(_) => {}
+                Item::Damage(damage) => {
+                    // What is wrong is said, and that takes all of the file.
+                    self.reader.scan();
+                    if damage.loses_frames() {
+                        self.tracker.drop_open();
+                    }
+                }
+                Item::Checksum(_) => {}
                 Item::End => break,
             }
         }
@@ -78,4 +103,10 @@ impl Messages {
 pub(crate) struct Found {
     completed: Completed,
     frame: Frame,
+}
+
+impl Found {
+    pub(crate) fn stream(&self) -> usize {
+        self.completed.stream
+    }
 }

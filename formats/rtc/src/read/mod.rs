@@ -1,35 +1,48 @@
 //! Files to sessions, streams and messages.
 
 mod messages;
+mod outline;
 mod scan;
+mod seek;
+#[cfg(test)]
+mod tests;
 mod tracker;
 
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use kymo_core::bytes::{Endian, Limits};
+use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Result, Source};
 use kymo_rtc_wire::read::View;
 
 use crate::decode::{self, Decoded, Decoders};
-use crate::types::{ClockRole, Message, Stream};
+use crate::types::{ClockRole, Message, OwnedMessage, Stream};
 
 pub(crate) use messages::Found;
 pub use messages::Messages;
+use outline::Outline;
+pub(crate) use outline::Tick;
 pub(crate) use scan::{Problem, Scan, Statistics, begin_unit};
-pub(crate) use tracker::Tracker;
+pub(crate) use seek::{Doubt, Seeker, Sure};
+pub(crate) use tracker::{Catalog, Tracker};
 
 /// An open file. Nothing of it is held but what it has of streams, sessions and Units.
+///
+/// Opening looks at a few units. So do [`last`](Self::last) and [`first_from`](Self::first_from);
+/// everything else goes through all of the file, once.
 #[derive(Debug)]
 pub struct Reader {
     bytes: Bytes,
     limits: Limits,
     decoders: Decoders,
-    scan: Scan,
+    outline: Option<Outline>,
+    scan: OnceLock<Scan>,
 }
 
 impl Reader {
-    /// Opens a file, and goes through all of it once.
+    /// Opens a file.
     pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
         Self::open_with(source, context, Decoders::default())
     }
@@ -40,23 +53,32 @@ impl Reader {
         context: &Context<'_>,
         decoders: Decoders,
     ) -> Result<Arc<Self>> {
-        Self::new(source, context, decoders, false)
-    }
-
-    /// Opens as much of a file as the limits allow.
-    pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
-        Self::new(source, context, Decoders::default(), true)
-    }
-
-    fn new(
-        source: &Source,
-        context: &Context<'_>,
-        decoders: Decoders,
-        is_salvage: bool,
-    ) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
-        let scan = Scan::new(&bytes, context, is_salvage)?;
-        Ok(Arc::new(Self { bytes, limits: context.limits, decoders, scan }))
+        let outline = Outline::new(&View::whole(&bytes), &context.limits);
+        if outline.is_none() {
+            // Nothing less than all of it tells what it has.
+            let all = Scan::new(&bytes, Arc::default(), context, false)?;
+            return Ok(Arc::new(Self::scanned(bytes, context, decoders, all)));
+        }
+        Ok(Arc::new(Self {
+            bytes,
+            limits: context.limits,
+            decoders,
+            outline,
+            scan: OnceLock::new(),
+        }))
+    }
+
+    /// Opens as much of a file as the limits allow, and goes through all of that.
+    pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
+        let bytes = source.bytes()?;
+        let all = Scan::new(&bytes, Arc::default(), context, true)?;
+        Ok(Arc::new(Self::scanned(bytes, context, Decoders::default(), all)))
+    }
+
+    fn scanned(bytes: Bytes, context: &Context<'_>, decoders: Decoders, scan: Scan) -> Self {
+        let limits = context.limits;
+        Self { bytes, limits, decoders, outline: None, scan: OnceLock::from(scan) }
     }
 
     pub(crate) fn view(&self) -> View<'_> {
@@ -67,21 +89,126 @@ impl Reader {
         &self.limits
     }
 
-    /// What going through all of the file found.
+    /// What going through all of the file finds.
     pub(crate) fn scan(&self) -> &Scan {
-        &self.scan
+        self.scan.get_or_init(|| {
+            let known = self.outline.as_ref().map(|outline| Arc::clone(&outline.catalog));
+            let context = Context::with_limits(self.limits);
+            // What is over the limits is left out, and said; nothing else fails.
+            Scan::new(&self.bytes, known.unwrap_or_default(), &context, true).unwrap_or_default()
+        })
     }
 
-    /// Every stream of every session, in the order of the file.
+    /// What going through all of the file found, if that was done.
+    pub(crate) fn scan_so_far(&self) -> Option<&Scan> {
+        self.scan.get()
+    }
+
+    /// Which bytes each session takes.
+    pub(crate) fn session_bytes(&self) -> Vec<Range<u64>> {
+        match (&self.outline, self.scan.get()) {
+            (Some(outline), None) => {
+                outline.sessions.iter().map(|ticks| ticks.start..ticks.end).collect()
+            }
+            _ => self.scan().sessions.iter().map(|session| session.start..session.end).collect(),
+        }
+    }
+
+    /// The streams; those that only the whole file tells of join when it was gone through.
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        match (&self.outline, self.scan.get()) {
+            (Some(outline), None) => &outline.catalog,
+            _ => &self.scan().catalog,
+        }
+    }
+
+    /// The clock of each stream.
+    pub(crate) fn clocks(&self) -> &[Option<usize>] {
+        match (&self.outline, self.scan.get()) {
+            (Some(outline), None) => &outline.clocks,
+            _ => &self.scan().clocks,
+        }
+    }
+
+    /// Every stream of every session.
     #[must_use]
     pub fn streams(&self) -> &[Stream] {
-        &self.scan().streams
+        &self.catalog().streams
     }
 
     /// A stream by its session and id.
     #[must_use]
     pub fn find(&self, session: usize, id: u32) -> Option<&Stream> {
-        self.streams().get(*self.scan().by_id.get(&(session, id))?)
+        self.streams().get(*self.catalog().by_id.get(&(session, id))?)
+    }
+
+    /// The last message of a stream, given as an index into [`streams`](Self::streams).
+    ///
+    /// Looks at a few units, unless something is wrong with the file.
+    #[must_use]
+    pub fn last(self: &Arc<Self>, stream: usize) -> Option<OwnedMessage> {
+        let sought = self.seek(stream, |seeker| seeker.last(stream));
+        sought.unwrap_or_else(|_| {
+            let mut messages = self.messages();
+            let mut last = None;
+            while let Some(found) = messages.advance() {
+                if found.stream() == stream {
+                    last = Some(OwnedMessage::of(&messages.message(&found)));
+                }
+            }
+            last
+        })
+    }
+
+    /// The first message of a stream at a time on its clock, or later. Trusts that clocks rise.
+    ///
+    /// Looks at a few units, unless something is wrong with the file.
+    ///
+    /// ```
+    /// use kymo_core::model::timeline::TimeNs;
+    /// use kymo_core::{Context, Source};
+    /// use kymo_rtc::Reader;
+    /// use kymo_rtc_wire::meta::StreamMeta;
+    /// use kymo_rtc_wire::write::{Options, Writer};
+    ///
+    /// let mut writer = Writer::new(Vec::new(), Options::new());
+    /// let clock = StreamMeta::new("clock").length(8).format("uint64le").number("gain", 1e-3)?;
+    /// let clock = writer.add(&clock.flag("clock", true)?)?;
+    /// let level = StreamMeta::new("level").format("uint8").text("clock", "clock")?;
+    /// let level = writer.add(&level)?;
+    /// for milliseconds in 0..100_u8 {
+    ///     writer.write(clock, &u64::from(milliseconds).to_le_bytes())?;
+    ///     writer.write(level, &[milliseconds])?;
+    /// }
+    /// let source = Source::from_bytes("tank.rtc", writer.finish()?);
+    /// let reader = Reader::open(&source, &Context::default())?;
+    /// let found = reader.first_from(1, TimeNs(41_500_000)).expect("there are later ones");
+    /// assert_eq!((found.payload, found.time), (vec![42], Some(TimeNs(42_000_000))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn first_from(self: &Arc<Self>, stream: usize, time: TimeNs) -> Option<OwnedMessage> {
+        let sought = self.seek(stream, |seeker| seeker.first(stream, time));
+        sought.unwrap_or_else(|_| {
+            let mut messages = self.messages();
+            while let Some(found) = messages.advance() {
+                let message = messages.message(&found);
+                if message.stream == stream && message.time.is_some_and(|at| at >= time) {
+                    return Some(OwnedMessage::of(&message));
+                }
+            }
+            None
+        })
+    }
+
+    /// Looks for something in the session of a stream.
+    pub(crate) fn seek<T>(
+        &self,
+        stream: usize,
+        look: impl FnOnce(&mut Seeker<'_>) -> Sure<T>,
+    ) -> Sure<T> {
+        let outline = self.outline.as_ref().ok_or(Doubt)?;
+        look(&mut Seeker::new(self.view(), outline, &self.limits, stream)?)
     }
 
     /// Every message in the order of the file: of those that overlap, first the one that ends
@@ -106,7 +233,7 @@ impl Reader {
 
     /// Whether a clock's times count from the Epoch.
     pub(crate) fn is_since_epoch(&self, clock: usize) -> bool {
-        let base = self.scan().clocks.get(clock).copied().flatten();
+        let base = self.clocks().get(clock).copied().flatten();
         match self.streams().get(clock) {
             Some(Stream { clock: ClockRole::Delta(_), .. }) => {
                 base.and_then(|base| self.streams().get(base)).is_some_and(Stream::is_since_epoch)
@@ -118,7 +245,10 @@ impl Reader {
 
     /// The byte order of a session's writer.
     pub(crate) fn endian(&self, session: usize) -> Endian {
-        let session = self.scan().sessions.get(session);
-        session.and_then(|session| session.endian).unwrap_or(Endian::Little)
+        let endian = match (&self.outline, self.scan.get()) {
+            (Some(outline), None) => outline.sessions.get(session).and_then(|ticks| ticks.endian),
+            _ => self.scan().sessions.get(session).and_then(|session| session.endian),
+        };
+        endian.unwrap_or(Endian::Little)
     }
 }

@@ -1,7 +1,7 @@
 //! One pass over all of a file.
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits, ReadErrorKind};
 use kymo_core::model::timeline::TimeNs;
@@ -10,7 +10,7 @@ use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::read::{self, Checksum, Damage, Frame, Item, View, Walker};
 use kymo_rtc_wire::spec::id;
 
-use super::tracker::{Open, Tracker};
+use super::tracker::{Catalog, Open, Tracker};
 use crate::types::{Session, Stream, Unit, UnitChecksum};
 
 /// How often progress is told.
@@ -21,8 +21,9 @@ const PROGRESS_BYTES: u64 = 8 << 20;
 pub(crate) struct Scan {
     pub sessions: Vec<Session>,
     pub units: Vec<Unit>,
-    pub streams: Vec<Stream>,
-    pub by_id: HashMap<(usize, u32), usize>,
+    pub catalog: Arc<Catalog>,
+    /// The streams in the order in which the file defines them.
+    pub defined: Vec<usize>,
     /// The clock of each stream.
     pub clocks: Vec<Option<usize>>,
     /// Of each stream.
@@ -81,10 +82,15 @@ pub(crate) fn begin_unit(tracker: &mut Tracker, unit: &read::Unit, walker: &Walk
 impl Scan {
     /// Goes through a file. What is over the limits is refused, or left out where the file is
     /// to be salvaged.
-    pub(crate) fn new(bytes: &[u8], context: &Context<'_>, is_salvage: bool) -> Result<Self> {
+    pub(crate) fn new(
+        bytes: &[u8],
+        known: Arc<Catalog>,
+        context: &Context<'_>,
+        is_salvage: bool,
+    ) -> Result<Self> {
         let mut pass = Pass {
             scan: Self::default(),
-            tracker: Tracker::new(&context.limits),
+            tracker: Tracker::knowing(known, &context.limits),
             walker: Walker::new(),
             limits: context.limits,
         };
@@ -283,7 +289,8 @@ impl Pass {
         let count = self.tracker.streams().len();
         self.scan.statistics.resize(count, Statistics::default());
         self.scan.clocks = self.tracker.all_clocks();
-        (self.scan.streams, self.scan.by_id) = self.tracker.into_streams();
+        self.scan.defined = self.tracker.met().to_vec();
+        self.scan.catalog = Arc::clone(self.tracker.catalog());
         self.scan
     }
 }

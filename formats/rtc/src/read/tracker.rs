@@ -1,6 +1,7 @@
 //! From frames to messages: chains are joined, clocks are read, times are told.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
 use kymo_core::model::timeline::TimeNs;
@@ -13,8 +14,10 @@ use crate::types::{ClockRole, Message, Stream};
 /// Follows a walk, and knows at each place which streams there are and what their clocks show.
 #[derive(Debug, Clone)]
 pub(crate) struct Tracker {
-    streams: Vec<Stream>,
-    by_id: HashMap<(usize, u32), usize>,
+    catalog: Arc<Catalog>,
+    /// The streams that were met, in the order in which the file defines them.
+    met: Vec<usize>,
+    is_met: Vec<bool>,
     /// The first stream of each name in the session.
     names: HashMap<String, usize>,
     /// What each clock shows; indices are those of streams.
@@ -29,6 +32,23 @@ pub(crate) struct Tracker {
     endian: Endian,
     joined: Vec<u8>,
     limits: Limits,
+}
+
+/// The streams of a file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Catalog {
+    pub streams: Vec<Stream>,
+    pub by_id: HashMap<(usize, u32), usize>,
+}
+
+impl Catalog {
+    /// Adds a stream, and returns its number.
+    pub(crate) fn add(&mut self, stream: Stream) -> usize {
+        let index = self.streams.len();
+        self.by_id.insert((stream.session, stream.id), index);
+        self.streams.push(stream);
+        index
+    }
 }
 
 /// A message whose end is still to come.
@@ -50,17 +70,31 @@ pub(crate) struct Completed {
     pub time: Option<TimeNs>,
     pub may_lack_beginning: bool,
     /// Whether the payload is that of the frame, or was joined of several.
-    is_joined: bool,
+    pub is_joined: bool,
 }
 
 impl Tracker {
+    /// Begins without knowing any stream.
     pub(crate) fn new(limits: &Limits) -> Self {
+        Self::knowing(Arc::default(), limits)
+    }
+
+    /// Begins with streams that are known, so that they keep their numbers.
+    pub(crate) fn knowing(catalog: Arc<Catalog>, limits: &Limits) -> Self {
+        let mut tracker = Self::empty(catalog, limits);
+        tracker.learn_names();
+        tracker
+    }
+
+    fn empty(catalog: Arc<Catalog>, limits: &Limits) -> Self {
+        let count = catalog.streams.len();
         Self {
-            streams: Vec::new(),
-            by_id: HashMap::new(),
+            catalog,
+            met: Vec::new(),
+            is_met: vec![false; count],
             names: HashMap::new(),
-            shown: Vec::new(),
-            clocks: Vec::new(),
+            shown: vec![None; count],
+            clocks: vec![None; count],
             open: HashMap::new(),
             ended: Vec::new(),
             left_out: Vec::new(),
@@ -71,13 +105,32 @@ impl Tracker {
         }
     }
 
-    pub(crate) fn streams(&self) -> &[Stream] {
-        &self.streams
+    /// Begins in the middle of a session whose streams and clocks are known.
+    pub(crate) fn within(
+        catalog: Arc<Catalog>,
+        clocks: &[Option<usize>],
+        session: usize,
+        endian: Option<Endian>,
+        limits: &Limits,
+    ) -> Self {
+        let mut tracker = Self::empty(catalog, limits);
+        tracker.clocks = clocks.to_vec();
+        tracker.session = session;
+        tracker.endian = endian.unwrap_or(Endian::Little);
+        tracker
     }
 
-    /// The streams, and where each is by its session and id.
-    pub(crate) fn into_streams(self) -> (Vec<Stream>, HashMap<(usize, u32), usize>) {
-        (self.streams, self.by_id)
+    pub(crate) fn streams(&self) -> &[Stream] {
+        &self.catalog.streams
+    }
+
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// The streams that were met so far, in the order in which the file defines them.
+    pub(crate) fn met(&self) -> &[usize] {
+        &self.met
     }
 
     pub(crate) fn endian(&self) -> Endian {
@@ -100,14 +153,19 @@ impl Tracker {
 
     /// The clock of each stream, as far as messages asked for it, or the session still runs.
     pub(crate) fn all_clocks(&mut self) -> Vec<Option<usize>> {
-        for stream in 0..self.streams.len() {
+        for stream in 0..self.streams().len() {
             let is_of_session =
-                self.streams.get(stream).is_some_and(|stream| stream.session == self.session);
+                self.streams().get(stream).is_some_and(|stream| stream.session == self.session);
             if is_of_session {
                 self.clock_of(stream);
             }
         }
         self.clocks.clone()
+    }
+
+    /// Whether a message of a stream has not ended.
+    pub(crate) fn is_open(&self, stream: usize) -> bool {
+        self.open.contains_key(&stream)
     }
 
     /// What a clock shows now.
@@ -123,7 +181,7 @@ impl Tracker {
     }
 
     pub(crate) fn find(&self, session: usize, id: u32) -> Option<usize> {
-        self.by_id.get(&(session, id)).copied()
+        self.catalog.by_id.get(&(session, id)).copied()
     }
 
     /// Another session begins: nothing of the one before counts any more.
@@ -132,7 +190,17 @@ impl Tracker {
         self.ended = self.drop_open();
         self.session = session;
         self.endian = Endian::Little;
+        self.learn_names();
+    }
+
+    /// Learns the names of the session's streams, as far as they are known.
+    fn learn_names(&mut self) {
         self.names.clear();
+        for (index, stream) in self.catalog.streams.iter().enumerate() {
+            if stream.session == self.session {
+                self.names.entry(stream.name.clone()).or_insert(index);
+            }
+        }
     }
 
     /// Frames were lost, or a session ended: what is open stays without an end.
@@ -145,7 +213,7 @@ impl Tracker {
     /// The messages of a session that have no end: of this one so far, or of the one before.
     pub(crate) fn unfinished(&self, session: usize) -> Vec<&Open> {
         let is_of = |open: &&Open| {
-            self.streams.get(open.stream).is_some_and(|stream| stream.session == session)
+            self.streams().get(open.stream).is_some_and(|stream| stream.session == session)
         };
         let mut open: Vec<_> = self.open.values().chain(&self.ended).filter(is_of).collect();
         open.sort_by_key(|open| open.offset);
@@ -182,33 +250,62 @@ impl Tracker {
             if definition.id < id::FIRST_USER || !walker.streams().is_defined(definition.id) {
                 continue;
             }
-            let key = (self.session, definition.id);
-            match self.by_id.get(&key).and_then(|index| self.streams.get_mut(*index)) {
-                // A repetition, as most are; a damaged one is replaced by one that is not.
-                Some(known) if known.is_whole || !definition.is_whole => {}
-                Some(known) => {
-                    *known = Stream::new(self.session, known.offset, definition);
-                }
-                None => self.add(Stream::new(self.session, offset, definition)),
+            let Some(index) = self.find(self.session, definition.id) else {
+                self.add(Stream::new(self.session, offset, definition));
+                continue;
+            };
+            self.meet(index, offset);
+            let is_whole = self.streams().get(index).is_none_or(|known| known.is_whole);
+            // A repetition, as most are; a damaged one is replaced by one that is not.
+            if definition.is_whole
+                && !is_whole
+                && let Some(known) = Arc::make_mut(&mut self.catalog).streams.get_mut(index)
+            {
+                *known = Stream::new(self.session, known.offset, definition);
             }
         }
     }
 
-    fn add(&mut self, stream: Stream) {
-        let index = self.streams.len();
-        self.by_id.insert((stream.session, stream.id), index);
-        self.names.entry(stream.name.clone()).or_insert(index);
-        self.streams.push(stream);
+    fn add(&mut self, stream: Stream) -> usize {
+        let (name, offset) = (stream.name.clone(), stream.offset);
+        let index = Arc::make_mut(&mut self.catalog).add(stream);
+        self.names.entry(name).or_insert(index);
+        self.is_met.push(false);
         self.shown.push(None);
         self.clocks.push(None);
+        self.meet(index, offset);
+        index
+    }
+
+    /// A walk that begins in the middle meets streams by their frames.
+    #[inline]
+    fn meet_at_frame(&mut self, index: usize) {
+        if let Some(is_met) = self.is_met.get_mut(index)
+            && !*is_met
+        {
+            *is_met = true;
+            self.met.push(index);
+        }
+    }
+
+    /// Takes note of where the file first tells of a stream.
+    fn meet(&mut self, index: usize, offset: u64) {
+        let Some(is_met) = self.is_met.get_mut(index).filter(|is_met| !**is_met) else { return };
+        *is_met = true;
+        self.met.push(index);
+        if self.streams().get(index).is_some_and(|stream| stream.offset != offset)
+            && let Some(stream) = Arc::make_mut(&mut self.catalog).streams.get_mut(index)
+        {
+            stream.offset = offset;
+        }
     }
 
     /// Finds the clock of a stream by name; that of an annotation is the clock of its stream.
     fn find_clock(&self, index: usize) -> Option<usize> {
         let named = |name: &str| self.names.get(name).copied();
-        let stream = self.streams.get(index)?;
+        let stream = self.streams().get(index)?;
         let (about, stream) = match stream.about.as_deref().and_then(named) {
-            Some(about) => (about, self.streams.get(about)?),
+            Some(about) => (about, self.streams().get(about)?),
             None => (index, stream),
         };
         let clock = match &stream.clock {
@@ -217,15 +314,17 @@ impl Tracker {
             ClockRole::Clock | ClockRole::Delta(_) if about != index => about,
             _ => return None,
         };
-        self.streams.get(clock).is_some_and(Stream::is_clock).then_some(clock)
+        self.streams().get(clock).is_some_and(Stream::is_clock).then_some(clock)
     }
 
     fn stream_of(&mut self, id: u32, offset: u64) -> usize {
-        if let Some(index) = self.find(self.session, id) {
-            return index;
+        match self.find(self.session, id) {
+            Some(index) => {
+                self.meet_at_frame(index);
+                index
+            }
+            None => self.add(Stream::undescribed(self.session, offset, id)),
         }
-        self.add(Stream::undescribed(self.session, offset, id));
-        self.streams.len().saturating_sub(1)
     }
 
     fn join(&mut self, stream: usize, frame: &Frame, payload: &[u8]) -> Option<Completed> {
@@ -257,7 +356,7 @@ impl Tracker {
             return None;
         }
         let open = self.open.remove(&stream)?;
-        let declared = self.streams.get(stream).and_then(|stream| stream.length_bytes);
+        let declared = self.streams().get(stream).and_then(|stream| stream.length_bytes);
         if open.length > self.limits.value_bytes_max || declared.is_some_and(|d| d != open.length) {
             self.left_out.push(open);
             return None;
@@ -270,7 +369,7 @@ impl Tracker {
 
     /// Whether a frame that may lack its beginning does: messages of its stream are longer.
     fn is_rest(&self, stream: usize, may_lack_beginning: bool, payload: &[u8]) -> bool {
-        let declared = || self.streams.get(stream).and_then(|stream| stream.length_bytes);
+        let declared = || self.streams().get(stream).and_then(|stream| stream.length_bytes);
         may_lack_beginning && declared().is_some_and(|declared| declared != payload.len() as u64)
     }
 
@@ -283,7 +382,7 @@ impl Tracker {
     /// When a message happened; the message of a clock sets it.
     fn time(&mut self, index: usize, payload: &[u8]) -> Option<TimeNs> {
         let clock = self.clock_of(index);
-        let stream = self.streams.get(index)?;
+        let stream = self.catalog.streams.get(index)?;
         if let Encoding::Annotate(_) = stream.encoding {
             let moment = payload.get(..12)?;
             let moment = decode::nanoseconds(&Encoding::Timespec, None, moment, self.endian)?;

@@ -80,12 +80,14 @@ impl Columns for Streams {
     }
 
     fn row_count(&self) -> u64 {
-        self.0.streams().len() as u64
+        self.0.scan().defined.len() as u64
     }
 
     fn rows(&self, rows: Range<usize>) -> Result<Vec<Self::Row<'_>>> {
         let scan = self.0.scan();
-        let all = scan.streams.iter().zip(&scan.statistics);
+        let all = scan.defined.iter().filter_map(|index| {
+            Some((scan.catalog.streams.get(*index)?, scan.statistics.get(*index)?))
+        });
         Ok(all.skip(rows.start).take(rows.len()).collect())
     }
 

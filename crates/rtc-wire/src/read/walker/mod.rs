@@ -84,6 +84,25 @@ pub struct Walker {
     sum: Sum,
     queued: [Option<Item>; 2],
     verifies: bool,
+    /// What can be read in two ways counts as damage.
+    is_strict: bool,
+    /// The next Unit is the first of its session, whose streams are known.
+    is_first: bool,
+}
+
+/// Where a walk begins within a session.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// The number of the session.
+    pub session: u64,
+    /// The ruler of the Unit.
+    pub ruler: Ruler,
+    /// The number of the Unit.
+    pub count: u64,
+    /// The Unit's Marker, or the tick of one of its units.
+    pub tick: u64,
+    /// A frame of that unit, not its first of a stream, where the walk is to begin.
+    pub frame: Option<u64>,
 }
 
 impl Walker {
@@ -126,25 +145,52 @@ impl Walker {
             sum: Sum::new(0, Polynomial::Ieee),
             queued: [None; 2],
             verifies: true,
+            is_strict: false,
+            is_first: false,
         }
     }
 
-    /// A walk that begins in the middle of a Unit, at the tick of a unit or at a frame that an
-    /// index names, with streams that an earlier walk has learnt.
+    /// A walk that begins within a session, with streams that are known. It leaves checksums
+    /// alone, and takes no way to read the first frame where there is another: then it finds
+    /// damage.
     #[must_use]
-    pub fn within(ruler: Ruler, position: u64, learnt: &Self) -> Self {
-        let mut walker = Self::at(position);
-        walker.is_lost = false;
-        walker.is_started = true;
-        walker.ruler = Some(ruler);
-        walker.streams = learnt.streams.clone();
-        walker.streams.forget_chains();
-        walker.is_big_endian = learnt.is_big_endian;
-        walker.has_crc = learnt.has_crc;
-        walker.verifies = false;
+    pub fn within(
+        view: &View<'_>,
+        place: &Place,
+        streams: Streams,
+        is_big_endian: Option<bool>,
+    ) -> Self {
+        let mut walker = Self::at(place.frame.unwrap_or(place.tick));
+        (walker.is_lost, walker.is_started) = (false, true);
+        walker.session = place.session;
+        walker.streams = streams;
+        walker.is_big_endian = is_big_endian;
+        (walker.verifies, walker.is_strict) = (false, true);
         walker.sum.next = None;
-        walker.boundary = position;
-        walker.is_last = false;
+        walker.boundary = place.tick;
+        let marker = u64::try_from(place.ruler.marker).unwrap_or(0);
+        let is_unit = marker == place.tick;
+        if !is_unit || place.count > 0 {
+            walker.forget_chains();
+        }
+        if is_unit {
+            walker.is_last = true;
+            walker.end = UnitEnd::Known { marker, has_crc: true };
+            walker.count = place.count.checked_sub(1);
+            walker.ruler = walker.count.map(|_| place.ruler.before());
+        } else {
+            walker.count = Some(place.count);
+            walker.ruler = Some(place.ruler);
+        }
+        walker.is_first = is_unit && place.count == 0;
+        if place.frame.is_some() {
+            (walker.ruler, walker.count) = (Some(place.ruler), Some(place.count));
+            // Only the first frame of a unit can be the rest of a message of fixed length.
+            walker.streams.settle_fixed(u32::MAX);
+            (walker.is_first, walker.is_unsettled) = (false, false);
+            walker.end = UnitEnd::Unknown;
+            walker.set_boundary(view);
+        }
         walker
     }
 

@@ -46,7 +46,8 @@ impl Walker {
         has_marker: bool,
     ) -> Item {
         let position = self.position;
-        let is_same = self.is_same_session(position, index);
+        let is_first = core::mem::take(&mut self.is_first);
+        let is_same = is_first || self.is_same_session(position, index);
         if !is_same {
             self.session += u64::from(self.is_started);
             self.streams = Streams::new();

@@ -3,19 +3,18 @@
 //! Every stream is a track, clocks too. What the timeline does not tell: how messages were cut
 //! into frames, and the Units; tables have those.
 
+mod timeline;
+
 use std::collections::HashMap;
-use std::sync::Arc;
 
+use kymo_core::Value;
 use kymo_core::bytes::Endian;
-use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Events, TimelineView, Track, TrackId, TrackKind, Window,
-};
-use kymo_core::{Result, Value};
+use kymo_core::model::timeline::{Clock, ClockId, Content, Event, Track, TrackId, TrackKind};
 
-use crate::Reader;
 use crate::decode::{Decoded, Encoding};
-use crate::read::Messages;
 use crate::types::{ClockRole, Message, Stream};
+
+pub(crate) use timeline::Timeline;
 
 /// The name of the clock of annotations that are on none: the time of day.
 const EPOCH: &str = "Epoch";
@@ -66,6 +65,11 @@ impl Lanes {
 
     pub(crate) fn clocks(&self) -> &[Clock] {
         &self.clocks
+    }
+
+    /// The stream that is a clock.
+    fn stream_of(&self, clock: ClockId) -> Option<usize> {
+        self.of_stream.iter().find(|(_, of)| **of == clock).map(|(stream, _)| *stream)
     }
 
     pub(crate) fn tracks(&self) -> &[Track] {
@@ -161,83 +165,4 @@ pub(crate) fn event<'a>(message: &Message<'a>, decoded: Decoded) -> Event<'a> {
     };
     let (track, time, offset) = (TrackId(message.stream), message.time, message.offset);
     Event { track, time, offset, content, payload: message.payload }
-}
-
-/// The timeline of a file.
-#[derive(Debug)]
-pub(crate) struct Timeline {
-    reader: Arc<Reader>,
-    lanes: Lanes,
-}
-
-impl Timeline {
-    pub(crate) fn new(reader: Arc<Reader>) -> Self {
-        let mut lanes = Lanes::default();
-        let scan = reader.scan();
-        for (index, clock) in scan.clocks.iter().enumerate() {
-            let session = scan.streams.get(index).map_or(0, |stream| stream.session);
-            lanes.set_endian(reader.endian(session));
-            lanes.add(&scan.streams, index, *clock);
-        }
-        Self { reader, lanes }
-    }
-
-    /// How many events of a window there are.
-    fn count(&self, window: &Window) -> u64 {
-        let mut messages = self.reader.messages();
-        let mut count = 0;
-        while let Some(message) = messages.next() {
-            count += u64::from(passes(window, &message));
-        }
-        count
-    }
-}
-
-fn passes(window: &Window, message: &Message<'_>) -> bool {
-    window.wants(TrackId(message.stream)) && window.holds(message.time)
-}
-
-impl TimelineView for Timeline {
-    fn clocks(&self) -> Vec<Clock> {
-        self.lanes.clocks.clone()
-    }
-
-    fn tracks(&self) -> Vec<Track> {
-        self.lanes.tracks.clone()
-    }
-
-    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        let skip = match window.last {
-            None => 0,
-            Some(last) => self.count(window).saturating_sub(last),
-        };
-        let messages = self.reader.messages();
-        Ok(Box::new(Walk { timeline: self, messages, window: window.clone(), skip }))
-    }
-}
-
-struct Walk {
-    timeline: Arc<Timeline>,
-    messages: Messages,
-    window: Window,
-    skip: u64,
-}
-
-impl Events for Walk {
-    fn next(&mut self) -> Result<Option<Event<'_>>> {
-        loop {
-            let Some(found) = self.messages.advance() else { return Ok(None) };
-            let message = self.messages.message(&found);
-            if !passes(&self.window, &message) {
-                continue;
-            }
-            if self.skip > 0 {
-                self.skip -= 1;
-                continue;
-            }
-            let message = self.messages.message(&found);
-            let decoded = self.timeline.reader.decode(&message);
-            return Ok(Some(event(&message, decoded)));
-        }
-    }
 }

@@ -1,0 +1,268 @@
+//! The timeline of a file, of which a window is found through the indices.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use kymo_core::Result;
+use kymo_core::model::timeline::{
+    Clock, ClockId, Event, Events, TimeNs, TimelineView, Track, TrackId, Window,
+};
+
+use super::{Lanes, event};
+use crate::Reader;
+use crate::read::{Doubt, Messages, Seeker, Sure, Tick};
+use crate::types::Message;
+
+/// Streams that are looked for one by one; of more, everything is read.
+const SOUGHT_MAX: usize = 256;
+
+/// The timeline of a file.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    reader: Arc<Reader>,
+    lanes: Lanes,
+}
+
+impl Timeline {
+    pub(crate) fn new(reader: Arc<Reader>) -> Self {
+        let mut lanes = Lanes::default();
+        let streams = reader.streams();
+        for (index, stream) in streams.iter().enumerate() {
+            lanes.set_endian(reader.endian(stream.session));
+            lanes.add(streams, index, reader.clocks().get(index).copied().flatten());
+        }
+        Self { reader, lanes }
+    }
+
+    /// All messages, of which the first events of a window are left out.
+    fn whole(&self, window: &Window) -> Reading {
+        let reading = || Reading { messages: self.reader.messages(), stop: None };
+        let Some(last) = window.last else { return reading() };
+        let skip = reading().count(window).saturating_sub(last);
+        let mut reading = reading();
+        reading.skip(window, skip);
+        reading
+    }
+
+    /// The messages of a window, read from the tick on where the first of them may be.
+    fn sought(&self, window: &Window) -> Sure<Reading> {
+        if window.from.or(window.until).is_none() && window.last.is_none() {
+            return Err(Doubt);
+        }
+        let wanted = self.wanted(window)?;
+        let Some(&first) = wanted.first() else {
+            return Ok(Reading { messages: Messages::none(&self.reader), stop: None });
+        };
+        self.reader.seek(first, |seeker| {
+            let low = earliest(seeker, &wanted, window.from)?;
+            let Some(last) = window.last else {
+                return self.reading(seeker, low, &wanted, window);
+            };
+            let mut tick = latest(seeker, &wanted, window.until)?.max(low);
+            let mut step = 1;
+            loop {
+                let count = self.reading(seeker, tick, &wanted, window)?.count(window);
+                if count >= last || tick <= low {
+                    let mut reading = self.reading(seeker, tick, &wanted, window)?;
+                    reading.skip(window, count.saturating_sub(last));
+                    return Ok(reading);
+                }
+                // Not one unit after the other where none of the streams is.
+                let before = seeker.unit_before_all(tick, &wanted)?.unwrap_or(low);
+                tick = before.min(Tick(tick.0.saturating_sub(step))).max(low);
+                step *= 2;
+            }
+        })
+    }
+
+    /// The streams of a window, where all of them are in one session and on clocks that rise.
+    fn wanted(&self, window: &Window) -> Sure<Vec<usize>> {
+        let streams = self.reader.streams();
+        let is_timed = window.from.or(window.until).is_some();
+        let has_time = |index: &usize| {
+            let is_clock = streams.get(*index).is_some_and(crate::Stream::is_clock);
+            is_clock || self.reader.clocks().get(*index).is_some_and(Option::is_some)
+        };
+        let is_wanted = |index: &usize| window.wants(TrackId(*index));
+        let is_remark =
+            |index: &usize| streams.get(*index).is_some_and(crate::Stream::is_annotation);
+        let all = (0..streams.len()).filter(is_wanted);
+        if is_timed && all.clone().any(|index| is_remark(&index)) {
+            return Err(Doubt);
+        }
+        let wanted: Vec<usize> = all.filter(|index| !is_timed || has_time(index)).collect();
+        let session = |index: usize| streams.get(index).map(|stream| stream.session);
+        let is_one_session = wanted.windows(2).all(|pair| match pair {
+            [a, b] => session(*a) == session(*b),
+            _ => true,
+        });
+        let rises = self.reader.scan_so_far().is_none_or(|scan| {
+            scan.statistics.iter().all(|statistics| statistics.went_back.is_none())
+        });
+        let is_sound = is_one_session && rises && wanted.len() <= SOUGHT_MAX;
+        if is_sound { Ok(wanted) } else { Err(Doubt) }
+    }
+
+    fn reading(
+        &self,
+        seeker: &mut Seeker<'_>,
+        tick: Tick,
+        wanted: &[usize],
+        window: &Window,
+    ) -> Sure<Reading> {
+        let mut needed: Vec<usize> =
+            wanted.iter().flat_map(|stream| seeker.with_clocks(*stream)).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        let tick = seeker.settled_all(tick, &needed)?;
+        let (walker, end) = seeker.walk_from(tick);
+        let tracker = seeker.tracker_at(tick, wanted, 0)?;
+        let messages = Messages::within(Arc::clone(&self.reader), walker, tracker, end);
+        let stop = window.until.map(|until| {
+            let mut clocks: Vec<usize> =
+                wanted.iter().filter_map(|stream| seeker.own_clock(*stream).ok()?).collect();
+            clocks.sort_unstable();
+            clocks.dedup();
+            Stop { until, clocks }
+        });
+        Ok(Reading { messages, stop })
+    }
+
+    /// The range of a clock that nothing but its own messages extends.
+    fn quick_range(&self, clock: usize) -> Sure<Option<RangeInclusive<TimeNs>>> {
+        let streams = self.reader.streams();
+        let is_remark = |index: usize| {
+            let is_on = self.reader.clocks().get(index).copied().flatten() == Some(clock);
+            is_on && streams.get(index).is_some_and(crate::Stream::is_annotation)
+        };
+        if (0..streams.len()).any(is_remark) {
+            return Err(Doubt);
+        }
+        let (first, last) = self.reader.seek(clock, |seeker| {
+            let first = seeker.first(clock, TimeNs(i64::MIN))?;
+            Ok((first, seeker.last(clock)?))
+        })?;
+        let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
+        first.time.zip(last.time).map(|(first, last)| Some(first..=last)).ok_or(Doubt)
+    }
+}
+
+/// The first tick at which any of some streams may be late enough.
+fn earliest(seeker: &mut Seeker<'_>, streams: &[usize], from: Option<TimeNs>) -> Sure<Tick> {
+    let Some(from) = from else { return Ok(Tick(0)) };
+    let mut first = None;
+    for stream in streams {
+        if let Some(tick) = seeker.tick_of_time(*stream, from)? {
+            first = Some(first.map_or(tick, |first: Tick| first.min(tick)));
+        }
+    }
+    first.ok_or(Doubt)
+}
+
+/// The last tick at which any of some streams may still be early enough.
+fn latest(seeker: &mut Seeker<'_>, streams: &[usize], until: Option<TimeNs>) -> Sure<Tick> {
+    let Some(until) = until else { return Ok(seeker.last_tick()) };
+    let mut last = Tick(0);
+    for stream in streams {
+        if let Some(tick) = seeker.tick_of_time(*stream, until)? {
+            last = last.max(tick);
+        }
+    }
+    Ok(last)
+}
+
+impl TimelineView for Timeline {
+    fn clocks(&self) -> Vec<Clock> {
+        self.lanes.clocks.clone()
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        self.lanes.tracks.clone()
+    }
+
+    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        let reading = self.sought(window).unwrap_or_else(|_| self.whole(window));
+        Ok(Box::new(Walk { timeline: self, reading, window: window.clone() }))
+    }
+
+    fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        let stream = self.lanes.stream_of(clock);
+        if let Some(Ok(range)) = stream.map(|stream| self.quick_range(stream)) {
+            return Ok(range);
+        }
+        let scan = self.reader.scan();
+        let tracks = self.lanes.tracks.iter().zip(&scan.statistics);
+        let times = tracks.filter(|(track, _)| track.clock == Some(clock));
+        let times = times.filter_map(|(_, statistics)| statistics.times.clone());
+        Ok(times.reduce(|a, b| *a.start().min(b.start())..=*a.end().max(b.end())))
+    }
+}
+
+/// Messages of which a window is taken.
+struct Reading {
+    messages: Messages,
+    stop: Option<Stop>,
+}
+
+/// Where clocks that rise have all passed the end of a window.
+struct Stop {
+    until: TimeNs,
+    clocks: Vec<usize>,
+}
+
+impl Reading {
+    /// Goes to the next message of a window.
+    fn advance(&mut self, window: &Window) -> Option<crate::read::Found> {
+        loop {
+            let found = self.messages.advance()?;
+            if self.is_past(found.stream()) {
+                return None;
+            }
+            if passes(window, &self.messages.message(&found)) {
+                return Some(found);
+            }
+        }
+    }
+
+    /// Whether nothing of the window can follow, now that there was a message of a stream.
+    fn is_past(&self, stream: usize) -> bool {
+        let Some(stop) = self.stop.as_ref().filter(|stop| stop.clocks.contains(&stream)) else {
+            return false;
+        };
+        let has_passed = |clock: &usize| self.messages.shows(*clock) >= Some(stop.until);
+        stop.clocks.iter().all(has_passed)
+    }
+
+    fn count(mut self, window: &Window) -> u64 {
+        let mut count = 0;
+        while self.advance(window).is_some() {
+            count += 1;
+        }
+        count
+    }
+
+    fn skip(&mut self, window: &Window, count: u64) {
+        for _ in 0..count {
+            self.advance(window);
+        }
+    }
+}
+
+fn passes(window: &Window, message: &Message<'_>) -> bool {
+    window.wants(TrackId(message.stream)) && window.holds(message.time)
+}
+
+struct Walk {
+    timeline: Arc<Timeline>,
+    reading: Reading,
+    window: Window,
+}
+
+impl Events for Walk {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        let Some(found) = self.reading.advance(&self.window) else { return Ok(None) };
+        let message = self.reading.messages.message(&found);
+        let decoded = self.timeline.reader.decode(&message);
+        Ok(Some(event(&message, decoded)))
+    }
+}

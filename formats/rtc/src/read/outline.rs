@@ -1,0 +1,341 @@
+//! What a file has, from a few of its units: sessions, streams and clocks.
+//!
+//! A session's Units lie at multiples of their size, so that the last one is found by halves. Its
+//! Meta tells the next id that is free: when every id below it was seen defined somewhere, no
+//! stream is missing. Where that cannot be had, or anything is damaged, there is no outline, and
+//! going through all of the file tells.
+
+use std::sync::Arc;
+
+use kymo_core::bytes::{Endian, Limits};
+use kymo_rtc_wire::read::{
+    Begin, Definition, Item, Listed, Lookup, Place, Ruler, Streams, View, Walker, is_marker,
+    major_index,
+};
+use kymo_rtc_wire::spec::{MARKER_BYTES, id};
+
+use super::tracker::{Catalog, Tracker};
+use crate::types::Stream;
+
+/// Ids that are looked for one by one.
+const IDS_MAX: u32 = 1 << 16;
+
+/// How many Metas are looked at for streams that the last one leaves out.
+const METAS_MAX: usize = 64;
+
+/// How many units before one are read where it can be read in several ways.
+const UNITS_BACK_MAX: u64 = 8;
+
+/// A file as a few of its units show it.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    pub sessions: Vec<Ticks>,
+    pub catalog: Arc<Catalog>,
+    /// The clock of each stream.
+    pub clocks: Vec<Option<usize>>,
+}
+
+/// A session: where its Units and units are.
+#[derive(Debug)]
+pub(crate) struct Ticks {
+    pub number: usize,
+    pub start: u64,
+    pub end: u64,
+    pub ruler: Ruler,
+    pub endian: Option<Endian>,
+    /// How long the frames of its streams are.
+    pub streams: Streams,
+}
+
+/// A tick by its number in the session: of a Unit, or of a unit within one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Tick(pub u64);
+
+impl Outline {
+    /// Looks at the first unit and the last Unit of each session.
+    pub(crate) fn new(view: &View<'_>, limits: &Limits) -> Option<Self> {
+        let mut outline = Self { sessions: vec![], catalog: Arc::default(), clocks: vec![] };
+        let mut position = 0;
+        while position < view.end() {
+            let number = outline.sessions.len();
+            let (ticks, streams) = Survey::new(view, number, position)?.finish()?;
+            position = ticks.end;
+            let catalog = Arc::get_mut(&mut outline.catalog)?;
+            for stream in streams {
+                catalog.add(stream);
+            }
+            outline.sessions.push(ticks);
+            let found = outline.catalog.streams.len() + outline.sessions.len();
+            if found as u64 > limits.items_max {
+                return None;
+            }
+        }
+        outline.find_clocks(limits);
+        Some(outline)
+    }
+
+    fn find_clocks(&mut self, limits: &Limits) {
+        let mut tracker = Tracker::knowing(Arc::clone(&self.catalog), limits);
+        for session in &self.sessions {
+            tracker.begin_session(session.number);
+        }
+        self.clocks = tracker.all_clocks();
+    }
+}
+
+impl Ticks {
+    /// How many ticks a Unit has.
+    fn ticks_per_unit(&self) -> u64 {
+        let (major, minor) = (self.ruler.major, self.ruler.minor.max(1));
+        // The last tick leaves room for a checksum.
+        let data = major.saturating_sub(MARKER_BYTES as u64 + 5 + 1);
+        data / minor + 1
+    }
+
+    /// Where a tick is: a Unit's Marker, or an index.
+    pub(crate) fn position(&self, tick: Tick) -> u64 {
+        let (unit, part) = (tick.0 / self.ticks_per_unit(), tick.0 % self.ticks_per_unit());
+        let marker = self.start + unit * self.ruler.major;
+        if part == 0 { marker } else { marker + MARKER_BYTES as u64 + part * self.ruler.minor }
+    }
+
+    /// The last tick at a position or before it.
+    pub(crate) fn tick_at(&self, position: u64) -> Tick {
+        let from_start = position.saturating_sub(self.start);
+        let (unit, within) = (from_start / self.ruler.major, from_start % self.ruler.major);
+        let part = within.saturating_sub(MARKER_BYTES as u64) / self.ruler.minor;
+        Tick(unit * self.ticks_per_unit() + part.min(self.ticks_per_unit() - 1))
+    }
+
+    pub(crate) fn last_tick(&self) -> Tick {
+        self.tick_at(self.end.saturating_sub(1))
+    }
+
+    /// Where the unit of a tick ends.
+    pub(crate) fn end_of(&self, tick: Tick) -> u64 {
+        self.position(Tick(tick.0 + 1)).min(self.end)
+    }
+
+    /// The tick of a tick's Unit.
+    fn unit_of(&self, tick: Tick) -> Tick {
+        Tick(tick.0 - tick.0 % self.ticks_per_unit())
+    }
+
+    fn lookup<'a>(&self, view: &View<'a>, tick: Tick) -> Option<Lookup<'a>> {
+        let position = self.position(tick);
+        let is_unit = self.unit_of(tick) == tick;
+        Lookup::at(view, if is_unit { position + MARKER_BYTES as u64 } else { position })
+    }
+
+    /// What the indices at a tick say of a stream: where it was last before.
+    pub(crate) fn find(&self, view: &View<'_>, tick: Tick, id: u32) -> Option<Listed> {
+        let mut listed = self.lookup(view, tick)?.find(id)?;
+        let unit = self.unit_of(tick);
+        if listed == Listed::Absent && unit != tick {
+            listed = self.lookup(view, unit)?.find(id)?;
+        }
+        match listed {
+            Listed::At(at) if at < self.start || at >= self.position(tick) => None,
+            listed => Some(listed),
+        }
+    }
+
+    /// A walk from a tick on.
+    pub(crate) fn walker(&self, view: &View<'_>, tick: Tick) -> Walker {
+        let here = self.walker_at(view, tick, None);
+        if first_begins(here.clone(), view).is_some() {
+            return here;
+        }
+        // What the unit begins with can be read in several ways: those before it tell.
+        let mut earlier =
+            (1..=UNITS_BACK_MAX).map_while(|back| Some(Tick(tick.0.checked_sub(back)?)));
+        let arrived = |from| arrive(self.walker_at(view, from, None), view, self.position(tick));
+        earlier.find_map(arrived).unwrap_or(here)
+    }
+
+    /// The stream of fixed length with the rest of whose message a unit opens.
+    pub(crate) fn opens_with_rest(&self, view: &View<'_>, tick: Tick) -> Option<u32> {
+        let (id, begin) = first_begins(self.walker(view, tick), view)?;
+        (begin == Begin::Continuation).then_some(id)
+    }
+
+    /// A walk from a frame on that an index names, where that is not the first of its unit.
+    pub(crate) fn walker_from(&self, view: &View<'_>, frame: u64) -> Walker {
+        let tick = self.tick_at(frame);
+        let is_unit = self.unit_of(tick) == tick;
+        let index = self.lookup(view, tick).filter(|_| !is_unit);
+        let frame = index.filter(|index| index.end() < frame).map(|_| frame);
+        self.walker_at(view, tick, frame)
+    }
+
+    fn walker_at(&self, view: &View<'_>, tick: Tick, frame: Option<u64>) -> Walker {
+        let count = tick.0 / self.ticks_per_unit();
+        let marker = self.start + count * self.ruler.major;
+        let ruler = Ruler { marker: i64::try_from(marker).unwrap_or(i64::MAX), ..self.ruler };
+        let (session, tick) = (self.number as u64, self.position(tick));
+        let is_big_endian = self.endian.map(|endian| endian == Endian::Big);
+        let place = Place { session, ruler, count, tick, frame };
+        Walker::within(view, &place, self.streams.clone(), is_big_endian)
+    }
+}
+
+/// The first frame of a stream that a walk comes to, and whether it begins a message; nothing
+/// where there is doubt.
+fn first_begins(mut walker: Walker, view: &View<'_>) -> Option<(u32, Begin)> {
+    loop {
+        match walker.next(view) {
+            Ok(Item::Frame(frame)) if frame.id >= id::FIRST_USER => {
+                return Some((frame.id, frame.begin));
+            }
+            Ok(Item::Damage(_)) => return None,
+            Ok(Item::End) | Err(_) => return Some((id::NUL, Begin::Start)),
+            Ok(Item::Frame(_) | Item::Unit(_) | Item::Checksum(_)) => {}
+        }
+    }
+}
+
+/// The walk when it comes to a place, if nothing is in the way.
+fn arrive(mut walker: Walker, view: &View<'_>, position: u64) -> Option<Walker> {
+    while walker.position() < position {
+        match walker.next(view).ok()? {
+            Item::Frame(_) | Item::Unit(_) | Item::Checksum(_) => {}
+            Item::Damage(_) | Item::End => return None,
+        }
+    }
+    (walker.position() == position).then_some(walker)
+}
+
+/// A session that is being looked at.
+struct Survey<'a> {
+    view: &'a View<'a>,
+    ticks: Ticks,
+    found: Vec<Stream>,
+    next_free: Option<u32>,
+}
+
+impl<'a> Survey<'a> {
+    /// Looks at the first unit of a session.
+    fn new(view: &'a View<'a>, number: usize, start: u64) -> Option<Self> {
+        if !is_marker(view, start) || major_index(view, start)?.count != 0 {
+            return None;
+        }
+        let mut walker = Walker::at(start).without_checksums();
+        walker.next(view).ok()?;
+        let (ruler, streams) = (walker.ruler()?, Streams::new());
+        let ticks = Ticks { number, start, end: view.end(), ruler, endian: None, streams };
+        let mut survey = Self { view, ticks, found: Vec::new(), next_free: None };
+        let until = survey.ticks.end_of(Tick(0));
+        survey.walk(walker, until)?;
+        Some(survey)
+    }
+
+    /// Takes in what a walk meets, up to a place or to the next session; then that is the end.
+    fn walk(&mut self, mut walker: Walker, until: u64) -> Option<()> {
+        while walker.position() < until {
+            match walker.next(self.view).ok()? {
+                Item::Frame(frame) if matches!(frame.id, id::META | id::MINOR_META) => {
+                    if !frame.more {
+                        self.learn(frame.position, &walker);
+                    }
+                }
+                Item::Frame(frame) if frame.id == id::PLATFORM => {
+                    let endian = |is_big| if is_big { Endian::Big } else { Endian::Little };
+                    self.ticks.endian = walker.is_big_endian().map(endian);
+                }
+                Item::Unit(unit) if unit.position > self.ticks.start => {
+                    let is_of_session = self.is_in_place(unit.position, unit.count);
+                    if !is_of_session && unit.count == Some(0) {
+                        self.ticks.end = unit.position;
+                        return Some(());
+                    }
+                    is_of_session.then_some(())?;
+                }
+                Item::Damage(_) => return None,
+                Item::End => break,
+                Item::Frame(_) | Item::Unit(_) | Item::Checksum(_) => {}
+            }
+        }
+        Some(())
+    }
+
+    /// Whether a Unit is where its number says.
+    fn is_in_place(&self, position: u64, count: Option<u64>) -> bool {
+        let distance = position.checked_sub(self.ticks.start);
+        count.is_some_and(|count| count.checked_mul(self.ticks.ruler.major) == distance)
+    }
+
+    fn learn(&mut self, offset: u64, walker: &Walker) {
+        let definitions = walker.definitions();
+        self.next_free = definitions.next_free;
+        for definition in definitions.streams.iter().filter(|found| found.id >= id::FIRST_USER) {
+            self.define(offset, definition);
+        }
+    }
+
+    fn define(&mut self, offset: u64, definition: &Definition) {
+        if definition.is_whole && !self.ticks.streams.is_described(definition.id) {
+            self.ticks.streams.define(definition.id, definition.length);
+            self.found.push(Stream::new(self.ticks.number, offset, definition));
+        }
+    }
+
+    /// Looks at the last Unit, and for streams that it leaves out.
+    fn finish(mut self) -> Option<(Ticks, Vec<Stream>)> {
+        let last = self.last_unit();
+        let first = self.found.len();
+        self.walk(self.ticks.walker(self.view, last), self.view.end())?;
+        let next_free = self.next_free.filter(|next| *next <= IDS_MAX)?;
+        self.look_back(last, next_free);
+        let is_missing = |id: &u32| !self.ticks.streams.is_described(*id);
+        if (id::FIRST_USER..next_free).any(|id| is_missing(&id)) {
+            return None;
+        }
+        // Those that the first unit defines come in its order, and others in that of their ids.
+        self.found.get_mut(first..)?.sort_by_key(|stream| stream.id);
+        Some((self.ticks, self.found))
+    }
+
+    /// The last Unit that is in its place.
+    fn last_unit(&self) -> Tick {
+        let (start, major) = (self.ticks.start, self.ticks.ruler.major);
+        let is_there = |count: u64| {
+            let position = start + count * major;
+            let index = major_index(self.view, position);
+            index.is_some_and(|index| index.count == count) && is_marker(self.view, position)
+        };
+        let (mut low, mut high) = (0, (self.view.end() - start) / major);
+        while low < high {
+            let middle = high - (high - low) / 2;
+            if is_there(middle) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        Tick(low * self.ticks.ticks_per_unit())
+    }
+
+    /// Looks for streams that the last Unit does not describe: in the Unit where each was last,
+    /// and in earlier Metas.
+    fn look_back(&mut self, last: Tick, next_free: u32) -> Option<()> {
+        for id in id::FIRST_USER..next_free {
+            if !self.ticks.streams.is_described(id)
+                && let Listed::At(at) = self.ticks.find(self.view, last, id)?
+            {
+                let unit = self.ticks.unit_of(self.ticks.tick_at(at));
+                self.walk(self.ticks.walker(self.view, unit), at + 1)?;
+            }
+        }
+        let mut unit = last;
+        for _ in 0..METAS_MAX {
+            let mut ids = id::FIRST_USER..next_free;
+            if ids.all(|id| self.ticks.streams.is_described(id)) {
+                break;
+            }
+            let Listed::At(meta) = self.ticks.find(self.view, unit, id::META)? else { break };
+            unit = self.ticks.unit_of(self.ticks.tick_at(meta));
+            self.walk(self.ticks.walker(self.view, unit), self.ticks.end_of(unit))?;
+        }
+        Some(())
+    }
+}

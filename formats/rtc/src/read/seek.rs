@@ -1,0 +1,531 @@
+//! Finding messages by stream and time through the indices, a few units at a time.
+//!
+//! What is found is what going through the whole session would find. Where a unit is damaged, or
+//! can be read in more than one way, there is [`Doubt`] instead of an answer.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use kymo_core::bytes::Limits;
+use kymo_core::model::timeline::TimeNs;
+use kymo_rtc_wire::read::{Begin, Frame, Item, Listed, View, Walker};
+
+use super::outline::{Outline, Tick, Ticks};
+use super::tracker::{Completed, Tracker};
+use crate::types::{OwnedMessage, Stream};
+
+/// How many clocks may count from one another.
+const CLOCKS_MAX: usize = 8;
+
+/// The message of a clock is over within so many units.
+const CLOCK_UNITS_MAX: u64 = 4;
+
+/// The indices do not tell, or not for certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Doubt;
+
+/// An answer, unless there is doubt.
+pub(crate) type Sure<T> = std::result::Result<T, Doubt>;
+
+/// Looks for messages of one session.
+pub(crate) struct Seeker<'a> {
+    view: View<'a>,
+    outline: &'a Outline,
+    ticks: &'a Ticks,
+    limits: &'a Limits,
+    /// What a clock showed, by the last frame that indices name and how many units ago that was.
+    moments: HashMap<(usize, u64, u64), Option<TimeNs>>,
+}
+
+/// What a unit has of a stream.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The frame that ends the last message which begins in the unit.
+    whole: Option<Frame>,
+    /// What it ends.
+    completed: Option<Completed>,
+    /// The frame that ends what may have begun before the unit.
+    rest: Option<u64>,
+    /// What the last frame leaves open; nothing when there is no frame.
+    open: Option<Open>,
+    /// Whether the last message goes on in a further unit.
+    goes_on: bool,
+}
+
+/// The first message of a unit that is late enough.
+struct First {
+    message: Option<OwnedMessage>,
+    /// What the clock shows then, or at the end of the unit.
+    shown: Option<TimeNs>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Nothing,
+    /// A message that begins in the unit.
+    Begun,
+    /// A message that may have begun before.
+    Unknown,
+}
+
+impl<'a> Seeker<'a> {
+    /// Looks for messages of the session of a stream.
+    pub(crate) fn new(
+        view: View<'a>,
+        outline: &'a Outline,
+        limits: &'a Limits,
+        stream: usize,
+    ) -> Sure<Self> {
+        let session = outline.catalog.streams.get(stream).ok_or(Doubt)?.session;
+        let ticks = outline.sessions.get(session).ok_or(Doubt)?;
+        Ok(Self { view, outline, ticks, limits, moments: HashMap::new() })
+    }
+
+    fn stream(&self, index: usize) -> Sure<&'a Stream> {
+        self.outline.catalog.streams.get(index).ok_or(Doubt)
+    }
+
+    fn clock_of(&self, index: usize) -> Option<usize> {
+        self.outline.clocks.get(index).copied().flatten()
+    }
+
+    /// The clock that tells when a message of a stream happened: of a clock, itself.
+    pub(crate) fn own_clock(&self, index: usize) -> Sure<Option<usize>> {
+        let stream = self.stream(index)?;
+        if stream.is_annotation() {
+            return Err(Doubt);
+        }
+        Ok(if stream.is_clock() { Some(index) } else { self.clock_of(index) })
+    }
+
+    /// A stream and the clocks that it depends on.
+    pub(crate) fn with_clocks(&self, stream: usize) -> Vec<usize> {
+        let of = |stream: &usize| self.clock_of(*stream);
+        std::iter::successors(Some(stream), of).take(CLOCKS_MAX).collect()
+    }
+
+    /// Where a stream was last before a tick, by the first of its frames in that unit.
+    fn target(&self, tick: Tick, stream: usize) -> Sure<Option<u64>> {
+        match self.ticks.find(&self.view, tick, self.stream(stream)?.id) {
+            Some(Listed::At(at)) => Ok(Some(at)),
+            Some(Listed::Never) => Ok(None),
+            // It is hidden from the indices, or they are damaged.
+            Some(Listed::Absent) | None => Err(Doubt),
+        }
+    }
+
+    /// The tick of the last unit before this one that has a stream.
+    fn unit_before(&self, tick: Tick, stream: usize) -> Sure<Option<Tick>> {
+        Ok(self.target(tick, stream)?.map(|at| self.ticks.tick_at(at)))
+    }
+
+    /// The last unit before this one that has any of some streams.
+    pub(crate) fn unit_before_all(&self, tick: Tick, streams: &[usize]) -> Sure<Option<Tick>> {
+        let mut last = None;
+        for stream in streams {
+            last = last.max(self.unit_before(tick, *stream)?);
+        }
+        Ok(last)
+    }
+
+    pub(crate) fn last_tick(&self) -> Tick {
+        self.ticks.last_tick()
+    }
+
+    /// A walk from a tick on, and where its session ends.
+    pub(crate) fn walk_from(&self, tick: Tick) -> (Walker, u64) {
+        (self.ticks.walker(&self.view, tick), self.ticks.end)
+    }
+
+    /// The first unit from this one on that has a stream, or that may have it, being the last.
+    fn unit_from(&self, tick: Tick, stream: usize) -> Sure<Option<Tick>> {
+        let last = self.ticks.last_tick();
+        if tick > last {
+            return Ok(None);
+        }
+        let from = self.ticks.position(tick);
+        let has = |until: u64| Ok(self.target(Tick(until), stream)?.is_some_and(|at| at >= from));
+        let (mut low, mut high) = (tick.0, last.0 + 1);
+        // At `low` it was not seen; whether at `high`, beyond the last tick, nothing tells.
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if has(middle)? {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Ok(Some(Tick(high - 1)))
+    }
+
+    /// Goes through the frames from a walk's place to another, and tells of each what it ends.
+    fn read(
+        &self,
+        walker: &mut Walker,
+        tracker: &mut Tracker,
+        until: u64,
+        mut each: impl FnMut(&Frame, Option<&Completed>, &Tracker) -> ControlFlow<()>,
+    ) -> Sure<()> {
+        while walker.position() < until {
+            match walker.next(&self.view) {
+                Ok(Item::Frame(frame)) => {
+                    let completed = tracker.frame(&frame, &self.view, walker);
+                    // What is left out for its length is to be told of.
+                    let limit = self.limits.value_bytes_max;
+                    if tracker.left_out().iter().any(|open| open.length > limit) {
+                        return Err(Doubt);
+                    }
+                    if each(&frame, completed.as_ref(), tracker).is_break() {
+                        return Ok(());
+                    }
+                }
+                Ok(Item::Unit(_) | Item::Checksum(_)) => {}
+                Ok(Item::End) => break,
+                Ok(Item::Damage(_)) | Err(_) => return Err(Doubt),
+            }
+        }
+        Ok(())
+    }
+
+    fn tracker(&self) -> Tracker {
+        let Outline { catalog, clocks, .. } = self.outline;
+        let Ticks { number, endian, .. } = *self.ticks;
+        Tracker::within(Arc::clone(catalog), clocks, number, endian, self.limits)
+    }
+
+    /// A tracker whose clocks show what they showed at a tick, as far as a stream needs them.
+    pub(crate) fn tracker_at(
+        &mut self,
+        tick: Tick,
+        streams: &[usize],
+        depth: usize,
+    ) -> Sure<Tracker> {
+        let mut tracker = self.tracker();
+        for stream in streams {
+            let mut clock = self.clock_of(*stream);
+            for _ in 0..CLOCKS_MAX {
+                let Some(of) = clock else { break };
+                tracker.set_clock(of, self.moment(of, tick, depth + 1)?);
+                clock = self.clock_of(of);
+            }
+            if self.stream(*stream)?.is_clock() {
+                tracker.set_clock(*stream, self.moment(*stream, tick, depth + 1)?);
+            }
+        }
+        Ok(tracker)
+    }
+
+    /// What a clock shows at a tick.
+    fn moment(&mut self, clock: usize, tick: Tick, depth: usize) -> Sure<Option<TimeNs>> {
+        if depth > CLOCKS_MAX {
+            return Err(Doubt);
+        }
+        let Some(at) = self.target(tick, clock)? else { return Ok(None) };
+        // A message that goes on beyond its unit counts from where it ends: soon after.
+        let age = (tick.0 - self.ticks.tick_at(at).0).min(CLOCK_UNITS_MAX);
+        if let Some(known) = self.moments.get(&(clock, at, age)) {
+            return Ok(*known);
+        }
+        let last = self.last_before(clock, Some(tick), depth)?;
+        let time = last.and_then(|message| message.time);
+        self.moments.insert((clock, at, age), time);
+        Ok(time)
+    }
+
+    /// Goes through the frames of a unit, and on to a limit while some streams have open messages:
+    /// indices name where messages begin, and not always the units that only go on with one.
+    fn read_on(
+        &self,
+        from: (&mut Walker, &mut Tracker),
+        unit: Tick,
+        limit: u64,
+        streams: &[usize],
+        mut each: impl FnMut(&Frame, Option<&Completed>, &Tracker) -> ControlFlow<()>,
+    ) -> Sure<()> {
+        let (walker, tracker) = from;
+        let mut is_done = false;
+        let mut end = self.ticks.end_of(unit).min(limit);
+        loop {
+            self.read(walker, tracker, end, |frame, completed, tracker| {
+                let flow = each(frame, completed, tracker);
+                is_done = flow.is_break();
+                flow
+            })?;
+            let is_open = streams.iter().any(|stream| tracker.is_open(*stream));
+            if is_done || !is_open || end >= limit {
+                return Ok(());
+            }
+            end = self.ticks.end_of(self.ticks.tick_at(end)).min(limit);
+        }
+    }
+
+    /// Looks at what of a stream begins in a unit, and ends before a limit.
+    fn seen(&self, tick: Tick, stream: usize, limit: u64) -> Sure<Seen> {
+        let id = self.stream(stream)?.id;
+        let unit_end = self.ticks.end_of(tick);
+        let mut seen = Seen::default();
+        let (mut walker, mut tracker) = (self.ticks.walker(&self.view, tick), self.tracker());
+        let from = (&mut walker, &mut tracker);
+        self.read_on(from, tick, limit, &[stream], |frame, completed, _| {
+            if frame.id == id {
+                seen.goes_on |= frame.position >= unit_end;
+                seen.note(frame, completed);
+            }
+            // Of what follows only the end of the open message counts.
+            let is_over = seen.goes_on && seen.open == Some(Open::Nothing);
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(seen)
+    }
+
+    /// The last message of a stream.
+    pub(crate) fn last(&mut self, stream: usize) -> Sure<Option<OwnedMessage>> {
+        self.last_before(stream, None, 0)
+    }
+
+    /// The last message of a stream that ends before a tick, or before the session does.
+    fn last_before(
+        &mut self,
+        stream: usize,
+        tick: Option<Tick>,
+        depth: usize,
+    ) -> Sure<Option<OwnedMessage>> {
+        let (mut unit, limit) = match tick {
+            None => (Some(self.ticks.last_tick()), self.ticks.end),
+            Some(tick) => (self.unit_before(tick, stream)?, self.ticks.position(tick)),
+        };
+        // A message whose beginning may lie before its unit: that unit, and the frame that ends it.
+        let mut rest: Option<(Tick, u64)> = None;
+        while let Some(tick) = unit {
+            let seen = self.seen(tick, stream, limit)?;
+            match (rest, &seen.whole) {
+                (None, Some(frame)) => {
+                    return match self.known(stream, &seen) {
+                        Some(message) => Ok(Some(message)),
+                        None => self.message(tick, stream, frame.position, depth),
+                    };
+                }
+                (None, None) => rest = seen.rest.map(|end| (tick, end)),
+                (Some((_, end)), Some(frame)) if frame.position == end => {
+                    return self.message(tick, stream, end, depth);
+                }
+                (Some((of, end)), _) if !seen.goes_on && seen.open.is_some() => {
+                    return self.message(of, stream, end, depth);
+                }
+                // It begins here, or still before.
+                (Some((_, end)), _) => rest = Some((tick, end)),
+            }
+            unit = self.unit_before(tick, stream)?;
+        }
+        // Nothing was before it.
+        rest.map_or(Ok(None), |(of, end)| self.message(of, stream, end, depth))
+    }
+
+    /// The last message of a unit, where nothing before the unit matters to it.
+    fn known(&self, stream: usize, seen: &Seen) -> Option<OwnedMessage> {
+        let (frame, completed) = (seen.whole.as_ref()?, seen.completed.as_ref()?);
+        let has_no_clock = self.clock_of(stream).is_none();
+        (!completed.is_joined && (has_no_clock || completed.time.is_some())).then(|| OwnedMessage {
+            stream,
+            offset: completed.offset,
+            time: completed.time,
+            payload: frame.bytes(&self.view).to_vec(),
+        })
+    }
+
+    /// The message that a frame ends, read from a tick on before which it does not begin.
+    fn message(
+        &mut self,
+        tick: Tick,
+        stream: usize,
+        end: u64,
+        depth: usize,
+    ) -> Sure<Option<OwnedMessage>> {
+        let clocks = self.with_clocks(stream);
+        let tick = self.settled_all(tick, clocks.get(1..).unwrap_or_default())?;
+        let mut walker = self.ticks.walker(&self.view, tick);
+        let mut tracker = self.tracker_at(tick, &[stream], depth)?;
+        let mut found = None;
+        let view = self.view;
+        self.read(&mut walker, &mut tracker, end + 1, |frame, completed, tracker| {
+            if let Some(completed) = completed.filter(|_| frame.position == end) {
+                found = Some(OwnedMessage::of(&tracker.message(completed, frame, &view)));
+            }
+            ControlFlow::Continue(())
+        })?;
+        found.map(Some).ok_or(Doubt)
+    }
+
+    /// Whether what a stream has before a tick ends there; if not, the tick before which it
+    /// begins.
+    fn settled(&self, tick: Tick, stream: usize) -> Sure<Tick> {
+        let Stream { id, length_bytes, .. } = self.stream(stream)?;
+        // Only what a unit opens with can be the rest of a message of fixed length.
+        if length_bytes.is_some() && self.ticks.opens_with_rest(&self.view, tick) != Some(*id) {
+            return Ok(tick);
+        }
+        let limit = self.ticks.position(tick);
+        let mut begins = tick;
+        let mut unit = self.unit_before(tick, stream)?;
+        while let Some(before) = unit {
+            match self.seen(before, stream, limit)?.open {
+                Some(Open::Nothing) => break,
+                Some(Open::Begun) => return Ok(before),
+                Some(Open::Unknown) | None => {
+                    begins = before;
+                    unit = self.unit_before(before, stream)?;
+                }
+            }
+        }
+        Ok(begins)
+    }
+
+    /// The tick not after which the reading of streams is to begin for all messages from a tick
+    /// on to be whole.
+    pub(crate) fn settled_all(&self, mut tick: Tick, streams: &[usize]) -> Sure<Tick> {
+        loop {
+            let mut first = tick;
+            for stream in streams {
+                first = first.min(self.settled(tick, *stream)?);
+            }
+            if first == tick {
+                return Ok(tick);
+            }
+            tick = first;
+        }
+    }
+
+    /// The time of the first message of a clock that begins in the unit of one of its frames.
+    fn time_at(&mut self, clock: usize, at: u64, depth: usize) -> Sure<Option<TimeNs>> {
+        let tick = self.ticks.tick_at(at);
+        let mut tracker = self.tracker();
+        let mut walker = if let Some(base) = self.clock_of(clock) {
+            let start = self.settled(tick, base)?;
+            tracker.set_clock(base, self.moment(base, start, depth + 1)?);
+            self.ticks.walker(&self.view, start)
+        } else {
+            self.ticks.walker_from(&self.view, at)
+        };
+        let mut found = None;
+        self.read(&mut walker, &mut tracker, self.ticks.end_of(tick), |_, completed, _| {
+            match completed {
+                Some(completed)
+                    if completed.stream == clock
+                        && completed.offset >= at
+                        && !completed.may_lack_beginning =>
+                {
+                    found = completed.time;
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// A tick before which a clock shows less than a time, and soon after which it does not.
+    fn crossing(&mut self, clock: usize, time: TimeNs, depth: usize) -> Sure<Tick> {
+        if depth > CLOCKS_MAX {
+            return Err(Doubt);
+        }
+        let (mut low, mut high) = (0, self.ticks.last_tick().0 + 1);
+        if let Some(base) = self.clock_of(clock) {
+            // It shows no less than what it counts from.
+            let passed = self.crossing(base, time, depth + 1)?;
+            low = self.unit_before(passed, base)?.map_or(0, |tick| tick.0);
+            high = high.min(passed.0 + 2);
+        }
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            let is_before = match self.target(Tick(middle), clock)? {
+                None => true,
+                Some(at) => match self.time_at(clock, at, depth)? {
+                    Some(found) => found < time,
+                    // A unit with one end of a message only: what it shows then is certain.
+                    None => self.moment(clock, Tick(middle), depth)?.is_none_or(|t| t < time),
+                },
+            };
+            if is_before {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(Tick(low))
+    }
+
+    /// The tick from which on messages of a stream may be of a time or later.
+    pub(crate) fn tick_of_time(&mut self, stream: usize, time: TimeNs) -> Sure<Option<Tick>> {
+        let Some(clock) = self.own_clock(stream)? else { return Ok(None) };
+        let tick = self.crossing(clock, time, 0)?;
+        if self.moment(clock, tick, 0)?.is_none_or(|shown| shown < time) {
+            return Ok(Some(tick));
+        }
+        // The clock passed the time within the unit where it was last seen.
+        let before = self.unit_before(tick, clock)?.unwrap_or(Tick(0));
+        Ok(Some(before))
+    }
+
+    /// The first message of a stream at a time or later.
+    pub(crate) fn first(&mut self, stream: usize, time: TimeNs) -> Sure<Option<OwnedMessage>> {
+        let (Some(clock), Some(tick)) = (self.own_clock(stream)?, self.tick_of_time(stream, time)?)
+        else {
+            return Ok(None);
+        };
+        let mut unit = Some(tick);
+        while let Some(tick) = unit {
+            let first = self.first_of_unit(tick, stream, time)?;
+            if first.message.is_some() {
+                return Ok(first.message);
+            }
+            // Until the clock has passed, nothing of the stream can be late enough.
+            let has_passed = first.shown.is_some_and(|shown| shown >= time);
+            unit = self.unit_from(Tick(tick.0 + 1), if has_passed { stream } else { clock })?;
+        }
+        Ok(None)
+    }
+
+    /// The first message of a stream at a time or later that ends in a unit.
+    fn first_of_unit(&mut self, unit: Tick, stream: usize, time: TimeNs) -> Sure<First> {
+        let streams = self.with_clocks(stream);
+        let start = self.settled_all(unit, &streams)?;
+        let mut walker = self.ticks.walker(&self.view, start);
+        let mut tracker = self.tracker_at(start, &[stream], 0)?;
+        let mut message = None;
+        let (view, limit) = (self.view, self.ticks.end);
+        // Units before that of the stream are read for what is open in them only.
+        self.read(&mut walker, &mut tracker, self.ticks.position(unit), |_, _, _| {
+            ControlFlow::Continue(())
+        })?;
+        let from = (&mut walker, &mut tracker);
+        self.read_on(from, unit, limit, &streams, |frame, completed, tracker| {
+            let is_it = |completed: &&Completed| {
+                completed.stream == stream && completed.time.is_some_and(|at| at >= time)
+            };
+            let Some(completed) = completed.filter(is_it) else { return ControlFlow::Continue(()) };
+            message = Some(OwnedMessage::of(&tracker.message(completed, frame, &view)));
+            ControlFlow::Break(())
+        })?;
+        let shown = self.own_clock(stream)?.and_then(|clock| tracker.shows(clock));
+        Ok(First { message, shown })
+    }
+}
+
+impl Seen {
+    fn note(&mut self, frame: &Frame, completed: Option<&Completed>) {
+        let begun = match (frame.begin, self.open) {
+            (Begin::Start, _) | (Begin::Continuation, Some(Open::Begun)) => Open::Begun,
+            (Begin::Continuation | Begin::Unknown, _) => Open::Unknown,
+        };
+        self.open = Some(if frame.more { begun } else { Open::Nothing });
+        if frame.more {
+            return;
+        }
+        if begun == Open::Unknown {
+            self.rest = self.rest.or(Some(frame.position));
+        } else {
+            (self.whole, self.completed) = (Some(*frame), completed.copied());
+        }
+    }
+}
