@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Info(commands::info::Args),
     Ls(commands::ls::Args),
     Dump(commands::dump::Args),
+    Top(commands::top::Args),
+    Tree(commands::tree::Args),
     Check(commands::check::Args),
     Repair(commands::repair::Args),
     Convert(commands::convert::Args),

@@ -14,6 +14,7 @@ mod masks;
 mod moment;
 mod outlet;
 mod output;
+mod profiles;
 mod progress;
 mod rate;
 mod render;

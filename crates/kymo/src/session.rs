@@ -88,6 +88,8 @@ impl Session {
             Command::Info(args) => commands::info::run(self, args),
             Command::Ls(args) => commands::ls::run(self, args),
             Command::Dump(args) => commands::dump::run(self, args),
+            Command::Top(args) => commands::top::run(self, args),
+            Command::Tree(args) => commands::tree::run(self, args),
             Command::Check(args) => commands::check::run(self, args),
             Command::Repair(args) => commands::repair::run(self, args),
             Command::Convert(args) => commands::convert::run(self, args),

@@ -15,3 +15,5 @@ pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod record;
 pub(crate) mod repair;
+pub(crate) mod top;
+pub(crate) mod tree;

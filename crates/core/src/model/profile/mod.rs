@@ -321,7 +321,8 @@ fn label<V: ProfileView + ?Sized>(view: &V, context: &Context) -> Result<String>
     let place = |at: Option<(FileId, u32)>| -> Result<Option<String>> {
         let Some((file, line)) = at else { return Ok(None) };
         let file = view.file(file)?;
-        Ok(Some(format!("{}:{line}", base_name(&file))))
+        let name = base_name(&file);
+        Ok(Some(if line == 0 { name.to_owned() } else { format!("{name}:{line}") }))
     };
     let point = |at: Option<(ModuleId, u64)>| -> Result<Option<String>> {
         let Some((module, offset)) = at else { return Ok(None) };

@@ -1,0 +1,165 @@
+//! `kymo top`: where the time went, as a flat list.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use kymo_core::model::profile::{By, Flat, FlatRow, flat};
+use serde_json::json;
+
+use crate::cli::OpenArgs;
+use crate::profiles::{Asked, ProfileArgs};
+use crate::render::{escaped, measure, numbers, style};
+use crate::session::{Opened, Outcome, Session};
+
+/// Show what spent most: functions, lines, files or modules.
+///
+/// Exclusive is what a function spent itself, inclusive what it spent together with all that it
+/// called; a function that calls itself counts once. Shares are of all that was measured. Inlined
+/// functions count as functions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo top hpctoolkit-app-database          the functions that spent most themselves
+  kymo top -i -n 5 hpctoolkit-app-database  the five that spent most with what they called
+  kymo top --by line hpctoolkit-app-database
+  kymo top --rank 0 --thread 1-3 DATABASE   only some threads
+  kymo top -m 'cycles' --json DATABASE      another metric, one JSON object a row
+
+EXIT STATUS
+  0 done, 1 unreadable or no profile, 2 bad usage, 3 read, with findings")]
+pub(crate) struct Args {
+    /// Files or directories.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// What a row is.
+    #[arg(long, value_enum, default_value = "function", value_name = "WHAT")]
+    by: ByArg,
+
+    /// Sort by what was spent inclusive of calls.
+    #[arg(short, long)]
+    inclusive: bool,
+
+    /// How many rows; 0 shows all.
+    #[arg(short, long, default_value = "20", value_name = "ROWS")]
+    number: usize,
+
+    #[command(flatten)]
+    profile: ProfileArgs,
+
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum ByArg {
+    Function,
+    Line,
+    File,
+    Module,
+}
+
+impl ByArg {
+    fn by(self) -> (By, &'static str) {
+        match self {
+            Self::Function => (By::Function, "function"),
+            Self::Line => (By::Line, "line"),
+            Self::File => (By::File, "file"),
+            Self::Module => (By::Module, "module"),
+        }
+    }
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let inputs = session.expand(&args.files, &args.open.format);
+    let mut is_first = true;
+    session.each_dataset(inputs, &args.open, |session, opened| {
+        let asked = args.profile.of(opened)?;
+        let found = sorted(flat(&asked.question(), args.by.by().0)?, args);
+        if args.json {
+            print_json(session, args, opened, &asked, &found)?;
+        } else {
+            let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
+            write!(session.out, "{gap}")?;
+            print(session, args, opened, &asked, &found)?;
+        }
+        Ok(session.findings(opened))
+    })
+}
+
+fn sorted(mut found: Flat, args: &Args) -> Flat {
+    let keys = |row: &FlatRow| {
+        let (first, second) = (row.exclusive, row.inclusive);
+        if args.inclusive { (second, first) } else { (first, second) }
+    };
+    found.rows.sort_by(|a, b| {
+        let (a_keys, b_keys) = (keys(a), keys(b));
+        let by_first = b_keys.0.total_cmp(&a_keys.0);
+        let by_value = by_first.then_with(|| b_keys.1.total_cmp(&a_keys.1));
+        by_value.then_with(|| a.label.cmp(&b.label))
+    });
+    found
+}
+
+/// The rows that are shown.
+fn shown<'a>(args: &Args, found: &'a Flat) -> &'a [FlatRow] {
+    match args.number {
+        0 => &found.rows,
+        number => found.rows.get(..number).unwrap_or(&found.rows),
+    }
+}
+
+fn print(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    asked: &Asked,
+    found: &Flat,
+) -> anyhow::Result<()> {
+    let out = &mut session.out;
+    let paint = out.paint();
+    let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
+    let threads = numbers::count(asked.thread_count as u64, "thread", "threads");
+    let (metric, total) = (escaped(&asked.described.name), measure::value(found.total));
+    writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
+    writeln!(out, "{faint}{:>19}  {:>19}  {}{faint:#}", "exclusive", "inclusive", args.by.by().1)?;
+    let rows = shown(args, found);
+    let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(42).max(16));
+    for row in rows {
+        let cells = [row.exclusive, row.inclusive].map(|value| {
+            let share = measure::share(value, found.total);
+            format!("{:>11}  {share:>6}", measure::value(value))
+        });
+        let label = measure::fitted(&escaped(&row.label), room);
+        writeln!(out, "{}  {}  {label}", cells[0], cells[1])?;
+    }
+    let more = found.rows.len() - rows.len();
+    if more > 0 {
+        writeln!(out, "{faint}{:>40}  {more} more (-n 0 shows all){faint:#}", "…")?;
+    }
+    Ok(())
+}
+
+fn print_json(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    asked: &Asked,
+    found: &Flat,
+) -> anyhow::Result<()> {
+    for row in shown(args, found) {
+        session.out.json(&json!({
+            "file": opened.name,
+            "metric": asked.described.name,
+            args.by.by().1: row.label,
+            "exclusive": row.exclusive,
+            "inclusive": row.inclusive,
+            "total": found.total,
+        }))?;
+    }
+    Ok(())
+}

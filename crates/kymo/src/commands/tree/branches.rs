@@ -1,0 +1,87 @@
+//! The nodes of a tree of paths in the order they are shown, without those that spent too little.
+
+use kymo_core::model::profile::{PathNode, PathTree};
+
+/// Nodes, each before those below it, the ones that spent most first.
+pub(super) struct Branches<'a> {
+    tree: &'a PathTree,
+    children: Vec<Vec<usize>>,
+    pending: Vec<Branch<'a>>,
+    least: f64,
+}
+
+/// One line of the tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Branch<'a> {
+    /// A node.
+    Node { node: &'a PathNode, index: usize, is_hot: bool },
+    /// Nodes that spent too little to be shown.
+    Rest { count: u64, inclusive: f64, depth: usize },
+}
+
+impl Branch<'_> {
+    pub(super) fn depth(&self) -> usize {
+        match self {
+            Self::Node { node, .. } => node.depth,
+            Self::Rest { depth, .. } => *depth,
+        }
+    }
+
+    /// What was spent inclusive and exclusive of what is below.
+    pub(super) fn spent(&self) -> (f64, f64) {
+        match self {
+            Self::Node { node, .. } => (node.inclusive, node.exclusive),
+            Self::Rest { inclusive, .. } => (*inclusive, 0.0),
+        }
+    }
+}
+
+impl<'a> Branches<'a> {
+    /// Shows what has at least a share of the total.
+    pub(super) fn new(tree: &'a PathTree, share: f64) -> Self {
+        let mut children = vec![Vec::new(); tree.nodes.len()];
+        let mut roots = Vec::new();
+        for (index, node) in tree.nodes.iter().enumerate() {
+            let siblings = node.parent.and_then(|parent| children.get_mut(parent));
+            siblings.unwrap_or(&mut roots).push(index);
+        }
+        let least = tree.total.abs() * share;
+        let mut branches = Self { tree, children, pending: Vec::new(), least };
+        branches.push(roots, tree.total, true, 0);
+        branches
+    }
+
+    /// Puts siblings where the first comes next.
+    fn push(&mut self, siblings: Vec<usize>, above: f64, is_above_hot: bool, depth: usize) {
+        let tree = self.tree;
+        let nodes = siblings.into_iter().filter_map(|index| Some((index, tree.nodes.get(index)?)));
+        let (mut shown, rest): (Vec<_>, Vec<_>) =
+            nodes.partition(|(_, node)| node.inclusive.abs() >= self.least);
+        shown.sort_by(|(_, a), (_, b)| {
+            let by_value = b.inclusive.abs().total_cmp(&a.inclusive.abs());
+            by_value.then_with(|| tree.label(a).cmp(tree.label(b)))
+        });
+        if !rest.is_empty() {
+            let inclusive = rest.iter().map(|(_, node)| node.inclusive).sum();
+            self.pending.push(Branch::Rest { count: rest.len() as u64, inclusive, depth });
+        }
+        for (place, (index, node)) in shown.into_iter().enumerate().rev() {
+            let has_half = node.inclusive.abs() * 2.0 >= above.abs();
+            let is_hot = is_above_hot && place == 0 && has_half;
+            self.pending.push(Branch::Node { node, index, is_hot });
+        }
+    }
+}
+
+impl<'a> Iterator for Branches<'a> {
+    type Item = Branch<'a>;
+
+    fn next(&mut self) -> Option<Branch<'a>> {
+        let branch = self.pending.pop()?;
+        if let Branch::Node { node, index, is_hot } = branch {
+            let below = self.children.get_mut(index).map(std::mem::take).unwrap_or_default();
+            self.push(below, node.inclusive, is_hot, node.depth + 1);
+        }
+        Some(branch)
+    }
+}

@@ -1,0 +1,188 @@
+//! What is asked of a profile: which metric, which threads.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use kymo_core::model::profile::{
+    Metric, MetricId, ProfileView, Question, Thread, ThreadId, ThreadSet,
+};
+
+use crate::failure::Failure;
+use crate::render::escaped;
+use crate::session::Opened;
+
+/// Metrics listed in a hint.
+const LISTED: usize = 8;
+
+/// The part of a profile chosen by options.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ProfileArgs {
+    /// The metric: its name, or the start of it. The first that has values, where it is left out.
+    #[arg(short, long, value_name = "NAME")]
+    metric: Option<String>,
+
+    /// Only threads of these numbers: `0`, `2-5`, `0,7`.
+    #[arg(long, value_name = "NUMBERS")]
+    thread: Option<Numbers>,
+
+    /// Only processes of these ranks.
+    #[arg(long, value_name = "NUMBERS")]
+    rank: Option<Numbers>,
+}
+
+/// A profile, and what is asked of it.
+pub(crate) struct Asked {
+    view: Arc<dyn ProfileView>,
+    metric: MetricId,
+    threads: Option<ThreadSet>,
+    /// What was measured.
+    pub(crate) described: Metric,
+    /// By how many threads.
+    pub(crate) thread_count: usize,
+}
+
+impl Asked {
+    /// The question for core.
+    pub(crate) fn question(&self) -> Question<'_> {
+        Question { view: self.view.as_ref(), metric: self.metric, threads: self.threads.as_ref() }
+    }
+}
+
+impl ProfileArgs {
+    /// Finds what is asked for in a file.
+    pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Asked> {
+        let Some(view) = opened.dataset.profile() else {
+            let failure = Failure::new("there is no profile in it");
+            return Err(failure.hint("`kymo info` says what is in it").into());
+        };
+        let threads = self.threads(view.as_ref())?;
+        let metrics = view.metrics();
+        let metric = match &self.metric {
+            Some(name) => named(&metrics, name)?,
+            None => first(view.as_ref(), &metrics, threads.as_ref())?,
+        };
+        let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
+        let described = metrics.get(index).cloned().unwrap_or_default();
+        let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
+        Ok(Asked { view, metric, threads, described, thread_count })
+    }
+
+    fn threads(&self, view: &dyn ProfileView) -> anyhow::Result<Option<ThreadSet>> {
+        if self.thread.is_none() && self.rank.is_none() {
+            return Ok(None);
+        }
+        let mut chosen = Vec::new();
+        for id in (0..).map(ThreadId).take(view.thread_count()) {
+            if self.means(&view.thread(id)?) {
+                chosen.push(id);
+            }
+        }
+        if chosen.is_empty() {
+            return Err(Failure::new("no thread is among those asked for").into());
+        }
+        Ok(Some(chosen.into_iter().collect()))
+    }
+
+    fn means(&self, thread: &Thread) -> bool {
+        let is_among = |numbers: &Option<Numbers>, kind: &str| {
+            let holds = |numbers: &Numbers| thread.id(kind).is_some_and(|id| numbers.holds(id));
+            numbers.as_ref().is_none_or(holds)
+        };
+        is_among(&self.thread, "THREAD") && is_among(&self.rank, "RANK")
+    }
+}
+
+/// The metric that is called so, or the only one whose name starts so.
+fn named(metrics: &[Metric], name: &str) -> Result<MetricId, Failure> {
+    let ids = || (0..).map(MetricId).zip(metrics);
+    if let Some((id, _)) = ids().find(|(_, metric)| metric.name == name) {
+        return Ok(id);
+    }
+    let start = name.to_lowercase();
+    let alike = ids().filter(|(_, metric)| metric.name.to_lowercase().starts_with(&start));
+    let alike: Vec<_> = alike.collect();
+    if let [(id, _)] = alike.as_slice() {
+        return Ok(*id);
+    }
+    let name = escaped(name);
+    if alike.is_empty() {
+        let listed = list(metrics.iter());
+        return Err(Failure::new(format!("there is no metric {name}")).hint(listed));
+    }
+    let listed = list(alike.into_iter().map(|(_, metric)| metric));
+    Err(Failure::new(format!("several metrics start with {name}")).hint(listed))
+}
+
+fn list<'a>(metrics: impl Iterator<Item = &'a Metric>) -> String {
+    let names: Vec<_> = metrics.map(|metric| escaped(&metric.name)).collect();
+    let more = names.len().saturating_sub(LISTED);
+    let shown = names.iter().take(LISTED).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if names.is_empty() { "it has none".to_owned() } else { format!("there are {shown}{more}") }
+}
+
+/// The first metric that has values, of those that a list shows without being asked.
+fn first(
+    view: &dyn ProfileView,
+    metrics: &[Metric],
+    threads: Option<&ThreadSet>,
+) -> anyhow::Result<MetricId> {
+    let shown = |(_, metric): &(MetricId, &Metric)| metric.is_shown;
+    for (metric, _) in (0..).map(MetricId).zip(metrics).filter(shown) {
+        if (Question { view, metric, threads }).total()? != 0.0 {
+            return Ok(metric);
+        }
+    }
+    let hint = "--metric names one that is not shown by itself";
+    Err(Failure::new("no metric has values in it").hint(hint).into())
+}
+
+/// Numbers as one types them: `0`, `2-5`, `0,7`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Numbers(Vec<RangeInclusive<u64>>);
+
+impl Numbers {
+    fn holds(&self, number: u64) -> bool {
+        self.0.iter().any(|range| range.contains(&number))
+    }
+}
+
+impl FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(number(first)?..=number(last)?).filter(|range| !range.is_empty())
+        };
+        let ranges = text.split(',').map(range).collect::<Option<_>>();
+        ranges.map(Self).ok_or_else(|| "write numbers as 0, 2-5 or 0,7".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_one_types_them() {
+        let numbers: Numbers = "0,2-4".parse().unwrap();
+        let held: Vec<_> = (0..6).filter(|&number| numbers.holds(number)).collect();
+        assert_eq!(held, [0, 2, 3, 4]);
+        for wrong in ["", "a", "3-1", "1,", "-1", "1-2-3"] {
+            assert!(wrong.parse::<Numbers>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_metric_is_found_by_the_start_of_its_name() {
+        let metrics = ["CPUTIME (sec)", "GINS", "GINS:STALL"].map(Metric::named);
+        assert_eq!(named(&metrics, "cpu").unwrap(), MetricId(0));
+        assert_eq!(named(&metrics, "GINS").unwrap(), MetricId(1));
+        let error = named(&metrics, "gin").unwrap_err();
+        assert_eq!(error.to_string(), "several metrics start with gin");
+        assert_eq!(named(&metrics, "x").unwrap_err().to_string(), "there is no metric x");
+    }
+}

@@ -1,0 +1,80 @@
+//! Measured values and shares as people read them.
+
+use super::numbers;
+
+/// A measured value: four digits that count, whole numbers with their thousands apart.
+pub(crate) fn value(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let sign = if value < 0.0 { "-" } else { "" };
+    if value.fract() == 0.0 && size < 1e9 {
+        return format!("{sign}{}", numbers::grouped(whole(size)));
+    }
+    match size {
+        _ if !(1e-3..1e5).contains(&size) => format!("{value:.3e}"),
+        _ if size >= 1e3 => format!("{sign}{}", numbers::grouped(whole(size))),
+        _ if size >= 1e2 => format!("{value:.1}"),
+        _ if size >= 1e1 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// A share of a total: `12.3%`; nothing where there is no total.
+pub(crate) fn share(part: f64, total: f64) -> String {
+    if total == 0.0 || part == 0.0 {
+        return String::new();
+    }
+    format!("{:.1}%", part / total * 100.0)
+}
+
+/// A whole number that is known to be small.
+fn whole(size: f64) -> u64 {
+    format!("{size:.0}").parse().unwrap_or(0)
+}
+
+/// A text that takes no more places than there are, with `…` where something is cut off.
+pub(crate) fn fitted(text: &str, places: usize) -> String {
+    if super::columns::width_of(text) <= places {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(places.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_four_digits_that_count() {
+        let cases = [
+            (0.0, "0"),
+            (1.210_259, "1.210"),
+            (12.3456, "12.35"),
+            (123.456, "123.5"),
+            (1234.56, "1,235"),
+            (1_234_567.0, "1,234,567"),
+            (-7.0, "-7"),
+            (123_456.7, "1.235e5"),
+            (0.000_123_4, "1.234e-4"),
+            (5e9, "5.000e9"),
+        ];
+        for (number, expected) in cases {
+            assert_eq!(value(number), expected);
+        }
+    }
+
+    #[test]
+    fn shares_and_cut_texts_read_well() {
+        assert_eq!(share(1.0, 8.0), "12.5%");
+        assert_eq!(share(0.0, 8.0), "");
+        assert_eq!(share(1.0, 0.0), "");
+        assert_eq!(fitted("overlong", 5), "over…");
+        assert_eq!(fitted("short", 5), "short");
+    }
+}

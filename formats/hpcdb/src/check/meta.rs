@@ -1,0 +1,88 @@
+//! Rules of `meta.db`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Checking, Listed};
+use crate::read::Meta;
+use crate::rows::{self, TreeWalk};
+use crate::types::Context;
+
+/// Checks `meta.db`, and tells which contexts it lists; nothing where it is not there.
+pub(super) fn check(checking: &mut Checking) -> Option<Listed> {
+    let database = Arc::clone(&checking.database);
+    let meta = database.meta.as_ref()?;
+    metrics(checking, meta);
+    // Rows that cannot be read are noted by the database.
+    rows::modules(&database).for_each(drop);
+    rows::files(&database).for_each(drop);
+    functions(checking, meta);
+    Some(contexts(checking, meta))
+}
+
+/// Ids of metrics name one kind of value each.
+fn metrics(checking: &mut Checking, meta: &Meta) {
+    let mut instances = BTreeSet::new();
+    let mut statistics = BTreeSet::new();
+    for metric in &meta.metrics {
+        for instance in &metric.instances {
+            if !instances.insert(instance.prop_metric_id) {
+                let message = format!("propMetricId {} is there twice", instance.prop_metric_id);
+                checking.error(&meta.part, "metric-id", instance.offset, message);
+            }
+        }
+        for statistic in &metric.statistics {
+            if !statistics.insert(statistic.stat_metric_id) {
+                let message = format!("statMetricId {} is there twice", statistic.stat_metric_id);
+                checking.error(&meta.part, "metric-id", statistic.offset, message);
+            }
+        }
+    }
+}
+
+/// Functions lead to modules and files.
+fn functions(checking: &mut Checking, meta: &Meta) {
+    let database = Arc::clone(&checking.database);
+    for offset in meta.functions.offsets() {
+        let Some(function) = database.noted(&meta.part, meta.function(offset)) else { continue };
+        if function.module.is_some_and(|module| !meta.modules.begins(module)) {
+            let message = "the module of a function is none of the list";
+            checking.error(&meta.part, "pointer", offset, message);
+        }
+        if function.file.is_some_and(|file| !meta.files.begins(file)) {
+            let message = "the file of a function is none of the list";
+            checking.error(&meta.part, "pointer", offset, message);
+        }
+    }
+}
+
+/// Contexts have numbers of their own, and lead to functions, files and modules.
+fn contexts(checking: &mut Checking, meta: &Meta) -> Listed {
+    let mut listed = Listed::new();
+    for (context, ..) in TreeWalk::new(Arc::clone(&checking.database)) {
+        if context.ctx_id == 0 {
+            let message = "a context has the number 0, which stands for the whole";
+            checking.error(&meta.part, "context-id", context.offset, message);
+        } else if !listed.insert(context.ctx_id) {
+            let message = format!("context {} is there twice", context.ctx_id);
+            checking.error(&meta.part, "context-id", context.offset, message);
+        }
+        pointers(checking, meta, &context);
+    }
+    listed
+}
+
+fn pointers(checking: &mut Checking, meta: &Meta, context: &Context) {
+    let wrong = [
+        ("function", context.function.is_some_and(|at| !meta.functions.begins(at))),
+        ("file", context.source.is_some_and(|(at, _)| !meta.files.begins(at))),
+        ("module", context.point.is_some_and(|(at, _)| !meta.modules.begins(at))),
+    ];
+    for (what, is_wrong) in wrong {
+        if is_wrong {
+            let number = context.ctx_id;
+            let message = format!("the {what} of context {number} is none of the list");
+            checking.error(&meta.part, "pointer", context.offset, message);
+        }
+    }
+}

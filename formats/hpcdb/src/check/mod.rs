@@ -1,0 +1,95 @@
+//! Rules across records, as findings. `docs/formats/hpcdb.md` lists them.
+//!
+//! What hpcprof is known to write is no finding above a note.
+
+mod meta;
+mod trace;
+mod values;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
+
+use crate::read::{Database, Part, Trust};
+
+/// Everything that is wrong with a database.
+pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
+    let mut findings = Findings::new(&context.limits);
+    let database = match Database::open(source, context, Trust::Salvage) {
+        Ok(database) => Arc::new(database),
+        Err(Error::Read(error)) => {
+            findings.push(Finding::unreadable("unreadable", &error));
+            return Ok(findings.into_vec());
+        }
+        Err(Error::ReadIn { file, error }) => {
+            let file = Some(file.display().to_string());
+            findings.push(Finding { file, ..Finding::unreadable("unreadable", &error) });
+            return Ok(findings.into_vec());
+        }
+        Err(other) => return Err(other),
+    };
+    let mut checking = Checking { database, findings };
+    checking.sections();
+    let listed = meta::check(&mut checking);
+    values::check(&mut checking, listed.as_ref());
+    trace::check(&mut checking, listed.as_ref());
+    let Checking { database, mut findings } = checking;
+    findings.extend(database.findings());
+    Ok(findings.into_vec())
+}
+
+/// A check that is under way.
+struct Checking {
+    database: Arc<Database>,
+    findings: Findings,
+}
+
+/// The numbers of the contexts that `meta.db` lists.
+type Listed = BTreeSet<u32>;
+
+impl Checking {
+    fn error(&mut self, part: &Part, rule: &'static str, offset: u64, message: impl Into<String>) {
+        self.findings.push(part.finding(Severity::Error, rule, offset, message));
+    }
+
+    fn warning(
+        &mut self,
+        part: &Part,
+        rule: &'static str,
+        offset: u64,
+        message: impl Into<String>,
+    ) {
+        self.findings.push(part.finding(Severity::Warning, rule, offset, message));
+    }
+
+    fn note(&mut self, part: &Part, rule: &'static str, offset: u64, message: impl Into<String>) {
+        self.findings.push(part.finding(Severity::Note, rule, offset, message));
+    }
+
+    /// Sections lie behind the header, and not on top of each other.
+    fn sections(&mut self) {
+        let database = Arc::clone(&self.database);
+        for part in database.parts() {
+            let mut sections = part.sections.clone();
+            sections.sort_by_key(|section| section.pointer);
+            for section in &sections {
+                if section.pointer < part.kind.header_bytes() {
+                    let message = format!("section {} begins within the header", section.name);
+                    self.error(part, "section-overlap", section.listed, message);
+                }
+            }
+            for (one, next) in sections.iter().zip(sections.iter().skip(1)) {
+                if one.range().end > next.pointer && next.size > 0 {
+                    let message = format!(
+                        "section {} ends at {:#x}, within section {}",
+                        one.name,
+                        one.range().end,
+                        next.name
+                    );
+                    self.error(part, "section-overlap", one.listed, message);
+                }
+            }
+        }
+    }
+}

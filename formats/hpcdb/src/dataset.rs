@@ -1,0 +1,163 @@
+//! The format's side of core's contract.
+
+use std::sync::Arc;
+
+use kymo_core::model::profile::{ProfileView, Question};
+use kymo_core::model::timeline::TimelineView;
+use kymo_core::{
+    Confidence, Context, Dataset, DumpRequest, Finding, Format, FormatInfo, Probe, RecordSink,
+    Result, Section, Source, Summary, Table, Value,
+};
+
+use crate::model::{Profiles, Timeline};
+use crate::read::{Database, Trust, kind_of};
+use crate::spec::FileKind;
+use crate::{check, rows, tables};
+
+/// The format.
+#[derive(Debug, Clone, Copy)]
+pub struct HpcDb;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "hpcdb",
+    title: "HPCToolkit database",
+    about: "profiles of calling contexts, and traces, as hpcprof writes them",
+    extensions: &["db"],
+    dialects: &[
+        "4.0 as released",
+        "4.0 as of May 2022",
+        "4.0 as of April 2022",
+        "4.0 as described, big-endian",
+    ],
+    abilities: &[],
+    dump_styles: &[],
+};
+
+/// Metrics that a summary lists.
+const METRICS_MAX: usize = 32;
+
+impl Format for HpcDb {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
+        if !probe.is_directory {
+            return kind_of(probe.head).map(|_| Confidence::Magic);
+        }
+        // Any of its files will do: the others may be what is missing.
+        let is_there = |kind: &FileKind| {
+            let head = probe.head_of(kind.name(), 16);
+            head.is_some_and(|head| kind_of(&head) == Some(*kind))
+        };
+        FileKind::ALL.iter().any(is_there).then_some(Confidence::Magic)
+    }
+
+    fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
+        let database = Database::open(source, context, Trust::Strict)?;
+        Ok(Box::new(HpcDbDataset(Arc::new(database))))
+    }
+
+    fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
+        check::check(source, context)
+    }
+
+    fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
+        let database = Database::open(source, context, Trust::Salvage)?;
+        Ok(Box::new(HpcDbDataset(Arc::new(database))))
+    }
+}
+
+/// An open database.
+struct HpcDbDataset(Arc<Database>);
+
+impl Dataset for HpcDbDataset {
+    fn summary(&self) -> Summary {
+        summary(&self.0)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.0.findings()
+    }
+
+    fn tables(&self) -> Vec<Arc<dyn Table>> {
+        tables::tables(&self.0)
+    }
+
+    fn dump(&self, request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
+        tables::dump(&self.0, request, sink)
+    }
+
+    fn profile(&self) -> Option<Arc<dyn ProfileView>> {
+        Some(Arc::new(Profiles::new(Arc::clone(&self.0))?))
+    }
+
+    fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
+        Some(Arc::new(Timeline::new(Arc::clone(&self.0))?))
+    }
+}
+
+fn summary(database: &Arc<Database>) -> Summary {
+    let mut summary = Summary { dialect: database.layout().to_string(), ..Summary::default() };
+    let parts: Vec<_> = database.parts().map(|part| part.kind.name()).collect();
+    summary.fact("files", parts.join(", "));
+    if let Some(meta) = &database.meta {
+        summary.fact("title", kymo_core::shortened(&meta.title).into_owned());
+        if !meta.description.starts_with("TODO") {
+            let description = kymo_core::shortened(&meta.description).into_owned();
+            summary.fact("description", description);
+        }
+        summary.fact("contexts", rows::TreeWalk::new(Arc::clone(database)).count());
+        summary.fact("functions", meta.functions.count);
+        summary.fact("source files", meta.files.count);
+        summary.fact("modules", meta.modules.count);
+    }
+    if let Some(file) = &database.profile {
+        summary.fact("profiles", file.profiles.count);
+        let values = database.noted(&file.part, rows::value_count(file));
+        summary.fact("values", values.map_or(Value::Null, Value::from));
+    }
+    if database.trace.is_some() {
+        traces(database, &mut summary);
+    }
+    summary.sections.extend(metrics(database));
+    summary
+}
+
+fn traces(database: &Arc<Database>, summary: &mut Summary) {
+    let (mut samples, mut first, mut last) = (0_u64, u64::MAX, 0);
+    let mut traced = 0_u64;
+    for row in rows::traces(database).filter(|row| row.samples > 0) {
+        traced += 1;
+        samples = samples.saturating_add(row.samples);
+        first = first.min(row.first.unwrap_or(u64::MAX));
+        last = last.max(row.last.unwrap_or(0));
+    }
+    summary.fact("traces", traced);
+    summary.fact("samples", samples);
+    if let Some(span) = last.checked_sub(first) {
+        let (whole, rest) = (span / 1_000_000_000, span % 1_000_000_000);
+        summary.fact("trace span", format!("{whole}.{rest:09} s"));
+    }
+}
+
+/// What each metric comes to over all threads.
+fn metrics(database: &Arc<Database>) -> Option<Section> {
+    let view = Profiles::new(Arc::clone(database))?;
+    let ids = (0..).map(kymo_core::model::profile::MetricId);
+    let metrics = view.metrics();
+    let mut rows = Vec::new();
+    for (metric, described) in ids.zip(&metrics) {
+        let total = Question { view: &view, metric, threads: None }.total().ok()?;
+        if total != 0.0 {
+            let name = kymo_core::shortened(&described.name).into_owned();
+            rows.push((name, Value::from(total).to_string()));
+        }
+    }
+    let more = rows.len().saturating_sub(METRICS_MAX);
+    rows.truncate(METRICS_MAX);
+    if more > 0 {
+        rows.push(("and".to_owned(), format!("{more} more")));
+    }
+    Some(Section { title: "metrics, over all threads", rows })
+}

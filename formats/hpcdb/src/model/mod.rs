@@ -1,0 +1,337 @@
+//! A database as core's profile and timeline.
+//!
+//! Nothing is lost but statistics other than sums, which the profile model has no place for.
+
+mod columns;
+mod timeline;
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use kymo_core::bytes::ReadResult;
+use kymo_core::model::profile::{
+    Column, Context, ContextId, ContextNumber, ContextValue, FileId, Function, FunctionId, IdKind,
+    IdPart, Metric, ModuleId, ProfileView, Relation, Scope, Thread, ThreadId, ThreadSet,
+    ThreadValue, Values,
+};
+use kymo_core::{Error, Result};
+
+use crate::read::{CctDb, Database, Meta, ProfileDb};
+use crate::rows;
+use crate::spec::{
+    LEXICAL_FUNCTION, LEXICAL_INSTRUCTION, LEXICAL_LINE, LEXICAL_LOOP, RELATION_INLINED,
+    RELATION_LEXICAL,
+};
+use crate::types::{self, Id, Profile};
+use columns::Columns;
+
+pub(crate) use timeline::Timeline;
+
+/// The profile of a database. A context is found by where its record is in `meta.db`.
+pub(crate) struct Profiles {
+    database: Arc<Database>,
+    columns: Columns,
+    /// The summary, where there is one; threads come after it.
+    summary: Option<Profile>,
+    /// Contexts by their number.
+    by_number: OnceLock<Vec<(u32, u64)>>,
+}
+
+impl Profiles {
+    /// Nothing unless there is a tree, and values.
+    pub(crate) fn new(database: Arc<Database>) -> Option<Self> {
+        let columns = Columns::new(&database.meta.as_ref()?.metrics);
+        if database.profile.is_none() && database.cct.is_none() {
+            return None;
+        }
+        let first = database.profile.as_ref().and_then(|file| file.profile(0).ok()?);
+        let summary = first.filter(|first| first.is_summary);
+        Some(Self { database, columns, summary, by_number: OnceLock::new() })
+    }
+
+    fn meta(&self) -> Result<&Meta> {
+        self.database.meta.as_ref().ok_or_else(|| Error::request("there is no meta.db"))
+    }
+
+    fn told<T>(&self, read: impl FnOnce(&Meta) -> ReadResult<T>) -> Result<T> {
+        let meta = self.meta()?;
+        meta.part.told(read(meta))
+    }
+
+    /// The index of a thread's profile.
+    fn profile_index(&self, thread: ThreadId) -> u64 {
+        u64::from(thread.0) + u64::from(self.summary.is_some())
+    }
+
+    /// The thread of a profile; the summary is none.
+    fn thread_of(&self, profile: u64) -> Option<ThreadId> {
+        let thread = profile.checked_sub(u64::from(self.summary.is_some()))?;
+        u32::try_from(thread).ok().map(ThreadId)
+    }
+
+    fn profile(&self, thread: ThreadId) -> Result<(&ProfileDb, Profile)> {
+        let absent = || Error::Request(format!("there is no thread {}", thread.0));
+        let file = self.database.profile.as_ref().ok_or_else(absent)?;
+        let profile = file.part.told(file.profile(self.profile_index(thread)))?;
+        Ok((file, profile.ok_or_else(absent)?))
+    }
+
+    /// Adds the values that a profile has of a context.
+    fn add_found(
+        file: &ProfileDb,
+        profile: &Profile,
+        ctx_id: u32,
+        ids: &[Option<u16>],
+        to: &mut [f64],
+    ) -> ReadResult<()> {
+        for index in file.find(profile, ctx_id)? {
+            let (id, value) = file.value(profile, index)?;
+            let wanted = ids.iter().zip(&mut *to).filter(|(wanted, _)| **wanted == Some(id));
+            wanted.for_each(|(_, to)| *to += value);
+        }
+        Ok(())
+    }
+
+    /// Adds what threads have, from the values by context.
+    fn add_threads(
+        &self,
+        file: &CctDb,
+        ctx_id: u32,
+        ids: &[Option<u16>],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> ReadResult<()> {
+        let Some(context) = file.context(ctx_id.into())? else { return Ok(()) };
+        for (id, to) in ids.iter().zip(to) {
+            let Some(id) = id else { continue };
+            for index in file.find(&context, *id)? {
+                let (profile, value) = file.value(&context, index)?;
+                let thread = self.thread_of(profile.into());
+                let is_meant = |thread| threads.is_none_or(|threads| threads.contains(thread));
+                if thread.is_some_and(is_meant) {
+                    *to += value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what threads have, from the profile of each.
+    fn add_each(
+        &self,
+        ctx_id: u32,
+        ids: &[Option<u16>],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> Result<()> {
+        let all = (0..).map(ThreadId).take(self.thread_count());
+        for thread in all.filter(|id| threads.is_none_or(|threads| threads.contains(*id))) {
+            let (file, profile) = self.profile(thread)?;
+            file.part.told(Self::add_found(file, &profile, ctx_id, ids, to))?;
+        }
+        Ok(())
+    }
+
+    fn numbers(&self) -> &[(u32, u64)] {
+        self.by_number.get_or_init(|| {
+            let walk = rows::TreeWalk::new(Arc::clone(&self.database));
+            let mut numbers: Vec<_> =
+                walk.map(|(context, ..)| (context.ctx_id, context.offset)).collect();
+            numbers.sort_unstable();
+            numbers
+        })
+    }
+}
+
+/// A thread, by what names it.
+pub(crate) fn thread_of(database: &Database, ids: &[Id]) -> Thread {
+    let part = |id: &Id| IdPart {
+        kind: IdKind(Cow::Owned(database.id_name(id))),
+        logical: id.logical.into(),
+        physical: id.is_physical.then_some(id.physical),
+    };
+    Thread { ids: ids.iter().map(part).collect() }
+}
+
+/// What a context is to core.
+fn context_of(meta: &Meta, found: &types::Context) -> Context {
+    let scope = match found.lexical_type {
+        _ if found.entry.is_some() => Scope::Entry,
+        LEXICAL_FUNCTION => Scope::Function,
+        LEXICAL_LOOP => Scope::Loop,
+        LEXICAL_LINE => Scope::Line,
+        LEXICAL_INSTRUCTION => Scope::Instruction,
+        _ => Scope::Other,
+    };
+    let relation = match found.relation {
+        RELATION_LEXICAL => Relation::Lexical,
+        RELATION_INLINED => Relation::Inlined,
+        _ => Relation::Call,
+    };
+    // The name of an entry point is found by the entry point.
+    let function = if meta.is_root(found.offset) { Some(found.offset) } else { found.function };
+    Context {
+        id: ContextId(found.offset),
+        number: ContextNumber(found.ctx_id.into()),
+        scope,
+        relation,
+        function: function.map(FunctionId),
+        source: found.source.map(|(file, line)| (FileId(file), line)),
+        point: found.point.map(|(module, offset)| (ModuleId(module), offset)),
+    }
+}
+
+impl ProfileView for Profiles {
+    fn metrics(&self) -> Vec<Metric> {
+        self.columns.metrics().to_vec()
+    }
+
+    fn thread_count(&self) -> usize {
+        let profiles = self.database.profile.as_ref().map_or(0, |file| file.profiles.count);
+        let threads = profiles.saturating_sub(self.summary.is_some().into());
+        usize::try_from(threads).unwrap_or(usize::MAX)
+    }
+
+    fn thread(&self, id: ThreadId) -> Result<Thread> {
+        let (file, profile) = self.profile(id)?;
+        let ids = file.part.told(file.ids(&profile))?;
+        Ok(thread_of(&self.database, &ids))
+    }
+
+    fn contexts_max(&self) -> u64 {
+        self.database.meta.as_ref().map_or(0, Meta::contexts_max)
+    }
+
+    fn roots(&self, to: &mut Vec<ContextId>) -> Result<()> {
+        let mut offsets = Vec::new();
+        self.told(|meta| meta.root_offsets(&mut offsets))?;
+        to.extend(offsets.into_iter().map(ContextId));
+        Ok(())
+    }
+
+    fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()> {
+        let mut offsets = Vec::new();
+        self.told(|meta| {
+            let range = meta.node(of.0)?.children;
+            meta.sibling_offsets(range, &mut offsets)
+        })?;
+        to.extend(offsets.into_iter().map(ContextId));
+        Ok(())
+    }
+
+    fn context(&self, id: ContextId) -> Result<Context> {
+        self.told(|meta| Ok(context_of(meta, &meta.node(id.0)?)))
+    }
+
+    fn find(&self, number: ContextNumber) -> Result<Option<ContextId>> {
+        let numbers = self.numbers();
+        let Ok(number) = u32::try_from(number.0) else { return Ok(None) };
+        let found = numbers.binary_search_by_key(&number, |(number, _)| *number).ok();
+        let found = found.and_then(|index| numbers.get(index));
+        Ok(found.map(|(_, offset)| ContextId(*offset)))
+    }
+
+    fn function(&self, id: FunctionId) -> Result<Function> {
+        self.told(|meta| {
+            if meta.is_root(id.0) {
+                let entry = meta.node(id.0)?.entry;
+                let name = entry.map(|entry| entry.name).unwrap_or_default();
+                return Ok(Function { name, ..Function::default() });
+            }
+            let function = meta.function(id.0)?;
+            Ok(Function {
+                name: function.name.unwrap_or_default(),
+                module: function.module.map(ModuleId),
+                offset: function.offset,
+                file: function.file.map(FileId),
+                line: function.line,
+            })
+        })
+    }
+
+    fn file(&self, id: FileId) -> Result<String> {
+        self.told(|meta| meta.path("file path", id.0))
+    }
+
+    fn module(&self, id: ModuleId) -> Result<String> {
+        self.told(|meta| meta.path("module path", id.0))
+    }
+
+    fn sums(
+        &self,
+        context: &Context,
+        columns: &[Column],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> Result<()> {
+        to.fill(0.0);
+        let Ok(ctx_id) = u32::try_from(context.number.0) else { return Ok(()) };
+        let statistics: Vec<_> = columns.iter().map(|of| self.columns.statistic(*of)).collect();
+        let has_all = statistics.iter().all(Option::is_some);
+        if let (None, true, Some(file), Some(summary)) =
+            (threads, has_all, &self.database.profile, &self.summary)
+        {
+            let sums = Self::add_found(file, summary, ctx_id, &statistics, to);
+            return file.part.told(sums);
+        }
+        let ids: Vec<_> = columns.iter().map(|of| self.columns.id(*of)).collect();
+        match &self.database.cct {
+            Some(file) => file.part.told(self.add_threads(file, ctx_id, &ids, threads, to)),
+            None => self.add_each(ctx_id, &ids, threads, to),
+        }
+    }
+
+    fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>> {
+        let Some(file) = &self.database.cct else {
+            return Ok(self.context_values_of_each(context));
+        };
+        let Some(info) = file.part.told(file.context(context.number.0))? else {
+            return Ok(Box::new(std::iter::empty()));
+        };
+        let values = rows::context_values_of(Arc::clone(&self.database), context.number.0, info);
+        let values = values.filter_map(|row| {
+            let column = self.columns.column(row.metric)?;
+            let thread = self.thread_of(row.profile)?;
+            Some(Ok(ThreadValue { thread, column, value: row.value }))
+        });
+        Ok(Box::new(values))
+    }
+
+    fn thread_values(&self, thread: ThreadId) -> Result<Values<'_, ContextValue>> {
+        let (_, profile) = self.profile(thread)?;
+        let index = self.profile_index(thread);
+        let values = rows::values_of(Arc::clone(&self.database), index, profile);
+        let values = values.filter_map(|row| {
+            let column = self.columns.column(row.metric)?;
+            let context = ContextNumber(row.context);
+            Some(Ok(ContextValue { context, column, value: row.value }))
+        });
+        Ok(Box::new(values))
+    }
+}
+
+impl Profiles {
+    /// The values of a context, looked up in the profile of each thread.
+    fn context_values_of_each(&self, context: &Context) -> Values<'_, ThreadValue> {
+        let ctx_id = u32::try_from(context.number.0).unwrap_or(u32::MAX);
+        let threads = (0..).map(ThreadId).take(self.thread_count());
+        let values = threads.flat_map(move |thread| {
+            let read = self.profile(thread).and_then(|(file, profile)| {
+                let values = file.find(&profile, ctx_id).and_then(|range| {
+                    range.map(|index| file.value(&profile, index)).collect::<ReadResult<Vec<_>>>()
+                });
+                file.part.told(values)
+            });
+            let values = match read {
+                Ok(values) => values,
+                Err(error) => return vec![Err(error)],
+            };
+            let value = |(id, value): (u16, f64)| {
+                let column = self.columns.column(id.into())?;
+                Some(Ok(ThreadValue { thread, column, value }))
+            };
+            values.into_iter().filter_map(value).collect()
+        });
+        Box::new(values)
+    }
+}

@@ -1,0 +1,180 @@
+//! The tree of contexts in `meta.db`, read where it lies.
+
+use std::ops::Range;
+
+use kymo_core::bytes::{Cursor, ReadResult};
+
+use super::meta::{Meta, Roots, invalid, some};
+use crate::spec::{
+    CONTEXT_BYTES, DRAFT_CONTEXT_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, LEXICAL_FUNCTION,
+    RELATION_CALL, RELATION_INLINED, RELATION_LEXICAL,
+};
+use crate::types::{Context, Entry};
+
+impl Meta {
+    /// Bytes of a context without its flexible words.
+    pub(crate) fn context_bytes(&self) -> u64 {
+        if self.is_draft { DRAFT_CONTEXT_BYTES } else { CONTEXT_BYTES }
+    }
+
+    /// How many contexts the file can hold.
+    pub(crate) fn contexts_max(&self) -> u64 {
+        self.part.len() / self.context_bytes()
+    }
+
+    /// Appends where the entry points are.
+    pub(crate) fn root_offsets(&self, to: &mut Vec<u64>) -> ReadResult<()> {
+        match &self.roots {
+            Roots::Entries(table) => to.extend(table.offsets()),
+            Roots::Contexts(range) => self.sibling_offsets(range.clone(), to)?,
+        }
+        Ok(())
+    }
+
+    /// Whether an entry point is at an offset.
+    pub(crate) fn is_root(&self, offset: u64) -> bool {
+        match &self.roots {
+            Roots::Entries(table) => table.begins(offset),
+            Roots::Contexts(range) => range.contains(&offset),
+        }
+    }
+
+    /// Appends where each context of an array is.
+    pub(crate) fn sibling_offsets(&self, range: Range<u64>, to: &mut Vec<u64>) -> ReadResult<()> {
+        let mut at = range.start;
+        while at < range.end {
+            let mut cursor = self.part.cursor("context", at)?;
+            cursor.skip("context", 0x17)?;
+            let words: u64 = cursor.u8("number of flexible words")?.into();
+            let size = self.context_bytes() + 8 * words;
+            if size > range.end - at {
+                let left = range.end - at;
+                let why = format!("needs {size} bytes, and {left} are left of its array");
+                return Err(invalid("context", at, why));
+            }
+            to.push(at);
+            at += size;
+        }
+        Ok(())
+    }
+
+    /// The entry point or context at an offset.
+    pub(crate) fn node(&self, offset: u64) -> ReadResult<Context> {
+        match &self.roots {
+            Roots::Entries(table) if table.begins(offset) => self.entry(offset),
+            Roots::Contexts(range) if range.contains(&offset) => {
+                let context = self.context(offset)?;
+                let entry = Some(self.draft_entry(&context)?);
+                Ok(Context { entry, ..context })
+            }
+            _ => self.context(offset),
+        }
+    }
+
+    fn entry(&self, offset: u64) -> ReadResult<Context> {
+        let mut cursor = self.part.cursor("entry point", offset)?;
+        let children = self.children(&mut cursor, offset)?;
+        let ctx_id = cursor.u32("ctxId")?;
+        let entry_point = cursor.u16("entryPoint")?;
+        cursor.skip("gap", 2)?;
+        let name = cursor.u64("entry point name")?;
+        let name = self.part.text("entry point name", name)?.into_owned();
+        Ok(Context {
+            offset,
+            size: cursor.offset() - offset,
+            children,
+            ctx_id,
+            relation: RELATION_CALL,
+            lexical_type: LEXICAL_FUNCTION,
+            function: None,
+            source: None,
+            point: None,
+            entry: Some(Entry { entry_point, name }),
+        })
+    }
+
+    /// What a root of the drafts is, by the name of its function.
+    fn draft_entry(&self, root: &Context) -> ReadResult<Entry> {
+        let function = root.function.map(|pointer| self.function(pointer)).transpose()?;
+        let name = function.and_then(|function| function.name);
+        let (entry_point, name) = match name.as_deref() {
+            Some("<program root>") => (1, "main thread"),
+            Some("<thread root>") => (2, "application thread"),
+            Some("<no activity>") => (0, "no activity"),
+            _ => (0, "unknown entry"),
+        };
+        Ok(Entry { entry_point, name: name.to_owned() })
+    }
+
+    fn children(&self, cursor: &mut Cursor<'_>, offset: u64) -> ReadResult<Range<u64>> {
+        let size = cursor.u64("szChildren")?;
+        let pointer = cursor.u64("pChildren")?;
+        if size == 0 {
+            // The pointer means nothing then.
+            return Ok(0..0);
+        }
+        self.part.within("children", offset, pointer, size)?;
+        Ok(pointer..pointer.saturating_add(size))
+    }
+
+    fn context(&self, offset: u64) -> ReadResult<Context> {
+        let mut cursor = self.part.cursor("context", offset)?;
+        let children = self.children(&mut cursor, offset)?;
+        let ctx_id = cursor.u32("ctxId")?;
+        let (flags, mut relation) = if self.part.is_described() {
+            (cursor.u16("flags")?, None)
+        } else {
+            (cursor.u8("flags")?.into(), Some(cursor.u8("relation")?))
+        };
+        let lexical_type = cursor.u8("lexicalType")?;
+        let words: u64 = cursor.u8("nFlexWords")?.into();
+        if !self.is_draft {
+            cursor.skip("propagation", 8)?;
+        }
+        let mut flex = cursor.part("flex", 8 * words)?;
+        let size = cursor.offset() - offset;
+        // The described draft has a bit of its own first, and keeps the call in the words.
+        let flags = if relation.is_none() {
+            relation = Some(described_call(&mut flex, flags)?);
+            flags >> 1
+        } else {
+            flags
+        };
+        let function = if flags & HAS_FUNCTION == 0 { 0 } else { flex.u64("function")? };
+        let mut source = None;
+        if flags & HAS_SOURCE != 0 {
+            let (file, line) = (flex.u64("file")?, flex.u32("line")?);
+            flex.skip("gap", 4)?;
+            source = some(file).map(|file| (file, line));
+        }
+        let mut point = None;
+        if flags & HAS_POINT != 0 {
+            let (module, offset) = (flex.u64("module")?, flex.u64("offset")?);
+            point = some(module).map(|module| (module, offset));
+        }
+        Ok(Context {
+            offset,
+            size,
+            children,
+            ctx_id,
+            relation: relation.unwrap_or(RELATION_CALL),
+            lexical_type,
+            function: some(function),
+            source,
+            point,
+            entry: None,
+        })
+    }
+}
+
+/// The relation in the described draft, which begins the flexible words where there is one.
+fn described_call(flex: &mut Cursor<'_>, flags: u16) -> ReadResult<u8> {
+    if flags & 1 == 0 {
+        return Ok(RELATION_LEXICAL);
+    }
+    let mut call = flex.clone();
+    let words = call.u8("nCalleeFlexWords")?;
+    let call_type = call.u8("callType")?;
+    flex.skip("callee", 8 * u64::from(words.max(1)))?;
+    Ok(if call_type == 1 { RELATION_INLINED } else { RELATION_CALL })
+}

@@ -1,0 +1,202 @@
+//! Bytes to types. Opening reads headers and the table of metrics; all else is read in place.
+
+mod cct;
+mod context;
+mod meta;
+mod part;
+mod profile;
+mod trace;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kymo_core::bytes::{Limits, ReadError, ReadResult};
+use kymo_core::{Context, Error, Finding, Findings, Result, Source};
+
+use crate::spec::FileKind;
+use crate::types::{Id, Layout};
+
+pub(crate) use cct::CctDb;
+pub(crate) use meta::Meta;
+pub(crate) use part::{Part, kind_of};
+pub(crate) use profile::ProfileDb;
+pub(crate) use trace::TraceDb;
+
+/// A database, or one file of it.
+#[derive(Debug)]
+pub(crate) struct Database {
+    pub(crate) meta: Option<Meta>,
+    pub(crate) profile: Option<ProfileDb>,
+    pub(crate) cct: Option<CctDb>,
+    pub(crate) trace: Option<TraceDb>,
+    noted: Mutex<Noted>,
+}
+
+/// What was found while reading, each once.
+#[derive(Debug)]
+struct Noted {
+    findings: Findings,
+    seen: BTreeSet<(FileKind, u64, &'static str)>,
+}
+
+/// How a database is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Files that are needed must be whole.
+    Strict,
+    /// What can be read is read.
+    Salvage,
+}
+
+impl Database {
+    /// Opens a directory, or one of the files.
+    pub(crate) fn open(source: &Source, context: &Context<'_>, trust: Trust) -> Result<Self> {
+        let limits = &context.limits;
+        let findings = Findings::new(limits);
+        let noted = Mutex::new(Noted { findings, seen: BTreeSet::new() });
+        let mut database = Self { meta: None, profile: None, cct: None, trace: None, noted };
+        if !source.is_directory() {
+            let bytes = source.bytes()?;
+            let Some(kind) = kind_of(&bytes) else {
+                let why = "is not that of a file of an HPCToolkit database";
+                return Err(ReadError::invalid("magic", 0, why).into());
+            };
+            database.add(source, kind, limits, trust)?;
+            return Ok(database);
+        }
+        let mut is_any = false;
+        for kind in FileKind::ALL {
+            let Some(file) = source.child(Path::new(kind.name()), limits)? else { continue };
+            is_any = true;
+            let is_needed = matches!(kind, FileKind::Meta | FileKind::Profile);
+            match database.add(&file, kind, limits, trust) {
+                Err(error) if trust == Trust::Strict && is_needed => return Err(error),
+                Err(error) => database.note(lost(kind, &error)),
+                Ok(()) => {}
+            }
+        }
+        if !is_any {
+            let why = "there is no meta.db, profile.db, cct.db or trace.db in it";
+            return Err(Error::request(why));
+        }
+        database.one_byte_order()?;
+        Ok(database)
+    }
+
+    fn add(&mut self, file: &Source, kind: FileKind, limits: &Limits, trust: Trust) -> Result<()> {
+        let whole = |part: &Part| match (trust, part.require_footer()) {
+            (_, Ok(())) => Ok(None),
+            (Trust::Strict, Err(error)) => part.told(Err(error)),
+            (Trust::Salvage, Err(error)) => Ok(Some(part.unreadable(&error))),
+        };
+        let cut = match kind {
+            FileKind::Meta => whole(&self.meta.insert(Meta::open(file, limits)?).part),
+            FileKind::Profile => whole(&self.profile.insert(ProfileDb::open(file, limits)?).part),
+            FileKind::Cct => whole(&self.cct.insert(CctDb::open(file, limits)?).part),
+            FileKind::Trace => whole(&self.trace.insert(TraceDb::open(file, limits)?).part),
+        };
+        match cut {
+            Ok(finding) => finding.into_iter().for_each(|finding| self.note(finding)),
+            Err(error) => {
+                self.remove(kind);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, kind: FileKind) {
+        match kind {
+            FileKind::Meta => self.meta = None,
+            FileKind::Profile => self.profile = None,
+            FileKind::Cct => self.cct = None,
+            FileKind::Trace => self.trace = None,
+        }
+    }
+
+    /// Files of two byte orders were never written together.
+    fn one_byte_order(&self) -> Result<()> {
+        let mut parts = self.parts();
+        let Some(first) = parts.next() else { return Ok(()) };
+        for part in parts {
+            if part.endian != first.endian {
+                let (a, b) = (first.kind.name(), part.kind.name());
+                let why = format!("{a} is {}, {b} is not", first.endian.name());
+                return part.told(Err(ReadError::invalid("byte order", 0x18, why)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that are there.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+        let meta = self.meta.iter().map(|file| &file.part);
+        let profile = self.profile.iter().map(|file| &file.part);
+        let cct = self.cct.iter().map(|file| &file.part);
+        let trace = self.trace.iter().map(|file| &file.part);
+        meta.chain(profile).chain(cct).chain(trace)
+    }
+
+    /// Which layout it has, as far as its files tell.
+    pub(crate) fn layout(&self) -> Layout {
+        if self.parts().any(Part::is_described) {
+            Layout::Described
+        } else if self.meta.as_ref().is_some_and(|meta| meta.is_draft) {
+            Layout::April2022
+        } else if self.profile.as_ref().is_some_and(|file| !file.has_flags()) {
+            Layout::May2022
+        } else {
+            Layout::Released
+        }
+    }
+
+    /// The name of a kind of identifier.
+    pub(crate) fn id_name(&self, id: &Id) -> String {
+        let names = self.meta.as_ref().map(|meta| &meta.id_names);
+        let name = names.and_then(|names| names.get(usize::from(id.kind)));
+        name.cloned().unwrap_or_else(|| format!("KIND{}", id.kind))
+    }
+
+    /// What was found so far.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        self.noted_so_far().findings.clone().into_vec()
+    }
+
+    fn note(&self, finding: Finding) {
+        self.noted_so_far().findings.push(finding);
+    }
+
+    fn noted_so_far(&self) -> MutexGuard<'_, Noted> {
+        // What is listed stays right whoever panicked meanwhile.
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was read, or nothing and a finding; each place is found once.
+    pub(crate) fn noted<T>(&self, part: &Part, result: ReadResult<T>) -> Option<T> {
+        let error = match result {
+            Ok(read) => return Some(read),
+            Err(error) => error,
+        };
+        let mut noted = self.noted_so_far();
+        // So that places to remember are as few as findings to keep.
+        let is_new =
+            !noted.findings.has_room() || noted.seen.insert((part.kind, error.offset, error.what));
+        if is_new {
+            noted.findings.push(part.unreadable(&error));
+        }
+        None
+    }
+}
+
+/// A file of the database that could not be opened.
+fn lost(kind: FileKind, error: &Error) -> Finding {
+    let (offset, message) = match error {
+        Error::Read(error) | Error::ReadIn { error, .. } => {
+            (Some(error.offset), format!("{}: {}", error.what, error.kind))
+        }
+        other => (None, other.to_string()),
+    };
+    let finding = Finding::whole(kymo_core::Severity::Error, "file-unreadable", message);
+    Finding { offset, file: Some(kind.name().to_owned()), ..finding }
+}

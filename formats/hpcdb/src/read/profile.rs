@@ -1,0 +1,155 @@
+//! `profile.db`: values by profile, read where they lie.
+
+use std::ops::Range;
+
+use kymo_core::bytes::{Limits, ReadResult};
+use kymo_core::{Result, Source};
+
+use super::meta::some;
+use super::part::Part;
+use crate::spec::{
+    DESCRIBED_PROFILE_BYTES, DRAFT_PROFILE_BYTES, FileKind, ID_BYTES, PROFILE_BYTES,
+    PROFILE_INDEX_BYTES, PROFILE_VALUE_BYTES,
+};
+use crate::types::{Id, Profile, Strided};
+
+/// `profile.db`.
+#[derive(Debug)]
+pub(crate) struct ProfileDb {
+    pub(crate) part: Part,
+    pub(crate) profiles: Strided,
+}
+
+impl ProfileDb {
+    pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
+        let part = Part::open(source, FileKind::Profile, limits)?;
+        let profiles = part.told(Self::table(&part))?;
+        Ok(Self { part, profiles })
+    }
+
+    fn table(part: &Part) -> ReadResult<Strided> {
+        let at = part.section(0)?.pointer;
+        let mut cursor = part.cursor("profiles", at)?;
+        let pointer = cursor.u64("profiles")?;
+        let count = cursor.u32("number of profiles")?.into();
+        let stride = cursor.u8("size of profiles")?.into();
+        let known = if part.is_described() { DESCRIBED_PROFILE_BYTES } else { DRAFT_PROFILE_BYTES };
+        part.strided("profiles", at, Strided { pointer, count, stride }, known)
+    }
+
+    /// Whether profiles say what they are.
+    pub(crate) fn has_flags(&self) -> bool {
+        self.profiles.stride >= PROFILE_BYTES
+    }
+
+    /// A profile by its index.
+    pub(crate) fn profile(&self, index: u64) -> ReadResult<Option<Profile>> {
+        let Some(offset) = self.profiles.at(index) else { return Ok(None) };
+        let mut cursor = self.part.cursor("profile", offset)?;
+        let profile = if self.part.is_described() {
+            let block = cursor.u64("value block")?;
+            let id_tuple = cursor.u64("id tuple")?;
+            let mut cursor = self.part.cursor("value block", block)?;
+            let id_tuple = some(id_tuple);
+            let block = block_of(&mut cursor)?;
+            Profile { offset, id_tuple, is_summary: index == 0, ..block }
+        } else {
+            let block = block_of(&mut cursor)?;
+            let id_tuple = some(cursor.u64("id tuple")?);
+            let is_summary =
+                if self.has_flags() { cursor.u32("flags")? & 1 == 1 } else { index == 0 };
+            Profile { offset, id_tuple, is_summary, ..block }
+        };
+        let bytes = |count: u64, each: u64| count.saturating_mul(each);
+        let values = bytes(profile.n_values, PROFILE_VALUE_BYTES);
+        self.part.within("values", offset, profile.values, values)?;
+        let indices = bytes(profile.n_ctxs, PROFILE_INDEX_BYTES);
+        self.part.within("context indices", offset, profile.ctx_indices, indices)?;
+        Ok(Some(profile))
+    }
+
+    /// What names a thread.
+    pub(crate) fn ids(&self, profile: &Profile) -> ReadResult<Vec<Id>> {
+        let Some(pointer) = profile.id_tuple else { return Ok(Vec::new()) };
+        let mut cursor = self.part.cursor("id tuple", pointer)?;
+        let count: u64 = cursor.u16("number of ids")?.into();
+        if !self.part.is_described() {
+            cursor.skip("gap", 6)?;
+        }
+        self.part.within("id tuple", pointer, cursor.offset(), count * ID_BYTES)?;
+        (0..count)
+            .map(|_| {
+                let mut cursor = cursor.part("id", ID_BYTES)?;
+                let (kind, is_physical) = if self.part.is_described() {
+                    let bits = cursor.u16("kind")?;
+                    cursor.skip("gap", 2)?;
+                    (bits & 0x3FFF, bits >> 14 == 0)
+                } else {
+                    let kind = cursor.u8("kind")?;
+                    cursor.skip("gap", 1)?;
+                    (kind.into(), cursor.u16("id flags")? & 1 == 1)
+                };
+                let logical = cursor.u32("logicalId")?;
+                let physical = cursor.u64("physicalId")?;
+                Ok(Id { kind, is_physical, logical, physical })
+            })
+            .collect()
+    }
+
+    /// A value: the id of its metric, and how much.
+    pub(crate) fn value(&self, profile: &Profile, index: u64) -> ReadResult<(u16, f64)> {
+        let at = profile.values.saturating_add(index.saturating_mul(PROFILE_VALUE_BYTES));
+        let mut cursor = self.part.cursor("value", at)?;
+        Ok((cursor.u16("metricId")?, cursor.f64("value")?))
+    }
+
+    /// An entry of the index: the context, and its first value.
+    pub(crate) fn index(&self, profile: &Profile, entry: u64) -> ReadResult<(u32, u64)> {
+        let at = profile.ctx_indices.saturating_add(entry.saturating_mul(PROFILE_INDEX_BYTES));
+        let mut cursor = self.part.cursor("context index", at)?;
+        Ok((cursor.u32("ctxId")?, cursor.u64("startIndex")?))
+    }
+
+    /// The values of an entry of the index.
+    pub(crate) fn range(&self, profile: &Profile, entry: u64) -> ReadResult<Range<u64>> {
+        let (_, start) = self.index(profile, entry)?;
+        let next = entry + 1;
+        let end =
+            if next < profile.n_ctxs { self.index(profile, next)?.1 } else { profile.n_values };
+        Ok(start..end.min(profile.n_values))
+    }
+
+    /// The values of a context.
+    pub(crate) fn find(&self, profile: &Profile, ctx_id: u32) -> ReadResult<Range<u64>> {
+        let entry = first(profile.n_ctxs, |entry| Ok(self.index(profile, entry)?.0 >= ctx_id))?;
+        if entry < profile.n_ctxs && self.index(profile, entry)?.0 == ctx_id {
+            return self.range(profile, entry);
+        }
+        Ok(0..0)
+    }
+}
+
+/// The first of so many for which something holds, when it holds for all that follow too.
+pub(super) fn first(count: u64, holds: impl Fn(u64) -> ReadResult<bool>) -> ReadResult<u64> {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle)? {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Ok(low)
+}
+
+fn block_of(cursor: &mut kymo_core::bytes::Cursor<'_>) -> ReadResult<Profile> {
+    let offset = cursor.offset();
+    let n_values = cursor.u64("number of values")?;
+    let values = cursor.u64("values")?;
+    let n_ctxs = cursor.u32("number of contexts")?.into();
+    cursor.skip("gap", 4)?;
+    let ctx_indices = cursor.u64("context indices")?;
+    let (id_tuple, is_summary) = (None, false);
+    Ok(Profile { offset, n_values, values, n_ctxs, ctx_indices, id_tuple, is_summary })
+}

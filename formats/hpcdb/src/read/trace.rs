@@ -1,0 +1,72 @@
+//! `trace.db`: where each thread was when, read where it lies.
+
+use kymo_core::bytes::{Limits, ReadResult};
+use kymo_core::{Result, Source};
+
+use super::meta::invalid;
+use super::part::Part;
+use super::profile::first;
+use crate::spec::{ELEMENT_BYTES, FileKind, TRACE_BYTES};
+use crate::types::{Element, Strided, Trace};
+
+/// `trace.db`.
+#[derive(Debug)]
+pub(crate) struct TraceDb {
+    pub(crate) part: Part,
+    pub(crate) traces: Strided,
+    /// The first and the last moment as the file has them; the described draft has none.
+    pub(crate) moments: Option<(u64, u64)>,
+}
+
+impl TraceDb {
+    pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
+        let part = Part::open(source, FileKind::Trace, limits)?;
+        let (traces, moments) = part.told(Self::table(&part))?;
+        Ok(Self { part, traces, moments })
+    }
+
+    fn table(part: &Part) -> ReadResult<(Strided, Option<(u64, u64)>)> {
+        let at = part.section(0)?.pointer;
+        let mut cursor = part.cursor("traces", at)?;
+        let pointer = cursor.u64("traces")?;
+        let count = cursor.u32("number of traces")?.into();
+        let stride = cursor.u8("size of traces")?.into();
+        let traces = part.strided("traces", at, Strided { pointer, count, stride }, TRACE_BYTES)?;
+        if part.is_described() {
+            return Ok((traces, None));
+        }
+        cursor.skip("gap", 3)?;
+        Ok((traces, Some((cursor.u64("minTimestamp")?, cursor.u64("maxTimestamp")?))))
+    }
+
+    /// A trace by its place in the list.
+    pub(crate) fn trace(&self, index: u64) -> ReadResult<Option<Trace>> {
+        let Some(offset) = self.traces.at(index) else { return Ok(None) };
+        let mut cursor = self.part.cursor("trace", offset)?;
+        let prof_index = cursor.u32("profIndex")?;
+        cursor.skip("gap", 4)?;
+        let start = cursor.u64("start of trace")?;
+        let end = cursor.u64("end of trace")?;
+        let Some(bytes) = end.checked_sub(start) else {
+            return Err(invalid("end of trace", offset, "lies before its start"));
+        };
+        self.part.within("trace", offset, start, bytes)?;
+        Ok(Some(Trace { offset, prof_index, start, count: bytes / ELEMENT_BYTES }))
+    }
+
+    /// Where an element is.
+    pub(crate) fn element_offset(trace: &Trace, index: u64) -> u64 {
+        trace.start.saturating_add(index.saturating_mul(ELEMENT_BYTES))
+    }
+
+    /// An element of a trace.
+    pub(crate) fn element(&self, trace: &Trace, index: u64) -> ReadResult<Element> {
+        let mut cursor = self.part.cursor("trace element", Self::element_offset(trace, index))?;
+        Ok(Element { timestamp: cursor.u64("timestamp")?, ctx_id: cursor.u32("ctxId")? })
+    }
+
+    /// The first element that is not before a moment.
+    pub(crate) fn not_before(&self, trace: &Trace, timestamp: u64) -> ReadResult<u64> {
+        first(trace.count, |index| Ok(self.element(trace, index)?.timestamp >= timestamp))
+    }
+}

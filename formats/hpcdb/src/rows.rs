@@ -1,0 +1,502 @@
+//! The rows of every table, read one after another from the files.
+//!
+//! Rows that cannot be read are findings, and the others are read. Arrays of a damaged file may
+//! lie on top of each other; no more rows are given than the file has room for.
+
+use std::sync::Arc;
+
+use kymo_core::bytes::ReadResult;
+
+use crate::read::{CctDb, Database, Meta, Part, ProfileDb, TraceDb};
+use crate::spec::{ELEMENT_BYTES, PROFILE_VALUE_BYTES, lexical_name, relation_name};
+use crate::types::{Context, CtxInfo, Profile, PropagationScope, Trace};
+
+/// Rows of a table.
+pub(crate) type Rows<T> = Box<dyn Iterator<Item = T> + Send>;
+
+/// A kind of value that threads have.
+pub(crate) struct MetricRow {
+    pub(crate) offset: u64,
+    pub(crate) metric: String,
+    pub(crate) scope: String,
+    pub(crate) id: u64,
+}
+
+/// A kind of value that the summary has.
+pub(crate) struct StatisticRow {
+    pub(crate) offset: u64,
+    pub(crate) metric: String,
+    pub(crate) scope: String,
+    pub(crate) formula: String,
+    pub(crate) combine: &'static str,
+    pub(crate) id: u64,
+}
+
+/// A module or a source file.
+pub(crate) struct PathRow {
+    pub(crate) offset: u64,
+    pub(crate) path: Option<String>,
+    pub(crate) is_copied: bool,
+}
+
+/// A function.
+pub(crate) struct FunctionRow {
+    pub(crate) offset: u64,
+    pub(crate) name: Option<String>,
+    pub(crate) module: Option<String>,
+    pub(crate) address: u64,
+    pub(crate) file: Option<String>,
+    pub(crate) line: u64,
+}
+
+/// An entry point or a context.
+pub(crate) struct ContextRow {
+    pub(crate) offset: u64,
+    pub(crate) context: u64,
+    pub(crate) parent: Option<u64>,
+    pub(crate) depth: u64,
+    pub(crate) scope: &'static str,
+    pub(crate) relation: &'static str,
+    pub(crate) function: Option<String>,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u64>,
+    pub(crate) module: Option<String>,
+    pub(crate) address: Option<u64>,
+}
+
+/// A profile.
+pub(crate) struct ProfileRow {
+    pub(crate) offset: u64,
+    pub(crate) profile: u64,
+    pub(crate) is_summary: bool,
+    pub(crate) ids: Option<String>,
+    pub(crate) rank: Option<u64>,
+    pub(crate) thread: Option<u64>,
+    pub(crate) contexts: u64,
+    pub(crate) values: u64,
+}
+
+/// A value, by profile or by context.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ValueRow {
+    pub(crate) offset: u64,
+    pub(crate) profile: u64,
+    pub(crate) context: u64,
+    pub(crate) metric: u64,
+    pub(crate) value: f64,
+}
+
+/// A trace.
+pub(crate) struct TraceRow {
+    pub(crate) offset: u64,
+    pub(crate) profile: u64,
+    pub(crate) samples: u64,
+    pub(crate) first: Option<u64>,
+    pub(crate) last: Option<u64>,
+}
+
+/// An element of a trace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SampleRow {
+    pub(crate) offset: u64,
+    pub(crate) profile: u64,
+    pub(crate) time: u64,
+    pub(crate) context: u64,
+}
+
+fn meta(database: &Arc<Database>) -> Option<&Meta> {
+    database.meta.as_ref()
+}
+
+pub(crate) fn metrics(database: &Arc<Database>) -> Rows<MetricRow> {
+    let metrics = meta(database).map(|meta| meta.metrics.clone()).unwrap_or_default();
+    Box::new(metrics.into_iter().flat_map(|metric| {
+        metric.instances.into_iter().map(move |instance| MetricRow {
+            offset: instance.offset,
+            metric: metric.name.clone(),
+            scope: instance.scope,
+            id: instance.prop_metric_id.into(),
+        })
+    }))
+}
+
+pub(crate) fn statistics(database: &Arc<Database>) -> Rows<StatisticRow> {
+    let metrics = meta(database).map(|meta| meta.metrics.clone()).unwrap_or_default();
+    Box::new(metrics.into_iter().flat_map(|metric| {
+        metric.statistics.into_iter().map(move |statistic| StatisticRow {
+            offset: statistic.offset,
+            metric: metric.name.clone(),
+            scope: statistic.scope,
+            formula: statistic.formula,
+            combine: crate::spec::combine_name(statistic.combine),
+            id: statistic.stat_metric_id.into(),
+        })
+    }))
+}
+
+pub(crate) fn scopes(database: &Arc<Database>) -> Rows<PropagationScope> {
+    let scopes = meta(database).map(|meta| meta.scopes.clone()).unwrap_or_default();
+    Box::new(scopes.into_iter())
+}
+
+pub(crate) fn modules(database: &Arc<Database>) -> Rows<PathRow> {
+    let database = Arc::clone(database);
+    let table = database.meta.as_ref().map(|meta| meta.modules).unwrap_or_default();
+    Box::new(table.offsets().filter_map(move |offset| {
+        let meta = database.meta.as_ref()?;
+        let path = database.noted(&meta.part, meta.path("module path", offset));
+        Some(PathRow { offset, path, is_copied: false })
+    }))
+}
+
+pub(crate) fn files(database: &Arc<Database>) -> Rows<PathRow> {
+    let database = Arc::clone(database);
+    let table = database.meta.as_ref().map(|meta| meta.files).unwrap_or_default();
+    Box::new(table.offsets().filter_map(move |offset| {
+        let meta = database.meta.as_ref()?;
+        let path = database.noted(&meta.part, meta.path("file path", offset));
+        let is_copied = database.noted(&meta.part, meta.is_copied(offset))?;
+        Some(PathRow { offset, path, is_copied })
+    }))
+}
+
+pub(crate) fn functions(database: &Arc<Database>) -> Rows<FunctionRow> {
+    let database = Arc::clone(database);
+    let table = database.meta.as_ref().map(|meta| meta.functions).unwrap_or_default();
+    Box::new(table.offsets().filter_map(move |offset| {
+        let meta = database.meta.as_ref()?;
+        let function = database.noted(&meta.part, meta.function(offset))?;
+        Some(FunctionRow {
+            offset,
+            name: function.name,
+            module: path(&database, meta, "module path", function.module),
+            address: function.offset,
+            file: path(&database, meta, "file path", function.file),
+            line: function.line.into(),
+        })
+    }))
+}
+
+fn path(
+    database: &Database,
+    meta: &Meta,
+    what: &'static str,
+    pointer: Option<u64>,
+) -> Option<String> {
+    database.noted(&meta.part, meta.path(what, pointer?))
+}
+
+/// Contexts from the entry points down, each before its children.
+pub(crate) fn contexts(database: &Arc<Database>) -> Rows<ContextRow> {
+    let mut walk = TreeWalk::new(Arc::clone(database));
+    Box::new(std::iter::from_fn(move || {
+        let (context, parent, depth) = walk.next()?;
+        let database = Arc::clone(&walk.database);
+        let meta = database.meta.as_ref()?;
+        Some(context_row(&database, meta, &context, parent, depth))
+    }))
+}
+
+fn context_row(
+    database: &Database,
+    meta: &Meta,
+    context: &Context,
+    parent: Option<u32>,
+    depth: u64,
+) -> ContextRow {
+    let name = |pointer| database.noted(&meta.part, meta.function(pointer))?.name;
+    let entry = context.entry.as_ref();
+    ContextRow {
+        offset: context.offset,
+        context: context.ctx_id.into(),
+        parent: parent.map(u64::from),
+        depth,
+        scope: if entry.is_some() { "entry" } else { lexical_name(context.lexical_type) },
+        relation: relation_name(context.relation),
+        function: entry.map(|entry| entry.name.clone()).or(context.function.and_then(name)),
+        file: path(database, meta, "file path", context.source.map(|(file, _)| file)),
+        line: context.source.map(|(_, line)| line.into()),
+        module: path(database, meta, "module path", context.point.map(|(module, _)| module)),
+        address: context.point.map(|(_, address)| address),
+    }
+}
+
+/// A walk through the tree that goes on where something cannot be read.
+pub(crate) struct TreeWalk {
+    database: Arc<Database>,
+    /// Where contexts are, the number of the one above, and how deep they are.
+    pending: Vec<(u64, Option<u32>, u64)>,
+    below: Vec<u64>,
+    left: u64,
+}
+
+impl TreeWalk {
+    pub(crate) fn new(database: Arc<Database>) -> Self {
+        let left = database.meta.as_ref().map_or(0, Meta::contexts_max);
+        let mut walk = Self { database, pending: Vec::new(), below: Vec::new(), left };
+        let database = Arc::clone(&walk.database);
+        if let Some(meta) = &database.meta {
+            database.noted(&meta.part, meta.root_offsets(&mut walk.below));
+            walk.push(None, 0);
+        }
+        walk
+    }
+
+    fn push(&mut self, parent: Option<u32>, depth: u64) {
+        let below = self.below.drain(..).rev().map(|offset| (offset, parent, depth));
+        self.pending.extend(below);
+    }
+}
+
+impl Iterator for TreeWalk {
+    type Item = (Context, Option<u32>, u64);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let database = Arc::clone(&self.database);
+        let meta = database.meta.as_ref()?;
+        loop {
+            let (offset, parent, depth) = self.pending.pop()?;
+            let Some(left) = self.left.checked_sub(1) else {
+                let why = "the tree has more contexts than the file has room for: it leads round";
+                let error = kymo_core::bytes::ReadError::invalid("context", offset, why);
+                database.noted::<()>(&meta.part, Err(error));
+                self.pending.clear();
+                return None;
+            };
+            self.left = left;
+            let Some(context) = database.noted(&meta.part, meta.node(offset)) else { continue };
+            let range = context.children.clone();
+            database.noted(&meta.part, meta.sibling_offsets(range, &mut self.below));
+            self.push(Some(context.ctx_id), depth + 1);
+            return Some((context, parent, depth));
+        }
+    }
+}
+
+pub(crate) fn profiles(database: &Arc<Database>) -> Rows<ProfileRow> {
+    let database = Arc::clone(database);
+    let count = database.profile.as_ref().map_or(0, |file| file.profiles.count);
+    Box::new((0..count).filter_map(move |index| {
+        let file = database.profile.as_ref()?;
+        let profile = database.noted(&file.part, file.profile(index))??;
+        let ids = database.noted(&file.part, file.ids(&profile)).unwrap_or_default();
+        let thread = crate::model::thread_of(&database, &ids);
+        Some(ProfileRow {
+            offset: profile.offset,
+            profile: index,
+            is_summary: profile.is_summary,
+            ids: (!ids.is_empty()).then(|| thread.to_string()),
+            rank: thread.id("RANK"),
+            thread: thread.id("THREAD"),
+            contexts: profile.n_ctxs,
+            values: profile.n_values,
+        })
+    }))
+}
+
+/// Says once that arrays lie on top of each other.
+fn overlapping(database: &Database, part: &Part, offset: u64) {
+    let why = "there are more values than the file has room for: arrays lie on top of each other";
+    let error = kymo_core::bytes::ReadError::invalid("values", offset, why);
+    database.noted::<()>(part, Err(error));
+}
+
+/// Values profile by profile, context by context.
+pub(crate) fn values(database: &Arc<Database>) -> Rows<ValueRow> {
+    let database = Arc::clone(database);
+    let count = database.profile.as_ref().map_or(0, |file| file.profiles.count);
+    let mut left = database.profile.as_ref().map_or(0, |f| f.part.len() / PROFILE_VALUE_BYTES);
+    let blocks = (0..count).flat_map(move |index| {
+        let database = Arc::clone(&database);
+        let profile = database.profile.as_ref().and_then(|file| {
+            let profile = database.noted(&file.part, file.profile(index))??;
+            let Some(rest) = left.checked_sub(profile.n_values) else {
+                overlapping(&database, &file.part, profile.offset);
+                left = 0;
+                return None;
+            };
+            left = rest;
+            Some(profile)
+        });
+        profile
+            .into_iter()
+            .flat_map(move |profile| values_of(Arc::clone(&database), index, profile))
+    });
+    Box::new(blocks)
+}
+
+/// The values of one profile.
+pub(crate) fn values_of(
+    database: Arc<Database>,
+    index: u64,
+    profile: Profile,
+) -> impl Iterator<Item = ValueRow> + Send {
+    let mut at = 0;
+    let mut run = Run::default();
+    std::iter::from_fn(move || {
+        let file = database.profile.as_ref()?;
+        while at < profile.n_values {
+            let value = at;
+            at += 1;
+            let context = run.key_of(value, profile.n_ctxs, |entry| file.index(&profile, entry));
+            let read = context.and_then(|context| Ok((context, file.value(&profile, value)?)));
+            if let Some((Some(context), (metric, amount))) = database.noted(&file.part, read) {
+                return Some(ValueRow {
+                    offset: profile.values + value * PROFILE_VALUE_BYTES,
+                    profile: index,
+                    context: context.into(),
+                    metric: metric.into(),
+                    value: amount,
+                });
+            }
+        }
+        None
+    })
+}
+
+/// Which run of an index a value belongs to, asked for values in ascending order.
+#[derive(Default)]
+struct Run {
+    next: u64,
+    key: Option<u32>,
+    upcoming: Option<(u32, u64)>,
+}
+
+impl Run {
+    fn key_of(
+        &mut self,
+        value: u64,
+        count: u64,
+        index: impl Fn(u64) -> ReadResult<(u32, u64)>,
+    ) -> ReadResult<Option<u32>> {
+        loop {
+            if self.upcoming.is_none() && self.next < count {
+                self.upcoming = Some(index(self.next)?);
+                self.next += 1;
+            }
+            match self.upcoming {
+                Some((key, start)) if start <= value => {
+                    self.key = Some(key);
+                    self.upcoming = None;
+                }
+                _ => return Ok(self.key),
+            }
+        }
+    }
+}
+
+/// Values context by context, metric by metric.
+pub(crate) fn context_values(database: &Arc<Database>) -> Rows<ValueRow> {
+    let database = Arc::clone(database);
+    let count = database.cct.as_ref().map_or(0, |file| file.contexts.count);
+    let mut left = database.cct.as_ref().map_or(0, |file| file.part.len() / PROFILE_VALUE_BYTES);
+    let blocks = (0..count).flat_map(move |ctx_id| {
+        let database = Arc::clone(&database);
+        let context = database.cct.as_ref().and_then(|file| {
+            let context = database.noted(&file.part, file.context(ctx_id))??;
+            let Some(rest) = left.checked_sub(context.n_values) else {
+                overlapping(&database, &file.part, context.offset);
+                left = 0;
+                return None;
+            };
+            left = rest;
+            Some(context)
+        });
+        context
+            .into_iter()
+            .flat_map(move |info| context_values_of(Arc::clone(&database), ctx_id, info))
+    });
+    Box::new(blocks)
+}
+
+/// The values of one context.
+pub(crate) fn context_values_of(
+    database: Arc<Database>,
+    ctx_id: u64,
+    context: CtxInfo,
+) -> impl Iterator<Item = ValueRow> + Send {
+    let mut at = 0;
+    let mut run = Run::default();
+    std::iter::from_fn(move || {
+        let file: &CctDb = database.cct.as_ref()?;
+        while at < context.n_values {
+            let value = at;
+            at += 1;
+            let metric = run.key_of(value, context.n_metrics, |entry| file.index(&context, entry));
+            let read = metric.and_then(|metric| Ok((metric, file.value(&context, value)?)));
+            if let Some((Some(metric), (profile, amount))) = database.noted(&file.part, read) {
+                return Some(ValueRow {
+                    offset: file.value_offset(&context, value),
+                    profile: profile.into(),
+                    context: ctx_id,
+                    metric: metric.into(),
+                    value: amount,
+                });
+            }
+        }
+        None
+    })
+}
+
+/// Traces, in the order of the list.
+pub(crate) fn traces(database: &Arc<Database>) -> Rows<TraceRow> {
+    let database = Arc::clone(database);
+    let count = database.trace.as_ref().map_or(0, |file| file.traces.count);
+    Box::new((0..count).filter_map(move |index| {
+        let file = database.trace.as_ref()?;
+        let trace = database.noted(&file.part, file.trace(index))??;
+        let time = |index: Option<u64>| {
+            let element = file.element(&trace, index?);
+            Some(database.noted(&file.part, element)?.timestamp)
+        };
+        Some(TraceRow {
+            offset: trace.offset,
+            profile: trace.prof_index.into(),
+            samples: trace.count,
+            first: time((trace.count > 0).then_some(0)),
+            last: time(trace.count.checked_sub(1)),
+        })
+    }))
+}
+
+/// Elements of all traces.
+pub(crate) fn samples(database: &Arc<Database>) -> Rows<SampleRow> {
+    let database = Arc::clone(database);
+    let count = database.trace.as_ref().map_or(0, |file| file.traces.count);
+    let mut left = database.trace.as_ref().map_or(0, |file| file.part.len() / ELEMENT_BYTES);
+    let lines = (0..count).flat_map(move |index| {
+        let database = Arc::clone(&database);
+        let trace = database.trace.as_ref().and_then(|file| {
+            let trace = database.noted(&file.part, file.trace(index))??;
+            let Some(rest) = left.checked_sub(trace.count) else {
+                overlapping(&database, &file.part, trace.offset);
+                left = 0;
+                return None;
+            };
+            left = rest;
+            Some(trace)
+        });
+        trace.into_iter().flat_map(move |trace| samples_of(Arc::clone(&database), trace))
+    });
+    Box::new(lines)
+}
+
+fn samples_of(database: Arc<Database>, trace: Trace) -> impl Iterator<Item = SampleRow> + Send {
+    (0..trace.count).filter_map(move |index| {
+        let file: &TraceDb = database.trace.as_ref()?;
+        let element = database.noted(&file.part, file.element(&trace, index))?;
+        Some(SampleRow {
+            offset: TraceDb::element_offset(&trace, index),
+            profile: trace.prof_index.into(),
+            time: element.timestamp,
+            context: element.ctx_id.into(),
+        })
+    })
+}
+
+/// How many values all profiles have.
+pub(crate) fn value_count(file: &ProfileDb) -> ReadResult<u64> {
+    (0..file.profiles.count).try_fold(0_u64, |sum, index| {
+        Ok(sum.saturating_add(file.profile(index)?.map_or(0, |profile| profile.n_values)))
+    })
+}

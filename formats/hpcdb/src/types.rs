@@ -1,0 +1,238 @@
+//! What readers return. Values stay in the files; these say where.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Which of the layouts that all call themselves 4.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Layout {
+    /// The description of early 2022: big-endian.
+    Described,
+    /// Of April 2022: contexts of 24 bytes.
+    April2022,
+    /// Of May 2022: as released, but profiles without flags.
+    May2022,
+    /// As released.
+    Released,
+}
+
+impl Layout {
+    /// The word a person reads.
+    #[must_use]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Described => "the described draft, big-endian",
+            Self::April2022 => "draft of April 2022",
+            Self::May2022 => "draft of May 2022",
+            Self::Released => "released layout",
+        }
+    }
+}
+
+/// Records of one size, one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Strided {
+    /// Where the first is.
+    pub(crate) pointer: u64,
+    /// How many there are.
+    pub(crate) count: u64,
+    /// From one to the next.
+    pub(crate) stride: u64,
+}
+
+impl Strided {
+    /// Where a record is; nothing beyond the last.
+    #[must_use]
+    pub(crate) fn at(&self, index: u64) -> Option<u64> {
+        let offset = index.checked_mul(self.stride)?.checked_add(self.pointer)?;
+        (index < self.count).then_some(offset)
+    }
+
+    /// Whether a record begins at an offset.
+    #[must_use]
+    pub(crate) fn begins(&self, offset: u64) -> bool {
+        let Some(distance) = offset.checked_sub(self.pointer) else { return false };
+        distance.is_multiple_of(self.stride.max(1)) && distance / self.stride.max(1) < self.count
+    }
+
+    /// Where each record is.
+    pub(crate) fn offsets(self) -> impl Iterator<Item = u64> + Send {
+        (0..self.count).filter_map(move |index| self.at(index))
+    }
+}
+
+/// A metric, as its table has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Metric {
+    /// Where its record is.
+    pub(crate) offset: u64,
+    /// Its name.
+    pub(crate) name: String,
+    /// The kinds of values that threads have.
+    pub(crate) instances: Vec<ScopeInstance>,
+    /// The kinds of values that the summary has.
+    pub(crate) statistics: Vec<Statistic>,
+}
+
+/// A kind of value that threads have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScopeInstance {
+    /// Where its record is.
+    pub(crate) offset: u64,
+    /// The name of the propagation scope.
+    pub(crate) scope: String,
+    /// What values name it by.
+    pub(crate) prop_metric_id: u16,
+}
+
+/// A kind of value that the summary has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Statistic {
+    /// Where its record is.
+    pub(crate) offset: u64,
+    /// The name of the propagation scope.
+    pub(crate) scope: String,
+    /// What is done to each thread's value, `$$`.
+    pub(crate) formula: String,
+    /// How the results are combined.
+    pub(crate) combine: u8,
+    /// What values name it by.
+    pub(crate) stat_metric_id: u16,
+}
+
+/// A propagation scope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PropagationScope {
+    /// Where its record is, or in the drafts the first that names it.
+    pub(crate) offset: u64,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its type: 0 custom, 1 point, 2 execution, 3 transitive.
+    pub(crate) scope_type: u8,
+    /// Its bit in the propagation of contexts.
+    pub(crate) propagation_index: u8,
+}
+
+/// A function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Function {
+    /// Its name, where it has one.
+    pub(crate) name: Option<String>,
+    /// The pointer to its module.
+    pub(crate) module: Option<u64>,
+    /// Its entry in the module.
+    pub(crate) offset: u64,
+    /// The pointer to its file.
+    pub(crate) file: Option<u64>,
+    /// The line of its definition.
+    pub(crate) line: u32,
+}
+
+/// An entry point, or a context: a node of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Context {
+    /// Where its record is.
+    pub(crate) offset: u64,
+    /// How long its record is.
+    pub(crate) size: u64,
+    /// Where its children are.
+    pub(crate) children: Range<u64>,
+    /// What values name it by.
+    pub(crate) ctx_id: u32,
+    /// How it hangs below its parent.
+    pub(crate) relation: u8,
+    /// What it is in the source.
+    pub(crate) lexical_type: u8,
+    /// The pointer to its function.
+    pub(crate) function: Option<u64>,
+    /// The pointer to its file, and the line.
+    pub(crate) source: Option<(u64, u32)>,
+    /// The pointer to its module, and the offset.
+    pub(crate) point: Option<(u64, u64)>,
+    /// What an entry point is called.
+    pub(crate) entry: Option<Entry>,
+}
+
+/// What an entry point is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Its code: 0 unknown, 1 main thread, 2 application thread.
+    pub(crate) entry_point: u16,
+    /// What it is called.
+    pub(crate) name: String,
+}
+
+/// Values of one profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Profile {
+    /// Where its record is.
+    pub(crate) offset: u64,
+    /// How many values it has.
+    pub(crate) n_values: u64,
+    /// Where they are.
+    pub(crate) values: u64,
+    /// How many contexts have values.
+    pub(crate) n_ctxs: u64,
+    /// Where the index of contexts is.
+    pub(crate) ctx_indices: u64,
+    /// Where its identifiers are; the summary has none.
+    pub(crate) id_tuple: Option<u64>,
+    /// Whether it is the summary.
+    pub(crate) is_summary: bool,
+}
+
+/// One part of what names a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Id {
+    /// An index into the names of kinds.
+    pub(crate) kind: u16,
+    /// Whether the physical number is another than the logical.
+    pub(crate) is_physical: bool,
+    /// The number that counts from 0.
+    pub(crate) logical: u32,
+    /// The number the system knows it by.
+    pub(crate) physical: u64,
+}
+
+/// Values of one context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CtxInfo {
+    /// Where its record is.
+    pub(crate) offset: u64,
+    /// How many values it has.
+    pub(crate) n_values: u64,
+    /// Where they are.
+    pub(crate) values: u64,
+    /// How many metrics have values.
+    pub(crate) n_metrics: u64,
+    /// Where the index of metrics is.
+    pub(crate) metric_indices: u64,
+}
+
+/// A trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Trace {
+    /// Where its record is.
+    pub(crate) offset: u64,
+    /// Whose it is.
+    pub(crate) prof_index: u32,
+    /// Where its elements begin.
+    pub(crate) start: u64,
+    /// How many there are.
+    pub(crate) count: u64,
+}
+
+/// Where a thread was from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Element {
+    /// In nanoseconds since the Epoch.
+    pub(crate) timestamp: u64,
+    /// The context; 0 is none.
+    pub(crate) ctx_id: u32,
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,261 @@
+//! The draft that was described first: bytes put together by hand from the description, since no
+//! program is known to have written it.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use kymo_core::bytes::Limits;
+use kymo_core::model::profile::{By, MetricId, Question, ThreadId, ThreadSet, flat};
+use kymo_core::model::timeline::{Content, Window};
+use kymo_core::{Context, Dataset, Format, Severity, Source};
+use kymo_hpcdb::HpcDb;
+
+/// Big-endian bytes, one field after another.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+    fn u8(&mut self, value: u8) -> &mut Self {
+        self.raw(&[value])
+    }
+    fn u16(&mut self, value: u16) -> &mut Self {
+        self.raw(&value.to_be_bytes())
+    }
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.raw(&value.to_be_bytes())
+    }
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.raw(&value.to_be_bytes())
+    }
+    fn f64(&mut self, value: f64) -> &mut Self {
+        self.raw(&value.to_be_bytes())
+    }
+    /// Zeros up to a place, which says where we are.
+    fn at(&mut self, place: u64) -> &mut Self {
+        let place = usize::try_from(place).unwrap();
+        assert!(self.0.len() <= place, "{:#x} is behind {place:#x}", self.0.len());
+        self.0.resize(place, 0);
+        self
+    }
+}
+
+/// Texts, from 0x90 of `meta.db` on.
+const TEXTS: &str = "demo\0about\0SUMMARY\0NODE\0RANK\0time (sec)\0function\0execution\0$$\0/bin/demo\0\
+                     /src/demo.c\0<program root>\0main\0work\0";
+
+fn text(wanted: &str) -> u64 {
+    let mut at = 0x90;
+    for text in TEXTS.split('\0') {
+        if text == wanted {
+            return at;
+        }
+        at += text.len() as u64 + 1;
+    }
+    panic!("{wanted}");
+}
+
+fn meta() -> Vec<u8> {
+    let mut b = Bytes::default();
+    b.raw(b"HPCTOOLKITmeta").u8(4).u8(0);
+    // General, IdNames, Metrics, Context, Strings, Modules, Files, Functions: size and pointer.
+    b.u64(0x10).u64(0x130).u64(0x28).u64(0x140).u64(0x78).u64(0x170).u64(0x120).u64(0x2b8);
+    b.u64(0xa0).u64(0x90).u64(0x20).u64(0x1e8).u64(0x20).u64(0x208).u64(0x88).u64(0x228);
+    b.at(0x90).raw(TEXTS.as_bytes());
+    b.at(0x130).u64(text("demo")).u64(text("about"));
+    b.at(0x140).u64(0x150).u16(3);
+    b.at(0x150).u64(text("SUMMARY")).u64(text("NODE")).u64(text("RANK"));
+    // One metric, of 24 bytes, with two scopes of 24 and two summaries of 16.
+    b.at(0x170).u64(0x180).u32(1).u8(24).u8(24).u8(16);
+    b.at(0x180).u64(text("time (sec)")).u16(2).at(0x190).u64(0x198);
+    b.at(0x198).u64(text("function")).u16(1).u16(0).at(0x1a8).u64(0x1c8);
+    b.at(0x1b0).u64(text("execution")).u16(1).u16(1).at(0x1c0).u64(0x1d8);
+    b.at(0x1c8).u64(text("$$")).u8(0).u8(0).u16(0);
+    b.at(0x1d8).u64(text("$$")).u8(0).u8(0).u16(1);
+    b.at(0x1e8).u64(0x1f8).u32(1).u16(16);
+    b.at(0x1f8).u32(0).u32(0).u64(text("/bin/demo"));
+    b.at(0x208).u64(0x218).u32(1).u16(16);
+    b.at(0x218).u32(0).u32(0).u64(text("/src/demo.c"));
+    // Functions of 40 bytes: name, module, offset, file, line, flags.
+    b.at(0x228).u64(0x238).u32(3).u16(40);
+    b.at(0x238).u64(text("<program root>"));
+    b.at(0x260).u64(text("main")).u64(0x1f8).u64(0x1000).u64(0x218).u32(3);
+    b.at(0x288).u64(text("work")).u64(0x1f8).u64(0).u64(0x218).u32(9);
+    contexts(&mut b);
+    b.raw(b"_meta.db");
+    b.0
+}
+
+/// A root calls `main`, which has `work` inlined at line 5; `work` has an instruction.
+fn contexts(b: &mut Bytes) {
+    b.at(0x2b8).u64(40).u64(0x2c8);
+    // The root: called, with a function. One word for the call, one for the function.
+    b.at(0x2c8).u64(40).u64(0x2f0).u32(1).u16(0b00011).u8(0).u8(2);
+    b.u8(1).u8(0).u16(0).u32(0).u64(0x238);
+    b.at(0x2f0).u64(40).u64(0x318).u32(2).u16(0b00011).u8(0).u8(2);
+    b.u8(1).u8(0).u16(0).u32(0).u64(0x260);
+    // The line, where calls of what is below stand.
+    b.at(0x318).u64(48).u64(0x340).u32(3).u16(0b10100).u8(2).u8(2);
+    b.u64(0x218).u32(5).u32(0);
+    // Inlined, with a place of its own for the call: its line shares the first word.
+    b.at(0x340).u64(40).u64(0x370).u32(4).u16(0b00011).u8(0).u8(3);
+    b.u8(2).u8(1).u16(1).u32(5).u64(0x218).u64(0x288);
+    // An instruction within.
+    b.at(0x370).u64(0).u64(0).u32(5).u16(0b01000).u8(3).u8(2);
+    b.u64(0x1f8).u64(0x1020);
+    b.at(0x3d8);
+}
+
+/// Values by context: function and execution.
+const VALUES: [(u32, &[(u16, f64)]); 5] = [
+    (1, &[(1, 4.0)]),
+    (2, &[(0, 1.5), (1, 4.0)]),
+    (3, &[(1, 2.5)]),
+    (4, &[(0, 2.5), (1, 2.5)]),
+    (5, &[(0, 2.5), (1, 2.5)]),
+];
+
+fn profile() -> Vec<u8> {
+    let mut b = Bytes::default();
+    b.raw(b"HPCTOOLKITprof").u8(4).u8(0);
+    b.u64(0x30).u64(0x30).u64(0x28).u64(0x60);
+    b.at(0x30).u64(0x40).u32(2).u8(16);
+    // The summary and a thread: where their values are, and who they are.
+    b.at(0x40).u64(0x88).u64(0).u64(0xa8).u64(0x60);
+    // NODE with both ids, RANK with the logical one only. Ids begin at byte 2.
+    b.at(0x60).u16(2).u16(1).u16(0).u32(0).u64(0xAB);
+    b.u16(0xC002).u16(0).u32(3).u64(3);
+    // Both have the same 8 values, from 0xc8 on, and the same index of 5 contexts.
+    for block in [0x88, 0xa8] {
+        b.at(block).u64(8).u64(0xc8).u32(5).u32(0).u64(0x118);
+    }
+    b.at(0xc8);
+    for (_, values) in VALUES {
+        for (metric, value) in values {
+            b.u16(*metric).f64(*value);
+        }
+    }
+    b.at(0x118);
+    let mut first = 0;
+    for (context, values) in VALUES {
+        b.u32(context).u64(first);
+        first += values.len() as u64;
+    }
+    b.raw(b"_prof.db");
+    b.0
+}
+
+fn cct() -> Vec<u8> {
+    let mut b = Bytes::default();
+    b.raw(b"HPCTOOLKITctxt").u8(4).u8(0).u64(0x40).u64(0x20);
+    b.at(0x20).u64(0x30).u32(6).u8(8);
+    b.at(0x30);
+    // Where the block of each context is, from number 0 on.
+    for context in 0..6 {
+        b.u64(0x60 + context * 0x60);
+    }
+    for (context, values) in [(0, &[][..])].into_iter().chain(VALUES) {
+        let block = 0x60 + u64::from(context) * 0x60;
+        let (count, at) = (values.len(), block + 0x20);
+        let index = at + 10 * count as u64;
+        b.at(block).u64(count as u64).u64(at).u16(u16::try_from(count).unwrap());
+        b.at(block + 0x18).u64(index);
+        // One profile has values, the second of the list.
+        for (_, value) in values {
+            b.u16(1).f64(*value);
+        }
+        for ((metric, _), first) in values.iter().zip(0..) {
+            b.u32((*metric).into()).u64(first);
+        }
+    }
+    b.raw(b"__ctx.db");
+    b.0
+}
+
+fn trace() -> Vec<u8> {
+    let mut b = Bytes::default();
+    b.raw(b"HPCTOOLKITtrce").u8(4).u8(0).u64(0x28).u64(0x20);
+    b.at(0x20).u64(0x30).u32(1).u8(24);
+    b.at(0x30).u32(1).u32(0).u64(0x48).u64(0x60);
+    b.at(0x48).u64(1000).u32(2).u64(2000).u32(3);
+    b.0
+}
+
+fn write(folder: &Path) {
+    let files = [("meta.db", meta()), ("profile.db", profile())];
+    for (name, bytes) in files.into_iter().chain([("cct.db", cct()), ("trace.db", trace())]) {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+}
+
+fn open(folder: &Path) -> Box<dyn Dataset> {
+    let source = Source::open(folder, &Limits::default()).unwrap();
+    HpcDb.open(&source, &Context::default()).unwrap()
+}
+
+#[test]
+fn the_described_draft_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let dataset = open(folder.path());
+    assert_eq!(dataset.summary().dialect, "the described draft, big-endian");
+    let view = dataset.profile().unwrap();
+    assert_eq!(view.metrics()[0].name, "time (sec)");
+    assert_eq!(view.thread(ThreadId(0)).unwrap().to_string(), "NODE 0 [0xab] / RANK 3");
+    let only: ThreadSet = [ThreadId(0)].into_iter().collect();
+    for threads in [None, Some(&only)] {
+        let question = Question { view: view.as_ref(), metric: MetricId(0), threads };
+        let flat = flat(&question, By::Function).unwrap();
+        let rows = flat.rows.iter().map(|row| (row.label.as_str(), (row.exclusive, row.inclusive)));
+        let rows: BTreeMap<_, _> = rows.collect();
+        let expected = [("<main thread>", (0.0, 4.0)), ("main", (1.5, 4.0)), ("work", (2.5, 2.5))];
+        assert_eq!(rows, expected.into_iter().collect());
+    }
+}
+
+#[test]
+fn traces_of_the_described_draft_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let view = open(folder.path()).timeline().unwrap();
+    assert_eq!(view.tracks()[0].name, "NODE 0 [0xab] / RANK 3");
+    let mut events = view.events(&Window::default()).unwrap();
+    let mut samples = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        let Content::Sample(context) = event.content else { panic!("{event:?}") };
+        samples.push((event.time.unwrap().0, context));
+    }
+    assert_eq!(samples, [(1000, 2), (2000, 3)]);
+}
+
+#[test]
+fn the_described_draft_passes_the_check() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    let found = HpcDb.check(&source, &Context::default()).unwrap();
+    let wrong: Vec<_> = found.iter().filter(|one| one.severity > Severity::Note).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn files_of_two_byte_orders_are_not_read_together() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let sample = kymo_conformance::testdata("hpcdb/matmul-omp/profile.db");
+    fs::copy(sample, folder.path().join("profile.db")).unwrap();
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    let error = HpcDb.open(&source, &Context::default()).err().unwrap().to_string();
+    assert!(error.contains("meta.db is big-endian, profile.db is not"), "{error}");
+}

@@ -1,0 +1,269 @@
+//! Databases against figures that an independent reader took of them.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt64Type};
+use kymo_conformance::shared;
+use kymo_core::bytes::Limits;
+use kymo_core::model::profile::{By, MetricId, ProfileView, Question, Step, Walk, flat};
+use kymo_core::model::timeline::Window;
+use kymo_core::table::Scan;
+use kymo_core::{Context, Dataset, Format, Source};
+use kymo_hpcdb::HpcDb;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Where the database of a file of figures is.
+fn database_of(figures: &Path) -> PathBuf {
+    let name = figures.file_name().unwrap().to_str().unwrap();
+    let name = name.strip_suffix(".ref.json").unwrap();
+    let root = figures.parent().unwrap().parent().unwrap();
+    let made_here = name
+        .split_once(".database")
+        .map(|(program, rest)| root.join(program).join(format!("database{rest}")));
+    let others = [root.join("pairs/dbase").join(name), root.join("databases").join(name)];
+    made_here.into_iter().chain(others).find(|path| path.is_dir()).expect("a database")
+}
+
+fn open(path: &Path) -> Box<dyn Dataset> {
+    let source = Source::open(path, &Limits::default()).unwrap();
+    HpcDb.open(&source, &Context::default()).unwrap()
+}
+
+fn each(body: impl Fn(&dyn Dataset, &Value)) {
+    for folder in ["hpctoolkit/golden", "hpctoolkit/made-here/golden"] {
+        shared::each(folder, "json", |figures| {
+            eprintln!("{}", figures.display());
+            let expected = serde_json::from_slice(&std::fs::read(figures).unwrap()).unwrap();
+            body(&*open(&database_of(figures)), &expected);
+        });
+    }
+}
+
+fn batches(dataset: &dyn Dataset, table: &str) -> Vec<RecordBatch> {
+    let Some(table) = dataset.table(table) else { return Vec::new() };
+    table.scan(&Scan::default()).unwrap().map(Result::unwrap).collect()
+}
+
+/// The values of a column of numbers.
+fn numbers(dataset: &dyn Dataset, table: &str, column: &str) -> Vec<Option<u64>> {
+    let mut numbers = Vec::new();
+    for batch in batches(dataset, table) {
+        numbers.extend(batch.column_by_name(column).unwrap().as_primitive::<UInt64Type>());
+    }
+    numbers
+}
+
+fn texts(dataset: &dyn Dataset, table: &str, column: &str) -> Vec<Option<String>> {
+    let mut texts = Vec::new();
+    for batch in batches(dataset, table) {
+        let column = batch.column_by_name(column).unwrap().as_string::<i32>().clone();
+        texts.extend(column.iter().map(|text| text.map(str::to_owned)));
+    }
+    texts
+}
+
+/// A number as Python prints it.
+fn repr(value: f64) -> String {
+    let scientific = format!("{value:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap();
+    let exponent: i32 = exponent.parse().unwrap();
+    if value != 0.0 && !(-4..16).contains(&exponent) {
+        return format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs());
+    }
+    let plain = format!("{value}");
+    if plain.contains('.') { plain } else { format!("{plain}.0") }
+}
+
+#[test]
+fn numbers_are_printed_as_python_does() {
+    let cases = [(1.0, "1.0"), (1e16, "1e+16"), (1e15, "1000000000000000.0"), (1e-5, "1e-05")];
+    for (value, expected) in cases.into_iter().chain([(0.0001, "0.0001"), (0.605_316, "0.605316")])
+    {
+        assert_eq!(repr(value), expected);
+    }
+}
+
+/// The hash over lines of three numbers and a value.
+fn hash(dataset: &dyn Dataset, table: &str, columns: [&str; 3]) -> (String, u64) {
+    let mut hasher = Sha256::new();
+    let mut count = 0;
+    for batch in batches(dataset, table) {
+        let keys = columns
+            .map(|name| batch.column_by_name(name).unwrap().as_primitive::<UInt64Type>().clone());
+        let values = batch.column_by_name("value").unwrap().as_primitive::<Float64Type>();
+        for row in 0..batch.num_rows() {
+            let [a, b, c] = keys.each_ref().map(|key| key.value(row));
+            hasher.update(format!("{a},{b},{c},{}\n", repr(values.value(row))));
+            count += 1;
+        }
+    }
+    (hex(hasher), count)
+}
+
+fn hex(hasher: Sha256) -> String {
+    kymo_core::Value::Bytes(hasher.finalize().to_vec()).to_string()
+}
+
+#[test]
+fn values_by_profile_are_those_of_an_independent_reader() {
+    each(|dataset, expected| {
+        let expected = &expected["profile_db"];
+        let (hash, count) = hash(dataset, "values", ["profile", "context", "metric"]);
+        assert_eq!(expected["n_values_total"], count);
+        assert_eq!(expected["sha256_canonical_values"], hash);
+        let profiles = expected["profiles"].as_array().unwrap();
+        let ids = texts(dataset, "profiles", "ids");
+        assert_eq!(ids.len(), profiles.len());
+        for (ids, expected) in ids.iter().zip(profiles) {
+            assert_eq!(expected["id_tuple"].as_str(), ids.as_deref());
+        }
+    });
+}
+
+#[test]
+fn values_by_context_are_those_of_an_independent_reader() {
+    each(|dataset, expected| {
+        let expected = &expected["cct_db"];
+        if expected.is_null() {
+            return;
+        }
+        let (hash, count) = hash(dataset, "context_values", ["context", "metric", "profile"]);
+        assert_eq!(expected["n_values_total"], count);
+        assert_eq!(expected["sha256_canonical_values"], hash);
+    });
+}
+
+#[test]
+fn traces_are_those_of_an_independent_reader() {
+    each(|dataset, expected| {
+        let expected = &expected["trace_db"];
+        if expected.is_null() {
+            assert!(dataset.timeline().is_none());
+            return;
+        }
+        let mut hasher = Sha256::new();
+        let mut count = 0;
+        for batch in batches(dataset, "samples") {
+            let column =
+                |name| batch.column_by_name(name).unwrap().as_primitive::<UInt64Type>().clone();
+            let columns = ["profile", "time", "context"].map(column);
+            for row in 0..batch.num_rows() {
+                let [profile, time, context] = columns.each_ref().map(|column| column.value(row));
+                hasher.update(format!("{profile},{time},{context}\n"));
+                count += 1;
+            }
+        }
+        assert_eq!(expected["n_events"], count);
+        assert_eq!(expected["sha256_canonical"], hex(hasher));
+        let view = dataset.timeline().unwrap();
+        let mut events = view.events(&Window::default()).unwrap();
+        let mut found = 0;
+        while events.next().unwrap().is_some() {
+            found += 1;
+        }
+        assert_eq!(found, count);
+    });
+}
+
+#[test]
+fn contexts_and_metrics_are_those_of_an_independent_reader() {
+    each(|dataset, expected| {
+        let contexts = &expected["contexts"];
+        let numbers_found = numbers(dataset, "contexts", "context");
+        assert_eq!(contexts["total"], numbers_found.len());
+        assert_eq!(contexts["max_ctx_id"].as_u64(), numbers_found.into_iter().flatten().max());
+        let mut by_type = BTreeMap::new();
+        for scope in texts(dataset, "contexts", "scope").into_iter().flatten() {
+            *by_type.entry(scope).or_insert(0_u64) += 1;
+        }
+        let entries = contexts["entry_points"].as_array().unwrap();
+        assert_eq!(by_type.remove("entry"), Some(entries.len() as u64));
+        let depths = numbers(dataset, "contexts", "depth");
+        assert_eq!(contexts["max_depth"].as_u64(), depths.into_iter().flatten().max());
+        let expected_types: BTreeMap<String, u64> =
+            serde_json::from_value(contexts["by_lexical_type"].clone()).unwrap();
+        assert_eq!(by_type, expected_types);
+        for (table, figure) in
+            [("modules", "n_modules"), ("files", "n_files"), ("functions", "n_functions")]
+        {
+            assert_eq!(expected[figure], numbers(dataset, table, "offset").len(), "{table}");
+        }
+        let scopes: Vec<_> = texts(dataset, "scopes", "name").into_iter().flatten().collect();
+        let name_of = |scope: &Value| scope["name"].as_str().unwrap().to_owned();
+        let expected_scopes = expected["scopes"].as_array().unwrap();
+        assert_eq!(scopes, expected_scopes.iter().map(name_of).collect::<Vec<_>>());
+        let metrics = expected["metrics"].as_array().unwrap();
+        let found = dataset.profile().unwrap().metrics();
+        let names: Vec<_> = found.iter().map(|metric| metric.name.as_str()).collect();
+        let expected: Vec<_> = metrics.iter().map(|m| m["name"].as_str().unwrap()).collect();
+        assert_eq!(names, expected);
+    });
+}
+
+fn is_near(found: f64, expected: &Value) -> bool {
+    let expected = expected.as_f64().unwrap();
+    (found - expected).abs() <= expected.abs() * 1e-9
+}
+
+#[test]
+fn what_spent_most_is_what_an_independent_reader_says() {
+    each(|dataset, expected| {
+        let view = dataset.profile().unwrap();
+        let names = view.metrics();
+        for top in expected["top10"].as_array().unwrap() {
+            let name = top["metric"].as_str().unwrap();
+            let index = names.iter().position(|metric| metric.name == name).unwrap();
+            let metric = MetricId(u32::try_from(index).unwrap());
+            let question = Question { view: view.as_ref(), metric, threads: None };
+            let found = flat(&question, By::Function).unwrap();
+            assert!(is_near(found.total, &top["total_inclusive_over_entry_points"]), "{name}");
+            let rows: BTreeMap<_, _> =
+                found.rows.iter().map(|row| (row.label.as_str(), row)).collect();
+            for row in top["functions_by_exclusive"].as_array().unwrap() {
+                let Some(function) = row["name"].as_str() else { continue };
+                assert!(is_near(rows[function].exclusive, &row["value"]), "{name} {function}");
+            }
+            for row in top["functions_by_inclusive_no_recursion"].as_array().unwrap() {
+                let Some(function) = row["name"].as_str() else { continue };
+                assert!(is_near(rows[function].inclusive, &row["value"]), "{name} {function}");
+            }
+        }
+    });
+}
+
+/// Sums from the summary, from `cct.db` and from the profile of each thread are the same.
+#[test]
+fn sums_over_all_threads_are_the_summary() {
+    each(|dataset, _| {
+        let view: Arc<dyn ProfileView> = dataset.profile().unwrap();
+        let threads = (0..u32::try_from(view.thread_count()).unwrap())
+            .map(kymo_core::model::profile::ThreadId)
+            .collect();
+        for step in Walk::new(view.as_ref()).unwrap().take(2000) {
+            let Step::Enter(context, _) = step.unwrap() else { continue };
+            let columns = [(0, 1), (0, 3)].map(|(metric, reach)| {
+                let reach = kymo_core::model::profile::Reach::ALL[reach];
+                kymo_core::model::profile::Column { metric: MetricId(metric), reach }
+            });
+            let (mut summary, mut sums) = ([0.0; 2], [0.0; 2]);
+            view.sums(&context, &columns, None, &mut summary).unwrap();
+            view.sums(&context, &columns, Some(&threads), &mut sums).unwrap();
+            for (summary, sum) in summary.into_iter().zip(sums) {
+                assert!((summary - sum).abs() <= 1e-9 * summary.abs(), "{context:?}");
+            }
+        }
+    });
+}
