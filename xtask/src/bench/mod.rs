@@ -6,6 +6,7 @@
 //! as "read these bytes and do nothing with them", is a function here, run as `xtask peer`.
 
 mod bp;
+mod hpcrun;
 pub(crate) mod measure;
 mod report;
 mod rtc;
@@ -111,6 +112,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     std::fs::create_dir_all(&setup.folder)?;
     let mut rows = Vec::new();
     let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup));
+    let cases = cases.chain(hpcrun::cases(&setup)?);
     for case in cases {
         if args.filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str())) {
             rows.extend(run_case(&setup, &case, args.repetitions)?);
@@ -121,7 +123,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     println!("{table}");
     if args.write {
         let path = repo.path("docs/benchmarks.md");
-        let page = report::page(&table, args.repetitions, &[bp::NOTES, rtc::NOTES])?;
+        let page = report::page(&table, args.repetitions, &[bp::NOTES, rtc::NOTES, hpcrun::NOTES])?;
         std::fs::write(&path, page).with_context(|| path.display().to_string())?;
         eprintln!("wrote docs/benchmarks.md");
     }

@@ -1,0 +1,244 @@
+//! Rules across records.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kymo_core::{Context, Finding, Findings, Result, Severity, Source};
+
+use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
+use crate::read::{Profile, Sparse, Trace, Values};
+use crate::spec::{INDEX_END, SPECIAL_MODULES};
+use crate::tree::Tree;
+use crate::types::{Epoch, Footer, MetricFlags};
+
+/// What is wrong with a file, or with any of a directory.
+pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
+    let measurement = Measurement::open(source, context, Mode::Salvage)?;
+    let mut found = Findings::new(&context.limits);
+    found.extend(measurement.findings.iter().cloned());
+    context.progress.begin("checking", measurement.recordings.len() as u64);
+    for (done, part) in measurement.recordings.iter().enumerate() {
+        context.progress.at(done as u64);
+        let in_file = |extension| {
+            measurement.is_directory.then(|| PathBuf::from(format!("{}.{extension}", part.name)))
+        };
+        let mut rules = Rules { found: &mut found, file: in_file(PROFILE) };
+        let tree = part.epoch().map(Tree::new);
+        if let (Some(epoch), Some(tree)) = (part.epoch(), &tree) {
+            rules.epoch(epoch, tree);
+        }
+        if let Some(profile) = part.first_of_profile() {
+            rules.profile(profile, source);
+        }
+        if let Some(trace) = &part.trace {
+            rules.file = in_file(TRACE);
+            rules.trace(trace, part, tree.as_ref());
+        }
+    }
+    context.progress.end();
+    Ok(found.into_vec())
+}
+
+/// The rules applied to one file.
+struct Rules<'f> {
+    found: &'f mut Findings,
+    file: Option<PathBuf>,
+}
+
+impl Rules<'_> {
+    fn add(&mut self, severity: Severity, rule: &'static str, offset: u64, why: String) {
+        let finding = Finding::at(severity, rule, offset, why);
+        match &self.file {
+            Some(file) => self.found.extend(named(vec![finding], file)),
+            None => self.found.push(finding),
+        }
+    }
+
+    fn warn(&mut self, rule: &'static str, offset: u64, why: impl Into<String>) {
+        self.add(Severity::Warning, rule, offset, why.into());
+    }
+
+    /// What holds for a file as a whole.
+    fn profile(&mut self, profile: &Profile, source: &Source) {
+        let Some(footer) = &profile.footer else { return };
+        for id in &profile.id_tuple {
+            if !profile.id_kinds.iter().any(|kind| kind.kind == id.kind()) {
+                let why = format!("kind {} is not in the dictionary", id.kind());
+                self.warn("id-kind", profile.id_tuple_offset, why);
+            }
+        }
+        if profile.id_tuple.is_empty() {
+            self.warn("id-tuple", profile.id_tuple_offset, "the thread has no ids");
+        }
+        self.gaps(footer, source);
+    }
+
+    /// Sections follow each other, and what is between them is zero.
+    fn gaps(&mut self, footer: &Footer, source: &Source) {
+        let Ok(bytes) = self.bytes(source) else { return };
+        let mut sections = footer.sections.to_vec();
+        sections.sort_unstable();
+        sections.push((footer.footer_start, footer.footer_start));
+        for pair in sections.windows(2) {
+            let [(_, end), (start, _)] = pair else { continue };
+            if end > start {
+                let why = format!("it begins before the one before it ends, at {end:#x}");
+                self.warn("section-overlap", (*start).min(bytes.len() as u64), why);
+                continue;
+            }
+            let range = usize::try_from(*end).ok().zip(usize::try_from(*start).ok());
+            let gap = range.and_then(|(end, start)| bytes.get(end..start)).unwrap_or_default();
+            if let Some(at) = gap.iter().position(|byte| *byte != 0) {
+                let why = "bytes between sections are not zero".to_owned();
+                self.add(Severity::Note, "gap", end + at as u64, why);
+            }
+        }
+    }
+
+    fn bytes(&self, source: &Source) -> Result<bytes::Bytes> {
+        let limits = kymo_core::bytes::Limits::default();
+        match &self.file {
+            None => source.bytes(),
+            Some(file) => match source.child(file, &limits)? {
+                Some(child) => child.bytes(),
+                None => Ok(bytes::Bytes::new()),
+            },
+        }
+    }
+
+    /// What holds for the tables, the tree and the values of an epoch.
+    fn epoch(&mut self, epoch: &Epoch, tree: &Tree) {
+        self.metrics(epoch);
+        self.modules(epoch);
+        self.nodes(epoch, tree);
+        self.values(epoch, tree);
+        if let Values::Sparse(sparse) = &epoch.values {
+            self.index(sparse);
+        }
+    }
+
+    fn metrics(&mut self, epoch: &Epoch) {
+        for metric in &epoch.metrics {
+            let MetricFlags::Shipped(_) = metric.flags else { continue };
+            let format = metric.flags.fields().map_or(0, |fields| fields.value_format);
+            if !matches!(format, 1 | 2) {
+                let why = format!("value format {format} is neither count nor real");
+                self.warn("metric-format", metric.offset, why);
+            }
+        }
+    }
+
+    fn modules(&mut self, epoch: &Epoch) {
+        let mut ids: Vec<_> = epoch.load_modules.iter().map(|m| (m.id, m.offset)).collect();
+        ids.sort_unstable();
+        for pair in ids.windows(2) {
+            let [(id, _), (again, offset)] = pair else { continue };
+            if id == again {
+                self.warn("duplicate-module", *offset, format!("id {id} is there twice"));
+            }
+        }
+    }
+
+    fn nodes(&mut self, epoch: &Epoch, tree: &Tree) {
+        let mut modules: Vec<_> = epoch.load_modules.iter().map(|module| module.id).collect();
+        modules.sort_unstable();
+        let is_known = |id: u16| {
+            id == 0
+                || modules.binary_search(&id.into()).is_ok()
+                || SPECIAL_MODULES.iter().any(|(special, _)| *special == id)
+        };
+        for (index, node) in epoch.nodes.iter().enumerate() {
+            let offset = epoch.nodes.offset_of(index);
+            if !is_known(node.lm_id) {
+                let why = format!(
+                    "node {} is in load module {}, of which nothing is known",
+                    node.id, node.lm_id
+                );
+                self.warn("node-module", offset, why);
+            }
+            if node.parent == node.id && node.id != 0 {
+                self.warn("own-parent", offset, format!("node {} is its own parent", node.id));
+            } else if node.parent != 0 && tree.find(node.parent).is_none() {
+                let why =
+                    format!("node {} has the parent {}, which is not there", node.id, node.parent);
+                self.warn("no-parent", offset, why);
+            }
+        }
+        for index in tree.duplicates() {
+            let id = epoch.nodes.get(index).map_or(0, |node| node.id);
+            let why = format!("there is a node {id} before it");
+            self.warn("duplicate-node", epoch.nodes.offset_of(index), why);
+        }
+        if let Some(index) = tree.cycle() {
+            let id = epoch.nodes.get(index).map_or(0, |node| node.id);
+            let why = format!("node {id} is among its own ancestors");
+            self.warn("cycle", epoch.nodes.offset_of(index), why);
+        }
+    }
+
+    fn values(&mut self, epoch: &Epoch, tree: &Tree) {
+        let metrics = epoch.metrics.len();
+        // Values of a node stand together: most look-ups are of the one before.
+        let mut last = None;
+        epoch.values.each(&epoch.nodes, 0..usize::MAX, |value| {
+            if usize::from(value.metric) >= metrics {
+                let why = format!("there is no metric {}", value.metric);
+                self.warn("value-metric", value.offset, why);
+            }
+            if last != Some(value.node) {
+                last = Some(value.node);
+                if tree.find(value.node).is_none() {
+                    let why = format!("there is no node {}", value.node);
+                    self.warn("value-node", value.offset, why);
+                }
+            }
+        });
+    }
+
+    fn index(&mut self, sparse: &Sparse) {
+        if let Some((node, _)) = sparse.entry(sparse.nodes())
+            && node != INDEX_END
+        {
+            let why = format!("its last entry is of {node:#x}, and not marked as the end");
+            self.warn("index-end", sparse.entry_offset(sparse.nodes()), why);
+        }
+    }
+
+    /// Times ascend, nodes are those of the profile, and the profile knows the first and last.
+    fn trace(&mut self, trace: &Arc<Trace>, part: &Part, tree: Option<&Tree>) {
+        let mut last = 0;
+        let mut known = None;
+        for (record, index) in trace.iter(0..trace.len()).zip(0..) {
+            if record.time < last {
+                let why = format!("time {} comes after {last}", record.time);
+                self.warn("trace-order", trace.offset_of(index), why);
+            }
+            last = record.time;
+            if let Some(tree) = tree
+                && known != Some(record.node)
+            {
+                if tree.find(record.node).is_some() {
+                    known = Some(record.node);
+                } else {
+                    let why = format!("the profile has no node {}", record.node);
+                    self.warn("trace-node", trace.offset_of(index), why);
+                }
+            }
+        }
+        self.trace_bounds(trace, part);
+    }
+
+    fn trace_bounds(&mut self, trace: &Trace, part: &Part) {
+        let Some(profile) = &part.profile else { return };
+        let ends = trace.get(0).zip(trace.len().checked_sub(1).and_then(|last| trace.get(last)));
+        let Some((first, last)) = ends else { return };
+        for (name, time) in [("trace-min-time", first.time), ("trace-max-time", last.time)] {
+            let told = profile.header.value(name).and_then(|told| told.parse::<u64>().ok());
+            let fits = told.is_none_or(|told| trace.nanoseconds(time) == i64::try_from(told).ok());
+            if !fits {
+                let why = format!("the profile says {name} {}", told.unwrap_or(0));
+                self.warn("trace-bounds", trace.offset_of(0), format!("{why}, the trace {time}"));
+            }
+        }
+    }
+}

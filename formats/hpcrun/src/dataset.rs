@@ -1,0 +1,167 @@
+//! The format's side of core's contract.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use kymo_core::model::profile::ProfileView;
+use kymo_core::model::timeline::TimelineView;
+use kymo_core::{
+    Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
+    FormatInfo, Probe, RecordSink, Recording, Repaired, Result, Severity, Source, Summary, Table,
+};
+
+use crate::measurement::{Measurement, Mode, PROFILE, TRACE, has_extension};
+use crate::model::Model;
+use crate::spec::{MAGIC_DESCRIBED, MAGIC_PROFILE, MAGIC_TRACE};
+use crate::timeline::Timeline;
+use crate::{check, demo, dump, hpcproftt, repair, summary, tables};
+
+/// The format.
+#[derive(Debug, Clone, Copy)]
+pub struct Hpcrun;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "hpcrun",
+    title: "HPCToolkit measurements",
+    about: "calling-context profiles and traces of threads, in files or a directory",
+    extensions: &[PROFILE, TRACE],
+    dialects: &[
+        "profiles 02.00 as described",
+        "02.00b, 03.00b, 04.00b",
+        "traces 01.00b, 01.01b",
+        "measurement directories with structure files",
+    ],
+    abilities: &[Ability::Write, Ability::Repair],
+    dump_styles: &[hpcproftt::STYLE],
+};
+
+impl Format for Hpcrun {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
+        if probe.is_directory {
+            return sniff_directory(probe);
+        }
+        if is_magic(probe.head) {
+            return Some(Confidence::Magic);
+        }
+        probe.has_extension(INFO.extensions).then_some(Confidence::Name)
+    }
+
+    fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
+        Opened::open(source, context, Mode::Strict)
+    }
+
+    fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
+        check::check(source, context)
+    }
+
+    fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
+        Opened::open(source, context, Mode::Salvage)
+    }
+
+    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+        repair::repair(source, to, context)
+    }
+
+    fn rewrite(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
+        repair::rewrite(source, to, context)
+    }
+
+    fn demo(&self) -> Result<Vec<Demo>> {
+        demo::demo()
+    }
+}
+
+fn is_magic(head: &[u8]) -> bool {
+    head.starts_with(MAGIC_DESCRIBED)
+        || head.starts_with(MAGIC_PROFILE)
+        || head.starts_with(MAGIC_TRACE)
+}
+
+/// A directory is ours when a profile or a trace is in it.
+fn sniff_directory(probe: &Probe<'_>) -> Option<Confidence> {
+    let is_ours = |name: &Path| has_extension(name, PROFILE) || has_extension(name, TRACE);
+    let names: Vec<_> = probe.entries().filter(|name| is_ours(name)).collect();
+    let is_one = |name: &std::path::PathBuf| {
+        let head = probe.head_of(name, MAGIC_PROFILE.len() as u64);
+        head.is_some_and(|head| is_magic(&head))
+    };
+    if names.iter().any(is_one) {
+        Some(Confidence::Magic)
+    } else {
+        (!names.is_empty()).then_some(Confidence::Name)
+    }
+}
+
+/// An open measurement.
+pub(crate) struct Opened {
+    pub(crate) measurement: Arc<Measurement>,
+    /// Made when it is first asked for: that reads all values.
+    model: OnceLock<std::result::Result<Model, Finding>>,
+}
+
+impl Opened {
+    fn open(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Box<dyn Dataset>> {
+        let measurement = Measurement::open(source, context, mode)?;
+        Ok(Box::new(HpcrunDataset(Arc::new(Self { measurement, model: OnceLock::new() }))))
+    }
+
+    /// The merged profile, unless it is over the limits.
+    pub(crate) fn model(&self) -> Option<&Model> {
+        let model = self.model.get_or_init(|| {
+            let model = Model::new(&self.measurement);
+            model.map_err(|error| Finding::whole(Severity::Error, "profile", error.to_string()))
+        });
+        model.as_ref().ok()
+    }
+}
+
+struct HpcrunDataset(Arc<Opened>);
+
+impl Dataset for HpcrunDataset {
+    fn summary(&self) -> Summary {
+        summary::summary(&self.0.measurement)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = self.0.measurement.findings.clone();
+        match self.0.model.get() {
+            Some(Ok(model)) => findings.extend(model.findings.iter().cloned()),
+            Some(Err(finding)) => findings.push(finding.clone()),
+            None => {}
+        }
+        findings
+    }
+
+    fn recordings(&self) -> Vec<Recording> {
+        let recordings = &self.0.measurement.recordings;
+        let recording = |part: &crate::measurement::Part| {
+            let epochs = part.profile.as_ref().map_or(0, |profile| profile.epochs.len());
+            let kind = if epochs > 1 { "epoch" } else { "thread" };
+            Recording { kind, name: part.name.clone(), bytes: None }
+        };
+        recordings.iter().map(recording).collect()
+    }
+
+    fn tables(&self) -> Vec<Arc<dyn Table>> {
+        tables::tables(&self.0.measurement)
+    }
+
+    fn dump(&self, request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
+        dump::dump(&self.0.measurement, request, sink)
+    }
+
+    fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
+        let timeline = Timeline::new(Arc::clone(&self.0))?;
+        Some(Arc::new(timeline))
+    }
+
+    fn profile(&self) -> Option<Arc<dyn ProfileView>> {
+        let has_one = self.0.measurement.recordings.iter().any(|part| part.epoch().is_some());
+        let model = self.0.model().filter(|_| has_one)?;
+        Some(Arc::clone(&model.tree) as Arc<dyn ProfileView>)
+    }
+}

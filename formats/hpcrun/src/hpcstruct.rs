@@ -1,0 +1,372 @@
+//! Structure files: XML that says which function, loop and line an address belongs to.
+//!
+//! The file is read from its first element on: the inline DTD says nothing that is needed.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use kymo_core::Error;
+use kymo_core::bytes::{Limits, ReadError, ReadErrorKind, ReadResult};
+use kymo_core::model::structure::{FileId, Module, ModuleBuilder, Place, Scope, ScopeId};
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::reader::Reader;
+
+/// The element that everything is within.
+const ROOT: &str = "<HPCToolkitStructure";
+
+/// How deep elements may be within each other.
+const DEPTH_MAX: usize = 10_000;
+
+/// The name of an alien that is no call.
+const GUARD: &str = "<inline>";
+
+/// The modules of a structure file that are wanted, and what kept the rest from being read.
+#[derive(Debug, Default)]
+pub struct StructureFile {
+    /// The modules, as far as they could be read.
+    pub modules: Vec<Module>,
+    /// Why reading ended before the end of the file.
+    pub stop: Option<ReadError>,
+}
+
+impl StructureFile {
+    /// Reads the modules that are wanted by their paths.
+    #[must_use]
+    pub fn read(bytes: &[u8], limits: &Limits, is_wanted: &dyn Fn(&str) -> bool) -> Self {
+        let mut file = Self::default();
+        file.stop = file.fill(bytes, limits, is_wanted).err();
+        file
+    }
+
+    fn fill(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> ReadResult<()> {
+        let text = String::from_utf8_lossy(bytes);
+        let start = text.find(ROOT).ok_or_else(|| {
+            ReadError::invalid("structure file", 0, "there is no element HPCToolkitStructure")
+        })?;
+        let mut reader = Reader::from_str(text.get(start..).unwrap_or_default());
+        let mut document = Document::new(limits, is_wanted, bytes.len() as u64);
+        let read = loop {
+            document.offset = start as u64 + reader.buffer_position();
+            let done = match reader.read_event() {
+                Ok(Event::Start(element)) => document.start(&element),
+                Ok(Event::Empty(element)) => document.start(&element).and_then(|()| document.end()),
+                Ok(Event::End(_)) => document.end(),
+                Ok(Event::Eof) => break document.eof(),
+                Ok(_) => Ok(()),
+                Err(error) => Err(document.invalid("element", error.to_string())),
+            };
+            if done.is_err() {
+                break done;
+            }
+        };
+        self.modules = document.finish();
+        read
+    }
+}
+
+/// Where in the document the reader is.
+struct Document<'a> {
+    limits: &'a Limits,
+    is_wanted: &'a dyn Fn(&str) -> bool,
+    offset: u64,
+    size: u64,
+    open: Vec<Open>,
+    module: Option<ModuleBuilder>,
+    modules: Vec<Module>,
+}
+
+/// An element that has begun and not ended.
+#[derive(Clone, Copy)]
+struct Open {
+    /// The scope that what is within hangs below.
+    scope: Option<ScopeId>,
+    /// The file that lines are of.
+    file: Option<FileId>,
+    /// For the outer half of an inlined call: where that call stands.
+    call: Option<Place>,
+}
+
+impl<'a> Document<'a> {
+    fn new(limits: &'a Limits, is_wanted: &'a dyn Fn(&str) -> bool, size: u64) -> Self {
+        let (open, modules) = (Vec::new(), Vec::new());
+        Self { limits, is_wanted, offset: 0, size, open, module: None, modules }
+    }
+
+    fn invalid(&self, what: &'static str, why: impl Into<Cow<'static, str>>) -> ReadError {
+        ReadError::invalid(what, self.offset.min(self.size), why)
+    }
+
+    fn refused(&self, error: &Error) -> ReadError {
+        self.invalid("element", error.to_string())
+    }
+
+    fn start(&mut self, element: &BytesStart<'_>) -> ReadResult<()> {
+        if self.open.len() >= DEPTH_MAX {
+            let limit = DEPTH_MAX as u64;
+            let over = ReadErrorKind::OverLimit { found: limit + 1, limit };
+            return Err(over.at("depth of an element", self.offset.min(self.size)));
+        }
+        let above = self.open.last().copied();
+        let above = above.unwrap_or(Open { scope: None, file: None, call: None });
+        let inside = Open { call: None, ..above };
+        let opened = match element.name().as_ref() {
+            "LM" => self.load_module(element)?,
+            _ if self.module.is_none() => inside,
+            "F" => {
+                let path = attribute(element, "n");
+                Open { file: Some(self.file(&path)?), ..inside }
+            }
+            "P" => self.procedure(element, inside)?,
+            "L" => self.repetition(element, inside)?,
+            "S" | "C" => self.statement(element, inside)?,
+            "A" => self.alien(element, above)?,
+            _ => inside,
+        };
+        self.open.push(opened);
+        Ok(())
+    }
+
+    fn end(&mut self) -> ReadResult<()> {
+        if self.open.pop().is_none() {
+            return Err(self.invalid("element", "it ends without having begun"));
+        }
+        // A load module stands directly below the root.
+        if self.open.len() == 1 {
+            self.modules.extend(self.module.take().map(ModuleBuilder::finish));
+        }
+        Ok(())
+    }
+
+    fn eof(&self) -> ReadResult<()> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        Err(self.invalid("element", format!("{} elements do not end", self.open.len())))
+    }
+
+    fn finish(mut self) -> Vec<Module> {
+        self.modules.extend(self.module.take().map(ModuleBuilder::finish));
+        self.modules
+    }
+
+    fn load_module(&mut self, element: &BytesStart<'_>) -> ReadResult<Open> {
+        if self.open.len() != 1 {
+            return Err(self.invalid("load module", "it is not directly below the root"));
+        }
+        let path = attribute(element, "n");
+        let is_wanted = (self.is_wanted)(&path);
+        self.module = is_wanted.then(|| ModuleBuilder::new(path, self.limits));
+        Ok(Open { scope: None, file: None, call: None })
+    }
+
+    fn procedure(&mut self, element: &BytesStart<'_>, above: Open) -> ReadResult<Open> {
+        if above.scope.is_some() {
+            return Err(self.invalid("procedure", "it is within another"));
+        }
+        let line = self.number(element, "l")?;
+        let entry = self.ranges(element)?.first().map(|range| range.start);
+        let link_name = attribute(element, "ln");
+        let function = Scope::Function {
+            name: attribute(element, "n"),
+            link_name: Some(link_name).filter(|name| !name.is_empty()),
+            at: above.file.map(|file| Place { file, line }),
+            entry,
+        };
+        Ok(Open { scope: Some(self.scope(None, function)?), ..above })
+    }
+
+    fn repetition(&mut self, element: &BytesStart<'_>, above: Open) -> ReadResult<Open> {
+        let path = attribute(element, "f");
+        let file = match above.file {
+            Some(file) if path.is_empty() => file,
+            _ => self.file(&path)?,
+        };
+        let at = Place { file, line: self.number(element, "l")? };
+        let entry = self.ranges(element)?.first().map(|range| range.start);
+        let scope = self.scope(above.scope, Scope::Loop { at, entry })?;
+        Ok(Open { scope: Some(scope), ..above })
+    }
+
+    fn statement(&mut self, element: &BytesStart<'_>, above: Open) -> ReadResult<Open> {
+        let Some(file) = above.file else {
+            return Err(self.invalid("statement", "it is within no file"));
+        };
+        let at = Place { file, line: self.number(element, "l")? };
+        let line = self.scope(above.scope, Scope::Line { at })?;
+        for range in self.ranges(element)? {
+            let module = self.module.as_mut().map(|module| module.range(line, range));
+            module.transpose().map_err(|error| self.refused(&error))?;
+        }
+        Ok(above)
+    }
+
+    /// The outer half of an inlined call says where the call stands; the inner half, directly
+    /// within it, is the function that was inlined.
+    fn alien(&mut self, element: &BytesStart<'_>, above: Open) -> ReadResult<Open> {
+        let file = self.file(&attribute(element, "f"))?;
+        let at = Place { file, line: self.number(element, "l")? };
+        let name = attribute(element, "n");
+        let Some(call) = above.call else {
+            // A guard holds lines of another file, and no call.
+            let call = (name != GUARD).then_some(at);
+            return Ok(Open { file: Some(file), call, ..above });
+        };
+        let inlined = Scope::Inlined { name, at: Some(at), call: Some(call) };
+        let scope = self.scope(above.scope, inlined)?;
+        Ok(Open { scope: Some(scope), file: Some(file), call: None })
+    }
+
+    fn file(&mut self, path: &str) -> ReadResult<FileId> {
+        let file = self.module.as_mut().map(|module| module.file(path));
+        let file = file.transpose().map_err(|error| self.refused(&error))?;
+        file.ok_or_else(|| self.invalid("file", "it is within no load module"))
+    }
+
+    fn scope(&mut self, parent: Option<ScopeId>, scope: Scope) -> ReadResult<ScopeId> {
+        let scope = self.module.as_mut().map(|module| module.scope(parent, scope));
+        let scope = scope.transpose().map_err(|error| self.refused(&error))?;
+        scope.ok_or_else(|| self.invalid("scope", "it is within no load module"))
+    }
+
+    /// A line: nothing is 0, which stands for unknown.
+    fn number(&self, element: &BytesStart<'_>, name: &str) -> ReadResult<u32> {
+        let text = attribute(element, name);
+        if text.is_empty() {
+            return Ok(0);
+        }
+        let why = || format!("{} is no line", kymo_core::shortened(&text));
+        text.parse().map_err(|_| self.invalid("line", why()))
+    }
+
+    /// Ranges of addresses: `{[0xA-0xB) [0xC-0xD)}`.
+    fn ranges(&self, element: &BytesStart<'_>) -> ReadResult<Vec<Range<u64>>> {
+        let text = attribute(element, "v");
+        let parts = text.split(['{', '}', ' ', ',']).filter(|part| !part.is_empty());
+        let range = |part: &str| {
+            let (start, end) = part.strip_prefix('[')?.strip_suffix(')')?.split_once('-')?;
+            let address = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+            Some(address(start)?..address(end)?)
+        };
+        let why = |part| format!("{} is no range", kymo_core::shortened(part));
+        parts.map(|part| range(part).ok_or_else(|| self.invalid("addresses", why(part)))).collect()
+    }
+}
+
+/// The value of an attribute; empty where it is not there.
+fn attribute(element: &BytesStart<'_>, name: &str) -> String {
+    let found = element.attributes().flatten().find(|attribute| attribute.key.as_ref() == name);
+    let value = found.as_ref().map(|attribute| {
+        let raw = &attribute.value;
+        quick_xml::escape::unescape(raw).map_or_else(|_| raw.to_string(), Cow::into_owned)
+    });
+    value.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function of a.c with a line, a loop, a guard, and two calls inlined one in the other.
+    const FILE: &str = r#"<?xml version="1.0"?>
+<!DOCTYPE HPCToolkitStructure [
+<!ELEMENT HPCToolkitStructure (LM)*> <!-- "quotes' and <brackets>, not balanced -->
+]>
+<HPCToolkitStructure i="0" version="4.9" n="">
+<LM i="2" n="/bin/a" has-calls="0" v="{}">
+<F i="3" n="a.c">
+<P i="4" n="f&lt;int&gt;" ln="_f" l="7" v="{[0x10-0x11)}">
+<S i="5" l="8" v="{[0x10-0x14) [0x20-0x24)}"/>
+<L i="6" l="9" f="a.c" v="{[0x14-0x15)}"><S i="7" l="10" v="{[0x14-0x18), [0x12-0x13)}"/></L>
+<A i="8" l="3" f="b.h" n="&lt;inline&gt;" v="{}"><S i="9" l="4" v="{[0x18-0x1a)}"/></A>
+<A i="10" l="11" f="a.c" n="" v="{}"><A i="11" l="1" f="b.h" n="g" v="{}">
+<S i="12" l="2" v="{[0x1a-0x1c)}"/>
+<A i="13" l="2" f="b.h" n="" v="{}"><A i="14" l="1" f="c.h" n="h" v="{}">
+<S i="15" l="5" v="{[0x1c-0x20)}"/></A></A>
+</A></A>
+</P></F></LM></HPCToolkitStructure>
+"#;
+
+    fn read(text: &str) -> StructureFile {
+        StructureFile::read(text.as_bytes(), &Limits::default(), &|_| true)
+    }
+
+    /// The scopes around an address in words.
+    fn words(module: &Module, address: u64) -> Vec<String> {
+        let place = |place: Place| format!("{}:{}", module.file(place.file).unwrap(), place.line);
+        let word = |scope| match module.scope(scope).unwrap() {
+            Scope::Function { name, at, entry, .. } => {
+                format!("{name} {} {:x}", place(at.unwrap()), entry.unwrap())
+            }
+            Scope::Inlined { name, at, call } => {
+                format!("{name} {} from {}", place(at.unwrap()), place(call.unwrap()))
+            }
+            Scope::Loop { at, entry } => format!("loop {} {:x}", place(*at), entry.unwrap()),
+            Scope::Line { at } => place(*at),
+        };
+        module.lookup(address).into_iter().flatten().map(word).collect()
+    }
+
+    #[test]
+    fn an_address_is_within_functions_loops_lines_and_inlined_calls() {
+        let file = read(FILE);
+        assert_eq!(file.stop, None);
+        let [module] = &file.modules[..] else { panic!("{:?}", file.modules) };
+        assert_eq!(module.path(), "/bin/a");
+        let f = "f<int> a.c:7 10";
+        assert_eq!(words(module, 0x13), [f, "a.c:8"]);
+        assert_eq!(words(module, 0x23), [f, "a.c:8"]);
+        assert_eq!(words(module, 0x14), [f, "loop a.c:9 14", "a.c:10"]);
+        assert_eq!(words(module, 0x19), [f, "b.h:4"]);
+        assert_eq!(words(module, 0x1a), [f, "g b.h:1 from a.c:11", "b.h:2"]);
+        let inner = "h c.h:1 from b.h:2";
+        assert_eq!(words(module, 0x1f), [f, "g b.h:1 from a.c:11", inner, "c.h:5"]);
+        assert!(words(module, 0x24).is_empty());
+        // The loop's second range is within the first line's.
+        assert_eq!(module.dropped(), 1);
+    }
+
+    #[test]
+    fn a_module_that_nobody_wants_is_passed_over() {
+        let file = StructureFile::read(FILE.as_bytes(), &Limits::default(), &|path| path == "b");
+        assert!(file.modules.is_empty() && file.stop.is_none());
+    }
+
+    #[test]
+    fn what_was_read_before_a_fault_is_kept_wherever_the_file_is_cut() {
+        let start = FILE.find(ROOT).unwrap();
+        for end in 0..FILE.len() - 1 {
+            let file = read(&FILE[..end]);
+            let stop = file.stop.unwrap_or_else(|| panic!("cut at {end} it reads as whole"));
+            assert!(stop.offset <= end as u64);
+            assert!(end > start || file.modules.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_million_elements_within_each_other_are_refused() {
+        let deep = "<L>".repeat(1_000_000);
+        let text = format!("{ROOT}><LM n=\"a\"><F n=\"a.c\"><P n=\"f\">{deep}");
+        let stop = read(&text).stop.unwrap();
+        assert_eq!(stop.what, "depth of an element");
+    }
+
+    #[test]
+    fn nonsense_is_said_with_its_place() {
+        for (bad, what) in [
+            ("<P n=\"f\" l=\"x\"/>", "line"),
+            ("<P n=\"f\"><S l=\"1\" v=\"{[10-20)}\"/></P>", "addresses"),
+            ("<P n=\"f\"><P n=\"g\"/></P>", "procedure"),
+            ("<LM n=\"b\"/>", "load module"),
+        ] {
+            let text =
+                format!("{ROOT}><LM n=\"a\"><F n=\"a.c\">{bad}</F></LM></HPCToolkitStructure>");
+            assert_eq!(read(&text).stop.unwrap().what, what, "{bad}");
+        }
+        assert!(read("../../../structs/libc.so.6.hpcstruct").stop.is_some());
+    }
+}

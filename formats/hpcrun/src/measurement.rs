@@ -1,0 +1,254 @@
+//! What is opened: a measurement directory, or a single profile or trace.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kymo_core::bytes::{Limits, ReadError, ReadResult};
+use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
+
+use crate::read::{Profile, Trace};
+use crate::spec::MAGIC_TRACE;
+use crate::types::{Dialect, Epoch, Id};
+
+/// The extension of profiles.
+pub(crate) const PROFILE: &str = "hpcrun";
+/// The extension of traces.
+pub(crate) const TRACE: &str = "hpctrace";
+/// The extension of structure files.
+pub(crate) const STRUCT: &str = "hpcstruct";
+
+/// How much of what is wrong is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// A file whose structure is broken is refused.
+    Strict,
+    /// Everything is read as far as it goes.
+    Salvage,
+}
+
+/// Recordings, one a thread or an epoch of it, and what lies beside them.
+#[derive(Debug)]
+pub(crate) struct Measurement {
+    pub(crate) recordings: Vec<Part>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) structs: Vec<PathBuf>,
+    pub(crate) is_directory: bool,
+    /// The directory, to read structure files from when names are asked for.
+    pub(crate) source: Source,
+    pub(crate) limits: Limits,
+}
+
+/// One recording: a profile, or an epoch of it, and the trace of the same name.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    /// The name of the file without its extension.
+    pub(crate) name: String,
+    pub(crate) profile: Option<Arc<Profile>>,
+    /// Which of the profile's epochs it is.
+    pub(crate) epoch: usize,
+    pub(crate) trace: Option<Arc<Trace>>,
+}
+
+impl Part {
+    /// The profile, unless an earlier recording is of the same file.
+    pub(crate) fn first_of_profile(&self) -> Option<&Profile> {
+        self.profile.as_deref().filter(|_| self.epoch == 0)
+    }
+
+    /// The epoch that it is.
+    pub(crate) fn epoch(&self) -> Option<&Epoch> {
+        self.profile.as_ref()?.epochs.get(self.epoch)
+    }
+
+    /// What a person calls the thread: by its ids, its header or its file.
+    pub(crate) fn label(&self) -> String {
+        let Some(profile) = &self.profile else { return self.name.clone() };
+        let ids = ids(profile);
+        let words = ids.iter().filter(|(kind, _)| kind != "NODE" && kind != "CORE");
+        let words: Vec<_> = words.map(|(kind, id)| format!("{kind} {}", id.logical)).collect();
+        if !words.is_empty() {
+            return words.join(" ");
+        }
+        match (profile.header.value("mpi-rank"), profile.header.value("thread-id")) {
+            (Some(rank), Some(thread)) => format!("RANK {rank} THREAD {thread}"),
+            _ => self.name.clone(),
+        }
+    }
+}
+
+/// The ids of a thread with the names of their kinds.
+pub(crate) fn ids(profile: &Profile) -> Vec<(String, Id)> {
+    let name = |id: &Id| {
+        let known = profile.id_kinds.iter().find(|kind| kind.kind == id.kind());
+        known.map_or_else(|| format!("kind {}", id.kind()), |kind| kind.name.to_string())
+    };
+    profile.id_tuple.iter().map(|id| (name(id), *id)).collect()
+}
+
+impl Measurement {
+    /// Opens a directory or a file.
+    pub(crate) fn open(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Arc<Self>> {
+        let opened = if source.is_directory() {
+            Self::directory(source, context, mode)?
+        } else {
+            Self::file(source, context, mode)?
+        };
+        Ok(Arc::new(opened))
+    }
+
+    fn new(source: &Source, context: &Context<'_>) -> Self {
+        Self {
+            recordings: Vec::new(),
+            findings: Vec::new(),
+            structs: Vec::new(),
+            is_directory: source.is_directory(),
+            source: source.clone(),
+            limits: context.limits,
+        }
+    }
+
+    /// A single profile or trace.
+    fn file(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Self> {
+        let mut measurement = Self::new(source, context);
+        let mut findings = Findings::new(&context.limits);
+        match read(source, &context.limits, mode) {
+            Ok(File::Profile(profile)) => {
+                findings.extend(profile.findings());
+                measurement.push(&stem(source.path()), Some(profile), None);
+            }
+            Ok(File::Trace(trace)) => {
+                findings.extend(trace.findings());
+                measurement.push(&stem(source.path()), None, Some(Arc::new(trace)));
+            }
+            Err(Error::Read(error)) if mode == Mode::Salvage => {
+                findings.push(Finding::unreadable("magic", &error));
+            }
+            Err(error) => return Err(error),
+        }
+        measurement.findings = findings.into_vec();
+        Ok(measurement)
+    }
+
+    /// All profiles and traces of a directory; one that cannot be read is a finding.
+    fn directory(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Self> {
+        let mut measurement = Self::new(source, context);
+        let mut findings = Findings::new(&context.limits);
+        let mut pairs: BTreeMap<String, (Option<Profile>, Option<Trace>)> = BTreeMap::new();
+        let names = source.entries()?;
+        let names: Vec<_> = names.iter().filter(|name| is_ours(name)).collect();
+        if names.is_empty() {
+            return Err(Error::request("there is no .hpcrun and no .hpctrace file in it"));
+        }
+        context.progress.begin("opening", names.len() as u64);
+        for (done, name) in names.into_iter().enumerate() {
+            context.progress.at(done as u64);
+            let Some(child) = source.child(name, &context.limits)? else { continue };
+            match read(&child, &context.limits, mode) {
+                Ok(File::Profile(profile)) => {
+                    findings.extend(named(profile.findings(), name));
+                    pairs.entry(stem(name)).or_default().0 = Some(profile);
+                }
+                Ok(File::Trace(trace)) => {
+                    findings.extend(named(trace.findings(), name));
+                    pairs.entry(stem(name)).or_default().1 = Some(trace);
+                }
+                Err(Error::Read(error)) => {
+                    let finding = Finding::unreadable(unreadable_rule(name), &error);
+                    findings.extend(named(vec![finding], name));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        context.progress.end();
+        for (name, (profile, trace)) in pairs {
+            if profile.is_none() {
+                let why = "there is no profile beside the trace: its nodes mean nothing";
+                let file = PathBuf::from(format!("{name}.{TRACE}"));
+                let finding = Finding::whole(Severity::Warning, "no-profile", why);
+                findings.extend(named(vec![finding], &file));
+            }
+            measurement.push(&name, profile, trace.map(Arc::new));
+        }
+        measurement.structs = structs(source, context)?;
+        measurement.findings = findings.into_vec();
+        Ok(measurement)
+    }
+
+    /// Adds a recording for each epoch, and one where there is none.
+    fn push(&mut self, name: &str, profile: Option<Profile>, mut trace: Option<Arc<Trace>>) {
+        let epochs = profile.as_ref().map_or(1, |profile| profile.epochs.len().max(1));
+        let profile = profile.map(Arc::new);
+        for epoch in 0..epochs {
+            // The trace runs through all epochs; it is shown with the first.
+            let (name, profile) = (name.to_owned(), profile.clone());
+            self.recordings.push(Part { name, profile, epoch, trace: trace.take() });
+        }
+    }
+
+    /// Whether tables need to tell recordings apart: in directories, and in files that may have
+    /// several epochs, however many there are.
+    pub(crate) fn has_several(&self) -> bool {
+        let profile = self.recordings.first().and_then(|part| part.profile.as_ref());
+        let has_epochs =
+            profile.is_some_and(|profile| profile.header.dialect != Dialect::Shipped0400);
+        self.is_directory || has_epochs
+    }
+}
+
+/// The kind of a file that cannot be read is told by its name alone.
+fn unreadable_rule(name: &Path) -> &'static str {
+    if has_extension(name, TRACE) { "trace" } else { "profile" }
+}
+
+fn is_ours(name: &Path) -> bool {
+    has_extension(name, PROFILE) || has_extension(name, TRACE)
+}
+
+pub(crate) fn has_extension(name: &Path, extension: &str) -> bool {
+    name.extension().is_some_and(|found| found == extension)
+}
+
+/// Says in which file findings are.
+pub(crate) fn named(mut findings: Vec<Finding>, file: &Path) -> Vec<Finding> {
+    for finding in &mut findings {
+        finding.file = Some(file.to_string_lossy().into_owned());
+    }
+    findings
+}
+
+fn structs(source: &Source, context: &Context<'_>) -> Result<Vec<PathBuf>> {
+    let folder = Path::new("structs");
+    match source.child(folder, &context.limits)? {
+        Some(child) if child.is_directory() => {
+            let names = child.entries()?.into_iter();
+            Ok(names.filter(|n| has_extension(n, STRUCT)).map(|n| folder.join(n)).collect())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// A file of either kind.
+pub(crate) enum File {
+    Profile(Profile),
+    Trace(Trace),
+}
+
+/// Reads a profile or a trace, whichever its first bytes tell.
+pub(crate) fn read(source: &Source, limits: &Limits, mode: Mode) -> Result<File> {
+    let bytes = source.bytes().map_err(|_| {
+        let why = "it is a directory, where a profile or a trace should be";
+        ReadError::invalid("file", 0, why)
+    })?;
+    let read: ReadResult<File> = match (bytes.starts_with(MAGIC_TRACE), mode) {
+        (true, Mode::Strict) => Trace::open(&bytes, limits).map(File::Trace),
+        (true, Mode::Salvage) => Trace::salvage(&bytes, limits).map(File::Trace),
+        (false, Mode::Strict) => Profile::open(&bytes, limits).map(File::Profile),
+        (false, Mode::Salvage) => Profile::salvage(&bytes, limits).map(File::Profile),
+    };
+    Ok(read?)
+}

@@ -1,0 +1,194 @@
+//! The layouts that are a run of epochs: 02.00 as described, 02.00b and 03.00b.
+
+use kymo_core::bytes::{Cursor, ReadError, ReadErrorKind};
+
+use super::arrays::{NodeLayout, Nodes, Values};
+use super::{Reading, primitive};
+use crate::spec::EPOCH_TAG;
+use crate::types::{Dialect, Epoch, EpochHeader, Header, LoadModule};
+
+/// How an epoch is laid out where one version has had several ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Variant {
+    /// As described; of those that were shipped, metrics without sampling.
+    First,
+    /// As described, with the load map of 2009; of those that were shipped, with sampling.
+    Second,
+}
+
+/// An epoch as far as it could be read in one way.
+struct Attempt<'a> {
+    epoch: Epoch,
+    stop: Option<ReadError>,
+    /// Whether the nodes were reached.
+    has_nodes: bool,
+    rest: Cursor<'a>,
+}
+
+impl Attempt<'_> {
+    /// Whether it ends where an epoch may end.
+    fn ends_well(&self) -> bool {
+        let rest = self.rest.rest();
+        self.stop.is_none() && (rest.is_empty() || rest.starts_with(EPOCH_TAG))
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// Reads the header and all epochs.
+    pub(super) fn epochs(&mut self) {
+        let dialect = self.profile.header.dialect;
+        let mut cursor = self.cursor(Header::magic_bytes(dialect));
+        if !self.header(&mut cursor) {
+            return;
+        }
+        let count = if dialect == Dialect::Described { self.count(&mut cursor) } else { None };
+        let mut left = count.unwrap_or(u32::MAX);
+        while left > 0 && (count.is_some() || cursor.remaining() > 0) {
+            if self.profile.epochs.len() as u64 >= self.limits.items_max {
+                return self.too_many(cursor.offset());
+            }
+            let attempt = self.attempt(&cursor);
+            let is_whole = attempt.stop.is_none();
+            if let Some(error) = attempt.stop {
+                self.fault("epoch", error);
+            }
+            cursor = attempt.rest;
+            if attempt.epoch.header.is_some() {
+                self.profile.epochs.push(attempt.epoch);
+            }
+            if !is_whole {
+                return;
+            }
+            left -= 1;
+        }
+        if cursor.remaining() > 0 {
+            let bytes = cursor.remaining();
+            let why = format!("{bytes} bytes follow the last epoch");
+            self.warn("trailing", cursor.offset(), why);
+        }
+    }
+
+    fn too_many(&mut self, offset: u64) {
+        let limit = self.limits.items_max;
+        let found = limit.saturating_add(1);
+        self.fault("epoch", ReadErrorKind::OverLimit { found, limit }.at("epoch", offset));
+    }
+
+    /// The number of epochs, which the writer of 2009 left out.
+    fn count(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
+        if cursor.remaining() == 0 || cursor.rest().starts_with(EPOCH_TAG) {
+            return None;
+        }
+        match cursor.u32("number of epochs") {
+            Ok(count) => Some(count),
+            Err(error) => {
+                self.fault("epoch", error);
+                Some(0)
+            }
+        }
+    }
+
+    /// Reads an epoch in the way that makes sense of it.
+    fn attempt(&self, cursor: &Cursor<'a>) -> Attempt<'a> {
+        let order = match self.profile.header.dialect {
+            Dialect::Shipped0300 => [Variant::Second, Variant::First],
+            _ => [Variant::First, Variant::Second],
+        };
+        let [first, second] = order;
+        let first = self.epoch(cursor.clone(), first);
+        if first.ends_well() {
+            return first;
+        }
+        let second = self.epoch(cursor.clone(), second);
+        let is_better = second.ends_well() || (second.has_nodes && !first.has_nodes);
+        if is_better { second } else { first }
+    }
+
+    fn epoch(&self, mut cursor: Cursor<'a>, variant: Variant) -> Attempt<'a> {
+        let epoch = Epoch {
+            offset: cursor.offset(),
+            header: None,
+            metrics: Vec::new(),
+            load_modules: Vec::new(),
+            nodes: Nodes::new(bytes::Bytes::new(), 0, NodeLayout::default(), self.endian),
+            values: Values::Dense,
+        };
+        let mut attempt = Attempt { epoch, stop: None, has_nodes: false, rest: cursor.clone() };
+        let stop = self.fill(&mut cursor, variant, &mut attempt);
+        attempt.stop = stop.err();
+        attempt.rest = cursor;
+        attempt
+    }
+
+    fn fill(
+        &self,
+        cursor: &mut Cursor<'a>,
+        variant: Variant,
+        attempt: &mut Attempt<'a>,
+    ) -> Result<(), ReadError> {
+        let dialect = self.profile.header.dialect;
+        let epoch = &mut attempt.epoch;
+        let header = EpochHeader::read(cursor, dialect, &self.limits)?;
+        let lip_bytes = header.lip_bytes(dialect, epoch.offset)?;
+        epoch.header = Some(header);
+        let has_sampling = dialect != Dialect::Described && variant == Variant::Second;
+        let metric = |cursor: &mut Cursor<'_>| primitive::metric(cursor, dialect, has_sampling);
+        let (metrics, stop) =
+            primitive::list(cursor, "number of metrics", &self.limits, 20, metric);
+        epoch.metrics = metrics;
+        stop.map_or(Ok(()), Err)?;
+        self.load_map(cursor, variant, epoch)?;
+        let is_described = dialect == Dialect::Described;
+        let layout = NodeLayout {
+            is_signed: true,
+            lip_bytes,
+            has_module: !is_described,
+            has_flags: false,
+            metrics: u32::try_from(epoch.metrics.len()).unwrap_or(u32::MAX),
+        };
+        let at = cursor.offset();
+        let count = if is_described {
+            cursor.u32("number of nodes")?.into()
+        } else {
+            cursor.u64("number of nodes")?
+        };
+        let size = layout.size();
+        let room = (cursor.remaining() / size).min(self.limits.items_max);
+        attempt.has_nodes = count <= room;
+        let (offset, length) = (cursor.offset(), count.min(room) * size);
+        let nodes = self.take(cursor, "nodes", length)?;
+        epoch.nodes = Nodes::new(nodes, offset, layout, self.endian);
+        if count > room {
+            let over = ReadErrorKind::OverLimit { found: count, limit: room };
+            return Err(over.at("number of nodes", at));
+        }
+        Ok(())
+    }
+
+    fn load_map(
+        &self,
+        cursor: &mut Cursor<'a>,
+        variant: Variant,
+        epoch: &mut Epoch,
+    ) -> Result<(), ReadError> {
+        let read = match (self.profile.header.dialect, variant) {
+            (Dialect::Described, Variant::First) => primitive::described_module,
+            (Dialect::Described, Variant::Second) => primitive::module_of_2009,
+            _ => primitive::load_module,
+        };
+        let what = "number of load modules";
+        let (mut modules, stop) = primitive::list(cursor, what, &self.limits, 14, read);
+        if self.profile.header.dialect == Dialect::Described {
+            number(&mut modules);
+        }
+        epoch.load_modules = modules;
+        stop.map_or(Ok(()), Err)
+    }
+}
+
+/// Numbers load modules by their place; as described they have no number of their own.
+fn number(modules: &mut [LoadModule]) {
+    for (module, id) in modules.iter_mut().zip(1..) {
+        module.id = id;
+    }
+}

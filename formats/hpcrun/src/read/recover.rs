@@ -1,0 +1,111 @@
+//! Finding the sections of a 04.00b file again that has no footer.
+//!
+//! Every section says by its counts where it ends, and the next one begins at a multiple of 1024.
+
+use kymo_core::bytes::{Cursor, Limits};
+
+use super::sparse::node_layout;
+use super::{Reading, primitive};
+use crate::read::arrays::Nodes;
+use crate::spec::SECTION_ALIGNMENT;
+use crate::types::{Dialect, Header};
+
+/// How many nodes are looked at to tell how large they are.
+const NODES_LOOKED_AT: usize = 4096;
+
+impl<'a> Reading<'a> {
+    /// Reads section after section, up to where one is not whole.
+    pub(super) fn recover(&mut self) {
+        let mut cursor = self.cursor(Header::magic_bytes(Dialect::Shipped0400));
+        if !self.header(&mut cursor) {
+            return;
+        }
+        self.advance(&mut cursor);
+        if !self.load_modules(&mut cursor) {
+            return;
+        }
+        self.advance(&mut cursor);
+        if !self.recover_nodes(&mut cursor) {
+            return;
+        }
+        self.advance(&mut cursor);
+        if !self.metrics(&mut cursor) {
+            return;
+        }
+        self.advance(&mut cursor);
+        if !self.id_kinds(&mut cursor) {
+            return;
+        }
+        self.advance(&mut cursor);
+        self.values(&mut cursor);
+    }
+
+    /// Goes to where the next section begins.
+    fn advance(&self, cursor: &mut Cursor<'a>) {
+        *cursor = self.cursor(aligned(cursor.offset()));
+    }
+
+    fn recover_nodes(&mut self, cursor: &mut Cursor<'a>) -> bool {
+        let at = cursor.offset();
+        let count = match cursor.u64("number of nodes") {
+            Ok(count) => count,
+            Err(error) => return self.is_lost(error),
+        };
+        let has_flags = self.nodes_have_flags(cursor.offset(), count);
+        let faults = self.profile.faults.len();
+        self.nodes(cursor, at, count, has_flags);
+        faults == self.profile.faults.len()
+    }
+
+    fn is_lost(&mut self, error: kymo_core::bytes::ReadError) -> bool {
+        self.fault("cct", error);
+        false
+    }
+
+    /// Tells nodes of 19 bytes from those of 18: by what is in them, or by what follows them.
+    fn nodes_have_flags(&self, start: u64, count: u64) -> bool {
+        if self.nodes_make_sense(start, count, true) {
+            return true;
+        }
+        if self.nodes_make_sense(start, count, false) {
+            return false;
+        }
+        let ends_well = |has_flags| {
+            let bytes = count.checked_mul(node_layout(has_flags).size());
+            bytes.and_then(|bytes| start.checked_add(bytes)).is_some_and(|end| self.is_end(end))
+        };
+        ends_well(true) || !ends_well(false)
+    }
+
+    /// Whether the nodes may end here: zeros follow, and then a metric table.
+    fn is_end(&self, end: u64) -> bool {
+        let next = aligned(end);
+        if next > self.bytes.len() as u64 {
+            return false;
+        }
+        let metric =
+            |cursor: &mut Cursor<'_>| primitive::metric(cursor, Dialect::Shipped0400, true);
+        let limits = Limits { items_max: self.limits.items_max.min(1 << 16), ..self.limits };
+        let mut cursor = self.cursor(next);
+        let table = primitive::list(&mut cursor, "number of metrics", &limits, 60, metric);
+        self.within(end, next).rest().iter().all(|byte| *byte == 0) && table.1.is_none()
+    }
+
+    /// Whether each node has its parent before it, and no flags but the one there is.
+    fn nodes_make_sense(&self, start: u64, count: u64, has_flags: bool) -> bool {
+        let (rest, layout) = (self.cursor(start).rest(), node_layout(has_flags));
+        let nodes = Nodes::new(self.bytes.slice_ref(rest), start, layout, self.endian);
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(NODES_LOOKED_AT);
+        let mut seen = std::collections::BTreeSet::from([0]);
+        nodes.iter().take(count).all(|node| {
+            let makes_sense = node.flags <= Some(1) && seen.contains(&node.parent);
+            seen.insert(node.id);
+            makes_sense
+        })
+    }
+}
+
+/// Where the section after this byte begins.
+pub(crate) fn aligned(offset: u64) -> u64 {
+    offset.checked_next_multiple_of(SECTION_ALIGNMENT).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,188 @@
+//! Traces: a header, then records of one size.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
+use kymo_core::{Finding, Severity};
+
+use super::Fault;
+use super::arrays::Run;
+use crate::spec::{self, MAGIC_TRACE, NANOSECONDS_FROM, TRACE_DATA_CENTRIC, TRACE_NO_METRIC};
+use crate::types::TraceRecord;
+
+/// The versions of traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceVersion {
+    /// 01.00: no flags.
+    V0100,
+    /// 01.01: flags before the records.
+    V0101,
+}
+
+impl TraceVersion {
+    /// The text in the magic.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::V0100 => "01.00",
+            Self::V0101 => "01.01",
+        }
+    }
+}
+
+/// A trace: where a thread was, and when.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// Its version.
+    pub version: TraceVersion,
+    /// The byte order of all numbers.
+    pub endian: Endian,
+    /// Bit 0: each record has a metric too. 01.00 has none.
+    pub flags: u64,
+    records: Run,
+    faults: Vec<Fault>,
+    findings: Vec<Finding>,
+}
+
+impl Trace {
+    /// Reads the header; records stay where they are until they are asked for.
+    ///
+    /// A trace that ends within a record is opened all the same, and says so in its findings.
+    pub fn open(bytes: &Bytes, limits: &Limits) -> ReadResult<Self> {
+        let trace = Self::salvage(bytes, limits)?;
+        match trace.faults.first() {
+            Some(fault) => Err(fault.error.clone()),
+            None => Ok(trace),
+        }
+    }
+
+    /// Reads what can be read of a trace. Only one whose magic is not known is refused.
+    pub fn salvage(bytes: &Bytes, limits: &Limits) -> ReadResult<Self> {
+        let (version, endian) = read_magic(bytes)?;
+        let records = Run::empty(endian);
+        let (faults, findings) = (Vec::new(), Vec::new());
+        let mut trace = Self { version, endian, flags: 0, records, faults, findings };
+        if let Err(error) = trace.fill(bytes, limits) {
+            trace.faults.push(Fault { rule: "trace", error });
+        }
+        Ok(trace)
+    }
+
+    fn fill(&mut self, bytes: &Bytes, limits: &Limits) -> ReadResult<()> {
+        let mut cursor = Cursor::new(bytes, self.endian);
+        cursor.skip("magic", MAGIC_BYTES)?;
+        if self.version == TraceVersion::V0101 {
+            self.flags = cursor.u64("trace flags")?;
+        }
+        let size = self.record_bytes();
+        let (offset, left) = (cursor.offset(), cursor.remaining() % size as u64);
+        let (found, limit) = (cursor.remaining() / size as u64, limits.items_max);
+        let kept = found.min(limit) * size as u64;
+        let records = bytes.slice_ref(cursor.bytes("trace records", kept)?);
+        self.records = Run::new(records, offset, size, self.endian);
+        if found > limit {
+            return Err(ReadErrorKind::OverLimit { found, limit }.at("trace records", offset));
+        }
+        if left > 0 {
+            let why = format!("the last record has {left} of {size} bytes, and is left out");
+            let finding = Finding::at(Severity::Error, "trace-cut", cursor.offset(), why);
+            self.findings.push(finding);
+        }
+        Ok(())
+    }
+
+    /// What keeps it from being read as it was meant, and what is odd about it.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let faults = self.faults.iter().map(|fault| Finding::unreadable(fault.rule, &fault.error));
+        faults.chain(self.findings.iter().cloned()).collect()
+    }
+
+    /// The bytes of a record.
+    #[must_use]
+    pub fn record_bytes(&self) -> usize {
+        if self.is_data_centric() { 16 } else { 12 }
+    }
+
+    /// Whether records have a metric.
+    #[must_use]
+    pub fn is_data_centric(&self) -> bool {
+        self.flags & TRACE_DATA_CENTRIC != 0
+    }
+
+    /// How many records there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none, which is usual for threads that were not sampled.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where a record begins in the file.
+    #[must_use]
+    pub fn offset_of(&self, index: usize) -> u64 {
+        self.records.offset_of(index)
+    }
+
+    /// A record by its place.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<TraceRecord> {
+        self.iter(index..index.checked_add(1)?).next()
+    }
+
+    /// Some records in order, as many as there are.
+    pub fn iter(&self, range: Range<usize>) -> impl Iterator<Item = TraceRecord> + '_ {
+        self.records.items(range).map(|item| record(item, self.endian))
+    }
+
+    /// Whether times are nanoseconds since the Epoch; those of old traces are microseconds.
+    ///
+    /// The version does not tell; how large the times are does.
+    #[must_use]
+    pub fn is_in_nanoseconds(&self) -> bool {
+        self.get(0).is_none_or(|first| first.time >= NANOSECONDS_FROM)
+    }
+
+    /// A time of this trace in nanoseconds, if there is such a number.
+    #[must_use]
+    pub fn nanoseconds(&self, time: u64) -> Option<i64> {
+        let factor = if self.is_in_nanoseconds() { 1 } else { 1000 };
+        time.checked_mul(factor).and_then(|time| i64::try_from(time).ok())
+    }
+}
+
+/// The bytes of the magic, with version and byte order.
+const MAGIC_BYTES: u64 = MAGIC_TRACE.len() as u64 + spec::VERSION_BYTES + 1;
+
+fn read_magic(bytes: &[u8]) -> ReadResult<(TraceVersion, Endian)> {
+    let mut cursor = Cursor::new(bytes, Endian::Big);
+    if cursor.bytes("magic", MAGIC_TRACE.len() as u64)? != MAGIC_TRACE {
+        return Err(ReadError::invalid("magic", 0, "this is not how a trace of hpcrun begins"));
+    }
+    let at = cursor.offset();
+    let version = match cursor.bytes("version", spec::VERSION_BYTES)? {
+        b"01.00" => TraceVersion::V0100,
+        b"01.01" => TraceVersion::V0101,
+        other => {
+            let why = format!("{} is not known", other.escape_ascii());
+            return Err(ReadError::invalid("version", at, why));
+        }
+    };
+    let at = cursor.offset();
+    let endian = spec::endian_of(cursor.u8("byte order")?);
+    let why = "it is neither l nor b";
+    Ok((version, endian.ok_or_else(|| ReadError::invalid("byte order", at, why))?))
+}
+
+fn record(item: &[u8], endian: Endian) -> TraceRecord {
+    let mut cursor = Cursor::new(item, endian);
+    let time = cursor.u64("time").unwrap_or_default();
+    let node = cursor.u32("node").unwrap_or_default();
+    let metric = cursor.u32("metric").ok().filter(|metric| *metric != TRACE_NO_METRIC);
+    TraceRecord { time, node, metric }
+}

@@ -1,0 +1,151 @@
+//! What `kymo info` says about a measurement.
+
+use std::collections::BTreeSet;
+
+use kymo_core::{Section, Summary, Value, shortened};
+
+use crate::measurement::{Measurement, Part};
+use crate::model::totals;
+
+/// More metrics or threads than a summary lists.
+const LISTED_MAX: usize = 32;
+
+/// What was run where, what was measured, and how much of it.
+pub(crate) fn summary(measurement: &Measurement) -> Summary {
+    let mut summary = Summary { dialect: dialects(measurement), ..Summary::default() };
+    let facts = [("program", "program-name"), ("path", "program-path"), ("host", "host-id")];
+    for (fact, name) in facts {
+        if let Some(value) = values(measurement, name) {
+            summary.fact(fact, value);
+        }
+    }
+    if let Some(ranks) = count_of(measurement, "mpi-rank") {
+        summary.fact("ranks", ranks);
+    }
+    let files: BTreeSet<_> = measurement.recordings.iter().map(|part| &part.name).collect();
+    let epochs = measurement.recordings.len();
+    let detail = if epochs == files.len() { String::new() } else { format!("{epochs} epochs") };
+    summary.detailed("threads", files.len(), detail);
+    counts(measurement, &mut summary);
+    span(measurement, &mut summary);
+    if measurement.is_directory {
+        summary.fact("structure files", measurement.structs.len());
+    }
+    summary.sections.push(metrics(measurement));
+    if measurement.recordings.len() > 1 {
+        summary.sections.push(threads(measurement));
+    }
+    summary
+}
+
+/// The layouts there are, each once.
+fn dialects(measurement: &Measurement) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for part in &measurement.recordings {
+        let profile = part.profile.as_ref().map(|profile| {
+            let header = &profile.header;
+            format!("profiles {}, {}", header.dialect.name(), header.endian.name())
+        });
+        let trace = part.trace.as_ref().map(|trace| format!("traces {}", trace.version.text()));
+        for name in profile.into_iter().chain(trace) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names.join("; ")
+}
+
+/// What the headers say under a name: the value, or how many there are.
+fn values(measurement: &Measurement, name: &str) -> Option<String> {
+    let values = distinct(measurement, name);
+    let mut listed = values.iter().take(3).map(|value| shortened(value).into_owned());
+    let first = listed.next()?;
+    let text = listed.fold(first, |text, value| format!("{text}, {value}"));
+    match values.len().saturating_sub(3) {
+        0 => Some(text),
+        more => Some(format!("{text} and {more} more")),
+    }
+}
+
+fn count_of(measurement: &Measurement, name: &str) -> Option<usize> {
+    Some(distinct(measurement, name).len()).filter(|count| *count > 0)
+}
+
+fn distinct(measurement: &Measurement, name: &str) -> BTreeSet<String> {
+    let profiles = measurement.recordings.iter().filter_map(Part::first_of_profile);
+    profiles.filter_map(|profile| Some(profile.header.value(name)?.into_owned())).collect()
+}
+
+fn counts(measurement: &Measurement, summary: &mut Summary) {
+    let epochs = || measurement.recordings.iter().filter_map(Part::epoch);
+    let modules = epochs().flat_map(|epoch| &epoch.load_modules).map(|module| &module.path);
+    let modules: BTreeSet<_> = modules.collect();
+    summary.fact("nodes", epochs().map(|epoch| epoch.nodes.len()).sum::<usize>());
+    summary.fact("values", epochs().map(|epoch| epoch.values.len(&epoch.nodes)).sum::<usize>());
+    summary.fact("load modules", modules.len());
+}
+
+/// From the first to the last time of all traces.
+fn span(measurement: &Measurement, summary: &mut Summary) {
+    let traces = || measurement.recordings.iter().filter_map(|part| part.trace.as_ref());
+    if traces().next().is_none() {
+        return;
+    }
+    let records: usize = traces().map(|trace| trace.len()).sum();
+    summary.fact("trace records", records);
+    let ends = traces().flat_map(|trace| {
+        let last = trace.len().checked_sub(1).and_then(|last| trace.get(last));
+        [trace.get(0), last].into_iter().flatten().filter_map(|r| trace.nanoseconds(r.time))
+    });
+    let ends: Vec<_> = ends.collect();
+    if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
+        summary.fact("start", moment(*first));
+        summary.fact("end", moment(*last));
+        let length = last.abs_diff(*first);
+        let (whole, rest) = (length / 1_000_000_000, length % 1_000_000_000);
+        summary.fact("duration", format!("{whole}.{rest:09} s"));
+    }
+}
+
+/// A time as a date; beyond the years that have one, as the number it is.
+fn moment(time: i64) -> Value {
+    match jiff::Timestamp::from_nanosecond(time.into()) {
+        Ok(moment) => moment.to_string().into(),
+        Err(_) => time.into(),
+    }
+}
+
+fn metrics(measurement: &Measurement) -> Section {
+    let totals = totals(measurement);
+    let row = |(name, total, is_real): &(String, f64, bool)| {
+        let kind = if *is_real { "" } else { ", counted" };
+        (shortened(name).into_owned(), format!("{} in all{kind}", Value::Float(rounded(*total))))
+    };
+    Section { title: "metrics", rows: limited(totals.iter().map(row).collect()) }
+}
+
+/// Twelve digits of a sum: the last of sixteen are only noise of adding.
+fn rounded(sum: f64) -> f64 {
+    format!("{sum:.11e}").parse().unwrap_or(sum)
+}
+
+fn threads(measurement: &Measurement) -> Section {
+    let row = |part: &Part| {
+        let nodes = part.epoch().map_or(0, |epoch| epoch.nodes.len());
+        let traced = part.trace.as_ref().map(|trace| format!(", {} trace records", trace.len()));
+        (part.label(), format!("{nodes} nodes{}", traced.unwrap_or_default()))
+    };
+    let rows = measurement.recordings.iter().map(row).collect();
+    Section { title: "threads", rows: limited(rows) }
+}
+
+/// As many rows as a summary has room for, and how many there are more.
+fn limited(mut rows: Vec<(String, String)>) -> Vec<(String, String)> {
+    let more = rows.len().saturating_sub(LISTED_MAX);
+    if more > 0 {
+        rows.truncate(LISTED_MAX);
+        rows.push(("and".into(), format!("{more} more")));
+    }
+    rows
+}

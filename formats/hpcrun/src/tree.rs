@@ -1,0 +1,108 @@
+//! Nodes by their ids, and the tree that their parents make.
+
+use crate::types::Epoch;
+
+/// Which node an id is, and whether the parents lead to a root.
+///
+/// Eight bytes a node, whatever the ids are.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// Id and place of each node, by id; of several with one id the first in the file.
+    places: Vec<(u32, u32)>,
+    /// Nodes whose id is there before them.
+    duplicates: Vec<u32>,
+    parents: Vec<u32>,
+}
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+impl Tree {
+    pub(crate) fn new(epoch: &Epoch) -> Self {
+        let mut places: Vec<_> = epoch.nodes.iter().map(|node| node.id).zip(0..NONE).collect();
+        places.sort_unstable();
+        let mut duplicates = Vec::new();
+        places.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                duplicates.push(next.1);
+            }
+            is_same
+        });
+        duplicates.sort_unstable();
+        let mut tree = Self { places, duplicates, parents: Vec::new() };
+        let parent = |node: crate::Node| match node.parent {
+            0 => NONE,
+            parent if parent == node.id => NONE,
+            parent => tree.place(parent).unwrap_or(NONE),
+        };
+        tree.parents = epoch.nodes.iter().map(parent).collect();
+        tree
+    }
+
+    fn place(&self, id: u32) -> Option<u32> {
+        let at = self.places.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        self.places.get(at).map(|(_, place)| *place)
+    }
+
+    /// The place of a node among those of its epoch.
+    pub(crate) fn find(&self, id: u32) -> Option<usize> {
+        self.place(id).and_then(|place| usize::try_from(place).ok())
+    }
+
+    /// The place of a node's parent; nothing for a root, and for one whose parent is not there.
+    pub(crate) fn parent(&self, index: usize) -> Option<usize> {
+        let parent = self.parents.get(index).copied().filter(|parent| *parent != NONE)?;
+        usize::try_from(parent).ok()
+    }
+
+    /// The places of nodes whose id another has before them.
+    pub(crate) fn duplicates(&self) -> impl Iterator<Item = usize> + '_ {
+        self.duplicates.iter().filter_map(|place| usize::try_from(*place).ok())
+    }
+
+    /// The first node that is among its own ancestors, if any is.
+    pub(crate) fn cycle(&self) -> Option<usize> {
+        // Where parents come first, as hpcrun writes them, nothing can go round.
+        let goes_back = |(index, parent): (usize, &u32)| {
+            *parent == NONE || usize::try_from(*parent).is_ok_and(|parent| parent < index)
+        };
+        if self.parents.iter().enumerate().all(goes_back) {
+            return None;
+        }
+        let on_cycle = self.on_cycles();
+        on_cycle.iter().position(|is| *is)
+    }
+
+    /// For each node, whether it is among its own ancestors.
+    pub(crate) fn on_cycles(&self) -> Vec<bool> {
+        let mut seen_from = vec![NONE; self.parents.len()];
+        let mut on_cycle = vec![false; self.parents.len()];
+        for (start, mark) in (0..self.parents.len()).zip(0..NONE) {
+            let mut at = Some(start);
+            while let Some(node) = at {
+                let Some(seen) = seen_from.get_mut(node) else { break };
+                if *seen == mark {
+                    self.mark_cycle(node, &mut on_cycle);
+                }
+                if *seen != NONE {
+                    break;
+                }
+                *seen = mark;
+                at = self.parent(node);
+            }
+        }
+        on_cycle
+    }
+
+    fn mark_cycle(&self, start: usize, on_cycle: &mut [bool]) {
+        let mut at = Some(start);
+        while let Some(node) = at {
+            match on_cycle.get_mut(node) {
+                Some(is) if !*is => *is = true,
+                _ => return,
+            }
+            at = self.parent(node);
+        }
+    }
+}

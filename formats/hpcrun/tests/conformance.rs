@@ -1,0 +1,42 @@
+//! What every format promises.
+#![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod assembled;
+
+use assembled::Bytes;
+use kymo_conformance::Subject;
+use kymo_core::bytes::Limits;
+use kymo_hpcrun::{Hpcrun, Profile, Trace};
+
+/// Traces may end after any record, and epochs may run to the end of the file.
+fn may_end(bytes: &[u8], end: usize) -> bool {
+    let prefix = bytes.get(..end).unwrap_or_default().to_vec().into();
+    if bytes.starts_with(b"HPCRUN-trace") {
+        let header = if bytes.get(22) == Some(&b'0') { 24 } else { 32 };
+        let whole: bytes::Bytes = bytes.to_vec().into();
+        let record = Trace::open(&whole, &Limits::default()).unwrap().record_bytes();
+        return end >= header && (end - header).is_multiple_of(record);
+    }
+    // Of the others, those with epochs may end after the pairs of the header; where epochs are
+    // not counted, also before another.
+    let is_tag = |at: usize| bytes.get(at..at + 8) == Some(b"EPOCH___");
+    let is_bare = || Profile::open(&prefix, &Limits::default()).is_ok_and(|p| p.epochs.is_empty());
+    let is_described = bytes.starts_with(b"HPCRUN____");
+    (is_tag(end) && !is_described) || ((is_tag(end) || is_tag(end + 4)) && is_bare())
+}
+
+kymo_conformance::promises!(
+    Subject::new(&Hpcrun)
+        .unsound(&["bad/"])
+        .freedom(&["of_2009"])
+        .valid_prefix(may_end)
+        .made("described_little.hpcrun", assembled::described(Bytes::little()))
+        .made("described_big.hpcrun", assembled::described(Bytes::big()))
+        .made("of_2009.hpcrun", assembled::of_2009())
+        .made("shipped_0200.hpcrun", assembled::shipped_0200(false))
+        .made("shipped_0400_18.hpcrun", assembled::shipped_0400(false))
+        .made("shipped_0400_19.hpcrun", assembled::shipped_0400(true))
+        .made("trace_0100.hpctrace", assembled::trace(true, false))
+        .made("trace_0101.hpctrace", assembled::trace(false, false))
+        .made("trace_data_centric.hpctrace", assembled::trace(false, true))
+);
