@@ -21,5 +21,7 @@ mod rows;
 pub mod spec;
 mod tables;
 mod types;
+mod write;
 
 pub use dataset::HpcDb;
+pub use write::Writer;

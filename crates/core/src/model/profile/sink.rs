@@ -1,0 +1,154 @@
+//! Writing profiles: what takes one piece by piece, and how any view is handed to it.
+
+use std::collections::HashMap;
+
+use super::{
+    Column, Context, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
+    ProfileView, Step, Thread, ThreadId, Walk,
+};
+use crate::Result;
+use crate::model::timeline::TimeNs;
+
+/// Takes a profile: first all that has a name, then contexts, then threads one at a time.
+///
+/// A writer needs to hold the tree and the values of one thread, and no more.
+pub trait ProfileSink {
+    /// Takes a metric; ids count from 0.
+    fn metric(&mut self, metric: &Metric) -> Result<MetricId>;
+
+    /// Takes a module by its path.
+    fn module(&mut self, path: &str) -> Result<ModuleId>;
+
+    /// Takes a source file by its path.
+    fn file(&mut self, path: &str) -> Result<FileId>;
+
+    /// Takes a function, whose module and file were taken before.
+    fn function(&mut self, function: &Function) -> Result<FunctionId>;
+
+    /// Takes a context under a number that is not 0 and that no other has, after the one above.
+    fn context(
+        &mut self,
+        parent: Option<ContextNumber>,
+        number: ContextNumber,
+        node: &Node,
+    ) -> Result<()>;
+
+    /// Says which threads there are, before the first of them.
+    fn threads(&mut self, threads: &[Thread]) -> Result<()>;
+
+    /// Takes the values of a thread, in any order. They may name contexts that the tree leaves
+    /// out. 0 stands for the whole program.
+    fn values(
+        &mut self,
+        thread: ThreadId,
+        values: &mut dyn Iterator<Item = Result<SunkValue>>,
+    ) -> Result<()>;
+
+    /// Takes where a thread was from each moment on, in order of time; no context is idle.
+    fn samples(
+        &mut self,
+        thread: ThreadId,
+        samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
+    ) -> Result<()>;
+}
+
+/// A value that a sink takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SunkValue {
+    /// Where it was measured.
+    pub context: ContextNumber,
+    /// What was measured.
+    pub column: Column,
+    /// How much.
+    pub value: f64,
+}
+
+/// Hands metrics, the tree, threads and values of a view to a sink. Samples are of a timeline,
+/// and left to the caller.
+///
+/// # Errors
+/// When the view cannot be read, or the sink cannot take it.
+pub fn copy_profile(view: &dyn ProfileView, to: &mut dyn ProfileSink) -> Result<()> {
+    for metric in view.metrics() {
+        to.metric(&metric)?;
+    }
+    let (modules, files, functions) = <_>::default();
+    let mut names = Names { view, to, modules, files, functions };
+    let mut above: Vec<ContextNumber> = Vec::new();
+    for step in Walk::new(view)? {
+        match step? {
+            Step::Enter(context, _) => {
+                let node = names.node(&context)?;
+                names.to.context(above.last().copied(), context.number, &node)?;
+                above.push(context.number);
+            }
+            Step::Leave(..) => drop(above.pop()),
+        }
+    }
+    let ids = || (0..).map(ThreadId).take(view.thread_count());
+    let threads = ids().map(|id| view.thread(id)).collect::<Result<Vec<_>>>()?;
+    to.threads(&threads)?;
+    for id in ids() {
+        let mut values = view.thread_values(id)?.map(|value| {
+            let super::ContextValue { context, column, value } = value?;
+            Ok(SunkValue { context, column, value })
+        });
+        to.values(id, &mut values)?;
+    }
+    Ok(())
+}
+
+/// Names that the sink knows by now, each with what the view calls it.
+struct Names<'a> {
+    view: &'a dyn ProfileView,
+    to: &'a mut dyn ProfileSink,
+    modules: HashMap<ModuleId, ModuleId>,
+    files: HashMap<FileId, FileId>,
+    functions: HashMap<FunctionId, FunctionId>,
+}
+
+impl Names<'_> {
+    fn node(&mut self, context: &Context) -> Result<Node> {
+        let function = context.function.map(|id| self.function(id)).transpose()?;
+        let source = match context.source {
+            Some((file, line)) => Some((self.file(file)?, line)),
+            None => None,
+        };
+        let point = match context.point {
+            Some((module, offset)) => Some((self.module(module)?, offset)),
+            None => None,
+        };
+        let (scope, relation) = (context.scope, context.relation);
+        Ok(Node { scope, relation, function, source, point })
+    }
+
+    fn function(&mut self, id: FunctionId) -> Result<FunctionId> {
+        if let Some(&known) = self.functions.get(&id) {
+            return Ok(known);
+        }
+        let mut function = self.view.function(id)?;
+        function.module = function.module.map(|id| self.module(id)).transpose()?;
+        function.file = function.file.map(|id| self.file(id)).transpose()?;
+        let taken = self.to.function(&function)?;
+        self.functions.insert(id, taken);
+        Ok(taken)
+    }
+
+    fn file(&mut self, id: FileId) -> Result<FileId> {
+        if let Some(&known) = self.files.get(&id) {
+            return Ok(known);
+        }
+        let taken = self.to.file(&self.view.file(id)?)?;
+        self.files.insert(id, taken);
+        Ok(taken)
+    }
+
+    fn module(&mut self, id: ModuleId) -> Result<ModuleId> {
+        if let Some(&known) = self.modules.get(&id) {
+            return Ok(known);
+        }
+        let taken = self.to.module(&self.view.module(id)?)?;
+        self.modules.insert(id, taken);
+        Ok(taken)
+    }
+}

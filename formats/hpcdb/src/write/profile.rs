@@ -1,0 +1,191 @@
+//! `profile.db`: values by profile.
+
+use std::path::Path;
+
+use kymo_core::model::profile::{Thread, ThreadId};
+use kymo_core::{Error, Result};
+
+use super::file::{Out, header, sink};
+use crate::spec::{FileKind, ID_BYTES, PROFILE_BYTES};
+
+/// Where the list of profiles begins.
+const INFOS_AT: u64 = 0x40;
+
+/// `profile.db`, being written.
+#[derive(Debug)]
+pub(super) struct ProfileWriter {
+    out: Out,
+    /// The summary first.
+    infos: Vec<Info>,
+    tuples: (u64, u64),
+    contexts_max: u32,
+    summary: Block,
+}
+
+/// Where the values of a profile are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Info {
+    n_values: u64,
+    values: u64,
+    n_ctxs: u32,
+    ctx_indices: u64,
+    id_tuple: u64,
+}
+
+/// Values that are being written, with their index.
+#[derive(Debug, Default)]
+struct Block {
+    values: u64,
+    n_values: u64,
+    index: Vec<(u32, u64)>,
+}
+
+impl ProfileWriter {
+    /// Starts with what names the threads; `kinds` has a number for each kind of their ids.
+    pub(super) fn new(path: &Path, threads: &[Thread], kinds: &[String]) -> Result<Self> {
+        let mut out = Out::create(path)?;
+        let count = threads.len() as u64 + 1;
+        out.zeros(INFOS_AT + PROFILE_BYTES * count)?;
+        let start = out.at();
+        let mut infos = vec![Info::default()];
+        for thread in threads {
+            infos.push(Info { id_tuple: out.at(), ..Info::default() });
+            out.put(tuple(thread, kinds)?.as_slice())?;
+        }
+        let tuples = (out.at() - start, start);
+        Ok(Self { out, infos, tuples, contexts_max: 0, summary: Block::default() })
+    }
+
+    /// The highest number of a context that has values.
+    pub(super) fn contexts_max(&self) -> u32 {
+        self.contexts_max
+    }
+
+    /// Writes the values of a thread, in any order.
+    pub(super) fn values(&mut self, thread: ThreadId, found: Vec<(u32, u16, f64)>) -> Result<()> {
+        let index = usize::try_from(thread.0).unwrap_or(usize::MAX).saturating_add(1);
+        let info = self.infos.get(index).copied();
+        let info =
+            info.ok_or_else(|| Error::request(format!("there is no thread {}", thread.0)))?;
+        if info.values != 0 {
+            return Err(Error::request(format!("thread {} has values already", thread.0)));
+        }
+        let mut block = self.begin()?;
+        for (context, metric, value) in summed(found) {
+            self.contexts_max = self.contexts_max.max(context);
+            self.put(&mut block, context, metric, value)?;
+        }
+        let written = self.end(&block)?;
+        if let Some(info) = self.infos.get_mut(index) {
+            *info = Info { id_tuple: info.id_tuple, ..written };
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<Block> {
+        self.out.align(4)?;
+        Ok(Block { values: self.out.at(), ..Block::default() })
+    }
+
+    fn put(&mut self, block: &mut Block, context: u32, metric: u16, value: f64) -> Result<()> {
+        if block.index.last().is_none_or(|(last, _)| *last != context) {
+            block.index.push((context, block.n_values));
+        }
+        block.n_values += 1;
+        self.out.put(&metric.to_le_bytes())?;
+        self.out.put(&value.to_le_bytes())
+    }
+
+    fn end(&mut self, block: &Block) -> Result<Info> {
+        self.out.align(4)?;
+        let ctx_indices = self.out.at();
+        for (context, first) in &block.index {
+            self.out.put(&context.to_le_bytes())?;
+            self.out.put(&first.to_le_bytes())?;
+        }
+        let n_ctxs = u32::try_from(block.index.len());
+        let n_ctxs = n_ctxs.map_err(|_| Error::request("there are too many contexts"))?;
+        let (n_values, values) = (block.n_values, block.values);
+        Ok(Info { n_values, values, n_ctxs, ctx_indices, id_tuple: 0 })
+    }
+
+    /// Fills in where everything is, so that it can be read; the summary follows.
+    pub(super) fn write_infos(&mut self) -> Result<()> {
+        self.fill()?;
+        self.out.flush()?;
+        self.summary = self.begin()?;
+        Ok(())
+    }
+
+    fn fill(&mut self) -> Result<()> {
+        let size = 0x10 + PROFILE_BYTES * self.infos.len() as u64;
+        let count = u32::try_from(self.infos.len());
+        let count = count.map_err(|_| Error::request("there are too many threads"))?;
+        let mut head = header(FileKind::Profile, &[(size, 0x30), self.tuples]);
+        head.u64(INFOS_AT);
+        head.u32(count);
+        head.bytes(&[48, 0, 0, 0]);
+        for (index, info) in self.infos.iter().enumerate() {
+            head.u64(info.n_values);
+            head.u64(info.values);
+            head.u32(info.n_ctxs);
+            head.u32(0);
+            head.u64(info.ctx_indices);
+            head.u64(info.id_tuple);
+            head.u32(u32::from(index == 0));
+            head.u32(0);
+        }
+        self.out.fill(0, head.as_slice())
+    }
+
+    /// Writes a value of the summary, in order of contexts and metrics.
+    pub(super) fn summary(&mut self, context: u32, metric: u16, value: f64) -> Result<()> {
+        let mut block = std::mem::take(&mut self.summary);
+        let done = self.put(&mut block, context, metric, value);
+        self.summary = block;
+        done
+    }
+
+    /// Ends the summary and the file.
+    pub(super) fn finish(mut self) -> Result<()> {
+        let block = std::mem::take(&mut self.summary);
+        let info = self.end(&block)?;
+        if let Some(summary) = self.infos.first_mut() {
+            *summary = info;
+        }
+        self.fill()?;
+        self.out.finish(FileKind::Profile)
+    }
+}
+
+/// Values in the order of the file: each context and metric once, and no zeros.
+fn summed(mut found: Vec<(u32, u16, f64)>) -> impl Iterator<Item = (u32, u16, f64)> {
+    found.sort_by_key(|(context, metric, _)| (*context, *metric));
+    found.dedup_by(|next, kept| {
+        let is_same = (next.0, next.1) == (kept.0, kept.1);
+        if is_same {
+            kept.2 += next.2;
+        }
+        is_same
+    });
+    found.into_iter().filter(|(_, _, value)| *value != 0.0)
+}
+
+/// What names a thread.
+fn tuple(thread: &Thread, kinds: &[String]) -> Result<kymo_core::bytes::Sink> {
+    let mut tuple = sink();
+    let many = || Error::request(format!("{thread} has an id that this format has no room for"));
+    tuple.u16(u16::try_from(thread.ids.len()).map_err(|_| many())?);
+    tuple.bytes(&[0; 6]);
+    for part in &thread.ids {
+        let kind = kinds.iter().position(|kind| **kind == *part.kind.0);
+        let kind = kind.and_then(|kind| u8::try_from(kind).ok()).ok_or_else(many)?;
+        tuple.u8(kind);
+        tuple.u8(0);
+        tuple.u16(part.physical.is_some().into());
+        tuple.u32(u32::try_from(part.logical).map_err(|_| many())?);
+        tuple.u64(part.physical.unwrap_or(part.logical));
+    }
+    debug_assert!(tuple.len() as u64 == 8 + ID_BYTES * thread.ids.len() as u64);
+    Ok(tuple)
+}

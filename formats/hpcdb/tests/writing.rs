@@ -1,0 +1,271 @@
+//! What is written: read back by our reader, and by one of the test's own that follows
+//! `docs/formats/hpcdb.md` and shares no code.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use kymo_conformance::{shared, testdata};
+use kymo_core::bytes::Limits;
+use kymo_core::model::profile::{
+    By, ContextNumber, ContextValue, Metric, MetricId, Node, ProfileSink, ProfileView, Question,
+    Relation, Scope, Step, Thread, ThreadId, Walk, copy_profile, flat,
+};
+use kymo_core::model::timeline::TimeNs;
+use kymo_core::{Context, Dataset, Destination, Format, Severity, Source};
+use kymo_hpcdb::{HpcDb, Writer};
+
+fn source(path: &Path) -> Source {
+    Source::open(path, &Limits::default()).unwrap()
+}
+
+fn open(path: &Path) -> Box<dyn Dataset> {
+    HpcDb.open(&source(path), &Context::default()).unwrap()
+}
+
+fn view(path: &Path) -> Arc<dyn ProfileView> {
+    open(path).profile().unwrap()
+}
+
+/// Every context on its path, with what it is.
+fn tree(view: &dyn ProfileView) -> Vec<String> {
+    let mut lines = Vec::new();
+    for step in Walk::new(view).unwrap() {
+        if let Step::Enter(context, depth) = step.unwrap() {
+            let label = view.label(&context).unwrap();
+            let (scope, relation) = (context.scope, context.relation);
+            let (line, offset) = (context.source.map(|at| at.1), context.point.map(|at| at.1));
+            let number = context.number.0;
+            lines.push(format!(
+                "{depth} {number} {label} {scope:?} {relation:?} {line:?} {offset:?}"
+            ));
+        }
+    }
+    lines
+}
+
+fn values(view: &dyn ProfileView) -> Vec<(u32, u64, String, f64)> {
+    let mut found = Vec::new();
+    for thread in (0..u32::try_from(view.thread_count()).unwrap()).map(ThreadId) {
+        for value in view.thread_values(thread).unwrap() {
+            let ContextValue { context, column, value } = value.unwrap();
+            found.push((thread.0, context.0, format!("{column:?}"), value));
+        }
+    }
+    // Metrics may be listed in another order than that of their ids.
+    found.sort_by(|a, b| (a.0, a.1, &a.2).cmp(&(b.0, b.1, &b.2)));
+    found
+}
+
+fn is_copied_whole(from: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("copy");
+    let original = view(from);
+    let mut writer = Writer::new(&Destination::new(&to, false), "copy").unwrap();
+    copy_profile(original.as_ref(), &mut writer).unwrap();
+    writer.finish().unwrap();
+    let copy = view(&to);
+    assert!(tree(copy.as_ref()) == tree(original.as_ref()), "{}", from.display());
+    assert!(values(copy.as_ref()) == values(original.as_ref()), "{}", from.display());
+    for metric in (0..u32::try_from(original.metrics().len()).unwrap()).map(MetricId) {
+        let rows = |view: &dyn ProfileView| {
+            let flat = flat(&Question { view, metric, threads: None }, By::Function).unwrap();
+            let rows = flat.rows.into_iter();
+            rows.map(|row| (row.label, (row.exclusive, row.inclusive))).collect::<BTreeMap<_, _>>()
+        };
+        let (ours, theirs) = (rows(copy.as_ref()), rows(original.as_ref()));
+        assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+        for (label, (exclusive, inclusive)) in theirs {
+            let is_near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs();
+            let ours = ours[&label];
+            assert!(is_near(ours.0, exclusive) && is_near(ours.1, inclusive), "{label}");
+        }
+    }
+    let found = HpcDb.check(&source(&to), &Context::default()).unwrap();
+    let wrong: Vec<_> = found.iter().filter(|one| one.severity > Severity::Note).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let threads = independent::values_by_thread(&to);
+    assert_eq!(threads, independent::values_by_context(&to));
+    assert_eq!(threads.len(), values(original.as_ref()).len());
+    assert_eq!(independent::contexts(&to).len(), tree(original.as_ref()).len());
+}
+
+#[test]
+fn a_database_is_copied_whole() {
+    is_copied_whole(&testdata("hpcdb/matmul-omp"));
+}
+
+#[test]
+fn databases_of_every_kind_are_copied_whole() {
+    let Some(root) = shared::file("hpctoolkit") else { return };
+    for path in [
+        "databases/lmp-openmp",
+        "databases/derived-metrics.db",
+        "databases/vectorAdd",
+        "made-here/deep/database.struct",
+        "made-here/matmul-omp-64/database",
+        "drafts/1-62b71c9af/small_v4.0",
+    ] {
+        is_copied_whole(&root.join(path));
+    }
+}
+
+fn small(to: &Path) -> Writer {
+    let mut writer = Writer::new(&Destination::new(to, false), "small").unwrap();
+    writer.metric(&Metric::named("time (sec)")).unwrap();
+    let entry = Node::new(Scope::Entry, Relation::Call);
+    writer.context(None, ContextNumber(7), &entry).unwrap();
+    writer.threads(&[Thread::default(), Thread::default()]).unwrap();
+    writer
+}
+
+#[test]
+fn samples_are_written_and_idle_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("traced");
+    let mut writer = small(&to);
+    let at = |time, context: Option<u64>| Ok((TimeNs(time), context.map(ContextNumber)));
+    let samples = [at(5, Some(7)), at(6, None), at(7, None), at(9, Some(7))];
+    writer.samples(ThreadId(1), &mut samples.into_iter()).unwrap();
+    writer.finish().unwrap();
+    let expected = [(2, 5, 7), (2, 6, 0), (2, 9, 7)];
+    assert_eq!(independent::samples(&to), expected);
+    let found = HpcDb.check(&source(&to), &Context::default()).unwrap();
+    assert_eq!(found, []);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_nothing_appears() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("refused");
+    let mut writer = small(&to);
+    let entry = Node::new(Scope::Entry, Relation::Call);
+    let line = Node::new(Scope::Line, Relation::Lexical);
+    assert!(writer.context(None, ContextNumber(7), &entry).is_err());
+    assert!(writer.context(None, ContextNumber(8), &line).is_err());
+    assert!(writer.context(Some(ContextNumber(99)), ContextNumber(9), &line).is_err());
+    assert!(writer.values(ThreadId(2), &mut std::iter::empty()).is_err());
+    let back = [Ok((TimeNs(5), None)), Ok((TimeNs(4), Some(ContextNumber(7))))];
+    assert!(writer.samples(ThreadId(0), &mut back.into_iter()).is_err());
+    drop(writer);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// A reader of the released layout, from its description.
+mod independent {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    struct File(Vec<u8>);
+
+    impl File {
+        fn open(folder: &Path, name: &str) -> Self {
+            Self(std::fs::read(folder.join(name)).unwrap())
+        }
+        fn number(&self, at: usize, bytes: usize) -> usize {
+            let bytes = self.0[at..at + bytes].iter().rev();
+            bytes.fold(0, |number, byte| number << 8 | usize::from(*byte))
+        }
+        fn float(&self, at: usize) -> u64 {
+            u64::from_le_bytes(self.0[at..at + 8].try_into().unwrap())
+        }
+    }
+
+    /// Context, metric, profile, and the bits of the value.
+    type Value = (usize, usize, usize, u64);
+
+    pub(super) fn values_by_thread(folder: &Path) -> BTreeSet<Value> {
+        let file = File::open(folder, "profile.db");
+        let section = file.number(0x18, 8);
+        let (list, count) = (file.number(section, 8), file.number(section + 8, 4));
+        let size = file.number(section + 12, 1);
+        let mut found = BTreeSet::new();
+        for profile in 1..count {
+            let at = list + profile * size;
+            let (n_values, values) = (file.number(at, 8), file.number(at + 8, 8));
+            let (n_ctxs, index) = (file.number(at + 16, 4), file.number(at + 24, 8));
+            for entry in 0..n_ctxs {
+                let context = file.number(index + 12 * entry, 4);
+                let first = file.number(index + 12 * entry + 4, 8);
+                let is_last = entry + 1 == n_ctxs;
+                let end = if is_last { n_values } else { file.number(index + 12 * entry + 16, 8) };
+                for value in first..end {
+                    let at = values + 10 * value;
+                    found.insert((context, file.number(at, 2), profile, file.float(at + 2)));
+                }
+            }
+        }
+        found
+    }
+
+    pub(super) fn values_by_context(folder: &Path) -> BTreeSet<Value> {
+        let file = File::open(folder, "cct.db");
+        let section = file.number(0x18, 8);
+        let (list, count) = (file.number(section, 8), file.number(section + 8, 4));
+        let mut found = BTreeSet::new();
+        for context in 0..count {
+            let at = list + context * 32;
+            let (n_values, values) = (file.number(at, 8), file.number(at + 8, 8));
+            let (n_metrics, index) = (file.number(at + 16, 2), file.number(at + 24, 8));
+            for entry in 0..n_metrics {
+                let metric = file.number(index + 10 * entry, 2);
+                let first = file.number(index + 10 * entry + 2, 8);
+                let is_last = entry + 1 == n_metrics;
+                let end = if is_last { n_values } else { file.number(index + 10 * entry + 12, 8) };
+                for value in first..end {
+                    let at = values + 12 * value;
+                    found.insert((context, metric, file.number(at, 4), file.float(at + 4)));
+                }
+            }
+        }
+        found
+    }
+
+    /// The numbers of all contexts.
+    pub(super) fn contexts(folder: &Path) -> BTreeSet<usize> {
+        let file = File::open(folder, "meta.db");
+        let section = file.number(0x48, 8);
+        let (list, count) = (file.number(section, 8), file.number(section + 8, 2));
+        let mut found = BTreeSet::new();
+        let mut pending = Vec::new();
+        for entry in 0..count {
+            let at = list + 32 * entry;
+            found.insert(file.number(at + 16, 4));
+            pending.push((file.number(at + 8, 8), file.number(at, 8)));
+        }
+        while let Some((mut at, size)) = pending.pop() {
+            let end = at + size;
+            while at < end {
+                found.insert(file.number(at + 16, 4));
+                pending.push((file.number(at + 8, 8), file.number(at, 8)));
+                at += 32 + 8 * file.number(at + 23, 1);
+            }
+            assert_eq!(at, end);
+        }
+        found
+    }
+
+    /// Profile, time and context of every sample.
+    pub(super) fn samples(folder: &Path) -> Vec<(usize, usize, usize)> {
+        let file = File::open(folder, "trace.db");
+        let section = file.number(0x18, 8);
+        let (list, count) = (file.number(section, 8), file.number(section + 8, 4));
+        let mut found = Vec::new();
+        for trace in 0..count {
+            let at = list + 24 * trace;
+            let (start, end) = (file.number(at + 8, 8), file.number(at + 16, 8));
+            for sample in (start..end).step_by(12) {
+                let (time, context) = (file.number(sample, 8), file.number(sample + 8, 4));
+                found.push((file.number(at, 4), time, context));
+            }
+        }
+        found
+    }
+}
