@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::fs;
 
 use kymo_conformance::{shared, testdata};
-use kymo_core::{Context, Source};
-use kymo_rtc::Reader;
+use kymo_core::{Context, Format, Source};
+use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::read::{Begin, Frame, Item, View, Walker};
 
 /// A message: where its first frame is, its stream's id, its bytes, and whether its beginning may
@@ -55,7 +55,7 @@ fn samples() -> Vec<Vec<u8>> {
 fn every_prefix_has_exactly_the_frames_that_are_whole_in_it() {
     for bytes in samples() {
         let whole = frames(&bytes);
-        for end in (0..bytes.len()).step_by(if bytes.len() > 20_000 { 17 } else { 5 }) {
+        for end in (0..bytes.len()).step_by(if bytes.len() > 12_000 { 17 } else { 1 }) {
             let expected: Vec<_> = whole.iter().filter(|frame| frame.end <= end as u64).collect();
             let found = frames(&bytes[..end]);
             assert!(found.iter().eq(expected), "cut at {end}");
@@ -171,9 +171,15 @@ fn copies_of_a_real_file_give_back_what_is_intact() {
     let Some(folder) = shared::file("rtc") else { return };
     let of = |name: &str| fs::read(folder.join(format!("{name}.rtc"))).unwrap();
     let whole = read(&of("small_units"));
+    let manifest = fs::read(folder.join("MANIFEST.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     // Where the copy begins in the original, what of the original was lost, and how much of the
     // first message of each stream may be missing.
-    let copies: [(&str, u64, std::ops::Range<u64>); 15] = [
+    let copies: [(&str, u64, std::ops::Range<u64>); 19] = [
+        ("cutat500", 0, 0..15745),
+        ("cutat1024", 0, 0..15745),
+        ("cutat1025", 0, 0..15745),
+        ("cutat1030", 0, 0..15745),
         ("headcut1", 1, 0..1),
         ("headcut500", 500, 0..500),
         ("headcut1025", 1025, 0..1025),
@@ -192,7 +198,19 @@ fn copies_of_a_real_file_give_back_what_is_intact() {
     ];
     for (name, start, lost) in copies {
         let bytes = of(&format!("small_units_{name}"));
-        let found: Vec<_> = read(&bytes).into_iter().map(|m| (m.0 + start, m.1, m.2)).collect();
+        let found = read(&bytes);
+        let floor =
+            manifest[&format!("small_units_{name}.rtc")]["messages_recoverable_simple_parser"]
+                .as_u64()
+                .unwrap();
+        assert!(found.len() as u64 >= floor, "{name}: {} messages", found.len());
+        // What may be the rest of a message is said to be.
+        let certain = found.iter().filter(|message| !message.3);
+        for (offset, id, payload, _) in certain {
+            let is_one = |m: &&Message| (m.0, m.1, &m.2) == (offset + start, *id, payload);
+            assert!(whole.iter().any(|m| is_one(&m)), "{name}: invented one at {offset}");
+        }
+        let found: Vec<_> = found.into_iter().map(|m| (m.0 + start, m.1, m.2)).collect();
         for message in &whole {
             if !lost.contains(&message.0) {
                 let message = (message.0, message.1, message.2.clone());
@@ -231,4 +249,26 @@ fn appended_sessions_are_read_each_with_its_own_streams() {
     let second = text(1222..u64::MAX);
     assert_eq!(second.len(), 20_000);
     assert!(second.starts_with(b"                    GNU GENERAL PUBLIC LICENSE\n"));
+}
+
+/// The writer gave up in the middle of a `meta`, at the end of a Unit: what it wrote before is
+/// there, and what it began is said to have no end.
+#[test]
+fn a_writer_that_gave_up_leaves_all_that_it_wrote() {
+    let bytes = fs::read(testdata("rtc/reference/create_at_unit_end.rtc")).unwrap();
+    let found = read(&bytes);
+    let (first, others) = found.split_first().unwrap();
+    assert_eq!((first.1, first.2.as_slice()), (9, &b"x"[..]));
+    let (last, others) = others.split_last().unwrap();
+    assert!(others.iter().all(|message| message.1 == 9 && message.2 == [b'a'; 100]));
+    // Its header has three bytes; the `meta` follows.
+    assert_eq!((found.len(), last.0 + 3 + last.2.len() as u64), (69, 8167));
+    assert_eq!(last.2, [b'b'; 205]);
+}
+
+#[test]
+fn nothing_is_in_an_empty_file() {
+    assert!(read(&[]).is_empty());
+    let source = Source::from_bytes("empty.rtc", Vec::new());
+    assert!(Rtc.check(&source, &Context::default()).unwrap().is_empty());
 }

@@ -40,6 +40,8 @@ pub struct Streams {
     sparse: BTreeMap<u32, Slot>,
     /// No Meta was seen: any id may be a stream, of variable length.
     is_undescribed: bool,
+    /// What is known of a stream that no Meta described and no frame was seen of.
+    unseen: Slot,
 }
 
 impl Default for Streams {
@@ -60,6 +62,7 @@ impl Streams {
             dense: (0..id::FIRST_USER).map(fixed).collect(),
             sparse: BTreeMap::new(),
             is_undescribed: true,
+            unseen: UNDEFINED,
         }
     }
 
@@ -68,7 +71,7 @@ impl Streams {
         if id < id::FIRST_USER || self.dense.len() + self.sparse.len() >= STREAMS_MAX {
             return;
         }
-        self.is_undescribed = false;
+        (self.is_undescribed, self.unseen) = (false, UNDEFINED);
         if let Some(slot) = self.slot_mut(id) {
             // What was proven before is not forgotten for a text that is damaged.
             if length != Declared::Unproven {
@@ -100,7 +103,7 @@ impl Streams {
         let found = usize::try_from(id).ok().and_then(|index| self.dense.get(index));
         let slot = match found {
             Some(slot) => *slot,
-            None => self.sparse.get(&id).copied().unwrap_or(UNDEFINED),
+            None => self.sparse.get(&id).copied().unwrap_or(self.unseen),
         };
         if self.is_undescribed && slot.length == Declared::Unproven {
             return Slot { length: Declared::Variable, ..slot };
@@ -112,14 +115,14 @@ impl Streams {
         let index = usize::try_from(id).unwrap_or(usize::MAX);
         if index < DENSE_MAX {
             if index >= self.dense.len() {
-                self.dense.resize(index + 1, UNDEFINED);
+                self.dense.resize(index + 1, self.unseen);
             }
             return self.dense.get_mut(index);
         }
         if self.sparse.len() >= STREAMS_MAX {
             return self.sparse.get_mut(&id);
         }
-        Some(self.sparse.entry(id).or_insert(UNDEFINED))
+        Some(self.sparse.entry(id).or_insert(self.unseen))
     }
 
     /// The first frame after a tick was seen. Only that one can be the rest of a message of fixed
@@ -140,6 +143,9 @@ impl Streams {
         for slot in self.dense.iter_mut().chain(self.sparse.values_mut()) {
             slot.chain = Chain::Unknown;
             slot.received = 0;
+        }
+        if self.is_undescribed {
+            self.unseen.chain = Chain::Unknown;
         }
         for slot in self.dense.iter_mut().take(id::FIRST_USER as usize) {
             slot.chain = Chain::Closed;

@@ -80,7 +80,7 @@ impl Walker {
         self.ruler = found.map(|index| confirmed(view, index.ruler));
         if self.count.is_some_and(|count| count > 0) {
             self.has_crc = found.map(|index| index.crc_back > 0);
-            self.forget_chains();
+            self.is_headless = true;
         }
         self.begin_data(position);
         self.set_boundary(view);

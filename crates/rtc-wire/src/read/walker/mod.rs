@@ -71,6 +71,8 @@ pub struct Walker {
     is_index_open: bool,
     /// Frames were lost, and no frame of a stream was seen since.
     is_unsettled: bool,
+    /// The Units before the first are missing, and its streams are not yet known.
+    is_headless: bool,
     /// Whether the first frame after the last boundary was looked at for being a rest.
     has_tried_rest: bool,
     /// How many guesses at rests are left: a file made to be slow gets no more.
@@ -135,6 +137,7 @@ impl Walker {
             index: Vec::new(),
             is_index_open: false,
             is_unsettled: false,
+            is_headless: false,
             has_tried_rest: false,
             rests_left: RESTS_TOTAL,
             contradictions_left: CONTRADICTIONS_MAX,

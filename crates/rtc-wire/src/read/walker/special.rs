@@ -61,6 +61,9 @@ impl Walker {
         }
         self.definitions = definitions(&self.meta, &self.seams);
         self.define(view, frame.end);
+        if core::mem::take(&mut self.is_headless) {
+            self.forget_chains();
+        }
     }
 
     /// Learns the streams of a Meta. Ids are never used again: where it contradicts an earlier

@@ -53,6 +53,7 @@ impl Walker {
             self.streams = Streams::new();
             (self.count, self.ruler) = (None, None);
             (self.has_crc, self.is_big_endian) = (None, None);
+            self.is_headless = index.is_some_and(|index| index.count > 0);
         }
         self.is_started = true;
         self.is_lost = false;

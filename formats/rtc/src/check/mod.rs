@@ -1,5 +1,8 @@
 //! Rules beyond what reading needs, and what reading found, as findings.
 
+mod indices;
+mod rules;
+
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Findings, Severity, shortened};
 use kymo_rtc_wire::read::{Damage, Why};
@@ -82,7 +85,9 @@ fn finding(scan: &Scan, problem: &Problem) -> Finding {
     }
 }
 
-/// Every finding of a file.
+/// Every finding of a file, in the order of the file.
 pub(crate) fn check(reader: &Reader, limits: &Limits) -> Vec<Finding> {
-    losses(reader.scan(), limits).into_vec()
+    let mut findings = losses(reader.scan(), limits);
+    rules::check(reader, &mut findings);
+    findings.into_vec()
 }

@@ -1,0 +1,173 @@
+//! Rules across frames: indices, Metas, platform, padding, clocks, names and values.
+
+use std::collections::{HashMap, HashSet};
+
+use kymo_core::{Finding, Findings, Severity, shortened};
+use kymo_rtc_wire::read::{Frame, Item, Walker};
+use kymo_rtc_wire::spec::id;
+
+use super::indices::Indices;
+use crate::Reader;
+use crate::read::Tracker;
+use crate::types::{ClockRole, Stream};
+
+/// Looks at every rule that reading does not depend on.
+pub(super) fn check(reader: &Reader, findings: &mut Findings) {
+    let mut rules =
+        Rules { reader, findings, indices: Indices::default(), unit: None, unfit: HashSet::new() };
+    rules.walk();
+    rules.streams();
+}
+
+struct Rules<'a> {
+    reader: &'a Reader,
+    findings: &'a mut Findings,
+    indices: Indices,
+    /// Where the Unit begins, while it has no Meta.
+    unit: Option<u64>,
+    /// Streams of which a value was told of.
+    unfit: HashSet<usize>,
+}
+
+impl Rules<'_> {
+    fn push(&mut self, severity: Severity, rule: &'static str, offset: u64, message: String) {
+        self.findings.push(Finding::at(severity, rule, offset, message));
+    }
+
+    fn walk(&mut self) {
+        let view = self.reader.view();
+        let mut walker = Walker::new().without_checksums();
+        let catalog = std::sync::Arc::clone(&self.reader.scan().catalog);
+        let mut tracker = Tracker::knowing(catalog, self.reader.limits());
+        let end = self.reader.scan().end;
+        let mut session = 0;
+        while walker.position() < end
+            && let Ok(item) = walker.next(&view)
+        {
+            match item {
+                Item::Frame(frame) => {
+                    let completed = tracker.frame(&frame, &view, &walker);
+                    tracker.left_out();
+                    self.frame(&frame, frame.bytes(&view), &walker);
+                    if let Some(completed) = completed {
+                        let message = tracker.message(&completed, &frame, &view);
+                        self.value(message.stream, message.offset, message.payload);
+                    }
+                }
+                Item::Unit(unit) => {
+                    self.end_of_unit();
+                    if unit.session != session || unit.count.is_some_and(|count| count > 0) {
+                        self.first_count(unit.session != session, unit.position, unit.count);
+                    }
+                    if unit.session != session {
+                        self.indices = Indices::default();
+                    }
+                    session = unit.session;
+                    self.unit = unit.ruler.map(|_| unit.position);
+                    crate::read::begin_unit(&mut tracker, &unit, &walker);
+                }
+                Item::Damage(damage) => {
+                    self.indices.lose();
+                    self.unit = None;
+                    if damage.loses_frames() {
+                        tracker.drop_open();
+                    }
+                }
+                Item::Checksum(_) => {}
+                Item::End => break,
+            }
+        }
+    }
+
+    /// A session counts its Units from 0.
+    fn first_count(&mut self, is_new: bool, offset: u64, count: Option<u64>) {
+        let is_first = is_new || offset == 0;
+        if let (true, Some(count)) = (is_first, count.filter(|count| *count > 0)) {
+            let message = format!("the session begins with Unit {count}: those before are missing");
+            // What is missing may have been cut off on purpose.
+            self.push(Severity::Note, "count", offset, message);
+            self.indices.lose();
+        }
+    }
+
+    /// A Unit that was followed by another has a Meta.
+    fn end_of_unit(&mut self) {
+        if let Some(offset) = self.unit.take() {
+            let message = "the Unit has no Meta that says what its streams are".into();
+            self.push(Severity::Warning, "meta", offset, message);
+        }
+    }
+
+    fn frame(&mut self, frame: &Frame, payload: &[u8], walker: &Walker) {
+        match frame.id {
+            id::PADDING if payload.iter().any(|byte| *byte != 0) => {
+                let message = "padding that is not all zeros".into();
+                self.push(Severity::Note, "padding", frame.position, message);
+            }
+            id::MAJOR_INDEX | id::MINOR_INDEX => {
+                if let Some(finding) = self.indices.index(frame, walker.index_payload()) {
+                    self.findings.push(finding);
+                }
+            }
+            id::META | id::MINOR_META if !frame.more => {
+                self.unit = self.unit.filter(|_| frame.id == id::MINOR_META);
+                if !walker.definitions().is_sound {
+                    let message = "the text that describes streams is damaged".into();
+                    self.push(Severity::Warning, "meta", frame.position, message);
+                }
+            }
+            id::PLATFORM if ![[1, 2, 3, 4], [4, 3, 2, 1]].iter().any(|word| word == payload) => {
+                let message = "the platform frame tells no byte order".into();
+                self.push(Severity::Warning, "platform", frame.position, message);
+            }
+            of if of >= id::FIRST_USER => self.indices.frame(frame),
+            _ => {}
+        }
+    }
+
+    /// A value that is not what its stream's format says; of each stream the first is told of.
+    fn value(&mut self, index: usize, offset: u64, payload: &[u8]) {
+        if self.unfit.contains(&index) {
+            return;
+        }
+        let Some(stream) = self.reader.streams().get(index) else { return };
+        if let Some(fault) = self.reader.decode_payload(payload, stream).fault {
+            self.unfit.insert(index);
+            let message = format!("a message of {}: {fault}", shortened(&stream.name));
+            self.push(Severity::Warning, "value", offset, message);
+        }
+    }
+
+    /// What streams say of themselves and of each other.
+    fn streams(&mut self) {
+        let scan = self.reader.scan();
+        let mut names: HashMap<(usize, &str), &Stream> = HashMap::new();
+        for stream in &scan.catalog.streams {
+            if let Some(first) = names.insert((stream.session, stream.name.as_str()), stream) {
+                let name = shortened(&stream.name);
+                let message =
+                    format!("stream {} has the name of stream {}, {name}", stream.id, first.id);
+                self.push(Severity::Note, "name", stream.offset, message);
+            }
+        }
+        for (index, stream) in scan.catalog.streams.iter().enumerate() {
+            let (ClockRole::On(clock) | ClockRole::Delta(clock)) = &stream.clock else { continue };
+            if scan.clocks.get(index).is_none_or(Option::is_none) {
+                let (name, clock) = (shortened(&stream.name), shortened(clock));
+                let message = format!("the clock of {name}, {clock}, is not there or is no clock");
+                self.push(Severity::Warning, "clock", stream.offset, message);
+            }
+        }
+        for (stream, statistics) in scan.catalog.streams.iter().zip(&scan.statistics) {
+            let name = shortened(&stream.name);
+            if let Some(offset) = statistics.went_back {
+                let message = format!("the clock {name} goes back");
+                self.push(Severity::Warning, "clock", offset, message);
+            }
+            if let Some(offset) = statistics.unfit {
+                let message = format!("what the clock {name} shows is no time");
+                self.push(Severity::Warning, "time", offset, message);
+            }
+        }
+    }
+}
