@@ -1,14 +1,14 @@
 //! What the checks need besides cargo, and how to get it.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
 
 use crate::repo::{self, Repo};
 
-/// Makes sure that rustfmt, clippy and a C++ compiler are there.
+/// Makes sure that rustfmt, clippy, a C++ compiler and what tests compare with are there.
 pub(crate) fn prepare(repo: &Repo) -> Result<()> {
     for (tool, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
         ensure!(
@@ -17,27 +17,31 @@ pub(crate) fn prepare(repo: &Repo) -> Result<()> {
              package of your system that holds it"
         );
     }
-    cpp_compiler()
-}
-
-/// Makes sure of the C++ compiler that builds libFuzzer, installing it where that is ours to do.
-fn cpp_compiler() -> Result<()> {
     let chosen = env::var_os("CXX");
     let compiler = chosen.clone().unwrap_or_else(|| OsString::from("c++"));
-    if repo::succeeds(Command::new(&compiler).arg("--version")) {
+    let package = if chosen.is_none() { Some("g++") } else { None };
+    system_tool(&compiler, package, "a C++ compiler, which libFuzzer is built with")?;
+    if repo.data().is_none() {
+        return Ok(());
+    }
+    let about = "babeltrace2, which traces are compared with";
+    system_tool("babeltrace2".as_ref(), Some("babeltrace2"), about)
+}
+
+/// Makes sure of a program of the system, installing its package where that is ours to do.
+fn system_tool(program: &OsStr, package: Option<&str>, about: &str) -> Result<()> {
+    if repo::succeeds(Command::new(program).arg("--version")) {
         return Ok(());
     }
     let has_apt = repo::succeeds(Command::new("apt-get").arg("--version"));
-    if chosen.is_some() || !has_apt || !nix::unistd::Uid::effective().is_root() {
-        bail!(
-            "no C++ compiler ({}), which libFuzzer is built with: install g++ or clang",
-            compiler.display()
-        );
-    }
+    let package = package.filter(|_| has_apt && nix::unistd::Uid::effective().is_root());
+    let Some(package) = package else {
+        bail!("{} is missing: {about}; install it", program.display());
+    };
     repo::run(Command::new("apt-get").args(["update", "--quiet"]))?;
     repo::run(
         Command::new("apt-get")
-            .args(["install", "--quiet", "--yes", "--no-install-recommends", "g++"])
+            .args(["install", "--quiet", "--yes", "--no-install-recommends", package])
             .env("DEBIAN_FRONTEND", "noninteractive"),
     )
 }

@@ -4,13 +4,14 @@ mod foreign;
 
 use kymo_bp::Bp;
 use kymo_core::{Confidence, Finding, Format, Severity, Source};
+use kymo_ctf::Ctf;
 use kymo_hpcdb::HpcDb;
 use kymo_hpcrun::Hpcrun;
 use kymo_mcap::Mcap;
 use kymo_rtc::Rtc;
 
 /// Every format. A new one is one line here.
-static FORMATS: &[&dyn Format] = &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun];
+static FORMATS: &[&dyn Format] = &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun, &Ctf];
 
 /// Every format, in the order of the README's table.
 #[must_use]

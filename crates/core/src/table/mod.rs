@@ -2,6 +2,7 @@
 
 mod columns;
 mod filter;
+mod listed;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::{Error, Result};
 
 pub use columns::{ColumnTable, Columns};
 pub use filter::{Comparison, Filter};
+pub use listed::{Cells, Listed};
 
 /// The batches of a scan. They own what they need, so that a scan may outlive its caller.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;

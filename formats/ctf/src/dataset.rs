@@ -1,0 +1,122 @@
+//! The format's side of core's contract.
+
+use std::sync::Arc;
+
+use kymo_core::model::timeline::TimelineView;
+use kymo_core::{
+    Confidence, Context, Dataset, DumpRequest, Error, Finding, Format, FormatInfo, Probe,
+    RecordSink, Result, Section, Source, Summary, Table,
+};
+
+use crate::model::Timeline;
+use crate::{Reader, check, dump, spec, tables};
+
+/// The format.
+#[derive(Debug, Clone, Copy)]
+pub struct Ctf;
+
+static INFO: FormatInfo = FormatInfo {
+    name: "ctf",
+    title: "CTF (Common Trace Format)",
+    about: "events of LTTng and other tracers, in packets for each processor",
+    extensions: &[],
+    dialects: &["1.8", "metadata as text or in packets", "little- and big-endian"],
+    abilities: &[],
+    dump_styles: &[],
+};
+
+impl Format for Ctf {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
+        let head = probe.head_of(spec::METADATA_FILE, 64)?;
+        let word = head.first_chunk().map(|word| u32::from_le_bytes(*word));
+        let is_magic = word.is_some_and(|word| {
+            word == spec::METADATA_MAGIC || word.swap_bytes() == spec::METADATA_MAGIC
+        });
+        (is_magic || head.starts_with(spec::TEXT_SIGNATURE)).then_some(Confidence::Magic)
+    }
+
+    fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
+        Ok(Box::new(CtfDataset(Reader::open(source, context)?)))
+    }
+
+    fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
+        match Reader::open(source, context) {
+            Ok(reader) => Ok(check::check(&reader)),
+            Err(Error::ReadIn { file, error }) => {
+                let mut finding = Finding::unreadable(check::UNREADABLE, &error);
+                finding.file = Some(file.display().to_string());
+                Ok(vec![finding])
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// An open trace.
+struct CtfDataset(Arc<Reader>);
+
+impl Dataset for CtfDataset {
+    fn summary(&self) -> Summary {
+        summary(&self.0)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.0.findings()
+    }
+
+    fn tables(&self) -> Vec<Arc<dyn Table>> {
+        tables::tables(&self.0)
+    }
+
+    fn dump(&self, _request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
+        dump::dump(&self.0, sink)
+    }
+
+    fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
+        Some(Arc::new(Timeline(Arc::clone(&self.0))))
+    }
+}
+
+fn summary(reader: &Reader) -> Summary {
+    let trace = reader.trace();
+    let (major, minor) = trace.version;
+    let dialect = format!("version {major}.{minor}, {}", trace.byte_order.name());
+    let mut summary = Summary { dialect: dialect.into(), ..Summary::default() };
+    summary.fact("streams", reader.tracks().len());
+    summary.fact("files", reader.files().len());
+    summary.fact("packets", reader.packets().len());
+    let kinds: usize = trace.streams.values().map(|stream| stream.events.len()).sum();
+    summary.fact("kinds of events", kinds);
+    for clock in &trace.clocks {
+        let origin = if clock.since_epoch() { "since the Epoch" } else { "with a zero of its own" };
+        summary.detailed("clock", clock.name.clone(), format!("{} Hz, {origin}", clock.frequency));
+    }
+    if let Some((begin, end)) = span(reader) {
+        let ns = end.abs_diff(begin);
+        let seconds = format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000);
+        summary.fact("duration", seconds);
+    }
+    let said = trace.environment.iter();
+    let rows = said.map(|(name, value)| {
+        (
+            kymo_core::shortened(name).into_owned(),
+            kymo_core::shortened(&value.to_string()).into_owned(),
+        )
+    });
+    summary.sections.push(Section { title: "environment", rows: rows.collect() });
+    summary
+}
+
+/// The first and the last moment of all packets, in nanoseconds.
+fn span(reader: &Reader) -> Option<(i64, i64)> {
+    let times = reader.packets().iter().filter_map(|packet| {
+        let clock = reader.trace().clocks.get(packet.clock?)?;
+        let (begin, end) = packet.times?;
+        Some((clock.nanoseconds(begin), clock.nanoseconds(end)))
+    });
+    times.reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
+}

@@ -1,0 +1,180 @@
+//! Words of TSDL.
+
+use kymo_core::bytes::{ReadError, ReadResult};
+
+use super::Text;
+
+/// A word and where it begins in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) word: Word,
+    pub(super) position: usize,
+}
+
+/// A word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Word {
+    /// A name, or a word of the language.
+    Name(String),
+    Number(i128),
+    Text(String),
+    /// One or several signs that belong together: `:=`.
+    Sign(&'static str),
+}
+
+/// Longer signs before those they begin with.
+const SIGNS: [&str; 21] = [
+    "...", ":=", "->", "{", "}", "[", "]", "<", ">", "(", ")", ";", ":", "=", ",", ".", "-", "+",
+    "*", "|", "&",
+];
+
+/// Divides the text into words.
+pub(super) fn words(text: &Text) -> ReadResult<Vec<Token>> {
+    let mut lexer = Lexer { text, position: 0 };
+    let mut tokens = Vec::new();
+    while lexer.skip_blanks()? {
+        let position = lexer.position;
+        tokens.push(Token { word: lexer.word()?, position });
+    }
+    Ok(tokens)
+}
+
+struct Lexer<'a> {
+    text: &'a Text,
+    position: usize,
+}
+
+impl<'a> Lexer<'a> {
+    fn rest(&self) -> &'a [u8] {
+        self.text.bytes.get(self.position..).unwrap_or_default()
+    }
+
+    fn error(&self, why: &'static str) -> ReadError {
+        ReadError::invalid("metadata", self.text.offset(self.position), why)
+    }
+
+    /// Goes on to the next word, if there is one.
+    fn skip_blanks(&mut self) -> ReadResult<bool> {
+        loop {
+            let rest = self.rest();
+            let blanks = rest.iter().take_while(|b| b.is_ascii_whitespace() || **b == 0).count();
+            self.position += blanks;
+            let rest = self.rest();
+            if rest.starts_with(b"/*") {
+                let end = rest.windows(2).skip(2).position(|pair| pair == b"*/");
+                let end = end.ok_or_else(|| self.error("a remark does not end"))?;
+                self.position += end + 4;
+            } else if rest.starts_with(b"//") {
+                self.position += rest.iter().take_while(|byte| **byte != b'\n').count();
+            } else {
+                return Ok(!rest.is_empty());
+            }
+        }
+    }
+
+    fn word(&mut self) -> ReadResult<Word> {
+        let rest = self.rest();
+        let first = rest.first().copied().unwrap_or_default();
+        if first == b'"' || rest.starts_with(b"L\"") {
+            return self.quoted(b'"').map(Word::Text);
+        }
+        if first == b'\'' {
+            let text = self.quoted(b'\'')?;
+            let character = text.chars().next().map_or(0, u32::from);
+            return Ok(Word::Number(character.into()));
+        }
+        let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        if length > 0 {
+            let name = rest.get(..length).unwrap_or_default();
+            let name = String::from_utf8_lossy(name).into_owned();
+            let word = if first.is_ascii_digit() {
+                let number = number(&name).ok_or_else(|| self.error("this is no number"))?;
+                Word::Number(number)
+            } else {
+                Word::Name(name)
+            };
+            self.position += length;
+            return Ok(word);
+        }
+        let sign = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes()));
+        let sign = sign.ok_or_else(|| self.error("there is no such sign in the language"))?;
+        self.position += sign.len();
+        Ok(Word::Sign(sign))
+    }
+
+    /// A text between quotes.
+    fn quoted(&mut self, quote: u8) -> ReadResult<String> {
+        let rest = self.rest();
+        let lead = rest.iter().take_while(|byte| **byte != quote).count() + 1;
+        let mut bytes = rest.iter().copied().enumerate().skip(lead);
+        let mut text = Vec::new();
+        while let Some((index, byte)) = bytes.next() {
+            match byte {
+                b'\\' => text.extend(bytes.next().map(|(_, byte)| match byte {
+                    b'n' => b'\n',
+                    b't' => b'\t',
+                    b'r' => b'\r',
+                    b'0' => 0,
+                    other => other,
+                })),
+                byte if byte == quote => {
+                    self.position += index + 1;
+                    return Ok(String::from_utf8_lossy(&text).into_owned());
+                }
+                byte => text.push(byte),
+            }
+        }
+        Err(self.error("a text does not end"))
+    }
+}
+
+/// A number as C has it: decimal, hexadecimal or octal, with letters for its type at the end.
+fn number(text: &str) -> Option<i128> {
+    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    let (digits, radix) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
+        None => (digits, 10),
+    };
+    i128::from_str_radix(digits, radix).ok().filter(|number| *number <= i128::from(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words_of(text: &str) -> Vec<Word> {
+        let text = Text { bytes: text.as_bytes().to_vec(), runs: vec![(0, 0)] };
+        words(&text).unwrap().into_iter().map(|token| token.word).collect()
+    }
+
+    #[test]
+    fn numbers_are_as_in_c() {
+        let numbers = words_of("12 0x1F 017 18446744073709551615ULL 'A' 0");
+        let expected = [12, 31, 15, 18_446_744_073_709_551_615, 65, 0].map(Word::Number);
+        assert_eq!(numbers, expected);
+    }
+
+    #[test]
+    fn remarks_and_blanks_are_nothing() {
+        let name = |name: &str| Word::Name(name.to_owned());
+        assert_eq!(words_of("a /* b */ c // d\n e"), [name("a"), name("c"), name("e")]);
+        assert_eq!(words_of("a/**/b"), [name("a"), name("b")]);
+    }
+
+    #[test]
+    fn signs_that_belong_together_are_one() {
+        let signs = words_of("0 ... 30 := .x");
+        let sign = Word::Sign;
+        let x = Word::Name("x".to_owned());
+        assert_eq!(
+            signs,
+            [Word::Number(0), sign("..."), Word::Number(30), sign(":="), sign("."), x]
+        );
+    }
+
+    #[test]
+    fn texts_have_escapes() {
+        assert_eq!(words_of(r#""a \"b\"\n""#), [Word::Text("a \"b\"\n".to_owned())]);
+    }
+}

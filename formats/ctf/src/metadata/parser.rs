@@ -1,0 +1,332 @@
+//! The blocks of metadata: trace, env, clock, stream, event; and names for types between them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kymo_core::bytes::{Endian, ReadError, ReadResult};
+
+use super::Text;
+use super::lexer::{Token, Word, words};
+use super::scopes::Scopes;
+use crate::types::{Clock, Constant, Event, Stream, Trace, Type};
+
+/// Reads all blocks.
+pub(super) fn parse(text: &Text) -> ReadResult<Trace> {
+    let tokens = words(text)?;
+    let order = byte_order(&tokens);
+    let mut parser = Parser { text, tokens, next: 0, order, scopes: Scopes::new(), nested: 0 };
+    let mut blocks = Blocks::default();
+    while !parser.is_at_end() {
+        parser.declaration(&mut blocks)?;
+    }
+    blocks.finish(order)
+}
+
+/// The byte order of the trace. Types before its block need it too, so it is looked for first.
+fn byte_order(tokens: &[Token]) -> Endian {
+    let name = |token: Option<&Token>, wanted: &str| {
+        token.is_some_and(|token| matches!(&token.word, Word::Name(name) if name == wanted))
+    };
+    let block = tokens.windows(2).position(|pair| {
+        name(pair.first(), "trace") && pair.get(1).is_some_and(|t| t.word == Word::Sign("{"))
+    });
+    let rest = tokens.get(block.unwrap_or(0)..).unwrap_or_default();
+    let value = rest.iter().position(|token| name(Some(token), "byte_order"));
+    let value = value.and_then(|at| rest.get(at + 2));
+    if name(value, "be") || name(value, "network") { Endian::Big } else { Endian::Little }
+}
+
+/// What the blocks say, before streams and events are put together.
+#[derive(Debug, Default)]
+struct Blocks {
+    trace: Block,
+    environment: Vec<(String, Constant)>,
+    clocks: Vec<Block>,
+    streams: Vec<Block>,
+    events: Vec<(u64, Block)>,
+}
+
+/// What one block says.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    pub(super) constants: BTreeMap<String, Constant>,
+    pub(super) types: BTreeMap<String, Arc<Type>>,
+}
+
+impl Block {
+    fn number(&self, name: &str) -> Option<i128> {
+        match self.constants.get(name) {
+            Some(Constant::Number(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn id(&self, name: &str) -> u64 {
+        self.number(name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        match self.constants.get(name) {
+            Some(Constant::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn layout(&self, name: &str) -> Option<Arc<Type>> {
+        self.types.get(name).cloned()
+    }
+
+    fn clock(&self) -> Clock {
+        let offset = |name| {
+            let number = self.number(name).unwrap_or(0);
+            i64::try_from(number).unwrap_or(i64::MAX)
+        };
+        let is_true = |text: &str| text.eq_ignore_ascii_case("true");
+        Clock {
+            name: self.text("name").unwrap_or_default().to_owned(),
+            frequency: match self.id("freq") {
+                0 => 1_000_000_000,
+                frequency => frequency,
+            },
+            offset: (offset("offset_s"), offset("offset")),
+            is_absolute: self.text("absolute").is_some_and(is_true)
+                || self.number("absolute").is_some_and(|number| number != 0),
+        }
+    }
+}
+
+impl Blocks {
+    fn finish(self, byte_order: Endian) -> ReadResult<Trace> {
+        let mut streams: BTreeMap<u64, Stream> = BTreeMap::new();
+        for block in &self.streams {
+            streams.insert(
+                block.id("id"),
+                Stream {
+                    packet_context: block.layout("packet.context"),
+                    event_header: block.layout("event.header"),
+                    event_context: block.layout("event.context"),
+                    events: BTreeMap::new(),
+                },
+            );
+        }
+        // A trace with one kind of stream may leave out to say so.
+        if streams.is_empty() {
+            streams.insert(0, Stream::default());
+        }
+        for (offset, block) in &self.events {
+            let stream = streams.get_mut(&block.id("stream_id")).ok_or_else(|| {
+                ReadError::invalid("event", *offset, "it is of a stream that is not described")
+            })?;
+            let event = Event {
+                name: block.text("name").unwrap_or_default().to_owned(),
+                context: block.layout("context"),
+                fields: block.layout("fields"),
+            };
+            stream.events.insert(block.id("id"), event);
+        }
+        Ok(Trace {
+            version: (self.trace.id("major"), self.trace.id("minor")),
+            byte_order,
+            uuid: self.trace.text("uuid").and_then(uuid),
+            environment: self.environment,
+            clocks: self.clocks.iter().map(Block::clock).collect(),
+            packet_header: self.trace.layout("packet.header"),
+            streams,
+        })
+    }
+}
+
+/// `69861fba-fe44-2b41-b75b-39acaf6930ec`
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.chars().filter(|character| *character != '-').collect();
+    let number = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
+    Some(number.to_be_bytes())
+}
+
+/// Goes through the words.
+pub(super) struct Parser<'a> {
+    text: &'a Text,
+    tokens: Vec<Token>,
+    next: usize,
+    /// The byte order of the trace.
+    pub(super) order: Endian,
+    pub(super) scopes: Scopes,
+    /// Blocks we are within.
+    pub(super) nested: u32,
+}
+
+impl Parser<'_> {
+    fn is_at_end(&self) -> bool {
+        self.next >= self.tokens.len()
+    }
+
+    /// The word that comes next.
+    pub(super) fn peek(&self) -> Option<&Word> {
+        self.peek_at(0)
+    }
+
+    pub(super) fn peek_at(&self, ahead: usize) -> Option<&Word> {
+        self.tokens.get(self.next + ahead).map(|token| &token.word)
+    }
+
+    /// What is wrong with the word that comes next.
+    pub(super) fn error(&self, why: &'static str) -> ReadError {
+        ReadError::invalid("metadata", self.offset(), why)
+    }
+
+    fn offset(&self) -> u64 {
+        let position = self.tokens.get(self.next).map(|token| token.position);
+        self.text.offset(position.unwrap_or(self.text.bytes.len()))
+    }
+
+    pub(super) fn advance(&mut self) {
+        self.next += 1;
+    }
+
+    /// Takes a sign if it comes next.
+    pub(super) fn takes(&mut self, sign: &'static str) -> bool {
+        let is_next = self.peek() == Some(&Word::Sign(sign));
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    /// Takes a word of the language if it comes next.
+    pub(super) fn takes_name(&mut self, wanted: &str) -> bool {
+        let is_next = self.is_name(wanted);
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    pub(super) fn is_name(&self, wanted: &str) -> bool {
+        matches!(self.peek(), Some(Word::Name(name)) if name == wanted)
+    }
+
+    pub(super) fn expect(&mut self, sign: &'static str) -> ReadResult<()> {
+        if self.takes(sign) { Ok(()) } else { Err(self.error("another sign belongs here")) }
+    }
+
+    pub(super) fn name(&mut self) -> ReadResult<String> {
+        match self.peek() {
+            Some(Word::Name(name)) => {
+                let name = name.clone();
+                self.advance();
+                Ok(name)
+            }
+            _ => Err(self.error("a name belongs here")),
+        }
+    }
+
+    /// A number with its sign.
+    pub(super) fn number(&mut self) -> ReadResult<i128> {
+        let is_negative = self.takes("-");
+        let _ = self.takes("+");
+        match self.peek() {
+            Some(&Word::Number(number)) => {
+                self.advance();
+                Ok(if is_negative { -number } else { number })
+            }
+            _ => Err(self.error("a number belongs here")),
+        }
+    }
+
+    /// Names with points between them.
+    pub(super) fn path(&mut self) -> ReadResult<Vec<String>> {
+        let mut names = vec![self.name()?];
+        while self.takes(".") || self.takes("->") {
+            names.push(self.name()?);
+        }
+        Ok(names)
+    }
+
+    /// A block, or a type that is given a name.
+    fn declaration(&mut self, blocks: &mut Blocks) -> ReadResult<()> {
+        let opens_block = self.peek_at(1) == Some(&Word::Sign("{"));
+        let word = match self.peek() {
+            Some(Word::Name(name)) if opens_block => name.clone(),
+            _ => String::new(),
+        };
+        let offset = self.offset();
+        match word.as_str() {
+            "trace" => blocks.trace = self.block()?,
+            "clock" => {
+                let block = self.block()?;
+                blocks.clocks.push(block);
+            }
+            "stream" => {
+                let block = self.block()?;
+                blocks.streams.push(block);
+            }
+            "event" => {
+                let block = self.block()?;
+                blocks.events.push((offset, block));
+            }
+            "env" => blocks.environment = self.environment()?,
+            "callsite" => drop(self.block()?),
+            _ => return self.type_declaration(),
+        }
+        self.expect(";")
+    }
+
+    fn environment(&mut self) -> ReadResult<Vec<(String, Constant)>> {
+        self.advance();
+        self.expect("{")?;
+        let mut found = Vec::new();
+        while !self.takes("}") {
+            let name = match self.peek() {
+                Some(Word::Text(name)) => {
+                    let name = name.clone();
+                    self.advance();
+                    name
+                }
+                _ => self.path()?.join("."),
+            };
+            self.expect("=")?;
+            found.push((name, self.constant()?));
+            self.expect(";")?;
+        }
+        Ok(found)
+    }
+
+    /// A block of names with values and types.
+    fn block(&mut self) -> ReadResult<Block> {
+        self.advance();
+        self.expect("{")?;
+        self.scopes.open();
+        let mut block = Block::default();
+        while !self.takes("}") {
+            if self.begins_declaration() {
+                self.type_declaration()?;
+                continue;
+            }
+            let name = self.path()?.join(".");
+            if self.takes(":=") {
+                let (kind, _) = self.type_specifier()?;
+                block.types.insert(name, kind);
+            } else {
+                self.expect("=")?;
+                let constant = self.constant()?;
+                block.constants.insert(name, constant);
+            }
+            self.expect(";")?;
+        }
+        self.scopes.close();
+        Ok(block)
+    }
+
+    /// The value of an attribute.
+    pub(super) fn constant(&mut self) -> ReadResult<Constant> {
+        match self.peek() {
+            Some(Word::Text(_)) => {
+                let mut all = String::new();
+                // Texts that follow each other are one.
+                while let Some(Word::Text(text)) = self.peek() {
+                    all.push_str(text);
+                    self.next += 1;
+                }
+                Ok(Constant::Text(all))
+            }
+            Some(Word::Name(_)) => Ok(Constant::Text(self.path()?.join("."))),
+            _ => self.number().map(Constant::Number),
+        }
+    }
+}

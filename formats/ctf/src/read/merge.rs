@@ -1,0 +1,75 @@
+//! Events of several streams, in the order of their times.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use super::Reader;
+use super::cursor::{Taken, TrackCursor};
+use super::decode::Visitor;
+
+/// Which events are wanted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Chosen {
+    /// Only these tracks.
+    pub(crate) tracks: Option<Vec<usize>>,
+    /// Packets that end before this moment are passed over.
+    pub(crate) from_ns: Option<i64>,
+    /// So are those that begin at this moment or later.
+    pub(crate) until_ns: Option<i64>,
+}
+
+/// Events of several streams, in the order of their times; those of one time in the order of the
+/// streams.
+pub(crate) struct Merged {
+    cursors: Vec<(usize, TrackCursor)>,
+    /// The time of each stream's next event, and which stream it is.
+    heap: BinaryHeap<Reverse<(Option<i64>, usize)>>,
+}
+
+impl Merged {
+    pub(crate) fn new(reader: &Arc<Reader>, chosen: &Chosen) -> Self {
+        let tracks = reader.tracks().iter().enumerate();
+        let is_wanted = |track: usize| chosen.tracks.as_ref().is_none_or(|t| t.contains(&track));
+        let cursors: Vec<_> = tracks
+            .filter(|(id, _)| is_wanted(*id))
+            .map(|(id, track)| {
+                let packets = track.packets.iter().copied();
+                let packets = packets.filter(|packet| overlaps(reader, *packet, chosen)).collect();
+                (id, TrackCursor::new(reader, packets))
+            })
+            .collect();
+        let heap = cursors.iter().enumerate();
+        let heap = heap.filter_map(|(at, (_, cursor))| Some(Reverse((cursor.head()?.time_ns, at))));
+        Self { heap: heap.collect(), cursors }
+    }
+
+    /// Decodes the next event. Tells its track.
+    pub(crate) fn next<V: Visitor>(
+        &mut self,
+        visitor: &mut V,
+        clear: impl Fn(&mut V),
+    ) -> Option<(usize, Taken)> {
+        loop {
+            let Reverse((_, at)) = self.heap.pop()?;
+            let (track, cursor) = self.cursors.get_mut(at)?;
+            let taken = cursor.take(visitor, &clear);
+            if let Some(head) = cursor.head() {
+                self.heap.push(Reverse((head.time_ns, at)));
+            }
+            if let Some(taken) = taken {
+                return Some((*track, taken));
+            }
+        }
+    }
+}
+
+/// Whether a packet may hold events of the range that is wanted.
+fn overlaps(reader: &Reader, packet: usize, chosen: &Chosen) -> bool {
+    let Some(packet) = reader.packets().get(packet) else { return false };
+    let clock = packet.clock.and_then(|clock| reader.trace().clocks.get(clock));
+    let Some((clock, (begin, end))) = clock.zip(packet.times) else { return true };
+    let (begin, end) = (clock.nanoseconds(begin), clock.nanoseconds(end));
+    chosen.from_ns.is_none_or(|from| from <= end)
+        && chosen.until_ns.is_none_or(|until| begin < until)
+}

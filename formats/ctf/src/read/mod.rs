@@ -1,0 +1,241 @@
+//! Bytes to types: metadata, then packets, then events as they are asked for.
+
+mod cursor;
+mod decode;
+mod layout;
+mod merge;
+mod packets;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use kymo_core::bytes::{Limits, ReadError};
+use kymo_core::{Context, Error, Finding, Result, Source};
+
+pub(crate) use decode::Visitor;
+pub(crate) use layout::{Layouts, Node};
+pub(crate) use merge::{Chosen, Merged};
+pub use packets::Packet;
+
+use crate::metadata;
+use crate::spec;
+use crate::types::Trace;
+
+/// An open trace.
+#[derive(Debug)]
+pub struct Reader {
+    trace: Trace,
+    layouts: Layouts,
+    files: Vec<File>,
+    packets: Vec<Packet>,
+    tracks: Vec<Track>,
+    /// What is wrong, by file and offset; it grows as events are read.
+    findings: Mutex<BTreeMap<(Option<usize>, u64), Finding>>,
+    limits: Limits,
+}
+
+/// A file of events.
+#[derive(Debug)]
+pub struct File {
+    /// Its name within the trace.
+    pub name: PathBuf,
+    bytes: Bytes,
+}
+
+impl File {
+    /// How long it is.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
+/// Packets of one stream: those of one kind that were written on one processor, or else in one
+/// file.
+#[derive(Debug, Clone)]
+pub struct Track {
+    /// The name of its first file.
+    pub name: String,
+    /// Its kind of stream.
+    pub stream: u64,
+    /// The processor it was written on.
+    pub cpu: Option<u64>,
+    /// Its packets in the order of their times.
+    pub(crate) packets: Vec<usize>,
+}
+
+impl Reader {
+    /// Reads the metadata and finds all packets.
+    ///
+    /// # Errors
+    /// When it is no trace, or the metadata cannot be understood.
+    pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
+        let metadata = source.child(Path::new(spec::METADATA_FILE), &context.limits)?;
+        let metadata = metadata.ok_or_else(|| {
+            Error::request("there is no file `metadata` in it, so it is no CTF trace")
+        })?;
+        let within = |error: ReadError| Error::ReadIn { file: spec::METADATA_FILE.into(), error };
+        let trace = metadata::read(&metadata.bytes()?).map_err(within)?;
+        let layouts = Layouts::new(&trace).map_err(within)?;
+        let mut reader = Self {
+            trace,
+            layouts,
+            files: Vec::new(),
+            packets: Vec::new(),
+            tracks: Vec::new(),
+            findings: Mutex::default(),
+            limits: context.limits,
+        };
+        for name in source.entries()? {
+            reader.file(source, name)?;
+        }
+        reader.find_tracks();
+        Ok(Arc::new(reader))
+    }
+
+    fn file(&mut self, source: &Source, name: PathBuf) -> Result<()> {
+        let is_hidden = name.to_string_lossy().starts_with('.');
+        if is_hidden || name == Path::new(spec::METADATA_FILE) {
+            return Ok(());
+        }
+        let Some(child) = source.child(&name, &self.limits)? else { return Ok(()) };
+        if child.is_directory() {
+            return Ok(());
+        }
+        let bytes = child.bytes()?;
+        self.files.push(File { name, bytes });
+        self.find_packets(self.files.len() - 1);
+        Ok(())
+    }
+
+    /// Goes from packet to packet. What is no packet ends its file.
+    fn find_packets(&mut self, file: usize) {
+        let Some(bytes) = self.files.get(file).map(|file| file.bytes.clone()) else { return };
+        let mut offset = 0;
+        while offset < bytes.len() as u64 {
+            if self.packets.len() as u64 >= self.limits.items_max {
+                let why = format!("more than {} packets", self.limits.items_max);
+                return self.report(file, ReadError::invalid("packets", offset, why));
+            }
+            match packets::read(&self.trace, &self.layouts, &bytes, file, offset) {
+                Ok(packet) if packet.bytes > 0 => {
+                    offset += packet.bytes;
+                    self.packets.push(packet);
+                }
+                Ok(_) => {
+                    return self.report(file, ReadError::invalid("packet", offset, "it is empty"));
+                }
+                Err(error) => return self.report(file, error),
+            }
+        }
+    }
+
+    fn find_tracks(&mut self) {
+        let mut known: BTreeMap<(u64, Option<u64>, usize), usize> = BTreeMap::new();
+        for (index, packet) in self.packets.iter().enumerate() {
+            let file = if packet.cpu.is_some() { 0 } else { packet.file };
+            let next = self.tracks.len();
+            let track = *known.entry((packet.stream, packet.cpu, file)).or_insert(next);
+            if track == next {
+                let name = self.files.get(packet.file).map(|file| file.name.to_string_lossy());
+                let name = name.unwrap_or_default().into_owned();
+                let (stream, cpu) = (packet.stream, packet.cpu);
+                self.tracks.push(Track { name, stream, cpu, packets: Vec::new() });
+            }
+            if let Some(track) = self.tracks.get_mut(track) {
+                track.packets.push(index);
+            }
+        }
+        // Files that are written to in turn may begin with the later packets.
+        let packets = &self.packets;
+        for track in &mut self.tracks {
+            track.packets.sort_by_key(|index| packets.get(*index).and_then(|packet| packet.times));
+        }
+    }
+
+    /// What the metadata says.
+    #[must_use]
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    pub(crate) fn layouts(&self) -> &Layouts {
+        &self.layouts
+    }
+
+    /// The files of events, in the order of their names.
+    #[must_use]
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// All packets, file by file.
+    #[must_use]
+    pub fn packets(&self) -> &[Packet] {
+        &self.packets
+    }
+
+    /// The streams.
+    #[must_use]
+    pub fn tracks(&self) -> &[Track] {
+        &self.tracks
+    }
+
+    pub(crate) fn packet_bytes(&self, packet: &Packet) -> &[u8] {
+        let range = || {
+            let start = usize::try_from(packet.offset).ok()?;
+            let bytes = &self.files.get(packet.file)?.bytes;
+            bytes.get(start..start.checked_add(usize::try_from(packet.bytes).ok()?)?)
+        };
+        range().unwrap_or_default()
+    }
+
+    /// The name of a file of events.
+    pub(crate) fn file_name(&self, file: usize) -> String {
+        self.files.get(file).map(|file| file.name.display().to_string()).unwrap_or_default()
+    }
+
+    /// How many events can be read; goes through all of them.
+    #[must_use]
+    pub fn count(self: &Arc<Self>) -> u64 {
+        let mut merged = Merged::new(self, &Chosen::default());
+        let mut count = 0;
+        while merged.next(&mut (), |()| {}).is_some() {
+            count += 1;
+        }
+        count
+    }
+
+    /// The bytes of a file from one to another.
+    pub(crate) fn bytes(&self, file: usize, range: (u64, u64)) -> &[u8] {
+        let (start, end) = range;
+        let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+        let file = self.files.get(file);
+        let bytes = range.and_then(|(start, end)| file?.bytes.get(start..end));
+        bytes.unwrap_or_default()
+    }
+
+    /// Takes note of what cannot be read.
+    pub(crate) fn report(&self, file: usize, error: ReadError) {
+        let key = (Some(file), error.offset);
+        let mut finding = Finding::unreadable(crate::check::UNREADABLE, &error);
+        finding.file = self.files.get(file).map(|file| file.name.display().to_string());
+        self.add(key, finding);
+    }
+
+    pub(crate) fn add(&self, key: (Option<usize>, u64), finding: Finding) {
+        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        if findings.len() < self.limits.findings_max {
+            findings.insert(key, finding);
+        }
+    }
+
+    /// What is wrong as far as was read, in the order of files.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        findings.values().cloned().collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! Packets: runs of events that are written at once, each with a header that says how long it is.
+
+use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
+
+use super::decode::{Decoder, State};
+use super::layout::{Layouts, NodeId};
+use crate::spec;
+use crate::types::Trace;
+
+/// A packet, as its header describes it.
+#[derive(Debug, Clone)]
+pub struct Packet {
+    /// Its file, among those of the trace.
+    pub file: usize,
+    /// Its first byte.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The bits of it that are content.
+    pub content_bits: u64,
+    /// Its kind of stream.
+    pub stream: u64,
+    /// Ticks at its begin and end, where it says so.
+    pub times: Option<(u64, u64)>,
+    /// The clock of these ticks.
+    pub(crate) clock: Option<usize>,
+    /// How many events were lost so far.
+    pub discarded: Option<u64>,
+    /// Its number.
+    pub sequence: Option<u64>,
+    /// The processor it was written on.
+    pub cpu: Option<u64>,
+}
+
+/// Reads the header of the packet at `offset`.
+pub(super) fn read(
+    trace: &Trace,
+    layouts: &Layouts,
+    bytes: &[u8],
+    file: usize,
+    offset: u64,
+) -> ReadResult<Packet> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let rest = bytes.get(start..).unwrap_or_default();
+    let mut state = State::new(layouts);
+    state.end = (rest.len() as u64).saturating_mul(8);
+    let mut decoder = Decoder { layouts, bytes: rest, offset, state: &mut state };
+    if let Some(header) = layouts.packet_header {
+        decoder.decode(header, &mut ()).map_err(|error| named(error, "packet header"))?;
+    }
+    let kept = |decoder: &Decoder<'_>, root: Option<NodeId>, name: &str| {
+        let register = layouts.field(root, name)?.register?;
+        let value = decoder.state.registers.get(register.index()).copied().flatten()?;
+        u64::try_from(value).ok()
+    };
+    let header = layouts.packet_header;
+    if let Some(magic) = kept(&decoder, header, "magic")
+        && magic != spec::PACKET_MAGIC
+    {
+        let why = format!("{magic:#x} is not its magic {:#x}", spec::PACKET_MAGIC);
+        return Err(ReadError::invalid("packet header", offset, why));
+    }
+    let only = trace.streams.keys().next().copied().unwrap_or(0);
+    let stream = kept(&decoder, header, "stream_id").unwrap_or(only);
+    let layout = layouts.streams.get(&stream).ok_or_else(|| {
+        ReadError::invalid("packet header", offset, format!("there is no stream {stream}"))
+    })?;
+    let context = layout.packet_context;
+    if let Some(context) = context {
+        decoder.decode(context, &mut ()).map_err(|error| named(error, "packet context"))?;
+    }
+    let whole = (rest.len() as u64).saturating_mul(8);
+    let packet_bits = kept(&decoder, context, "packet_size").unwrap_or(whole);
+    let content_bits = kept(&decoder, context, "content_size").unwrap_or(packet_bits);
+    let events_at = decoder.state.position;
+    if !packet_bits.is_multiple_of(8) || content_bits > packet_bits || content_bits < events_at {
+        let why = format!("a size of {packet_bits} and a content of {content_bits} bits");
+        return Err(ReadError::invalid("packet context", offset, why));
+    }
+    if packet_bits > whole {
+        let (needed, left) = (packet_bits / 8, rest.len() as u64);
+        return Err(ReadErrorKind::Short { needed, left }.at("packet", offset));
+    }
+    let begin = kept(&decoder, context, "timestamp_begin");
+    let times = begin.zip(kept(&decoder, context, "timestamp_end"));
+    Ok(Packet {
+        file,
+        offset,
+        bytes: packet_bits / 8,
+        content_bits,
+        stream,
+        times,
+        clock: decoder.state.clock,
+        discarded: kept(&decoder, context, "events_discarded"),
+        sequence: kept(&decoder, context, "packet_seq_num"),
+        cpu: kept(&decoder, context, "cpu_id"),
+    })
+}
+
+fn named(error: ReadError, what: &'static str) -> ReadError {
+    ReadError { what, ..error }
+}

@@ -1,0 +1,218 @@
+//! Arrow tables: events, kinds of events, packets, clocks, the environment.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{Int64Builder, StringBuilder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use kymo_core::table::{Batches, Cells, Listed, Scan};
+use kymo_core::{Error, Result, Table};
+
+use crate::Reader;
+use crate::read::{Chosen, Merged, Packet};
+use crate::render::Json;
+use crate::types::{Clock, Constant};
+
+/// Every table of a trace.
+pub(crate) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
+    vec![
+        Arc::new(Events(Arc::clone(reader))),
+        kinds(reader).into_table(),
+        packets(reader).into_table(),
+        clocks(reader).into_table(),
+        environment(reader).into_table(),
+    ]
+}
+
+/// A kind of event: the stream's id, its own id, its name.
+pub(crate) type EventKind = (u64, u64, String);
+
+pub(crate) fn kinds(reader: &Arc<Reader>) -> Listed<EventKind> {
+    let reader = Arc::clone(reader);
+    Listed {
+        name: "event_kinds",
+        about: "every kind of event that the metadata describes",
+        columns: vec![
+            ("stream_id", Cells::UInt(|kind| kind.0)),
+            ("id", Cells::UInt(|kind| kind.1)),
+            ("name", Cells::Text(|kind| kind.2.clone())),
+        ],
+        list: Box::new(move || {
+            let streams = reader.trace().streams.iter();
+            let kinds = streams.flat_map(|(stream, kind)| {
+                kind.events.iter().map(|(id, event)| (*stream, *id, event.name.clone()))
+            });
+            kinds.collect()
+        }),
+    }
+}
+
+/// A packet, with the name of its file.
+pub(crate) type NamedPacket = (String, Packet);
+
+pub(crate) fn packets(reader: &Arc<Reader>) -> Listed<NamedPacket> {
+    let reader = Arc::clone(reader);
+    Listed {
+        name: "packets",
+        about: "every packet of every file",
+        columns: vec![
+            ("file", Cells::Text(|packet| packet.0.clone())),
+            ("offset", Cells::UInt(|packet| packet.1.offset)),
+            ("bytes", Cells::UInt(|packet| packet.1.bytes)),
+            ("content_bits", Cells::UInt(|packet| packet.1.content_bits)),
+            ("stream_id", Cells::UInt(|packet| packet.1.stream)),
+            ("cpu_id", Cells::MaybeUInt(|packet| packet.1.cpu)),
+            ("packet_seq_num", Cells::MaybeUInt(|packet| packet.1.sequence)),
+            ("events_discarded", Cells::MaybeUInt(|packet| packet.1.discarded)),
+            ("timestamp_begin", Cells::MaybeUInt(|packet| Some(packet.1.times?.0))),
+            ("timestamp_end", Cells::MaybeUInt(|packet| Some(packet.1.times?.1))),
+        ],
+        list: Box::new(move || {
+            let packets = reader.packets().iter();
+            packets.map(|packet| (reader.file_name(packet.file), packet.clone())).collect()
+        }),
+    }
+}
+
+pub(crate) fn clocks(reader: &Arc<Reader>) -> Listed<Clock> {
+    let reader = Arc::clone(reader);
+    Listed {
+        name: "clocks",
+        about: "what gives times",
+        columns: vec![
+            ("name", Cells::Text(|clock| clock.name.clone())),
+            ("freq", Cells::UInt(|clock| clock.frequency)),
+            ("offset_s", Cells::MaybeInt(|clock| Some(clock.offset.0))),
+            ("offset", Cells::MaybeInt(|clock| Some(clock.offset.1))),
+        ],
+        list: Box::new(move || reader.trace().clocks.clone()),
+    }
+}
+
+/// What the tracer says of the system.
+pub(crate) type Said = (String, Constant);
+
+pub(crate) fn environment(reader: &Arc<Reader>) -> Listed<Said> {
+    let reader = Arc::clone(reader);
+    Listed {
+        name: "environment",
+        about: "what the tracer says of the system",
+        columns: vec![
+            ("name", Cells::Text(|said| said.0.clone())),
+            ("value", Cells::Text(|said| said.1.to_string())),
+        ],
+        list: Box::new(move || reader.trace().environment.clone()),
+    }
+}
+
+/// One row an event, in the order of time.
+struct Events(Arc<Reader>);
+
+fn event_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("file", DataType::Utf8, false),
+        Field::new("offset", DataType::UInt64, false),
+        Field::new("time_ns", DataType::Int64, true),
+        Field::new("cpu_id", DataType::UInt64, true),
+        Field::new("name", DataType::Utf8, false),
+        Field::new("fields", DataType::Utf8, false),
+    ]))
+}
+
+/// A row of the table of events.
+#[derive(Debug)]
+pub(crate) struct EventRow {
+    pub(crate) file: usize,
+    pub(crate) offset: u64,
+    pub(crate) time_ns: Option<i64>,
+    pub(crate) cpu: Option<u64>,
+    pub(crate) name: Arc<str>,
+    pub(crate) fields: String,
+}
+
+/// All events as rows.
+pub(crate) struct Rows {
+    reader: Arc<Reader>,
+    merged: Merged,
+    json: Json,
+}
+
+impl Rows {
+    pub(crate) fn new(reader: &Arc<Reader>) -> Self {
+        let merged = Merged::new(reader, &Chosen::default());
+        Self { reader: Arc::clone(reader), merged, json: Json::default() }
+    }
+}
+
+impl Iterator for Rows {
+    type Item = EventRow;
+
+    fn next(&mut self) -> Option<EventRow> {
+        let (_, taken) = self.merged.next(&mut self.json, Json::clear)?;
+        let packet = self.reader.packets().get(taken.head.packet)?;
+        let stream = self.reader.layouts().streams.get(&packet.stream)?;
+        Some(EventRow {
+            file: packet.file,
+            offset: taken.range.0,
+            time_ns: taken.head.time_ns,
+            cpu: packet.cpu,
+            name: Arc::clone(&stream.events.get(&taken.head.id)?.name),
+            fields: self.json.take(),
+        })
+    }
+}
+
+impl Table for Events {
+    fn name(&self) -> &'static str {
+        "events"
+    }
+
+    fn about(&self) -> &'static str {
+        "every event, in the order of time, with its fields as JSON"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        event_schema()
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        None
+    }
+
+    fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
+        scan.output_schema(&self.schema())?;
+        let reader = Arc::clone(&self.0);
+        let mut rows = Rows::new(&reader);
+        let batch_rows = scan.batch_rows.max(1);
+        let batches = std::iter::from_fn(move || {
+            let batch: Vec<_> = rows.by_ref().take(batch_rows).collect();
+            (!batch.is_empty()).then(|| batch_of(&reader, &batch))
+        });
+        Ok(scan.finish(Box::new(batches)))
+    }
+}
+
+fn batch_of(reader: &Reader, rows: &[EventRow]) -> Result<RecordBatch> {
+    let (mut file, mut name, mut fields) =
+        (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
+    let (mut offset, mut cpu) = (UInt64Builder::new(), UInt64Builder::new());
+    let mut time = Int64Builder::new();
+    for row in rows {
+        file.append_value(reader.file_name(row.file));
+        offset.append_value(row.offset);
+        time.append_option(row.time_ns);
+        cpu.append_option(row.cpu);
+        name.append_value(&row.name);
+        fields.append_value(&row.fields);
+    }
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(file.finish()),
+        Arc::new(offset.finish()),
+        Arc::new(time.finish()),
+        Arc::new(cpu.finish()),
+        Arc::new(name.finish()),
+        Arc::new(fields.finish()),
+    ];
+    let batch = RecordBatch::try_new(event_schema(), columns);
+    batch.map_err(|error| Error::request(error.to_string()))
+}
