@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
 
+use crate::data;
 use crate::repo::{self, Repo};
 
 /// Makes sure that rustfmt, clippy, a C++ compiler and what tests compare with are there.
@@ -21,7 +22,7 @@ pub(crate) fn prepare(repo: &Repo) -> Result<()> {
     let compiler = chosen.clone().unwrap_or_else(|| OsString::from("c++"));
     let package = if chosen.is_none() { Some("g++") } else { None };
     system_tool(&compiler, package, "a C++ compiler, which libFuzzer is built with")?;
-    if repo.data().is_none() {
+    if data::folder(repo)?.is_none() {
         return Ok(());
     }
     let about = "babeltrace2, which traces are compared with";

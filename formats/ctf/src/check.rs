@@ -21,14 +21,12 @@ pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
 /// Events that the tracer had no room for.
 fn discarded(reader: &Reader) {
     for track in reader.tracks() {
-        let packets = track.packets.iter().filter_map(|index| reader.packets().get(*index));
+        let all = track.packets.iter().rev().filter_map(|index| reader.packets().get(*index));
         // The count goes on from packet to packet.
-        let last = packets.filter(|packet| packet.discarded.is_some()).last();
-        let Some((packet, lost)) = last.and_then(|packet| Some((packet, packet.discarded?))) else {
-            continue;
-        };
-        if lost > 0 {
-            let message = format!("the tracer lost {lost} events of {} so far", track.name);
+        let last = { all }.find_map(|packet| Some((packet, packet.discarded?)));
+        let Some((packet, count)) = last else { continue };
+        if count > 0 {
+            let message = format!("the tracer lost {count} events of {} so far", track.name);
             let mut finding = Finding::at(Severity::Note, "discarded", packet.offset, message);
             finding.file = Some(reader.file_name(packet.file));
             reader.add((Some(packet.file), packet.offset), finding);

@@ -85,7 +85,7 @@ fn summary(reader: &Reader) -> Summary {
     let trace = reader.trace();
     let (major, minor) = trace.version;
     let dialect = format!("version {major}.{minor}, {}", trace.byte_order.name());
-    let mut summary = Summary { dialect: dialect.into(), ..Summary::default() };
+    let mut summary = Summary { dialect, ..Summary::default() };
     summary.fact("streams", reader.tracks().len());
     summary.fact("files", reader.files().len());
     summary.fact("packets", reader.packets().len());

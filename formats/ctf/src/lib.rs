@@ -1,4 +1,4 @@
-//! CTF (Common Trace Format) 1.8: what LTTng and other tracers write, read only.
+//! CTF (Common Trace Format) 1.8: what `LTTng` and other tracers write, read only.
 //!
 //! A trace is a directory. Its file `metadata` describes, in a language of its own, every field of
 //! every event to the bit; the other files are streams of packets of such events. The layout in

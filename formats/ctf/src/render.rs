@@ -14,22 +14,26 @@ pub(crate) struct Plain {
     pub(crate) text: String,
     /// Whether a comma is due.
     is_first: bool,
-    depth: u32,
+    /// For each structure or array we are within: how many elements of the array came before.
+    within: Vec<Option<u64>>,
 }
 
 impl Plain {
     pub(crate) fn clear(&mut self) {
         self.text.clear();
-        (self.is_first, self.depth) = (true, 0);
+        self.within.clear();
+        self.is_first = true;
     }
 
     fn lead(&mut self, node: &Node) {
         if !std::mem::take(&mut self.is_first) {
             self.text.push_str(", ");
         }
-        let name = node.shown();
-        if !name.is_empty() {
-            self.text.push_str(name);
+        if let Some(Some(index)) = self.within.last_mut() {
+            let _ = write!(self.text, "[{index}] = ");
+            *index += 1;
+        } else if !node.name.is_empty() {
+            self.text.push_str(node.shown());
             self.text.push_str(" = ");
         }
     }
@@ -61,7 +65,7 @@ impl Visitor for Plain {
         self.lead(node);
         self.text.push_str(if is_array { "[ " } else { "{ " });
         self.is_first = true;
-        self.depth += 1;
+        self.within.push(is_array.then_some(0));
     }
 
     fn close(&mut self, is_array: bool) {
@@ -69,7 +73,7 @@ impl Visitor for Plain {
         let close = if is_array { "]" } else { "}" };
         self.text.push_str(if is_empty { "" } else { " " });
         self.text.push_str(close);
-        self.depth = self.depth.saturating_sub(1);
+        self.within.pop();
     }
 
     fn integer(&mut self, node: &Node, integer: &Integer, value: i128) {

@@ -16,7 +16,7 @@ use kymo_core::model::timeline::{Content, Window};
 use kymo_core::{Context, Format, Source};
 use kymo_ctf::{Ctf, Reader};
 
-/// Every trace, with how many task switches it has; those of LTTng's kernel tracer have any.
+/// Every trace, with how many task switches it has; those of the kernel have any.
 const TRACES: [(&str, usize); 6] = [
     ("many-threads", 28_325),
     ("lttng-tracefile-rotation/kernel", 4_687),
@@ -65,19 +65,40 @@ fn found(folder: &Path) -> Vec<(i64, String)> {
     found
 }
 
+/// Whether two events are the same. Where a text is empty, babeltrace 2.0 prints the one before it
+/// again; the bytes of the trace show that it is empty. It converts ticks with floating point, which
+/// may be a nanosecond off.
+fn agree(found: &(i64, String), expected: &(i64, String)) -> bool {
+    let mut parts = found.1.split("\"\"");
+    let Some(mut rest) = parts.next().and_then(|first| expected.1.strip_prefix(first)) else {
+        return false;
+    };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    found.0.abs_diff(expected.0) <= 1 && rest.is_empty()
+}
+
+/// What events are put in order by: name, time, and then all the rest.
+fn key((time, text): &(i64, String)) -> (&str, i64, &str) {
+    (text.split_once(": ").unwrap().0, *time, text)
+}
+
 #[test]
 fn every_event_is_as_babeltrace_prints_it() {
     for (name, switches) in TRACES {
-        let Some(folder) = shared::file(format!("traces/ctf/{name}")) else { return };
+        let Some(folder) = shared::file(&format!("traces/ctf/{name}")) else { return };
         let (mut found, mut expected) = (found(&folder), expected(&folder));
         // Events of the same moment are in no order.
-        found.sort();
-        expected.sort();
+        for events in [&mut found, &mut expected] {
+            events.sort_by(|a, b| key(a).cmp(&key(b)));
+        }
         let is_switch = |(_, text): &&(i64, String)| text.starts_with("sched_switch: ");
         assert_eq!(found.iter().filter(is_switch).count(), switches, "{name}");
         assert_eq!(found.len(), expected.len(), "{name}");
         for (found, expected) in found.iter().zip(&expected) {
-            assert_eq!(found, expected, "{name}");
+            assert!(agree(found, expected), "{name}: {found:?} {expected:?}");
         }
     }
 }

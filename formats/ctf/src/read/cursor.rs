@@ -71,7 +71,7 @@ impl TrackCursor {
                     return;
                 }
                 Ok(None) => self.state.position = u64::MAX,
-                Err(error) => self.fail(packet, error),
+                Err(error) => self.fail(packet, &error),
             }
         }
     }
@@ -156,7 +156,7 @@ impl TrackCursor {
                     return Some(Taken { head, range });
                 }
                 Err(error) => {
-                    self.fail(head.packet, error);
+                    self.fail(head.packet, &error);
                     self.advance();
                 }
             }
@@ -190,7 +190,7 @@ impl TrackCursor {
     }
 
     /// Leaves a packet in which something cannot be read.
-    fn fail(&mut self, packet: usize, error: ReadError) {
+    fn fail(&mut self, packet: usize, error: &ReadError) {
         if let Some(packet) = self.reader.packets().get(packet) {
             self.reader.report(packet.file, error);
         }

@@ -117,7 +117,7 @@ impl Reader {
         while offset < bytes.len() as u64 {
             if self.packets.len() as u64 >= self.limits.items_max {
                 let why = format!("more than {} packets", self.limits.items_max);
-                return self.report(file, ReadError::invalid("packets", offset, why));
+                return self.report(file, &ReadError::invalid("packets", offset, why));
             }
             match packets::read(&self.trace, &self.layouts, &bytes, file, offset) {
                 Ok(packet) if packet.bytes > 0 => {
@@ -125,9 +125,9 @@ impl Reader {
                     self.packets.push(packet);
                 }
                 Ok(_) => {
-                    return self.report(file, ReadError::invalid("packet", offset, "it is empty"));
+                    return self.report(file, &ReadError::invalid("packet", offset, "it is empty"));
                 }
-                Err(error) => return self.report(file, error),
+                Err(error) => return self.report(file, &error),
             }
         }
     }
@@ -218,9 +218,9 @@ impl Reader {
     }
 
     /// Takes note of what cannot be read.
-    pub(crate) fn report(&self, file: usize, error: ReadError) {
+    pub(crate) fn report(&self, file: usize, error: &ReadError) {
         let key = (Some(file), error.offset);
-        let mut finding = Finding::unreadable(crate::check::UNREADABLE, &error);
+        let mut finding = Finding::unreadable(crate::check::UNREADABLE, error);
         finding.file = self.files.get(file).map(|file| file.name.display().to_string());
         self.add(key, finding);
     }
