@@ -19,7 +19,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "ctf",
     title: "CTF (Common Trace Format)",
     about: "events of LTTng and other tracers, in packets for each processor",
-    extensions: &[],
+    extensions: &["tsdl"],
     dialects: &["1.8", "metadata as text or in packets", "little- and big-endian"],
     abilities: &[],
     dump_styles: &[],
@@ -31,7 +31,8 @@ impl Format for Ctf {
     }
 
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
-        let head = probe.head_of(spec::METADATA_FILE, 64)?;
+        let within = probe.head_of(spec::METADATA_FILE, 64);
+        let head = if probe.is_directory { within.as_deref()? } else { probe.head };
         let word = head.first_chunk().map(|word| u32::from_le_bytes(*word));
         let is_magic = word.is_some_and(|word| {
             word == spec::METADATA_MAGIC || word.swap_bytes() == spec::METADATA_MAGIC
@@ -51,6 +52,7 @@ impl Format for Ctf {
                 finding.file = Some(file.display().to_string());
                 Ok(vec![finding])
             }
+            Err(Error::Read(error)) => Ok(vec![Finding::unreadable(check::UNREADABLE, &error)]),
             Err(error) => Err(error),
         }
     }

@@ -16,28 +16,7 @@ use kymo_core::{Context, DumpRequest, Flow, Format, Record, RecordSink, Result, 
 use kymo_ctf::Ctf;
 
 /// A clock, packets with sizes and times, and events of every type of field.
-const METADATA: &str = r#"/* CTF 1.8 */
-typealias integer { size = 8; } := u8;
-typealias integer { size = 32; map = clock.ticks.value; } := stamp;
-typealias integer { size = 16; signed = true; byte_order = be; } := i16be;
-typealias floating_point { exp_dig = 8; mant_dig = 24; } := float;
-trace {
-    major = 1; minor = 8; byte_order = le;
-    packet.header := struct { integer { size = 32; } magic; u8 stream_id; };
-};
-clock { name = ticks; freq = 1000; offset_s = 5; };
-stream {
-    id = 7;
-    packet.context := struct { u8 content_size; u8 packet_size; stamp timestamp_begin; stamp timestamp_end; u8 cpu_id; };
-    event.header := struct { u8 id; stamp timestamp; };
-};
-event { name = "plain"; id = 1; stream_id = 7; fields := struct { i16be _level; string _text; }; };
-event { name = "many"; id = 2; stream_id = 7; fields := struct {
-    u8 n; integer { size = 3; } bits[n]; integer { size = 5; signed = true; } rest; float f; }; };
-event { name = "either"; id = 3; stream_id = 7; fields := struct {
-    enum : u8 { number, word = 4 ... 6, } kind;
-    variant <kind> { u8 number; string word; } value; }; };
-"#;
+const METADATA: &str = include_str!("../../../testdata/ctf/kinds.tsdl");
 
 /// A packet of one event, put together by hand.
 fn stream() -> Vec<u8> {

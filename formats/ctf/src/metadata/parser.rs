@@ -19,6 +19,9 @@ pub(super) fn parse(text: &Text) -> ReadResult<Trace> {
     while !parser.is_at_end() {
         parser.declaration(&mut blocks)?;
     }
+    if !blocks.has_trace {
+        return Err(parser.error("it ends, and there was no block `trace`"));
+    }
     blocks.finish(order)
 }
 
@@ -39,6 +42,7 @@ fn byte_order(tokens: &[Token]) -> Endian {
 /// What the blocks say, before streams and events are put together.
 #[derive(Debug, Default)]
 struct Blocks {
+    has_trace: bool,
     trace: Block,
     environment: Vec<(String, Constant)>,
     clocks: Vec<Block>,
@@ -247,7 +251,7 @@ impl Parser<'_> {
         };
         let offset = self.offset();
         match word.as_str() {
-            "trace" => blocks.trace = self.block()?,
+            "trace" => (blocks.has_trace, blocks.trace) = (true, self.block()?),
             "clock" => {
                 let block = self.block()?;
                 blocks.clocks.push(block);

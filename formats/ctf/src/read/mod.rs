@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use kymo_core::bytes::{Limits, ReadError};
+use kymo_core::bytes::{Limits, ReadError, ReadErrorKind};
 use kymo_core::{Context, Error, Finding, Result, Source};
 
 pub(crate) use decode::Visitor;
@@ -67,18 +67,13 @@ pub struct Track {
 }
 
 impl Reader {
-    /// Reads the metadata and finds all packets.
+    /// Reads the metadata and finds all packets. The file `metadata` by itself is a trace without
+    /// streams.
     ///
     /// # Errors
     /// When it is no trace, or the metadata cannot be understood.
     pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
-        let metadata = source.child(Path::new(spec::METADATA_FILE), &context.limits)?;
-        let metadata = metadata.ok_or_else(|| {
-            Error::request("there is no file `metadata` in it, so it is no CTF trace")
-        })?;
-        let within = |error: ReadError| Error::ReadIn { file: spec::METADATA_FILE.into(), error };
-        let trace = metadata::read(&metadata.bytes()?).map_err(within)?;
-        let layouts = Layouts::new(&trace).map_err(within)?;
+        let (trace, layouts) = describe(source, context)?;
         let mut reader = Self {
             trace,
             layouts,
@@ -88,7 +83,8 @@ impl Reader {
             findings: Mutex::default(),
             limits: context.limits,
         };
-        for name in source.entries()? {
+        let names = if source.is_directory() { source.entries()? } else { Vec::new() };
+        for name in names {
             reader.file(source, name)?;
         }
         reader.find_tracks();
@@ -238,4 +234,28 @@ impl Reader {
         let findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
         findings.values().cloned().collect()
     }
+}
+
+/// Reads the metadata of a trace.
+fn describe(source: &Source, context: &Context<'_>) -> Result<(Trace, Layouts)> {
+    let read = |bytes: &[u8]| {
+        let trace = metadata::read(bytes)?;
+        let kinds: usize = trace.streams.values().map(|stream| stream.events.len()).sum();
+        let found = (kinds + trace.clocks.len() + trace.environment.len()) as u64;
+        let limit = context.limits.items_max;
+        if found > limit {
+            return Err(ReadErrorKind::OverLimit { found, limit }.at("blocks of the metadata", 0));
+        }
+        let layouts = Layouts::new(&trace)?;
+        Ok((trace, layouts))
+    };
+    if !source.is_directory() {
+        return read(&source.bytes()?).map_err(Error::Read);
+    }
+    let metadata = source.child(Path::new(spec::METADATA_FILE), &context.limits)?;
+    let metadata = metadata.ok_or_else(|| {
+        Error::request("there is no file `metadata` in it, so it is no CTF trace")
+    })?;
+    let within = |error| Error::ReadIn { file: spec::METADATA_FILE.into(), error };
+    read(&metadata.bytes()?).map_err(within)
 }
