@@ -87,6 +87,16 @@ impl Destination {
         Ok(AtomicFile::new(file, self.clone()))
     }
 
+    /// Starts a file for a writer that wants a path: one with a hidden name beside the target.
+    pub fn file_by_path(&self) -> Result<AtomicPath> {
+        self.check()?;
+        self.check_file()?;
+        let file = temporary::builder().tempfile_in(self.parent());
+        let file = file.map_err(Error::io("create a file beside the output"))?;
+        let path = file.path().to_path_buf();
+        Ok(AtomicPath { path, file: AtomicFile::new(Temporary::Named(file), self.clone()) })
+    }
+
     /// Starts a directory: a temporary beside the target, renamed to it by
     /// [`AtomicDirectory::commit`].
     pub fn directory(&self) -> Result<AtomicDirectory> {
@@ -150,6 +160,27 @@ impl Write for AtomicFile {
 impl Seek for AtomicFile {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
         self.file.seek(position)
+    }
+}
+
+/// A file that someone else writes, by its path. Without [`commit`](Self::commit) nothing appears.
+#[derive(Debug)]
+#[must_use = "without commit nothing is written"]
+pub struct AtomicPath {
+    path: PathBuf,
+    file: AtomicFile,
+}
+
+impl AtomicPath {
+    /// Where the file is until it has its name. It must be written in place and not replaced.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes everything to the disk and gives the file its name.
+    pub fn commit(self) -> Result<()> {
+        self.file.commit()
     }
 }
 
@@ -319,6 +350,20 @@ mod tests {
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_that_is_written_by_its_path_appears_at_commit() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        let file = Destination::new(&path, false).file_by_path().unwrap();
+        fs::write(file.path(), "whole").unwrap();
+        assert!(!path.exists());
+        file.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(names(directory.path()), ["out"]);
+        drop(Destination::new(&path, true).file_by_path().unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
     }
 
     #[test]

@@ -1,5 +1,7 @@
-//! `kymo convert`: a table of a file as text, or a recording in another format.
+//! `kymo convert`: a table of a file as text, its arrays for other tools, or a recording in
+//! another format.
 
+mod arrays;
 mod part;
 mod recording;
 
@@ -34,13 +36,19 @@ const BATCH_ROWS: usize = 8192;
 /// The column of a variable's table that has its values.
 const VALUE: &str = "value";
 
-/// Convert a table of a file, or the values of a variable, to JSON lines or CSV; or a whole
-/// recording to another format.
+/// Convert a table of a file, or the values of a variable, to JSON lines or CSV; all its arrays
+/// to HDF5 and the like; or a whole recording to another format.
 ///
-/// The target is told by the output's extension, or by --to. For JSON lines and CSV the table is the first of the file
-/// unless --table names another, or a variable by its path; `kymo ls -t` lists tables. With
-/// `--table all`, or a directory as OUT, every table becomes a file in a directory. The output
-/// appears whole or not at all. What a target cannot hold is said on standard error.
+/// The target is told by the output's extension, or by --to. For JSON lines and CSV the table is
+/// the first of the file unless --table names another, or a variable by its path; `kymo ls -t`
+/// lists tables. With `--table all`, or a directory as OUT, every table becomes a file in a
+/// directory.
+///
+/// Arrays keep their groups, types and attributes. Steps become the first dimension where they
+/// have the same shape, and numbered arrays where they have not. Several files, or a directory
+/// of them, become as many files in the directory OUT.
+///
+/// The output appears whole or not at all. What a target cannot hold is said on standard error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -50,15 +58,17 @@ EXAMPLES
   kymo convert run.bp - --to jsonl --columns path,kind   some columns to standard output
   kymo convert run.bp big.jsonl --filter 'payload_bytes>=1000' --filter kind=dataset
   kymo convert run.bp tables/ --to csv                   every table, a file each
+  kymo convert run.bp run.h5                             all arrays, for h5py and others
+  kymo convert runs/ out/ --to hdf5                      a whole directory of files
   kymo convert run.rtc run.mcap                          a recording in another format
   kymo convert run.rtc temp.csv --table temp             one stream of it as CSV
 
 EXIT STATUS
   0 done, 1 failed, 2 bad usage, 3 done, with findings or losses")]
 pub(crate) struct Args {
-    /// The file to read; `-` is standard input.
-    #[arg(value_name = "IN")]
-    input: PathBuf,
+    /// The file to read; `-` is standard input. For arrays, several files and directories.
+    #[arg(value_name = "IN", required = true)]
+    inputs: Vec<PathBuf>,
 
     /// The file or directory to write; `-` is standard output. Devices and named pipes are
     /// written to.
@@ -103,6 +113,14 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "c")]
     order: StorageOrder,
 
+    /// Of arrays: write nothing if anything cannot stay as it was.
+    #[arg(long)]
+    strict: bool,
+
+    /// Of arrays: print what was done and lost as one JSON object a file.
+    #[arg(long)]
+    json: bool,
+
     /// Replace OUT if it exists.
     #[arg(short, long)]
     force: bool,
@@ -126,38 +144,63 @@ impl Args {
 
 fn target_names() -> PossibleValuesParser {
     let tables = kymo_convert::targets().iter().map(|target| (target.name(), target.about()));
+    let arrays = kymo_arrays_convert::targets().iter();
+    let arrays = arrays.map(|target| (target.name(), target.about()));
     let infos = recording::formats().map(Format::info);
-    let names = tables.chain(infos.map(|info| (info.name, info.title)));
+    let names = tables.chain(arrays).chain(infos.map(|info| (info.name, info.title)));
     PossibleValuesParser::new(
         names.map(|(name, about)| clap::builder::PossibleValue::new(name).help(about)),
     )
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let name = inputs::display(&args.input);
+    let target = match To::of(args)? {
+        To::Arrays(target) => return arrays::run(session, args, target),
+        target => target,
+    };
+    let [input] = args.inputs.as_slice() else {
+        let failure = Failure::usage("several files are converted only to targets for arrays");
+        return Err(failure.hint("name one file, or another target with --to").into());
+    };
+    let name = inputs::display(input);
     let about = |error: anyhow::Error| match error.downcast::<Named>() {
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name.as_str(), error),
     };
-    let target = To::of(args).map_err(about)?;
-    let result = session.with_dataset(&args.input, &args.open, |session, opened| {
-        outlet::refuse_input(&args.input, &args.output)?;
-        let target = match target {
-            To::Table(target) => target,
-            To::Recording(format) => {
-                let outcome = recording::convert(session, args, opened, format)?;
-                return Ok(outcome.max(session.findings(opened)));
-            }
-        };
-        let is_all = args.table.as_deref() == Some("all");
-        let outcome = match Outlet::open(session, &args.output)? {
-            Outlet::Stream => to_stream(session, args, opened, target)?,
-            Outlet::File if !is_all => to_file(session, args, opened, target)?,
-            Outlet::File | Outlet::Directory => to_directory(session, args, opened, target)?,
+    refuse_options_of_arrays(args).map_err(|failure| about(failure.into()))?;
+    let result = session.with_dataset(input, &args.open, |session, opened| {
+        outlet::refuse_input(input, &args.output)?;
+        let outcome = match target {
+            To::Recording(format) => recording::convert(session, args, opened, format)?,
+            To::Table(target) => to_table(session, args, opened, target)?,
+            To::Arrays(_) => Outcome::Done,
         };
         Ok(outcome.max(session.findings(opened)))
     });
     result.map_err(about)
+}
+
+/// Options that only arrays have say so for other targets.
+fn refuse_options_of_arrays(args: &Args) -> Result<(), Failure> {
+    let given = [("--strict", args.strict), ("--json", args.json)];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Failure::usage(format!("{option} is for targets of arrays"))),
+        None => Ok(()),
+    }
+}
+
+fn to_table(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    target: &dyn Target,
+) -> anyhow::Result<Outcome> {
+    let is_all = args.table.as_deref() == Some("all");
+    match Outlet::open(session, &args.output)? {
+        Outlet::Stream => to_stream(session, args, opened, target),
+        Outlet::File if !is_all => to_file(session, args, opened, target),
+        Outlet::File | Outlet::Directory => to_directory(session, args, opened, target),
+    }
 }
 
 /// What to convert to.
@@ -165,6 +208,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 enum To {
     /// A table as text.
     Table(&'static dyn Target),
+    /// All arrays, or one of them.
+    Arrays(&'static dyn kymo_arrays_convert::Target),
     /// The recording in another format.
     Recording(&'static dyn Format),
 }
@@ -173,28 +218,31 @@ impl To {
     fn of(args: &Args) -> anyhow::Result<Self> {
         let extension = args.output.extension().and_then(|extension| extension.to_str());
         let found = match (args.to.as_deref(), extension) {
-            (Some(name), _) => Self::by(name, kymo_convert::by_name, recording::by_name),
-            (None, Some(text)) => {
-                Self::by(text, kymo_convert::by_extension, recording::by_extension)
-            }
+            (Some(name), _) => Self::by_name(name),
+            (None, Some(extension)) => Self::by_extension(extension),
             (None, None) => None,
         };
         found.ok_or_else(|| {
             let tables = kymo_convert::targets().iter().map(|target| target.name());
-            let names = tables.chain(recording::formats().map(|format| format.info().name));
-            let names: Vec<_> = names.collect();
+            let arrays = kymo_arrays_convert::targets().iter().map(|target| target.name());
+            let formats = recording::formats().map(|format| format.info().name);
+            let names: Vec<_> = tables.chain(arrays).chain(formats).collect();
             let failure = Failure::usage("its name does not tell what to convert to");
             let failure = failure.hint(format!("--to names it: {}", names.join(", ")));
             Named::error(inputs::display(&args.output), failure)
         })
     }
 
-    fn by(
-        text: &str,
-        table: impl Fn(&str) -> Option<&'static dyn Target>,
-        recording: impl Fn(&str) -> Option<&'static dyn Format>,
-    ) -> Option<Self> {
-        table(text).map(Self::Table).or_else(|| recording(text).map(Self::Recording))
+    fn by_name(name: &str) -> Option<Self> {
+        let table = kymo_convert::by_name(name).map(Self::Table);
+        let arrays = || kymo_arrays_convert::by_name(name).map(Self::Arrays);
+        table.or_else(arrays).or_else(|| recording::by_name(name).map(Self::Recording))
+    }
+
+    fn by_extension(extension: &str) -> Option<Self> {
+        let table = kymo_convert::by_extension(extension).map(Self::Table);
+        let arrays = || kymo_arrays_convert::by_extension(extension).map(Self::Arrays);
+        table.or_else(arrays).or_else(|| recording::by_extension(extension).map(Self::Recording))
     }
 }
 

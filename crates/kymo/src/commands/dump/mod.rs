@@ -139,6 +139,16 @@ impl Args {
     }
 }
 
+impl StorageOrder {
+    /// The word one types.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::C => "c",
+            Self::Fortran => "fortran",
+        }
+    }
+}
+
 impl From<StorageOrder> for Order {
     fn from(order: StorageOrder) -> Self {
         match order {

@@ -1,0 +1,97 @@
+//! HDF5: groups, datasets and attributes, as h5py and `ParaView` read them.
+
+mod attributes;
+mod datasets;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use kymo_core::{Error, Result};
+use rust_hdf5::{H5File, H5Group, Hdf5Error};
+
+use crate::plan::{Plan, Rules, kept_name};
+use crate::{Reading, Target};
+
+pub(crate) use attributes::TextAttributes;
+pub(crate) use datasets::{Cells, datatype};
+
+/// HDF5.
+#[derive(Debug)]
+pub(crate) struct Hdf5;
+
+static RULES: Rules = Rules { name: kept_name, attribute: kept_name };
+
+impl Target for Hdf5 {
+    fn name(&self) -> &'static str {
+        "hdf5"
+    }
+
+    fn about(&self) -> &'static str {
+        "HDF5: groups, datasets and attributes"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["h5", "hdf5", "hdf"]
+    }
+
+    fn rules(&self) -> &'static Rules {
+        &RULES
+    }
+
+    fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+        let file = create(to, false)?;
+        let groups = Groups::create(&file, plan, TextAttributes::Variable)?;
+        for array in &plan.arrays {
+            let (group, name) = groups.holding(&array.path)?;
+            let cells = Cells::of(array);
+            let dataset = cells.create(group, name)?;
+            cells.write(&dataset, array, reading)?;
+            attributes::of_dataset(&dataset, &array.attributes, TextAttributes::Variable)?;
+        }
+        // What is written is synced when it gets its name.
+        file.close_no_sync().map_err(failed)
+    }
+}
+
+/// Starts a file at a path where there is one.
+pub(crate) fn create(path: &Path, track_order: bool) -> Result<H5File> {
+    // Nobody else knows the file yet, and not every file system has locks.
+    let options = H5File::options().no_locking().track_order(track_order);
+    options.create(path).map_err(failed)
+}
+
+/// The groups of a file by their paths.
+pub(crate) struct Groups(HashMap<String, H5Group>);
+
+impl Groups {
+    /// Makes all groups of a plan, with their attributes.
+    pub(crate) fn create(file: &H5File, plan: &Plan, texts: TextAttributes) -> Result<Self> {
+        let mut groups = Self(HashMap::from([(String::new(), file.root_group())]));
+        for group in &plan.groups {
+            if !group.path.is_empty() {
+                let (parent, name) = groups.holding(&group.path)?;
+                let made = parent.create_group(name).map_err(failed)?;
+                groups.0.insert(group.path.clone(), made);
+            }
+            if let Some(made) = groups.0.get(&group.path) {
+                attributes::of_group(made, &group.attributes, texts)?;
+            }
+        }
+        Ok(groups)
+    }
+
+    /// The group that something is in, and its name there.
+    pub(crate) fn holding<'p>(&self, path: &'p str) -> Result<(&H5Group, &'p str)> {
+        let (group, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let group = self.0.get(group);
+        Ok((group.ok_or_else(|| Error::request(format!("there is no group for {path}")))?, name))
+    }
+}
+
+/// An error of the output is the system's; any other is a limit of HDF5.
+pub(crate) fn failed(error: Hdf5Error) -> Error {
+    match error {
+        Hdf5Error::Io(error) => Error::Io { action: "write the output", error },
+        other => Error::request(format!("HDF5 cannot hold it: {other}")),
+    }
+}

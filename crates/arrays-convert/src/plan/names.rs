@@ -1,0 +1,147 @@
+//! Where things go: names that the target can have, each used once.
+
+use std::collections::{BTreeSet, HashSet};
+
+use kymo_core::model::arrays::{Attribute, Target};
+
+/// What a target asks of names.
+#[derive(Debug)]
+pub struct Rules {
+    /// The name of a group or an array as the target can have it.
+    pub name: fn(&str) -> String,
+    /// The name of an attribute as the target can have it.
+    pub attribute: fn(&str) -> String,
+}
+
+/// A name without what no target takes: nothing, a dot, NUL, a slash.
+pub(crate) fn kept_name(name: &str) -> String {
+    match name {
+        "" => "_".to_owned(),
+        "." => "_".to_owned(),
+        _ => name.replace(['\0', '/'], "_"),
+    }
+}
+
+/// The groups of a target, and the names that are taken.
+#[derive(Debug)]
+pub(super) struct Names<'a> {
+    rules: &'a Rules,
+    /// Sorted, so that parents come before what is in them.
+    groups: BTreeSet<String>,
+    taken: HashSet<String>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(rules: &'a Rules) -> Self {
+        let groups = BTreeSet::from([String::new()]);
+        Self { rules, groups, taken: HashSet::new() }
+    }
+
+    /// Every group, the root first.
+    pub(super) fn groups(&self) -> impl Iterator<Item = String> {
+        self.groups.iter().cloned()
+    }
+
+    /// Makes the groups that a path leads through.
+    pub(super) fn add_groups_above(&mut self, path: &str) {
+        let mut parts = self.parts(path);
+        parts.pop();
+        self.add_groups(&parts);
+    }
+
+    /// Makes the groups that an attribute needs.
+    pub(super) fn add_groups_of(&mut self, attribute: &Attribute) {
+        match attribute.target {
+            Target::Variable => {}
+            Target::Group => {
+                let parts = self.parts(&attribute.path);
+                self.add_groups(&parts);
+            }
+            Target::Nothing => self.add_groups_above(&attribute.path),
+        }
+    }
+
+    fn add_groups(&mut self, parts: &[String]) {
+        let mut path = String::new();
+        for part in parts {
+            if !path.is_empty() {
+                path.push('/');
+            }
+            path.push_str(part);
+            self.groups.insert(path.clone());
+        }
+    }
+
+    /// Makes a group of a path that [`place`](Self::place) gave.
+    pub(super) fn make_group(&mut self, path: &str) {
+        self.groups.insert(path.to_owned());
+    }
+
+    /// The group of a path in the source.
+    pub(super) fn group(&self, path: &str) -> String {
+        self.parts(path).join("/")
+    }
+
+    /// The group that the last part of a path is in, and that part.
+    pub(super) fn split(&self, path: &str) -> (String, String) {
+        let mut parts = self.parts(path);
+        let last = parts.pop().unwrap_or_default();
+        (parts.join("/"), last)
+    }
+
+    /// A path in the target that nothing else has.
+    pub(super) fn place(&mut self, source: &str) -> String {
+        let (group, name) = self.split(source);
+        let name = if name.is_empty() { (self.rules.name)("") } else { name };
+        let path = if group.is_empty() { name } else { format!("{group}/{name}") };
+        let is_free = |path: &String| !self.groups.contains(path) && !self.taken.contains(path);
+        let found = unused(path, is_free);
+        self.taken.insert(found.clone());
+        found
+    }
+
+    /// An attribute's name as the target can have it.
+    pub(super) fn attribute(&self, name: &str) -> String {
+        (self.rules.attribute)(name)
+    }
+
+    fn parts(&self, path: &str) -> Vec<String> {
+        path.split('/').filter(|part| !part.is_empty()).map(self.rules.name).collect()
+    }
+}
+
+/// A name, or one like it that is free.
+pub(super) fn unused(name: String, is_free: impl Fn(&String) -> bool) -> String {
+    if is_free(&name) {
+        return name;
+    }
+    let numbered = (2_u64..).map(|number| format!("{name}~{number}"));
+    let mut free = numbered.filter(is_free);
+    free.next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Rules = Rules { name: kept_name, attribute: kept_name };
+
+    #[test]
+    fn a_name_is_used_once_and_groups_come_first() {
+        let mut names = Names::new(&PLAIN);
+        names.add_groups_above("/a/b/c");
+        assert_eq!(names.place("/a/b/c"), "a/b/c");
+        assert_eq!(names.place("/a/b/c"), "a/b/c~2");
+        assert_eq!(names.place("/a/b"), "a/b~2");
+        assert_eq!(names.place("/a/b/c"), "a/b/c~3");
+        assert_eq!(names.groups().collect::<Vec<_>>(), ["", "a", "a/b"]);
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_becomes_another() {
+        let mut names = Names::new(&PLAIN);
+        assert_eq!(names.place("/"), "_");
+        assert_eq!(names.place("/x\0y"), "x_y");
+        assert_eq!(names.place("/."), "_~2");
+    }
+}

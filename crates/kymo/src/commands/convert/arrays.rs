@@ -1,0 +1,198 @@
+//! The arrays of files, for other tools: one output a file.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kymo_arrays_convert::{Converted, Job, Target};
+use kymo_core::model::arrays::{ArraysView, VariableId};
+use kymo_core::{Context, Destination, Error, Progress};
+use serde_json::json;
+
+use super::Args;
+use crate::failure::{Failure, quoted};
+use crate::inputs;
+use crate::outlet;
+use crate::render::escaped;
+use crate::session::{Named, Opened, Outcome, Session};
+use crate::variables;
+
+/// Losses of a file that are said one by one; `--json` has all.
+const LOSSES_SHOWN: usize = 20;
+
+/// Converts every file that is meant.
+pub(super) fn run(
+    session: &mut Session,
+    args: &Args,
+    target: &'static dyn Target,
+) -> anyhow::Result<Outcome> {
+    refuse_parts(args)?;
+    let found = session.expand(&args.inputs, &args.open.format);
+    // A directory that is one recording stands for itself.
+    let is_itself = |input: &PathBuf| matches!(&found[..], [Ok(path)] if path == input);
+    let is_one = matches!(args.inputs.as_slice(), [input] if is_itself(input));
+    let outputs = if is_one { Outputs::One } else { Outputs::many(args, target, &found)? };
+    session.each(found, |session, input| {
+        let output = outputs.of(args, input)?;
+        session.with_dataset(input, &args.open, |session, opened| {
+            outlet::refuse_input(input, &output)?;
+            let converted = convert(session, args, opened, target, &output)?;
+            let outcome = say(session, args, opened, &output, &converted)?;
+            Ok(outcome.max(session.findings(opened)))
+        })
+    })
+}
+
+/// Arrays are converted whole.
+fn refuse_parts(args: &Args) -> Result<(), Failure> {
+    if args.wants_part() || !args.columns.is_empty() || !args.filter.is_empty() {
+        let failure = Failure::usage("arrays are converted whole");
+        return Err(failure.hint("parts of a variable go to csv or jsonl"));
+    }
+    Ok(())
+}
+
+/// Where outputs go.
+enum Outputs {
+    /// To OUT itself.
+    One,
+    /// Into the directory OUT, each under its own name.
+    Many(HashMap<PathBuf, PathBuf>),
+}
+
+impl Outputs {
+    /// A name in OUT for every input: its own with another extension, below the directories that
+    /// it was found in.
+    fn many(args: &Args, target: &dyn Target, found: &[inputs::Input]) -> anyhow::Result<Self> {
+        if args.output.is_file() {
+            let failure = Failure::usage("several files go into a directory");
+            return Err(Named::error(inputs::display(&args.output), failure));
+        }
+        let extension = target.extensions().first().copied().unwrap_or_default();
+        let mut outputs = HashMap::new();
+        let mut sources: HashMap<PathBuf, PathBuf> = HashMap::new();
+        for input in found.iter().flatten() {
+            let below = args.inputs.iter().filter(|root| root.is_dir());
+            let below = below.filter_map(|root| input.strip_prefix(root).ok()).next();
+            let name = below.or(input.file_name().map(Path::new)).unwrap_or(input);
+            let output = args.output.join(name).with_extension(extension);
+            if let Some(other) = sources.insert(output.clone(), input.clone()) {
+                let [one, other] = [input, &other].map(|path| inputs::display(path));
+                let failure = Failure::usage(format!("{one} and {other} would have one output"));
+                let failure = failure.hint("convert them into different directories");
+                return Err(Named::error(inputs::display(&output), failure));
+            }
+            outputs.insert(input.clone(), output);
+        }
+        Ok(Self::Many(outputs))
+    }
+
+    /// The output for an input, in a directory that is there.
+    fn of(&self, args: &Args, input: &Path) -> anyhow::Result<PathBuf> {
+        let Self::Many(outputs) = self else {
+            return Ok(args.output.clone());
+        };
+        let output = outputs.get(input).cloned().unwrap_or_else(|| args.output.clone());
+        if let Some(directory) = output.parent() {
+            let made = fs::create_dir_all(directory).map_err(Error::io("create a directory"));
+            made.map_err(|error| outlet::about(directory, error))?;
+        }
+        Ok(output)
+    }
+}
+
+fn convert(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    target: &dyn Target,
+    output: &Path,
+) -> anyhow::Result<Converted> {
+    let view = opened.dataset.arrays().ok_or_else(|| {
+        let failure = Failure::new(format!("it has no arrays, which {} holds", target.name()));
+        failure.hint("tables go to csv or jsonl")
+    })?;
+    let only = only(args, opened, &view, target)?;
+    let work = |to: &Destination, context: &Context<'_>| {
+        let job = Job {
+            view: &view,
+            order: args.order.into(),
+            only,
+            link: None,
+            strict: args.strict,
+            progress: context.progress,
+        };
+        kymo_arrays_convert::convert(&job, target, to)
+    };
+    let sources = std::slice::from_ref(&opened.source);
+    let converted = outlet::make(session, output, args.force, sources, work);
+    session.bars.end();
+    converted
+}
+
+/// The one variable that is wanted, where it is one.
+fn only(
+    args: &Args,
+    opened: &Opened,
+    view: &Arc<dyn ArraysView>,
+    target: &dyn Target,
+) -> anyhow::Result<Option<VariableId>> {
+    let Some(name) = args.table.as_deref().filter(|name| *name != "all") else {
+        let count = view.variable_count();
+        if !target.is_one_array() || count == 1 {
+            return Ok(target.is_one_array().then_some(VariableId(0)));
+        }
+        let why = format!("{} holds one array, and there are {count} variables", target.name());
+        let hint = format!("--table names one; `kymo ls {}` lists them", quoted(&opened.name));
+        return Err(Failure::new(why).hint(hint).into());
+    };
+    if let Some(&id) = view.find(name).first() {
+        return Ok(Some(id));
+    }
+    if let Some(failure) = variables::ambiguous(view.as_ref(), name, "a path") {
+        return Err(failure.into());
+    }
+    let failure = Failure::new(format!("there is no variable {}", escaped(name)));
+    Err(match variables::near(view.as_ref(), name) {
+        Some(near) => failure.hint(format!("variables: {near}")),
+        None => failure.hint(format!("`kymo ls {}` lists variables", quoted(&opened.name))),
+    }
+    .into())
+}
+
+/// Says what was lost, and what that means for the exit code.
+fn say(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    output: &Path,
+    converted: &Converted,
+) -> anyhow::Result<Outcome> {
+    let losses = &converted.losses;
+    if args.json {
+        let lost = losses.iter().map(|loss| json!({ "path": loss.path, "loss": loss.what }));
+        session.out.json(&json!({
+            "input": opened.name,
+            "output": inputs::display(output),
+            "written": converted.is_written,
+            "order": args.order.name(),
+            "arrays": converted.arrays,
+            "attributes": converted.attributes,
+            "losses": lost.collect::<Vec<_>>(),
+        }))?;
+    } else {
+        for loss in losses.iter().take(LOSSES_SHOWN) {
+            session.report.remark(&opened.name, escaped(&loss.to_string()));
+        }
+        if losses.len() > LOSSES_SHOWN {
+            let more = losses.len() - LOSSES_SHOWN;
+            session.report.remark(&opened.name, format_args!("and {more} more; --json lists all"));
+        }
+    }
+    if !converted.is_written {
+        let why = "not converted: --strict, and not everything can stay as it is";
+        return Err(Failure::new(why).into());
+    }
+    Ok(if losses.is_empty() { Outcome::Done } else { Outcome::Findings })
+}
