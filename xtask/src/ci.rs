@@ -104,6 +104,7 @@ fn test(repo: &Repo) -> Result<()> {
     let log = data::fresh_log(repo)?;
     let mut command = repo.cargo(["test", "--workspace", "--tests", "--no-fail-fast"]);
     command.env_remove(data::DATA).env(data::DATA_LOG, &log);
+    command.env(data::READERS, tools::readers(repo)?);
     if let Some(folder) = &folder {
         command.env(data::DATA, folder);
     }

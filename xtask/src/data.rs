@@ -19,6 +19,9 @@ pub(crate) const DATA: &str = "KYMO_DATA";
 /// The variable that names the log.
 pub(crate) const DATA_LOG: &str = "KYMO_DATA_LOG";
 
+/// The variable that names the Python with the readers of other tools.
+pub(crate) const READERS: &str = "KYMO_READERS";
+
 /// The folder of recordings: what `KYMO_DATA` says, else `../shared/data` where that exists.
 ///
 /// Set to nothing, the variable means that there are none.

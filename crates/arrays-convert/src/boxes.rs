@@ -70,7 +70,13 @@ mod tests {
                     let flat = part.start.iter().zip(&shape).fold(0, |sum, (i, n)| sum * n + i);
                     assert_eq!(flat, at);
                     assert_eq!(part.count.iter().product::<usize>(), part.values);
-                    assert!(part.start.iter().zip(&part.count).zip(&shape).all(|((s, c), n)| s + c <= *n));
+                    assert!(
+                        part.start
+                            .iter()
+                            .zip(&part.count)
+                            .zip(&shape)
+                            .all(|((s, c), n)| s + c <= *n)
+                    );
                     at += part.values;
                 }
                 assert_eq!(at, first + values);

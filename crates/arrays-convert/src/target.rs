@@ -117,7 +117,7 @@ pub fn convert(job: &Job<'_>, target: &dyn Target, to: &Destination) -> Result<C
     target.write(&plan, &mut reading, out.path())?;
     job.progress.end();
     converted.losses.append(&mut reading.losses);
-    if !(job.strict && !converted.losses.is_empty()) {
+    if !job.strict || converted.losses.is_empty() {
         out.commit()?;
         converted.is_written = true;
     }
@@ -132,9 +132,10 @@ enum Out {
 
 impl Out {
     fn new(target: &dyn Target, to: &Destination) -> Result<Self> {
-        Ok(match target.is_directory() {
-            true => Self::Directory(to.directory()?),
-            false => Self::File(to.file_by_path()?),
+        Ok(if target.is_directory() {
+            Self::Directory(to.directory()?)
+        } else {
+            Self::File(to.file_by_path()?)
         })
     }
 

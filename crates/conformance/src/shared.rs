@@ -16,6 +16,18 @@ const DATA: &str = "KYMO_DATA";
 /// The variable that names the log.
 const LOG: &str = "KYMO_DATA_LOG";
 
+/// The variable that names the Python with the readers of other tools, which `cargo xtask ci`
+/// installs.
+const READERS: &str = "KYMO_READERS";
+
+/// The Python that has h5py, netCDF4, zarr and the like; nothing when it was not installed.
+#[must_use]
+pub fn readers() -> Option<PathBuf> {
+    let found = set(READERS).map(PathBuf::from);
+    log(found.is_some());
+    found
+}
+
 /// A file or folder among the recordings; nothing when there are none on this machine.
 ///
 /// Panics when the folder is there and the file is not: that is a spelling mistake.

@@ -18,12 +18,20 @@ pub(crate) enum TextAttributes {
 }
 
 /// Adds the attributes of a dataset.
-pub(crate) fn of_dataset(to: &H5Dataset, attributes: &[Attribute], texts: TextAttributes) -> Result<()> {
+pub(crate) fn of_dataset(
+    to: &H5Dataset,
+    attributes: &[Attribute],
+    texts: TextAttributes,
+) -> Result<()> {
     attributes.iter().try_for_each(|attribute| add(&On::Dataset(to), attribute, texts))
 }
 
 /// Adds the attributes of a group.
-pub(crate) fn of_group(to: &H5Group, attributes: &[Attribute], texts: TextAttributes) -> Result<()> {
+pub(crate) fn of_group(
+    to: &H5Group,
+    attributes: &[Attribute],
+    texts: TextAttributes,
+) -> Result<()> {
     attributes.iter().try_for_each(|attribute| add(&On::Group(to), attribute, texts))
 }
 
@@ -83,7 +91,12 @@ fn each<T, const N: usize>(bytes: &[u8], make: impl Fn([u8; N]) -> T) -> Vec<T> 
 }
 
 impl On<'_> {
-    fn typed(&self, name: &str, datatype: DatatypeMessage, value: Vec<u8>) -> rust_hdf5::Result<()> {
+    fn typed(
+        &self,
+        name: &str,
+        datatype: DatatypeMessage,
+        value: Vec<u8>,
+    ) -> rust_hdf5::Result<()> {
         match self {
             Self::Dataset(to) => to.set_attr_typed(name, datatype, value),
             Self::Group(to) => to.set_attr_typed(name, datatype, value),

@@ -45,7 +45,8 @@ pub(crate) struct Cells {
 impl Cells {
     /// A cell a value, or for unknown types a cell a byte.
     pub(crate) fn of(array: &Array) -> Self {
-        let lengths = array.shape.iter().map(|&length| usize::try_from(length).unwrap_or(usize::MAX));
+        let lengths =
+            array.shape.iter().map(|&length| usize::try_from(length).unwrap_or(usize::MAX));
         let cells = Self {
             datatype: datatype(array.kind),
             width: array.kind.width(),

@@ -2,14 +2,15 @@
 
 mod attributes;
 mod datasets;
+mod link;
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use kymo_core::{Error, Result};
-use rust_hdf5::{H5File, H5Group, Hdf5Error};
+use rust_hdf5::{H5Dataset, H5File, H5Group, Hdf5Error};
 
-use crate::plan::{Plan, Rules, kept_name};
+use crate::plan::{Array, Plan, Rules, kept_name};
 use crate::{Reading, Target};
 
 pub(crate) use attributes::TextAttributes;
@@ -34,6 +35,10 @@ impl Target for Hdf5 {
         &["h5", "hdf5", "hdf"]
     }
 
+    fn can_link(&self) -> bool {
+        true
+    }
+
     fn rules(&self) -> &'static Rules {
         &RULES
     }
@@ -43,14 +48,39 @@ impl Target for Hdf5 {
         let groups = Groups::create(&file, plan, TextAttributes::Variable)?;
         for array in &plan.arrays {
             let (group, name) = groups.holding(&array.path)?;
-            let cells = Cells::of(array);
-            let dataset = cells.create(group, name)?;
-            cells.write(&dataset, array, reading)?;
+            let dataset = if let Some(linked) = link(group, name, array, reading)? {
+                linked
+            } else {
+                let cells = Cells::of(array);
+                let dataset = cells.create(group, name)?;
+                cells.write(&dataset, array, reading)?;
+                dataset
+            };
             attributes::of_dataset(&dataset, &array.attributes, TextAttributes::Variable)?;
         }
         // What is written is synced when it gets its name.
         file.close_no_sync().map_err(failed)
     }
+}
+
+/// Makes a dataset whose values stay in the source, where that is wanted and can be.
+fn link(
+    group: &H5Group,
+    name: &str,
+    array: &Array,
+    reading: &Reading<'_>,
+) -> Result<Option<H5Dataset>> {
+    let Some(source) = reading.link().and_then(Path::to_str) else {
+        return Ok(None);
+    };
+    let Some(found) = link::runs(array, reading)? else {
+        return Ok(None);
+    };
+    let files: Vec<_> = found.runs.iter().map(|&(at, bytes)| (source, at, bytes)).collect();
+    let cells = Cells::of(array);
+    let datatype = link::ordered(cells.datatype, found.endian);
+    let builder = group.new_dataset::<u8>().datatype(datatype).shape(&cells.shape);
+    builder.external(&files).create(name).map(Some).map_err(failed)
 }
 
 /// Starts a file at a path where there is one.

@@ -63,7 +63,7 @@ impl<'a> Holders<'a> {
     /// Puts an attribute where it belongs, and notes what cannot stay as it was.
     pub(super) fn add(
         &mut self,
-        found: Found,
+        found: &Found,
         places: &HashMap<String, Vec<Place>>,
         names: &mut Names<'_>,
         losses: &mut Vec<Loss>,
@@ -154,7 +154,8 @@ fn content(value: &Value) -> Result<(Content, Option<String>), &'static str> {
             }
             Value::Text(text) => {
                 let has_nul = text.contains('\0');
-                let change = has_nul.then(|| "has NUL in its text, where most readers end it".into());
+                let change =
+                    has_nul.then(|| "has NUL in its text, where most readers end it".into());
                 return Ok((Content::Text(text.clone()), change));
             }
             Value::Bytes(bytes) => Content::Numbers(Kind::Unsigned(1), bytes.clone()),
@@ -207,7 +208,10 @@ mod tests {
     fn lists_are_of_one_type() {
         let ints = Value::List(vec![1.into(), 2.into()]);
         let (found, _) = content(&ints).unwrap();
-        assert_eq!(found, Content::Numbers(Kind::Signed(8), [1_i64, 2].map(i64::to_le_bytes).concat()));
+        assert_eq!(
+            found,
+            Content::Numbers(Kind::Signed(8), [1_i64, 2].map(i64::to_le_bytes).concat())
+        );
         assert!(content(&Value::List(vec![1.into(), 0.5.into()])).is_err());
         assert!(content(&Value::Null).is_err());
     }

@@ -8,7 +8,8 @@ use super::{Array, Group};
 /// Names the dimensions of all arrays: `step` counts steps, `dim_10` has the length 10.
 pub(super) fn name(arrays: &mut [Array], groups: &[Group]) {
     let of_arrays = arrays.iter().map(|array| array.path.clone());
-    let taken: HashSet<_> = of_arrays.chain(groups.iter().map(|group| group.path.clone())).collect();
+    let taken: HashSet<_> =
+        of_arrays.chain(groups.iter().map(|group| group.path.clone())).collect();
     let free = |name: String| unused(name, |name| !taken.contains(name));
     let steps: HashSet<_> = arrays.iter().filter(|array| array.is_stepped).map(steps_of).collect();
     for array in arrays {

@@ -113,12 +113,18 @@ impl Plan {
         for attribute in &attributes {
             names.add_groups_of(attribute);
         }
-        let mut builder =
-            Builder { view, order, names, arrays: Vec::new(), losses: Vec::new(), places: HashMap::new() };
+        let mut builder = Builder {
+            view,
+            order,
+            names,
+            arrays: Vec::new(),
+            losses: Vec::new(),
+            places: HashMap::new(),
+        };
         for (id, variable) in variables {
             builder.add(id, &variable)?;
         }
-        Ok(builder.finish(attributes))
+        Ok(builder.finish(&attributes))
     }
 
     /// How many bytes the values of all arrays take; saturates.
@@ -167,7 +173,10 @@ impl Builder<'_> {
             let is_stepped = variable.steps != 1;
             let shape = variable.max_shape.clone();
             let array = self.array(id, variable, kind, path, 0..variable.steps, is_stepped, shape);
-            self.places.entry(variable.path.clone()).or_default().push(Place::Array(self.arrays.len()));
+            self.places
+                .entry(variable.path.clone())
+                .or_default()
+                .push(Place::Array(self.arrays.len()));
             self.arrays.push(array);
             return Ok(());
         }
@@ -219,15 +228,13 @@ impl Builder<'_> {
             return Ok(Some(kind));
         }
         let measured = sizes::measure(self.view, id, variable, self.order)?;
-        let kind = measured.kind(&variable.data_type);
+        let kind = measured.kind(&variable.data_type).filter(|_| !measured.is_too_much());
         let what = match kind {
-            None => Some(format!("left out: no target has its type, {}", variable.data_type)),
-            Some(_) if measured.is_too_much() => {
-                let text = "left out: more text than is kept in memory at once, which is";
-                let kind = Some(format!("{text} {} MiB", sizes::TEXT_BYTES_MAX >> 20));
-                self.losses.push(Loss::new(&variable.path, kind.unwrap_or_default()));
-                return Ok(None);
+            None if measured.is_too_much() => {
+                let most = sizes::TEXT_BYTES_MAX >> 20;
+                Some(format!("left out: more text than the {most} MiB that are held at once"))
             }
+            None => Some(format!("left out: no target has its type, {}", variable.data_type)),
             Some(Kind::Bytes(length)) => {
                 let of = &variable.type_name;
                 Some(format!("its type {of} is not known: stored as {length} bytes a value"))
@@ -244,7 +251,7 @@ impl Builder<'_> {
         }
     }
 
-    fn finish(mut self, attributes: Vec<kymo_core::model::arrays::Attribute>) -> Plan {
+    fn finish(mut self, attributes: &[kymo_core::model::arrays::Attribute]) -> Plan {
         let groups = self.names.groups().map(|path| Group { path, ..Group::default() });
         let mut groups: Vec<_> = groups.collect();
         let mut holders = attributes::Holders::new(&mut groups, &mut self.arrays);

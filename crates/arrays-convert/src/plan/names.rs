@@ -16,8 +16,7 @@ pub struct Rules {
 /// A name without what no target takes: nothing, a dot, NUL, a slash.
 pub(crate) fn kept_name(name: &str) -> String {
     match name {
-        "" => "_".to_owned(),
-        "." => "_".to_owned(),
+        "" | "." => "_".to_owned(),
         _ => name.replace(['\0', '/'], "_"),
     }
 }

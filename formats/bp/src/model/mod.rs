@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::ArrayRef;
+use kymo_core::bytes::Endian;
 use kymo_core::model::arrays::{
     ArraysView, Attribute, Block, BlockId, Step, Target, Variable, VariableId,
 };
@@ -100,6 +101,12 @@ impl ArraysView for Arrays {
             self.has_rounded.store(true, Ordering::Relaxed);
         }
         values(&element, value_type, range, endian)
+    }
+
+    fn stored(&self, block: BlockId) -> Option<Endian> {
+        let element = self.reader.element(usize::try_from(block.0).ok()?)?;
+        let value_type = crate::read::ValueType::of(&element)?;
+        value_type.is_plain().then(|| self.reader.endian())
     }
 
     fn has_rounded(&self) -> bool {

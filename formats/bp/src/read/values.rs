@@ -77,6 +77,11 @@ impl ValueType {
         self.datatype == Datatype::STRING
     }
 
+    /// Whether values are stored just as the type that they are read as has them.
+    pub(crate) fn is_plain(self) -> bool {
+        !matches!(self.data_type(), DataType::Utf8 | DataType::Binary) && !self.rounds()
+    }
+
     /// Whether values are wider than any number of ours.
     pub(crate) fn rounds(self) -> bool {
         self.datatype == Datatype::LONGDOUBLE

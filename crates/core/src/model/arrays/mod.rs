@@ -16,6 +16,7 @@ use std::ops::Range;
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 
+use crate::bytes::Endian;
 use crate::{Error, Result, Value};
 
 pub use assembly::{Chunk, Chunks};
@@ -49,6 +50,12 @@ pub trait ArraysView: Send + Sync {
     /// A format whose values may be large, such as texts, says so here; all must go otherwise.
     fn values_at_once(&self, _block: BlockId) -> u64 {
         u64::MAX
+    }
+
+    /// In which byte order the values of a block lie in the file: one after the other from the
+    /// block's offset, each of them just as its type has it. Nothing where they do not.
+    fn stored(&self, _block: BlockId) -> Option<Endian> {
+        None
     }
 
     /// Whether a value that was read so far was rounded: the format's type is wider than any of

@@ -21,6 +21,33 @@ use crate::variables;
 /// Losses of a file that are said one by one; `--json` has all.
 const LOSSES_SHOWN: usize = 20;
 
+/// What one can say of arrays alone.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// Write nothing if anything cannot stay as it was.
+    #[arg(long, help_heading = "Options for arrays")]
+    strict: bool,
+
+    /// Print what was done and lost as one JSON object a file.
+    #[arg(long, help_heading = "Options for arrays")]
+    json: bool,
+
+    /// To HDF5: leave values in IN and refer to them, which copies next to nothing.
+    #[arg(long, help_heading = "Options for arrays")]
+    link: bool,
+}
+
+impl Options {
+    /// For another target, they make no sense.
+    pub(super) fn refuse(&self) -> Result<(), Failure> {
+        let given = [("--strict", self.strict), ("--json", self.json), ("--link", self.link)];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(Failure::usage(format!("{option} is for targets of arrays"))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Converts every file that is meant.
 pub(super) fn run(
     session: &mut Session,
@@ -74,7 +101,7 @@ impl Outputs {
         let mut sources: HashMap<PathBuf, PathBuf> = HashMap::new();
         for input in found.iter().flatten() {
             let below = args.inputs.iter().filter(|root| root.is_dir());
-            let below = below.filter_map(|root| input.strip_prefix(root).ok()).next();
+            let below = below.find_map(|root| input.strip_prefix(root).ok());
             let name = below.or(input.file_name().map(Path::new)).unwrap_or(input);
             let output = args.output.join(name).with_extension(extension);
             if let Some(other) = sources.insert(output.clone(), input.clone()) {
@@ -114,13 +141,14 @@ fn convert(
         failure.hint("tables go to csv or jsonl")
     })?;
     let only = only(args, opened, &view, target)?;
+    let link = args.arrays.link.then(|| linked(opened, target)).transpose()?;
     let work = |to: &Destination, context: &Context<'_>| {
         let job = Job {
             view: &view,
             order: args.order.into(),
             only,
-            link: None,
-            strict: args.strict,
+            link: link.as_deref(),
+            strict: args.arrays.strict,
             progress: context.progress,
         };
         kymo_arrays_convert::convert(&job, target, to)
@@ -129,6 +157,19 @@ fn convert(
     let converted = outlet::make(session, output, args.force, sources, work);
     session.bars.end();
     converted
+}
+
+/// The file to refer to, by a path that means the same wherever one is.
+fn linked(opened: &Opened, target: &dyn Target) -> anyhow::Result<PathBuf> {
+    if !target.can_link() {
+        let failure = Failure::usage(format!("{} cannot refer to other files", target.name()));
+        return Err(failure.hint("--link is for hdf5").into());
+    }
+    let path = opened.source.path();
+    if !path.is_file() {
+        return Err(Failure::new("it is no file that one could refer to").into());
+    }
+    Ok(fs::canonicalize(path).map_err(Error::io("find its whole path"))?)
 }
 
 /// The one variable that is wanted, where it is one.
@@ -170,7 +211,7 @@ fn say(
     converted: &Converted,
 ) -> anyhow::Result<Outcome> {
     let losses = &converted.losses;
-    if args.json {
+    if args.arrays.json {
         let lost = losses.iter().map(|loss| json!({ "path": loss.path, "loss": loss.what }));
         session.out.json(&json!({
             "input": opened.name,

@@ -59,6 +59,7 @@ EXAMPLES
   kymo convert run.bp big.jsonl --filter 'payload_bytes>=1000' --filter kind=dataset
   kymo convert run.bp tables/ --to csv                   every table, a file each
   kymo convert run.bp run.h5                             all arrays, for h5py and others
+  kymo convert run.bp run.h5 --link                      the same, with the values left in run.bp
   kymo convert runs/ out/ --to hdf5                      a whole directory of files
   kymo convert run.rtc run.mcap                          a recording in another format
   kymo convert run.rtc temp.csv --table temp             one stream of it as CSV
@@ -113,13 +114,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "c")]
     order: StorageOrder,
 
-    /// Of arrays: write nothing if anything cannot stay as it was.
-    #[arg(long)]
-    strict: bool,
-
-    /// Of arrays: print what was done and lost as one JSON object a file.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    arrays: arrays::Options,
 
     /// Replace OUT if it exists.
     #[arg(short, long)]
@@ -167,7 +163,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name.as_str(), error),
     };
-    refuse_options_of_arrays(args).map_err(|failure| about(failure.into()))?;
+    args.arrays.refuse().map_err(|failure| about(failure.into()))?;
     let result = session.with_dataset(input, &args.open, |session, opened| {
         outlet::refuse_input(input, &args.output)?;
         let outcome = match target {
@@ -178,15 +174,6 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Ok(outcome.max(session.findings(opened)))
     });
     result.map_err(about)
-}
-
-/// Options that only arrays have say so for other targets.
-fn refuse_options_of_arrays(args: &Args) -> Result<(), Failure> {
-    let given = [("--strict", args.strict), ("--json", args.json)];
-    match given.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => Err(Failure::usage(format!("{option} is for targets of arrays"))),
-        None => Ok(()),
-    }
 }
 
 fn to_table(
