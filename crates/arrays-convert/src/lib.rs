@@ -9,11 +9,15 @@
 
 mod boxes;
 mod hdf5;
+mod json;
 mod kind;
 mod loss;
+mod netcdf;
+mod npy;
 mod plan;
 mod reading;
 mod target;
+mod zarr;
 
 pub use kind::Kind;
 pub use loss::Loss;

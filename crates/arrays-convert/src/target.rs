@@ -45,7 +45,13 @@ pub trait Target: Sync {
 }
 
 /// Every target. A new one is one file and one line here.
-static TARGETS: &[&dyn Target] = &[&crate::hdf5::Hdf5];
+static TARGETS: &[&dyn Target] = &[
+    &crate::hdf5::Hdf5,
+    &crate::netcdf::NetCdf,
+    &crate::zarr::Zarr,
+    &crate::npy::Npy,
+    &crate::npy::Npz,
+];
 
 /// Every target, in the order of the help.
 #[must_use]

@@ -1,6 +1,8 @@
 //! Arrays for other tools: read with their own readers, and compared with the source by a reader
 //! of BP that shares nothing with ours.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
+
 mod support;
 
 use std::fs;
@@ -13,8 +15,13 @@ use serde_json::{Value, json};
 use support::{data, folder, kymo, run};
 
 /// Reader in `readers/stored.py`, extension, and an option.
-const TARGETS: &[(&str, &str, Option<&str>)] =
-    &[("hdf5", "h5", None), ("hdf5", "link.h5", Some("--link"))];
+const TARGETS: &[(&str, &str, Option<&str>)] = &[
+    ("hdf5", "h5", None),
+    ("hdf5", "link.h5", Some("--link")),
+    ("netcdf", "nc", None),
+    ("npz", "npz", None),
+    ("zarr", "zarr", None),
+];
 
 /// Converts files to every target, in both orders, and compares all values and attributes.
 fn compare(python: &Path, sources: &[PathBuf]) {
@@ -35,7 +42,7 @@ fn compare(python: &Path, sources: &[PathBuf]) {
                     "reader": reader, "order": order, "source": source, "output": output,
                     "report": report,
                 });
-                jobs += &format!("{job}\n");
+                jobs.extend([job.to_string(), "\n".to_owned()]);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The examples of the README and of the format pages. `cargo xtask bless` rewrites them.
+//! The examples of the README, of the format pages and of the page on arrays. `cargo xtask bless` rewrites them.
 #![cfg(unix)]
 
 use std::env;
@@ -14,5 +14,6 @@ fn examples_print_what_is_shown() {
     env::set_current_dir(folder.path()).unwrap();
     let cases = trycmd::TestCases::new();
     cases.case(root.join("README.md")).case(root.join("docs/formats/*.md"));
+    cases.case(root.join("docs/arrays.md"));
     cases.run();
 }

@@ -13,7 +13,7 @@ use rust_hdf5::{H5Dataset, H5File, H5Group, Hdf5Error};
 use crate::plan::{Array, Plan, Rules, kept_name};
 use crate::{Reading, Target};
 
-pub(crate) use attributes::TextAttributes;
+pub(crate) use attributes::{TextAttributes, of_dataset};
 pub(crate) use datasets::{Cells, datatype};
 
 /// HDF5.
@@ -56,7 +56,7 @@ impl Target for Hdf5 {
                 cells.write(&dataset, array, reading)?;
                 dataset
             };
-            attributes::of_dataset(&dataset, &array.attributes, TextAttributes::Variable)?;
+            of_dataset(&dataset, &array.attributes, TextAttributes::Variable)?;
         }
         // What is written is synced when it gets its name.
         file.close_no_sync().map_err(failed)

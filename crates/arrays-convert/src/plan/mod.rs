@@ -21,7 +21,7 @@ use names::Names;
 
 pub use attributes::{Attribute, Content};
 pub use names::Rules;
-pub(crate) use names::kept_name;
+pub(crate) use names::{kept_name, shortened};
 
 /// What is to be written.
 #[derive(Debug)]

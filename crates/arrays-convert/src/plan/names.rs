@@ -21,6 +21,21 @@ pub(crate) fn kept_name(name: &str) -> String {
     }
 }
 
+/// What a name may have in most file systems, and in NetCDF.
+const NAME_BYTES_MAX: usize = 240;
+
+/// A name that is not too long for a file. One that is cut ends in what tells it from others.
+pub(crate) fn shortened(name: String) -> String {
+    if name.len() <= NAME_BYTES_MAX {
+        return name;
+    }
+    let hash = name
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let end = name.floor_char_boundary(NAME_BYTES_MAX - 9);
+    format!("{}-{hash:08x}", name.get(..end).unwrap_or_default())
+}
+
 /// The groups of a target, and the names that are taken.
 #[derive(Debug)]
 pub(super) struct Names<'a> {
@@ -134,6 +149,13 @@ mod tests {
         assert_eq!(names.place("/a/b"), "a/b~2");
         assert_eq!(names.place("/a/b/c"), "a/b/c~3");
         assert_eq!(names.groups().collect::<Vec<_>>(), ["", "a", "a/b"]);
+    }
+
+    #[test]
+    fn a_name_that_is_cut_still_differs_from_others() {
+        let [one, other] = ["a", "b"].map(|end| shortened(format!("{}{end}", "é".repeat(200))));
+        assert!(one.len() <= NAME_BYTES_MAX && one != other);
+        assert_eq!(shortened("phi".to_owned()), "phi");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 """Reads what kymo wrote with the libraries that people use: arrays by path, attributes by path."""
 
+import json
+
 import numpy as np
 
 
@@ -17,3 +19,76 @@ def hdf5(path):
 
         file.visititems(visit)
     return arrays, attributes
+
+
+def npz(path):
+    arrays, attributes = {}, {}
+    with np.load(path) as file:
+        for name in file.files:
+            if name == "attributes.json":
+                attributes = json.loads(file[name])
+            else:
+                arrays["/" + name] = file[name]
+    return arrays, json_numbers(attributes)
+
+
+def zarr(path):
+    import zarr
+
+    root = zarr.open_group(path, mode="r")
+    arrays, attributes = {}, {"/": dict(root.attrs)}
+    for name, item in root.members(max_depth=None):
+        attributes["/" + name] = dict(item.attrs)
+        if isinstance(item, zarr.Array):
+            arrays["/" + name] = item[()]
+    return arrays, json_numbers(attributes)
+
+
+def json_numbers(attributes):
+    """Numbers that JSON lacks are texts, and complex ones are pairs."""
+    special = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
+
+    def number(value):
+        if isinstance(value, list) and len(value) == 2:
+            return complex(*[special.get(part, part) for part in value])
+        return special.get(value, value) if isinstance(value, str) else value
+
+    return {path: {name: number(value) for name, value in held.items()} for path, held in attributes.items()}
+
+
+def netcdf(path):
+    import netCDF4
+
+    arrays, attributes = {}, {}
+
+    def visit(group, prefix):
+        attributes[prefix or "/"] = {name: complex_pair(group.getncattr(name)) for name in group.ncattrs()}
+        for name, variable in group.variables.items():
+            variable.set_auto_maskandscale(False)
+            variable.set_auto_chartostring(False)
+            arrays[f"{prefix}/{name}"] = whole(variable)
+            held = {key: complex_pair(variable.getncattr(key)) for key in variable.ncattrs()}
+            attributes[f"{prefix}/{name}"] = held
+        for name, child in group.groups.items():
+            visit(child, f"{prefix}/{name}")
+
+    with netCDF4.Dataset(path) as file:
+        visit(file, "")
+    return arrays, attributes
+
+
+def complex_pair(value):
+    is_pair = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.shape == (2,)
+    return complex(*value) if is_pair else value
+
+
+def whole(variable):
+    """Values whose last dimension is characters or the parts of a complex number as one."""
+    found = np.asarray(variable[...])
+    last = variable.dimensions[-1] if variable.dimensions else ""
+    if last == "ri":
+        return found.view(found.dtype.str.replace("f4", "c8").replace("f8", "c16"))[..., 0]
+    if last.startswith("char_"):
+        texts = [b"".join(row) for row in found.reshape(-1, found.shape[-1])]
+        return np.array(texts, dtype=object).reshape(found.shape[:-1])
+    return found

@@ -100,7 +100,7 @@ impl Outputs {
         let mut outputs = HashMap::new();
         let mut sources: HashMap<PathBuf, PathBuf> = HashMap::new();
         for input in found.iter().flatten() {
-            let below = args.inputs.iter().filter(|root| root.is_dir());
+            let mut below = args.inputs.iter().filter(|root| root.is_dir());
             let below = below.find_map(|root| input.strip_prefix(root).ok());
             let name = below.or(input.file_name().map(Path::new)).unwrap_or(input);
             let output = args.output.join(name).with_extension(extension);
@@ -154,9 +154,25 @@ fn convert(
         kymo_arrays_convert::convert(&job, target, to)
     };
     let sources = std::slice::from_ref(&opened.source);
-    let converted = outlet::make(session, output, args.force, sources, work);
+    let converted = if target.is_directory() {
+        let to = own_directory(output, args.force).map_err(|error| outlet::about(output, error))?;
+        work(&to.made_from(sources), &session.context()).map_err(Into::into)
+    } else {
+        outlet::make(session, output, args.force, sources, work)
+    };
     session.bars.end();
     converted
+}
+
+/// A directory to write. One that exists is replaced only if it is such an output itself:
+/// `--force` must not cost anyone their data.
+fn own_directory(path: &Path, force: bool) -> kymo_core::Result<Destination> {
+    let to = Destination::new(path, force);
+    to.check()?;
+    if fs::symlink_metadata(path).is_ok() && !path.join("zarr.json").is_file() {
+        return Err(Error::request("it is no Zarr directory and is not replaced by one"));
+    }
+    Ok(to)
 }
 
 /// The file to refer to, by a path that means the same wherever one is.

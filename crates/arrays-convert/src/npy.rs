@@ -1,0 +1,216 @@
+//! `NumPy`: one array as .npy, all of them as .npz.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use kymo_core::{Error, Result};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::plan::{Array, Plan, Rules, kept_name};
+use crate::{Kind, Loss, Reading, Target, json};
+
+/// Where the attributes of all arrays and groups are in an .npz.
+const ATTRIBUTES: &str = "attributes.json";
+
+/// Output is gathered up to this size.
+const BUFFER_BYTES: usize = 1 << 18;
+
+static RULES: Rules = Rules { name: file_name, attribute: str::to_owned };
+
+/// A name that leads nowhere else when it is unpacked.
+fn file_name(name: &str) -> String {
+    if name == ".." { "__".to_owned() } else { kept_name(name) }
+}
+
+/// One array.
+#[derive(Debug)]
+pub(crate) struct Npy;
+
+impl Target for Npy {
+    fn name(&self) -> &'static str {
+        "npy"
+    }
+
+    fn about(&self) -> &'static str {
+        "NumPy: one array"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["npy"]
+    }
+
+    fn is_one_array(&self) -> bool {
+        true
+    }
+
+    fn rules(&self) -> &'static Rules {
+        &RULES
+    }
+
+    fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+        let [array] = plan.arrays.as_slice() else {
+            let many = plan.arrays.len();
+            return Err(Error::request(format!(
+                "it is {many} arrays, for its steps have different shapes; .npz holds them"
+            )));
+        };
+        for attribute in &array.attributes {
+            let label = format!("{} attribute {}", array.source, attribute.name);
+            reading.losses.push(Loss::new(label, "left out: .npy has no attributes"));
+        }
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, open(to)?);
+        write_array(array, reading, &mut out)?;
+        Ok(out.flush()?)
+    }
+}
+
+/// All arrays.
+#[derive(Debug)]
+pub(crate) struct Npz;
+
+impl Target for Npz {
+    fn name(&self) -> &'static str {
+        "npz"
+    }
+
+    fn about(&self) -> &'static str {
+        "NumPy: all arrays, and their attributes as JSON"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["npz"]
+    }
+
+    fn rules(&self) -> &'static Rules {
+        &RULES
+    }
+
+    fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+        let mut out = ZipWriter::new(BufWriter::with_capacity(BUFFER_BYTES, open(to)?));
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        let options = options.large_file(true);
+        for array in &plan.arrays {
+            out.start_file(format!("{}.npy", array.path), options).map_err(failed)?;
+            write_array(array, reading, &mut out)?;
+        }
+        if plan.attribute_count() > 0 {
+            out.start_file(ATTRIBUTES, options).map_err(failed)?;
+            let all = json::all_attributes(plan, &mut reading.losses);
+            out.write_all(format!("{all:#}\n").as_bytes())?;
+        }
+        Ok(out.finish().map_err(failed)?.flush()?)
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    OpenOptions::new().write(true).open(path).map_err(Error::io("write the output"))
+}
+
+fn failed(error: zip::result::ZipError) -> Error {
+    match error {
+        zip::result::ZipError::Io(error) => Error::Io { action: "write the output", error },
+        other => Error::request(format!("a zip file cannot hold it: {other}")),
+    }
+}
+
+fn write_array(array: &Array, reading: &mut Reading<'_>, out: &mut dyn Write) -> Result<()> {
+    out.write_all(&header(array))?;
+    reading.each_encoded(array, |_, bytes| {
+        if let Kind::Text(width) = array.kind {
+            return Ok(out.write_all(&wide(&bytes, width))?);
+        }
+        Ok(out.write_all(&bytes)?)
+    })
+}
+
+/// What stands before the values: version 1.0 of the format.
+fn header(array: &Array) -> Vec<u8> {
+    let mut shape = array.shape.clone();
+    let descr = match array.kind {
+        Kind::Signed(1) => "|i1".to_owned(),
+        Kind::Unsigned(1) => "|u1".to_owned(),
+        Kind::Signed(bytes) => format!("<i{bytes}"),
+        Kind::Unsigned(bytes) => format!("<u{bytes}"),
+        Kind::Float(bytes) => format!("<f{bytes}"),
+        Kind::Complex(part) => format!("<c{}", part * 2),
+        Kind::Text(characters) => format!("<U{characters}"),
+        Kind::Bytes(bytes) => {
+            shape.push(bytes as u64);
+            "|u1".to_owned()
+        }
+    };
+    let mut lengths: Vec<_> = shape.iter().map(u64::to_string).collect();
+    if lengths.len() == 1 {
+        lengths.push(String::new());
+    }
+    let lengths = lengths.join(", ");
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({lengths}), }}");
+    // The values start at a multiple of 64 bytes.
+    let padded = (text.len() + 11).next_multiple_of(64) - 10;
+    let length = u16::try_from(padded).unwrap_or(u16::MAX);
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.resize(padded + 9, b' ');
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Texts of so many bytes as texts of as many characters of four bytes.
+fn wide(bytes: &[u8], width: usize) -> Vec<u8> {
+    let mut wide = Vec::with_capacity(bytes.len() * 4);
+    for text in bytes.chunks(width.max(1)) {
+        let end = wide.len() + width * 4;
+        let text = String::from_utf8_lossy(text);
+        wide.extend(text.chars().flat_map(|character| u32::from(character).to_le_bytes()));
+        wide.resize(end, 0);
+    }
+    wide
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::DataType;
+    use kymo_core::model::arrays::VariableId;
+
+    use super::*;
+
+    fn array(kind: Kind, shape: &[u64]) -> Array {
+        Array {
+            path: "x".to_owned(),
+            source: "/x".to_owned(),
+            variable: VariableId(0),
+            data_type: DataType::Int8,
+            rounds: false,
+            steps: 0..1,
+            is_stepped: false,
+            kind,
+            shape: shape.to_vec(),
+            dimensions: Vec::new(),
+            attributes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn values_start_at_a_multiple_of_64_bytes() {
+        for shape in [&[][..], &[3], &[3, 4], &[1_000_000_007; 9]] {
+            let header = header(&array(Kind::Float(8), shape));
+            assert_eq!(header.len() % 64, 0);
+            let length = u16::from_le_bytes([header[8], header[9]]);
+            assert_eq!(usize::from(length), header.len() - 10);
+            assert_eq!(header.last(), Some(&b'\n'));
+        }
+        let text = String::from_utf8_lossy(&header(&array(Kind::Complex(4), &[5]))).into_owned();
+        assert!(text.contains("{'descr': '<c8', 'fortran_order': False, 'shape': (5, ), }"));
+    }
+
+    #[test]
+    fn characters_take_four_bytes() {
+        assert_eq!(
+            wide("ä\0b\0\0".as_bytes(), 3),
+            [0xE4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, b'b', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        );
+    }
+}
