@@ -63,6 +63,7 @@ pub(crate) enum Command {
     Check(commands::check::Args),
     Repair(commands::repair::Args),
     Convert(commands::convert::Args),
+    Diff(commands::diff::Args),
     Cut(commands::cut::Args),
     Filter(commands::filter::Args),
     Merge(commands::merge::Args),

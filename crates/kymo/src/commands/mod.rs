@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod cut;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod filter;
 pub(crate) mod follow;

@@ -1,0 +1,107 @@
+//! `kymo diff`: what two files hold otherwise.
+
+mod arrays;
+mod values;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::cli::OpenArgs;
+use crate::failure::Failure;
+use crate::render::escaped;
+use crate::session::{Opened, Outcome, Session};
+
+/// Compare two files: which variables, attributes and values differ.
+///
+/// Prints one line for each difference, and nothing when there is none. Of values it says how
+/// many differ, the largest difference and where it is. The files may be of different formats.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo diff old.bp new.bp                     everything that differs
+  kymo diff old.bp new.bp --tolerance 1e-9    but not by less than that
+
+EXIT STATUS
+  0 the same, 1 failed, 2 bad usage, 3 different")]
+pub(crate) struct Args {
+    /// The one file; `-` is standard input.
+    #[arg(value_name = "A")]
+    one: PathBuf,
+
+    /// The other file.
+    #[arg(value_name = "B")]
+    other: PathBuf,
+
+    /// How far numbers may be apart and still count as the same.
+    #[arg(short, long, value_name = "X", default_value_t = 0.0, value_parser = tolerance)]
+    tolerance: f64,
+
+    /// Print one JSON object a difference.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number >= 0.0 => Ok(number),
+        _ => Err("it is no number from 0 on".to_owned()),
+    }
+}
+
+/// Something that is otherwise in the other file.
+#[derive(Debug)]
+pub(super) struct Difference {
+    /// What it is about: the path of a variable, or of an attribute.
+    pub(super) path: String,
+    /// What is different, for a person.
+    pub(super) what: String,
+    /// The same for a program.
+    pub(super) details: Value,
+}
+
+impl Difference {
+    fn new(path: impl Into<String>, what: impl Into<String>, details: Value) -> Self {
+        Self { path: path.into(), what: what.into(), details }
+    }
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    session.with_dataset(&args.one, &args.open, |session, one| {
+        session.with_dataset(&args.other, &args.open, |session, other| {
+            let found = differences(args, one, other)?;
+            for difference in &found {
+                print(session, args, difference)?;
+            }
+            let outcome = if found.is_empty() { Outcome::Done } else { Outcome::Findings };
+            Ok(outcome.max(session.findings(one)).max(session.findings(other)))
+        })
+    })
+}
+
+/// Compares what both files have.
+fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<Difference>> {
+    if let (Some(one), Some(other)) = (one.dataset.arrays(), other.dataset.arrays()) {
+        return Ok(arrays::differences(&one, &other, args.tolerance)?);
+    }
+    let names = [one, other].map(|opened| opened.format.info().title).join(" and ");
+    let failure = Failure::new(format!("{names} have nothing that could be compared"));
+    Err(failure.hint("files with arrays can be").into())
+}
+
+fn print(session: &mut Session, args: &Args, difference: &Difference) -> anyhow::Result<()> {
+    use std::io::Write;
+    let Difference { path, what, details } = difference;
+    if !args.json {
+        writeln!(session.out, "{}: {}", escaped(path), escaped(what))?;
+        return Ok(());
+    }
+    let mut object = json!({ "path": path, "difference": what });
+    if let (Some(object), Some(details)) = (object.as_object_mut(), details.as_object()) {
+        object.extend(details.clone());
+    }
+    Ok(session.out.json(&object)?)
+}
