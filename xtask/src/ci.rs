@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
 use crate::repo::{self, Repo};
-use crate::{data, directions, fuzz, licences, tools};
+use crate::{data, directions, fuzz, licences, readers, tools};
 
 /// Which steps to run.
 #[derive(Debug, clap::Args)]
@@ -104,7 +104,7 @@ fn test(repo: &Repo) -> Result<()> {
     let log = data::fresh_log(repo)?;
     let mut command = repo.cargo(["test", "--workspace", "--tests", "--no-fail-fast"]);
     command.env_remove(data::DATA).env(data::DATA_LOG, &log);
-    command.env(data::READERS, tools::readers(repo)?);
+    command.env(data::READERS, readers::prepare(repo)?);
     if let Some(folder) = &folder {
         command.env(data::DATA, folder);
     }

@@ -18,6 +18,7 @@ mod fuzz;
 mod licences;
 mod metadata;
 mod new_format;
+mod readers;
 mod repo;
 mod tools;
 
