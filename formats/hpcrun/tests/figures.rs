@@ -1,0 +1,155 @@
+//! The merged profile against figures of the databases that HPCToolkit made of the same
+//! measurements, which were taken with an independent reader.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use kymo_conformance::shared;
+use kymo_core::bytes::Limits;
+use kymo_core::model::profile::{Column, MetricId, ProfileView, Reach, Scope, Step, Walk};
+use kymo_core::model::timeline::{ClockId, Window};
+use kymo_core::{Context, Dataset, Format, Source};
+use kymo_hpcrun::Hpcrun;
+use serde_json::Value;
+
+const MEASURED: [&str; 7] = [
+    "small",
+    "loops-cputime-t",
+    "loops-perf",
+    "loops-cuda-nvidia-t",
+    "loops-cuda-nvidiapc-t",
+    "loops-hip-amd-t",
+    "recursion-cuda-nvidiapc-t",
+];
+
+/// Those without GPUs: what ran on one is told by a call graph that only the database makes up.
+const ON_CPUS: [&str; 3] = ["small", "loops-cputime-t", "loops-perf"];
+
+fn open(path: &Path) -> Box<dyn Dataset> {
+    let source = Source::open(path, &Limits::default()).unwrap();
+    Hpcrun.open(&source, &Context::default()).unwrap()
+}
+
+/// A measurement, the figures of its database, and what it is called.
+fn each(names: &[&str], has_structs: bool, body: impl Fn(&dyn Dataset, &Value, &str)) {
+    for name in names {
+        let Some(root) = shared::file("hpctoolkit") else { return };
+        let measured = root.join(format!("pairs/meas/{name}.m"));
+        let database = if has_structs { format!("{name}.d") } else { format!("{name}.nostruct.d") };
+        let figures = fs::read(root.join(format!("golden/{database}.ref.json"))).unwrap();
+        let figures: Value = serde_json::from_slice(&figures).unwrap();
+        if has_structs {
+            body(&*open(&measured), &figures, &database);
+        } else {
+            let bare = tempfile::tempdir().unwrap();
+            for entry in fs::read_dir(&measured).unwrap().map(Result::unwrap) {
+                if entry.path().is_file() {
+                    fs::copy(entry.path(), bare.path().join(entry.file_name())).unwrap();
+                }
+            }
+            body(&*open(bare.path()), &figures, &database);
+        }
+    }
+}
+
+fn is_near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
+fn metric(profile: &dyn ProfileView, name: &str) -> MetricId {
+    let found = profile.metrics().iter().position(|metric| metric.name == name);
+    let found = found.unwrap_or_else(|| panic!("there is no metric {name}"));
+    MetricId(u32::try_from(found).unwrap())
+}
+
+/// Every context with its kind, name and inclusive value, as the figures have them.
+fn contexts(profile: &dyn ProfileView, metric: MetricId) -> Vec<(String, Option<String>, f64)> {
+    let column = Column { metric, reach: Reach::Execution };
+    let mut found = Vec::new();
+    for step in Walk::new(profile).unwrap() {
+        let Step::Enter(context, _) = step.unwrap() else { continue };
+        let mut value = [0.0];
+        profile.sums(&context, &[column], None, &mut value).unwrap();
+        let is_named = matches!(context.scope, Scope::Entry | Scope::Function);
+        let name = is_named.then(|| profile.label(&context).unwrap());
+        found.push((context.scope.name().to_owned(), name, value[0]));
+    }
+    found
+}
+
+#[test]
+fn totals_of_every_metric_are_those_of_the_database() {
+    for has_structs in [true, false] {
+        each(&MEASURED, has_structs, |dataset, figures, database| {
+            let profile = dataset.profile().unwrap();
+            for top in figures["top10"].as_array().unwrap() {
+                let name = top["metric"].as_str().unwrap();
+                let id = metric(&*profile, name);
+                let mut roots = Vec::new();
+                profile.roots(&mut roots).unwrap();
+                let mut total = 0.0;
+                for root in roots {
+                    let context = profile.context(root).unwrap();
+                    let column = Column { metric: id, reach: Reach::Execution };
+                    let mut value = [0.0];
+                    profile.sums(&context, &[column], None, &mut value).unwrap();
+                    total += value[0];
+                }
+                let expected = top["total_inclusive_over_entry_points"].as_f64().unwrap();
+                assert!(is_near(total, expected), "{database}, {name}: {total}, not {expected}");
+            }
+        });
+    }
+}
+
+#[test]
+fn the_hottest_contexts_have_the_names_and_values_of_the_database() {
+    for has_structs in [true, false] {
+        each(&ON_CPUS, has_structs, |dataset, figures, database| {
+            let profile = dataset.profile().unwrap();
+            for top in figures["top10"].as_array().unwrap() {
+                let name = top["metric"].as_str().unwrap();
+                let ours = contexts(&*profile, metric(&*profile, name));
+                for expected in top["contexts_by_inclusive"].as_array().unwrap() {
+                    let kind = expected["lexical"].as_str().unwrap();
+                    let called = expected["name"].as_str();
+                    let value = expected["value"].as_f64().unwrap();
+                    let is_it = |(k, n, v): &(String, Option<String>, f64)| {
+                        k == kind && n.as_deref() == called && is_near(*v, value)
+                    };
+                    let has = ours.iter().any(is_it);
+                    assert!(has, "{database}, {name}: no {kind} {called:?} with {value}");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn timelines_have_the_events_and_the_range_of_the_database() {
+    each(&MEASURED, true, |dataset, figures, database| {
+        let traces = &figures["trace_db"];
+        let Some(timeline) = dataset.timeline() else {
+            assert_eq!(traces["n_events"].as_u64().unwrap_or(0), 0, "{database}");
+            return;
+        };
+        let mut events = Arc::clone(&timeline).events(&Window::default()).unwrap();
+        let mut count = 0_u64;
+        while events.next().unwrap().is_some() {
+            count += 1;
+        }
+        assert_eq!(count, traces["n_events"].as_u64().unwrap(), "{database}");
+        let range = timeline.range(ClockId(0)).unwrap().unwrap();
+        let time = |name: &str| traces[name].as_i64().unwrap();
+        let expected = (time("min_timestamp"), time("max_timestamp"));
+        assert_eq!((range.start().0, range.end().0), expected, "{database}");
+    });
+}
