@@ -55,6 +55,7 @@ pub struct Frame {
 
 impl Frame {
     /// Its payload.
+    #[inline]
     #[must_use]
     pub fn bytes<'a>(&self, view: &View<'a>) -> &'a [u8] {
         view.get(self.payload..self.end)

@@ -10,6 +10,7 @@ mod lookup;
 mod marker;
 mod meta;
 mod parse;
+mod plain;
 mod resume;
 mod ruler;
 mod streams;

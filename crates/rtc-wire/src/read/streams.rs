@@ -98,6 +98,12 @@ impl Streams {
         self.is_undescribed
     }
 
+    /// A stream of a low id.
+    #[inline]
+    pub(super) fn dense_slot(&self, id: u32) -> Option<&Slot> {
+        self.dense.get(usize::try_from(id).ok()?)
+    }
+
     #[inline]
     pub(super) fn slot(&self, id: u32) -> Slot {
         let found = usize::try_from(id).ok().and_then(|index| self.dense.get(index));

@@ -12,6 +12,7 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// A whole file.
+    #[inline]
     #[must_use]
     pub fn whole(bytes: &'a [u8]) -> Self {
         Self { bytes, base: 0, is_final: true }
@@ -30,6 +31,7 @@ impl<'a> View<'a> {
     }
 
     /// Where they end.
+    #[inline]
     #[must_use]
     pub fn end(&self) -> u64 {
         self.base + self.bytes.len() as u64
@@ -48,6 +50,7 @@ impl<'a> View<'a> {
     }
 
     /// The bytes of a range, as far as they are there.
+    #[inline]
     #[must_use]
     pub fn get(&self, range: Range<u64>) -> &'a [u8] {
         let clamp = |position: u64| {
@@ -71,6 +74,7 @@ impl<'a> View<'a> {
     }
 
     /// One byte.
+    #[inline]
     #[must_use]
     pub fn byte(&self, position: u64) -> Option<u8> {
         self.get(position..position.saturating_add(1)).first().copied()

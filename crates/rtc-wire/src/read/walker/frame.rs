@@ -34,6 +34,36 @@ impl Walker {
         }
     }
 
+    /// The next frame, where it and the one after it are plain: it is what all other ways to
+    /// look at it would find.
+    #[inline]
+    pub(super) fn plain(&mut self, view: &View<'_>) -> Option<Frame> {
+        if self.after_crc || self.is_unsettled || self.is_lost || self.queued[0].is_some() {
+            return None;
+        }
+        let bytes = view.get(self.position..self.boundary);
+        let frame = self.streams.plain(bytes)?;
+        let slot = *self.streams.dense_slot(frame.id)?;
+        self.streams.commit_plain(&frame);
+        if self.streams.plain(bytes.get(frame.end..)?).is_none() {
+            if let Some(kept) = self.streams.slot_mut(frame.id) {
+                *kept = slot;
+            }
+            return None;
+        }
+        let position = self.position;
+        self.position += frame.end as u64;
+        self.data_end = self.position;
+        Some(Frame {
+            position,
+            id: frame.id,
+            more: frame.more,
+            begin: frame.begin,
+            payload: position + frame.payload as u64,
+            end: self.position,
+        })
+    }
+
     /// Whether a frame would be another if the Unit ended elsewhere, and that is still open.
     pub(super) fn depends_on_end(&self, found: &Result<Parsed, Trouble>) -> bool {
         self.is_last

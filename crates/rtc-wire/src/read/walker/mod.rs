@@ -263,7 +263,15 @@ impl Walker {
     }
 
     /// The next step.
+    #[inline]
     pub fn next(&mut self, view: &View<'_>) -> Result<Item, NeedMore> {
+        if let Some(frame) = self.plain(view) {
+            return Ok(Item::Frame(frame));
+        }
+        self.step(view)
+    }
+
+    fn step(&mut self, view: &View<'_>) -> Result<Item, NeedMore> {
         loop {
             if let Some(item) = self.queued[0].take() {
                 self.queued.swap(0, 1);
