@@ -64,6 +64,7 @@ pub(crate) enum Command {
     Repair(commands::repair::Args),
     Convert(commands::convert::Args),
     Diff(commands::diff::Args),
+    Plot(commands::plot::Args),
     Cut(commands::cut::Args),
     Filter(commands::filter::Args),
     Merge(commands::merge::Args),

@@ -94,6 +94,7 @@ impl Session {
             Command::Repair(args) => commands::repair::run(self, args),
             Command::Convert(args) => commands::convert::run(self, args),
             Command::Diff(args) => commands::diff::run(self, args),
+            Command::Plot(args) => commands::plot::run(self, args),
             Command::Cut(args) => commands::cut::run(self, args),
             Command::Filter(args) => commands::filter::run(self, args),
             Command::Merge(args) => commands::merge::run(self, args),

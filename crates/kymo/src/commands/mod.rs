@@ -14,6 +14,7 @@ pub(crate) mod info;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod merge;
+pub(crate) mod plot;
 pub(crate) mod record;
 pub(crate) mod repair;
 pub(crate) mod top;

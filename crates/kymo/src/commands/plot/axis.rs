@@ -1,0 +1,91 @@
+//! Round numbers along an axis.
+
+/// A range of numbers that is drawn over some length.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Axis {
+    pub(super) from: f64,
+    pub(super) to: f64,
+}
+
+impl Axis {
+    /// A range; one of a single number is made wider.
+    pub(super) fn new(from: f64, to: f64) -> Self {
+        if to - from > 0.0 {
+            return Self { from, to };
+        }
+        let half = (from.abs() * 0.05).max(0.5);
+        Self { from: from - half, to: to + half }
+    }
+
+    /// Where a number is, from 0 to 1.
+    pub(super) fn place(self, number: f64) -> f64 {
+        // Halves, since the whole range may be beyond all numbers.
+        ((number / 2.0 - self.from / 2.0) / (self.to / 2.0 - self.from / 2.0)).clamp(0.0, 1.0)
+    }
+
+    /// Up to so many round numbers in the range, with their texts.
+    pub(super) fn ticks(self, most: u8) -> Vec<(f64, String)> {
+        let span = self.to - self.from;
+        if !span.is_finite() || most == 0 {
+            return vec![(self.from, shown(self.from)), (self.to, shown(self.to))];
+        }
+        let rough = span / f64::from(most);
+        let power = 10_f64.powf(rough.log10().floor());
+        let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+        let step = steps.into_iter().find(|step| *step >= rough).unwrap_or(power * 10.0);
+        let first = (self.from / step).ceil();
+        let ticks = (0..=most).map(|n| (first + f64::from(n)) * step);
+        let within = ticks.filter(|tick| *tick <= self.to + step * 1e-9);
+        within.map(|tick| (tick, shown(rounded(tick, step)))).collect()
+    }
+}
+
+/// A multiple of a step without the noise of its last digits.
+fn rounded(number: f64, step: f64) -> f64 {
+    if number.abs() < step * 1e-6 { 0.0 } else { number }
+}
+
+/// A number in a few characters.
+pub(super) fn shown(number: f64) -> String {
+    let size = number.abs();
+    if size != 0.0 && !(1e-4..1e6).contains(&size) {
+        return tidy(&format!("{number:.3e}"));
+    }
+    let text = format!("{number:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Without zeros at the end of the digits before the exponent.
+fn tidy(text: &str) -> String {
+    match text.split_once('e') {
+        Some((digits, power)) if digits.contains('.') => {
+            let digits = digits.trim_end_matches('0').trim_end_matches('.');
+            format!("{digits}e{power}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_within() {
+        let texts = |from, to| -> Vec<String> {
+            Axis::new(from, to).ticks(5).into_iter().map(|(_, text)| text).collect()
+        };
+        assert_eq!(texts(0.0, 10.0), ["0", "2", "4", "6", "8", "10"]);
+        assert_eq!(texts(-0.3, 0.3), ["-0.2", "0", "0.2"]);
+        assert_eq!(texts(0.0, 3e-7), ["0", "1e-7", "2e-7", "3e-7"]);
+    }
+
+    #[test]
+    fn any_range_has_places() {
+        for (from, to) in [(5.0, 5.0), (0.0, 0.0), (f64::MIN, f64::MAX), (1e-320, 2e-320)] {
+            let axis = Axis::new(from, to);
+            assert!((0.0..=1.0).contains(&axis.place(from)), "{from} {to}");
+            assert!(axis.ticks(5).len() <= 6);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The values of a picture, gathered into as many cells as one can see.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use kymo_core::model::arrays::{ArraysView, Chunks, Selection, Variable, VariableId};
+
+use super::Args;
+use crate::failure::Failure;
+use crate::selection::{select, steps_of};
+
+/// Cells along a dimension at most; more values share one.
+const CELLS_MAX: u64 = 1024;
+
+/// Values that are read at once.
+const CHUNK_VALUES: u64 = 1 << 16;
+
+/// What is drawn: one row for a line, more for a heat map.
+#[derive(Debug)]
+pub(super) struct Field {
+    /// The variable, and which step of it.
+    pub(super) title: String,
+    /// The slower dimension; nothing for a line.
+    pub(super) rows: Option<Dimension>,
+    /// The faster dimension.
+    pub(super) columns: Dimension,
+    /// Row after row.
+    pub(super) cells: Vec<Cell>,
+    /// Values that are not in the file.
+    pub(super) missing: u64,
+}
+
+/// A dimension of a picture.
+#[derive(Debug, Clone)]
+pub(super) struct Dimension {
+    pub(super) label: String,
+    pub(super) first: u64,
+    pub(super) length: u64,
+}
+
+impl Dimension {
+    /// How many cells it is drawn with.
+    pub(super) fn cells(&self) -> usize {
+        usize::try_from(self.length.clamp(1, CELLS_MAX)).unwrap_or(1)
+    }
+
+    /// The cell of an index.
+    fn cell(&self, index: u64) -> usize {
+        let cells = self.cells() as u64;
+        let cell = u128::from(index) * u128::from(cells) / u128::from(self.length.max(1));
+        usize::try_from(cell).unwrap_or(0)
+    }
+}
+
+/// Values that are drawn as one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Cell {
+    sum: f64,
+    count: u32,
+    pub(super) min: f64,
+    pub(super) max: f64,
+}
+
+impl Cell {
+    const EMPTY: Self = Self { sum: 0.0, count: 0, min: f64::INFINITY, max: f64::NEG_INFINITY };
+
+    fn add(&mut self, value: f64) {
+        if value.is_finite() {
+            self.sum += value;
+            self.count = self.count.saturating_add(1);
+            self.min = self.min.min(value);
+            self.max = self.max.max(value);
+        }
+    }
+
+    /// The mean; nothing where there is no number.
+    pub(super) fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    }
+}
+
+impl Field {
+    /// The smallest and the largest number that is drawn.
+    pub(super) fn range(&self) -> (f64, f64) {
+        let is_line = self.rows.is_none();
+        let mut range = (f64::INFINITY, f64::NEG_INFINITY);
+        for cell in &self.cells {
+            let Some(mean) = cell.mean() else { continue };
+            let (min, max) = if is_line { (cell.min, cell.max) } else { (mean, mean) };
+            range = (range.0.min(min), range.1.max(max));
+        }
+        if range.0 > range.1 { (0.0, 1.0) } else { range }
+    }
+}
+
+/// Reads what is wanted of a variable.
+pub(super) fn read(
+    view: &Arc<dyn ArraysView>,
+    id: VariableId,
+    args: &Args,
+) -> anyhow::Result<Field> {
+    let variable = view.variable(id);
+    if matches!(variable.data_type, DataType::Utf8 | DataType::Binary) {
+        let failure = Failure::new(format!("{} is no number", variable.path));
+        return Err(failure.hint("`kymo dump -d` shows text").into());
+    }
+    let steps = steps(&variable, args)?;
+    let shape = view.step(id, steps.start)?.shape;
+    let selection = select(&shape, &args.start, &args.count)?;
+    let mut field = empty(&variable, &steps, &selection, args)?;
+    for step in steps.clone() {
+        let found = view.step(id, step)?;
+        if found.shape != shape {
+            return Err(Failure::new("its steps have different shapes")
+                .hint("--step names one")
+                .into());
+        }
+        let (view, data_type) = (Arc::clone(view), variable.data_type.clone());
+        let order = args.order.into();
+        let chunks = Chunks::new(view, data_type, found, &selection, order, CHUNK_VALUES)?;
+        for chunk in chunks {
+            let chunk = chunk?;
+            let first = (step - steps.start) * selection.len() + chunk.position;
+            field.add(first, &chunk.values);
+        }
+    }
+    Ok(field)
+}
+
+/// A scalar is drawn over all its steps, an array at its last.
+fn steps(variable: &Variable, args: &Args) -> anyhow::Result<Range<u64>> {
+    let all = steps_of(variable, args.step)?;
+    if all.is_empty() {
+        return Err(Failure::new("there is no step to draw").into());
+    }
+    let is_last = args.step.is_none() && variable.rank > 0;
+    Ok(if is_last { all.end - 1..all.end } else { all })
+}
+
+/// The dimensions that are longer than one; two of them at most.
+fn empty(
+    variable: &Variable,
+    steps: &Range<u64>,
+    selection: &Selection,
+    args: &Args,
+) -> anyhow::Result<Field> {
+    let many = steps.end - steps.start;
+    let mut dimensions = Vec::new();
+    if many > 1 {
+        dimensions.push(Dimension { label: "step".into(), first: steps.start, length: many });
+    }
+    let order: kymo_core::model::arrays::Order = args.order.into();
+    let lengths = selection.start.iter().zip(&selection.count).enumerate();
+    let listed: Vec<_> = lengths.map(|(at, (&first, &length))| (at, first, length)).collect();
+    for (at, first, length) in order.turn(listed) {
+        if length > 1 {
+            dimensions.push(Dimension { label: format!("index {at}"), first, length });
+        }
+    }
+    if dimensions.len() > 2 {
+        let failure = Failure::new(format!("it has {} dimensions to draw", dimensions.len()));
+        return Err(failure.hint("--start, --count and --step choose a slice of two").into());
+    }
+    let single = Dimension { label: "index".into(), first: 0, length: selection.len().min(1) };
+    let columns = dimensions.pop().unwrap_or(single);
+    let rows = dimensions.pop();
+    let cells = columns.cells() * rows.as_ref().map_or(1, Dimension::cells);
+    let mut title = variable.path.clone();
+    if many == 1 && variable.steps > 1 {
+        title = format!("{title}, step {}", steps.start);
+    }
+    Ok(Field { title, rows, columns, cells: vec![Cell::EMPTY; cells], missing: 0 })
+}
+
+impl Field {
+    fn add(&mut self, first: u64, values: &ArrayRef) {
+        self.missing += values.logical_null_count() as u64;
+        let (columns, rows) = (self.columns.clone(), self.rows.clone());
+        let width = columns.length.max(1);
+        let mut position = first;
+        let cells = &mut self.cells;
+        each_number(values, &mut |value| {
+            let row = rows.as_ref().map_or(0, |rows| rows.cell(position / width));
+            let cell = row * columns.cells() + columns.cell(position % width);
+            if let (Some(cell), Some(value)) = (cells.get_mut(cell), value) {
+                cell.add(value);
+            }
+            position += 1;
+        });
+    }
+}
+
+/// Goes through values as doubles, which is as much as one can see.
+fn each_number(values: &ArrayRef, take: &mut dyn FnMut(Option<f64>)) {
+    match values.data_type() {
+        DataType::Int8 => each::<Int8Type>(values, take, f64::from),
+        DataType::Int16 => each::<Int16Type>(values, take, f64::from),
+        DataType::Int32 => each::<Int32Type>(values, take, f64::from),
+        DataType::UInt8 => each::<UInt8Type>(values, take, f64::from),
+        DataType::UInt16 => each::<UInt16Type>(values, take, f64::from),
+        DataType::UInt32 => each::<UInt32Type>(values, take, f64::from),
+        DataType::Float32 => each::<Float32Type>(values, take, f64::from),
+        DataType::Float64 => each::<Float64Type>(values, take, |value| value),
+        #[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
+        DataType::Int64 => each::<Int64Type>(values, take, |value| value as f64),
+        #[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
+        DataType::UInt64 => each::<UInt64Type>(values, take, |value| value as f64),
+        _ => each_magnitude(values, take),
+    }
+}
+
+fn each<T: ArrowPrimitiveType>(
+    values: &ArrayRef,
+    take: &mut dyn FnMut(Option<f64>),
+    number: impl Fn(T::Native) -> f64,
+) {
+    values.as_primitive::<T>().iter().for_each(|value| take(value.map(&number)));
+}
+
+/// Of complex numbers, how far they are from zero.
+fn each_magnitude(values: &ArrayRef, take: &mut dyn FnMut(Option<f64>)) {
+    let mut parts = [Vec::new(), Vec::new()];
+    if let Some(pair) = values.as_struct_opt() {
+        for (part, column) in parts.iter_mut().zip(pair.columns()) {
+            each_number(column, &mut |value| part.push(value));
+        }
+    }
+    let [re, im] = parts;
+    for (re, im) in re.into_iter().zip(im) {
+        take(re.zip(im).map(|(re, im)| re.hypot(im)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_values_than_cells_share_them() {
+        let long = Dimension { label: String::new(), first: 0, length: 1_000_000 };
+        assert_eq!(long.cells(), 1024);
+        assert_eq!((long.cell(0), long.cell(999_999)), (0, 1023));
+        let short = Dimension { length: 3, ..long };
+        assert_eq!((short.cells(), short.cell(2)), (3, 2));
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_drawn() {
+        let mut cell = Cell::EMPTY;
+        cell.add(f64::NAN);
+        cell.add(f64::INFINITY);
+        assert_eq!(cell.mean(), None);
+        cell.add(1.0);
+        cell.add(2.0);
+        assert_eq!((cell.mean(), cell.min, cell.max), (Some(1.5), 1.0, 2.0));
+    }
+}

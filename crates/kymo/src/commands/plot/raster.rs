@@ -1,0 +1,138 @@
+//! A picture as PNG: shapes as pixels.
+
+use font8x8::legacy::BASIC_LEGACY;
+
+use super::scene::{Anchor, BLACK, Color, HEIGHT, Scene, Shape, WIDTH};
+
+/// A letter is so many pixels wide and high.
+const LETTER: usize = 8;
+
+/// The picture as a file.
+pub(super) fn png(scene: &Scene) -> anyhow::Result<Vec<u8>> {
+    let mut canvas = Canvas::new(pixel(WIDTH), pixel(HEIGHT));
+    for shape in &scene.shapes {
+        canvas.draw(shape);
+    }
+    encode(canvas.width, &canvas.pixels.concat())
+}
+
+/// Pixels of red, green and blue, row after row, as PNG.
+pub(super) fn encode(width: usize, pixels: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let height = pixels.len() / 3 / width.max(1);
+    let mut out = Vec::new();
+    let mut encoder = png::Encoder::new(&mut out, u32::try_from(width)?, u32::try_from(height)?);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.write_header()?.write_image_data(pixels)?;
+    Ok(out)
+}
+
+struct Canvas {
+    width: usize,
+    height: usize,
+    pixels: Vec<Color>,
+}
+
+impl Canvas {
+    fn new(width: usize, height: usize) -> Self {
+        Self { width, height, pixels: vec![[255; 3]; width * height] }
+    }
+
+    fn set(&mut self, x: usize, y: usize, color: Color) {
+        if x < self.width
+            && y < self.height
+            && let Some(pixel) = self.pixels.get_mut(y * self.width + x)
+        {
+            *pixel = color;
+        }
+    }
+
+    fn draw(&mut self, shape: &Shape) {
+        match shape {
+            Shape::Line { points, color } => {
+                for pair in points.windows(2) {
+                    if let [from, to] = pair {
+                        self.line(*from, *to, *color);
+                    }
+                }
+            }
+            Shape::Text { at, anchor, text } => self.text(*at, *anchor, text),
+            Shape::Image { at, size, columns, pixels } => self.image(*at, *size, *columns, pixels),
+        }
+    }
+
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), color: Color) {
+        let (across, down) = (to.0 - from.0, to.1 - from.1);
+        let steps = pixel(across.abs().max(down.abs())).max(1);
+        for step in 0..=steps {
+            let share = place(step) / place(steps);
+            self.set(pixel(from.0 + across * share), pixel(from.1 + down * share), color);
+        }
+    }
+
+    /// Letters of eight by eight pixels; those that the font lacks are question marks.
+    fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        let width = place(text.chars().count() * LETTER);
+        let left = match anchor {
+            Anchor::Start => x,
+            Anchor::Middle => x - width / 2.0,
+            Anchor::End => x - width,
+        };
+        let (left, top) = (pixel(left), pixel(y - 4.0));
+        for (at, letter) in text.chars().enumerate() {
+            let index = usize::try_from(u32::from(letter)).unwrap_or(usize::MAX);
+            let glyph = BASIC_LEGACY.get(index).or_else(|| BASIC_LEGACY.get(usize::from(b'?')));
+            for (row, bits) in glyph.into_iter().flatten().enumerate() {
+                for column in (0..LETTER).filter(|column| bits >> column & 1 == 1) {
+                    self.set(left + at * LETTER + column, top + row, BLACK);
+                }
+            }
+        }
+    }
+
+    fn image(&mut self, at: (f64, f64), size: (f64, f64), columns: usize, pixels: &[Color]) {
+        let columns = columns.max(1);
+        let rows = pixels.len() / columns;
+        let (left, top) = (pixel(at.0), pixel(at.1));
+        let (width, height) = (pixel(size.0), pixel(size.1));
+        for y in 0..height {
+            for x in 0..width {
+                let cell = (y * rows / height) * columns + x * columns / width;
+                if let Some(&color) = pixels.get(cell) {
+                    self.set(left + x, top + y, color);
+                }
+            }
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a picture has a few thousand pixels")]
+fn place(pixel: usize) -> f64 {
+    pixel as f64
+}
+
+/// The pixel of a place; what is left of the picture is its edge.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
+pub(super) fn pixel(place: f64) -> usize {
+    place.clamp(0.0, 1e6) as usize
+}
+
+/// A part of a colour.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
+pub(super) fn byte(part: f64) -> u8 {
+    part.round().clamp(0.0, 255.0) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_beyond_the_picture_is_not() {
+        let mut canvas = Canvas::new(4, 2);
+        canvas.line((-9.0, 0.0), (99.0, 0.0), BLACK);
+        canvas.text((3.0, 1.0), Anchor::Start, "\u{3c6}x");
+        canvas.image((2.0, 1.0), (9.0, 9.0), 1, &[[1, 2, 3]]);
+        assert!(canvas.pixels[..2].iter().all(|pixel| *pixel == BLACK));
+        assert_eq!(canvas.pixels[7], [1, 2, 3]);
+    }
+}

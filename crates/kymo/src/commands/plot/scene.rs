@@ -1,0 +1,226 @@
+//! A picture as shapes, whatever it is drawn with.
+
+use super::axis::Axis;
+use super::field::{Dimension, Field};
+
+/// The size of a picture, in its own units, which are pixels in PNG.
+pub(super) const WIDTH: f64 = 900.0;
+pub(super) const HEIGHT: f64 = 600.0;
+
+const LEFT: f64 = 100.0;
+const TOP: f64 = 50.0;
+const BOTTOM: f64 = 60.0;
+/// On the right of a line there is nothing, of a heat map its colours.
+const RIGHT: f64 = 30.0;
+const RIGHT_OF_MAP: f64 = 130.0;
+
+/// Red, green and blue.
+pub(super) type Color = [u8; 3];
+
+pub(super) const BLACK: Color = [34, 34, 34];
+const GRID: Color = [224, 224, 224];
+const LINE: Color = [31, 99, 173];
+/// Where there is no number.
+pub(super) const NOTHING: Color = [255, 255, 255];
+
+/// How a text stands to its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// Something to draw. Later ones cover earlier ones.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// A line through points.
+    Line { points: Vec<(f64, f64)>, color: Color },
+    /// A text whose middle is at a height.
+    Text { at: (f64, f64), anchor: Anchor, text: String },
+    /// Cells of colours, row after row from the top.
+    Image { at: (f64, f64), size: (f64, f64), columns: usize, pixels: Vec<Color> },
+}
+
+/// What is drawn.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) shapes: Vec<Shape>,
+}
+
+impl Scene {
+    /// The picture of a field.
+    pub(super) fn of(field: &Field) -> Self {
+        let mut scene = Self { shapes: Vec::new() };
+        let is_map = field.rows.is_some();
+        let right = WIDTH - if is_map { RIGHT_OF_MAP } else { RIGHT };
+        let frame = Frame { left: LEFT, top: TOP, right, bottom: HEIGHT - BOTTOM };
+        let (low, high) = field.range();
+        let values = Axis::new(low, high);
+        let x = indices(&field.columns);
+        if let Some(rows) = &field.rows {
+            scene.map(&frame, field, values);
+            scene.colors(&frame, values);
+            scene.axes(&frame, x, &field.columns.label, indices(rows), &rows.label, true);
+        } else {
+            scene.axes(&frame, x, &field.columns.label, values, "", false);
+            scene.line(&frame, field, values);
+        }
+        scene.text(
+            (f64::midpoint(frame.left, frame.right), TOP / 2.0),
+            Anchor::Middle,
+            &field.title,
+        );
+        scene
+    }
+
+    fn text(&mut self, at: (f64, f64), anchor: Anchor, text: &str) {
+        self.shapes.push(Shape::Text { at, anchor, text: text.to_owned() });
+    }
+
+    fn stroke(&mut self, points: &[(f64, f64)], color: Color) {
+        self.shapes.push(Shape::Line { points: points.to_vec(), color });
+    }
+
+    /// The frame, round numbers on two sides, and what they count. Rows go down.
+    fn axes(&mut self, f: &Frame, x: Axis, x_name: &str, y: Axis, y_name: &str, is_map: bool) {
+        for (number, text) in x.ticks(8) {
+            let at = f.left + x.place(number) * (f.right - f.left);
+            if !is_map {
+                self.stroke(&[(at, f.top), (at, f.bottom)], GRID);
+            }
+            self.stroke(&[(at, f.bottom), (at, f.bottom + 5.0)], BLACK);
+            self.text((at, f.bottom + 16.0), Anchor::Middle, &text);
+        }
+        for (number, text) in y.ticks(8) {
+            let place = y.place(number) * (f.bottom - f.top);
+            let at = if is_map { f.top + place } else { f.bottom - place };
+            if !is_map {
+                self.stroke(&[(f.left, at), (f.right, at)], GRID);
+            }
+            self.stroke(&[(f.left - 5.0, at), (f.left, at)], BLACK);
+            self.text((f.left - 9.0, at), Anchor::End, &text);
+        }
+        self.stroke(&f.outline(), BLACK);
+        self.text((f64::midpoint(f.left, f.right), f.bottom + 40.0), Anchor::Middle, x_name);
+        self.text((f.left, f.top - 12.0), Anchor::End, y_name);
+    }
+
+    /// A line from the smallest to the largest number of each cell; none where there is none.
+    fn line(&mut self, f: &Frame, field: &Field, values: Axis) {
+        let width = (f.right - f.left) / count(field.cells.len());
+        let mut points = Vec::new();
+        for (at, cell) in field.cells.iter().enumerate() {
+            if cell.mean().is_none() {
+                self.stroke(&std::mem::take(&mut points), LINE);
+                continue;
+            }
+            let x = f.left + (count(at) + 0.5) * width;
+            let y = |number| f.bottom - values.place(number) * (f.bottom - f.top);
+            points.push((x, y(cell.min)));
+            if cell.max > cell.min {
+                points.push((x, y(cell.max)));
+            }
+        }
+        // One number alone is a short line.
+        if let [(x, y)] = points[..] {
+            points = vec![(x - 4.0, y), (x + 4.0, y)];
+        }
+        self.stroke(&points, LINE);
+    }
+
+    fn map(&mut self, f: &Frame, field: &Field, values: Axis) {
+        let color = |cell: &super::field::Cell| {
+            cell.mean().map_or(NOTHING, |mean| viridis(values.place(mean)))
+        };
+        self.shapes.push(Shape::Image {
+            at: (f.left, f.top),
+            size: (f.right - f.left, f.bottom - f.top),
+            columns: field.columns.cells(),
+            pixels: field.cells.iter().map(color).collect(),
+        });
+    }
+
+    /// Which colour is which number.
+    fn colors(&mut self, f: &Frame, values: Axis) {
+        let bar = Frame { left: f.right + 20.0, right: f.right + 40.0, ..*f };
+        let pixels = (0..256_u16).rev().map(|n| viridis(f64::from(n) / 255.0)).collect();
+        let size = (bar.right - bar.left, bar.bottom - bar.top);
+        self.shapes.push(Shape::Image { at: (bar.left, bar.top), size, columns: 1, pixels });
+        self.stroke(&bar.outline(), BLACK);
+        for (number, text) in values.ticks(8) {
+            let at = bar.bottom - values.place(number) * (bar.bottom - bar.top);
+            self.stroke(&[(bar.right, at), (bar.right + 5.0, at)], BLACK);
+            self.text((bar.right + 9.0, at), Anchor::Start, &text);
+        }
+    }
+}
+
+/// Where values are drawn.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+}
+
+impl Frame {
+    fn outline(&self) -> [(f64, f64); 5] {
+        let Self { left, top, right, bottom } = *self;
+        [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+    }
+}
+
+/// The axis of a dimension: an index is in the middle of its cell.
+#[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
+fn indices(dimension: &Dimension) -> Axis {
+    let first = dimension.first as f64;
+    Axis::new(first - 0.5, first + dimension.length.max(1) as f64 - 0.5)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "there are a few thousand cells at most")]
+fn count(cells: usize) -> f64 {
+    cells as f64
+}
+
+/// The colours of matplotlib's map of that name, dark to light, which also the colour-blind and
+/// printers tell apart: a few of them, and what is between.
+pub(super) fn viridis(place: f64) -> Color {
+    const STOPS: [Color; 9] = [
+        [68, 1, 84],
+        [71, 44, 122],
+        [59, 81, 139],
+        [44, 113, 142],
+        [33, 144, 141],
+        [39, 173, 129],
+        [92, 200, 99],
+        [170, 220, 50],
+        [253, 231, 37],
+    ];
+    let along = place.clamp(0.0, 1.0) * 8.0;
+    let stops = STOPS.windows(2).zip(0_u8..);
+    let between =
+        stops.filter_map(|(pair, n)| Some((pair.first()?, pair.get(1)?, along - f64::from(n))));
+    let found = between.filter(|(_, _, share)| *share >= 0.0).last();
+    found.map_or([0; 3], |(from, to, share)| {
+        let mut color = [0; 3];
+        for (color, (from, to)) in color.iter_mut().zip(from.iter().zip(to)) {
+            let mixed = f64::from(*from) + (f64::from(*to) - f64::from(*from)) * share.min(1.0);
+            *color = super::raster::byte(mixed);
+        }
+        color
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_go_from_dark_to_light() {
+        assert_eq!(viridis(0.0), [68, 1, 84]);
+        assert_eq!(viridis(1.0), [253, 231, 37]);
+        assert_eq!(viridis(0.5), [33, 144, 141]);
+    }
+}

@@ -1,0 +1,97 @@
+//! A picture as SVG, with its texts as text.
+
+use std::fmt::Write;
+
+use super::raster;
+use super::scene::{Anchor, BLACK, Color, HEIGHT, Scene, Shape, WIDTH};
+
+/// The picture as a file.
+pub(super) fn text(scene: &Scene) -> anyhow::Result<String> {
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         font-family=\"sans-serif\" font-size=\"14\">\n\
+         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
+    );
+    for shape in &scene.shapes {
+        draw(shape, &mut out)?;
+    }
+    out.push_str("</svg>\n");
+    Ok(out)
+}
+
+fn draw(shape: &Shape, out: &mut String) -> anyhow::Result<()> {
+    match shape {
+        Shape::Line { points, color } => {
+            let points: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+            let (points, color) = (points.join(" "), hex(*color));
+            writeln!(out, "<polyline points=\"{points}\" fill=\"none\" stroke=\"{color}\"/>")?;
+        }
+        Shape::Text { at: (x, y), anchor, text } => {
+            let anchor = match anchor {
+                Anchor::Start => "start",
+                Anchor::Middle => "middle",
+                Anchor::End => "end",
+            };
+            let (text, color) = (escaped(text), hex(BLACK));
+            writeln!(
+                out,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\" text-anchor=\"{anchor}\" \
+                 fill=\"{color}\">{text}</text>"
+            )?;
+        }
+        Shape::Image { at: (x, y), size: (width, height), columns, pixels } => {
+            let png = base64(&raster::encode(*columns, &pixels.concat())?);
+            writeln!(
+                out,
+                "<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" \
+                 preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" \
+                 href=\"data:image/png;base64,{png}\"/>"
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn hex([red, green, blue]: Color) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// A text without what XML takes for its own, or does not take.
+fn escaped(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
+        let word = at(0) << 16 | at(1) << 8 | at(2);
+        for (place, shift) in [18, 12, 6, 0].into_iter().enumerate() {
+            let digit = usize::try_from(word >> shift & 63).ok().and_then(|at| DIGITS.get(at));
+            let is_there = place <= three.len();
+            text.push(digit.filter(|_| is_there).map_or('=', |digit| char::from(*digit)));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_as_rfc_4648_shows_it() {
+        let known =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+        for (bytes, text) in known {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn texts_are_no_markup() {
+        assert_eq!(escaped("a<b>&\0"), "a&lt;b&gt;&amp;\u{fffd}");
+    }
+}

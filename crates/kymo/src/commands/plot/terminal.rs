@@ -1,0 +1,113 @@
+//! A quick look with block characters.
+
+use std::io::Write;
+
+use anstyle::{Color as Ansi, RgbColor, Style};
+
+use super::axis::{Axis, shown};
+use super::field::{Cell, Field};
+use super::raster::pixel;
+use super::scene::viridis;
+use crate::render::escaped;
+use crate::session::Session;
+
+/// How wide and how high it is, where the terminal does not say.
+const COLUMNS: usize = 80;
+const ROWS: usize = 16;
+
+/// An eighth of a line more each.
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Dark to light without colours.
+const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+
+/// Draws a field on standard output.
+pub(super) fn print(session: &mut Session, field: &Field) -> anyhow::Result<()> {
+    let columns = session.out.columns().unwrap_or(COLUMNS).clamp(20, 200);
+    let (low, high) = field.range();
+    let values = Axis::new(low, high);
+    writeln!(session.out, "{}", escaped(&field.title))?;
+    if field.rows.is_some() {
+        map(session, field, values, columns)?;
+    } else {
+        line(session, field, values, columns)?;
+    }
+    let last = field.columns.first + field.columns.length.saturating_sub(1);
+    let range = format!("{} {} to {last}", field.columns.label, field.columns.first);
+    let rows = field.rows.as_ref().map_or(String::new(), |rows| {
+        let last = rows.first + rows.length.saturating_sub(1);
+        format!("; down: {} {} to {last}", rows.label, rows.first)
+    });
+    writeln!(session.out, "across: {range}{rows}; values {} to {}", shown(low), shown(high))?;
+    Ok(())
+}
+
+/// Bars from below, an eighth of a line exact.
+fn line(session: &mut Session, field: &Field, values: Axis, columns: usize) -> anyhow::Result<()> {
+    let bars = gathered(&field.cells, field.columns.cells(), columns, 1);
+    let heights: Vec<_> = bars
+        .iter()
+        .map(|mean| mean.map(|mean| pixel(values.place(mean) * 8.0 * 15.0 + 1.0)))
+        .collect();
+    for row in (0..ROWS).rev() {
+        let block = |height: &Option<usize>| {
+            let eighths = height.map_or(0, |height| height.saturating_sub(row * 8).min(8));
+            BLOCKS.get(eighths).copied().unwrap_or(' ')
+        };
+        let text: String = heights.iter().map(block).collect();
+        writeln!(session.out, "{}", text.trim_end())?;
+    }
+    Ok(())
+}
+
+fn map(session: &mut Session, field: &Field, values: Axis, columns: usize) -> anyhow::Result<()> {
+    let columns = columns.min(field.columns.cells() * 2);
+    let rows = ROWS.min(field.rows.as_ref().map_or(1, super::field::Dimension::cells));
+    let cells = gathered(&field.cells, field.columns.cells(), columns, rows);
+    let paint = session.out.paint();
+    for row in cells.chunks(columns.max(1)) {
+        for mean in row {
+            let Some(mean) = mean else {
+                write!(session.out, " ")?;
+                continue;
+            };
+            let place = values.place(*mean);
+            let [red, green, blue] = viridis(place);
+            let color = Ansi::Rgb(RgbColor(red, green, blue));
+            let style = paint.style(Style::new().fg_color(Some(color)));
+            let shade = SHADES.get(pixel(place * 4.99)).copied().unwrap_or(' ');
+            let shade = if style == Style::new() { shade } else { '█' };
+            write!(session.out, "{style}{shade}{style:#}")?;
+        }
+        writeln!(session.out)?;
+    }
+    Ok(())
+}
+
+/// The means of so many columns and rows of cells.
+fn gathered(cells: &[Cell], width: usize, columns: usize, rows: usize) -> Vec<Option<f64>> {
+    let height = cells.len() / width.max(1);
+    let mut means = Vec::with_capacity(columns * rows);
+    for row in 0..rows {
+        for column in 0..columns {
+            let ys = part(row, rows, height);
+            let mut sum = (0.0, 0_u32);
+            for y in ys {
+                for x in part(column, columns, width) {
+                    if let Some(mean) = cells.get(y * width + x).and_then(Cell::mean) {
+                        sum = (sum.0 + mean, sum.1 + 1);
+                    }
+                }
+            }
+            means.push((sum.1 > 0).then(|| sum.0 / f64::from(sum.1)));
+        }
+    }
+    means
+}
+
+/// Which of `length` the `at`-th of `parts` covers: at least one.
+fn part(at: usize, parts: usize, length: usize) -> std::ops::Range<usize> {
+    let start = at * length / parts.max(1);
+    let end = (at + 1) * length / parts.max(1);
+    start..end.max(start + 1)
+}

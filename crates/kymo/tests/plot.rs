@@ -1,0 +1,96 @@
+//! Pictures of variables.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kymo_bp::{Data, Dimension, Options, Writer};
+use support::{folder, kymo, run};
+
+/// A square of four numbers, a cube of eight, a scalar of nine steps, and a text.
+fn file(folder: &Path) -> PathBuf {
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    let two = Dimension::local(2);
+    writer.dataset("/", "square", &[two; 2], Data::Double(&[0.0, 1.0, 2.0, 3.0])).unwrap();
+    writer.dataset("/", "cube", &[two; 3], Data::Int(&[0, 1, 2, 3, 4, 5, 6, 7])).unwrap();
+    for step in 0..9 {
+        writer.scalar("/", "ramp", Data::Int(&[step])).unwrap();
+    }
+    writer.scalar("/", "text", Data::String("one")).unwrap();
+    let path = folder.join("a.bp");
+    fs::write(&path, writer.finish().unwrap()).unwrap();
+    path
+}
+
+/// The pixel of a picture, and its size.
+fn pixel(path: &Path, x: usize, y: usize) -> ([u8; 3], (u32, u32)) {
+    let decoder = png::Decoder::new(std::io::BufReader::new(fs::File::open(path).unwrap()));
+    let mut reader = decoder.read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    let at = y * info.line_size + x * 3;
+    ([pixels[at], pixels[at + 1], pixels[at + 2]], (info.width, info.height))
+}
+
+#[test]
+fn a_heat_map_has_its_smallest_number_dark_and_its_largest_light() {
+    let folder = folder();
+    let (file, out) = (file(folder.path()), folder.path().join("a.png"));
+    let (code, _, said) = run(kymo().arg("plot").arg(&file).args(["square", "-o"]).arg(&out));
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    assert_eq!(pixel(&out, 150, 100), ([68, 1, 84], (900, 600)));
+    assert_eq!(pixel(&out, 700, 500).0, [253, 231, 37]);
+    // In the order of Fortran, the second number is below the first and not beside it.
+    let mut fortran = kymo();
+    fortran
+        .args(["plot", "--order", "fortran", "--force", "-o"])
+        .arg(&out)
+        .arg(&file)
+        .arg("square");
+    assert_eq!(run(&mut fortran).0, Some(0));
+}
+
+#[test]
+fn a_picture_with_text_names_what_it_shows() {
+    let folder = folder();
+    let (file, out) = (file(folder.path()), folder.path().join("a.svg"));
+    let mut plot = kymo();
+    plot.arg("plot").arg(&file).args(["cube", "--start", "1,0,0", "--count", "1,-1,-1", "-o"]);
+    assert_eq!(run(plot.arg(&out)).0, Some(0));
+    let text = fs::read_to_string(&out).unwrap();
+    for part in [">/cube<", ">index 1<", ">index 2<", "data:image/png;base64,iVBOR", "</svg>"] {
+        assert!(text.contains(part), "{part}");
+    }
+    // Nothing is replaced unasked.
+    assert_eq!(run(&mut plot).0, Some(1));
+}
+
+#[test]
+fn a_scalar_is_drawn_over_its_steps_in_the_terminal() {
+    let folder = folder();
+    let file = file(folder.path());
+    let (code, out, _) = run(kymo().arg("plot").arg(&file).arg("ramp"));
+    assert_eq!(code, Some(0));
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines.first(), Some(&"/ramp"));
+    assert_eq!(lines.last(), Some(&"across: step 0 to 8; values 0 to 8"));
+    // The first bar is the lowest there is, and the last the highest.
+    assert!(lines[16].starts_with('▁'), "{out}");
+    assert!(lines[1].ends_with('▁') && lines[1].starts_with(' '), "{out}");
+}
+
+#[test]
+fn what_cannot_be_drawn_says_why() {
+    let folder = folder();
+    let file = file(folder.path());
+    let refused = [("text", "is no number"), ("cube", "3 dimensions"), ("rump", "no variable")];
+    for (name, why) in refused {
+        let (code, _, said) = run(kymo().arg("plot").arg(&file).arg(name));
+        assert_eq!(code, Some(1), "{name}");
+        assert!(said.contains(why), "{said}");
+    }
+    let (code, _, _) = run(kymo().arg("plot").arg(&file).args(["square", "-o", "a.gif"]));
+    assert_eq!(code, Some(2));
+}
