@@ -60,6 +60,7 @@ pub(crate) enum Command {
     Dump(commands::dump::Args),
     Top(commands::top::Args),
     Tree(commands::tree::Args),
+    Threads(commands::threads::Args),
     Check(commands::check::Args),
     Repair(commands::repair::Args),
     Convert(commands::convert::Args),

@@ -43,6 +43,13 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// The threads that are meant, each with its name.
+    pub(crate) fn threads(&self) -> kymo_core::Result<Vec<(ThreadId, Thread)>> {
+        let all = (0..).map(ThreadId).take(self.view.thread_count());
+        let is_meant = |id: &ThreadId| self.threads.as_ref().is_none_or(|set| set.contains(*id));
+        all.filter(is_meant).map(|id| Ok((id, self.view.thread(id)?))).collect()
+    }
+
     /// The question for core.
     pub(crate) fn question(&self) -> Question<'_> {
         Question { view: self.view.as_ref(), metric: self.metric, threads: self.threads.as_ref() }

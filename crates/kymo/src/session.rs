@@ -90,6 +90,7 @@ impl Session {
             Command::Dump(args) => commands::dump::run(self, args),
             Command::Top(args) => commands::top::run(self, args),
             Command::Tree(args) => commands::tree::run(self, args),
+            Command::Threads(args) => commands::threads::run(self, args),
             Command::Check(args) => commands::check::run(self, args),
             Command::Repair(args) => commands::repair::run(self, args),
             Command::Convert(args) => commands::convert::run(self, args),

@@ -17,5 +17,6 @@ pub(crate) mod merge;
 pub(crate) mod plot;
 pub(crate) mod record;
 pub(crate) mod repair;
+pub(crate) mod threads;
 pub(crate) mod top;
 pub(crate) mod tree;

@@ -55,6 +55,7 @@ pub(crate) struct Args {
     open: OpenArgs,
 }
 
+/// What a row is.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum ByArg {
     Function,
@@ -64,6 +65,7 @@ enum ByArg {
 }
 
 impl ByArg {
+    /// What core calls it, and what a person does.
     fn by(self) -> (By, &'static str) {
         match self {
             Self::Function => (By::Function, "function"),

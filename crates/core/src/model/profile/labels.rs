@@ -109,6 +109,10 @@ impl Labels {
         self.of(key, || view.label(context))
     }
 
+    pub(super) fn text(&self, label: Label) -> &str {
+        self.texts.get(label.0).map_or("", String::as_str)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.texts.len()
     }

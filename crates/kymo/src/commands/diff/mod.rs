@@ -1,6 +1,7 @@
 //! `kymo diff`: what two files hold otherwise.
 
 mod arrays;
+mod profiles;
 mod values;
 
 use std::path::PathBuf;
@@ -12,10 +13,11 @@ use crate::failure::Failure;
 use crate::render::escaped;
 use crate::session::{Opened, Outcome, Session};
 
-/// Compare two files: which variables, attributes and values differ.
+/// Compare two files: which variables, attributes and values differ, or what functions spent.
 ///
 /// Prints one line for each difference, and nothing when there is none. Of values it says how
-/// many differ, the largest difference and where it is. The files may be of different formats.
+/// many differ, the largest difference and where it is. The files may be of different formats. Of
+/// profiles it says which functions spent more or less themselves, the largest change first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -55,7 +57,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 /// Something that is otherwise in the other file.
 #[derive(Debug)]
 pub(super) struct Difference {
-    /// What it is about: the path of a variable, or of an attribute.
+    /// What it is about: the path of a variable or an attribute, the name of a function.
     pub(super) path: String,
     /// What is different, for a person.
     pub(super) what: String,
@@ -87,9 +89,12 @@ fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<
     if let (Some(one), Some(other)) = (one.dataset.arrays(), other.dataset.arrays()) {
         return Ok(arrays::differences(&one, &other, args.tolerance)?);
     }
+    if let (Some(one), Some(other)) = (one.dataset.profile(), other.dataset.profile()) {
+        return Ok(profiles::differences(&one, &other, args.tolerance)?);
+    }
     let names = [one, other].map(|opened| opened.format.info().title).join(" and ");
     let failure = Failure::new(format!("{names} have nothing that could be compared"));
-    Err(failure.hint("files with arrays can be").into())
+    Err(failure.hint("files with arrays can be, and files with profiles").into())
 }
 
 fn print(session: &mut Session, args: &Args, difference: &Difference) -> anyhow::Result<()> {

@@ -1,0 +1,149 @@
+//! `kymo threads`: how work is spread over threads.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use kymo_core::model::profile::{Thread, per_thread};
+use serde_json::json;
+
+use crate::cli::OpenArgs;
+use crate::failure::Failure;
+use crate::profiles::{Asked, ProfileArgs};
+use crate::render::{escaped, measure, style};
+use crate::session::{Opened, Outcome, Session};
+
+/// How long the bar of the thread that spent most is.
+const BAR: u32 = 24;
+
+/// Show what each thread spent, in all or in one function.
+///
+/// Values are inclusive of calls. Imbalance is how much more than the mean the thread that spent
+/// most has: 0% is even, 100% is twice the mean.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo threads hpctoolkit-app-database                  what each thread spent
+  kymo threads --function solve hpctoolkit-app-database what each spent in one function
+  kymo threads --rank 0-3 --json DATABASE               some of them, one JSON object each
+
+EXIT STATUS
+  0 done, 1 unreadable or no profile, 2 bad usage, 3 read, with findings")]
+pub(crate) struct Args {
+    /// Files or directories.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Only what was spent in functions of this name.
+    #[arg(short, long, value_name = "NAME")]
+    function: Option<String>,
+
+    #[command(flatten)]
+    profile: ProfileArgs,
+
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let inputs = session.expand(&args.files, &args.open.format);
+    let mut is_first = true;
+    session.each_dataset(inputs, &args.open, |session, opened| {
+        let asked = args.profile.of(opened)?;
+        let spent = rows(&asked, args.function.as_deref())?;
+        if args.json {
+            print_json(session, opened, &asked, &spent)?;
+        } else {
+            let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
+            write!(session.out, "{gap}")?;
+            print(session, args, opened, &asked, &spent)?;
+        }
+        Ok(session.findings(opened))
+    })
+}
+
+/// Each thread, and what it spent.
+fn rows(asked: &Asked, function: Option<&str>) -> anyhow::Result<Vec<(Thread, f64)>> {
+    let spent = per_thread(&asked.question(), function)?;
+    if let (Some(name), true) = (function, spent.iter().all(|value| *value == 0.0)) {
+        let failure = Failure::new(format!("nothing was spent in {}", escaped(name)));
+        return Err(failure.hint("`kymo top -n 0` lists the functions").into());
+    }
+    let value = |index: u32| spent.get(usize::try_from(index).ok()?).copied();
+    let threads = asked.threads()?.into_iter();
+    Ok(threads.map(|(id, thread)| (thread, value(id.0).unwrap_or(0.0))).collect())
+}
+
+fn print(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    asked: &Asked,
+    spent: &[(Thread, f64)],
+) -> anyhow::Result<()> {
+    let out = &mut session.out;
+    let paint = out.paint();
+    let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
+    let of = args.function.as_ref().map_or(String::new(), |name| format!(" in {}", escaped(name)));
+    let metric = escaped(&asked.described.name);
+    let most = spent.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    writeln!(out, "{bold}{}{bold:#}: {metric}{of}, {}", opened.name, spread(spent))?;
+    for (thread, value) in spent {
+        let bar = bar(*value, most);
+        let value = measure::value(*value);
+        let name = thread.to_string();
+        writeln!(out, "{value:>11}  {faint}{bar:<24}{faint:#}  {}", escaped(&name))?;
+    }
+    Ok(())
+}
+
+/// The least, the mean and the most that threads spent, and how uneven that is.
+fn spread(spent: &[(Thread, f64)]) -> String {
+    let values = || spent.iter().map(|(_, value)| *value);
+    let count = f64::from(u32::try_from(spent.len()).unwrap_or(u32::MAX));
+    let mean = values().sum::<f64>() / count.max(1.0);
+    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let least = if spent.is_empty() { 0.0 } else { least };
+    let imbalance = if mean == 0.0 { 0.0 } else { (most / mean - 1.0) * 100.0 };
+    let [least, mean, most] = [least, mean, most].map(measure::value);
+    format!("least {least}, mean {mean}, most {most}, imbalance {imbalance:.1}%")
+}
+
+fn bar(value: f64, most: f64) -> String {
+    let share = if most > 0.0 { value / most } else { 0.0 };
+    (1..=BAR).map(f64::from).filter(|step| *step <= share * f64::from(BAR)).map(|_| '#').collect()
+}
+
+fn print_json(
+    session: &mut Session,
+    opened: &Opened,
+    asked: &Asked,
+    spent: &[(Thread, f64)],
+) -> anyhow::Result<()> {
+    for (thread, value) in spent {
+        session.out.json(&json!({
+            "file": opened.name,
+            "metric": asked.described.name,
+            "thread": thread.to_string(),
+            "value": value,
+        }))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spread_says_how_uneven_it_is() {
+        let spent = [1.0, 3.0].map(|value| (Thread::default(), value));
+        assert_eq!(spread(&spent), "least 1, mean 2, most 3, imbalance 50.0%");
+        assert_eq!(spread(&[]), "least 0, mean 0, most 0, imbalance 0.0%");
+        assert_eq!(bar(1.0, 2.0).len(), 12);
+        assert_eq!(bar(0.0, 0.0), "");
+    }
+}
