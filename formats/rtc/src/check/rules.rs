@@ -37,8 +37,7 @@ impl Rules<'_> {
     fn walk(&mut self) {
         let view = self.reader.view();
         let mut walker = Walker::new().without_checksums();
-        let catalog = std::sync::Arc::clone(&self.reader.scan().catalog);
-        let mut tracker = Tracker::knowing(catalog, self.reader.limits());
+        let mut tracker = Tracker::knowing(self.reader.known(), self.reader.limits());
         let end = self.reader.scan().end;
         let mut session = 0;
         while walker.position() < end

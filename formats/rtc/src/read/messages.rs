@@ -22,7 +22,7 @@ pub struct Messages {
 impl Messages {
     pub(super) fn new(reader: Arc<Reader>) -> Self {
         let end = reader.scan().end;
-        let tracker = Tracker::knowing(Arc::clone(&reader.scan().catalog), reader.limits());
+        let tracker = Tracker::knowing(reader.known(), reader.limits());
         Self { reader, walker: Walker::new().without_checksums(), tracker, end }
     }
 

@@ -92,11 +92,16 @@ impl Reader {
     /// What going through all of the file finds.
     pub(crate) fn scan(&self) -> &Scan {
         self.scan.get_or_init(|| {
-            let known = self.outline.as_ref().map(|outline| Arc::clone(&outline.catalog));
             let context = Context::with_limits(self.limits);
             // What is over the limits is left out, and said; nothing else fails.
-            Scan::new(&self.bytes, known.unwrap_or_default(), &context, true).unwrap_or_default()
+            Scan::new(&self.bytes, self.known(), &context, true).unwrap_or_default()
         })
+    }
+
+    /// The streams that are known before the file is gone through: every time the same, so that
+    /// the same messages are found.
+    pub(crate) fn known(&self) -> Arc<Catalog> {
+        self.outline.as_ref().map(|outline| Arc::clone(&outline.catalog)).unwrap_or_default()
     }
 
     /// What going through all of the file found, if that was done.
