@@ -179,10 +179,22 @@ fn read_magic(bytes: &[u8]) -> ReadResult<(TraceVersion, Endian)> {
     Ok((version, endian.ok_or_else(|| ReadError::invalid("byte order", at, why))?))
 }
 
+/// Takes the bytes apart by hand: there can be a hundred million of them.
 fn record(item: &[u8], endian: Endian) -> TraceRecord {
-    let mut cursor = Cursor::new(item, endian);
-    let time = cursor.u64("time").unwrap_or_default();
-    let node = cursor.u32("node").unwrap_or_default();
-    let metric = cursor.u32("metric").ok().filter(|metric| *metric != TRACE_NO_METRIC);
-    TraceRecord { time, node, metric }
+    let Some((head, rest)) = item.split_first_chunk::<12>() else {
+        return TraceRecord { time: 0, node: 0, metric: None };
+    };
+    let [t0, t1, t2, t3, t4, t5, t6, t7, n0, n1, n2, n3] = *head;
+    let (time, node) = ([t0, t1, t2, t3, t4, t5, t6, t7], [n0, n1, n2, n3]);
+    let number = |bytes| match endian {
+        Endian::Big => u32::from_be_bytes(bytes),
+        Endian::Little => u32::from_le_bytes(bytes),
+    };
+    let time = match endian {
+        Endian::Big => u64::from_be_bytes(time),
+        Endian::Little => u64::from_le_bytes(time),
+    };
+    let metric = rest.first_chunk::<4>().map(|metric| number(*metric));
+    let metric = metric.filter(|metric| *metric != TRACE_NO_METRIC);
+    TraceRecord { time, node: number(node), metric }
 }
