@@ -193,6 +193,8 @@ pub struct Part {
     pub from: Option<TimeNs>,
     /// Before this moment.
     pub until: Option<TimeNs>,
+    /// Put events in the order of their times, where a recording has them in another.
+    pub sort: bool,
 }
 
 /// What writing a recording did.

@@ -22,6 +22,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) streams: &'a StreamArgs,
     pub(crate) since: Option<Moment>,
     pub(crate) until: Option<Moment>,
+    pub(crate) sort: bool,
     pub(crate) format: &'a FormatArgs,
 }
 
@@ -90,7 +91,7 @@ fn part(
     sources: &[Source],
     format: &dyn Format,
 ) -> anyhow::Result<Part> {
-    let mut part = Part::default();
+    let mut part = Part { sort: wanted.sort, ..Part::default() };
     let mut names = Vec::new();
     for source in sources {
         let about = |error| Named::error(inputs::display(source.path()), error);
@@ -121,7 +122,8 @@ fn part_of(
             Some(Moment::At(time)) => Some(time),
             _ => None,
         };
-        return Ok(Part { tracks: None, from: time(wanted.since), until: time(wanted.until) });
+        let (from, until) = (time(wanted.since), time(wanted.until));
+        return Ok(Part { from, until, ..Part::default() });
     }
     let dataset = format.salvage(source, &session.context())?;
     let timeline = dataset.timeline();
@@ -136,5 +138,6 @@ fn part_of(
         from: resolve(wanted.since)?,
         until: resolve(wanted.until)?,
         tracks: chosen.as_ref().map(|chosen| chosen.iter().filter_map(name).collect()),
+        ..Part::default()
     })
 }

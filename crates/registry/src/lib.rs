@@ -2,6 +2,7 @@
 
 mod foreign;
 
+use kymo_bbbin::Bbbin;
 use kymo_bp::Bp;
 use kymo_core::{Confidence, Finding, Format, Severity, Source};
 use kymo_ctf::Ctf;
@@ -11,7 +12,7 @@ use kymo_mcap::Mcap;
 use kymo_rtc::Rtc;
 
 /// Every format. A new one is one line here.
-static FORMATS: &[&dyn Format] = &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun, &Ctf];
+static FORMATS: &[&dyn Format] = &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun, &Ctf, &Bbbin];
 
 /// Every format, in the order of the README's table.
 #[must_use]

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
-    FormatInfo, Probe, RecordSink, Recording, Repaired, Result, Section, Source, Summary, Table,
+    FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Section, Source, Summary,
+    Table, Written,
 };
 
+use crate::model::Timeline;
 use crate::spec::{MAGIC, VERSION};
 use crate::types::{LogFile, TaskExecution};
-use crate::{Reader, check, demo, dump, repair, tables};
+use crate::{Reader, check, demo, dump, extract, from_timeline, repair, tables};
 
 /// The format.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +24,7 @@ static INFO: FormatInfo = FormatInfo {
     about: "event logs of real-time systems: tasks, messages and states, merged and indexed",
     extensions: &["bin", "bbbin"],
     dialects: &["version 10"],
-    abilities: &[Ability::Write, Ability::Repair],
+    abilities: &[Ability::Write, Ability::Repair, Ability::Extract, Ability::TakeTimelines],
     dump_styles: &[],
 };
 
@@ -62,6 +65,25 @@ impl Format for Bbbin {
         repair::rewrite(source, to, context)
     }
 
+    fn extract(
+        &self,
+        sources: &[Source],
+        part: &Part,
+        to: &Destination,
+        context: &Context<'_>,
+    ) -> Result<Written> {
+        extract::extract(sources, part, to, context)
+    }
+
+    fn write_timeline(
+        &self,
+        timeline: Arc<dyn TimelineView>,
+        to: &Destination,
+        _context: &Context<'_>,
+    ) -> Result<Written> {
+        from_timeline::write(timeline, to)
+    }
+
     fn demo(&self) -> Result<Vec<Demo>> {
         demo::demo()
     }
@@ -96,6 +118,10 @@ impl Dataset for LogSet {
 
     fn dump(&self, request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
         dump::dump(&self.0, request, sink)
+    }
+
+    fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
+        Some(Arc::new(Timeline::new(Arc::clone(&self.0))))
     }
 }
 

@@ -30,6 +30,10 @@ mod check;
 mod dataset;
 mod demo;
 mod dump;
+mod extract;
+mod from_timeline;
+mod model;
+mod order;
 mod read;
 mod repair;
 pub mod spec;
@@ -39,6 +43,7 @@ mod types;
 mod write;
 
 pub use dataset::Bbbin;
+pub use order::{Merge, Sort};
 pub use read::{Reader, values};
 pub use tally::Tally;
 pub use types::*;

@@ -136,6 +136,7 @@ fn events(view: &Arc<dyn TimelineView>, window: &Window) -> Vec<Kept> {
             Content::Text(text) => Content::Text(Cow::Owned(text.into_owned())),
             Content::Value(value) => Content::Value(value),
             Content::Sample(sample) => Content::Sample(sample),
+            Content::Activity(activity) => Content::Text(activity.to_string().into()),
             Content::Payload => Content::Payload,
         };
         let time = event.time.map(|time| time.0);

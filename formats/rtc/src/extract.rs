@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use kymo_core::model::timeline::Window;
 use kymo_core::{
-    Context, Destination, Finding, Part, Result, Severity, Source, Written, shortened,
+    Context, Destination, Error, Finding, Part, Result, Severity, Source, Written, shortened,
 };
 use kymo_rtc_wire::meta::StreamMeta;
 use serde_json::Value as Json;
@@ -27,6 +27,9 @@ pub(crate) fn extract(
     to: &Destination,
     context: &Context<'_>,
 ) -> Result<Written> {
+    if part.sort {
+        return Err(Error::request("the messages of RTC files are not sorted"));
+    }
     let readers = sources.iter().map(|source| Reader::open(source, context));
     let readers = readers.collect::<Result<Vec<_>>>()?;
     let mut written = Written::default();

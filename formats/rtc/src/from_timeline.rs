@@ -146,7 +146,7 @@ impl<W: Write> Taking<W> {
             Content::Value(Value::Int(_)) => Way::Signed,
             Content::Value(Value::UInt(_)) | Content::Sample(_) => Way::Unsigned,
             Content::Payload => Way::Payload,
-            Content::Text(_) | Content::Value(_) => Way::Text,
+            Content::Text(_) | Content::Value(_) | Content::Activity(_) => Way::Text,
         };
         self.ways.insert(event.track, way);
         let Some(track) = self.tracks.get(event.track.0) else { return Ok(way) };
@@ -229,6 +229,7 @@ fn bytes(way: Way, event: &Event<'_>) -> Option<Vec<u8>> {
         }
         (Way::Text, Content::Text(text)) => Some(text.as_bytes().to_vec()),
         (Way::Text, Content::Value(value)) => Some(value.to_string().into_bytes()),
+        (Way::Text, Content::Activity(activity)) => Some(activity.to_string().into_bytes()),
         _ => None,
     }
 }

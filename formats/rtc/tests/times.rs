@@ -82,6 +82,7 @@ fn events(bytes: &[u8], window: &Window) -> Vec<(String, Option<TimeNs>, Value)>
             Content::Text(text) => Value::Text(text.into_owned()),
             Content::Payload => Value::Bytes(event.payload.to_vec()),
             Content::Sample(sample) => Value::UInt(sample),
+            Content::Activity(activity) => activity.to_string().into(),
         };
         found.push((tracks[event.track.0].name.clone(), event.time, value));
     }

@@ -66,6 +66,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             streams: &args.streams,
             since: args.since,
             until: args.until,
+            sort: false,
             format: &args.format,
         },
     )

@@ -54,6 +54,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             streams: &args.streams,
             since: None,
             until: None,
+            sort: false,
             format: &args.format,
         },
     )

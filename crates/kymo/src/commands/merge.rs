@@ -41,6 +41,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
     until: Option<Moment>,
 
+    /// Put the events of each recording in the order of their times first.
+    #[arg(long)]
+    sort: bool,
+
     #[command(flatten)]
     streams: StreamArgs,
 
@@ -62,6 +66,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             streams: &args.streams,
             since: args.since,
             until: args.until,
+            sort: args.sort,
             format: &args.format,
         },
     )

@@ -12,7 +12,7 @@ mod walk;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -27,6 +27,7 @@ use crate::types::{
     Statistics, TaskExecution, TypeId,
 };
 use definitions::{Budget, Listed, artifact, count, custom_type, list, log_file};
+use event::event;
 use header::Header;
 use index::{Index, Span, index, statistics, task_execution};
 
@@ -137,6 +138,12 @@ impl Reader {
             .filter(|found| window.holds(Some(TimeNs(found.event.timestamp))))
     }
 
+    /// The event at an offset.
+    pub(crate) fn event_at(&self, offset: u64) -> Option<Found<'_>> {
+        let (event, _) = event(self.slice(offset, self.size_bytes()), offset).ok()?;
+        Some(Found { offset, event })
+    }
+
     /// A type by its id, which is of a log file.
     #[must_use]
     pub fn custom_type(&self, log_file: LogFileId, id: TypeId) -> Option<&CustomType> {
@@ -223,6 +230,21 @@ impl Reader {
         }
     }
 
+    /// The first and the last time: from the index, where its times go up, and else from the
+    /// events.
+    pub(crate) fn time_range(&self) -> Option<RangeInclusive<i64>> {
+        let blocks = self.blocks();
+        if let (true, true, Some(first), Some(last)) =
+            (self.is_index_sound, self.index.is_ascending(), blocks.first(), blocks.last())
+        {
+            return Some(first.first_timestamp..=last.last_timestamp);
+        }
+        self.events().map(|found| found.event.timestamp).fold(None, |range, time| {
+            let range = range.unwrap_or(time..=time);
+            Some(time.min(*range.start())..=time.max(*range.end()))
+        })
+    }
+
     /// The bytes between two places, as far as they are there.
     #[inline]
     pub(crate) fn slice(&self, start: u64, end: u64) -> &[u8] {
@@ -240,7 +262,7 @@ impl Reader {
 }
 
 /// Values under their names, as a JSON object.
-fn object(of: &CustomType, values: &[Value]) -> String {
+pub(crate) fn object(of: &CustomType, values: &[Value]) -> String {
     let mut text = String::from("{");
     for (field, value) in of.fields.iter().zip(values) {
         let separator = if text.len() > 1 { "," } else { "" };

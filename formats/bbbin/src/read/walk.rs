@@ -56,6 +56,11 @@ impl Walk {
         }
     }
 
+    /// The byte after the event that was read last.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Goes to the next span that has events.
     #[cold]
     fn enter(&mut self, reader: &Reader) -> bool {

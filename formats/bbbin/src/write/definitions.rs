@@ -160,3 +160,37 @@ impl Definitions {
         self.artifacts = ordered;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_come_after_what_they_are_part_of() {
+        let mut definitions = Definitions::default();
+        let log = definitions.add_log_file("", "");
+        let state = |parent| ArtifactKind::State { parent: ArtifactId(parent) };
+        let machine = ArtifactKind::StateMachine;
+        for (id, kind) in [(4, state(3)), (3, state(1)), (9, state(9)), (1, machine)] {
+            definitions.add_artifact(log, ArtifactId(id), "", kind);
+        }
+        definitions.put_parents_first();
+        let ids: Vec<_> = definitions.artifacts.iter().map(|of| of.id.0).collect();
+        assert_eq!(ids, [1, 3, 4, 9]);
+    }
+
+    #[test]
+    fn what_has_no_values_has_a_type_without_fields() {
+        let mut definitions = Definitions::default();
+        let (a, b) = (definitions.add_log_file("", ""), definitions.add_log_file("", ""));
+        definitions.add_type(a, "T", vec![CustomField::scalar("x", FieldType::Int8)]);
+        assert_eq!(definitions.empty_type(a), TypeId(2));
+        assert_eq!(definitions.empty_type(a), TypeId(2));
+        assert_eq!(definitions.empty_type(b), TypeId(1));
+    }
+
+    #[test]
+    fn characters_that_latin_1_lacks_are_counted() {
+        assert_eq!(to_latin1("é€b"), (vec![0xE9, b'?', b'b'], 1));
+    }
+}

@@ -62,8 +62,14 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
     (clocks, tracks)
 }
 
-const KINDS: [TrackKind; 4] =
-    [TrackKind::Counter, TrackKind::Messages, TrackKind::Samples, TrackKind::Annotations];
+const KINDS: [TrackKind; 6] = [
+    TrackKind::Counter,
+    TrackKind::Messages,
+    TrackKind::Samples,
+    TrackKind::Annotations,
+    TrackKind::Task,
+    TrackKind::States,
+];
 
 fn kind(channel: &Channel) -> Option<TrackKind> {
     let name = channel.metadata.get(KIND)?;

@@ -176,7 +176,7 @@ fn has_content(content: &Content<'_>) -> bool {
     match content {
         Content::Payload => false,
         Content::Text(text) => !text.is_empty(),
-        Content::Value(_) | Content::Sample(_) => true,
+        Content::Value(_) | Content::Sample(_) | Content::Activity(_) => true,
     }
 }
 
@@ -187,6 +187,7 @@ fn spell(content: &Content<'_>) -> Option<String> {
         Content::Text(text) => Value::from(text.as_ref()),
         Content::Value(value) => value.clone(),
         Content::Sample(sample) => Value::from(*sample),
+        Content::Activity(activity) => Value::from(activity.to_string()),
     };
     serde_json::to_string(&value).ok()
 }

@@ -4,6 +4,8 @@
 //! one row of a timeline: a stream of messages, a counter, a thread. An *event* is one thing on a
 //! track: a message, a value, a sample, a remark about the past.
 
+mod activity;
+
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,6 +13,8 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use crate::{Result, Value};
+
+pub use activity::{Activity, Message};
 
 /// A track's index in its view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +109,10 @@ pub enum TrackKind {
     Samples,
     /// Remarks about moments, made later.
     Annotations,
+    /// When a task, an interrupt or a function ran, and what it was told.
+    Task,
+    /// States that stay until the next one.
+    States,
 }
 
 impl TrackKind {
@@ -116,6 +124,8 @@ impl TrackKind {
             Self::Messages => "messages",
             Self::Samples => "samples",
             Self::Annotations => "annotations",
+            Self::Task => "task",
+            Self::States => "states",
         }
     }
 }
@@ -146,6 +156,8 @@ pub enum Content<'a> {
     Payload,
     /// A sample: the calling context, by the number the recording gives it.
     Sample(u64),
+    /// What a task, a function or a state machine did.
+    Activity(Activity<'a>),
 }
 
 /// Which events are asked for.

@@ -1,0 +1,272 @@
+//! Events to core's timeline.
+//!
+//! Each log file is a track, with its tasks, state machines and custom types under it. A
+//! `TASK_SWITCH` ends the stretch of the one task and begins that of the other. Values are a
+//! message on the track of their type, and each number of them is a counter. All times are on one
+//! clock, whose zero the file does not tell.
+//!
+//! What the timeline does not tell: ids of receivers' instances, end times that functions give
+//! besides their exit, values of artifacts; tables have those. An event of a log file that is not
+//! there is on no track, which is a finding.
+
+mod lanes;
+
+use std::collections::VecDeque;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use kymo_core::model::timeline::{
+    Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
+    TrackId, Window,
+};
+use kymo_core::{Finding, Result, Severity};
+
+use crate::Reader;
+use crate::read::{Walk, values};
+use crate::spec::{ArtifactClass, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME};
+use crate::types::{ArtifactId, Body, Found, LogFileId};
+use lanes::Lanes;
+
+/// What happens on a track; the payload, where there is one, is the event's values.
+pub(crate) type Happening = (TrackId, Content<'static>);
+
+/// The timeline of a file.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    reader: Arc<Reader>,
+    lanes: Lanes,
+}
+
+impl Timeline {
+    pub(crate) fn new(reader: Arc<Reader>) -> Self {
+        let lanes = Lanes::new(&reader);
+        Self { reader, lanes }
+    }
+
+    /// Tells what an event is on which tracks, in the order in which it happens.
+    pub(crate) fn tell(&self, found: &Found<'_>, to: &mut impl FnMut(Happening)) {
+        let (reader, event) = (&self.reader, &found.event);
+        let log = event.log_file;
+        let mut activity = |track: Option<TrackId>, activity| {
+            if let Some(track) = track {
+                to((track, Content::Activity(activity)));
+            }
+        };
+        let Some(lanes) = self.lanes.log(log) else {
+            let message = format!("there is no log file {}: its events are on no track", log.0);
+            let finding = Finding::at(Severity::Warning, "unknown-log-file", found.offset, message);
+            return reader.notice(finding);
+        };
+        match event.body {
+            Body::Generic => {
+                let has_values = self.lanes.of_type(log, event.custom_type).is_some();
+                if !has_values && event.custom.is_empty() {
+                    to((lanes.own, Content::Text("GENERIC".into())));
+                }
+            }
+            Body::TaskSwitch { in_task, out_task, in_task_priority } => {
+                activity(self.lanes.task(log, out_task).map(|(track, _)| track), Activity::End);
+                if let Some((track, name)) = self.lanes.task(log, in_task) {
+                    let is_known = in_task_priority != UNKNOWN_PRIORITY;
+                    let priority = is_known.then(|| in_task_priority.into());
+                    let name = name.map(Into::into);
+                    activity(Some(track), Activity::Begin { name, priority });
+                }
+            }
+            Body::TaskRelease { task, time_budget } => {
+                let track = self.lanes.task(log, task).map(|(track, _)| track);
+                activity(track, Activity::Release { budget_ns: Some(time_budget) });
+            }
+            Body::TaskCompletion { task, remaining_time } => {
+                let track = self.lanes.task(log, task).map(|(track, _)| track);
+                activity(track, Activity::Complete { remaining_ns: Some(remaining_time) });
+            }
+            Body::Send(message) => {
+                let track = self.lanes.task(log, message.sender).map(|(track, _)| track);
+                activity(track, Activity::Send(self.message(log, message, true, true)));
+            }
+            Body::Receive(message) => {
+                let track = self.lanes.task(log, message.receiver).map(|(track, _)| track);
+                activity(track, Activity::Receive(self.message(log, message, false, true)));
+            }
+            Body::SrlSend { message, .. } => {
+                let track = self.lanes.machine(log, message.sender);
+                activity(track, Activity::Send(self.message(log, message, true, false)));
+            }
+            Body::SrlReceive { message, state, finish_timestamp } => {
+                let track = self.lanes.machine(log, message.receiver);
+                activity(track, Activity::Receive(self.message(log, message, false, false)));
+                if state.0 != UNKNOWN_STATE {
+                    let state = state_name(reader, log, state).into();
+                    let settled = Some(TimeNs(finish_timestamp));
+                    activity(track, Activity::Enter { state, settled });
+                }
+            }
+            Body::FunctionEnter(function) => {
+                let name = Some(function.name.to_string().into());
+                activity(Some(lanes.own), Activity::Begin { name, priority: None });
+            }
+            Body::FunctionExit(_) => activity(Some(lanes.own), Activity::End),
+        }
+        self.tell_values(found, lanes.own, to);
+    }
+
+    fn message(
+        &self,
+        log: LogFileId,
+        of: crate::types::Message<'_>,
+        is_sending: bool,
+        is_task: bool,
+    ) -> Message<'static> {
+        let peer = if is_sending { of.receiver } else { of.sender };
+        let is_known = of.other_timestamp != UNKNOWN_TIME;
+        Message {
+            name: of.name.to_string().into(),
+            peer: self.lanes.declared(log, peer, is_task),
+            peer_time: is_known.then_some(TimeNs(of.other_timestamp)),
+        }
+    }
+
+    /// Tells the values of an event; as bytes, where they are not of their type.
+    fn tell_values(&self, found: &Found<'_>, own: TrackId, to: &mut impl FnMut(Happening)) {
+        let (reader, event) = (&self.reader, &found.event);
+        let of = reader.custom_type(event.log_file, event.custom_type);
+        let lanes = self.lanes.of_type(event.log_file, event.custom_type);
+        let (Some(of), Some(lanes)) = (of, lanes) else {
+            if !event.custom.is_empty() {
+                to((own, Content::Payload));
+            }
+            return;
+        };
+        let Ok(values) = values(of, event.custom, found.offset) else {
+            return to((lanes.values, Content::Payload));
+        };
+        let text = crate::read::object(of, &values);
+        to((lanes.values, Content::Text(text.into())));
+        for (place, track) in &lanes.counters {
+            if let Some(value) = values.get(*place) {
+                to((*track, Content::Value(value.clone())));
+            }
+        }
+    }
+
+    /// How many events of a window some spans have.
+    fn count(&self, spans: Range<usize>, window: &Window) -> u64 {
+        let (mut walk, mut count) = (Walk::new(spans), 0);
+        while let Some(found) = walk.next(&self.reader) {
+            if window.holds(Some(TimeNs(found.event.timestamp))) {
+                self.tell(&found, &mut |(track, _)| {
+                    count += u64::from(window.wants(track));
+                });
+            }
+        }
+        count
+    }
+
+    /// The spans to read for a window, and how many events to pass over first.
+    fn plan(&self, window: &Window) -> (Range<usize>, u64) {
+        let mut spans = self.reader.spans_within(window);
+        let Some(last) = window.last else { return (spans, 0) };
+        let (mut start, mut count) = (spans.end, 0);
+        // From the end, so that a long recording is not read for its last few events.
+        while start > spans.start && count < last {
+            start -= 1;
+            count += self.count(start..start + 1, window);
+        }
+        spans.start = start;
+        (spans, count.saturating_sub(last))
+    }
+}
+
+/// The name of a state, or its number.
+fn state_name(reader: &Reader, log: LogFileId, id: ArtifactId) -> String {
+    let found = reader.artifact(log, ArtifactClass::State, id);
+    found.map_or_else(|| format!("state {}", id.0), |state| state.name.clone())
+}
+
+impl TimelineView for Timeline {
+    fn clocks(&self) -> Vec<Clock> {
+        vec![Clock { name: "log set".into(), recording: 0, since_epoch: false }]
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        self.lanes.tracks.clone()
+    }
+
+    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        let (spans, skip) = self.plan(window);
+        let walk = Walk::new(spans);
+        Ok(Box::new(Telling {
+            timeline: self,
+            walk,
+            window: window.clone(),
+            skip,
+            pending: VecDeque::new(),
+            time: TimeNs(0),
+            offset: 0,
+            custom: 0..0,
+        }))
+    }
+
+    fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        Ok(self.reader.time_range().map(|range| TimeNs(*range.start())..=TimeNs(*range.end())))
+    }
+}
+
+/// Events that are being told.
+struct Telling {
+    timeline: Arc<Timeline>,
+    walk: Walk,
+    window: Window,
+    skip: u64,
+    /// What the event that was read last still is.
+    pending: VecDeque<Happening>,
+    time: TimeNs,
+    offset: u64,
+    /// Where its values are.
+    custom: Range<u64>,
+}
+
+impl Telling {
+    /// Reads events until there is something to tell.
+    fn advance(&mut self) -> bool {
+        while self.pending.is_empty() {
+            let Some(found) = self.walk.next(&self.timeline.reader) else { return false };
+            self.time = TimeNs(found.event.timestamp);
+            if !self.window.holds(Some(self.time)) {
+                continue;
+            }
+            let end = self.walk.offset();
+            self.offset = found.offset;
+            self.custom = end.saturating_sub(found.event.custom.len() as u64)..end;
+            let (window, pending) = (&self.window, &mut self.pending);
+            self.timeline.tell(&found, &mut |happening| {
+                if window.wants(happening.0) {
+                    pending.push_back(happening);
+                }
+            });
+        }
+        true
+    }
+}
+
+impl Events for Telling {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        loop {
+            if !self.advance() {
+                return Ok(None);
+            }
+            let Some((track, content)) = self.pending.pop_front() else { continue };
+            if self.skip > 0 {
+                self.skip -= 1;
+                continue;
+            }
+            let payload = match content {
+                Content::Payload => self.timeline.reader.slice(self.custom.start, self.custom.end),
+                _ => &[],
+            };
+            let (time, offset) = (Some(self.time), self.offset);
+            return Ok(Some(Event { track, time, offset, content, payload }));
+        }
+    }
+}

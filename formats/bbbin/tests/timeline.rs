@@ -1,0 +1,292 @@
+//! The timeline of a file, parts of files, and timelines written as BBBin.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use kymo_bbbin::{Bbbin, Reader};
+use kymo_conformance::testdata;
+use kymo_core::bytes::Limits;
+use kymo_core::model::timeline::{ClockId, TimeNs, TimelineView, TrackId, Window};
+use kymo_core::{Context, Dataset, Destination, Format, Part, Severity, Source, Written};
+use support::{Bytes, Hand, log_file, task_switch, type_of};
+
+fn sample(name: &str) -> Source {
+    Source::from_bytes(name, fs::read(testdata("bbbin").join(name)).unwrap())
+}
+
+fn dataset(source: &Source) -> Box<dyn Dataset> {
+    Bbbin.open(source, &Context::default()).unwrap()
+}
+
+fn timeline(source: &Source) -> Arc<dyn TimelineView> {
+    dataset(source).timeline().unwrap()
+}
+
+/// Time, track and content of the events of a window, a line each.
+fn lines(timeline: &Arc<dyn TimelineView>, window: &Window) -> Vec<String> {
+    let tracks = timeline.tracks();
+    let mut events = Arc::clone(timeline).events(window).unwrap();
+    let mut lines = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        use kymo_core::model::timeline::Content;
+        let what = match &event.content {
+            Content::Value(value) => value.to_string(),
+            Content::Text(text) => text.to_string(),
+            Content::Activity(activity) => activity.to_string(),
+            Content::Sample(context) => format!("context {context}"),
+            Content::Payload => format!("{:x?}", event.payload),
+        };
+        let time = event.time.map_or(-1, |time| time.0);
+        lines.push(format!("{time} {}: {what}", tracks[event.track.0].name));
+    }
+    lines
+}
+
+fn all(source: &Source) -> Vec<String> {
+    lines(&timeline(source), &Window::default())
+}
+
+#[test]
+fn every_class_is_on_the_track_it_is_about() {
+    let expected = [
+        "10 control: release, budget 60 ns",
+        "20 other tasks: end",
+        "20 control: begin, priority 9",
+        "30 küche.log: begin main",
+        "40 control: send Grüße",
+        "50 küche.log: send OPEN",
+        "60 door: receive OPEN",
+        "60 door: enter ajar",
+        "70 control: end",
+        "70 logger: begin, priority 3",
+        "80 logger: receive Grüße",
+        "90 control: complete, -20 ns left",
+        "100 küche.log: end",
+        "110 küche.log: GENERIC",
+    ];
+    assert_eq!(all(&sample("classes.bin")), expected);
+}
+
+#[test]
+fn tracks_lie_under_their_log_file_and_know_their_recording() {
+    let tracks = timeline(&sample("two_logs.bin")).tracks();
+    let shown = |track: &kymo_core::model::timeline::Track| {
+        (track.name.clone(), track.kind.name(), track.recording, track.parent.map(|id| id.0))
+    };
+    let shown: Vec<_> = tracks.iter().map(shown).collect();
+    let expected = [
+        ("cpu0.log", "task", 0, None),
+        ("other tasks", "task", 0, Some(0)),
+        ("cpu1.log", "task", 1, None),
+        ("other tasks", "task", 1, Some(2)),
+        ("idle0", "task", 0, Some(0)),
+        ("pump", "task", 0, Some(0)),
+        ("idle1", "task", 1, Some(2)),
+        ("valve", "task", 1, Some(2)),
+    ];
+    let expected = expected.map(|(name, kind, log, under)| (name.to_owned(), kind, log, under));
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn numbers_among_values_are_counters() {
+    let source = sample("types.bin");
+    let view = timeline(&source);
+    let tracks = view.tracks();
+    let place = |name: &str| TrackId(tracks.iter().position(|track| track.name == name).unwrap());
+    let window = |name| Window { tracks: Some(vec![place(name)]), ..Window::default() };
+    assert_eq!(lines(&view, &window("One.uint16")), ["1 One.uint16: 60000", "3 One.uint16: 60000"]);
+    assert_eq!(lines(&view, &window("One")).len(), 2);
+    assert_eq!(lines(&view, &window("Two")).len(), 1);
+    assert!(tracks.iter().all(|track| track.name != "Two.uint16"), "an array is no counter");
+}
+
+#[test]
+fn windows_have_what_the_whole_has_there() {
+    let source = sample("blocks.bin");
+    let view = timeline(&source);
+    let whole = all(&source);
+    // Each switch ends one stretch and begins another.
+    assert_eq!(whole.len(), 2200);
+    let window =
+        Window { from: Some(TimeNs(998_000)), until: Some(TimeNs(1_003_000)), ..Window::default() };
+    assert_eq!(lines(&view, &window), whole[2 * 998..2 * 1003]);
+    for last in [0, 1, 150, 201, 2199, 5000] {
+        let window = Window { last: Some(last), ..Window::default() };
+        let from = whole.len().saturating_sub(usize::try_from(last).unwrap());
+        assert_eq!(lines(&view, &window), whole[from..], "the last {last}");
+    }
+    let range = view.range(ClockId(0)).unwrap().unwrap();
+    assert_eq!((range.start().0, range.end().0), (0, 1_099_000));
+}
+
+/// A range of time is found through the index: every byte outside of the header, the definitions,
+/// the index and the blocks of that range is overwritten, and nothing else comes out.
+#[test]
+fn a_range_of_time_touches_its_blocks_and_nothing_else_of_the_events() {
+    let events: Vec<_> = (0..100_000).map(|n| task_switch(0, n * 10, 1, 2)).collect();
+    let mut hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
+    hand.statistics = [0, 999_990, 100_000];
+    let file = hand.file();
+    let window =
+        Window { from: Some(TimeNs(500_000)), until: Some(TimeNs(500_100)), ..Window::default() };
+    let open =
+        |bytes: Vec<u8>| Reader::open(&Source::from_bytes("", bytes), &Context::default()).unwrap();
+    let whole = open(file.clone());
+    let expected: Vec<_> = whole.events_within(&window).map(|found| found.offset).collect();
+    assert_eq!(expected.len(), 10);
+    let (mut poisoned, mut untouched) = (file.clone(), 0);
+    for block in whole.blocks() {
+        let is_in = block.first_timestamp < 500_100 && block.last_timestamp >= 500_000;
+        let start = usize::try_from(block.first_event_offset).unwrap();
+        let end = start + usize::try_from(block.total_event_size).unwrap();
+        if !is_in {
+            poisoned[start..end].fill(0xEE);
+            untouched += end - start;
+        }
+    }
+    let reader = open(poisoned);
+    let found: Vec<_> = reader.events_within(&window).map(|found| found.offset).collect();
+    assert_eq!(found, expected);
+    assert_eq!(reader.findings(), []);
+    // What is left: one block, the index of 100 blocks, and 246 bytes of everything else.
+    assert_eq!(file.len() - untouched, 1000 * 36 + 100 * 48 + 64 + 42 + 8 + 8 + 40 + 8 + 8 + 24);
+    // The events are damaged: going through all of them says so.
+    assert_eq!(reader.events().count(), 1000);
+    assert_eq!(reader.findings().len(), 99);
+}
+
+fn extracted(sources: &[Source], part: &Part) -> (Written, Source) {
+    written(|to| Bbbin.extract(sources, part, to, &Context::default()).unwrap())
+}
+
+fn written(write: impl FnOnce(&Destination) -> Written) -> (Written, Source) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let written = write(&Destination::new(&path, false));
+    (written, Source::from_bytes(Path::new("out.bin"), fs::read(path).unwrap()))
+}
+
+fn worst(source: &Source) -> Option<Severity> {
+    let found = Bbbin.check(source, &Context::default()).unwrap();
+    found.iter().map(|finding| finding.severity).max()
+}
+
+#[test]
+fn a_cut_has_the_events_of_a_time() {
+    let (from, until) = (Some(TimeNs(30)), Some(TimeNs(61)));
+    let part = Part { from, until, ..Part::default() };
+    let (written, cut) = extracted(&[sample("classes.bin")], &part);
+    assert_eq!((written.events, written.losses.len()), (4, 0));
+    assert_eq!(all(&cut), all(&sample("classes.bin"))[3..8]);
+    assert_eq!(worst(&cut), None);
+}
+
+#[test]
+fn a_filter_has_the_events_that_are_about_a_track() {
+    let part = Part { tracks: Some(vec!["pump".into()]), ..Part::default() };
+    let (written, part) = extracted(&[sample("two_logs.bin")], &part);
+    // The switch to the pump, and the one from it.
+    assert_eq!(written.events, 2);
+    let expected = ["250 idle0: end", "250 pump: begin, priority 5", "750 pump: end"];
+    assert_eq!(all(&part)[..3], expected);
+}
+
+#[test]
+fn merged_files_keep_their_log_files_apart() {
+    let sources = [sample("two_logs.bin"), sample("foreign_no_type.bin")];
+    let (written, merged) = extracted(&sources, &Part::default());
+    assert_eq!((written.events, written.losses.len()), (9, 0));
+    let reader = Reader::open(&merged, &Context::default()).unwrap();
+    let names: Vec<_> = reader.definitions().log_files.iter().map(|of| &*of.name).collect();
+    assert_eq!(names, ["cpu0.log", "cpu1.log", "ose.log"]);
+    let order: Vec<_> =
+        reader.events().map(|found| (found.event.timestamp, found.event.log_file.0)).collect();
+    let expected =
+        [(0, 0), (0, 2), (5, 2), (10, 2), (100, 1), (250, 0), (250, 1), (750, 0), (1000, 1)];
+    assert_eq!(order, expected);
+    assert_eq!(worst(&merged), None);
+    // 5 of 1000 each: the whole is that of all logs.
+    let found = reader.task_executions().iter().filter(|of| of.log_file.0 == 2);
+    let found: Vec<_> = found.map(|of| (of.task.0, of.task_exec.to_string())).collect();
+    assert_eq!(found, [(1, "0.5".to_owned()), (2, "0.5".to_owned())]);
+}
+
+#[test]
+fn an_unsorted_file_is_warned_about_or_sorted() {
+    let (warned, _) = extracted(&[sample("unsorted.bin")], &Part::default());
+    assert_eq!((warned.events, warned.losses[0].rule), (4, "order"));
+    let part = Part { sort: true, ..Part::default() };
+    let (sorted, file) = extracted(&[sample("unsorted.bin")], &part);
+    assert_eq!((sorted.events, sorted.losses.len()), (4, 0));
+    let reader = Reader::open(&file, &Context::default()).unwrap();
+    let times: Vec<_> = reader.events().map(|found| found.event.timestamp).collect();
+    assert_eq!(times, [10, 20, 30, 40]);
+    assert_eq!(worst(&file), None);
+}
+
+/// What the timeline of a file tells is what that of the file made of it tells.
+#[test]
+fn a_timeline_survives_being_written() {
+    for name in ["two_logs.bin", "blocks.bin", "foreign_no_type.bin"] {
+        let source = sample(name);
+        let (took, file) =
+            written(|to| Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap());
+        assert_eq!(took.losses, [], "{name}");
+        // A task that nobody knows stops first in each log: that is said as "unknown" then.
+        let known = |lines: Vec<String>| -> Vec<String> {
+            lines.into_iter().filter(|line| !line.contains("other tasks")).collect()
+        };
+        assert_eq!(known(all(&file)), known(all(&source)), "{name}");
+        assert!(worst(&file) <= Some(Severity::Note), "{name}");
+    }
+}
+
+#[test]
+fn every_class_survives_being_written() {
+    let source = sample("classes.bin");
+    let (took, file) =
+        written(|to| Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap());
+    assert_eq!(took.losses, []);
+    let reader = Reader::open(&file, &Context::default()).unwrap();
+    let classes: Vec<_> = reader.events().map(|found| found.event.body.class().name()).collect();
+    let expected = [
+        "TASK_RELEASE",
+        "TASK_SWITCH",
+        "FUNCTION_ENTER",
+        "SEND",
+        // Its sender is none that is declared, so that nothing says that it is a state machine.
+        "SEND",
+        "SRL RECEIVE",
+        "TASK_SWITCH",
+        "RECEIVE",
+        "TASK_COMPLETION",
+        "FUNCTION_EXIT",
+        "GENERIC",
+    ];
+    assert_eq!(classes, expected);
+}
+
+#[test]
+fn an_event_of_no_log_file_is_said_to_be_on_no_track() {
+    let stray = Bytes::new().i32(1).i64(3).i32(9).i32(0).i32(0);
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        types: vec![type_of(1, 0, 1, 0)],
+        events: vec![(3, stray)],
+        ..Hand::default()
+    };
+    let source = Source::from_bytes("", hand.file());
+    let dataset = Bbbin.open(&source, &Context::with_limits(Limits::default())).unwrap();
+    assert_eq!(lines(&dataset.timeline().unwrap(), &Window::default()), [""; 0]);
+    assert_eq!(dataset.findings()[0].rule, "unknown-log-file");
+}
