@@ -121,7 +121,7 @@ impl Index {
         self.blocks.iter().map(span).collect()
     }
 
-    /// Whether the times of the blocks go up, so that a moment can be looked up.
+    /// Whether the times of the blocks go up.
     pub(crate) fn is_ascending(&self) -> bool {
         let ends =
             self.blocks.iter().flat_map(|block| [block.first_timestamp, block.last_timestamp]);

@@ -49,6 +49,8 @@ pub struct Reader {
     index: Index,
     /// Whether blocks are where the index says.
     is_index_sound: bool,
+    /// Whether, besides, their times go up, so that a moment can be looked up.
+    is_ascending: bool,
     spans: Vec<Span>,
     task_executions: Vec<TaskExecution>,
     statistics: Option<Statistics>,
@@ -223,20 +225,14 @@ impl Reader {
 
     /// The spans that may have events of a window: all of them, where the index cannot tell.
     pub(crate) fn spans_within(&self, window: &Window) -> Range<usize> {
-        if self.is_index_sound && self.index.is_ascending() {
-            self.index.within(window)
-        } else {
-            0..self.spans.len()
-        }
+        if self.is_ascending { self.index.within(window) } else { 0..self.spans.len() }
     }
 
     /// The first and the last time: from the index, where its times go up, and else from the
     /// events.
     pub(crate) fn time_range(&self) -> Option<RangeInclusive<i64>> {
         let blocks = self.blocks();
-        if let (true, true, Some(first), Some(last)) =
-            (self.is_index_sound, self.index.is_ascending(), blocks.first(), blocks.last())
-        {
+        if let (true, [first, ..], [.., last]) = (self.is_ascending, blocks, blocks) {
             return Some(first.first_timestamp..=last.last_timestamp);
         }
         self.events().map(|found| found.event.timestamp).fold(None, |range, time| {
@@ -296,6 +292,7 @@ impl Opening {
             num_events: 0,
             index: Index::default(),
             is_index_sound: false,
+            is_ascending: false,
             spans: Vec::new(),
             task_executions: Vec::new(),
             statistics: None,
@@ -389,6 +386,7 @@ impl Opening {
         let is_index_read = !self.faults.iter().any(|(section, _)| *section == Section::EventIndex);
         let disagreement = reader.index.disagreement(num_events, first, size_bytes);
         reader.is_index_sound = is_index_read && disagreement.is_none();
+        reader.is_ascending = reader.is_index_sound && reader.index.is_ascending();
         if reader.is_index_sound {
             reader.spans = reader.index.spans();
         } else {
