@@ -20,9 +20,9 @@ const STOPPED: ArtifactId = ArtifactId(21);
 const RUNNING: ArtifactId = ArtifactId(22);
 
 const MICROSECOND: i64 = 1000;
-const PERIOD: i64 = 10_000 * MICROSECOND;
+const PERIOD: i64 = 1_000_000 * MICROSECOND;
 
-/// A controller for a second: a task of every ten milliseconds, a logger, a motor with states.
+/// A controller for twelve seconds: a task of every second, a logger, a motor with states.
 pub(crate) fn demo() -> Result<Vec<Demo>> {
     let about = "a motor controller: tasks, an interrupt, messages, states and a speed";
     Ok(vec![Demo { file: "controller.bin", about, bytes: controller()? }])
@@ -52,7 +52,7 @@ fn controller() -> Result<Vec<u8>> {
     let out = Cursor::new(Vec::new());
     let writer = Writer::new(out, &definitions.log_files, &definitions.types)?;
     let mut recorder = Recorder { definitions, writer, log_file, plain, speed };
-    for period in 0..100 {
+    for period in 0..12 {
         recorder.period(period)?;
     }
     let Recorder { definitions, writer, .. } = recorder;
@@ -79,9 +79,10 @@ impl Recorder {
         self.write(at(12), release)?;
         self.switch(at(20), TIMER_INTERRUPT, CONTROL, 20)?;
         self.speed(at(30), number)?;
-        if number % 50 == 10 {
-            let state = if number == 10 { RUNNING } else { STOPPED };
-            let command: &[u8] = if number == 10 { b"START" } else { b"STOP" };
+        if number % 5 == 2 {
+            let is_start = number == 2;
+            let state = if is_start { RUNNING } else { STOPPED };
+            let command: &[u8] = if is_start { b"START" } else { b"STOP" };
             let message = message(MOTOR, MOTOR, at(40), command);
             self.write(at(41), Body::SrlSend { message, receiver_instance: 0 })?;
             let finish_timestamp = at(90);
@@ -114,7 +115,7 @@ impl Recorder {
 
     fn speed(&mut self, timestamp: i64, number: i64) -> Result<()> {
         let (log_file, custom_type) = (self.log_file, self.speed);
-        let turning = number.clamp(10, 60) - 10;
+        let turning = number.clamp(2, 7) - 2;
         let value = f64::from(i32::try_from(turning).unwrap_or_default()) * 12.5;
         let currents = [turning * 3, turning * 3 - 1, turning * 3 + 1];
         let values = [Value::from(value), currents.into_iter().collect()];
