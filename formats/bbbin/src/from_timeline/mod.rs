@@ -161,17 +161,13 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
     }
 
     fn end(&mut self, log: LogFileId, track: TrackId, id: ArtifactId) -> Result<()> {
-        match self.open.get_mut(&track).and_then(Vec::pop).flatten() {
-            Some(name) => {
-                let end_time = self.logs.get(&log).map_or(0, |state| state.now);
-                let function = Function { name: Text(&name), end_time };
-                self.put(log, Body::FunctionExit(function))
-            }
-            None => {
-                self.logs.entry(log).or_default().stopped = Some(id);
-                Ok(())
-            }
-        }
+        let Some(name) = self.open.get_mut(&track).and_then(Vec::pop).flatten() else {
+            self.logs.entry(log).or_default().stopped = Some(id);
+            return Ok(());
+        };
+        let end_time = self.logs.get(&log).map_or(0, |state| state.now);
+        let function = Function { name: Text(&name), end_time };
+        self.put(log, Body::FunctionExit(function))
     }
 
     fn message(&mut self, track: TrackId, flow: &Flow<'_>, is_sending: bool) -> OwnedMessage {
@@ -270,13 +266,11 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             value => (value, 0),
         };
         self.lost_characters += lost;
-        match encode(of, &[value]) {
-            Ok(custom) => self.put_with(log, Body::Generic, of.id, &custom),
-            Err(_) => {
-                self.lose(event, "unwritten", "a value that is not of the kind of the first");
-                Ok(())
-            }
-        }
+        let Ok(custom) = encode(of, &[value]) else {
+            self.lose(event, "unwritten", "a value that is not of the kind of the first");
+            return Ok(());
+        };
+        self.put_with(log, Body::Generic, of.id, &custom)
     }
 
     fn put(&mut self, log: LogFileId, body: Body<'_>) -> Result<()> {
