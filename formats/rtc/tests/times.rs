@@ -197,7 +197,7 @@ fn a_cut_keeps_the_times_of_what_it_keeps() {
     let bytes = worked_example();
     for from in [at(0), at(656), at(700), at(800), at(856), at(900), at(1044)] {
         let tracks = Some(vec!["sample".to_owned()]);
-        let part = Part { tracks, from, until: None };
+        let part = Part { tracks, from, until: None, ..Part::default() };
         let wanted: Vec<_> = expected().into_iter().filter(|(time, _)| *time >= from).collect();
         assert_eq!(samples(&extracted(std::slice::from_ref(&bytes), &part)), wanted, "{from:?}");
     }

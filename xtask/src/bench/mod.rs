@@ -5,7 +5,6 @@
 //! them alike. Times are medians; memory is the most of any run. A peer that is no program, such
 //! as "read these bytes and do nothing with them", is a function here, run as `xtask peer`.
 
-mod bbbin;
 mod bp;
 mod hpcrun;
 pub(crate) mod measure;
@@ -51,8 +50,6 @@ enum Peer {
     Bp(bp::Peer),
     #[command(flatten)]
     Rtc(rtc::Peer),
-    #[command(flatten)]
-    Bbbin(bbbin::Peer),
 }
 
 /// What ours does, and what it is compared with.
@@ -116,7 +113,6 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     let mut rows = Vec::new();
     let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup));
     let cases = cases.chain(hpcrun::cases(&setup)?);
-    let cases = cases.chain(bbbin::cases(&setup));
     for case in cases {
         if args.filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str())) {
             rows.extend(run_case(&setup, &case, args.repetitions)?);
@@ -127,8 +123,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     println!("{table}");
     if args.write {
         let path = repo.path("docs/benchmarks.md");
-        let notes = [bp::NOTES, rtc::NOTES, hpcrun::NOTES, bbbin::NOTES];
-        let page = report::page(&table, args.repetitions, &notes)?;
+        let page = report::page(&table, args.repetitions, &[bp::NOTES, rtc::NOTES, hpcrun::NOTES])?;
         std::fs::write(&path, page).with_context(|| path.display().to_string())?;
         eprintln!("wrote docs/benchmarks.md");
     }
@@ -140,7 +135,6 @@ pub(crate) fn run_peer(args: &PeerArgs) -> Result<()> {
     match &args.peer {
         Peer::Bp(peer) => peer.run(),
         Peer::Rtc(peer) => peer.run(),
-        Peer::Bbbin(peer) => peer.run(),
     }
 }
 
