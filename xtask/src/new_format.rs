@@ -225,7 +225,7 @@ mod tests {
         assert!(manifest.contains("\nkymo-ctf2 = { path = \"formats/ctf2\" }\n"));
         let manifest = include_str!("../../crates/registry/Cargo.toml");
         let manifest = add_dependency(manifest, &names()).unwrap();
-        assert!(manifest.contains("\nkymo-core.workspace = true\nkymo-ctf2.workspace = true\n"));
+        assert!(manifest.contains("\nkymo-ctf.workspace = true\nkymo-ctf2.workspace = true\n"));
         let source = include_str!("../../crates/registry/src/lib.rs");
         let source = add_to_registry(source, &names()).unwrap();
         assert!(source.contains(", &kymo_ctf2::Ctf2"));

@@ -447,7 +447,7 @@ mod tests {
         let source = Source::open(&from, &crate::bytes::Limits::default()).unwrap();
         let to = Destination::new(&path, false).made_from(std::slice::from_ref(&source));
         let (file, made) = (to.file().unwrap(), to.directory().unwrap());
-        fs::write(&from, b"after it").unwrap();
+        fs::write(&from, b"after").unwrap();
         assert!(matches!(file.commit(), Err(Error::Changed(_))));
         assert!(matches!(made.commit(), Err(Error::Changed(_))));
         assert_eq!(names(directory.path()), ["in"]);
