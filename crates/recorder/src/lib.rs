@@ -2,7 +2,7 @@
 //! when the program is killed, the disk runs full, or either end of the file is lost.
 //!
 //! - [`Recorder`] records from one thread, [`SharedRecorder`] from many.
-//! - A [`Stream`] takes values of a [`format`]: numbers, text, JSON, bytes.
+//! - A [`Stream`] takes values of a [`mod@format`]: numbers, text, JSON, bytes.
 //! - A [`Clock`] dates them: absolute, a counter, or a delta on another clock.
 //! - [`Config`] says when to flush and to synchronise, and when to begin another file.
 //! - C programs use `include/kymo_recorder.h`.
