@@ -114,16 +114,37 @@ pub(super) fn is_padding_to(view: &View<'_>, mut position: u64, boundary: u64) -
                 Err(Leb128Error::Short) => return view.end() < boundary,
                 _ => return false,
             },
-            Some(4) => return position + 1 >= view.end() || view.byte(position + 1) == Some(0xB9),
-            // A writer that stopped: only its checksum may follow.
-            Some(0x10) => return position + 5 >= view.end(),
-            Some(_) => return false,
+            // A writer that stopped: only its checksum may follow, and then another session.
+            Some(0x10) => return is_marker_or_end(view, position + 5),
+            Some(_) => return is_marker_or_end(view, position),
         }
     }
     position == boundary
 }
 
+/// Whether a Marker begins here, as far as the bytes go.
+fn is_marker_or_end(view: &View<'_>, position: u64) -> bool {
+    let begin = view.get(position..position.saturating_add(2));
+    [0x04, 0xB9].starts_with(begin)
+}
+
 /// Whether an id is one of padding.
 pub(super) fn is_padding(id: u32) -> bool {
     id == id::NUL || id == id::PADDING
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_may_end_with_a_checksum_where_the_file_or_a_session_ends() {
+        let padding_and_checksum = [0x02, 0x00, 0x10, 1, 2, 3, 4];
+        for (after, is_padding) in
+            [(&[][..], true), (&[0x04, 0xB9, 0xB9], true), (&[0x04], true), (&[0x12, 0x01], false)]
+        {
+            let bytes = [&padding_and_checksum[..], after].concat();
+            assert_eq!(is_padding_to(&View::whole(&bytes), 0, 7), is_padding, "{after:?}");
+        }
+    }
 }
