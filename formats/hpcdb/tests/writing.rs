@@ -142,6 +142,30 @@ fn samples_are_written_and_idle_is_said_once() {
 }
 
 #[test]
+fn the_rest_of_the_directory_is_written_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("whole");
+    let mut writer = small(&to);
+    let files = ["/opt/demo/a.c", "relative.c", "/opt/b.c"].map(|path| writer.file(path).unwrap());
+    writer.source(files[0], &mut &b"int a;\n"[..]).unwrap();
+    // There is no place for what has no absolute path.
+    writer.source(files[1], &mut &b"int b;\n"[..]).unwrap();
+    assert!(writer.source(files[0], &mut &b""[..]).is_err());
+    writer.finish().unwrap();
+    assert_eq!(std::fs::read(to.join("src/opt/demo/a.c")).unwrap(), b"int a;\n");
+    assert_eq!(std::fs::read_dir(to.join("src")).unwrap().count(), 1);
+    let copied = (true, "src/opt/demo/a.c".to_owned());
+    let others = ["relative.c", "/opt/b.c"].map(|path| (false, path.to_owned()));
+    assert_eq!(independent::files(&to), [&[copied][..], &others].concat());
+    let shown = std::fs::read_to_string(to.join("metrics/default.yaml")).unwrap();
+    assert!(shown.contains("  - name: time (sec)\n"), "{shown}");
+    for name in ["FORMATS.md", "metrics/METRICS.yaml.ex"] {
+        assert!(to.join(name).is_file(), "{name}");
+    }
+    assert_eq!(HpcDb.check(&source(&to), &Context::default()).unwrap(), []);
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_and_nothing_appears() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("refused");
@@ -248,6 +272,21 @@ mod independent {
                 at += 32 + 8 * file.number(at + 23, 1);
             }
             assert_eq!(at, end);
+        }
+        found
+    }
+
+    /// Every source file: whether it was copied, and its path.
+    pub(super) fn files(folder: &Path) -> Vec<(bool, String)> {
+        let file = File::open(folder, "meta.db");
+        let section = file.number(0x78, 8);
+        let (list, count) = (file.number(section, 8), file.number(section + 8, 4));
+        let mut found = Vec::new();
+        for at in (0..count).map(|index| list + 16 * index) {
+            let path = file.number(at + 8, 8);
+            let text = file.0[path..].split(|byte| *byte == 0).next().unwrap();
+            let text = String::from_utf8(text.to_vec()).unwrap();
+            found.push((file.number(at, 4) & 1 == 1, text));
         }
         found
     }

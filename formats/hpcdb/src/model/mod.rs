@@ -27,6 +27,9 @@ use columns::Columns;
 
 pub(crate) use timeline::Timeline;
 
+/// Where copies of source files are in a database.
+const COPIES: &str = "src/";
+
 /// The profile of a database. A context is found by where its record is in `meta.db`.
 pub(crate) struct Profiles {
     database: Arc<Database>,
@@ -250,7 +253,12 @@ impl ProfileView for Profiles {
     }
 
     fn file(&self, id: FileId) -> Result<String> {
-        self.told(|meta| meta.path("file path", id.0))
+        self.told(|meta| {
+            let path = meta.path("file path", id.0)?;
+            let is_copied = meta.is_copied(id.0)? && path.starts_with(COPIES);
+            // What was copied is known by where it was.
+            Ok(if is_copied { path.replacen(COPIES, "/", 1) } else { path })
+        })
     }
 
     fn module(&self, id: ModuleId) -> Result<String> {

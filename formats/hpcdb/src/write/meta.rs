@@ -1,6 +1,6 @@
 //! `meta.db`: names, metrics, and the tree of contexts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use kymo_core::bytes::Sink;
@@ -31,9 +31,11 @@ const PROPAGATION_SCOPES: [(&str, u8, u8); 4] =
 pub(super) struct MetaWriter {
     title: String,
     id_kinds: Vec<String>,
-    metrics: Vec<String>,
+    metrics: Vec<Metric>,
     modules: Vec<String>,
     files: Vec<String>,
+    /// Which files are copied into the database, to the path they have.
+    copied: HashSet<u64>,
     functions: Vec<Function>,
     contexts: Vec<Written>,
     /// The place of each context in that list, by its number.
@@ -71,6 +73,7 @@ impl MetaWriter {
             metrics: Vec::new(),
             modules: Vec::new(),
             files: Vec::new(),
+            copied: HashSet::new(),
             functions: Vec::new(),
             contexts: Vec::new(),
             by_number: HashMap::new(),
@@ -80,8 +83,12 @@ impl MetaWriter {
     pub(super) fn metric(&mut self, metric: &Metric) -> Result<MetricId> {
         let id = u32::try_from(self.metrics.len());
         let id = id.map_err(|_| Error::request("there are too many metrics"))?;
-        self.metrics.push(metric.name.clone());
+        self.metrics.push(metric.clone());
         Ok(MetricId(id))
+    }
+
+    pub(super) fn metrics(&self) -> &[Metric] {
+        &self.metrics
     }
 
     pub(super) fn metric_count(&self) -> u32 {
@@ -96,6 +103,24 @@ impl MetaWriter {
     pub(super) fn file(&mut self, path: &str) -> FileId {
         self.files.push(path.to_owned());
         FileId(self.files.len() as u64 - 1)
+    }
+
+    /// The path of a file that was taken before.
+    pub(super) fn file_path(&self, id: FileId) -> Result<&str> {
+        let path = usize::try_from(id.0).ok().and_then(|index| self.files.get(index));
+        let path = path.ok_or_else(|| Error::request("a text of a file that was not taken"))?;
+        if self.copied.contains(&id.0) {
+            return Err(Error::request(format!("{path} has a text already")));
+        }
+        Ok(path)
+    }
+
+    /// Notes that a file is in the database, at a path.
+    pub(super) fn copied(&mut self, id: FileId, path: String) {
+        if let Some(file) = usize::try_from(id.0).ok().and_then(|index| self.files.get_mut(index)) {
+            *file = path;
+            self.copied.insert(id.0);
+        }
     }
 
     pub(super) fn function(&mut self, function: &Function) -> FunctionId {
@@ -146,8 +171,9 @@ impl MetaWriter {
         let metrics = self.write_metrics(&mut out)?;
         out.align(8)?;
         let (strings, texts) = self.strings(&mut out)?;
-        let (modules, module_records) = paths(&mut out, &self.modules, &texts, MODULE_BYTES)?;
-        let (files, file_records) = paths(&mut out, &self.files, &texts, FILE_BYTES)?;
+        let (modules, module_records) =
+            paths(&mut out, &self.modules, &HashSet::new(), &texts, MODULE_BYTES)?;
+        let (files, file_records) = paths(&mut out, &self.files, &self.copied, &texts, FILE_BYTES)?;
         let (functions, function_records) =
             self.write_functions(&mut out, &texts, module_records, file_records)?;
         let records = [function_records, file_records, module_records];
@@ -203,8 +229,8 @@ impl MetaWriter {
         section.u16(4);
         section.u8(16);
         section.bytes(&[0; 5]);
-        for (name, index) in self.metrics.iter().zip(0..) {
-            section.u64(texts.of(name));
+        for (metric, index) in self.metrics.iter().zip(0..) {
+            section.u64(texts.of(&metric.name));
             section.u64(instances.at(index));
             section.u64(summaries.at(index));
             section.u16(4);
@@ -374,19 +400,21 @@ fn record_of(context: &Written, [functions, files, modules]: [Records; 3]) -> Si
     record
 }
 
-/// A section of modules or files, each with a path.
+/// A section of modules or files, each with a path, some of them copied.
 fn paths(
     out: &mut Out,
     paths: &[String],
+    copied: &HashSet<u64>,
     texts: &Texts,
     size: u64,
 ) -> Result<((u64, u64), Records)> {
     let start = out.at();
     let records = Records { first: start + 0x10, size };
     out.put(table(records, paths.len())?.as_slice())?;
-    for path in paths {
+    for (path, index) in paths.iter().zip(0..) {
         let mut record = sink();
-        record.u64(0);
+        record.u32(copied.contains(&index).into());
+        record.u32(0);
         record.u64(texts.known(path));
         out.put(record.as_slice())?;
     }

@@ -4,10 +4,14 @@
 //! threads is gathered from `profile.db` a few contexts at a time.
 
 mod cct;
+mod directory;
 mod file;
 mod meta;
 mod profile;
+mod taxonomy;
 mod trace;
+
+use std::io::Read;
 
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
@@ -91,6 +95,7 @@ impl Writer {
         if let Some(trace) = trace {
             trace.finish()?;
         }
+        directory::write(directory.path(), meta.metrics())?;
         meta.write(&path(FileKind::Meta))?;
         directory.commit()
     }
@@ -129,6 +134,14 @@ impl ProfileSink for Writer {
 
     fn file(&mut self, path: &str) -> Result<FileId> {
         Ok(self.meta.file(path))
+    }
+
+    fn source(&mut self, file: FileId, text: &mut dyn Read) -> Result<()> {
+        let path = self.meta.file_path(file)?.to_owned();
+        if let Some(copied) = directory::copy_source(self.directory.path(), &path, text)? {
+            self.meta.copied(file, copied);
+        }
+        Ok(())
     }
 
     fn function(&mut self, function: &Function) -> Result<FunctionId> {

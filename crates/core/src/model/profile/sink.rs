@@ -1,6 +1,7 @@
 //! Writing profiles: what takes one piece by piece, and how any view is handed to it.
 
 use std::collections::HashMap;
+use std::io::Read;
 
 use super::{
     Column, Context, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
@@ -21,6 +22,13 @@ pub trait ProfileSink {
 
     /// Takes a source file by its path.
     fn file(&mut self, path: &str) -> Result<FileId>;
+
+    /// Takes the text of a source file that was taken before. A sink that keeps no sources passes
+    /// it over.
+    fn source(&mut self, file: FileId, text: &mut dyn Read) -> Result<()> {
+        let _ = (file, text);
+        Ok(())
+    }
 
     /// Takes a function, whose module and file were taken before.
     fn function(&mut self, function: &Function) -> Result<FunctionId>;

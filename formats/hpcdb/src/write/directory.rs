@@ -1,0 +1,60 @@
+//! What else is in a database: how metrics are shown, a description, copies of sources.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use kymo_core::model::profile::Metric;
+use kymo_core::{Error, Result};
+
+use super::taxonomy::taxonomy;
+
+/// Writes `FORMATS.md` and `metrics/`.
+pub(super) fn write(directory: &Path, metrics: &[Metric]) -> Result<()> {
+    let folder = directory.join("metrics");
+    fs::create_dir(&folder).map_err(Error::io("create a directory of the output"))?;
+    let put = |path: PathBuf, text: &str| {
+        fs::write(path, text).map_err(Error::io("create a file of the output"))
+    };
+    put(folder.join("default.yaml"), &taxonomy(metrics))?;
+    put(folder.join("METRICS.yaml.ex"), include_str!("texts/METRICS.yaml.ex"))?;
+    put(directory.join("FORMATS.md"), include_str!("texts/FORMATS.md"))
+}
+
+/// Copies the text of a source file into the database, and tells its path there. Nothing is
+/// copied where the path would lead out of it.
+pub(super) fn copy_source(
+    directory: &Path,
+    path: &str,
+    text: &mut dyn Read,
+) -> Result<Option<String>> {
+    let Some(inside) = inside(path) else { return Ok(None) };
+    let to = directory.join(&inside);
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(Error::io("create a directory of the output"))?;
+    }
+    let mut file = File::create(&to).map_err(Error::io("create a file of the output"))?;
+    std::io::copy(text, &mut file).map_err(Error::io("copy a source file"))?;
+    Ok(Some(inside))
+}
+
+/// `src/` and an absolute path without its slash.
+fn inside(path: &str) -> Option<String> {
+    let below = path.strip_prefix('/')?;
+    let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let is_below = !below.is_empty() && Path::new(below).components().all(is_name);
+    (is_below && !below.contains('\0')).then(|| format!("src/{below}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_leads_out_of_the_database() {
+        assert_eq!(inside("/opt/a.c").as_deref(), Some("src/opt/a.c"));
+        for path in ["/../a.c", "a.c", "/", "", "/opt/../../../a.c", "//etc", "/a\0b"] {
+            assert_eq!(inside(path), None, "{path:?}");
+        }
+    }
+}
