@@ -127,7 +127,7 @@ pub(crate) fn resolve(
 
 /// The first and last moment of the chosen tracks: on one clock, or on several that all count from
 /// the Epoch.
-fn range_of(
+pub(crate) fn range_of(
     timeline: &Arc<dyn TimelineView>,
     chosen: Option<&[TrackId]>,
 ) -> anyhow::Result<RangeInclusive<TimeNs>> {

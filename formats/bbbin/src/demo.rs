@@ -83,9 +83,9 @@ impl Recorder {
             let is_start = number == 2;
             let state = if is_start { RUNNING } else { STOPPED };
             let command: &[u8] = if is_start { b"START" } else { b"STOP" };
-            let message = message(MOTOR, MOTOR, at(40), command);
-            self.write(at(41), Body::SrlSend { message, receiver_instance: 0 })?;
-            let finish_timestamp = at(90);
+            let sent = message(MOTOR, MOTOR, at(50), command);
+            self.write(at(40), Body::SrlSend { message: sent, receiver_instance: 0 })?;
+            let (message, finish_timestamp) = (message(MOTOR, MOTOR, at(40), command), at(90));
             self.write(at(50), Body::SrlReceive { message, state, finish_timestamp })?;
         }
         let sample = message(CONTROL, LOGGER, at(work + 60), b"SAMPLE");

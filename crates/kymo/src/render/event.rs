@@ -140,7 +140,7 @@ fn csv(time: Option<Shown>, name: &str, event: &Event<'_>, out: &mut Vec<u8>) {
 }
 
 /// Quotes a field where RFC 4180 asks for it.
-fn write_cell(cell: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_cell(cell: &[u8], out: &mut Vec<u8>) {
     if !cell.iter().any(|byte| b",\"\r\n".contains(byte)) {
         return out.extend_from_slice(cell);
     }

@@ -32,6 +32,26 @@ pub(crate) fn share(part: f64, total: f64) -> String {
     format!("{:.1}%", part / total * 100.0)
 }
 
+/// A time of so many nanoseconds: `1.250 ms`.
+#[allow(clippy::cast_precision_loss, reason = "four digits are shown")]
+pub(crate) fn duration(ns: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
+    let unit = UNITS.into_iter().find(|(unit, _)| ns >= *unit);
+    match unit {
+        None => format!("{ns} ns"),
+        // A whole number of hours is still best read in seconds.
+        Some((unit, name)) => {
+            let number = ns as f64 / unit as f64;
+            let places = match number {
+                100.0.. => 1,
+                10.0.. => 2,
+                _ => 3,
+            };
+            format!("{number:.places$} {name}")
+        }
+    }
+}
+
 /// A whole number that is known to be small.
 fn whole(size: f64) -> u64 {
     format!("{size:.0}").parse().unwrap_or(0)
@@ -66,6 +86,20 @@ mod tests {
         ];
         for (number, expected) in cases {
             assert_eq!(value(number), expected);
+        }
+    }
+
+    #[test]
+    fn durations_have_four_digits_and_a_unit() {
+        let cases = [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_250, "1.250 µs"),
+            (12_345_678, "12.35 ms"),
+            (123_456_789_000, "123.5 s"),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(duration(ns), expected);
         }
     }
 

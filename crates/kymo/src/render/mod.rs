@@ -3,6 +3,7 @@
 pub(crate) mod array;
 pub(crate) mod columns;
 pub(crate) mod event;
+pub(crate) mod grid;
 pub(crate) mod measure;
 pub(crate) mod numbers;
 pub(crate) mod record;

@@ -107,7 +107,7 @@ impl Lanes {
         if self.logs.contains_key(&of.id) {
             return;
         }
-        let own = self.add(reader, of.id, of.name.clone(), TrackKind::Task, "log file");
+        let own = self.add(reader, of.id, of.name.clone(), TrackKind::Calls, "log file");
         let other_tasks = self.add(reader, of.id, OTHER_TASKS.into(), TrackKind::Task, "TASK");
         self.put_under(other_tasks, own);
         self.logs.insert(of.id, LogLanes { own, other_tasks });

@@ -62,12 +62,13 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
     (clocks, tracks)
 }
 
-const KINDS: [TrackKind; 6] = [
+const KINDS: [TrackKind; 7] = [
     TrackKind::Counter,
     TrackKind::Messages,
     TrackKind::Samples,
     TrackKind::Annotations,
     TrackKind::Task,
+    TrackKind::Calls,
     TrackKind::States,
 ];
 

@@ -98,6 +98,30 @@ pub struct Track {
     pub attributes: Map<String, serde_json::Value>,
 }
 
+impl Track {
+    /// The attribute that says which processor a track is of. What is under it is of that too.
+    pub const CPU_ID: &str = "cpu_id";
+
+    /// Attributes that hold the number of a task, in the words of formats.
+    const TASK_IDS: [&str; 2] = ["tid", "artifact_id"];
+
+    /// The attribute of a task that runs when there is nothing to do.
+    pub const IS_IDLE: &str = "is_idle";
+
+    /// The number that the recording gives a task. Tracks of one recording, name and number are
+    /// of one task, which ran on several processors.
+    #[must_use]
+    pub fn task_id(&self) -> Option<i64> {
+        Self::TASK_IDS.iter().find_map(|name| self.attributes.get(*name)?.as_i64())
+    }
+
+    /// Whether it is of a task that runs when there is nothing to do.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.attributes.get(Self::IS_IDLE).is_some_and(|value| value == true)
+    }
+}
+
 /// What the events of a track are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TrackKind {
@@ -109,8 +133,10 @@ pub enum TrackKind {
     Samples,
     /// Remarks about moments, made later.
     Annotations,
-    /// When a task, an interrupt or a function ran, and what it was told.
+    /// When a task or an interrupt ran, and what it was told.
     Task,
+    /// Which functions ran, one within another.
+    Calls,
     /// States that stay until the next one.
     States,
 }
@@ -125,6 +151,7 @@ impl TrackKind {
             Self::Samples => "samples",
             Self::Annotations => "annotations",
             Self::Task => "task",
+            Self::Calls => "calls",
             Self::States => "states",
         }
     }

@@ -1,28 +1,20 @@
 //! `kymo plot`: a picture of a variable, in a file or in the terminal.
 
-mod axis;
 mod field;
-mod raster;
 mod scene;
-mod svg;
 mod terminal;
 
-use std::io::Write;
 use std::path::PathBuf;
-
-use kymo_core::Destination;
 
 use super::dump::StorageOrder;
 use crate::cli::OpenArgs;
 use crate::failure::{Failure, quoted};
-use crate::outlet;
 use crate::render::escaped;
 use crate::selection::Steps;
 use crate::session::{Named, Opened, Outcome, Session};
-use crate::{inputs, variables};
+use crate::{inputs, picture, variables};
 
 use field::Field;
-use scene::Scene;
 
 /// Draw a variable: a line for one dimension, a heat map for two.
 ///
@@ -76,34 +68,16 @@ pub(crate) struct Args {
     open: OpenArgs,
 }
 
-/// What a picture is written as.
-#[derive(Debug, Clone, Copy)]
-enum Picture {
-    Png,
-    Svg,
-}
-
-impl Picture {
-    fn of(output: &std::path::Path) -> anyhow::Result<Self> {
-        let extension = output.extension().and_then(|text| text.to_str()).unwrap_or_default();
-        match extension.to_ascii_lowercase().as_str() {
-            "png" => Ok(Self::Png),
-            "svg" => Ok(Self::Svg),
-            _ => {
-                let failure = Failure::usage("pictures are .png or .svg");
-                Err(Named::error(inputs::display(output), failure))
-            }
-        }
-    }
-}
-
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let picture = args.output.as_deref().map(Picture::of).transpose()?;
+    let kind = args.output.as_deref().map(picture::Kind::of).transpose()?;
     let name = inputs::display(&args.input);
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
         let field = field(args, opened)?;
-        match (picture, &args.output) {
-            (Some(picture), Some(output)) => draw(args, opened, picture, output, &field)?,
+        match (kind, &args.output) {
+            (Some(kind), Some(output)) => {
+                let bytes = kind.bytes(&scene::picture(&field))?;
+                picture::write(&opened.source, output, args.force, &bytes)?;
+            }
             _ => terminal::print(session, &field)?,
         }
         let outcome = say_missing(session, opened, &field);
@@ -131,26 +105,6 @@ fn field(args: &Args, opened: &Opened) -> anyhow::Result<Field> {
         return Err(failure.hint(hint).into());
     };
     field::read(&view, id, args)
-}
-
-fn draw(
-    args: &Args,
-    opened: &Opened,
-    picture: Picture,
-    output: &std::path::Path,
-    field: &Field,
-) -> anyhow::Result<()> {
-    outlet::refuse_input(&args.input, output)?;
-    let scene = Scene::of(field);
-    let bytes = match picture {
-        Picture::Png => raster::png(&scene)?,
-        Picture::Svg => svg::text(&scene)?.into_bytes(),
-    };
-    let about = |error| outlet::about(output, error);
-    let to = Destination::new(output, args.force).made_from(std::slice::from_ref(&opened.source));
-    let mut file = to.file().map_err(about)?;
-    file.write_all(&bytes)?;
-    file.commit().map_err(about)
 }
 
 fn say_missing(session: &mut Session, opened: &Opened, field: &Field) -> Outcome {

@@ -1,11 +1,11 @@
-//! A picture as shapes, whatever it is drawn with.
+//! A field as shapes: a line or a heat map, with axes.
 
-use super::axis::Axis;
 use super::field::{Dimension, Field};
+use crate::picture::axis::Axis;
+use crate::picture::{Anchor, BLACK, Color, Picture, Shape, WHITE, raster};
 
-/// The size of a picture, in its own units, which are pixels in PNG.
-pub(super) const WIDTH: f64 = 900.0;
-pub(super) const HEIGHT: f64 = 600.0;
+const WIDTH: f64 = 900.0;
+const HEIGHT: f64 = 600.0;
 
 const LEFT: f64 = 100.0;
 const TOP: f64 = 50.0;
@@ -14,96 +14,59 @@ const BOTTOM: f64 = 60.0;
 const RIGHT: f64 = 30.0;
 const RIGHT_OF_MAP: f64 = 130.0;
 
-/// Red, green and blue.
-pub(super) type Color = [u8; 3];
-
-pub(super) const BLACK: Color = [34, 34, 34];
 const GRID: Color = [224, 224, 224];
 const LINE: Color = [31, 99, 173];
 /// Where there is no number.
-pub(super) const NOTHING: Color = [255, 255, 255];
+const NOTHING: Color = WHITE;
 
-/// How a text stands to its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Anchor {
-    Start,
-    Middle,
-    End,
+/// The picture of a field.
+pub(super) fn picture(field: &Field) -> Picture {
+    let mut scene = Scene(Picture::new(WIDTH, HEIGHT));
+    let is_map = field.rows.is_some();
+    let right = WIDTH - if is_map { RIGHT_OF_MAP } else { RIGHT };
+    let frame = Frame { left: LEFT, top: TOP, right, bottom: HEIGHT - BOTTOM };
+    let (low, high) = field.range();
+    let values = Axis::new(low, high);
+    let x = indices(&field.columns);
+    if let Some(rows) = &field.rows {
+        scene.map(&frame, field, values);
+        scene.colors(&frame, values);
+        scene.axes(&frame, x, &field.columns.label, indices(rows), &rows.label, true);
+    } else {
+        scene.axes(&frame, x, &field.columns.label, values, "", false);
+        scene.line(&frame, field, values);
+    }
+    let middle = (f64::midpoint(frame.left, frame.right), TOP / 2.0);
+    scene.0.text(middle, Anchor::Middle, &field.title);
+    scene.0
 }
 
-/// Something to draw. Later ones cover earlier ones.
-#[derive(Debug)]
-pub(super) enum Shape {
-    /// A line through points.
-    Line { points: Vec<(f64, f64)>, color: Color },
-    /// A text whose middle is at a height.
-    Text { at: (f64, f64), anchor: Anchor, text: String },
-    /// Cells of colours, row after row from the top.
-    Image { at: (f64, f64), size: (f64, f64), columns: usize, pixels: Vec<Color> },
-}
-
-/// What is drawn.
-#[derive(Debug)]
-pub(super) struct Scene {
-    pub(super) shapes: Vec<Shape>,
-}
+/// A picture that is being drawn.
+struct Scene(Picture);
 
 impl Scene {
-    /// The picture of a field.
-    pub(super) fn of(field: &Field) -> Self {
-        let mut scene = Self { shapes: Vec::new() };
-        let is_map = field.rows.is_some();
-        let right = WIDTH - if is_map { RIGHT_OF_MAP } else { RIGHT };
-        let frame = Frame { left: LEFT, top: TOP, right, bottom: HEIGHT - BOTTOM };
-        let (low, high) = field.range();
-        let values = Axis::new(low, high);
-        let x = indices(&field.columns);
-        if let Some(rows) = &field.rows {
-            scene.map(&frame, field, values);
-            scene.colors(&frame, values);
-            scene.axes(&frame, x, &field.columns.label, indices(rows), &rows.label, true);
-        } else {
-            scene.axes(&frame, x, &field.columns.label, values, "", false);
-            scene.line(&frame, field, values);
-        }
-        scene.text(
-            (f64::midpoint(frame.left, frame.right), TOP / 2.0),
-            Anchor::Middle,
-            &field.title,
-        );
-        scene
-    }
-
-    fn text(&mut self, at: (f64, f64), anchor: Anchor, text: &str) {
-        self.shapes.push(Shape::Text { at, anchor, text: text.to_owned() });
-    }
-
-    fn stroke(&mut self, points: &[(f64, f64)], color: Color) {
-        self.shapes.push(Shape::Line { points: points.to_vec(), color });
-    }
-
     /// The frame, round numbers on two sides, and what they count. Rows go down.
     fn axes(&mut self, f: &Frame, x: Axis, x_name: &str, y: Axis, y_name: &str, is_map: bool) {
         for (number, text) in x.ticks(8) {
             let at = f.left + x.place(number) * (f.right - f.left);
             if !is_map {
-                self.stroke(&[(at, f.top), (at, f.bottom)], GRID);
+                self.0.line(&[(at, f.top), (at, f.bottom)], GRID);
             }
-            self.stroke(&[(at, f.bottom), (at, f.bottom + 5.0)], BLACK);
-            self.text((at, f.bottom + 16.0), Anchor::Middle, &text);
+            self.0.line(&[(at, f.bottom), (at, f.bottom + 5.0)], BLACK);
+            self.0.text((at, f.bottom + 16.0), Anchor::Middle, &text);
         }
         for (number, text) in y.ticks(8) {
             let place = y.place(number) * (f.bottom - f.top);
             let at = if is_map { f.top + place } else { f.bottom - place };
             if !is_map {
-                self.stroke(&[(f.left, at), (f.right, at)], GRID);
+                self.0.line(&[(f.left, at), (f.right, at)], GRID);
             }
-            self.stroke(&[(f.left - 5.0, at), (f.left, at)], BLACK);
-            self.text((f.left - 9.0, at), Anchor::End, &text);
+            self.0.line(&[(f.left - 5.0, at), (f.left, at)], BLACK);
+            self.0.text((f.left - 9.0, at), Anchor::End, &text);
         }
-        self.stroke(&f.outline(), BLACK);
-        self.text((f64::midpoint(f.left, f.right), f.bottom + 40.0), Anchor::Middle, x_name);
-        self.text((f.left, f.top - 12.0), Anchor::End, y_name);
+        self.0.line(&f.outline(), BLACK);
+        self.0.text((f64::midpoint(f.left, f.right), f.bottom + 40.0), Anchor::Middle, x_name);
+        self.0.text((f.left, f.top - 12.0), Anchor::End, y_name);
     }
 
     /// A line from the smallest to the largest number of each cell; none where there is none.
@@ -112,7 +75,7 @@ impl Scene {
         let mut points = Vec::new();
         for (at, cell) in field.cells.iter().enumerate() {
             if cell.mean().is_none() {
-                self.stroke(&std::mem::take(&mut points), LINE);
+                self.0.line(&std::mem::take(&mut points), LINE);
                 continue;
             }
             let x = f.left + (count(at) + 0.5) * width;
@@ -126,14 +89,14 @@ impl Scene {
         if let [(x, y)] = points[..] {
             points = vec![(x - 4.0, y), (x + 4.0, y)];
         }
-        self.stroke(&points, LINE);
+        self.0.line(&points, LINE);
     }
 
     fn map(&mut self, f: &Frame, field: &Field, values: Axis) {
         let color = |cell: &super::field::Cell| {
             cell.mean().map_or(NOTHING, |mean| viridis(values.place(mean)))
         };
-        self.shapes.push(Shape::Image {
+        self.0.shapes.push(Shape::Image {
             at: (f.left, f.top),
             size: (f.right - f.left, f.bottom - f.top),
             columns: field.columns.cells(),
@@ -146,12 +109,12 @@ impl Scene {
         let bar = Frame { left: f.right + 20.0, right: f.right + 40.0, ..*f };
         let pixels = (0..256_u16).rev().map(|n| viridis(f64::from(n) / 255.0)).collect();
         let size = (bar.right - bar.left, bar.bottom - bar.top);
-        self.shapes.push(Shape::Image { at: (bar.left, bar.top), size, columns: 1, pixels });
-        self.stroke(&bar.outline(), BLACK);
+        self.0.shapes.push(Shape::Image { at: (bar.left, bar.top), size, columns: 1, pixels });
+        self.0.line(&bar.outline(), BLACK);
         for (number, text) in values.ticks(8) {
             let at = bar.bottom - values.place(number) * (bar.bottom - bar.top);
-            self.stroke(&[(bar.right, at), (bar.right + 5.0, at)], BLACK);
-            self.text((bar.right + 9.0, at), Anchor::Start, &text);
+            self.0.line(&[(bar.right, at), (bar.right + 5.0, at)], BLACK);
+            self.0.text((bar.right + 9.0, at), Anchor::Start, &text);
         }
     }
 }
@@ -207,7 +170,7 @@ pub(super) fn viridis(place: f64) -> Color {
         let mut color = [0; 3];
         for (color, (from, to)) in color.iter_mut().zip(from.iter().zip(to)) {
             let mixed = f64::from(*from) + (f64::from(*to) - f64::from(*from)) * share.min(1.0);
-            *color = super::raster::byte(mixed);
+            *color = raster::byte(mixed);
         }
         color
     })

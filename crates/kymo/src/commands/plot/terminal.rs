@@ -4,10 +4,10 @@ use std::io::Write;
 
 use anstyle::{Color as Ansi, RgbColor, Style};
 
-use super::axis::{Axis, shown};
 use super::field::{Cell, Field};
-use super::raster::pixel;
 use super::scene::viridis;
+use crate::picture::axis::{Axis, shown};
+use crate::picture::raster::pixel;
 use crate::render::escaped;
 use crate::session::Session;
 

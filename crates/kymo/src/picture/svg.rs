@@ -3,16 +3,17 @@
 use std::fmt::Write;
 
 use super::raster;
-use super::scene::{Anchor, BLACK, Color, HEIGHT, Scene, Shape, WIDTH};
+use super::{Anchor, Color, Picture, Shape};
 
 /// The picture as a file.
-pub(super) fn text(scene: &Scene) -> anyhow::Result<String> {
+pub(crate) fn text(picture: &Picture) -> anyhow::Result<String> {
+    let Picture { width, height, shapes } = picture;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"sans-serif\" font-size=\"14\">\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
+         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
     );
-    for shape in &scene.shapes {
+    for shape in shapes {
         draw(shape, &mut out)?;
     }
     out.push_str("</svg>\n");
@@ -26,13 +27,21 @@ fn draw(shape: &Shape, out: &mut String) -> anyhow::Result<()> {
             let (points, color) = (points.join(" "), hex(*color));
             writeln!(out, "<polyline points=\"{points}\" fill=\"none\" stroke=\"{color}\"/>")?;
         }
-        Shape::Text { at: (x, y), anchor, text } => {
+        Shape::Rect { at: (x, y), size: (width, height), color } => {
+            let color = hex(*color);
+            writeln!(
+                out,
+                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
+                 fill=\"{color}\"/>"
+            )?;
+        }
+        Shape::Text { at: (x, y), anchor, text, color } => {
             let anchor = match anchor {
                 Anchor::Start => "start",
                 Anchor::Middle => "middle",
                 Anchor::End => "end",
             };
-            let (text, color) = (escaped(text), hex(BLACK));
+            let (text, color) = (escaped(text), hex(*color));
             writeln!(
                 out,
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\" text-anchor=\"{anchor}\" \
@@ -57,9 +66,9 @@ fn hex([red, green, blue]: Color) -> String {
 }
 
 /// A text without what XML takes for its own, or does not take.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 fn base64(bytes: &[u8]) -> String {

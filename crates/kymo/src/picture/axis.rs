@@ -2,14 +2,14 @@
 
 /// A range of numbers that is drawn over some length.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Axis {
-    pub(super) from: f64,
-    pub(super) to: f64,
+pub(crate) struct Axis {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
 }
 
 impl Axis {
     /// A range; one of a single number is made wider.
-    pub(super) fn new(from: f64, to: f64) -> Self {
+    pub(crate) fn new(from: f64, to: f64) -> Self {
         if to - from > 0.0 {
             return Self { from, to };
         }
@@ -18,13 +18,13 @@ impl Axis {
     }
 
     /// Where a number is, from 0 to 1.
-    pub(super) fn place(self, number: f64) -> f64 {
+    pub(crate) fn place(self, number: f64) -> f64 {
         // Halves, since the whole range may be beyond all numbers.
         ((number / 2.0 - self.from / 2.0) / (self.to / 2.0 - self.from / 2.0)).clamp(0.0, 1.0)
     }
 
     /// Up to so many round numbers in the range, with their texts.
-    pub(super) fn ticks(self, most: u8) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(self, most: u8) -> Vec<(f64, String)> {
         let span = self.to - self.from;
         if !span.is_finite() || most == 0 {
             return vec![(self.from, shown(self.from)), (self.to, shown(self.to))];
@@ -46,7 +46,7 @@ fn rounded(number: f64, step: f64) -> f64 {
 }
 
 /// A number in a few characters.
-pub(super) fn shown(number: f64) -> String {
+pub(crate) fn shown(number: f64) -> String {
     let size = number.abs();
     if size != 0.0 && !(1e-4..1e6).contains(&size) {
         return tidy(&format!("{number:.3e}"));

@@ -2,22 +2,22 @@
 
 use font8x8::legacy::BASIC_LEGACY;
 
-use super::scene::{Anchor, BLACK, Color, HEIGHT, Scene, Shape, WIDTH};
+use super::{Anchor, Color, Picture, Shape};
 
 /// A letter is so many pixels wide and high.
 const LETTER: usize = 8;
 
 /// The picture as a file.
-pub(super) fn png(scene: &Scene) -> anyhow::Result<Vec<u8>> {
-    let mut canvas = Canvas::new(pixel(WIDTH), pixel(HEIGHT));
-    for shape in &scene.shapes {
+pub(crate) fn png(picture: &Picture) -> anyhow::Result<Vec<u8>> {
+    let mut canvas = Canvas::new(pixel(picture.width), pixel(picture.height));
+    for shape in &picture.shapes {
         canvas.draw(shape);
     }
     encode(canvas.width, &canvas.pixels.concat())
 }
 
 /// Pixels of red, green and blue, row after row, as PNG.
-pub(super) fn encode(width: usize, pixels: &[u8]) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn encode(width: usize, pixels: &[u8]) -> anyhow::Result<Vec<u8>> {
     let height = pixels.len() / 3 / width.max(1);
     let mut out = Vec::new();
     let mut encoder = png::Encoder::new(&mut out, u32::try_from(width)?, u32::try_from(height)?);
@@ -55,7 +55,8 @@ impl Canvas {
                     }
                 }
             }
-            Shape::Text { at, anchor, text } => self.text(*at, *anchor, text),
+            Shape::Rect { at, size, color } => self.rect(*at, *size, *color),
+            Shape::Text { at, anchor, text, color } => self.text(*at, *anchor, text, *color),
             Shape::Image { at, size, columns, pixels } => self.image(*at, *size, *columns, pixels),
         }
     }
@@ -70,7 +71,7 @@ impl Canvas {
     }
 
     /// Letters of eight by eight pixels; those that the font lacks are question marks.
-    fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, text: &str, color: Color) {
         let width = place(text.chars().count() * LETTER);
         let left = match anchor {
             Anchor::Start => x,
@@ -83,8 +84,20 @@ impl Canvas {
             let glyph = BASIC_LEGACY.get(index).or_else(|| BASIC_LEGACY.get(usize::from(b'?')));
             for (row, bits) in glyph.into_iter().flatten().enumerate() {
                 for column in (0..LETTER).filter(|column| bits >> column & 1 == 1) {
-                    self.set(left + at * LETTER + column, top + row, BLACK);
+                    self.set(left + at * LETTER + column, top + row, color);
                 }
+            }
+        }
+    }
+
+    fn rect(&mut self, at: (f64, f64), size: (f64, f64), color: Color) {
+        let (left, top) = (pixel(at.0), pixel(at.1));
+        // What is there is seen, however thin.
+        let right = pixel(at.0 + size.0).max(left + 1).min(self.width);
+        let bottom = pixel(at.1 + size.1).max(top + 1).min(self.height);
+        for y in top..bottom {
+            for x in left..right {
+                self.set(x, y, color);
             }
         }
     }
@@ -112,25 +125,26 @@ fn place(pixel: usize) -> f64 {
 
 /// The pixel of a place; what is left of the picture is its edge.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
-pub(super) fn pixel(place: f64) -> usize {
+pub(crate) fn pixel(place: f64) -> usize {
     place.clamp(0.0, 1e6) as usize
 }
 
 /// A part of a colour.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
-pub(super) fn byte(part: f64) -> u8 {
+pub(crate) fn byte(part: f64) -> u8 {
     part.round().clamp(0.0, 255.0) as u8
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::BLACK;
     use super::*;
 
     #[test]
     fn what_is_drawn_beyond_the_picture_is_not() {
         let mut canvas = Canvas::new(4, 2);
         canvas.line((-9.0, 0.0), (99.0, 0.0), BLACK);
-        canvas.text((3.0, 1.0), Anchor::Start, "\u{3c6}x");
+        canvas.text((3.0, 1.0), Anchor::Start, "\u{3c6}x", BLACK);
         canvas.image((2.0, 1.0), (9.0, 9.0), 1, &[[1, 2, 3]]);
         assert!(canvas.pixels[..2].iter().all(|pixel| *pixel == BLACK));
         assert_eq!(canvas.pixels[7], [1, 2, 3]);

@@ -1,0 +1,145 @@
+//! The spread of many numbers in little memory.
+
+use std::collections::BTreeMap;
+
+/// So many numbers are kept as they are; beyond that, percentiles are within one percent.
+const EXACT_MAX: usize = 1024;
+
+/// Between a number and its double there are so many steps, as a power of two.
+const STEP_BITS: u32 = 7;
+
+/// The spread of numbers: how many, the smallest, the mean, percentiles, the largest.
+#[derive(Debug, Clone, Default)]
+pub struct Distribution {
+    count: u64,
+    sum: u128,
+    range: Option<(u64, u64)>,
+    /// Every number, while they are few.
+    exact: Vec<u64>,
+    /// How many are at a step, when they are many.
+    steps: BTreeMap<u32, u64>,
+}
+
+impl Distribution {
+    /// Adds a number.
+    pub fn add(&mut self, number: u64) {
+        self.count += 1;
+        self.sum += u128::from(number);
+        let (min, max) = self.range.unwrap_or((number, number));
+        self.range = Some((min.min(number), max.max(number)));
+        if self.steps.is_empty() && self.exact.len() < EXACT_MAX {
+            return self.exact.push(number);
+        }
+        for number in self.exact.drain(..).chain([number]) {
+            *self.steps.entry(step_of(number)).or_default() += 1;
+        }
+    }
+
+    /// How many numbers there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// All of them together.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The smallest.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        Some(self.range?.0)
+    }
+
+    /// The largest.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        Some(self.range?.1)
+    }
+
+    /// The mean, rounded down.
+    #[must_use]
+    pub fn mean(&self) -> Option<u64> {
+        u64::try_from(self.sum.checked_div(u128::from(self.count))?).ok()
+    }
+
+    /// The number that so many percent of all are not larger than.
+    #[must_use]
+    pub fn percentile(&self, percent: u8) -> Option<u64> {
+        let (min, max) = self.range?;
+        let wanted = u128::from(self.count) * u128::from(percent.min(100));
+        let rank = u64::try_from(wanted.div_ceil(100)).ok()?.max(1);
+        if self.steps.is_empty() {
+            let mut sorted = self.exact.clone();
+            sorted.sort_unstable();
+            return sorted.get(usize::try_from(rank - 1).ok()?).copied();
+        }
+        let mut passed = 0;
+        let found = self.steps.iter().find(|(_, count)| {
+            passed += **count;
+            passed >= rank
+        });
+        found.map(|(step, _)| number_at(*step).clamp(min, max))
+    }
+}
+
+/// The step of a number: its place among powers of two, and its next few bits.
+fn step_of(number: u64) -> u32 {
+    let Some(power) = number.checked_ilog2() else { return 0 };
+    let bits = if power > STEP_BITS {
+        number >> (power - STEP_BITS)
+    } else {
+        number << (STEP_BITS - power)
+    };
+    let fraction = u32::try_from(bits & ((1 << STEP_BITS) - 1)).unwrap_or(0);
+    ((power + 1) << STEP_BITS) | fraction
+}
+
+/// The smallest number of a step.
+fn number_at(step: u32) -> u64 {
+    let Some(power) = (step >> STEP_BITS).checked_sub(1) else { return 0 };
+    let bits = u64::from(step & ((1 << STEP_BITS) - 1)) | 1 << STEP_BITS;
+    if power > STEP_BITS { bits << (power - STEP_BITS) } else { bits >> (STEP_BITS - power) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_numbers_are_told_as_they_are() {
+        let mut few = Distribution::default();
+        assert_eq!((few.mean(), few.percentile(50), few.max()), (None, None, None));
+        for number in [30, 10, 20, 40] {
+            few.add(number);
+        }
+        assert_eq!((few.count(), few.sum(), few.mean()), (4, 100, Some(25)));
+        assert_eq!(
+            (few.min(), few.percentile(0), few.percentile(25)),
+            (Some(10), Some(10), Some(10))
+        );
+        assert_eq!((few.percentile(50), few.percentile(95)), (Some(20), Some(40)));
+    }
+
+    #[test]
+    fn many_numbers_are_told_within_a_percent() {
+        let mut many = Distribution::default();
+        (1..=100_000).for_each(|number| many.add(number));
+        for percent in [1, 50, 95, 99] {
+            let (exact, found) = (u64::from(percent) * 1000, many.percentile(percent).unwrap());
+            assert!(found.abs_diff(exact) * 100 <= exact, "{percent}: {found}");
+        }
+        assert_eq!((many.max(), many.mean()), (Some(100_000), Some(50_000)));
+        assert!(many.exact.is_empty() && many.steps.len() < 17 << STEP_BITS);
+    }
+
+    #[test]
+    fn every_number_has_a_step_that_is_not_above_it() {
+        for number in [0, 1, 2, 3, 127, 128, 129, 1 << 40, u64::MAX] {
+            let at = number_at(step_of(number));
+            assert!(at <= number && number - at <= number >> STEP_BITS, "{number} {at}");
+        }
+    }
+}

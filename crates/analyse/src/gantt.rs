@@ -1,0 +1,241 @@
+//! What a picture of tasks over time shows: rows of cells, and messages between rows.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
+
+use crate::tasks::TaskId;
+use crate::{Buckets, Messages, Pass, Seen, Stretch};
+
+/// Messages that are drawn; more would hide everything else.
+const ARROWS_MAX: usize = 300;
+
+/// What a row shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RowKind {
+    /// A task, wherever it ran.
+    Task(TaskId),
+    /// A state machine.
+    States(TrackId),
+}
+
+/// A row of a picture.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What it shows.
+    pub kind: RowKind,
+    /// For each cell, how much of it is filled, and with what: the processor's index, or the
+    /// state's place in `states`.
+    pub cells: Vec<(u64, usize)>,
+    /// The names of states.
+    pub states: Vec<String>,
+    /// Cells with a release.
+    pub releases: Vec<usize>,
+    now: Option<(usize, TimeNs)>,
+}
+
+impl Row {
+    fn new(kind: RowKind, cells: usize) -> Self {
+        let (states, releases) = (Vec::new(), Vec::new());
+        Self { kind, cells: vec![(0, 0); cells], states, releases, now: None }
+    }
+
+    /// Fills cells; what fills most of a cell is what it shows.
+    fn fill(&mut self, buckets: Buckets, since: TimeNs, until: TimeNs, with: usize) {
+        for (index, ns) in buckets.split(since, until) {
+            let Some(cell) = self.cells.get_mut(index) else { continue };
+            *cell = match *cell {
+                (filled, what) if what == with => (filled.saturating_add(ns), with),
+                (filled, _) if filled < ns => (ns, with),
+                other => other,
+            };
+        }
+    }
+
+    fn enter(&mut self, buckets: Buckets, time: TimeNs, state: &str) {
+        let found = self.states.iter().position(|known| known == state);
+        let place = found.unwrap_or_else(|| {
+            // There are not that many colours.
+            if self.states.len() < usize::from(u8::MAX) {
+                self.states.push(state.to_owned());
+            }
+            self.states.len() - 1
+        });
+        if let Some((before, since)) = self.now.replace((place, time)) {
+            self.fill(buckets, since, time, before);
+        }
+    }
+}
+
+/// A message from a row to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrow {
+    /// The row it leaves.
+    pub from: usize,
+    /// The row it gets to.
+    pub to: usize,
+    /// When it left.
+    pub left: TimeNs,
+    /// When it arrived.
+    pub arrived: TimeNs,
+}
+
+/// Collects what a picture shows.
+#[derive(Debug)]
+pub struct Gantt {
+    buckets: Buckets,
+    rows: Vec<Row>,
+    row_of: HashMap<RowKind, usize, RandomState>,
+    messages: Messages,
+    task_of: HashMap<TrackId, TaskId, RandomState>,
+    arrows: Vec<Arrow>,
+    arrows_left_out: u64,
+    latest: Option<TimeNs>,
+}
+
+impl Gantt {
+    /// A picture of some rows, with a cell for each bucket.
+    #[must_use]
+    pub fn new(buckets: Buckets, rows: &[RowKind]) -> Self {
+        Self {
+            buckets,
+            rows: rows.iter().map(|kind| Row::new(*kind, buckets.count)).collect(),
+            row_of: rows.iter().enumerate().map(|(at, kind)| (*kind, at)).collect(),
+            messages: Messages::new(),
+            task_of: HashMap::default(),
+            arrows: Vec::new(),
+            arrows_left_out: 0,
+            latest: None,
+        }
+    }
+
+    /// What a cell is wide.
+    #[must_use]
+    pub fn buckets(&self) -> Buckets {
+        self.buckets
+    }
+
+    /// The rows. States last until the last event.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = self.rows.clone();
+        for row in &mut rows {
+            if let (Some((state, since)), Some(end)) = (row.now.take(), self.latest) {
+                row.fill(self.buckets, since, end, state);
+            }
+        }
+        rows
+    }
+
+    /// Messages between rows.
+    #[must_use]
+    pub fn arrows(&self) -> &[Arrow] {
+        &self.arrows
+    }
+
+    /// How many messages there are besides.
+    #[must_use]
+    pub fn arrows_left_out(&self) -> u64 {
+        self.arrows_left_out
+    }
+
+    fn row(&self, track: TrackId) -> Option<usize> {
+        let task = self.task_of.get(&track).map(|task| RowKind::Task(*task));
+        let row = task.and_then(|kind| self.row_of.get(&kind));
+        row.or_else(|| self.row_of.get(&RowKind::States(track))).copied()
+    }
+
+    fn fill(&mut self, stretch: &Stretch) {
+        let at = self.row_of.get(&RowKind::Task(stretch.task));
+        if let Some(row) = at.and_then(|at| self.rows.get_mut(*at)) {
+            row.fill(self.buckets, stretch.since, stretch.until, stretch.cpu.0);
+        }
+    }
+
+    fn arrow(&mut self, seen: &Seen<'_>) {
+        let Some(sent) = self.messages.take(seen) else { return };
+        let ends = sent.from.and_then(|from| self.row(from)).zip(self.row(sent.to));
+        let Some(((from, to), left)) = ends.zip(sent.left) else { return };
+        if self.arrows.len() < ARROWS_MAX {
+            self.arrows.push(Arrow { from, to, left, arrived: sent.arrived });
+        } else {
+            self.arrows_left_out += 1;
+        }
+    }
+
+    fn mark(&mut self, seen: &Seen<'_>, activity: &Activity<'_>) {
+        let (buckets, time) = (self.buckets, seen.time);
+        let at = match activity {
+            Activity::Release { .. } => seen.task.map(|(task, _)| RowKind::Task(task)),
+            Activity::Enter { .. } => Some(RowKind::States(seen.event.track)),
+            _ => None,
+        };
+        let row = at.and_then(|kind| self.row_of.get(&kind));
+        let Some(row) = row.and_then(|at| self.rows.get_mut(*at)) else { return };
+        if let Activity::Enter { state, .. } = activity {
+            return row.enter(buckets, time, state);
+        }
+        let cell = buckets.split(time, TimeNs(time.0.saturating_add(1))).next();
+        let cell = cell.map(|(cell, _)| cell).filter(|at| row.releases.last() != Some(at));
+        row.releases.extend(cell);
+    }
+}
+
+impl Pass for Gantt {
+    fn event(&mut self, seen: &Seen<'_>) {
+        self.latest = Some(self.latest.map_or(seen.time, |latest| latest.max(seen.time)));
+        if let Some((task, _)) = seen.task {
+            self.task_of.insert(seen.event.track, task);
+        }
+        if let Some(stretch) = seen.stretch() {
+            self.fill(&stretch);
+        }
+        if let Content::Activity(activity) = &seen.event.content {
+            self.mark(seen, activity);
+            self.arrow(seen);
+        }
+    }
+
+    fn unfinished(&mut self, stretch: &Stretch) {
+        self.fill(stretch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{analysed, begin, message, release};
+    use kymo_core::model::timeline::Window;
+
+    #[test]
+    fn cells_are_filled_as_far_as_tasks_ran() {
+        let enter = |state: &'static str| Activity::Enter { state: state.into(), settled: None };
+        let told = vec![
+            (0, 6, enter("shut")),
+            (0, 2, release(None)),
+            (5, 2, begin(1)),
+            (12, 2, Activity::Send(message("M", Some(1), None))),
+            (20, 2, Activity::End),
+            (20, 1, begin(1)),
+            (25, 1, Activity::Receive(message("M", Some(2), None))),
+            (26, 6, enter("open")),
+            (30, 1, Activity::End),
+            (30, 5, begin(1)),
+            (40, 5, Activity::End),
+        ];
+        // Tasks are numbered as their tracks come: a, b, idle.
+        let rows =
+            [RowKind::Task(TaskId(0)), RowKind::Task(TaskId(1)), RowKind::States(TrackId(6))];
+        let mut gantt = Gantt::new(Buckets::over(TimeNs(0), TimeNs(40), 4), &rows);
+        analysed(told, Window::default(), &mut gantt);
+        let rows = gantt.rows();
+        assert_eq!(rows[0].cells, [(0, 0), (0, 0), (10, 0), (10, 1)]);
+        assert_eq!(rows[1].cells, [(5, 0), (10, 0), (0, 0), (0, 0)]);
+        assert_eq!(rows[1].releases, [0]);
+        assert_eq!(rows[2].states, ["shut", "open"]);
+        assert_eq!(rows[2].cells, [(10, 0), (10, 0), (6, 0), (10, 1)]);
+        let arrow = Arrow { from: 1, to: 0, left: TimeNs(12), arrived: TimeNs(25) };
+        assert_eq!((gantt.arrows(), gantt.arrows_left_out()), (&[arrow][..], 0));
+    }
+}

@@ -1,0 +1,45 @@
+//! What tasks, messages and state machines of a timeline did.
+//!
+//! An [`Analysis`] goes through the events of a timeline once, whatever the format, and hands each
+//! to some [`Pass`]es: [`Load`] (who used the processors), [`Sched`] (response times),
+//! [`Messages`] (latencies), [`States`] (time per state), [`Gantt`] (what a picture shows). What
+//! they hold grows with tasks and pairs of them, not with events.
+//!
+//! ```
+//! use kymo_analyse::Distribution;
+//!
+//! let mut response_ns = Distribution::default();
+//! for ns in [1_200, 900, 4_000, 1_100] {
+//!     response_ns.add(ns);
+//! }
+//! assert_eq!((response_ns.min(), response_ns.max()), (Some(900), Some(4_000)));
+//! assert_eq!(response_ns.percentile(50), Some(1_100));
+//! ```
+
+mod analysis;
+mod distribution;
+#[cfg(test)]
+mod fixture;
+mod gantt;
+mod load;
+mod messages;
+mod sched;
+mod states;
+mod tasks;
+
+pub use analysis::{Analysis, Pass, Run, Seen, Stretch};
+pub use distribution::Distribution;
+pub use gantt::{Arrow, Gantt, Row, RowKind};
+pub use load::{Buckets, CpuLoad, Load, TaskLoad};
+pub use messages::{Messages, Pair, PairKey, Sent, Sequence};
+pub use sched::{Completed, Progress, Sched, TaskSched};
+pub use states::{MachineStates, StateTime, States};
+pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
+
+use kymo_core::model::timeline::TimeNs;
+
+/// Nanoseconds from one moment to a later one; none where it is not later.
+#[must_use]
+pub fn elapsed(from: TimeNs, to: TimeNs) -> u64 {
+    if to > from { to.0.abs_diff(from.0) } else { 0 }
+}

@@ -1,0 +1,282 @@
+//! Who used the processors, in all and over time.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use kymo_core::model::timeline::TimeNs;
+
+use crate::tasks::{CpuId, TaskId, Tasks};
+use crate::{Pass, Run, Seen, Stretch, elapsed};
+
+/// Stretches of time of one length, one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buckets {
+    /// Where the first begins.
+    pub start: TimeNs,
+    /// How long each is.
+    pub width_ns: u64,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Buckets {
+    /// So many stretches from one moment to another.
+    #[must_use]
+    pub fn over(start: TimeNs, end: TimeNs, count: usize) -> Self {
+        let width_ns = elapsed(start, end).div_ceil(count.max(1) as u64).max(1);
+        Self { start, width_ns, count: count.max(1) }
+    }
+
+    /// The begin of a stretch; the last ends where the next would begin.
+    #[must_use]
+    pub fn begin(&self, index: usize) -> TimeNs {
+        let ns = (index as u64).saturating_mul(self.width_ns);
+        TimeNs(self.start.0.saturating_add_unsigned(ns))
+    }
+
+    fn index(&self, time: TimeNs) -> usize {
+        let index = elapsed(self.start, time) / self.width_ns;
+        usize::try_from(index).unwrap_or(usize::MAX)
+    }
+
+    /// The parts of a time that are in each stretch.
+    pub(crate) fn split(self, since: TimeNs, until: TimeNs) -> impl Iterator<Item = (usize, u64)> {
+        let since = since.max(self.start);
+        let last = self.index(until).min(self.count.saturating_sub(1));
+        (self.index(since)..=last).filter_map(move |index| {
+            let from = self.begin(index).max(since);
+            let to = self.begin(index + 1).min(until);
+            (to > from).then(|| (index, elapsed(from, to)))
+        })
+    }
+}
+
+/// How long each task ran on each processor.
+///
+/// A processor's time is from its first switch to its last, or the window where that cuts through
+/// the recording: who ran before and after is not known.
+#[derive(Debug, Default)]
+pub struct Load {
+    buckets: Option<Buckets>,
+    seen: HashMap<CpuId, (TimeNs, TimeNs), RandomState>,
+    ran: HashMap<(CpuId, TaskId), Ran, RandomState>,
+}
+
+#[derive(Debug, Default)]
+struct Ran {
+    ns: u64,
+    stretches: u64,
+    buckets: Vec<u64>,
+}
+
+/// What a task used of a processor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskLoad {
+    /// The processor.
+    pub cpu: CpuId,
+    /// The task.
+    pub task: TaskId,
+    /// How long it ran.
+    pub run_ns: u64,
+    /// In how many stretches.
+    pub stretches: u64,
+    /// How long within each bucket.
+    pub buckets: Vec<u64>,
+}
+
+/// How a processor was used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuLoad {
+    /// The processor.
+    pub cpu: CpuId,
+    /// From when to when that is known.
+    pub seen: (TimeNs, TimeNs),
+    /// How long tasks ran that are not idle.
+    pub busy_ns: u64,
+    /// How long idle tasks ran, where the recording has any.
+    pub idle_ns: u64,
+    /// Its tasks, the busiest first, idle ones last.
+    pub tasks: Vec<TaskLoad>,
+}
+
+impl CpuLoad {
+    /// How long the processor was looked at.
+    #[must_use]
+    pub fn span_ns(&self) -> u64 {
+        elapsed(self.seen.0, self.seen.1)
+    }
+}
+
+impl Load {
+    /// Loads in all.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Loads over time, too.
+    #[must_use]
+    pub fn over(buckets: Buckets) -> Self {
+        Self { buckets: Some(buckets), ..Self::default() }
+    }
+
+    /// What loads over time are told by.
+    #[must_use]
+    pub fn buckets(&self) -> Option<Buckets> {
+        self.buckets
+    }
+
+    fn ran(&mut self, stretch: &Stretch) {
+        let ran = self.ran.entry((stretch.cpu, stretch.task)).or_default();
+        ran.ns = ran.ns.saturating_add(elapsed(stretch.since, stretch.until));
+        ran.stretches += 1;
+        if let Some(buckets) = self.buckets {
+            ran.buckets.resize(buckets.count, 0);
+            for (index, ns) in buckets.split(stretch.since, stretch.until) {
+                if let Some(bucket) = ran.buckets.get_mut(index) {
+                    *bucket = bucket.saturating_add(ns);
+                }
+            }
+        }
+        self.see(stretch.cpu, stretch.since);
+        self.see(stretch.cpu, stretch.until);
+    }
+
+    fn see(&mut self, cpu: CpuId, time: TimeNs) {
+        let (first, last) = self.seen.entry(cpu).or_insert((time, time));
+        (*first, *last) = ((*first).min(time), (*last).max(time));
+    }
+
+    /// What was found, a processor after the other.
+    #[must_use]
+    pub fn cpus(&self, tasks: &Tasks) -> Vec<CpuLoad> {
+        let mut found: Vec<_> =
+            self.seen.iter().map(|(cpu, seen)| self.cpu(*cpu, *seen, tasks)).collect();
+        found.sort_by_key(|load| load.cpu);
+        found
+    }
+
+    fn cpu(&self, cpu: CpuId, seen: (TimeNs, TimeNs), tasks: &Tasks) -> CpuLoad {
+        let of_cpu = self.ran.iter().filter(|((of, _), _)| *of == cpu);
+        let mut loads: Vec<_> = of_cpu
+            .map(|((cpu, task), ran)| TaskLoad {
+                cpu: *cpu,
+                task: *task,
+                run_ns: ran.ns,
+                stretches: ran.stretches,
+                buckets: ran.buckets.clone(),
+            })
+            .collect();
+        loads.sort_by_key(|load| (tasks.is_idle(load.task), u64::MAX - load.run_ns, load.task));
+        let (idle, busy): (Vec<_>, Vec<_>) =
+            loads.iter().partition(|load| tasks.is_idle(load.task));
+        let sum = |loads: &[&TaskLoad]| {
+            loads.iter().fold(0, |sum: u64, load| sum.saturating_add(load.run_ns))
+        };
+        CpuLoad { cpu, seen, busy_ns: sum(&busy), idle_ns: sum(&idle), tasks: loads }
+    }
+}
+
+impl Pass for Load {
+    fn event(&mut self, seen: &Seen<'_>) {
+        let (Some((_, cpu)), Some(run)) = (seen.task, seen.run) else { return };
+        self.see(cpu, seen.time);
+        if let (Run::Ends { .. }, Some(stretch)) = (run, seen.stretch()) {
+            self.ran(&stretch);
+        }
+    }
+
+    fn unfinished(&mut self, stretch: &Stretch) {
+        self.ran(stretch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{analysed, begin, named};
+    use kymo_core::model::timeline::{Activity, Window};
+
+    /// On cpu 0: b 100–300, idle 300–600, b 600–700, then a; on cpu 1: a 200–1000.
+    fn told() -> Vec<crate::fixture::Told> {
+        vec![
+            (100, 2, begin(1)),
+            (200, 5, begin(1)),
+            (300, 2, Activity::End),
+            (300, 3, begin(0)),
+            (600, 3, Activity::End),
+            (600, 2, begin(1)),
+            (700, 2, Activity::End),
+            (700, 1, begin(1)),
+            (900, 1, Activity::End),
+            (900, 2, begin(1)),
+            (1000, 5, Activity::End),
+        ]
+    }
+
+    fn shares(load: &CpuLoad, tasks: &Tasks) -> Vec<(String, u64)> {
+        load.tasks.iter().map(|of| (tasks.name(of.task).to_owned(), of.run_ns)).collect()
+    }
+
+    #[test]
+    fn what_tasks_used_is_as_worked_out_by_hand() {
+        let mut load = Load::new();
+        let analysis = analysed(told(), Window::default(), &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        assert_eq!(cpus.len(), 2);
+        // From 100 to 900: b 200 + 100 + 0, a 200, idle 300.
+        assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (800, 500, 300));
+        let expected = [("b", 300), ("a", 200), ("idle", 300)].map(|(n, ns)| (n.to_owned(), ns));
+        assert_eq!(shares(&cpus[0], analysis.tasks()), expected);
+        assert_eq!((cpus[1].span_ns(), cpus[1].busy_ns), (800, 800));
+        // The same task on both processors.
+        assert_eq!(cpus[0].tasks[1].task, cpus[1].tasks[0].task);
+    }
+
+    #[test]
+    fn a_window_cuts_through_what_ran() {
+        let mut load = Load::new();
+        let (from, until) = (Some(TimeNs(200)), Some(TimeNs(650)));
+        let window = Window { from, until, ..Window::default() };
+        let analysis = analysed(told(), window, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        // b 200–300 and 600–650, idle 300–600.
+        assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (450, 150, 300));
+        assert_eq!((cpus[1].span_ns(), cpus[1].busy_ns), (450, 450));
+    }
+
+    #[test]
+    fn loads_over_time_are_parts_of_stretches() {
+        let mut load = Load::over(Buckets::over(TimeNs(100), TimeNs(900), 4));
+        let analysis = analysed(told(), Window::default(), &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        // b: 100–300, 600–700 in buckets of 200 from 100.
+        assert_eq!(cpus[0].tasks[0].buckets, [200, 0, 100, 0]);
+        assert_eq!(cpus[0].tasks[2].buckets, [0, 200, 100, 0]);
+        assert_eq!(cpus[1].tasks[0].buckets, [100, 200, 200, 200]);
+    }
+
+    #[test]
+    fn tasks_that_only_stretches_name_are_tasks_of_their_own() {
+        let told = vec![
+            (0, 2, named("interrupt 3")),
+            (10, 2, Activity::End),
+            (10, 2, named("interrupt 4")),
+            (15, 2, Activity::End),
+        ];
+        let mut load = Load::new();
+        let analysis = analysed(told, Window::default(), &mut load);
+        let found = shares(&load.cpus(analysis.tasks())[0], analysis.tasks());
+        assert_eq!(found, [("interrupt 3".to_owned(), 10), ("interrupt 4".to_owned(), 5)]);
+    }
+
+    #[test]
+    fn times_at_the_end_of_all_numbers_are_no_trouble() {
+        let told = vec![(i64::MIN, 1, begin(0)), (i64::MAX, 1, Activity::End)];
+        let mut load = Load::over(Buckets::over(TimeNs(i64::MIN), TimeNs(i64::MAX), 3));
+        let analysis = analysed(told, Window::default(), &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        assert_eq!(cpus[0].busy_ns, u64::MAX);
+        assert_eq!(cpus[0].tasks[0].buckets.iter().sum::<u64>(), u64::MAX);
+    }
+}

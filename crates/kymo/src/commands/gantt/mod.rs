@@ -1,0 +1,172 @@
+//! `kymo gantt`: tasks over time, in a file or in the terminal.
+
+mod scene;
+mod terminal;
+
+use std::path::PathBuf;
+
+use kymo_analyse::{Analysis, Gantt, Load, RowKind};
+use kymo_core::model::timeline::{Activity, Content, TrackId};
+
+use crate::cli::OpenArgs;
+use crate::failure::Failure;
+use crate::moment::MOMENTS;
+use crate::picture::{self, Picture};
+use crate::render::numbers;
+use crate::scope::{Scope, ScopeArgs};
+use crate::session::{Opened, Outcome, Session};
+
+/// Draw tasks over time: when each ran, what it was released for, and messages between them.
+///
+/// Without --output it is drawn in the terminal. There is a row for each of the busiest tasks and
+/// each state machine. Colours tell the processor that a task ran on, or the state. A paler colour
+/// means that it ran for a part of the time only; --since and --until show a part of the time.
+/// Small marks below a row are releases, and arrows are messages.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("\
+EXAMPLES
+  kymo gantt trace                                      a quick look
+  kymo gantt trace -o trace.svg                         a picture
+  kymo gantt trace -o part.png --since +1s --until +1.01s
+                                                        ten milliseconds of it
+  kymo gantt trace --stream 'audio*' -o audio.svg       some tasks
+
+{MOMENTS}
+
+EXIT STATUS
+  0 done, 1 failed or without tasks, 2 bad usage, 3 done, with findings"))]
+pub(crate) struct Args {
+    /// The file or directory to read; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    /// The picture to write: .svg or .png.
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+
+    /// How many rows at the most.
+    #[arg(short, long, default_value = "40", value_name = "ROWS")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    number: u16,
+
+    /// Replace OUT if it exists.
+    #[arg(short, long, requires = "output")]
+    force: bool,
+
+    #[command(flatten)]
+    scope: ScopeArgs,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+/// Cells of a row in a picture.
+const CELLS: usize = 1000;
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let kind = args.output.as_deref().map(picture::Kind::of).transpose()?;
+    let inputs = vec![Ok(args.input.clone())];
+    session.each_dataset(inputs, &args.open, |session, opened| {
+        let scope = args.scope.of(opened)?;
+        let cells = if kind.is_some() { CELLS } else { terminal::cells(&session.out) };
+        let drawn = Drawn::new(session, opened, &scope, args.number.into(), cells)?;
+        match (kind, &args.output) {
+            (Some(kind), Some(output)) => {
+                let bytes = kind.bytes(&drawn.picture(&opened.name))?;
+                picture::write(&opened.source, output, args.force, &bytes)?;
+            }
+            _ => terminal::print(&mut session.out, &drawn)?,
+        }
+        drawn.say_left_out(session, opened);
+        Ok(session.findings(opened))
+    })
+}
+
+/// What is drawn.
+pub(super) struct Drawn {
+    analysis: Analysis,
+    gantt: Gantt,
+    since_epoch: bool,
+    /// Rows that there was no room for.
+    rows_left_out: usize,
+}
+
+impl Drawn {
+    /// Chooses rows, then goes through the events once more to fill them.
+    pub(super) fn new(
+        session: &mut Session,
+        opened: &Opened,
+        scope: &Scope,
+        rows: usize,
+        cells: usize,
+    ) -> anyhow::Result<Self> {
+        let mut load = Load::new();
+        let mut machines = Machines::default();
+        let analysis = scope.run(session, opened, &mut [&mut load, &mut machines])?;
+        let mut chosen = busiest(&load, &analysis);
+        chosen.extend(machines.0.into_iter().map(RowKind::States));
+        if chosen.is_empty() {
+            return Err(Failure::new("no tasks ran in it, and no states were entered").into());
+        }
+        let rows_left_out = chosen.len().saturating_sub(rows);
+        chosen.truncate(rows);
+        let mut gantt = Gantt::new(scope.buckets(cells)?, &chosen);
+        let analysis = scope.run(session, opened, &mut [&mut gantt])?;
+        let since_epoch = scope.timeline.clocks().first().is_some_and(|clock| clock.since_epoch);
+        Ok(Self { analysis, gantt, since_epoch, rows_left_out })
+    }
+
+    /// The picture.
+    pub(super) fn picture(&self, title: &str) -> Picture {
+        scene::picture(self, title)
+    }
+
+    /// The name of a row.
+    fn name(&self, kind: RowKind) -> &str {
+        match kind {
+            RowKind::Task(task) => self.analysis.tasks().name(task),
+            RowKind::States(track) => {
+                self.analysis.tracks().get(track.0).map_or("", |track| &track.name)
+            }
+        }
+    }
+
+    pub(super) fn say_left_out(&self, session: &mut Session, opened: &Opened) {
+        let rows = numbers::count(self.rows_left_out as u64, "row is", "rows are");
+        if self.rows_left_out > 0 {
+            session.report.remark(&opened.name, format!("{rows} not drawn (-n draws more)"));
+        }
+        let arrows = self.gantt.arrows_left_out();
+        if arrows > 0 {
+            let arrows = numbers::count(arrows, "message is", "messages are");
+            session.report.remark(&opened.name, format!("{arrows} not drawn"));
+        }
+    }
+}
+
+/// Tasks that are not idle, in the order of the time they ran on all processors.
+fn busiest(load: &Load, analysis: &Analysis) -> Vec<RowKind> {
+    let tasks = analysis.tasks();
+    let mut ran = vec![0_u64; tasks.len()];
+    for of in load.cpus(tasks).iter().flat_map(|cpu| &cpu.tasks) {
+        if let Some(ran) = ran.get_mut(of.task.0) {
+            *ran = ran.saturating_add(of.run_ns);
+        }
+    }
+    let ids = ran.iter().enumerate().map(|(id, ns)| (kymo_analyse::TaskId(id), *ns));
+    let mut ids: Vec<_> = ids.filter(|(id, ns)| *ns > 0 && !tasks.is_idle(*id)).collect();
+    ids.sort_by_key(|(id, ns)| (u64::MAX - ns, *id));
+    ids.into_iter().map(|(id, _)| RowKind::Task(id)).collect()
+}
+
+/// State machines that entered a state.
+#[derive(Default)]
+struct Machines(std::collections::BTreeSet<TrackId>);
+
+impl kymo_analyse::Pass for Machines {
+    fn event(&mut self, seen: &kymo_analyse::Seen<'_>) {
+        if let Content::Activity(Activity::Enter { .. }) = seen.event.content {
+            self.0.insert(seen.event.track);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A Gantt chart as shapes.
+
+use kymo_analyse::{Arrow, Row, RowKind, elapsed};
+use kymo_core::model::timeline::TimeNs;
+
+use super::Drawn;
+use crate::moment::Shown;
+use crate::picture::axis::Axis;
+use crate::picture::{Anchor, BLACK, Color, Picture};
+use crate::render::{escaped, measure};
+
+const LEFT: f64 = 210.0;
+const TOP: f64 = 50.0;
+const WIDTH: f64 = 1000.0;
+const ROW: f64 = 20.0;
+const BAR: f64 = 13.0;
+const RIGHT: f64 = 30.0;
+const BOTTOM: f64 = 60.0;
+
+const GRID: Color = [224, 224, 224];
+const RELEASE: Color = [120, 120, 120];
+const ARROW: Color = [190, 60, 60];
+
+/// Colours that also the colour-blind tell apart (Okabe and Ito).
+const COLORS: [Color; 7] = [
+    [0, 114, 178],
+    [230, 159, 0],
+    [0, 158, 115],
+    [204, 121, 167],
+    [86, 180, 233],
+    [213, 94, 0],
+    [150, 140, 20],
+];
+
+/// How pale colours get, in steps: cells of one colour are one box.
+const SHADES: u64 = 4;
+
+pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
+    let rows = drawn.gantt.rows();
+    let bottom = TOP + place(rows.len()) * ROW;
+    let mut picture = Picture::new(LEFT + WIDTH + RIGHT, bottom + BOTTOM);
+    axis(&mut picture, drawn, bottom);
+    for (index, row) in rows.iter().enumerate() {
+        let top = TOP + place(index) * ROW;
+        let name = measure::fitted(&escaped(drawn.name(row.kind)), 25);
+        picture.text((LEFT - 8.0, top + ROW / 2.0), Anchor::End, &name);
+        bars(&mut picture, row, top, drawn.gantt.buckets().width_ns);
+    }
+    for arrow in drawn.gantt.arrows() {
+        message(&mut picture, drawn, arrow);
+    }
+    picture.text((LEFT, TOP / 2.0), Anchor::Start, &measure::fitted(&escaped(title), 110));
+    picture
+}
+
+/// Round times below, counted from the first moment, which is named.
+fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
+    let buckets = drawn.gantt.buckets();
+    let span = elapsed(buckets.start, buckets.begin(buckets.count));
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let found = units.into_iter().find(|(ns, _)| span >= 2 * ns);
+    let (unit, name) = found.unwrap_or((1, "ns"));
+    let axis = Axis::new(0.0, ratio(span, unit));
+    for (number, text) in axis.ticks(10) {
+        let x = LEFT + axis.place(number) * WIDTH;
+        picture.line(&[(x, TOP), (x, bottom)], GRID);
+        picture.text((x, bottom + 14.0), Anchor::Middle, &text);
+    }
+    picture.line(&[(LEFT, bottom), (LEFT + WIDTH, bottom)], BLACK);
+    let start = Shown { time: buckets.start, since_epoch: drawn.since_epoch };
+    let label = format!("{name} after {start}");
+    picture.text((LEFT + WIDTH / 2.0, bottom + 38.0), Anchor::Middle, &label);
+}
+
+/// Boxes for cells of one colour, and marks for releases.
+fn bars(picture: &mut Picture, row: &Row, top: f64, width_ns: u64) {
+    let width = WIDTH / place(row.cells.len().max(1));
+    let shade = |(ns, what): (u64, usize)| {
+        let shades = u128::from(ns) * u128::from(SHADES);
+        let shade = u64::try_from(shades.div_ceil(u128::from(width_ns.max(1)))).unwrap_or(SHADES);
+        (shade.min(SHADES), if ns == 0 { 0 } else { what })
+    };
+    let mut start = 0;
+    for (index, cell) in row.cells.iter().enumerate() {
+        let next = row.cells.get(index + 1).map(|next| shade(*next));
+        let (shade, what) = shade(*cell);
+        if next == Some((shade, what)) {
+            continue;
+        }
+        if shade > 0 {
+            let (x, length) = (LEFT + place(start) * width, place(index + 1 - start) * width);
+            let y = top + (ROW - BAR) / 2.0;
+            picture.rect((x, y), (length, BAR), color(what, shade));
+            label(picture, row, what, (x, top + ROW / 2.0), length);
+        }
+        start = index + 1;
+    }
+    for cell in &row.releases {
+        let (x, y) = (LEFT + place(*cell) * width, top + ROW - 1.0);
+        picture.line(&[(x, y), (x, y - 3.0)], RELEASE);
+    }
+}
+
+/// The name of a state, where there is room for it.
+fn label(picture: &mut Picture, row: &Row, what: usize, at: (f64, f64), length: f64) {
+    if let (RowKind::States(_), Some(name)) = (row.kind, row.states.get(what)) {
+        let name = escaped(name);
+        if place(name.chars().count()) * 8.5 + 6.0 < length {
+            picture.text((at.0 + 3.0, at.1), Anchor::Start, &name);
+        }
+    }
+}
+
+fn color(what: usize, shade: u64) -> Color {
+    let full = COLORS.get(what % COLORS.len()).copied().unwrap_or(BLACK);
+    full.map(|part| {
+        let pale = u64::from(255 - part) * (SHADES - shade) * 3 / (SHADES * 4);
+        part.saturating_add(u8::try_from(pale).unwrap_or(0))
+    })
+}
+
+fn message(picture: &mut Picture, drawn: &Drawn, arrow: &Arrow) {
+    let buckets = drawn.gantt.buckets();
+    let span = elapsed(buckets.start, buckets.begin(buckets.count)).max(1);
+    let x = |time: TimeNs| LEFT + ratio(elapsed(buckets.start, time), span).min(1.0) * WIDTH;
+    let y = |row: usize| TOP + (place(row) + 0.5) * ROW;
+    picture.arrow((x(arrow.left), y(arrow.from)), (x(arrow.arrived), y(arrow.to)), ARROW);
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+#[allow(clippy::cast_precision_loss, reason = "there are a few thousand at most")]
+fn place(index: usize) -> f64 {
+    index as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ran_for_a_part_of_a_cell_is_paler() {
+        assert_eq!(color(0, SHADES), [0, 114, 178]);
+        assert!(color(0, 1).iter().zip(color(0, SHADES)).all(|(pale, full)| *pale >= full));
+        assert_eq!(color(COLORS.len(), 2), color(0, 2));
+    }
+}

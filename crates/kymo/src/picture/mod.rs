@@ -1,0 +1,124 @@
+//! Pictures as shapes, and how they become SVG or PNG.
+
+pub(crate) mod axis;
+pub(crate) mod raster;
+pub(crate) mod svg;
+
+use std::io::Write;
+use std::path::Path;
+
+use kymo_core::{Destination, Source};
+
+use crate::failure::Failure;
+use crate::session::Named;
+use crate::{inputs, outlet};
+
+/// Red, green and blue.
+pub(crate) type Color = [u8; 3];
+
+pub(crate) const BLACK: Color = [34, 34, 34];
+pub(crate) const WHITE: Color = [255, 255, 255];
+
+/// How a text stands to its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// Something to draw. Later ones cover earlier ones.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// A line through points.
+    Line { points: Vec<(f64, f64)>, color: Color },
+    /// A box, by its left upper corner.
+    Rect { at: (f64, f64), size: (f64, f64), color: Color },
+    /// A text whose middle is at a height.
+    Text { at: (f64, f64), anchor: Anchor, text: String, color: Color },
+    /// Cells of colours, row after row from the top.
+    Image { at: (f64, f64), size: (f64, f64), columns: usize, pixels: Vec<Color> },
+}
+
+/// What is drawn.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    /// Its size, in units of its own, which are pixels in PNG.
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) shapes: Vec<Shape>,
+}
+
+impl Picture {
+    pub(crate) fn new(width: f64, height: f64) -> Self {
+        Self { width, height, shapes: Vec::new() }
+    }
+
+    pub(crate) fn text(&mut self, at: (f64, f64), anchor: Anchor, text: &str) {
+        self.shapes.push(Shape::Text { at, anchor, text: text.to_owned(), color: BLACK });
+    }
+
+    pub(crate) fn line(&mut self, points: &[(f64, f64)], color: Color) {
+        self.shapes.push(Shape::Line { points: points.to_vec(), color });
+    }
+
+    pub(crate) fn rect(&mut self, at: (f64, f64), size: (f64, f64), color: Color) {
+        self.shapes.push(Shape::Rect { at, size, color });
+    }
+
+    /// A line with a head at its end.
+    pub(crate) fn arrow(&mut self, from: (f64, f64), to: (f64, f64), color: Color) {
+        let (across, down) = (to.0 - from.0, to.1 - from.1);
+        let length = across.hypot(down).max(1e-9);
+        let (x, y) = (across / length * 6.0, down / length * 6.0);
+        let back = (to.0 - x, to.1 - y);
+        self.line(&[from, to], color);
+        let wings = [(back.0 - y / 2.0, back.1 + x / 2.0), (back.0 + y / 2.0, back.1 - x / 2.0)];
+        self.line(&[wings[0], to, wings[1]], color);
+    }
+}
+
+/// What a picture is written as.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Png,
+    Svg,
+}
+
+impl Kind {
+    /// What the name of an output asks for.
+    pub(crate) fn of(output: &Path) -> anyhow::Result<Self> {
+        let extension = output.extension().and_then(|text| text.to_str()).unwrap_or_default();
+        match extension.to_ascii_lowercase().as_str() {
+            "png" => Ok(Self::Png),
+            "svg" => Ok(Self::Svg),
+            _ => {
+                let failure = Failure::usage("pictures are .png or .svg");
+                Err(Named::error(inputs::display(output), failure))
+            }
+        }
+    }
+
+    /// The picture as a file.
+    pub(crate) fn bytes(self, picture: &Picture) -> anyhow::Result<Vec<u8>> {
+        match self {
+            Self::Png => raster::png(picture),
+            Self::Svg => Ok(svg::text(picture)?.into_bytes()),
+        }
+    }
+}
+
+/// Writes a file that was made of a source: whole, or not at all.
+pub(crate) fn write(
+    source: &Source,
+    output: &Path,
+    force: bool,
+    bytes: &[u8],
+) -> anyhow::Result<()> {
+    outlet::refuse_input(source.path(), output)?;
+    let about = |error| outlet::about(output, error);
+    let to = Destination::new(output, force).made_from(std::slice::from_ref(source));
+    let mut file = to.file().map_err(about)?;
+    file.write_all(bytes)?;
+    file.commit().map_err(about)
+}

@@ -1,0 +1,258 @@
+//! Rows of figures: a table that fits the terminal, JSON lines, or CSV.
+
+use std::io::{self, Write};
+
+use kymo_convert::values::{Notation, write_value};
+use kymo_core::Value;
+use serde_json::{Map, Value as Json};
+
+use super::columns::width_of;
+use super::{escaped, measure, numbers, style};
+use crate::output::Output;
+
+/// The last column keeps so many places, at the least.
+const LAST_MIN: usize = 16;
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// How figures are printed.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct GridArgs {
+    /// Print one JSON object a line; times are in nanoseconds.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print CSV; times are in nanoseconds.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+}
+
+impl GridArgs {
+    /// Whether a person reads it.
+    pub(crate) fn is_text(self) -> bool {
+        !self.json && !self.csv
+    }
+}
+
+/// How the figures of a column are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// As they are.
+    Plain,
+    /// A number of things.
+    Count,
+    /// Nanoseconds.
+    Duration,
+    /// A part of 1.
+    Share,
+}
+
+/// A column: its name in JSON and CSV, its heading for a person, and how its figures are read. One
+/// without a heading is not shown to a person.
+pub(crate) type Column = (&'static str, &'static str, Look);
+
+/// Rows of figures. The last column is what they are of.
+#[derive(Debug)]
+pub(crate) struct Grid {
+    columns: &'static [Column],
+    rows: Vec<Vec<Value>>,
+}
+
+impl Grid {
+    pub(crate) fn new(columns: &'static [Column]) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row with a value for each column.
+    pub(crate) fn row(&mut self, values: Vec<Value>) {
+        self.rows.push(values);
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Keeps so many rows; nothing keeps all. Tells how many are gone.
+    pub(crate) fn keep(&mut self, rows: usize) -> usize {
+        let gone = if rows == 0 { 0 } else { self.rows.len().saturating_sub(rows) };
+        self.rows.truncate(self.rows.len() - gone);
+        gone
+    }
+
+    /// Writes all rows, each with the file it is of.
+    pub(crate) fn print(&self, out: &mut Output, how: GridArgs, file: &str) -> io::Result<()> {
+        match (how.json, how.csv) {
+            (true, _) => self.json(out, file),
+            (_, true) => self.csv(out, file),
+            _ => self.text(out),
+        }
+    }
+
+    fn json(&self, out: &mut Output, file: &str) -> io::Result<()> {
+        for row in &self.rows {
+            let mut object = Map::new();
+            object.insert("file".to_owned(), file.into());
+            for ((name, _, _), value) in self.columns.iter().zip(row) {
+                let value = serde_json::to_value(value).unwrap_or(Json::Null);
+                object.insert((*name).to_owned(), value);
+            }
+            out.json(&Json::Object(object))?;
+        }
+        Ok(())
+    }
+
+    /// The line of names that CSV begins with.
+    pub(crate) fn csv_header(&self, out: &mut Output) -> io::Result<()> {
+        let names: Vec<_> = self.columns.iter().map(|(name, ..)| *name).collect();
+        writeln!(out, "file,{}", names.join(","))
+    }
+
+    fn csv(&self, out: &mut Output, file: &str) -> io::Result<()> {
+        for row in &self.rows {
+            let mut line = Vec::new();
+            super::event::write_cell(file.as_bytes(), &mut line);
+            for value in row {
+                let mut cell = Vec::new();
+                if *value != Value::Null {
+                    write_value(value, Notation::Csv, &mut cell);
+                }
+                line.push(b',');
+                super::event::write_cell(&cell, &mut line);
+            }
+            line.push(b'\n');
+            out.write_all(&line)?;
+        }
+        Ok(())
+    }
+
+    fn text(&self, out: &mut Output) -> io::Result<()> {
+        let (looks, table) = (self.looks(), self.table());
+        let Some((heads, rows)) = table.split_first() else { return Ok(()) };
+        let Some((last, others)) = heads.split_last() else { return Ok(()) };
+        let width = |at: usize| {
+            table.iter().filter_map(|row| row.get(at)).map(|cell| width_of(cell)).max().unwrap_or(0)
+        };
+        let mut widths: Vec<_> = (0..others.len()).map(width).collect();
+        let all = out.columns().unwrap_or(usize::MAX);
+        // What does not fit is left out from the right; what stands first says most.
+        while widths.iter().map(|width| width + GAP).sum::<usize>() + LAST_MIN > all {
+            widths.pop();
+        }
+        let lead: usize = widths.iter().map(|width| width + GAP).sum();
+        let room = all.saturating_sub(lead);
+        let faint = out.paint().style(style::FAINT);
+        write!(out, "{faint}")?;
+        line(out, others, &widths, &looks, last)?;
+        writeln!(out, "{faint:#}")?;
+        for row in rows {
+            let Some((last, others)) = row.split_last() else { continue };
+            line(out, others, &widths, &looks, &measure::fitted(last, room))?;
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// The columns that are shown: those that have a heading and something in them.
+    fn shown(&self) -> Vec<(usize, &Column)> {
+        let is_filled = |at: usize| {
+            let is_last = at + 1 == self.columns.len();
+            let values = self.rows.iter().filter_map(|row| row.get(at));
+            is_last || { values }.any(|value| *value != Value::Null)
+        };
+        let columns = self.columns.iter().enumerate();
+        columns.filter(|(at, (_, head, _))| !head.is_empty() && is_filled(*at)).collect()
+    }
+
+    fn looks(&self) -> Vec<Look> {
+        self.shown().into_iter().map(|(_, (_, _, look))| *look).collect()
+    }
+
+    /// The headings and the rows as a person reads them.
+    pub(crate) fn table(&self) -> Vec<Vec<String>> {
+        let shown = self.shown();
+        let heads = shown.iter().map(|(_, (_, head, _))| (*head).to_owned()).collect();
+        let rows = self.rows.iter().map(|row| {
+            let cell = |(at, (_, _, look)): &(usize, &Column)| {
+                row.get(*at).map_or(String::new(), |value| cell(value, *look))
+            };
+            shown.iter().map(cell).collect()
+        });
+        std::iter::once(heads).chain(rows).collect()
+    }
+}
+
+/// Numbers stand to the right of their column, and texts to the left.
+fn line(
+    out: &mut Output,
+    cells: &[String],
+    widths: &[usize],
+    looks: &[Look],
+    last: &str,
+) -> io::Result<()> {
+    for ((cell, width), look) in cells.iter().zip(widths).zip(looks) {
+        match look {
+            Look::Plain => write!(out, "{cell:<width$}{:GAP$}", "")?,
+            _ => write!(out, "{cell:>width$}{:GAP$}", "")?,
+        }
+    }
+    write!(out, "{last}")
+}
+
+fn cell(value: &Value, look: Look) -> String {
+    match (value, look) {
+        (Value::Null, _) => "-".to_owned(),
+        (Value::UInt(count), Look::Count) => numbers::grouped(*count),
+        (Value::UInt(ns), Look::Duration) => measure::duration(*ns),
+        (Value::Float(share), Look::Share) => format!("{:.1}%", share * 100.0),
+        (Value::Text(text), _) => escaped(text).into_owned(),
+        (other, _) => super::value(other),
+    }
+}
+
+/// A number, or nothing.
+pub(crate) fn maybe(number: Option<u64>) -> Value {
+    number.map_or(Value::Null, Value::UInt)
+}
+
+/// What part of a whole something is, to a hundredth of a percent.
+#[allow(clippy::cast_precision_loss, reason = "four digits are kept")]
+pub(crate) fn share(part: u64, whole: u64) -> Value {
+    if whole == 0 {
+        return Value::Null;
+    }
+    Value::Float((part as f64 / whole as f64 * 10_000.0).round() / 10_000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: &[Column] = &[
+        ("run_ns", "run", Look::Duration),
+        ("share", "share", Look::Share),
+        ("misses", "misses", Look::Count),
+        ("hidden", "", Look::Plain),
+        ("task", "task", Look::Plain),
+    ];
+
+    #[test]
+    fn figures_read_well_and_empty_columns_are_left_out() {
+        let mut grid = Grid::new(COLUMNS);
+        let row = |ns, part, name: &str| {
+            vec![Value::UInt(ns), share(part, 3), Value::Null, 1_u64.into(), name.into()]
+        };
+        grid.row(row(1_500, 1, "a\tb"));
+        grid.row(row(2, 3, "c"));
+        let expected =
+            [["run", "share", "task"], ["1.500 µs", "33.3%", "a\\tb"], ["2 ns", "100.0%", "c"]];
+        assert_eq!(grid.table(), expected);
+        assert_eq!((grid.keep(1), grid.len(), grid.keep(0)), (1, 1, 0));
+    }
+
+    #[test]
+    fn a_share_of_nothing_is_not_known() {
+        assert_eq!(share(1, 0), Value::Null);
+    }
+}
