@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::model::arrays::{ArraysView, VariableTable};
+use crate::model::measurement::MeasurementView;
 use crate::model::profile::ProfileView;
 use crate::model::timeline::TimelineView;
 use crate::{DumpRequest, Finding, RecordSink, Result, Summary, Table};
@@ -50,6 +51,11 @@ pub trait Dataset: Send + Sync {
 
     /// Metrics, threads, and the calling contexts that values were measured in.
     fn profile(&self) -> Option<Arc<dyn ProfileView>> {
+        None
+    }
+
+    /// Threads as they were recorded, for making a profile of them.
+    fn measurement(&self) -> Option<Arc<dyn MeasurementView>> {
         None
     }
 

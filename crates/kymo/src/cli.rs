@@ -66,6 +66,7 @@ pub(crate) enum Command {
     Messages(commands::messages::Args),
     States(commands::states::Args),
     Gantt(commands::gantt::Args),
+    Prof(commands::prof::Args),
     Check(commands::check::Args),
     Repair(commands::repair::Args),
     Convert(commands::convert::Args),

@@ -96,6 +96,7 @@ impl Session {
             Command::Messages(args) => commands::messages::run(self, args),
             Command::States(args) => commands::states::run(self, args),
             Command::Gantt(args) => commands::gantt::run(self, args),
+            Command::Prof(args) => commands::prof::run(self, args),
             Command::Check(args) => commands::check::run(self, args),
             Command::Repair(args) => commands::repair::run(self, args),
             Command::Convert(args) => commands::convert::run(self, args),
@@ -203,6 +204,11 @@ impl Session {
         // What else went wrong may well come from the change.
         source.verify()?;
         result
+    }
+
+    /// Opens a source that is kept open.
+    pub(crate) fn open_as(&mut self, source: &Source, how: &FormatArgs) -> anyhow::Result<Opened> {
+        self.open(source, &OpenArgs { format: how.clone(), salvage: false })
     }
 
     fn open(&mut self, source: &Source, how: &OpenArgs) -> anyhow::Result<Opened> {

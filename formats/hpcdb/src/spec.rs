@@ -162,6 +162,12 @@ pub const LEXICAL_INSTRUCTION: u8 = 3;
 /// How statistics are combined: by adding up.
 pub const COMBINE_SUM: u8 = 0;
 
+/// How statistics are combined: the smallest counts.
+pub const COMBINE_MIN: u8 = 1;
+
+/// How statistics are combined: the largest counts.
+pub const COMBINE_MAX: u8 = 2;
+
 /// What `trace.db` has for the first and the last moment when there is none.
 pub const NO_FIRST_MOMENT: u64 = 0x7FFF_FFFF_FFFF_FFFF;
 
@@ -205,8 +211,8 @@ pub fn scope_type_name(scope_type: u8) -> &'static str {
 pub fn combine_name(combine: u8) -> &'static str {
     match combine {
         COMBINE_SUM => "sum",
-        1 => "min",
-        2 => "max",
+        COMBINE_MIN => "min",
+        COMBINE_MAX => "max",
         _ => "unknown",
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::profile::ProfileView;
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
@@ -10,6 +11,7 @@ use kymo_core::{
     FormatInfo, Probe, RecordSink, Recording, Repaired, Result, Severity, Source, Summary, Table,
 };
 
+use crate::measured::Measured;
 use crate::measurement::{Measurement, Mode, PROFILE, TRACE, has_extension};
 use crate::model::Model;
 use crate::spec::{MAGIC_DESCRIBED, MAGIC_PROFILE, MAGIC_TRACE};
@@ -157,6 +159,11 @@ impl Dataset for HpcrunDataset {
     fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
         let timeline = Timeline::new(Arc::clone(&self.0))?;
         Some(Arc::new(timeline))
+    }
+
+    fn measurement(&self) -> Option<Arc<dyn MeasurementView>> {
+        let measured = Measured::new(&self.0.measurement)?;
+        Some(Arc::new(measured))
     }
 
     fn profile(&self) -> Option<Arc<dyn ProfileView>> {

@@ -31,6 +31,7 @@ mod dump;
 mod hpcproftt;
 mod hpcstruct;
 mod listing;
+mod measured;
 mod measurement;
 mod model;
 mod read;

@@ -34,7 +34,10 @@ impl Model {
     /// # Errors
     /// When there are more contexts than the limits allow.
     pub(crate) fn new(measurement: &Measurement) -> Result<Self> {
-        let (structure, findings) = read_structure(measurement);
+        let modules = measurement.recordings.iter().filter_map(Part::epoch);
+        let modules = modules.flat_map(|epoch| &epoch.load_modules);
+        let wanted: BTreeSet<_> = modules.map(|module| module.path.to_string()).collect();
+        let (structure, findings) = read_structure(measurement, &|path| wanted.contains(path));
         let mut merging = Merging {
             builder: CallTreeBuilder::new(&measurement.limits),
             structure,
@@ -56,19 +59,17 @@ impl Model {
     }
 }
 
-/// Reads the structure of those modules that nodes are in.
-fn read_structure(measurement: &Measurement) -> (Structure, Vec<Finding>) {
-    let modules = measurement.recordings.iter().filter_map(Part::epoch);
-    let modules = modules.flat_map(|epoch| &epoch.load_modules);
-    let wanted: BTreeSet<_> = modules.map(|module| module.path.to_string()).collect();
+/// Reads the structure of those modules that are wanted.
+pub(crate) fn read_structure(
+    measurement: &Measurement,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> (Structure, Vec<Finding>) {
     let (mut structure, mut findings) = (Structure::default(), Vec::new());
     for path in &measurement.structs {
         let child = measurement.source.child(path, &measurement.limits);
         let bytes = child.and_then(|child| child.map(|child| child.bytes()).transpose());
         let file = match bytes {
-            Ok(Some(bytes)) => {
-                StructureFile::read(&bytes, &measurement.limits, &|path| wanted.contains(path))
-            }
+            Ok(Some(bytes)) => StructureFile::read(&bytes, &measurement.limits, is_wanted),
             Ok(None) => continue,
             Err(error) => {
                 let finding = Finding::whole(Severity::Warning, "structure", error.to_string());
@@ -128,7 +129,7 @@ impl Merging {
             None => self.builder.thread(thread_of(part))?,
         };
         threads.insert(part.name.clone(), thread);
-        let metrics = epoch.metrics.iter().map(|metric| self.metric(metric));
+        let metrics = epoch.metrics.iter().map(|metric| self.builder.metric(metric_of(metric)));
         let metrics = metrics.collect::<Result<Vec<_>>>()?;
         let tree = Tree::new(epoch);
         let places = Placing::new(self, epoch, profile.header.dialect, &tree).all()?;
@@ -139,23 +140,6 @@ impl Merging {
         contexts.sort_by_key(|(id, _)| *id);
         contexts.dedup_by_key(|(id, _)| *id);
         Ok(contexts)
-    }
-
-    fn metric(&mut self, metric: &types::Metric) -> Result<MetricId> {
-        let show = metric.flags.fields().map_or(1, |fields| fields.show);
-        let reaches = match show {
-            2 => vec![Reach::Point, Reach::Execution],
-            3 => vec![Reach::Point, Reach::Function, Reach::Lexical],
-            _ => Reach::ALL.to_vec(),
-        };
-        let formula = Some(metric.formula.to_string()).filter(|formula| !formula.is_empty());
-        self.builder.metric(Metric {
-            description: metric.description.to_string(),
-            reaches,
-            formula,
-            is_shown: matches!(show, 1..=3),
-            ..Metric::named(metric.name.to_string())
-        })
     }
 
     fn values(
@@ -200,6 +184,24 @@ impl Merging {
 
     fn named(&mut self, name: &str) -> FunctionId {
         self.builder.function(Function { name: name.to_owned(), ..Function::default() })
+    }
+}
+
+/// A metric as core has it.
+pub(crate) fn metric_of(metric: &types::Metric) -> Metric {
+    let show = metric.flags.fields().map_or(1, |fields| fields.show);
+    let reaches = match show {
+        2 => vec![Reach::Point, Reach::Execution],
+        3 => vec![Reach::Point, Reach::Function, Reach::Lexical],
+        _ => Reach::ALL.to_vec(),
+    };
+    let formula = Some(metric.formula.to_string()).filter(|formula| !formula.is_empty());
+    Metric {
+        description: metric.description.to_string(),
+        reaches,
+        formula,
+        is_shown: matches!(show, 1..=3),
+        ..Metric::named(metric.name.to_string())
     }
 }
 
@@ -428,7 +430,7 @@ impl<'a> Placing<'a> {
 }
 
 /// The two roots of old files as the placeholders of today.
-fn old_code(ip: u64) -> u64 {
+pub(crate) fn old_code(ip: u64) -> u64 {
     match ip {
         0 => placeholder::PRIMARY,
         1 => placeholder::PARTIAL,
@@ -436,7 +438,7 @@ fn old_code(ip: u64) -> u64 {
     }
 }
 
-fn display_name(node: &types::Node) -> String {
+pub(crate) fn display_name(node: &types::Node) -> String {
     let name = node.placeholder_name().map(str::to_owned).or_else(|| node.placeholder());
     name.unwrap_or_else(|| format!("{:#x}", node.ip))
 }

@@ -94,6 +94,9 @@ pub const SPECIAL_MODULES: &[(u16, &str)] = &[
 /// The bit of a trace's flags that says that each record has a metric too.
 pub const TRACE_DATA_CENTRIC: u64 = 1;
 
+/// The bit of a trace's flags that says that records mean what was called at a node.
+pub const TRACE_CALLS: u64 = 4;
+
 /// The metric of a trace record that has none.
 pub const TRACE_NO_METRIC: u32 = 0x7FFF_FFFF;
 

@@ -18,6 +18,7 @@ pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod messages;
 pub(crate) mod plot;
+pub(crate) mod prof;
 pub(crate) mod record;
 pub(crate) mod repair;
 pub(crate) mod sched;

@@ -5,17 +5,18 @@ use std::path::Path;
 
 use kymo_core::bytes::Sink;
 use kymo_core::model::profile::{
-    FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Relation, Scope, Thread,
+    FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Relation, Scope, Statistic,
+    Thread,
 };
 use kymo_core::{Error, Result};
 
 use super::SCOPES;
 use super::file::{Out, header, sink};
 use crate::spec::{
-    CONTEXT_BYTES, ENTRY_BYTES, FILE_BYTES, FUNCTION_BYTES, FileKind, HAS_FUNCTION, HAS_POINT,
-    HAS_SOURCE, LEXICAL_FUNCTION, LEXICAL_INSTRUCTION, LEXICAL_LINE, LEXICAL_LOOP, METRIC_BYTES,
-    MODULE_BYTES, RELATION_CALL, RELATION_INLINED, RELATION_LEXICAL, SCOPE_BYTES,
-    SCOPE_INSTANCE_BYTES, SUMMARY_BYTES,
+    COMBINE_MAX, COMBINE_MIN, COMBINE_SUM, CONTEXT_BYTES, ENTRY_BYTES, FILE_BYTES, FUNCTION_BYTES,
+    FileKind, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, LEXICAL_FUNCTION, LEXICAL_INSTRUCTION,
+    LEXICAL_LINE, LEXICAL_LOOP, METRIC_BYTES, MODULE_BYTES, RELATION_CALL, RELATION_INLINED,
+    RELATION_LEXICAL, SCOPE_BYTES, SCOPE_INSTANCE_BYTES, SUMMARY_BYTES,
 };
 
 /// Kinds of identifiers that every database names.
@@ -31,6 +32,7 @@ const PROPAGATION_SCOPES: [(&str, u8, u8); 4] =
 pub(super) struct MetaWriter {
     title: String,
     id_kinds: Vec<String>,
+    statistics: Vec<Statistic>,
     metrics: Vec<Metric>,
     modules: Vec<String>,
     files: Vec<String>,
@@ -70,6 +72,7 @@ impl MetaWriter {
         Self {
             title: title.to_owned(),
             id_kinds: ID_KINDS.map(str::to_owned).to_vec(),
+            statistics: vec![Statistic::Sum],
             metrics: Vec::new(),
             modules: Vec::new(),
             files: Vec::new(),
@@ -78,6 +81,21 @@ impl MetaWriter {
             contexts: Vec::new(),
             by_number: HashMap::new(),
         }
+    }
+
+    /// Says which statistics each metric has.
+    pub(super) fn statistics(&mut self, statistics: &[Statistic]) {
+        self.statistics = statistics.to_vec();
+    }
+
+    pub(super) fn statistic_count(&self) -> usize {
+        self.statistics.len()
+    }
+
+    /// The place of a statistic among those that each metric has.
+    pub(super) fn statistic(&self, statistic: Statistic) -> Result<usize> {
+        let place = self.statistics.iter().position(|known| *known == statistic);
+        place.ok_or_else(|| Error::request("a statistic comes that was not told of"))
     }
 
     pub(super) fn metric(&mut self, metric: &Metric) -> Result<MetricId> {
@@ -217,10 +235,11 @@ impl MetaWriter {
         let each = u64::from(SCOPES);
         let instances =
             Records { first: metrics.at(count.into()), size: SCOPE_INSTANCE_BYTES * each };
-        let summaries = Records { first: instances.at(count.into()), size: SUMMARY_BYTES * each };
+        let partials = self.statistics.len() as u64;
+        let summaries =
+            Records { first: instances.at(count.into()), size: SUMMARY_BYTES * each * partials };
         let scopes = Records { first: summaries.at(count.into()), size: SCOPE_BYTES };
         let mut texts = Texts::new(scopes.at(each));
-        let formula = texts.of("$$");
         let mut section = sink();
         section.u64(metrics.first);
         section.u32(count);
@@ -234,23 +253,30 @@ impl MetaWriter {
             section.u64(instances.at(index));
             section.u64(summaries.at(index));
             section.u16(4);
-            section.u16(4);
+            section.u16(u16::try_from(partials * each).unwrap_or(0));
             section.u32(0);
         }
-        let ids = || (0..count).flat_map(|metric| (0..SCOPES).map(move |scope| (metric, scope)));
-        let id =
-            |metric: u32, scope: u32| u16::try_from(metric * SCOPES + scope).unwrap_or(u16::MAX);
-        for (metric, scope) in ids() {
-            section.u64(scopes.at(scope.into()));
-            section.u16(id(metric, scope));
-            section.bytes(&[0; 6]);
+        // Ids leave room for all statistics of a metric, also where they number its scopes.
+        let first = |metric: u64| metric * partials.max(1) * each;
+        let id = |id: u64| u16::try_from(id).unwrap_or(u16::MAX);
+        for metric in 0..u64::from(count) {
+            for scope in 0..each {
+                section.u64(scopes.at(scope));
+                section.u16(id(first(metric) + scope));
+                section.bytes(&[0; 6]);
+            }
         }
-        for (metric, scope) in ids() {
-            section.u64(scopes.at(scope.into()));
-            section.u64(formula);
-            section.u16(0);
-            section.u16(id(metric, scope));
-            section.u32(0);
+        for metric in 0..u64::from(count) {
+            for (statistic, place) in self.statistics.iter().zip(0..) {
+                let (formula, combine) = formula_of(*statistic);
+                for scope in 0..each {
+                    section.u64(scopes.at(scope));
+                    section.u64(texts.of(formula));
+                    section.u16(combine.into());
+                    section.u16(id(first(metric) + place * each + scope));
+                    section.u32(0);
+                }
+            }
         }
         for (name, scope_type, propagation_index) in PROPAGATION_SCOPES {
             section.u64(texts.of(name));
@@ -353,6 +379,17 @@ impl MetaWriter {
         record.u16(0);
         record.u64(texts.known(name));
         record
+    }
+}
+
+/// How a statistic is made of each thread's value, and how those are combined.
+fn formula_of(statistic: Statistic) -> (&'static str, u8) {
+    match statistic {
+        Statistic::Count => ("1", COMBINE_SUM),
+        Statistic::Sum => ("$$", COMBINE_SUM),
+        Statistic::Squares => ("($$^2)", COMBINE_SUM),
+        Statistic::Min => ("$$", COMBINE_MIN),
+        Statistic::Max => ("$$", COMBINE_MAX),
     }
 }
 

@@ -16,7 +16,7 @@ use std::io::Read;
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
     Column, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
-    ProfileSink, Reach, SunkValue, Thread, ThreadId,
+    ProfileSink, Reach, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
 };
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{AtomicDirectory, Destination, Error, Result, Source};
@@ -101,16 +101,19 @@ impl Writer {
     }
 }
 
-/// What values of a column name it by. Sums over threads have the same ids.
-fn metric_id(column: Column) -> Result<u16> {
+/// What values of a column name it by, or its statistic of some place among the `statistics` that
+/// each metric has. The two are numbered apart.
+fn metric_id(column: Column, place: usize, statistics: usize) -> Result<u16> {
     let scope = match column.reach {
         Reach::Point => 0,
         Reach::Function => 1,
         Reach::Lexical => 2,
         Reach::Execution => 3,
     };
-    let id = column.metric.0.checked_mul(SCOPES).and_then(|first| first.checked_add(scope));
-    let id = id.and_then(|id| u16::try_from(id).ok());
+    let metric = usize::try_from(column.metric.0).ok();
+    let first = metric.and_then(|metric| metric.checked_mul(statistics.max(1)));
+    let first = first.and_then(|first| first.checked_add(place)?.checked_mul(SCOPES as usize));
+    let id = first.and_then(|first| u16::try_from(first.checked_add(scope)?).ok());
     id.ok_or_else(|| Error::request("there are more metrics than this format can number"))
 }
 
@@ -121,10 +124,17 @@ fn ctx_id(number: ContextNumber) -> Result<u32> {
 }
 
 impl ProfileSink for Writer {
+    fn statistics(&mut self, statistics: &[Statistic]) -> Result<()> {
+        self.meta.statistics(statistics);
+        Ok(())
+    }
+
     fn metric(&mut self, metric: &Metric) -> Result<MetricId> {
         let id = self.meta.metric(metric)?;
+        let statistics = self.meta.statistic_count();
         // So that it is refused before anything was measured.
-        metric_id(Column { metric: id, reach: Reach::Execution })?;
+        let last = statistics.saturating_sub(1);
+        metric_id(Column { metric: id, reach: Reach::Execution }, last, statistics)?;
         Ok(id)
     }
 
@@ -172,9 +182,10 @@ impl ProfileSink for Writer {
         values: &mut dyn Iterator<Item = Result<SunkValue>>,
     ) -> Result<()> {
         let mut found = Vec::new();
+        let statistics = self.meta.statistic_count();
         for value in values {
             let SunkValue { context, column, value } = value?;
-            found.push((ctx_id(context)?, metric_id(column)?, value));
+            found.push((ctx_id(context)?, metric_id(column, 0, statistics)?, value));
         }
         let profile = self.profile.as_mut();
         profile.ok_or_else(|| Error::request("values came before threads"))?.values(thread, found)
@@ -187,5 +198,16 @@ impl ProfileSink for Writer {
     ) -> Result<()> {
         let trace = self.trace.as_mut();
         trace.ok_or_else(|| Error::request("samples came before threads"))?.samples(thread, samples)
+    }
+    fn summary(&mut self, values: &mut dyn Iterator<Item = SummaryValue>) -> Result<()> {
+        let (meta, profile) = (&self.meta, self.profile.as_mut());
+        let profile = profile.ok_or_else(|| Error::request("a summary came before threads"))?;
+        let statistics = meta.statistic_count();
+        let values = values.map(|found| {
+            let place = meta.statistic(found.statistic)?;
+            let id = metric_id(found.column, place, statistics)?;
+            Ok((ctx_id(found.context)?, id, found.value))
+        });
+        profile.told_summary(values)
     }
 }

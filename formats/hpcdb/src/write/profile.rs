@@ -20,6 +20,8 @@ pub(super) struct ProfileWriter {
     tuples: (u64, u64),
     contexts_max: u32,
     summary: Block,
+    /// Whether the summary was told, and is not made of what threads have.
+    is_told: bool,
 }
 
 /// Where the values of a profile are.
@@ -53,7 +55,7 @@ impl ProfileWriter {
             out.put(tuple(thread, kinds)?.as_slice())?;
         }
         let tuples = (out.at() - start, start);
-        Ok(Self { out, infos, tuples, contexts_max: 0, summary: Block::default() })
+        Ok(Self { out, infos, tuples, contexts_max: 0, summary: Block::default(), is_told: false })
     }
 
     /// The highest number of a context that has values.
@@ -109,11 +111,44 @@ impl ProfileWriter {
         Ok(Info { n_values, values, n_ctxs, ctx_indices, id_tuple: 0 })
     }
 
+    /// Writes a summary that is not made of what threads have. It comes in order of contexts, and
+    /// what a context has is put in order here.
+    pub(super) fn told_summary(
+        &mut self,
+        values: impl Iterator<Item = Result<(u32, u16, f64)>>,
+    ) -> Result<()> {
+        let mut block = self.begin()?;
+        let mut found: Vec<(u32, u16, f64)> = Vec::new();
+        for value in values {
+            let value = value?;
+            if found.last().is_some_and(|last| last.0 != value.0) {
+                self.put_all(&mut block, &mut found)?;
+            }
+            found.push(value);
+        }
+        self.put_all(&mut block, &mut found)?;
+        self.summary = block;
+        self.end_summary()?;
+        self.is_told = true;
+        Ok(())
+    }
+
+    fn put_all(&mut self, block: &mut Block, found: &mut Vec<(u32, u16, f64)>) -> Result<()> {
+        found.sort_unstable_by_key(|(_, metric, _)| *metric);
+        for (context, metric, value) in found.drain(..) {
+            self.contexts_max = self.contexts_max.max(context);
+            self.put(block, context, metric, value)?;
+        }
+        Ok(())
+    }
+
     /// Fills in where everything is, so that it can be read; the summary follows.
     pub(super) fn write_infos(&mut self) -> Result<()> {
         self.fill()?;
         self.out.flush()?;
-        self.summary = self.begin()?;
+        if !self.is_told {
+            self.summary = self.begin()?;
+        }
         Ok(())
     }
 
@@ -138,8 +173,11 @@ impl ProfileWriter {
         self.out.fill(0, head.as_slice())
     }
 
-    /// Writes a value of the summary, in order of contexts and metrics.
+    /// Writes a value of the summary, in order of contexts and metrics; unless it was told.
     pub(super) fn summary(&mut self, context: u32, metric: u16, value: f64) -> Result<()> {
+        if self.is_told {
+            return Ok(());
+        }
         let mut block = std::mem::take(&mut self.summary);
         let done = self.put(&mut block, context, metric, value);
         self.summary = block;
@@ -148,13 +186,20 @@ impl ProfileWriter {
 
     /// Ends the summary and the file.
     pub(super) fn finish(mut self) -> Result<()> {
+        if !self.is_told {
+            self.end_summary()?;
+        }
+        self.fill()?;
+        self.out.finish(FileKind::Profile)
+    }
+
+    fn end_summary(&mut self) -> Result<()> {
         let block = std::mem::take(&mut self.summary);
         let info = self.end(&block)?;
         if let Some(summary) = self.infos.first_mut() {
             *summary = info;
         }
-        self.fill()?;
-        self.out.finish(FileKind::Profile)
+        Ok(())
     }
 }
 

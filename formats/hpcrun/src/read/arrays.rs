@@ -147,7 +147,7 @@ impl Nodes {
     }
 
     /// All nodes in order.
-    pub fn iter(&self) -> impl Iterator<Item = Node> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Node> + Clone + '_ {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 

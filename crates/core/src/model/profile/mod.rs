@@ -25,7 +25,7 @@ pub use flat::{By, Flat, FlatRow, flat};
 pub use labels::Question;
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
 pub use per_thread::per_thread;
-pub use sink::{ProfileSink, SunkValue, copy_profile};
+pub use sink::{ProfileSink, Statistic, SummaryValue, SunkValue, copy_profile};
 pub use threads::{IdKind, IdPart, Thread, ThreadSet};
 pub use tree::{CallTree, Node};
 pub use walk::{Step, Walk};

@@ -10,10 +10,18 @@ use super::{
 use crate::Result;
 use crate::model::timeline::TimeNs;
 
-/// Takes a profile: first all that has a name, then contexts, then threads one at a time.
+/// Takes a profile: names and contexts, each after those it names, and threads one at a time.
 ///
-/// A writer needs to hold the tree and the values of one thread, and no more.
+/// Values may name contexts that come later. A writer needs to hold the tree and the values of one
+/// thread, and no more.
 pub trait ProfileSink {
+    /// Says which statistics over all threads there will be, before anything else. A sink that is
+    /// not told so makes sums of what threads have.
+    fn statistics(&mut self, statistics: &[Statistic]) -> Result<()> {
+        let _ = statistics;
+        Ok(())
+    }
+
     /// Takes a metric; ids count from 0.
     fn metric(&mut self, metric: &Metric) -> Result<MetricId>;
 
@@ -58,6 +66,41 @@ pub trait ProfileSink {
         thread: ThreadId,
         samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
     ) -> Result<()>;
+
+    /// Takes the statistics over all threads, in order of contexts, metrics, statistics and
+    /// reaches, after the last thread.
+    fn summary(&mut self, values: &mut dyn Iterator<Item = SummaryValue>) -> Result<()> {
+        values.for_each(drop);
+        Ok(())
+    }
+}
+
+/// What is computed of a column over all threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Statistic {
+    /// How many threads have the metric there.
+    Count,
+    /// The sum of values.
+    Sum,
+    /// The sum of the squares of values.
+    Squares,
+    /// The smallest value.
+    Min,
+    /// The largest value.
+    Max,
+}
+
+/// A statistic over all threads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SummaryValue {
+    /// Where it was measured.
+    pub context: ContextNumber,
+    /// What was measured.
+    pub column: Column,
+    /// What is computed of it.
+    pub statistic: Statistic,
+    /// How much.
+    pub value: f64,
 }
 
 /// A value that a sink takes.

@@ -24,7 +24,7 @@ pub struct IdPart {
 }
 
 /// A kind of thing that an id numbers, by the word of the recording: `RANK`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdKind(pub Cow<'static, str>);
 
 impl Thread {

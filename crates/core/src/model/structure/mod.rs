@@ -176,6 +176,11 @@ impl Structure {
         self.modules.iter().find(|module| module.path == path)
     }
 
+    /// Gives every module away, in the order they were added.
+    pub fn into_modules(self) -> impl Iterator<Item = Module> {
+        self.modules.into_iter()
+    }
+
     /// Every module, in the order they were added.
     #[must_use]
     pub fn modules(&self) -> &[Module] {

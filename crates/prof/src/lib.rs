@@ -1,0 +1,47 @@
+//! Measurements of many threads into one profile: merged, looked up, added up.
+//!
+//! Each thread comes with a tree of addresses ([`MeasurementView`]). [`merge`] looks the addresses
+//! up in the structure of the program, merges the trees by path, adds up what reaches each context,
+//! and hands everything to a [`ProfileSink`]. It holds the merged tree and one or two threads, and
+//! no more. The same threads give the same profile, in whatever order they come and however many
+//! processors work on it.
+//!
+//! What is computed, and where it differs from what `hpcprof` computes: `docs/prof.md`.
+//!
+//! [`MeasurementView`]: kymo_core::model::measurement::MeasurementView
+//! [`ProfileSink`]: kymo_core::model::profile::ProfileSink
+
+mod lookup;
+mod merge;
+mod names;
+mod only;
+mod placing;
+mod propagation;
+mod statistics;
+mod summing;
+mod threads;
+mod tree;
+
+pub use merge::{Merged, Phase, merge};
+pub use only::only_program;
+pub use statistics::Requested;
+
+/// How a profile is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Values that are wrong in the way that those of `hpcprof` are, for comparing.
+    pub compat: bool,
+    /// What is computed over all threads.
+    pub statistics: Requested,
+    /// Whether to keep where threads were when.
+    pub traces: bool,
+    /// How many processors may work on it.
+    pub jobs: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let jobs = kymo_core::ahead::threads();
+        Self { compat: false, statistics: Requested::Sum, traces: true, jobs }
+    }
+}

@@ -1,0 +1,74 @@
+//! Some threads of a measurement.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kymo_core::model::measurement::{MeasuredId, MeasuredThread, MeasurementView, Samples};
+use kymo_core::model::structure::Structure;
+use kymo_core::{Error, Finding, Result};
+
+/// The threads of programs of one name.
+#[must_use]
+pub fn only_program(view: &Arc<dyn MeasurementView>, program: &str) -> Arc<dyn MeasurementView> {
+    let is_meant = |thread: &usize| view.program(*thread).is_some_and(|name| name == program);
+    let threads = (0..view.thread_count()).filter(is_meant).collect();
+    Arc::new(Only { view: Arc::clone(view), threads })
+}
+
+struct Only {
+    view: Arc<dyn MeasurementView>,
+    threads: Vec<usize>,
+}
+
+impl Only {
+    fn thread_of(&self, thread: usize) -> usize {
+        self.threads.get(thread).copied().unwrap_or(usize::MAX)
+    }
+
+    fn known(&self, thread: usize) -> Result<usize> {
+        let absent = || Error::request(format!("there is no thread {thread}"));
+        self.threads.get(thread).copied().ok_or_else(absent)
+    }
+}
+
+impl MeasurementView for Only {
+    fn directory(&self) -> Option<PathBuf> {
+        self.view.directory()
+    }
+
+    fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
+    fn name(&self, thread: usize) -> String {
+        self.view.name(self.thread_of(thread))
+    }
+
+    fn program(&self, thread: usize) -> Option<String> {
+        self.view.program(self.thread_of(thread))
+    }
+
+    fn ids(&self, thread: usize) -> Vec<MeasuredId> {
+        self.view.ids(self.thread_of(thread))
+    }
+
+    fn modules(&self) -> Vec<String> {
+        self.view.modules()
+    }
+
+    fn thread(&self, thread: usize) -> Result<MeasuredThread> {
+        self.view.thread(self.known(thread)?)
+    }
+
+    fn samples(&self, thread: usize) -> Result<Samples<'_>> {
+        self.view.samples(self.known(thread)?)
+    }
+
+    fn placeholder(&self, code: u64) -> String {
+        self.view.placeholder(code)
+    }
+
+    fn structure(&self, is_wanted: &dyn Fn(&str) -> bool) -> (Structure, Vec<Finding>) {
+        self.view.structure(is_wanted)
+    }
+}

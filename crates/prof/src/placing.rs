@@ -1,0 +1,113 @@
+//! From the nodes of a thread's tree to contexts of the merged one.
+
+use kymo_core::Result;
+use kymo_core::model::measurement::{Frame, MeasuredThread, MeasurementView};
+use kymo_core::model::profile::Relation;
+
+use crate::lookup::Lookup;
+use crate::names::index;
+use crate::tree::{Entry, GLOBAL, Key, Scope, Tree};
+
+/// What a node became.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The innermost context, which nodes below it hang below.
+    pub(crate) full: u32,
+    /// The first context below the node above: what was called.
+    pub(crate) called: u32,
+}
+
+impl Place {
+    fn at(context: u32) -> Self {
+        Self { full: context, called: context }
+    }
+}
+
+/// Finds the context of each node, and makes it where it is not there yet. `modules` are the
+/// numbers of the thread's modules.
+pub(crate) fn places(
+    tree: &mut Tree,
+    lookup: &mut Lookup<'_>,
+    view: &dyn MeasurementView,
+    thread: &MeasuredThread,
+    modules: &[u32],
+) -> Result<Vec<Place>> {
+    let mut places: Vec<Place> = Vec::with_capacity(thread.nodes.len());
+    let mut placing = Placing { tree, lookup, view, modules };
+    for node in &thread.nodes {
+        let above = places.get(index(node.above)).map_or(GLOBAL, |above| above.full);
+        places.push(placing.place(above, node.frame)?);
+    }
+    Ok(places)
+}
+
+struct Placing<'a, 'b> {
+    tree: &'a mut Tree,
+    lookup: &'a mut Lookup<'b>,
+    view: &'a dyn MeasurementView,
+    modules: &'a [u32],
+}
+
+impl Placing<'_, '_> {
+    fn place(&mut self, above: u32, frame: Frame) -> Result<Place> {
+        match frame {
+            Frame::Root => Ok(Place::at(GLOBAL)),
+            Frame::Idle if above == GLOBAL => Ok(Place::at(GLOBAL)),
+            Frame::MainEntry if above == GLOBAL => self.entry(Entry::Main).map(Place::at),
+            Frame::ThreadEntry if above == GLOBAL => self.entry(Entry::Thread).map(Place::at),
+            Frame::UnknownEntry if above == GLOBAL => self.entry(Entry::Unknown).map(Place::at),
+            Frame::UnknownCode => self.below(above, Scope::Unknown),
+            Frame::Idle => self.placeholder(above, u64::from_be_bytes(*b"NoActvty")),
+            Frame::MainEntry => self.placeholder(above, u64::from_be_bytes(*b"| Main  ")),
+            Frame::ThreadEntry => self.placeholder(above, u64::from_be_bytes(*b"| Thread")),
+            Frame::UnknownEntry => self.placeholder(above, u64::from_be_bytes(*b"^Partial")),
+            Frame::Placeholder(code) => self.placeholder(above, code),
+            Frame::Code { module, offset, is_called } => {
+                let Some(&module) = self.modules.get(index(module)) else {
+                    return self.below(above, Scope::Unknown);
+                };
+                let point = self.lookup.point(module, offset);
+                if is_called { self.code(above, point) } else { self.stray(above, point) }
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: Entry) -> Result<u32> {
+        let key = Key { scope: Scope::Entry(entry), relation: Relation::Call };
+        self.tree.child(GLOBAL, key)
+    }
+
+    /// What hangs directly below the whole program came in nobody knows where.
+    fn parent(&mut self, above: u32) -> Result<u32> {
+        if above == GLOBAL { self.entry(Entry::Unknown) } else { Ok(above) }
+    }
+
+    fn below(&mut self, above: u32, scope: Scope) -> Result<Place> {
+        let parent = self.parent(above)?;
+        self.tree.child(parent, Key { scope, relation: Relation::Call }).map(Place::at)
+    }
+
+    fn placeholder(&mut self, above: u32, code: u64) -> Result<Place> {
+        let view = self.view;
+        let function = self.lookup.names.placeholder(code, || view.placeholder(code));
+        self.below(above, Scope::Function(function))
+    }
+
+    /// An instruction that was called, or that calls: with the scopes around it.
+    fn code(&mut self, above: u32, point: u32) -> Result<Place> {
+        let mut full = self.parent(above)?;
+        let mut called = None;
+        for key in self.lookup.chain(point) {
+            full = self.tree.child(full, *key)?;
+            called = called.or(Some(full));
+        }
+        Ok(Place { full, called: called.unwrap_or(full) })
+    }
+
+    /// An instruction that nobody knows the caller of.
+    fn stray(&mut self, above: u32, point: u32) -> Result<Place> {
+        let Place { full: called, .. } = self.below(above, Scope::Unknown)?;
+        let key = Key { scope: Scope::Point(point), relation: Relation::Call };
+        Ok(Place { full: self.tree.child(called, key)?, called })
+    }
+}

@@ -1,0 +1,376 @@
+//! Profiles and traces as core's measurement: what a profile is made of, one thread at a time.
+//!
+//! What is lost: sampling periods (values are multiplied with them) and LUSH fields.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kymo_core::model::measurement::{
+    Frame, GivenIds, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample, MeasuredThread,
+    MeasuredValue, MeasurementView, Numbers, Samples,
+};
+use kymo_core::model::profile::IdKind;
+use kymo_core::model::structure::Structure;
+use kymo_core::model::timeline::TimeNs;
+use kymo_core::{Error, Finding, Result, Severity};
+
+use crate::measurement::{Measurement, Part, ids};
+use crate::model::{amount, metric_of, old_code, read_structure};
+use crate::read::Trace;
+use crate::spec::{NODE_UNWOUND, TRACE_CALLS, placeholder};
+use crate::tree::Tree;
+use crate::types::{Dialect, Epoch, Node};
+
+/// The threads of a measurement.
+pub(crate) struct Measured {
+    measurement: Arc<Measurement>,
+    /// Of each thread the first of its recordings; the others follow.
+    threads: Vec<usize>,
+}
+
+impl Measured {
+    /// Nothing where there is no profile.
+    pub(crate) fn new(measurement: &Arc<Measurement>) -> Option<Self> {
+        let parts = measurement.recordings.iter().enumerate();
+        let threads = parts.filter(|(_, part)| part.first_of_profile().is_some());
+        let threads: Vec<_> = threads.map(|(index, _)| index).collect();
+        let measurement = Arc::clone(measurement);
+        (!threads.is_empty()).then_some(Self { measurement, threads })
+    }
+
+    /// The recordings of a thread: one for each epoch.
+    fn parts(&self, thread: usize) -> &[Part] {
+        let recordings = &self.measurement.recordings;
+        let start = self.threads.get(thread).copied().unwrap_or(recordings.len());
+        let end = self.threads.get(thread + 1).copied().unwrap_or(recordings.len());
+        let parts = recordings.get(start..end).unwrap_or_default();
+        // What has no profile may stand between two threads.
+        let length = parts.iter().take_while(|part| part.profile.is_some()).count();
+        parts.get(..length).unwrap_or_default()
+    }
+
+    fn first(&self, thread: usize) -> Option<&Part> {
+        self.parts(thread).first()
+    }
+}
+
+impl MeasurementView for Measured {
+    fn directory(&self) -> Option<PathBuf> {
+        let path = self.measurement.source.path();
+        if self.measurement.is_directory {
+            return Some(path.to_owned());
+        }
+        path.parent().map(PathBuf::from)
+    }
+
+    fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
+    fn name(&self, thread: usize) -> String {
+        self.first(thread).map(|part| part.name.clone()).unwrap_or_default()
+    }
+
+    fn program(&self, thread: usize) -> Option<String> {
+        let profile = self.first(thread)?.profile.as_ref()?;
+        profile.header.value("program-name").map(std::borrow::Cow::into_owned)
+    }
+
+    fn ids(&self, thread: usize) -> Vec<MeasuredId> {
+        let Some(profile) = self.first(thread).and_then(|part| part.profile.as_ref()) else {
+            return Vec::new();
+        };
+        let of_tuple = ids(profile).into_iter().map(|(kind, id)| MeasuredId {
+            kind: IdKind(kind.into()),
+            physical: id.physical,
+            logical: id.logical,
+            given: match id.interpretation() {
+                0 => GivenIds::Both,
+                1 => GivenIds::PhysicalWithin,
+                2 => GivenIds::PhysicalOverall,
+                _ => GivenIds::Logical,
+            },
+        });
+        let of_tuple: Vec<_> = of_tuple.collect();
+        if !of_tuple.is_empty() {
+            return of_tuple;
+        }
+        let names =
+            [("RANK", "mpi-rank"), ("THREAD", "thread-id"), ("THREAD", "canonical-thread-id")];
+        let of_header = names.into_iter().filter_map(|(kind, name)| {
+            let logical = profile.header.value(name)?.parse().ok()?;
+            let kind = IdKind(kind.into());
+            Some(MeasuredId { kind, physical: logical, logical, given: GivenIds::Logical })
+        });
+        of_header.collect()
+    }
+
+    fn modules(&self) -> Vec<String> {
+        let epochs = self.measurement.recordings.iter().filter_map(Part::epoch);
+        let paths = epochs.flat_map(|epoch| &epoch.load_modules);
+        let mut paths: Vec<_> = paths.map(|module| module.path.to_string()).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    }
+
+    fn thread(&self, thread: usize) -> Result<MeasuredThread> {
+        let mut read = MeasuredThread::default();
+        for part in self.parts(thread) {
+            if let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) {
+                add(&mut read, epoch, profile.header.dialect, &part.name)?;
+            }
+        }
+        Ok(read)
+    }
+
+    fn samples(&self, thread: usize) -> Result<Samples<'_>> {
+        let trace = self.first(thread).and_then(|part| part.trace.as_ref());
+        Ok(trace.map_or_else(|| Box::new(std::iter::empty()) as Samples<'_>, |t| samples(t)))
+    }
+
+    fn placeholder(&self, code: u64) -> String {
+        let node = Node { ip: code, ..Node::default() };
+        crate::model::display_name(&node)
+    }
+
+    fn structure(&self, is_wanted: &dyn Fn(&str) -> bool) -> (Structure, Vec<Finding>) {
+        read_structure(&self.measurement, is_wanted)
+    }
+}
+
+/// The records of a trace in the order of their times, which is that of the file as a rule.
+fn samples(trace: &Trace) -> Samples<'_> {
+    let is_of_call = trace.flags & TRACE_CALLS != 0;
+    let factor = if trace.is_in_nanoseconds() { 1 } else { 1000 };
+    let records = || {
+        trace.iter(0..trace.len()).filter_map(move |record| {
+            let time = TimeNs(i64::try_from(record.time.checked_mul(factor)?).ok()?);
+            Some(MeasuredSample { time, node: record.node, is_of_call })
+        })
+    };
+    if records().is_sorted_by_key(|sample| sample.time) {
+        return Box::new(records());
+    }
+    let mut sorted: Vec<_> = records().collect();
+    sorted.sort_by_key(|sample| sample.time);
+    Box::new(sorted.into_iter())
+}
+
+/// Adds an epoch to what is known of a thread.
+fn add(to: &mut MeasuredThread, epoch: &Epoch, dialect: Dialect, name: &str) -> Result<()> {
+    let too_many = || Error::request(format!("{name} has more nodes than can be numbered"));
+    let count = |length: usize| u32::try_from(length).map_err(|_| too_many());
+    let (metrics, modules, nodes) =
+        (count(to.metrics.len())?, count(to.modules.len())?, count(to.nodes.len())?);
+    count(to.nodes.len() + epoch.nodes.len())?;
+    to.metrics.extend(epoch.metrics.iter().map(|metric| MeasuredMetric {
+        metric: metric_of(metric),
+        is_of_call: metric.flags.fields().is_some_and(|fields| fields.move2proc),
+    }));
+    to.modules.extend(epoch.load_modules.iter().map(|module| module.path.to_string()));
+    let numbers = Numbers::new(epoch.nodes.iter().map(|node| node.id));
+    let order = Order::new(epoch, &numbers);
+    let mut reading = Reading::new(epoch, dialect, modules);
+    for index in 0..epoch.nodes.len() {
+        let node = epoch.nodes.get(order.file(index)).unwrap_or_default();
+        let own = nodes + count(index)?;
+        let above = order.above(index).map_or(own, |above| nodes + above);
+        let frame = reading.frame(&node, above == own);
+        to.nodes.push(MeasuredNode { above, frame });
+    }
+    if reading.strange > 0 {
+        let why = format!(
+            "{} nodes name a module that is not in the load map: they count as unknown code",
+            reading.strange
+        );
+        let mut finding = Finding::whole(Severity::Warning, "node-module", why);
+        finding.file = Some(format!("{name}.hpcrun"));
+        to.findings.push(finding);
+    }
+    values(to, epoch, &numbers, &order, (nodes, metrics));
+    if nodes == 0 {
+        to.numbers = order.renumbered(numbers, epoch);
+    }
+    Ok(())
+}
+
+fn values(
+    to: &mut MeasuredThread,
+    epoch: &Epoch,
+    numbers: &Numbers,
+    order: &Order,
+    (nodes, metrics): (u32, u32),
+) {
+    let mut last = (0, None);
+    epoch.values.each(&epoch.nodes, 0..usize::MAX, |value| {
+        let Some(metric) = epoch.metrics.get(usize::from(value.metric)) else { return };
+        // Values of one node stand together.
+        if last.1.is_none() || last.0 != value.node {
+            last = (value.node, numbers.find(value.node).map(|index| order.index(index)));
+        }
+        let Some(node) = last.1 else { return };
+        let amount = amount(metric, value.bits);
+        if amount != 0.0 {
+            let metric = metrics + u32::from(value.metric);
+            to.values.push(MeasuredValue { node: nodes + node, metric, value: amount });
+        }
+    });
+}
+
+/// The order in which nodes come after the one above them.
+struct Order {
+    /// The index above each node in that order; its own where there is none.
+    above: Vec<u32>,
+    /// Where the order is not that of the file: the place in the file of each node, and back.
+    moved: Option<(Vec<u32>, Vec<u32>)>,
+}
+
+impl Order {
+    fn new(epoch: &Epoch, numbers: &Numbers) -> Self {
+        let mut above = Vec::with_capacity(epoch.nodes.len());
+        for (node, index) in epoch.nodes.iter().zip(0..) {
+            let parent = (node.parent != 0).then(|| numbers.find(node.parent)).flatten();
+            above.push(parent.unwrap_or(index));
+        }
+        if above.iter().zip(0..).all(|(above, index)| *above <= index) {
+            return Self { above, moved: None };
+        }
+        Self::sorted(epoch)
+    }
+
+    /// Old files may have nodes before those above them, and damaged ones go round in circles.
+    fn sorted(epoch: &Epoch) -> Self {
+        let tree = Tree::new(epoch);
+        let on_cycle = tree.on_cycles();
+        let is_round = |node: usize| on_cycle.get(node).copied().unwrap_or(false);
+        let parent = |node: usize| tree.parent(node).filter(|_| !is_round(node));
+        let number = |node: usize| u32::try_from(node).unwrap_or(u32::MAX);
+        let count = epoch.nodes.len();
+        let (mut file, mut index) = (Vec::with_capacity(count), vec![u32::MAX; count]);
+        let mut pending = Vec::new();
+        for start in 0..count {
+            let mut at = Some(start);
+            while let Some(node) = at.filter(|node| index.get(*node) == Some(&u32::MAX)) {
+                pending.push(node);
+                at = parent(node);
+            }
+            while let Some(node) = pending.pop() {
+                if let Some(slot) = index.get_mut(node) {
+                    *slot = number(file.len());
+                }
+                file.push(number(node));
+            }
+        }
+        let above = |(place, own): (&u32, u32)| {
+            let above = usize::try_from(*place).ok().and_then(parent);
+            above.and_then(|above| index.get(above).copied()).unwrap_or(own)
+        };
+        Self { above: file.iter().zip(0..).map(above).collect(), moved: Some((file, index)) }
+    }
+
+    /// The place in the file of a node.
+    fn file(&self, index: usize) -> usize {
+        let Some((file, _)) = &self.moved else { return index };
+        file.get(index).and_then(|place| usize::try_from(*place).ok()).unwrap_or(usize::MAX)
+    }
+
+    /// The index of the node at a place in the file.
+    fn index(&self, place: u32) -> u32 {
+        let Some((_, index)) = &self.moved else { return place };
+        let at = usize::try_from(place).ok().and_then(|place| index.get(place));
+        at.copied().unwrap_or(place)
+    }
+
+    /// The index of the node above.
+    fn above(&self, index: usize) -> Option<u32> {
+        self.above.get(index).copied()
+    }
+
+    /// Numbers by the order, and not by that of the file.
+    fn renumbered(&self, numbers: Numbers, epoch: &Epoch) -> Numbers {
+        let Some((file, _)) = &self.moved else { return numbers };
+        let place = |place: &u32| usize::try_from(*place).ok();
+        let id = |place| epoch.nodes.get(place).map_or(0, |node: Node| node.id);
+        Numbers::new(file.iter().filter_map(place).map(id))
+    }
+}
+
+/// What nodes of an epoch stand for.
+struct Reading<'a> {
+    epoch: &'a Epoch,
+    dialect: Dialect,
+    /// How many modules come before those of this epoch.
+    modules: u32,
+    /// Modules by the address they were loaded at, as described.
+    by_address: Vec<(u64, u32)>,
+    /// Nodes of modules that are not there.
+    strange: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn new(epoch: &'a Epoch, dialect: Dialect, modules: u32) -> Self {
+        let places = epoch.load_modules.iter().zip(0..);
+        let mut by_address: Vec<_> =
+            places.filter_map(|(module, index)| Some((module.place?.load_addr, index))).collect();
+        by_address.sort_unstable();
+        Self { epoch, dialect, modules, by_address, strange: 0 }
+    }
+
+    fn frame(&mut self, node: &Node, is_root: bool) -> Frame {
+        let distance = self.epoch.header.as_ref().map_or(0, |header| header.ra_distance);
+        let distance = if node.is_leaf { 0 } else { u64::from(distance) };
+        let is_called = node.flags.is_none_or(|flags| flags & NODE_UNWOUND != 0);
+        let found = match self.dialect {
+            Dialect::Described => self.described(node),
+            _ if node.lm_id == 0 => return self.placeholder(node.ip, is_root),
+            _ => self.shipped(node),
+        };
+        match found {
+            Some((module, offset)) => {
+                let (module, offset) = (self.modules + module, offset.wrapping_sub(distance));
+                Frame::Code { module, offset, is_called }
+            }
+            None if self.dialect == Dialect::Described && node.ip == 0 => Frame::MainEntry,
+            None => {
+                self.strange += 1;
+                Frame::UnknownCode
+            }
+        }
+    }
+
+    /// As described, modules are found by the address in the process.
+    fn described(&self, node: &Node) -> Option<(u32, u64)> {
+        let after = self.by_address.partition_point(|(address, _)| *address <= node.ip);
+        let (_, index) = self.by_address.get(after.checked_sub(1)?).filter(|_| node.ip != 0)?;
+        let place = self.epoch.load_modules.get(usize::try_from(*index).ok()?)?.place?;
+        Some((*index, node.ip.wrapping_sub(place.load_addr).wrapping_add(place.load_offset)))
+    }
+
+    fn shipped(&self, node: &Node) -> Option<(u32, u64)> {
+        // Ids are dense from 1 as a rule.
+        let modules = &self.epoch.load_modules;
+        let id = u32::from(node.lm_id);
+        let guess = modules.get(usize::from(node.lm_id) - 1).filter(|module| module.id == id);
+        let index = match guess {
+            Some(_) => Some(id - 1),
+            None => modules.iter().zip(0..).find(|(module, _)| module.id == id).map(|(_, at)| at),
+        };
+        Some((index?, node.ip))
+    }
+
+    fn placeholder(&self, ip: u64, is_root: bool) -> Frame {
+        let is_old = self.dialect != Dialect::Shipped0400;
+        match if is_old { old_code(ip) } else { ip } {
+            // Old files have no entries: complete unwinds are directly below the root.
+            placeholder::PRIMARY if is_root && is_old => Frame::MainEntry,
+            placeholder::PRIMARY if is_root => Frame::Root,
+            placeholder::MAIN => Frame::MainEntry,
+            placeholder::THREAD => Frame::ThreadEntry,
+            placeholder::PARTIAL => Frame::UnknownEntry,
+            placeholder::NO_ACTIVITY => Frame::Idle,
+            placeholder::UNNORMALIZED => Frame::UnknownCode,
+            code => Frame::Placeholder(code),
+        }
+    }
+}
