@@ -138,20 +138,20 @@ impl<'a> Merging<'a> {
 
     /// Places threads on this thread while another adds them up.
     fn beside(&mut self, found: &[Found], summing: &mut Summing<'_>) -> Result<()> {
-        let (send, receive): (SyncSender<Placed>, Receiver<Placed>) = sync_channel(WAITING_MAX);
+        let (sender, receive): (SyncSender<Placed>, Receiver<Placed>) = sync_channel(WAITING_MAX);
         let job =
             move |_: Wanted<'_>| receive.into_iter().try_for_each(|placed| summing.thread(placed));
         beside([job], |mut jobs| {
             let mut placed = Ok(());
             for (found, id) in found.iter().zip((0..).map(ThreadId)) {
                 // Where nobody takes them any more, the other thread knows why.
-                let sent = self.thread(found, id).map(|thread| send.send(thread).is_ok());
+                let sent = self.thread(found, id).map(|thread| sender.send(thread).is_ok());
                 if !matches!(sent, Ok(true)) {
                     placed = sent.map(drop);
                     break;
                 }
             }
-            drop(send);
+            drop(sender);
             let summed = jobs.pop().and_then(kymo_core::ahead::Job::wait);
             let ended = || Err(Error::request("the thread that adds up values has ended early"));
             placed.and(summed.unwrap_or_else(ended))

@@ -49,9 +49,8 @@ impl Sums {
     pub(crate) fn reach(&self, reach: Reach, is_loop: bool) -> f64 {
         match reach {
             Reach::Point => self.own,
-            Reach::Function => self.function,
             Reach::Lexical if is_loop => self.outside_loops,
-            Reach::Lexical => self.function,
+            Reach::Function | Reach::Lexical => self.function,
             Reach::Execution => self.execution,
         }
     }

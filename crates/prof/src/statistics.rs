@@ -40,7 +40,7 @@ const PAGE: usize = 256;
 /// Statistics of all contexts. Pages are made where there are values.
 #[derive(Debug)]
 pub(crate) struct Statistics {
-    statistics: &'static [Statistic],
+    kinds: &'static [Statistic],
     compat: bool,
     /// By metric and by page.
     pages: Vec<Vec<Option<Box<[f64]>>>>,
@@ -51,12 +51,12 @@ pub(crate) type Reached = [f64; 4];
 
 impl Statistics {
     pub(crate) fn new(requested: Requested, compat: bool) -> Self {
-        Self { statistics: requested.statistics(), compat, pages: Vec::new() }
+        Self { kinds: requested.statistics(), compat, pages: Vec::new() }
     }
 
     /// How many numbers a context has of a metric.
     fn width(&self) -> usize {
-        self.statistics.len() * Reach::ALL.len()
+        self.kinds.len() * Reach::ALL.len()
     }
 
     /// Takes what one more thread has of a metric in a context.
@@ -77,7 +77,7 @@ impl Statistics {
         let Some(page) = pages.get_mut(page) else { return };
         let page = page.get_or_insert_with(|| vec![0.0; PAGE * width].into_boxed_slice());
         let slots = page.get_mut(place * width..(place + 1) * width).unwrap_or_default();
-        for (slots, statistic) in slots.chunks_mut(Reach::ALL.len()).zip(self.statistics) {
+        for (slots, statistic) in slots.chunks_mut(Reach::ALL.len()).zip(self.kinds) {
             for (slot, value) in slots.iter_mut().zip(reached) {
                 accumulate(*statistic, slot, value, self.compat);
             }
@@ -110,7 +110,7 @@ impl Statistics {
     ) -> impl Iterator<Item = SummaryValue> + 'a {
         let width = self.width();
         let slots = page.and_then(|page| page.get(place * width..(place + 1) * width));
-        let statistics = slots.unwrap_or_default().chunks(Reach::ALL.len()).zip(self.statistics);
+        let statistics = slots.unwrap_or_default().chunks(Reach::ALL.len()).zip(self.kinds);
         let number = ContextNumber(context as u64);
         statistics.flat_map(move |(slots, statistic)| {
             let reached = slots.iter().zip(Reach::ALL);

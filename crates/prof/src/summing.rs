@@ -94,11 +94,11 @@ impl<'a> Summing<'a> {
                     values.push(SunkValue { context, column: Column { metric, reach }, value });
                 }
             };
-            let reached = Reach::ALL.map(|reach| sums.reach(reach, is_loop));
+            let all = Reach::ALL.map(|reach| sums.reach(reach, is_loop));
             for reach in reaches {
                 take(*reach, of_thread(sums, *reach, is_loop, options.compat));
             }
-            statistics.add(first.metric, context, reached);
+            statistics.add(first.metric, context, all);
         });
     }
 

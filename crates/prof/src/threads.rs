@@ -58,11 +58,14 @@ pub(crate) fn named(found: &[Found]) -> Vec<Thread> {
 /// Numbers things in the order in which they come, for each place that they are in.
 #[derive(Default)]
 struct Counting {
-    known: HashMap<(Vec<(IdKind, u64)>, IdKind), HashMap<u64, u64>>,
+    known: HashMap<(Prefix, IdKind), HashMap<u64, u64>>,
 }
 
+/// What encloses a thing: kinds and numbers, from the outermost in.
+type Prefix = Vec<(IdKind, u64)>;
+
 impl Counting {
-    fn number(&mut self, prefix: Vec<(IdKind, u64)>, kind: &IdKind, physical: u64) -> u64 {
+    fn number(&mut self, prefix: Prefix, kind: &IdKind, physical: u64) -> u64 {
         let known = self.known.entry((prefix, kind.clone())).or_default();
         let next = known.len() as u64;
         *known.entry(physical).or_insert(next)

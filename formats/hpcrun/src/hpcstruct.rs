@@ -189,7 +189,8 @@ impl<'a> Document<'a> {
         let at = Place { file, line: self.number(element, "l")? };
         let entry = self.ranges(element)?.first().map(|range| range.start);
         let scope = self.scope(above.scope, Scope::Loop { at, entry })?;
-        Ok(Open { scope: Some(scope), ..above })
+        // Lines within the loop are of its file.
+        Ok(Open { scope: Some(scope), file: Some(file), ..above })
     }
 
     fn statement(&mut self, element: &BytesStart<'_>, above: Open) -> ReadResult<Open> {

@@ -1,6 +1,7 @@
 //! `kymo diff`: what two files hold otherwise.
 
 mod arrays;
+mod exact;
 mod profiles;
 mod values;
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::render::escaped;
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{Named, Opened, Outcome, Session};
 
 /// Compare two files: which variables, attributes and values differ, or what functions spent.
 ///
@@ -23,6 +24,7 @@ use crate::session::{Opened, Outcome, Session};
 EXAMPLES
   kymo diff old.bp new.bp                     everything that differs
   kymo diff old.bp new.bp --tolerance 1e-9    but not by less than that
+  kymo diff --exact a-database b-database     profiles by path, to the last digit
 
 EXIT STATUS
   0 the same, 1 failed, 2 bad usage, 3 different")]
@@ -38,6 +40,10 @@ pub(crate) struct Args {
     /// How far numbers may be apart and still count as the same.
     #[arg(short, long, value_name = "X", default_value_t = 0.0, value_parser = tolerance)]
     tolerance: f64,
+
+    /// Compare profiles by path: every context, value of a thread, sum and sample.
+    #[arg(long)]
+    exact: bool,
 
     /// Print one JSON object a difference.
     #[arg(long)]
@@ -86,6 +92,9 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 
 /// Compares what both files have.
 fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<Difference>> {
+    if args.exact {
+        return exactly(args, one, other);
+    }
     if let (Some(one), Some(other)) = (one.dataset.arrays(), other.dataset.arrays()) {
         return Ok(arrays::differences(&one, &other, args.tolerance)?);
     }
@@ -95,6 +104,19 @@ fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<
     let names = [one, other].map(|opened| opened.format.info().title).join(" and ");
     let failure = Failure::new(format!("{names} have nothing that could be compared"));
     Err(failure.hint("files with arrays can be, and files with profiles").into())
+}
+
+/// Compares profiles by path.
+fn exactly(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<Difference>> {
+    let mut paths = exact::Paths::new();
+    let mut side = |opened: &Opened| -> anyhow::Result<exact::Side> {
+        let side = exact::Side::new(opened, &mut paths)?;
+        let title = opened.format.info().title;
+        let failure = || Failure::new(format!("{title} have no profile that could be compared"));
+        side.ok_or_else(|| Named::error(&opened.name, failure()))
+    };
+    let (one, other) = (side(one)?, side(other)?);
+    Ok(exact::differences(&one, &other, &paths, args.tolerance)?)
 }
 
 fn print(session: &mut Session, args: &Args, difference: &Difference) -> anyhow::Result<()> {

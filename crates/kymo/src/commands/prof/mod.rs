@@ -26,6 +26,7 @@ use crate::session::{Named, Opened, Outcome, Session};
 /// the same database, byte for byte. The result appears whole or not at all, and `kymo top`, `tree`
 /// and `threads` show it, as does hpcviewer.
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[command(after_help = "\
 EXAMPLES
   kymo prof hpctoolkit-app-measurements             into hpctoolkit-app-database

@@ -1,0 +1,320 @@
+//! Profiles to the last digit: every context, value of a thread, sum and sample, by path.
+//!
+//! What recordings number contexts by means nothing: contexts are the same when all that is known
+//! of them and of those above them is. Those that have the same path are added up.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use kymo_core::Result;
+use kymo_core::model::profile::{
+    Column, Context, ContextValue, FileId, MetricId, ModuleId, ProfileView, Reach, Relation, Scope,
+    Step, ThreadId, Walk,
+};
+use kymo_core::model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
+use serde_json::json;
+
+use super::Difference;
+use crate::render::measure;
+use crate::session::Opened;
+
+/// What sums may differ by because values are added up in another order.
+const ROUNDING: f64 = 1e-9;
+
+/// The path of the whole program.
+const WHOLE: usize = 0;
+
+/// The path of everything that no context is listed for.
+const UNLISTED: usize = 1;
+
+/// One of the two recordings.
+pub(super) struct Side {
+    view: Arc<dyn ProfileView>,
+    timeline: Option<Arc<dyn TimelineView>>,
+    /// The path of each context, by its number.
+    paths: HashMap<u64, usize>,
+    /// Contexts of each path.
+    contexts: BTreeMap<usize, Vec<Context>>,
+}
+
+/// Paths of both, each once.
+#[derive(Default)]
+pub(super) struct Paths {
+    labels: Vec<(usize, String)>,
+    known: HashMap<(usize, String), usize>,
+}
+
+impl Paths {
+    pub(super) fn new() -> Self {
+        let labels = ["<whole program>", "<not listed>"].map(|label| (WHOLE, label.to_owned()));
+        Self { labels: labels.to_vec(), known: HashMap::new() }
+    }
+
+    fn of(&mut self, above: usize, label: String) -> usize {
+        let next = self.labels.len();
+        let key = (above, label);
+        let path = *self.known.entry(key.clone()).or_insert(next);
+        if path == next {
+            self.labels.push(key);
+        }
+        path
+    }
+
+    fn text(&self, path: usize) -> String {
+        let mut labels = Vec::new();
+        let mut at = path;
+        while let Some((above, label)) = self.labels.get(at) {
+            labels.push(label.as_str());
+            if *above == WHOLE {
+                break;
+            }
+            at = *above;
+        }
+        labels.reverse();
+        labels.join(" > ")
+    }
+}
+
+impl Side {
+    pub(super) fn new(opened: &Opened, paths: &mut Paths) -> Result<Option<Self>> {
+        let Some(view) = opened.dataset.profile() else { return Ok(None) };
+        let mut side = Self {
+            timeline: opened.dataset.timeline(),
+            paths: HashMap::from([(0, WHOLE)]),
+            contexts: BTreeMap::new(),
+            view,
+        };
+        let mut above = vec![WHOLE];
+        for step in Walk::new(side.view.as_ref())? {
+            let Step::Enter(context, _) = step? else {
+                above.pop();
+                continue;
+            };
+            let label = label(side.view.as_ref(), &context)?;
+            let path = paths.of(above.last().copied().unwrap_or(WHOLE), label);
+            side.paths.insert(context.number.0, path);
+            side.contexts.entry(path).or_default().push(context);
+            above.push(path);
+        }
+        Ok(Some(side))
+    }
+
+    fn path(&self, number: u64) -> usize {
+        self.paths.get(&number).copied().unwrap_or(UNLISTED)
+    }
+
+    fn columns(&self) -> Vec<(Column, String)> {
+        let metrics = self.view.metrics().into_iter().zip((0..).map(MetricId));
+        let named = |(metric, id): (kymo_core::model::profile::Metric, MetricId)| {
+            Reach::ALL.map(|reach| {
+                let column = Column { metric: id, reach };
+                (column, format!("{} {}", metric.name, reach.name()))
+            })
+        };
+        metrics.flat_map(named).collect()
+    }
+
+    /// Threads by what names them; those of the same name are told apart by their order.
+    fn threads(&self) -> Result<BTreeMap<String, ThreadId>> {
+        let mut threads = BTreeMap::new();
+        for id in (0..).map(ThreadId).take(self.view.thread_count()) {
+            let name = self.view.thread(id)?.to_string();
+            threads.insert(numbered(name, &threads), id);
+        }
+        Ok(threads)
+    }
+
+    /// What a thread has, by path and column.
+    fn thread_values(&self, thread: ThreadId) -> Result<Values> {
+        let columns: HashMap<Column, String> = self.columns().into_iter().collect();
+        let mut values = Values::new();
+        for value in self.view.thread_values(thread)? {
+            let ContextValue { context, column, value } = value?;
+            let name = columns.get(&column).cloned().unwrap_or_default();
+            *values.entry((self.path(context.0), name)).or_default() += value;
+        }
+        Ok(values)
+    }
+
+    /// What all threads have together, by path and column.
+    fn sums(&self) -> Result<Values> {
+        let (columns, names): (Vec<_>, Vec<_>) = self.columns().into_iter().unzip();
+        let mut values = Values::new();
+        let mut sums = vec![0.0; columns.len()];
+        for (path, contexts) in &self.contexts {
+            for context in contexts {
+                self.view.sums(context, &columns, None, &mut sums)?;
+                for (name, sum) in names.iter().zip(&sums).filter(|(_, sum)| **sum != 0.0) {
+                    *values.entry((*path, name.clone())).or_default() += sum;
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// Tracks by what names them.
+    fn tracks(&self) -> BTreeMap<String, TrackId> {
+        let mut tracks = BTreeMap::new();
+        let found = self.timeline.iter().flat_map(|timeline| timeline.tracks());
+        for (index, track) in found.enumerate().filter(|(_, t)| t.kind == TrackKind::Samples) {
+            tracks.insert(numbered(track.name, &tracks), TrackId(index));
+        }
+        tracks
+    }
+
+    fn samples(&self, track: TrackId) -> Result<Vec<(i64, usize)>> {
+        let Some(timeline) = &self.timeline else { return Ok(Vec::new()) };
+        let window = Window { tracks: Some(vec![track]), ..Window::default() };
+        let mut events = Arc::clone(timeline).events(&window)?;
+        let mut samples = Vec::new();
+        while let Some(event) = events.next()? {
+            if let Content::Sample(number) = event.content {
+                samples.push((event.time.map_or(0, |time| time.0), self.path(number)));
+            }
+        }
+        Ok(samples)
+    }
+}
+
+/// Values by path and column.
+type Values = BTreeMap<(usize, String), f64>;
+
+fn numbered<T>(name: String, known: &BTreeMap<String, T>) -> String {
+    let repeats = (2..).map(|count| format!("{name} #{count}"));
+    let mut names = std::iter::once(name.clone()).chain(repeats);
+    names.find(|name| !known.contains_key(name)).unwrap_or(name)
+}
+
+/// Everything that is known of a context, in words.
+fn label(view: &dyn ProfileView, context: &Context) -> Result<String> {
+    let file = |id: FileId| -> Result<String> {
+        let path = view.file(id)?;
+        // Sources that were copied stand below this folder by the path they had.
+        Ok(path.strip_prefix("src/").map(|rest| format!("/{rest}")).unwrap_or(path))
+    };
+    let point = |module: ModuleId, offset: u64| -> Result<String> {
+        Ok(format!("{}+{offset:#x}", view.module(module)?))
+    };
+    let mut words = Vec::new();
+    if context.relation == Relation::Inlined {
+        words.push("inlined".to_owned());
+    }
+    words.push(match context.scope {
+        Scope::Placeholder => Scope::Function.name().to_owned(),
+        scope => scope.name().to_owned(),
+    });
+    if let Some(function) = context.function.map(|id| view.function(id)).transpose()? {
+        words.push(function.name);
+        if let Some(module) = function.module {
+            words.push(point(module, function.offset)?);
+        }
+        if let Some(defined) = function.file {
+            words.push(format!("{}:{}", file(defined)?, function.line));
+        }
+    }
+    if let Some((source, line)) = context.source {
+        words.push(format!("{}:{line}", file(source)?));
+    }
+    if let Some((module, offset)) = context.point {
+        words.push(point(module, offset)?);
+    }
+    Ok(words.join(" "))
+}
+
+/// Everything that differs.
+pub(super) fn differences(
+    one: &Side,
+    other: &Side,
+    paths: &Paths,
+    tolerance: f64,
+) -> Result<Vec<Difference>> {
+    let mut found = Vec::new();
+    contexts(one, other, paths, &mut found);
+    let threads = [one.threads()?, other.threads()?];
+    let mut differing = Differing { paths, tolerance, found };
+    for (name, [left, right]) in both(&threads) {
+        let values = [values_of(one, left)?, values_of(other, right)?];
+        if left.is_none() || right.is_none() {
+            differing.only(&name, "the thread", left.is_some());
+            continue;
+        }
+        differing.values(&name, &values);
+    }
+    differing.values("all threads", &[one.sums()?, other.sums()?]);
+    for (name, [left, right]) in both(&[one.tracks(), other.tracks()]) {
+        let samples = |side: &Side, track: Option<TrackId>| {
+            track.map_or_else(|| Ok(Vec::new()), |track| side.samples(track))
+        };
+        differing.samples(&name, &samples(one, left)?, &samples(other, right)?);
+    }
+    Ok(differing.found)
+}
+
+fn values_of(side: &Side, thread: Option<ThreadId>) -> Result<Values> {
+    thread.map_or_else(|| Ok(Values::new()), |thread| side.thread_values(thread))
+}
+
+/// What two maps have at each key.
+fn both<K: Ord + Clone, V: Copy>(maps: &[BTreeMap<K, V>; 2]) -> BTreeMap<K, [Option<V>; 2]> {
+    let [left, right] = maps;
+    let keys: BTreeSet<&K> = left.keys().chain(right.keys()).collect();
+    let values = |key: &K| [left.get(key).copied(), right.get(key).copied()];
+    keys.into_iter().map(|key| (key.clone(), values(key))).collect()
+}
+
+/// Contexts that only one has; what is below them need not be said.
+fn contexts(one: &Side, other: &Side, paths: &Paths, found: &mut Vec<Difference>) {
+    for (side, against, which) in [(one, other, "one"), (other, one, "other")] {
+        for path in side.contexts.keys().filter(|path| !against.contexts.contains_key(path)) {
+            let above = paths.labels.get(*path).map_or(WHOLE, |(above, _)| *above);
+            if above == WHOLE || against.contexts.contains_key(&above) {
+                let what = format!("only the {which} has this context");
+                found.push(Difference::new(paths.text(*path), what, json!({ "only": which })));
+            }
+        }
+    }
+}
+
+struct Differing<'a> {
+    paths: &'a Paths,
+    tolerance: f64,
+    found: Vec<Difference>,
+}
+
+impl Differing<'_> {
+    fn only(&mut self, path: &str, what: &str, is_one: bool) {
+        let which = if is_one { "one" } else { "other" };
+        let what = format!("only the {which} has {what}");
+        self.found.push(Difference::new(path, what, json!({ "only": which })));
+    }
+
+    fn values(&mut self, thread: &str, values: &[Values; 2]) {
+        for ((path, column), values) in both(values) {
+            let [before, after] = values.map(Option::unwrap_or_default);
+            let allowed = self.tolerance.max(before.abs().max(after.abs()) * ROUNDING);
+            if (before - after).abs() > allowed {
+                let [was, is] = [before, after].map(measure::value);
+                let what = format!("{thread}: {column}: {was} and {is}");
+                let details =
+                    json!({ "thread": thread, "column": column, "one": before, "other": after });
+                self.found.push(Difference::new(self.paths.text(path), what, details));
+            }
+        }
+    }
+
+    fn samples(&mut self, track: &str, one: &[(i64, usize)], other: &[(i64, usize)]) {
+        if one.len() != other.len() {
+            let what = format!("{} and {} samples", one.len(), other.len());
+            let details = json!({ "one": one.len(), "other": other.len() });
+            self.found.push(Difference::new(track, what, details));
+        }
+        for ((time, path), (other_time, other_path)) in one.iter().zip(other) {
+            if (time, path) != (other_time, other_path) {
+                let text = self.paths.text(*other_path);
+                let what = format!("{track}: at {time} ns, and at {other_time} ns in {text}");
+                let details = json!({ "track": track, "time": time, "other_path": text });
+                self.found.push(Difference::new(self.paths.text(*path), what, details));
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Measurements into databases, compared with what hpcprof made of the same measurements.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kymo_conformance::shared;
+use serde_json::Value;
+use support::{folder, kymo, run};
+
+/// Measurements with structure files in the order of their names, with the paths of what cannot be
+/// the same: a name that stands in the path of every difference, and why.
+const PAIRS: &[(&str, &[&str])] = &[
+    ("loops-cputime-t", &[]),
+    ("loops-cuda-nvidia-t", &[]),
+    ("loops-hip-amd-t", &[]),
+    ("small", &[]),
+];
+
+/// Measurements of programs of our own and of Debian's.
+const MADE_HERE: &[&str] = &[
+    "deep",
+    "matmul-omp",
+    "matmul-omp-64",
+    "matmul-omp-multi",
+    "pipeline",
+    "python",
+    "rustwork",
+    "templates",
+    "xz",
+    "zstd",
+];
+
+/// Makes a database, and expects nothing to be wrong with the measurement.
+fn prof(measurement: &Path, to: &Path, more: &[&str]) {
+    let mut command = kymo();
+    command.args(["prof", "--compat", "-o"]).arg(to).arg(measurement).args(more);
+    let (code, _, said) = run(&mut command);
+    assert_eq!((code, said.as_str()), (Some(0), ""), "{}", measurement.display());
+}
+
+/// What differs between two databases, but for what has one of these names in its path.
+fn differences(one: &Path, other: &Path, excepted: &[&str]) -> Vec<String> {
+    let (code, out, said) = run(kymo().args(["diff", "--exact", "--json"]).args([one, other]));
+    assert!(matches!(code, Some(0 | 3)), "{said}");
+    let path = |line: &str| {
+        let difference: Value = serde_json::from_str(line).unwrap();
+        difference.get("path").unwrap().as_str().unwrap().to_owned()
+    };
+    let is_told = |path: &String| excepted.iter().any(|name| path.contains(name));
+    let found = out.lines().filter(|line| !is_told(&path(line)));
+    found.map(str::to_owned).collect()
+}
+
+fn assert_same(name: &str, one: &Path, other: &Path, excepted: &[&str]) {
+    let found = differences(one, other, excepted);
+    let first: Vec<_> = found.iter().take(3).collect();
+    assert!(found.is_empty(), "{name}: {} differences, first {first:#?}", found.len());
+}
+
+#[test]
+fn databases_with_structure_are_those_of_hpcprof() {
+    let Some(pairs) = shared::file("hpctoolkit/pairs") else { return };
+    let made = folder();
+    for (name, excepted) in PAIRS {
+        let to = made.path().join(name);
+        prof(&pairs.join("meas").join(format!("{name}.m")), &to, &[]);
+        let expected = pairs.join("dbase").join(format!("{name}.d"));
+        assert_same(name, &to, &expected, excepted);
+    }
+}
+
+#[test]
+fn databases_of_programs_here_are_those_of_hpcprof() {
+    let Some(folders) = shared::file("hpctoolkit/made-here") else { return };
+    let made = folder();
+    for name in MADE_HERE {
+        let measurement = linked(&folders.join(name).join("measurements"), made.path());
+        let to = made.path().join(format!("{name}-database"));
+        prof(&measurement, &to, &[]);
+        assert_same(name, &to, &folders.join(name).join("database.struct"), &[]);
+        fs::remove_dir_all(measurement).unwrap();
+    }
+}
+
+/// The same measurement with structure files where only their paths are: links came as files.
+fn linked(measurement: &Path, below: &Path) -> PathBuf {
+    let copy = below.join("measurement");
+    fs::create_dir_all(copy.join("structs")).unwrap();
+    for entry in fs::read_dir(measurement).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.extension().is_some_and(|found| found == "hpcrun" || found == "hpctrace") {
+            fs::copy(&path, copy.join(entry.file_name())).unwrap();
+        }
+    }
+    let structs = measurement.join("structs");
+    for entry in fs::read_dir(&structs).unwrap().map(Result::unwrap) {
+        if entry.path().extension().is_none_or(|found| found != "hpcstruct") {
+            continue;
+        }
+        let text = fs::read_to_string(entry.path()).unwrap();
+        let from = if text.starts_with('<') { entry.path() } else { structs.join(text.trim()) };
+        fs::copy(from, copy.join("structs").join(entry.file_name())).unwrap();
+    }
+    copy
+}
