@@ -1,5 +1,7 @@
 //! What the caller of a format hands along: limits and progress.
 
+use std::sync::{Arc, LazyLock};
+
 use crate::bytes::Limits;
 
 /// Told how far a long operation is; a front end draws it.
@@ -12,6 +14,12 @@ pub trait Progress: Send + Sync {
     fn end(&self);
 }
 
+impl std::fmt::Debug for dyn Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Progress")
+    }
+}
+
 /// Draws nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProgress;
@@ -22,18 +30,21 @@ impl Progress for NoProgress {
     fn end(&self) {}
 }
 
+static NO_PROGRESS: LazyLock<Arc<dyn Progress>> = LazyLock::new(|| Arc::new(NoProgress));
+
 /// What every operation of a format runs under.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// How much a reader may take on because a file says so.
     pub limits: Limits,
-    /// Told how far a long operation is.
-    pub progress: &'a dyn Progress,
+    /// Told how far a long operation is. Shared, so that a dataset that goes through its file
+    /// when it is asked to, and not when it is opened, can keep it.
+    pub progress: &'a Arc<dyn Progress>,
 }
 
 impl Default for Context<'_> {
     fn default() -> Self {
-        Self { limits: Limits::default(), progress: &NoProgress }
+        Self { limits: Limits::default(), progress: &NO_PROGRESS }
     }
 }
 

@@ -1,8 +1,11 @@
 //! What `kymo info` says about a dataset.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 
 use crate::Value;
+use crate::model::timeline::{Length, Shown, TimeNs};
 
 /// What a dataset is, at a glance.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -41,6 +44,14 @@ impl Summary {
     /// Adds a fact.
     pub fn fact(&mut self, name: &'static str, value: impl Into<Value>) {
         self.detailed(name, value, "");
+    }
+
+    /// Adds when a recording begins and ends, and how long it is.
+    pub fn span(&mut self, times: &RangeInclusive<TimeNs>, since_epoch: bool) {
+        let (start, end) = (*times.start(), *times.end());
+        self.fact("start", Shown { time: start, since_epoch }.to_string());
+        self.fact("end", Shown { time: end, since_epoch }.to_string());
+        self.fact("duration", Length(end.0.abs_diff(start.0)).to_string());
     }
 
     /// Adds a fact with a few words beside it.

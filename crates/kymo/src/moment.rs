@@ -1,6 +1,5 @@
 //! Moments and durations, as one types and reads them.
 
-use std::fmt::{Display, Formatter};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use kymo_core::model::timeline::{Clock, ClockId, TimeNs, TimelineView, TrackId};
+use kymo_core::model::timeline::{ClockId, TimeNs, TimelineView, TrackId};
 
 use crate::failure::Failure;
 
@@ -155,35 +154,6 @@ pub(crate) fn range_of(
     all.ok_or_else(|| Failure::new("nothing in it has a time").into())
 }
 
-/// A moment as a person reads it: a time of day, or seconds on a clock of its own.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Shown {
-    pub(crate) time: TimeNs,
-    pub(crate) since_epoch: bool,
-}
-
-impl Shown {
-    /// A moment on a clock.
-    pub(crate) fn on(clock: Option<&Clock>, time: TimeNs) -> Self {
-        Self { time, since_epoch: clock.is_some_and(|clock| clock.since_epoch) }
-    }
-}
-
-impl Display for Shown {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let ns = self.time.0;
-        if self.since_epoch
-            && let Ok(timestamp) = Timestamp::from_nanosecond(i128::from(ns))
-        {
-            return write!(f, "{timestamp:.9}");
-        }
-        let sign = if ns < 0 { "-" } else { "" };
-        let (seconds, rest) =
-            (ns.unsigned_abs() / 1_000_000_000, ns.unsigned_abs() % 1_000_000_000);
-        write!(f, "{sign}{seconds}.{rest:09}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,13 +197,5 @@ mod tests {
         {
             assert!(text.parse::<Moment>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn moments_are_shown_to_the_nanosecond() {
-        let shown = |ns, since_epoch| Shown { time: TimeNs(ns), since_epoch }.to_string();
-        assert_eq!(shown(1_000_000_000_000_000_001, true), "2001-09-09T01:46:40.000000001Z");
-        assert_eq!(shown(-1_500_000_000, false), "-1.500000000");
-        assert_eq!(shown(i64::MIN, false), "-9223372036.854775808");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Dataset, Finding, Format, Progress, Severity, Source};
@@ -46,7 +47,9 @@ pub(crate) struct Session {
     /// Where everything else goes.
     pub(crate) report: Report,
     /// Draws how far long work is.
-    pub(crate) bars: Bars,
+    pub(crate) bars: Arc<Bars>,
+    /// The same, as formats know it.
+    progress: Arc<dyn Progress>,
     limits: Limits,
 }
 
@@ -63,9 +66,11 @@ impl Session {
     /// A session on the standard streams.
     pub(crate) fn new(globals: Globals) -> Self {
         let report = Report::stderr(globals.color, globals.quiet);
+        let bars = Arc::new(Bars::new(report.is_watched()));
         Self {
             out: Output::stdout(globals.color),
-            bars: Bars::new(report.is_watched()),
+            progress: Arc::clone(&bars) as Arc<dyn Progress>,
+            bars,
             report,
             limits: Limits::default(),
         }
@@ -74,10 +79,12 @@ impl Session {
     /// A session that looks like this one and says everything, on both streams, to one place.
     pub(crate) fn captured<W: Write + Clone + 'static>(&self, writer: &W) -> Self {
         let is_terminal = self.out.is_terminal();
+        let bars = Arc::new(Bars::new(false));
         Self {
             out: self.out.like(Box::new(writer.clone())),
             report: Report::to(Box::new(writer.clone()), self.out.paint(), is_terminal),
-            bars: Bars::new(false),
+            progress: Arc::clone(&bars) as Arc<dyn Progress>,
+            bars,
             limits: self.limits,
         }
     }
@@ -243,7 +250,7 @@ impl Session {
 
     /// What operations of a format run under.
     pub(crate) fn context(&self) -> Context<'_> {
-        Context { limits: self.limits, progress: &self.bars }
+        Context { limits: self.limits, progress: &self.progress }
     }
 }
 

@@ -12,23 +12,14 @@ mod independent;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use independent::{Session, Sum};
 use serde_json::Value;
 
-/// The folder of real files, if this machine has it; either way it is said.
+/// The folder of real files, if this machine has it.
 fn folder() -> Option<PathBuf> {
-    let data = std::env::var_os("KYMO_DATA").filter(|data| !data.is_empty());
-    let test = std::thread::current().name().unwrap_or_default().to_owned();
-    let line = format!("{} {test}\n", if data.is_some() { "ran" } else { "left-out" });
-    eprint!("{line}");
-    if let Some(log) = std::env::var_os("KYMO_DATA_LOG").filter(|log| !log.is_empty()) {
-        let log = fs::OpenOptions::new().append(true).create(true).open(log);
-        log.unwrap().write_all(line.as_bytes()).unwrap();
-    }
-    data.map(|data| PathBuf::from(data).join("rtc"))
+    kymo_conformance::shared::file("rtc")
 }
 
 #[test]

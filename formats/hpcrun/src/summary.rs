@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Section, Summary, Value, shortened};
 
 use crate::measurement::{Measurement, Part};
@@ -100,19 +101,7 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
     });
     let ends: Vec<_> = ends.collect();
     if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
-        summary.fact("start", moment(*first));
-        summary.fact("end", moment(*last));
-        let length = last.abs_diff(*first);
-        let (whole, rest) = (length / 1_000_000_000, length % 1_000_000_000);
-        summary.fact("duration", format!("{whole}.{rest:09} s"));
-    }
-}
-
-/// A time as a date; beyond the years that have one, as the number it is.
-fn moment(time: i64) -> Value {
-    match jiff::Timestamp::from_nanosecond(time.into()) {
-        Ok(moment) => moment.to_string().into(),
-        Err(_) => time.into(),
+        summary.span(&(TimeNs(*first)..=TimeNs(*last)), true);
     }
 }
 

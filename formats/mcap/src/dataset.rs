@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::TimelineView;
+use kymo_core::model::timeline::{TimeNs, TimelineView};
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
     FormatInfo, Probe, RecordSink, Repaired, Result, Section, Source, Summary, Table, Value,
@@ -113,9 +113,10 @@ fn summary(reader: &Reader) -> Summary {
     summary.fact("schemas", survey.schemas.len());
     if let Some(times) = &survey.times {
         let (start, end) = (*times.start(), *times.end());
-        summary.detailed("start", moment(start), format!("log time {start}"));
-        summary.detailed("end", moment(end), format!("log time {end}"));
-        summary.fact("duration", seconds(end.saturating_sub(start)));
+        match (i64::try_from(start), i64::try_from(end)) {
+            (Ok(start), Ok(end)) => summary.span(&(TimeNs(start)..=TimeNs(end)), true),
+            _ => summary.fact("log times", format!("{start} to {end}, beyond what a clock shows")),
+        }
     }
     chunks(reader, &mut summary);
     if let Some(statistics) = reader.statistics() {
@@ -128,20 +129,6 @@ fn summary(reader: &Reader) -> Summary {
     }
     summary.sections.push(channels(reader));
     summary
-}
-
-/// A log time as a date; beyond the years that have one, as the number it is.
-fn moment(log_time: u64) -> Value {
-    match jiff::Timestamp::from_nanosecond(log_time.into()) {
-        Ok(moment) => moment.to_string().into(),
-        Err(_) => log_time.into(),
-    }
-}
-
-/// How long a recording is.
-fn seconds(nanoseconds: u64) -> String {
-    let (whole, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
-    format!("{whole}.{rest:09} s")
 }
 
 /// How many chunks there are, how they are compressed, and how much that saves.

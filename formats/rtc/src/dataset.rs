@@ -7,15 +7,14 @@ use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Follow, Format,
-    FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Section, Source, Summary,
-    Table, Written,
+    FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Source, Summary, Table,
+    Written,
 };
 use kymo_rtc_wire::read::{View, find_marker};
 
 use crate::follow::Follower;
 use crate::model::Timeline;
-use crate::types::{Stream, UnitChecksum};
-use crate::{Reader, check, demo, dump, extract, from_timeline, repair, tables};
+use crate::{Reader, check, demo, dump, extract, from_timeline, repair, summary, tables};
 
 /// The format.
 #[derive(Debug, Clone, Copy)]
@@ -116,7 +115,7 @@ impl RtcDataset {
 
 impl Dataset for RtcDataset {
     fn summary(&self) -> Summary {
-        summary(&self.reader)
+        summary::summary(&self.reader)
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -149,49 +148,4 @@ impl Dataset for RtcDataset {
     fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
         Some(Arc::new(Timeline::new(Arc::clone(&self.reader))))
     }
-}
-
-/// Streams that are listed one by one.
-const STREAMS_MAX: usize = 64;
-
-fn summary(reader: &Reader) -> Summary {
-    let scan = reader.scan();
-    let endian = reader.endian(0).name();
-    let checksum = scan.polynomial.map_or("no checksum", kymo_rtc_wire::crc::Polynomial::name);
-    let mut summary = Summary { dialect: format!("{endian}, {checksum}"), ..Summary::default() };
-    summary.fact("sessions", scan.sessions.len());
-    summary.fact("streams", scan.catalog.streams.len());
-    summary.fact("messages", scan.messages);
-    summary.fact("frames", scan.frames);
-    let wrong = |unit: &&crate::Unit| unit.checksum == UnitChecksum::Wrong;
-    let wrong = scan.units.iter().filter(wrong).count();
-    let held = |unit: &&crate::Unit| {
-        matches!(unit.checksum, UnitChecksum::Holds(_) | UnitChecksum::HoldsEarly(_))
-    };
-    let held = scan.units.iter().filter(held).count();
-    let without = scan.units.len() - wrong - held;
-    let health = format!("{held} with a checksum that holds, {wrong} wrong, {without} without");
-    summary.detailed("Units", scan.units.len(), health);
-    if let Some(ruler) = scan.sessions.first().and_then(|session| session.ruler) {
-        let detail = format!("units of {} bytes", ruler.minor);
-        summary.detailed("Unit size", ruler.major, detail);
-    }
-    let lost: u64 = scan.units.iter().map(|unit| unit.lost_bytes).sum();
-    summary.fact("bytes lost", lost);
-    let mut rows: Vec<_> =
-        scan.catalog.streams.iter().zip(&scan.statistics).take(STREAMS_MAX).map(row).collect();
-    if scan.catalog.streams.len() > STREAMS_MAX {
-        rows.push(("and".into(), format!("{} more", scan.catalog.streams.len() - STREAMS_MAX)));
-    }
-    summary.sections.push(Section { title: "streams", rows });
-    summary
-}
-
-fn row((stream, statistics): (&Stream, &crate::read::Statistics)) -> (String, String) {
-    let rate = statistics.rate().map_or_else(String::new, |rate| format!(", {rate:.1} a second"));
-    let words = format!(
-        "{}, {} messages, {} bytes{rate}",
-        stream.format, statistics.messages, statistics.payload_bytes
-    );
-    (stream.name.clone(), words)
 }

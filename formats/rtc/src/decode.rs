@@ -91,6 +91,9 @@ impl Encoding {
 pub(crate) struct Scale {
     gain: Option<f64>,
     offset: Option<f64>,
+    /// The whole number that the gain is one part of: dividing by 10 is exact where multiplying
+    /// by 0.1 is not.
+    divisor: Option<f64>,
     /// The same as decimal digits, which times are made of.
     exact: Option<(Option<Decimal>, Option<Decimal>)>,
 }
@@ -108,7 +111,7 @@ impl Scale {
             Some(number) => Decimal::of(number).map(Some),
         };
         let exact = decimal(gain).zip(decimal(offset));
-        Self { gain, offset, exact }
+        Self { gain, offset, divisor: gain.and_then(divisor), exact }
     }
 
     pub(crate) fn has_offset(&self) -> bool {
@@ -116,7 +119,12 @@ impl Scale {
     }
 
     fn apply(&self, value: f64) -> f64 {
-        value * self.gain.unwrap_or(1.0) + self.offset.unwrap_or(0.0)
+        let scaled = match (self.divisor, self.gain) {
+            (Some(divisor), _) => value / divisor,
+            (None, Some(gain)) => value * gain,
+            (None, None) => value,
+        };
+        scaled + self.offset.unwrap_or(0.0)
     }
 
     /// A count times gain plus offset, both in seconds, as nanoseconds: exact as far as the
@@ -130,6 +138,13 @@ impl Scale {
         let offset = offset.map_or(Some(0), |offset| offset.times_billion(1))?;
         scaled.checked_add(offset)
     }
+}
+
+/// The whole number of which a gain is one part.
+#[allow(clippy::float_cmp, reason = "another number is another gain")]
+fn divisor(gain: f64) -> Option<f64> {
+    let whole = gain.recip().round();
+    (whole.is_normal() && whole.recip() == gain).then_some(whole)
 }
 
 /// A number as its shortest decimal digits: `digits` × 10^`exponent`.
@@ -385,6 +400,17 @@ mod tests {
             assert_eq!(Encoding::of(format), Encoding::Other, "{format}");
         }
         assert_eq!(Encoding::of("annotate/utf-8"), Encoding::Annotate(Box::new(Encoding::Text)));
+    }
+
+    #[test]
+    fn a_gain_of_one_part_in_ten_gives_decimal_numbers() {
+        let scaled = |count, gain, offset| Scale::new(Some(gain), offset).apply(count).to_string();
+        assert_eq!(scaled(731.0, 0.1, None), "73.1");
+        assert_eq!(scaled(-209.0, 0.1, Some(-40.0)), "-60.9");
+        assert_eq!(scaled(7.0, 1e-3, None), "0.007");
+        assert_eq!(scaled(3.0, 2.5, None), "7.5");
+        assert_eq!(scaled(3.0, 0.0, Some(1.5)), "1.5");
+        assert_eq!(scaled(3.0, -0.5, None), "-1.5");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use kymo_core::{Demo, Error, Result};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{ByteOrder, Options, Writer};
 
-/// A boiler for a minute: a clock with deltas, a temperature, a log, and a remark made later.
+/// A boiler for ten minutes: a clock with deltas, a temperature, a log, and a remark made later.
 pub(crate) fn demo() -> Result<Vec<Demo>> {
     let bytes = boiler().map_err(|error| Error::request(error.to_string()))?;
     let about = "a boiler: a clock with deltas, a temperature, a log and a remark";
@@ -30,16 +30,16 @@ fn boiler() -> std::result::Result<Vec<u8>, Box<dyn std::error::Error>> {
     writer.write(clock, &timespec(START))?;
     writer.write(delta, &[0])?;
     writer.write(log, b"burner on")?;
-    for second in 1..=60_u16 {
+    for second in 1..=600_u16 {
         let milliseconds = u64::from(second) * 1000;
         writer.write(delta, kymo_rtc_wire::leb128::Encoded::unsigned(milliseconds).as_bytes())?;
-        let tenths = 200 + second * 9 - u16::from(second % 7 == 0) * 5;
+        let tenths = 200 + second - u16::from(second % 7 == 0) * 5;
         writer.write(heat, &tenths.to_le_bytes())?;
-        if second == 45 {
+        if second == 450 {
             writer.write(log, b"burner off")?;
         }
     }
-    let mut remark = timespec(START + 45).to_vec();
+    let mut remark = timespec(START + 450).to_vec();
     remark.extend_from_slice("this was by hand".as_bytes());
     writer.write(remarks, &remark)?;
     Ok(writer.finish()?)

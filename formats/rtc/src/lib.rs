@@ -35,6 +35,7 @@ mod from_timeline;
 mod model;
 mod read;
 mod repair;
+mod summary;
 mod tables;
 mod types;
 mod write;

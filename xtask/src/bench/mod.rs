@@ -111,7 +111,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     };
     std::fs::create_dir_all(&setup.folder)?;
     let mut rows = Vec::new();
-    let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup));
+    let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup)?);
     let cases = cases.chain(hpcrun::cases(&setup)?);
     for case in cases {
         if args.filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str())) {

@@ -1,6 +1,7 @@
 //! RTC: writing, scanning and seeking, beside the `mcap` crate and beside bare files.
 
 mod scan;
+mod seek;
 mod write;
 
 use std::path::PathBuf;
@@ -16,7 +17,10 @@ Small messages have 16 bytes, and there are 10 million of them; large ones have 
 are 262,144. All are of one stream of fixed length. MCAP is written by the `mcap` crate in chunks \
 of 1 MiB with a checksum and without compression, or without chunks. \"raw + CRC\" copies the \
 messages into a buffer of 1 MiB, takes the CRC32 of it and hands it to the system. Files stay in \
-the page cache; nobody calls `fsync`.\n";
+the page cache; nobody calls `fsync`.\n\n\
+The search opens a file of 4 GiB (a message of 4 KiB and its time every microsecond) and finds a \
+thousand messages by their times, in no order, so a search takes a thousandth of what the table \
+shows. Its peer reads a unit of 64 KiB at a thousand places.\n";
 
 /// How large messages are, and how many.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -65,6 +69,10 @@ pub(crate) enum Peer {
     McapScan { shape: Shape, file: PathBuf },
     /// Read bytes and take their checksum.
     RawScan { shape: Shape, file: PathBuf },
+    /// Find messages by their times.
+    RtcSeek { file: PathBuf },
+    /// Read units at places that follow no order.
+    RawSeek { file: PathBuf },
 }
 
 impl Peer {
@@ -77,12 +85,16 @@ impl Peer {
             Self::RtcScan { shape, file } => scan::rtc(file, *shape),
             Self::McapScan { shape, file } => scan::mcap(file, *shape),
             Self::RawScan { file, .. } => scan::raw(file),
+            Self::RtcSeek { file } => seek::rtc(file),
+            Self::RawSeek { file } => seek::raw(file),
         }
     }
 }
 
 /// The cases. Those that read do so on the files that those before them wrote.
-pub(crate) fn cases(setup: &Setup) -> Vec<Case> {
+pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
+    let long = setup.folder.join("long.rtc");
+    seek::make(&long)?;
     let peer = |name: &str, shape: Shape, extension: &str| -> CommandLine {
         let file = setup.folder.join(format!("{}.{extension}", shape.name()));
         setup.peer([name.as_ref(), shape.name().as_ref(), file.as_os_str()])
@@ -105,10 +117,15 @@ pub(crate) fn cases(setup: &Setup) -> Vec<Case> {
             ("raw + CRC", peer("raw-scan", shape, "raw")),
         ],
     };
-    vec![
+    Ok(vec![
         writing("rtc: write 10 M × 16 bytes", Shape::Small),
         writing("rtc: write 262,144 × 4 KiB", Shape::Large),
         scanning("rtc: scan 10 M × 16 bytes", Shape::Small),
         scanning("rtc: scan 262,144 × 4 KiB", Shape::Large),
-    ]
+        Case {
+            name: "rtc: 1000 searches by time in 4 GiB",
+            ours: setup.peer(["rtc-seek".as_ref(), long.as_os_str()]),
+            peers: vec![("pread of units", setup.peer(["raw-seek".as_ref(), long.as_os_str()]))],
+        },
+    ])
 }

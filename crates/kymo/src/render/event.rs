@@ -4,10 +4,9 @@ use std::io::Write;
 
 use kymo_convert::values::{Notation, write_text, write_value};
 use kymo_core::Value;
-use kymo_core::model::timeline::{Clock, Content, Event, Track};
+use kymo_core::model::timeline::{Clock, Content, Event, Shown, Track};
 
 use super::{escaped, style};
-use crate::moment::Shown;
 use crate::output::Paint;
 
 /// Names of tracks are lined up to this width; longer ones stand out.

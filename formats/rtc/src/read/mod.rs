@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use kymo_core::bytes::{Endian, Limits};
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Context, Result, Source};
+use kymo_core::{Context, Progress, Result, Source};
 use kymo_rtc_wire::read::View;
 
 use crate::decode::{self, Decoded, Decoders};
@@ -36,6 +36,7 @@ pub(crate) use tracker::{Catalog, Tracker};
 pub struct Reader {
     bytes: Bytes,
     limits: Limits,
+    progress: Arc<dyn Progress>,
     decoders: Decoders,
     outline: Option<Outline>,
     scan: OnceLock<Scan>,
@@ -63,6 +64,7 @@ impl Reader {
         Ok(Arc::new(Self {
             bytes,
             limits: context.limits,
+            progress: Arc::clone(context.progress),
             decoders,
             outline,
             scan: OnceLock::new(),
@@ -77,8 +79,8 @@ impl Reader {
     }
 
     fn scanned(bytes: Bytes, context: &Context<'_>, decoders: Decoders, scan: Scan) -> Self {
-        let limits = context.limits;
-        Self { bytes, limits, decoders, outline: None, scan: OnceLock::from(scan) }
+        let (limits, progress) = (context.limits, Arc::clone(context.progress));
+        Self { bytes, limits, progress, decoders, outline: None, scan: OnceLock::from(scan) }
     }
 
     pub(crate) fn view(&self) -> View<'_> {
@@ -92,7 +94,7 @@ impl Reader {
     /// What going through all of the file finds.
     pub(crate) fn scan(&self) -> &Scan {
         self.scan.get_or_init(|| {
-            let context = Context::with_limits(self.limits);
+            let context = Context { limits: self.limits, progress: &self.progress };
             // What is over the limits is left out, and said; nothing else fails.
             Scan::new(&self.bytes, self.known(), &context, true).unwrap_or_default()
         })

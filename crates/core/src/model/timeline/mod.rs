@@ -5,6 +5,7 @@
 //! track: a message, a value, a sample, a remark about the past.
 
 mod activity;
+mod shown;
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -15,6 +16,7 @@ use serde_json::Map;
 use crate::{Result, Value};
 
 pub use activity::{Activity, Message};
+pub use shown::{Length, Shown};
 
 /// A track's index in its view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

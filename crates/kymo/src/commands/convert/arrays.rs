@@ -149,7 +149,7 @@ fn convert(
             only,
             link: link.as_deref(),
             strict: args.arrays.strict,
-            progress: context.progress,
+            progress: context.progress.as_ref(),
         };
         kymo_arrays_convert::convert(&job, target, to)
     };

@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use kymo_core::Value;
 use kymo_core::model::timeline::{
-    Clock, Content, Event, TimeNs, TimelineView, Track, TrackId, Window,
+    Clock, Content, Event, Shown, TimeNs, TimelineView, Track, TrackId, Window,
 };
 use serde_json::{Map, json};
 
 use super::Args;
 use crate::masks::Masks;
-use crate::moment::Shown;
 use crate::output::Output;
 use crate::render::columns::Columns;
 use crate::render::{escaped, numbers, style, value};

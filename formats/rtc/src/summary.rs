@@ -1,0 +1,122 @@
+//! What `kymo info` says about a file.
+
+use std::ops::RangeInclusive;
+
+use kymo_core::model::timeline::{Length, Shown, TimeNs};
+use kymo_core::{Section, Summary};
+use kymo_rtc_wire::crc::Polynomial;
+
+use crate::read::{Scan, Statistics};
+use crate::types::{ClockRole, Stream, UnitChecksum};
+use crate::{Reader, Unit};
+
+/// Streams that are listed one by one.
+const STREAMS_MAX: usize = 64;
+
+/// Everything that can be counted, and how sound it is; then clocks and streams one by one.
+pub(crate) fn summary(reader: &Reader) -> Summary {
+    let scan = reader.scan();
+    let endian = reader.endian(0).name();
+    let checksum = scan.polynomial.map_or("no checksum", Polynomial::name);
+    let mut summary = Summary { dialect: format!("{endian}, {checksum}"), ..Summary::default() };
+    summary.fact("sessions", scan.sessions.len());
+    summary.fact("streams", scan.catalog.streams.len());
+    summary.fact("messages", scan.messages);
+    summary.fact("frames", scan.frames);
+    if let Some((times, since_epoch)) = span(reader) {
+        summary.span(&times, since_epoch);
+    }
+    units(scan, &mut summary);
+    summary.sections.extend(clocks(reader));
+    summary.sections.push(streams(scan));
+    summary
+}
+
+/// How many Units there are, how large, and how sound.
+fn units(scan: &Scan, summary: &mut Summary) {
+    let count = |is: fn(&Unit) -> bool| scan.units.iter().filter(|unit| is(unit)).count();
+    let wrong = count(|unit| unit.checksum == UnitChecksum::Wrong);
+    let held =
+        count(|unit| matches!(unit.checksum, UnitChecksum::Holds(_) | UnitChecksum::HoldsEarly(_)));
+    let without = scan.units.len() - wrong - held;
+    let health = format!("{held} with a checksum that holds, {wrong} wrong, {without} without");
+    summary.detailed("Units", scan.units.len(), health);
+    if let Some(ruler) = scan.sessions.first().and_then(|session| session.ruler) {
+        let detail = format!("units of {} bytes", ruler.minor);
+        summary.detailed("Unit size", ruler.major, detail);
+    }
+    summary.fact("bytes lost", scan.units.iter().map(|unit| unit.lost_bytes).sum::<u64>());
+}
+
+/// From the first to the last time on clocks that can be compared: those that count from the
+/// Epoch; without any, the only clock there is.
+fn span(reader: &Reader) -> Option<(RangeInclusive<TimeNs>, bool)> {
+    let scan = reader.scan();
+    let all = || {
+        let streams = scan.catalog.streams.iter().zip(&scan.statistics).enumerate();
+        streams.filter_map(|(index, (stream, statistics))| {
+            let clock = if stream.is_clock() { index } else { (*scan.clocks.get(index)?)? };
+            Some((clock, statistics.times.clone()?))
+        })
+    };
+    let since_epoch = all().any(|(clock, _)| reader.is_since_epoch(clock));
+    let first = all().next()?.0;
+    if !since_epoch && all().any(|(clock, _)| clock != first) {
+        return None;
+    }
+    let comparable = all().filter(|(clock, _)| reader.is_since_epoch(*clock) == since_epoch);
+    let joined = |a: RangeInclusive<TimeNs>, b: RangeInclusive<TimeNs>| {
+        *a.start().min(b.start())..=*a.end().max(b.end())
+    };
+    Some((comparable.map(|(_, times)| times).reduce(joined)?, since_epoch))
+}
+
+/// The clocks, each with what it counts from and the times it shows.
+fn clocks(reader: &Reader) -> Option<Section> {
+    let scan = reader.scan();
+    let streams = scan.catalog.streams.iter().zip(&scan.statistics).enumerate();
+    let clocks = streams.filter(|(_, (stream, _))| stream.is_clock());
+    let rows: Vec<_> = clocks
+        .take(STREAMS_MAX)
+        .map(|(index, (stream, statistics))| {
+            let since_epoch = reader.is_since_epoch(index);
+            (stream.name.clone(), clock_words(stream, statistics, since_epoch))
+        })
+        .collect();
+    (!rows.is_empty()).then_some(Section { title: "clocks", rows })
+}
+
+fn clock_words(stream: &Stream, statistics: &Statistics, since_epoch: bool) -> String {
+    let from = match &stream.clock {
+        ClockRole::Delta(base) => format!("counts from {base}"),
+        _ if since_epoch => "since the Epoch".into(),
+        _ => "from a zero of its own".into(),
+    };
+    let Some(times) = &statistics.times else { return format!("{from}, never shown") };
+    let shown = |time: &TimeNs| Shown { time: *time, since_epoch };
+    let length = Length(times.end().0.abs_diff(times.start().0));
+    format!("{from}, {} to {}, {length}", shown(times.start()), shown(times.end()))
+}
+
+fn streams(scan: &Scan) -> Section {
+    let streams = &scan.catalog.streams;
+    let rows = streams.iter().zip(&scan.statistics).take(STREAMS_MAX).map(row);
+    let mut rows: Vec<_> = rows.collect();
+    if streams.len() > STREAMS_MAX {
+        rows.push(("and".into(), format!("{} more", streams.len() - STREAMS_MAX)));
+    }
+    Section { title: "streams", rows }
+}
+
+fn row((stream, statistics): (&Stream, &Statistics)) -> (String, String) {
+    let rate = statistics.rate().map_or_else(String::new, |rate| format!(", {rate:.1} a second"));
+    let Statistics { messages, payload_bytes, .. } = statistics;
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let words = format!(
+        "{}, {messages} message{}, {payload_bytes} byte{}{rate}",
+        stream.format,
+        plural(*messages),
+        plural(*payload_bytes)
+    );
+    (stream.name.clone(), words)
+}
