@@ -84,9 +84,9 @@ fn tracks_lie_under_their_log_file_and_know_their_recording() {
     };
     let shown: Vec<_> = tracks.iter().map(shown).collect();
     let expected = [
-        ("cpu0.log", "task", 0, None),
+        ("cpu0.log", "calls", 0, None),
         ("other tasks", "task", 0, Some(0)),
-        ("cpu1.log", "task", 1, None),
+        ("cpu1.log", "calls", 1, None),
         ("other tasks", "task", 1, Some(2)),
         ("idle0", "task", 0, Some(0)),
         ("pump", "task", 0, Some(0)),

@@ -79,7 +79,7 @@ impl Dataset for CtfDataset {
     }
 
     fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
-        Some(Arc::new(Timeline(Arc::clone(&self.0))))
+        Some(Arc::new(Timeline::new(Arc::clone(&self.0))))
     }
 }
 

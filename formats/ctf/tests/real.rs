@@ -7,12 +7,14 @@
     reason = "tests may fail loudly"
 )]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Content, Window};
+use kymo_core::model::timeline::{Activity, Content, TrackKind, Window};
 use kymo_core::{Context, Format, Source};
 use kymo_ctf::{Ctf, Reader};
 
@@ -56,8 +58,10 @@ fn found(folder: &Path) -> Vec<(i64, String)> {
     let mut events = dataset.timeline().unwrap().events(&Window::default()).unwrap();
     let mut found = Vec::new();
     while let Some(event) = events.next().unwrap() {
-        let Content::Text(text) = &event.content else { panic!("{event:?}") };
-        found.push((event.time.unwrap().0, text.to_string()));
+        // What events are to tasks comes besides.
+        if let Content::Text(text) = &event.content {
+            found.push((event.time.unwrap().0, text.to_string()));
+        }
     }
     drop(events);
     assert_eq!(dataset.findings(), [], "{}", folder.display());
@@ -109,4 +113,107 @@ fn the_largest_trace_has_all_its_events() {
     let source = Source::open(&folder, &Limits::default()).unwrap();
     assert_eq!(Reader::open(&source, &Context::default()).unwrap().count(), 240_644);
     assert_eq!(Ctf.check(&source, &Context::default()).unwrap(), []);
+}
+
+/// The number that a field of an event has.
+fn field<'a>(text: &'a str, name: &str) -> &'a str {
+    let rest = text.split_once(&format!(" {name} = ")).unwrap().1;
+    rest.split([',', ' ']).next().unwrap()
+}
+
+/// The switches of a processor as `time prev next`.
+type Switches = BTreeMap<String, Vec<(i64, String, String)>>;
+
+fn expected_switches(folder: &Path) -> Switches {
+    let options = ["--clock-seconds", "--no-delta", "--fields=trace:hostname"];
+    let output = Command::new("babeltrace2").args(options).arg(folder).output().unwrap();
+    let mut switches = Switches::new();
+    for text in
+        String::from_utf8_lossy(&output.stdout).lines().filter(|l| l.contains("sched_switch: "))
+    {
+        let (time, _) = line(text);
+        let of_cpu = switches.entry(field(text, "cpu_id").to_owned()).or_default();
+        of_cpu.push((time, field(text, "prev_tid").to_owned(), field(text, "next_tid").to_owned()));
+    }
+    switches
+}
+
+/// The same from what ends and begins on the tracks of tasks.
+fn found_switches(folder: &Path) -> Switches {
+    let source = Source::open(folder, &Limits::default()).unwrap();
+    let dataset = Ctf.open(&source, &Context::default()).unwrap();
+    let timeline = dataset.timeline().unwrap();
+    let tracks = timeline.tracks();
+    let mut events = Arc::clone(&timeline).events(&Window::default()).unwrap();
+    let (mut switches, mut ended) = (Switches::new(), None);
+    while let Some(event) = events.next().unwrap() {
+        let track = &tracks[event.track.0];
+        let Content::Activity(activity) = &event.content else { continue };
+        if track.kind != TrackKind::Task {
+            continue;
+        }
+        let tid = track.task_id().unwrap().to_string();
+        match activity {
+            Activity::End => ended = Some(tid),
+            Activity::Begin { name: None, priority: Some(_) } => {
+                let cpu = tracks[track.parent.unwrap().0].attributes["cpu_id"].to_string();
+                let of_cpu = switches.entry(cpu).or_default();
+                of_cpu.push((event.time.unwrap().0, ended.take().unwrap(), tid));
+            }
+            _ => {}
+        }
+    }
+    switches
+}
+
+#[test]
+fn tasks_run_as_babeltrace_tells_their_switches() {
+    for (name, count) in TRACES.into_iter().filter(|(_, count)| *count > 0) {
+        let Some(folder) = shared::file(&format!("traces/ctf/{name}")) else { return };
+        let (found, expected) = (found_switches(&folder), expected_switches(&folder));
+        assert_eq!(found.values().map(Vec::len).sum::<usize>(), count, "{name}");
+        assert!(found.keys().eq(expected.keys()), "{name}");
+        for (found, expected) in found.values().flatten().zip(expected.values().flatten()) {
+            // babeltrace may be a nanosecond off.
+            assert!(found.0.abs_diff(expected.0) <= 1, "{name}");
+            assert_eq!((&found.1, &found.2), (&expected.1, &expected.2), "{name}");
+        }
+    }
+}
+
+/// What happens on tracks of a kind, one a line.
+fn activities(name: &str, kind: TrackKind) -> Option<Vec<String>> {
+    let folder = shared::file(&format!("traces/ctf/{name}"))?;
+    let source = Source::open(&folder, &Limits::default()).unwrap();
+    let timeline = Ctf.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let tracks = timeline.tracks();
+    let mut events = timeline.events(&Window::default()).unwrap();
+    let mut lines = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        let track = &tracks[event.track.0];
+        if let (Content::Activity(activity), true) = (&event.content, track.kind == kind) {
+            lines.push(format!("{}: {activity}", track.name));
+        }
+    }
+    Some(lines)
+}
+
+#[test]
+fn functions_are_entered_and_left() {
+    let Some(lines) = activities("cyg-profile/glxgears-cyg-profile", TrackKind::Calls) else {
+        return;
+    };
+    // As babeltrace prints the first three.
+    let expected =
+        ["begin 0x40472b", "begin 0x403d60", "end"].map(|l| format!("glxgears-16073: {l}"));
+    assert_eq!(lines[..3], expected);
+}
+
+#[test]
+fn messages_of_mpi_are_sent_and_received() {
+    let Some(lines) = activities("mpi_ssend_irecv", TrackKind::Calls) else { return };
+    assert_eq!(lines.iter().filter(|line| line.contains("begin")).count(), 13);
+    let messages: Vec<_> = lines.iter().filter(|line| line.contains("tag")).collect();
+    assert_eq!(messages, ["Master thread 0: send tag 0", "Master thread 1: receive tag 0"]);
+    assert!(lines.contains(&"Master thread 0: begin MPI_Ssend".to_owned()));
 }

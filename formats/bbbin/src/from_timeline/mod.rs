@@ -1,12 +1,13 @@
 //! Any timeline to BBBin.
 //!
-//! Each recording becomes a log file, each track of tasks a TASK, each track of states a STATE
-//! MACHINE with its states, and any other track a custom type of one field. Types come before
-//! events in the file, so a timeline is gone through twice: to see what its tracks hold, and to
-//! write it.
+//! Each recording becomes a log file, or one for each of its processors, each track of tasks a TASK,
+//! each track of states a STATE MACHINE with its states, and any other track a custom type of one
+//! field. Types come before events in the file, so a timeline is gone through twice: to see what its
+//! tracks hold, and to write it.
 //!
-//! What BBBin cannot say: which track belongs under which, several clocks, characters beyond
-//! Latin-1, events without a time. A stretch with a name of its own becomes a function.
+//! What BBBin cannot say: which track belongs under which, that a task ran on several processors,
+//! several clocks, characters beyond Latin-1, events without a time. A stretch with a name of its own
+//! becomes a function.
 
 mod plan;
 
@@ -172,7 +173,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
 
     fn message(&mut self, track: TrackId, flow: &Flow<'_>, is_sending: bool) -> OwnedMessage {
         let own = self.plan.artifact(track);
-        let peer = flow.peer.map_or(UNKNOWN, |peer| self.plan.artifact(peer));
+        let peer = flow.peer.map_or(UNKNOWN, |peer| self.plan.peer(track, peer));
         let (sender, receiver) = if is_sending { (own, peer) } else { (peer, own) };
         let other_timestamp = flow.peer_time.map_or(UNKNOWN_TIME, |time| time.0);
         OwnedMessage { sender, receiver, other_timestamp, name: self.latin1(&flow.name) }

@@ -17,6 +17,8 @@ use crate::types::{
 pub(super) struct Plan {
     pub definitions: Definitions,
     tracks: Vec<Track>,
+    /// The log file of each track.
+    logs: Vec<LogFileId>,
     roles: Vec<Role>,
     artifacts: HashMap<TrackId, ArtifactId>,
     states: HashMap<(TrackId, String), ArtifactId>,
@@ -62,6 +64,7 @@ impl Plan {
         drop(events);
         let mut plan = Self {
             definitions: Definitions::default(),
+            logs: Vec::with_capacity(tracks.len()),
             tracks,
             roles,
             artifacts: HashMap::new(),
@@ -74,15 +77,7 @@ impl Plan {
     }
 
     fn define(&mut self, values: &BTreeMap<TrackId, FieldType>, entered: Vec<(TrackId, String)>) {
-        let recordings = self.tracks.iter().map(|track| track.recording + 1).max().unwrap_or(0);
-        for number in 0..recordings {
-            let is_log = |track: &&Track| track.recording == number && track.content == "log file";
-            let named = self.tracks.iter().find(is_log).map(|track| track.name.clone());
-            let name = named.unwrap_or_else(|| format!("recording {number}"));
-            let log = self.definitions.add_log_file(&name, "kymo");
-            let empty = self.definitions.empty_type(log);
-            self.empty_types.insert(log, empty);
-        }
+        self.define_logs();
         let mut ids = Ids::default();
         for number in 0..self.tracks.len() {
             self.define_track(TrackId(number), &mut ids);
@@ -103,6 +98,41 @@ impl Plan {
         }
     }
 
+    /// Each recording is a log file, and each processor of it one of its own: in a log of several,
+    /// switches would not tell who ran.
+    fn define_logs(&mut self) {
+        let mut known: HashMap<(usize, Option<TrackId>), LogFileId> = HashMap::new();
+        let cpus = cpus(&self.tracks);
+        // What is of no processor comes first, so that a recording's own log file is its first.
+        let of_tracks =
+            || self.tracks.iter().zip(&cpus).map(|(track, cpu)| (track.recording, *cpu));
+        let (mut keys, mut seen) = (Vec::new(), HashSet::new());
+        let whole = of_tracks().filter(|(_, cpu)| cpu.is_none()).collect::<BTreeSet<_>>();
+        for key in whole.into_iter().chain(of_tracks()) {
+            if seen.insert(key) {
+                keys.push(key);
+            }
+        }
+        for (number, cpu) in keys {
+            let is_log = |track: &&Track| track.recording == number && track.content == "log file";
+            let own = cpu.and_then(|cpu| self.tracks.get(cpu.0));
+            let named = own.or_else(|| self.tracks.iter().find(is_log));
+            let name = named.map(|track| match track.attributes.get(Track::CPU_ID) {
+                Some(cpu) => format!("cpu {cpu}"),
+                None => track.name.clone(),
+            });
+            let name = name.unwrap_or_else(|| format!("recording {number}"));
+            let log = self.definitions.add_log_file(&name, "kymo");
+            let empty = self.definitions.empty_type(log);
+            self.empty_types.insert(log, empty);
+            known.insert((number, cpu), log);
+        }
+        let of = |(track, cpu): (&Track, &Option<TrackId>)| {
+            known.get(&(track.recording, *cpu)).copied().unwrap_or(LogFileId(0))
+        };
+        self.logs = self.tracks.iter().zip(&cpus).map(of).collect();
+    }
+
     fn define_track(&mut self, track: TrackId, ids: &mut Ids) {
         let (Some(log), Some(of)) = (self.log(track), self.tracks.get(track.0)) else { return };
         let priority = of.attributes.get("task_priority").and_then(serde_json::Value::as_i64);
@@ -115,14 +145,13 @@ impl Plan {
             },
             Role::States => ArtifactKind::StateMachine,
         };
-        let wanted = of.attributes.get("artifact_id").and_then(serde_json::Value::as_i64);
-        let id = ids.take(log, wanted);
+        let id = ids.take(log, of.task_id());
         self.definitions.add_artifact(log, id, &of.name, kind);
         self.artifacts.insert(track, id);
     }
 
     pub(super) fn log(&self, track: TrackId) -> Option<LogFileId> {
-        i32::try_from(self.tracks.get(track.0)?.recording).ok().map(LogFileId)
+        self.logs.get(track.0).copied()
     }
 
     pub(super) fn role(&self, track: TrackId) -> Role {
@@ -131,6 +160,13 @@ impl Plan {
 
     pub(super) fn name(&self, track: TrackId) -> &str {
         self.tracks.get(track.0).map_or("", |track| &track.name)
+    }
+
+    /// The artifact of a message's other end; "unknown" where it is in another log file, for ids
+    /// are of one.
+    pub(super) fn peer(&self, of: TrackId, peer: TrackId) -> ArtifactId {
+        let is_near = self.log(of) == self.log(peer);
+        if is_near { self.artifact(peer) } else { ArtifactId(UNKNOWN_TASK) }
     }
 
     /// The artifact of a track; "unknown" for one that is no task and no state machine.
@@ -152,11 +188,27 @@ impl Plan {
     }
 }
 
+/// The processor of each track: the first track that says it is of that one.
+fn cpus(tracks: &[Track]) -> Vec<Option<TrackId>> {
+    let mut first: HashMap<(usize, i64), TrackId> = HashMap::new();
+    let mut cpus: Vec<Option<TrackId>> = Vec::with_capacity(tracks.len());
+    for (id, track) in tracks.iter().enumerate() {
+        let number = track.attributes.get(Track::CPU_ID).and_then(serde_json::Value::as_i64);
+        // Parents come before their children.
+        let above = || track.parent.and_then(|parent| cpus.get(parent.0).copied().flatten());
+        let own =
+            number.map(|number| *first.entry((track.recording, number)).or_insert(TrackId(id)));
+        let cpu = own.or_else(above);
+        cpus.push(cpu);
+    }
+    cpus
+}
+
 /// What a track is without a look at its events.
 fn first_role(track: &Track) -> Role {
     // Tasks that never did anything are worth knowing of; a log file's own track is not.
     match track.kind {
-        TrackKind::Task if track.attributes.contains_key("artifact_id") => Role::Task,
+        TrackKind::Task if track.task_id().is_some() => Role::Task,
         TrackKind::States => Role::States,
         _ => Role::Nothing,
     }

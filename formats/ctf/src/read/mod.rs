@@ -14,6 +14,7 @@ use bytes::Bytes;
 use kymo_core::bytes::{Limits, ReadError, ReadErrorKind};
 use kymo_core::{Context, Error, Finding, Result, Source};
 
+use cursor::TrackCursor;
 pub(crate) use decode::Visitor;
 pub(crate) use layout::{Layouts, Node};
 pub(crate) use merge::{Chosen, Merged};
@@ -202,6 +203,26 @@ impl Reader {
             count += 1;
         }
         count
+    }
+
+    /// The times of the first and the last event, in nanoseconds. Reads only packets at the ends
+    /// of streams.
+    pub(crate) fn time_range(self: &Arc<Self>) -> Option<(i64, i64)> {
+        let ends = self.tracks.iter().filter_map(|track| {
+            let first = TrackCursor::new(self, track.packets.clone()).head()?.time_ns?;
+            let latest = |packet: &usize| {
+                let mut cursor = TrackCursor::new(self, vec![*packet]);
+                let times = std::iter::from_fn(|| cursor.take(&mut (), |()| {}));
+                times.filter_map(|taken| taken.head.time_ns).max()
+            };
+            let last = track.packets.iter().rev().find_map(latest)?;
+            Some((first, last))
+        });
+        ends.reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The bytes of a file from one to another.

@@ -1,0 +1,264 @@
+//! Tracks of processors, tasks, threads and processes: those that events tell of.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use kymo_core::model::timeline::{Activity, ClockId, Message, Track, TrackId, TrackKind};
+use kymo_core::{Finding, Severity};
+use serde_json::{Map, json};
+
+use super::facts::Facts;
+use super::roles::{Role, Roles};
+use crate::Reader;
+use crate::read::{Chosen, Merged};
+
+/// States of a task that can run: the highest bits only say how it was stopped.
+const SLEEPING: i64 = 0xFF;
+
+/// What happens on a track.
+pub(super) type Happening = (TrackId, Activity<'static>);
+
+/// The tracks that come after those of streams, and how events find theirs.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    pub(super) roles: Roles,
+    pub(super) tracks: Vec<Track>,
+    found: HashMap<Key, TrackId>,
+    /// Wakeups are releases; where there are none, what asks for them is.
+    has_wakeups: bool,
+    /// Names of tasks by their numbers.
+    tasks: HashMap<i64, String>,
+    strings: HashMap<i64, String>,
+    regions: HashMap<i64, i64>,
+    locations: HashMap<i64, i64>,
+}
+
+/// What a track is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Key {
+    /// A processor; its interrupts are on it.
+    Cpu(u64),
+    /// A task on a processor.
+    Task(u64, i64),
+    /// The functions of a thread.
+    Thread(i64),
+    /// A process or thread of OTF2.
+    Location(i64),
+}
+
+impl Lanes {
+    /// Goes through all events to find out which tasks there are.
+    pub(super) fn new(reader: &Arc<Reader>) -> Self {
+        let mut lanes = Self {
+            roles: Roles::new(reader.trace()),
+            tracks: Vec::new(),
+            found: HashMap::new(),
+            has_wakeups: false,
+            tasks: HashMap::new(),
+            strings: HashMap::new(),
+            regions: HashMap::new(),
+            locations: HashMap::new(),
+        };
+        if lanes.roles.is_empty() {
+            return lanes;
+        }
+        let mut names: BTreeMap<Key, String> = BTreeMap::new();
+        let mut merged = Merged::new(reader, &Chosen::default());
+        let mut facts = Facts::new(true);
+        let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
+        while let Some((_, taken)) = merged.next(&mut facts, Facts::clear) {
+            let Some(packet) = reader.packets().get(taken.head.packet) else { continue };
+            let Some(role) = lanes.roles.get(packet.stream, taken.head.id) else { continue };
+            if names.len() + lanes.strings.len() + lanes.regions.len() >= most {
+                too_many(reader, most);
+                break;
+            }
+            lanes.survey(role, packet.cpu, &facts, &mut names);
+        }
+        lanes.add_tracks(reader, names);
+        lanes
+    }
+
+    /// Notes what an event says of who there is.
+    fn survey(
+        &mut self,
+        role: Role,
+        cpu: Option<u64>,
+        facts: &Facts,
+        names: &mut BTreeMap<Key, String>,
+    ) {
+        let tasks = &mut self.tasks;
+        let mut task = |cpu: Option<u64>, tid: Option<i64>, name: Option<&str>| {
+            let (Some(cpu), Some(tid)) = (cpu, tid) else { return };
+            names.insert(Key::Cpu(cpu), format!("cpu {cpu}"));
+            let name = name.unwrap_or("task").to_owned();
+            // A task has one name, the last one it gave itself, wherever it ran.
+            if tid == 0 {
+                names.insert(Key::Task(cpu, tid), name);
+            } else {
+                names.entry(Key::Task(cpu, tid)).or_default();
+                tasks.insert(tid, name);
+            }
+        };
+        let text = facts.number("self").zip(facts.number("name"));
+        match role {
+            Role::Switch => {
+                task(cpu, facts.number("prev_tid"), facts.text("prev_comm"));
+                task(cpu, facts.number("next_tid"), facts.text("next_comm"));
+            }
+            Role::Wakeup | Role::Waking => {
+                self.has_wakeups |= role == Role::Wakeup;
+                let target = facts.number("target_cpu").and_then(|cpu| u64::try_from(cpu).ok());
+                task(target.or(cpu), facts.number("tid"), facts.text("comm"));
+            }
+            Role::Irq | Role::SoftIrq | Role::IrqEnd => {
+                names.extend(cpu.map(|cpu| (Key::Cpu(cpu), format!("cpu {cpu}"))));
+            }
+            Role::FunctionEntry | Role::FunctionExit => {
+                let thread = facts.number("vtid").or_else(|| facts.number("vpid"));
+                let thread = thread.unwrap_or(0);
+                let name = facts.text("procname").unwrap_or("thread");
+                names.insert(Key::Thread(thread), format!("{name}-{thread}"));
+            }
+            Role::Enter | Role::Leave | Role::Send | Role::Receive => {
+                if let Some(location) = facts.number("locationID") {
+                    names.entry(Key::Location(location)).or_default();
+                }
+            }
+            Role::DefineString => {
+                let text = facts.number("self").zip(facts.text("stringValue"));
+                self.strings.extend(text.map(|(id, text)| (id, text.to_owned())));
+            }
+            Role::DefineRegion => self.regions.extend(text),
+            Role::DefineLocation => self.locations.extend(text),
+        }
+    }
+
+    fn add_tracks(&mut self, reader: &Reader, mut names: BTreeMap<Key, String>) {
+        let first = reader.tracks().len();
+        for (key, name) in &mut names {
+            match key {
+                Key::Task(_, tid) if *tid != 0 => {
+                    *name = format!("{}-{tid}", self.tasks.get(tid).map_or("task", String::as_str));
+                }
+                Key::Location(location) => {
+                    let text = self.locations.get(location).and_then(|text| self.strings.get(text));
+                    *name = format!("{} {location}", text.map_or("location", String::as_str));
+                }
+                _ => {}
+            }
+        }
+        // Processors come first in the order of keys, so that parents come before children.
+        for (key, name) in names {
+            let (kind, content) = match key {
+                Key::Cpu(_) => (TrackKind::Calls, "cpu"),
+                Key::Task(..) => (TrackKind::Task, "task"),
+                Key::Thread(_) => (TrackKind::Calls, "thread"),
+                Key::Location(_) => (TrackKind::Calls, "location"),
+            };
+            let mut attributes = Map::new();
+            let parent = match key {
+                Key::Cpu(cpu) => {
+                    attributes.insert(Track::CPU_ID.to_owned(), json!(cpu));
+                    None
+                }
+                Key::Task(cpu, tid) => {
+                    attributes.insert("tid".to_owned(), json!(tid));
+                    if tid == 0 {
+                        attributes.insert(Track::IS_IDLE.to_owned(), json!(true));
+                    }
+                    self.found.get(&Key::Cpu(cpu)).copied()
+                }
+                Key::Thread(_) | Key::Location(_) => None,
+            };
+            self.found.insert(key, TrackId(first + self.tracks.len()));
+            self.tracks.push(Track {
+                name,
+                recording: 0,
+                parent,
+                kind,
+                clock: (!reader.trace().clocks.is_empty()).then_some(ClockId(0)),
+                content: content.to_owned(),
+                attributes,
+            });
+        }
+    }
+
+    /// Tells what an event is on which tracks, in the order in which it happens.
+    pub(super) fn tell(
+        &self,
+        role: Role,
+        cpu: Option<u64>,
+        facts: &Facts,
+        to: &mut impl FnMut(Happening),
+    ) {
+        let mut on = |key: Option<Key>, activity: Activity<'static>| {
+            if let Some(track) = key.and_then(|key| self.found.get(&key)) {
+                to((*track, activity));
+            }
+        };
+        let task = |cpu: Option<u64>, tid: &str| Some(Key::Task(cpu?, facts.number(tid)?));
+        let thread = || facts.number("vtid").or_else(|| facts.number("vpid")).unwrap_or(0);
+        let location = || facts.number("locationID").map(Key::Location);
+        match role {
+            Role::Switch => {
+                let before = task(cpu, "prev_tid");
+                let slept = facts.number("prev_state").is_some_and(|state| state & SLEEPING != 0);
+                if slept {
+                    on(before, Activity::Complete { remaining_ns: None });
+                }
+                on(before, Activity::End);
+                let priority = facts.number("next_prio");
+                on(task(cpu, "next_tid"), Activity::Begin { name: None, priority });
+            }
+            Role::Wakeup | Role::Waking if self.has_wakeups != (role == Role::Wakeup) => {}
+            Role::Wakeup | Role::Waking => {
+                let target = facts.number("target_cpu").and_then(|cpu| u64::try_from(cpu).ok());
+                on(task(target.or(cpu), "tid"), Activity::Release { budget_ns: None });
+            }
+            Role::Irq => {
+                let number = facts.number("irq").unwrap_or(-1);
+                let name = facts.text("name").map_or(String::new(), |name| format!(" {name}"));
+                on(cpu.map(Key::Cpu), begin(format!("irq {number}{name}")));
+            }
+            Role::SoftIrq => {
+                let number = facts.number("vec").unwrap_or(-1);
+                on(cpu.map(Key::Cpu), begin(format!("softirq {number}")));
+            }
+            Role::IrqEnd => on(cpu.map(Key::Cpu), Activity::End),
+            Role::FunctionEntry => {
+                let address = facts.number("addr").unwrap_or(0);
+                on(Some(Key::Thread(thread())), begin(format!("{address:#x}")));
+            }
+            Role::FunctionExit => on(Some(Key::Thread(thread())), Activity::End),
+            Role::Enter => {
+                let region = facts.number("region").unwrap_or(-1);
+                let name = self.regions.get(&region).and_then(|text| self.strings.get(text));
+                on(location(), begin(name.cloned().unwrap_or_else(|| format!("region {region}"))));
+            }
+            Role::Leave => on(location(), Activity::End),
+            Role::Send => on(location(), Activity::Send(self.message(facts, "receiver"))),
+            Role::Receive => on(location(), Activity::Receive(self.message(facts, "sender"))),
+            Role::DefineString | Role::DefineRegion | Role::DefineLocation => {}
+        }
+    }
+
+    /// A message of MPI is known by its tag. Ranks are the numbers of their first locations.
+    fn message(&self, facts: &Facts, peer: &str) -> Message<'static> {
+        let peer = facts.number(peer).and_then(|rank| self.found.get(&Key::Location(rank)));
+        let name = match facts.number("msgTag") {
+            Some(tag) => format!("tag {tag}").into(),
+            None => "message".into(),
+        };
+        Message { name, peer: peer.copied(), peer_time: None }
+    }
+}
+
+fn begin(name: String) -> Activity<'static> {
+    Activity::Begin { name: Some(name.into()), priority: None }
+}
+
+fn too_many(reader: &Reader, most: usize) {
+    let message = format!("more than {most} tasks and names: the rest are on no track");
+    reader.add((None, 0), Finding::whole(Severity::Warning, "too-many-tasks", message));
+}
