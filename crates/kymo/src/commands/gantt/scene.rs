@@ -1,10 +1,9 @@
 //! A Gantt chart as shapes.
 
 use kymo_analyse::{Arrow, Row, RowKind, elapsed};
-use kymo_core::model::timeline::TimeNs;
+use kymo_core::model::timeline::{Shown, TimeNs};
 
 use super::Drawn;
-use crate::moment::Shown;
 use crate::picture::axis::Axis;
 use crate::picture::{Anchor, BLACK, Color, Picture};
 use crate::render::{escaped, measure};

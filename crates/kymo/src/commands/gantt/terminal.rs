@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use kymo_analyse::{RowKind, elapsed};
+use kymo_core::model::timeline::Shown;
 
 use super::Drawn;
-use crate::moment::Shown;
 use crate::output::Output;
 use crate::render::columns::width_of;
 use crate::render::{escaped, measure, style};

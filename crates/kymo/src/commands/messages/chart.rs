@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use kymo_analyse::{Analysis, Sequence, elapsed};
-use kymo_core::model::timeline::{Clock, TimeNs, TimelineView, TrackId};
+use kymo_core::model::timeline::{Clock, Shown, TimeNs, TimelineView, TrackId};
 
 use super::end_name;
-use crate::moment::Shown;
 use crate::output::Output;
 use crate::picture::{Anchor, Color, Picture};
 use crate::render::columns::width_of;
