@@ -20,8 +20,15 @@ const LISTED: usize = 8;
 pub(crate) struct ProfileArgs {
     /// The metric: its name, or the start of it. The first that has values, where it is left out.
     #[arg(short, long, value_name = "NAME")]
-    metric: Option<String>,
+    pub(crate) metric: Option<String>,
 
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+/// Threads chosen by options.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ThreadArgs {
     /// Only threads of these numbers: `0`, `2-5`, `0,7`.
     #[arg(long, value_name = "NUMBERS")]
     thread: Option<Numbers>,
@@ -63,7 +70,7 @@ impl ProfileArgs {
             let failure = Failure::new("there is no profile in it");
             return Err(failure.hint("`kymo info` says what is in it").into());
         };
-        let threads = self.threads(view.as_ref())?;
+        let threads = self.threads.of(view.as_ref())?;
         let metrics = view.metrics();
         let metric = match &self.metric {
             Some(name) => named(&metrics, name)?,
@@ -74,8 +81,11 @@ impl ProfileArgs {
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
         Ok(Asked { view, metric, threads, described, thread_count })
     }
+}
 
-    fn threads(&self, view: &dyn ProfileView) -> anyhow::Result<Option<ThreadSet>> {
+impl ThreadArgs {
+    /// The threads that are meant; nothing where all are.
+    pub(crate) fn of(&self, view: &dyn ProfileView) -> anyhow::Result<Option<ThreadSet>> {
         if self.thread.is_none() && self.rank.is_none() {
             return Ok(None);
         }
@@ -101,7 +111,7 @@ impl ProfileArgs {
 }
 
 /// The metric that is called so, or the only one whose name starts so.
-fn named(metrics: &[Metric], name: &str) -> Result<MetricId, Failure> {
+pub(crate) fn named(metrics: &[Metric], name: &str) -> Result<MetricId, Failure> {
     let ids = || (0..).map(MetricId).zip(metrics);
     if let Some((id, _)) = ids().find(|(_, metric)| metric.name == name) {
         return Ok(id);

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod callers;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -8,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod filter;
+pub(crate) mod flame;
 pub(crate) mod follow;
 pub(crate) mod formats;
 pub(crate) mod gantt;
@@ -25,4 +27,5 @@ pub(crate) mod sched;
 pub(crate) mod states;
 pub(crate) mod threads;
 pub(crate) mod top;
+pub(crate) mod trace;
 pub(crate) mod tree;

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::profiles::{Asked, ProfileArgs};
+use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, style};
 use crate::session::{Opened, Outcome, Session};
 
@@ -40,9 +41,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     profile: ProfileArgs,
 
-    /// Print one JSON object a line.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    rows: RowArgs,
 
     #[command(flatten)]
     open: OpenArgs,
@@ -51,11 +51,12 @@ pub(crate) struct Args {
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let inputs = session.expand(&args.files, &args.open.format);
     let mut is_first = true;
+    let mut for_programs = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of(opened)?;
         let spent = rows(&asked, args.function.as_deref())?;
-        if args.json {
-            print_json(session, opened, &asked, &spent)?;
+        if let Some(rows) = &mut for_programs {
+            print_rows(session, rows, opened, &asked, &spent)?;
         } else {
             let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
             write!(session.out, "{gap}")?;
@@ -85,6 +86,7 @@ fn print(
     spent: &[(Thread, f64)],
 ) -> anyhow::Result<()> {
     let out = &mut session.out;
+    let is_terminal = out.is_terminal();
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
     let of = args.function.as_ref().map_or(String::new(), |name| format!(" in {}", escaped(name)));
@@ -92,7 +94,8 @@ fn print(
     let most = spent.iter().map(|(_, value)| *value).fold(0.0, f64::max);
     writeln!(out, "{bold}{}{bold:#}: {metric}{of}, {}", opened.name, spread(spent))?;
     for (thread, value) in spent {
-        let bar = bar(*value, most);
+        let share = if most > 0.0 { value / most } else { 0.0 };
+        let bar = measure::bar(share, BAR, is_terminal);
         let value = measure::value(*value);
         let name = thread.to_string();
         writeln!(out, "{value:>11}  {faint}{bar:<24}{faint:#}  {}", escaped(&name))?;
@@ -112,24 +115,21 @@ fn spread(spent: &[(Thread, f64)]) -> String {
     format!("least {least}, mean {mean}, most {most}, imbalance {imbalance:.1}%")
 }
 
-fn bar(value: f64, most: f64) -> String {
-    let share = if most > 0.0 { value / most } else { 0.0 };
-    (1..=BAR).map(f64::from).filter(|step| *step <= share * f64::from(BAR)).map(|_| '#').collect()
-}
-
-fn print_json(
+fn print_rows(
     session: &mut Session,
+    rows: &mut Rows,
     opened: &Opened,
     asked: &Asked,
     spent: &[(Thread, f64)],
 ) -> anyhow::Result<()> {
     for (thread, value) in spent {
-        session.out.json(&json!({
+        let object = json!({
             "file": opened.name,
             "metric": asked.described.name,
             "thread": thread.to_string(),
             "value": value,
-        }))?;
+        });
+        rows.row(&mut session.out, &object)?;
     }
     Ok(())
 }
@@ -143,7 +143,5 @@ mod tests {
         let spent = [1.0, 3.0].map(|value| (Thread::default(), value));
         assert_eq!(spread(&spent), "least 1, mean 2, most 3, imbalance 50.0%");
         assert_eq!(spread(&[]), "least 0, mean 0, most 0, imbalance 0.0%");
-        assert_eq!(bar(1.0, 2.0).len(), 12);
-        assert_eq!(bar(0.0, 0.0), "");
     }
 }

@@ -8,8 +8,12 @@ use serde_json::json;
 
 use crate::cli::OpenArgs;
 use crate::profiles::{Asked, ProfileArgs};
+use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
+
+/// How long the bar of all that was spent would be, on a terminal.
+const BAR: u32 = 10;
 
 /// Show what spent most: functions, lines, files or modules.
 ///
@@ -24,6 +28,7 @@ EXAMPLES
   kymo top --by line hpctoolkit-app-database
   kymo top --rank 0 --thread 1-3 DATABASE   only some threads
   kymo top -m 'cycles' --json DATABASE      another metric, one JSON object a row
+  kymo top -n 0 --csv DATABASE              all functions, for a spreadsheet
 
 EXIT STATUS
   0 done, 1 unreadable or no profile, 2 bad usage, 3 read, with findings")]
@@ -47,9 +52,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     profile: ProfileArgs,
 
-    /// Print one JSON object a line.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    rows: RowArgs,
 
     #[command(flatten)]
     open: OpenArgs,
@@ -65,6 +69,11 @@ enum ByArg {
 }
 
 impl ByArg {
+    /// What a program finds it by. `file` is the recording.
+    fn key(self) -> &'static str {
+        if let Self::File = self { "source" } else { self.by().1 }
+    }
+
     /// What core calls it, and what a person does.
     fn by(self) -> (By, &'static str) {
         match self {
@@ -79,11 +88,12 @@ impl ByArg {
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let inputs = session.expand(&args.files, &args.open.format);
     let mut is_first = true;
+    let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of(opened)?;
         let found = sorted(flat(&asked.question(), args.by.by().0)?, args);
-        if args.json {
-            print_json(session, args, opened, &asked, &found)?;
+        if let Some(rows) = &mut rows {
+            print_rows(session, rows, args, opened, &asked, &found)?;
         } else {
             let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
             write!(session.out, "{gap}")?;
@@ -128,16 +138,23 @@ fn print(
     let threads = numbers::count(asked.thread_count as u64, "thread", "threads");
     let (metric, total) = (escaped(&asked.described.name), measure::value(found.total));
     writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
-    writeln!(out, "{faint}{:>19}  {:>19}  {}{faint:#}", "exclusive", "inclusive", args.by.by().1)?;
+    let bars = if out.is_terminal() { BAR + 2 } else { 0 };
+    let gap = usize::try_from(bars).unwrap_or(0);
+    let names = format!("{:>19}  {:>19}", "exclusive", "inclusive");
+    writeln!(out, "{faint}{names}  {:gap$}{}{faint:#}", "", args.by.by().1)?;
     let rows = shown(args, found);
-    let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(42).max(16));
+    let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(42 + gap).max(16));
     for row in rows {
         let cells = [row.exclusive, row.inclusive].map(|value| {
             let share = measure::share(value, found.total);
             format!("{:>11}  {share:>6}", measure::value(value))
         });
+        let sorted_by = if args.inclusive { row.inclusive } else { row.exclusive };
+        let heat = paint.style(style::of_share(sorted_by, found.total));
+        let bar =
+            if bars > 0 { measure::bar(sorted_by / found.total, BAR, true) } else { String::new() };
         let label = measure::fitted(&escaped(&row.label), room);
-        writeln!(out, "{}  {}  {label}", cells[0], cells[1])?;
+        writeln!(out, "{}  {}  {heat}{bar:gap$}{label}{heat:#}", cells[0], cells[1])?;
     }
     let more = found.rows.len() - rows.len();
     if more > 0 {
@@ -146,22 +163,24 @@ fn print(
     Ok(())
 }
 
-fn print_json(
+fn print_rows(
     session: &mut Session,
+    rows: &mut Rows,
     args: &Args,
     opened: &Opened,
     asked: &Asked,
     found: &Flat,
 ) -> anyhow::Result<()> {
     for row in shown(args, found) {
-        session.out.json(&json!({
+        let object = json!({
             "file": opened.name,
             "metric": asked.described.name,
-            args.by.by().1: row.label,
+            args.by.key(): row.label,
             "exclusive": row.exclusive,
             "inclusive": row.inclusive,
             "total": found.total,
-        }))?;
+        });
+        rows.row(&mut session.out, &object)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use kymo_convert::values::{Notation, write_text, write_value};
 use kymo_core::Value;
 use kymo_core::model::timeline::{Clock, Content, Event, Shown, Track};
 
+use super::rows::write_cell;
 use super::{escaped, style};
 use crate::output::Paint;
 
@@ -136,21 +137,6 @@ fn csv(time: Option<Shown>, name: &str, event: &Event<'_>, out: &mut Vec<u8>) {
         out.push(b',');
         write_cell(cell, out);
     }
-}
-
-/// Quotes a field where RFC 4180 asks for it.
-pub(crate) fn write_cell(cell: &[u8], out: &mut Vec<u8>) {
-    if !cell.iter().any(|byte| b",\"\r\n".contains(byte)) {
-        return out.extend_from_slice(cell);
-    }
-    out.push(b'"');
-    for byte in cell {
-        if *byte == b'"' {
-            out.push(b'"');
-        }
-        out.push(*byte);
-    }
-    out.push(b'"');
 }
 
 fn write_content(event: &Event<'_>, notation: Notation, out: &mut Vec<u8>) {

@@ -112,14 +112,14 @@ impl Grid {
     fn csv(&self, out: &mut Output, file: &str) -> io::Result<()> {
         for row in &self.rows {
             let mut line = Vec::new();
-            super::event::write_cell(file.as_bytes(), &mut line);
+            super::rows::write_cell(file.as_bytes(), &mut line);
             for value in row {
                 let mut cell = Vec::new();
                 if *value != Value::Null {
                     write_value(value, Notation::Csv, &mut cell);
                 }
                 line.push(b',');
-                super::event::write_cell(&cell, &mut line);
+                super::rows::write_cell(&cell, &mut line);
             }
             line.push(b'\n');
             out.write_all(&line)?;

@@ -52,6 +52,23 @@ pub(crate) fn duration(ns: u64) -> String {
     }
 }
 
+/// A bar for a share from 0 to 1, at most so many places long; on a terminal to an eighth of one.
+pub(crate) fn bar(share: f64, places: u32, is_terminal: bool) -> String {
+    const EIGHTHS: [&str; 7] = ["▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let filled = share * f64::from(places);
+    let whole = (1..=places).map(f64::from).filter(|step| *step <= filled).count();
+    if !is_terminal {
+        return "#".repeat(whole);
+    }
+    let rest = filled.fract() * 8.0;
+    let part = EIGHTHS
+        .iter()
+        .zip([1_u8, 2, 3, 4, 5, 6, 7])
+        .rfind(|(_, eighths)| f64::from(*eighths) <= rest);
+    format!("{}{}", "█".repeat(whole), part.map_or("", |(part, _)| part))
+}
+
 /// A whole number that is known to be small.
 fn whole(size: f64) -> u64 {
     format!("{size:.0}").parse().unwrap_or(0)
@@ -101,6 +118,15 @@ mod tests {
         for (ns, expected) in cases {
             assert_eq!(duration(ns), expected);
         }
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_share() {
+        assert_eq!(bar(0.5, 4, false), "##");
+        assert_eq!(bar(0.55, 4, true), "██▏");
+        assert_eq!(bar(0.99, 1, true), "▉");
+        assert_eq!(bar(7.0, 3, false), "###");
+        assert_eq!([bar(-1.0, 3, false), bar(f64::NAN, 3, true)], ["", ""]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod grid;
 pub(crate) mod measure;
 pub(crate) mod numbers;
 pub(crate) mod record;
+pub(crate) mod rows;
 pub(crate) mod style;
 
 use std::borrow::Cow;

@@ -17,6 +17,10 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
 /// What failed.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// What spent a good part.
+const WARM: Style = AnsiColor::Yellow.on_default();
+/// What spent most.
+const HOT: Style = AnsiColor::Red.on_default();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const NOTE: Style = AnsiColor::Blue.on_default();
 
@@ -26,6 +30,15 @@ pub(crate) fn of_severity(severity: Severity) -> Style {
         Severity::Error => ERROR,
         Severity::Warning => WARNING,
         Severity::Note => NOTE,
+    }
+}
+
+/// The colour of a share: what spent much stands out.
+pub(crate) fn of_share(part: f64, total: f64) -> Style {
+    match (part / total).abs() {
+        share if share >= 0.2 => HOT,
+        share if share >= 0.05 => WARM,
+        _ => Style::new(),
     }
 }
 

@@ -79,14 +79,18 @@ impl Labels {
         if let Some(&known) = self.by_key.get(&key) {
             return Ok(known);
         }
-        let text = text()?;
-        let next = Label(self.texts.len());
-        let label = *self.by_text.entry(text).or_insert_with_key(|text| {
-            self.texts.push(text.clone());
-            next
-        });
+        let label = self.named(&text()?);
         self.by_key.insert(key, label);
         Ok(label)
+    }
+
+    /// The label of a text.
+    pub(super) fn named(&mut self, text: &str) -> Label {
+        let next = Label(self.texts.len());
+        *self.by_text.entry(text.to_owned()).or_insert_with_key(|text| {
+            self.texts.push(text.clone());
+            next
+        })
     }
 
     /// The label of a context by itself: its function, its line, its address.

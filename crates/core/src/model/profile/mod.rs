@@ -9,6 +9,7 @@
 //! formats that have a tree for each thread, and merges those by path.
 
 mod builder;
+mod changes;
 #[cfg(test)]
 mod fixture;
 mod flat;
@@ -17,16 +18,19 @@ mod paths;
 mod per_thread;
 mod sink;
 mod threads;
+mod traces;
 mod tree;
 mod walk;
 
 pub use builder::CallTreeBuilder;
+pub use changes::{PathChange, PathChanges, path_changes};
 pub use flat::{By, Flat, FlatRow, flat};
 pub use labels::Question;
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
 pub use per_thread::per_thread;
 pub use sink::{ProfileSink, Statistic, SummaryValue, SunkValue, copy_profile};
 pub use threads::{IdKind, IdPart, Thread, ThreadSet};
+pub use traces::{Traced, TracedLine, traced};
 pub use tree::{CallTree, Node};
 pub use walk::{Step, Walk};
 

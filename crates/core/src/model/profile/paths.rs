@@ -110,30 +110,39 @@ pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Re
 /// The functions that spent something themselves, and below each its callers, as deep as asked
 /// for. A node's inclusive value is what the function at the top spent when it was called so.
 ///
+/// Of one function, by its name, it is what that spent with all that it called; calls of itself
+/// count once.
+///
 /// # Errors
 /// When the profile cannot be read.
-pub fn bottom_up(question: &Question<'_>, depth_max: usize) -> Result<PathTree> {
+pub fn bottom_up(question: &Question<'_>, of: Option<&str>, depth_max: usize) -> Result<PathTree> {
     let mut making = Making::default();
     let mut frames: Vec<(Context, Label)> = Vec::new();
+    // How many frames of the function we are within.
+    let mut within = 0_usize;
     for step in Walk::new(question.view)? {
         let (context, depth) = match step? {
-            Step::Enter(context, depth) => (context, depth),
-            Step::Leave(context, _) => {
-                if context.is_frame() {
-                    frames.pop();
-                }
+            Step::Enter(context, depth) if context.is_frame() => (context, depth),
+            Step::Leave(context, _) if context.is_frame() => {
+                let left = frames.pop();
+                let is_it = left.is_some_and(|(_, label)| making.is_called(label, of));
+                within -= usize::from(is_it);
                 continue;
             }
+            _ => continue,
         };
-        if !context.is_frame() {
-            continue;
-        }
         let spent = question.spent(&context)?;
         making.tree.total += if depth == 0 { spent.inclusive } else { 0.0 };
         let label = making.labels.of_context(question.view, &context)?;
         frames.push((context, label));
-        if spent.exclusive != 0.0 {
-            making.callers(&frames, spent.exclusive, depth_max);
+        if of.is_none() && spent.exclusive != 0.0 {
+            let inclusive = spent.exclusive;
+            making.callers(&frames, Spent { inclusive, ..spent }, depth_max);
+        } else if making.is_called(label, of) {
+            if within == 0 {
+                making.callers(&frames, spent, depth_max);
+            }
+            within += 1;
         }
     }
     Ok(making.finish())
@@ -148,14 +157,18 @@ struct Making {
 
 impl Making {
     /// Adds what was spent in the last of some frames to the path of its callers.
-    fn callers(&mut self, frames: &[(Context, Label)], exclusive: f64, depth_max: usize) {
+    fn callers(&mut self, frames: &[(Context, Label)], spent: Spent, depth_max: usize) {
         let mut node = None;
         for (context, label) in frames.iter().rev().take(depth_max) {
-            let at_top = if node.is_none() { exclusive } else { 0.0 };
+            let exclusive = if node.is_none() { spent.exclusive } else { 0.0 };
             node = Some(self.node(node, context, *label));
-            self.add(node, Spent { inclusive: exclusive, exclusive: at_top });
+            self.add(node, Spent { exclusive, ..spent });
         }
         self.tree.deeper += u64::from(frames.len() > depth_max);
+    }
+
+    fn is_called(&self, label: Label, name: Option<&str>) -> bool {
+        name.is_some_and(|name| self.labels.text(label) == name)
     }
 
     fn depth_below(&self, parent: Option<usize>) -> usize {
@@ -225,7 +238,7 @@ mod tests {
     #[test]
     fn callers_stand_below_what_they_called() {
         let tree = fixture::tree();
-        let paths = bottom_up(&question(&tree), 2).unwrap();
+        let paths = bottom_up(&question(&tree), None, 2).unwrap();
         let expected =
             ["0 main 8 8", "1 <main thread> 8 0", "0 work 7 7", "1 main 5 0", "1 work 2 0"];
         assert_eq!(shown(&paths), expected);
@@ -233,9 +246,18 @@ mod tests {
     }
 
     #[test]
+    fn callers_of_one_function_have_what_it_spent_with_all_that_it_called() {
+        let tree = fixture::tree();
+        let paths = bottom_up(&question(&tree), Some("work"), 9).unwrap();
+        // The inner call is part of the outer one.
+        assert_eq!(shown(&paths), ["0 work 7 5", "1 main 7 0", "2 <main thread> 7 0"]);
+        assert!(bottom_up(&question(&tree), Some("absent"), 9).unwrap().nodes.is_empty());
+    }
+
+    #[test]
     fn a_chain_of_very_many_is_no_deeper_than_asked_for() {
         let tree = fixture::chain(100_000);
         assert_eq!(top_down(&question(&tree), Detail::Lines, 20).unwrap().nodes.len(), 20);
-        assert_eq!(bottom_up(&question(&tree), 20).unwrap().nodes.len(), 20);
+        assert_eq!(bottom_up(&question(&tree), None, 20).unwrap().nodes.len(), 20);
     }
 }

@@ -5,6 +5,7 @@ mod exact;
 mod profiles;
 mod values;
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -12,18 +13,22 @@ use serde_json::{Value, json};
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::render::escaped;
+use crate::render::rows::{RowArgs, Rows};
 use crate::session::{Named, Opened, Outcome, Session};
 
 /// Compare two files: which variables, attributes and values differ, or what functions spent.
 ///
 /// Prints one line for each difference, and nothing when there is none. Of values it says how
 /// many differ, the largest difference and where it is. The files may be of different formats. Of
-/// profiles it says which functions spent more or less themselves, the largest change first.
+/// profiles it says which functions or paths spent more or less, by their names, so that they may
+/// be of two builds of a program; the largest change comes first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
   kymo diff old.bp new.bp                     everything that differs
   kymo diff old.bp new.bp --tolerance 1e-9    but not by less than that
+  kymo diff DATABASE NEWER -m cycles -n 10    the ten functions that changed most
+  kymo diff DATABASE NEWER --by path          the paths that did
   kymo diff --exact a-database b-database     profiles by path, to the last digit
 
 EXIT STATUS
@@ -45,12 +50,14 @@ pub(crate) struct Args {
     #[arg(long)]
     exact: bool,
 
-    /// Print one JSON object a difference.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    rows: RowArgs,
 
     #[command(flatten)]
     open: OpenArgs,
+
+    #[command(flatten)]
+    profiles: profiles::ProfilesArgs,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -81,8 +88,9 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     session.with_dataset(&args.one, &args.open, |session, one| {
         session.with_dataset(&args.other, &args.open, |session, other| {
             let found = differences(args, one, other)?;
+            let mut rows = args.rows.rows();
             for difference in &found {
-                print(session, args, difference)?;
+                print(session, rows.as_mut(), difference)?;
             }
             let outcome = if found.is_empty() { Outcome::Done } else { Outcome::Findings };
             Ok(outcome.max(session.findings(one)).max(session.findings(other)))
@@ -99,7 +107,7 @@ fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<
         return Ok(arrays::differences(&one, &other, args.tolerance)?);
     }
     if let (Some(one), Some(other)) = (one.dataset.profile(), other.dataset.profile()) {
-        return Ok(profiles::differences(&one, &other, args.tolerance)?);
+        return args.profiles.differences(&one, &other, args.tolerance);
     }
     let names = [one, other].map(|opened| opened.format.info().title).join(" and ");
     let failure = Failure::new(format!("{names} have nothing that could be compared"));
@@ -119,16 +127,21 @@ fn exactly(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<Diff
     Ok(exact::differences(&one, &other, &paths, args.tolerance)?)
 }
 
-fn print(session: &mut Session, args: &Args, difference: &Difference) -> anyhow::Result<()> {
-    use std::io::Write;
+fn print(
+    session: &mut Session,
+    rows: Option<&mut Rows>,
+    difference: &Difference,
+) -> anyhow::Result<()> {
     let Difference { path, what, details } = difference;
-    if !args.json {
-        writeln!(session.out, "{}: {}", escaped(path), escaped(what))?;
-        return Ok(());
-    }
+    let Some(rows) = rows else {
+        return Ok(writeln!(session.out, "{}: {}", escaped(path), escaped(what))?);
+    };
     let mut object = json!({ "path": path, "difference": what });
-    if let (Some(object), Some(details)) = (object.as_object_mut(), details.as_object()) {
+    // What differs of arrays is of many kinds: of these, only the words fit into columns.
+    let is_left_out = rows.is_csv() && details.get("metric").is_none();
+    let details = details.as_object().filter(|_| !is_left_out);
+    if let (Some(object), Some(details)) = (object.as_object_mut(), details) {
         object.extend(details.clone());
     }
-    Ok(session.out.json(&object)?)
+    Ok(rows.row(&mut session.out, &object)?)
 }

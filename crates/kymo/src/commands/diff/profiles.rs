@@ -1,52 +1,147 @@
-//! Profiles: functions by their names, so that two builds of a program can be compared.
+//! Profiles: by the names of functions or paths, so that two builds of a program can be compared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kymo_core::Result;
-use kymo_core::model::profile::{By, MetricId, ProfileView, Question, flat};
+use kymo_core::model::profile::{
+    By, Detail, MetricId, ProfileView, Question, flat, path_changes, top_down,
+};
 use serde_json::json;
 
 use super::Difference;
+use crate::profiles;
 use crate::render::{escaped, measure};
 
 /// What sums may differ by because threads are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
+/// How deep paths are compared; what is deeper counts for the last level.
+const DEPTH_MAX: usize = 1000;
+
 type View = Arc<dyn ProfileView>;
 
-/// What something spent itself, in the one and in the other.
+/// What something spent, in the one and in the other.
 type Spent = [f64; 2];
 
-/// Functions that spent more or less themselves in the other, the largest change of each metric
-/// first.
-pub(super) fn differences(one: &View, other: &View, tolerance: f64) -> Result<Vec<Difference>> {
-    let mut found = Vec::new();
-    let mut metrics: BTreeMap<String, [Option<MetricId>; 2]> = BTreeMap::new();
-    for (side, view) in [one, other].into_iter().enumerate() {
-        for (metric, id) in view.metrics().into_iter().zip((0..).map(MetricId)) {
-            if let Some(slot) = metrics.entry(metric.name).or_default().get_mut(side) {
-                *slot = Some(id);
+/// What is compared of profiles.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Options for profiles")]
+pub(super) struct ProfilesArgs {
+    /// Of profiles, what to compare; paths are functions with all that called them.
+    #[arg(long, value_enum, default_value = "function", value_name = "WHAT")]
+    by: Compared,
+
+    /// Of profiles, compare what was spent inclusive of calls.
+    #[arg(short, long)]
+    inclusive: bool,
+
+    /// Of profiles, only this metric: its name, or the start of it.
+    #[arg(short, long, value_name = "NAME")]
+    metric: Option<String>,
+
+    /// Of profiles, only so many of each metric; 0 shows all.
+    #[arg(short, long, default_value = "0", value_name = "ROWS", hide_default_value = true)]
+    number: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Compared {
+    Function,
+    Path,
+    Line,
+    File,
+    Module,
+}
+
+impl ProfilesArgs {
+    /// What spent more or less in the other, the largest change of each metric first.
+    pub(super) fn differences(
+        &self,
+        one: &View,
+        other: &View,
+        tolerance: f64,
+    ) -> anyhow::Result<Vec<Difference>> {
+        let mut found = Vec::new();
+        for (metric, ids) in self.metrics(one, other)? {
+            let mut spent = match self.by {
+                Compared::Path => self.by_path([one, other], ids)?,
+                Compared::Function => self.by_name([one, other], ids, By::Function)?,
+                Compared::Line => self.by_name([one, other], ids, By::Line)?,
+                Compared::File => self.by_name([one, other], ids, By::File)?,
+                Compared::Module => self.by_name([one, other], ids, By::Module)?,
+            };
+            spent.retain(|(_, spent)| is_change(*spent, tolerance));
+            spent.sort_by(|(_, a), (_, b)| by(*b).abs().total_cmp(&by(*a).abs()));
+            if self.number > 0 {
+                spent.truncate(self.number);
             }
+            let changes = spent.iter().map(|(name, spent)| difference(name, &metric, *spent));
+            found.extend(changes);
         }
+        Ok(found)
     }
-    for (metric, [left, right]) in metrics {
-        let mut spent: BTreeMap<String, Spent> = BTreeMap::new();
-        for (side, (view, id)) in [(one, left), (other, right)].into_iter().enumerate() {
-            let Some(id) = id else { continue };
-            let question = Question { view: view.as_ref(), metric: id, threads: None };
-            for row in flat(&question, By::Function)?.rows {
-                if let Some(slot) = spent.entry(row.label).or_default().get_mut(side) {
-                    *slot += row.exclusive;
+
+    /// The metrics of both by their names.
+    fn metrics(
+        &self,
+        one: &View,
+        other: &View,
+    ) -> anyhow::Result<BTreeMap<String, [Option<MetricId>; 2]>> {
+        let mut metrics: BTreeMap<String, [Option<MetricId>; 2]> = BTreeMap::new();
+        for (side, view) in [one, other].into_iter().enumerate() {
+            let all = view.metrics();
+            let only =
+                self.metric.as_deref().map(|name| profiles::named(&all, name)).transpose()?;
+            for (metric, id) in all.into_iter().zip((0..).map(MetricId)) {
+                let is_meant = only.is_none_or(|only| only == id);
+                let slot = is_meant.then(|| metrics.entry(metric.name).or_default());
+                if let Some(slot) = slot.and_then(|sides| sides.get_mut(side)) {
+                    *slot = Some(id);
                 }
             }
         }
-        let mut changes: Vec<_> =
-            spent.into_iter().filter(|(_, spent)| is_change(*spent, tolerance)).collect();
-        changes.sort_by(|(_, a), (_, b)| by(*b).abs().total_cmp(&by(*a).abs()));
-        found.extend(changes.into_iter().map(|(name, spent)| difference(&name, &metric, spent)));
+        Ok(metrics)
     }
-    Ok(found)
+
+    fn by_name(
+        &self,
+        views: [&View; 2],
+        ids: [Option<MetricId>; 2],
+        by: By,
+    ) -> kymo_core::Result<Vec<(String, Spent)>> {
+        let mut spent: BTreeMap<String, Spent> = BTreeMap::new();
+        for (side, (view, id)) in views.into_iter().zip(ids).enumerate() {
+            let Some(metric) = id else { continue };
+            let question = Question { view: view.as_ref(), metric, threads: None };
+            for row in flat(&question, by)?.rows {
+                let value = if self.inclusive { row.inclusive } else { row.exclusive };
+                if let Some(slot) = spent.entry(row.label).or_default().get_mut(side) {
+                    *slot += value;
+                }
+            }
+        }
+        Ok(spent.into_iter().collect())
+    }
+
+    fn by_path(
+        &self,
+        views: [&View; 2],
+        ids: [Option<MetricId>; 2],
+    ) -> kymo_core::Result<Vec<(String, Spent)>> {
+        let [one, other] = views;
+        let tree = |view: &View, id: Option<MetricId>| {
+            let Some(metric) = id else { return Ok(<_>::default()) };
+            let question = Question { view: view.as_ref(), metric, threads: None };
+            top_down(&question, Detail::Functions, DEPTH_MAX)
+        };
+        let changes = path_changes(&tree(one, ids[0])?, &tree(other, ids[1])?);
+        let spent = changes.nodes.iter().enumerate().filter_map(|(index, node)| {
+            let spent = if self.inclusive { node.inclusive } else { node.exclusive };
+            // Most paths are the same; their names are not needed.
+            is_change(spent, 0.0).then(|| (changes.path(index).join(" > "), spent))
+        });
+        Ok(spent.collect())
+    }
 }
 
 fn by([before, after]: Spent) -> f64 {
@@ -59,13 +154,13 @@ fn is_change(spent: Spent, tolerance: f64) -> bool {
     by(spent).abs() > tolerance.max(before.max(after) * ROUNDING)
 }
 
-fn difference(function: &str, metric: &str, spent: Spent) -> Difference {
+fn difference(name: &str, metric: &str, spent: Spent) -> Difference {
     let [before, after] = spent;
     let sign = if by(spent) > 0.0 { "+" } else { "" };
     let [was, is, change] = [before, after, by(spent)].map(measure::value);
     let what = format!("{}: {was} and {is}, {sign}{change}", escaped(metric));
     let details = json!({ "metric": metric, "one": before, "other": after, "change": by(spent) });
-    Difference::new(function, what, details)
+    Difference::new(name, what, details)
 }
 
 #[cfg(test)]

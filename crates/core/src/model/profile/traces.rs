@@ -1,0 +1,296 @@
+//! Where threads were when: samples of a timeline, by function at a depth of calls.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::labels::{Label, Labels};
+use super::{ProfileView, Step, Walk};
+use crate::Result;
+use crate::model::timeline::{Content, TimeNs, TimelineView, TrackId, Window};
+
+/// What threads did when.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Traced {
+    /// The first and the last moment of all lines; nothing where there is no sample.
+    pub range: Option<(TimeNs, TimeNs)>,
+    /// The names of functions, by index.
+    pub functions: Vec<String>,
+    /// A line for each track that has samples.
+    pub lines: Vec<TracedLine>,
+}
+
+/// What one thread did when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracedLine {
+    /// Whose it is.
+    pub track: TrackId,
+    /// How many samples it has.
+    pub samples: u64,
+    /// How long it was in each function, in nanoseconds; what took longest first.
+    pub spent: Vec<(usize, u64)>,
+    /// The function that took most of each stretch of time; nothing where there is no sample yet,
+    /// or no longer.
+    pub strip: Vec<Option<usize>>,
+}
+
+/// Finds out what threads did when. A sample counts from its moment to that of the next; the last
+/// of a thread only tells where it ends.
+///
+/// `depth` is how many calls below the entry point to look; without one it is the innermost
+/// function. `stretches` is how many parts the time is divided into.
+///
+/// Reads the samples twice, and the tree once.
+///
+/// # Errors
+/// When samples or the tree cannot be read.
+pub fn traced(
+    view: &dyn ProfileView,
+    timeline: &Arc<dyn TimelineView>,
+    window: &Window,
+    depth: Option<usize>,
+    stretches: usize,
+) -> Result<Traced> {
+    let mut lines: BTreeMap<TrackId, Line> = BTreeMap::new();
+    each(timeline, window, |track, time, _| lines.entry(track).or_default().extend(time))?;
+    let first = lines.values().filter_map(|line| line.first).min();
+    let last = lines.values().filter_map(|line| line.last).max();
+    let Some((first, last)) = first.zip(last) else { return Ok(Traced::default()) };
+    let scale = Scale { first, last, stretches };
+    each(timeline, window, |track, time, number| {
+        lines.entry(track).or_default().add(&scale, time, number);
+    })?;
+    let names = names(view, &lines, depth)?;
+    let lines = lines.into_iter().map(|(track, line)| line.finish(track, stretches, &names));
+    let lines = lines.collect();
+    Ok(Traced { range: Some((first, last)), functions: names.labels.into_texts(), lines })
+}
+
+/// Every sample that is asked for: its track, its moment, the number of its context.
+fn each(
+    timeline: &Arc<dyn TimelineView>,
+    window: &Window,
+    mut take: impl FnMut(TrackId, TimeNs, u64),
+) -> Result<()> {
+    let mut events = Arc::clone(timeline).events(window)?;
+    while let Some(event) = events.next()? {
+        if let (Content::Sample(number), Some(time)) = (event.content, event.time) {
+            take(event.track, time, number);
+        }
+    }
+    Ok(())
+}
+
+/// Stretches of time.
+struct Scale {
+    first: TimeNs,
+    last: TimeNs,
+    stretches: usize,
+}
+
+impl Scale {
+    /// Where the edge before a stretch is.
+    fn edge(&self, stretch: usize) -> i64 {
+        let span = i128::from(self.last.0) - i128::from(self.first.0);
+        let parts = i128::try_from(self.stretches.max(1)).unwrap_or(1);
+        let done = span * i128::try_from(stretch).unwrap_or(0) / parts;
+        i64::try_from(i128::from(self.first.0) + done).unwrap_or(i64::MAX)
+    }
+
+    /// The stretch that a moment is in.
+    fn stretch(&self, time: i64) -> usize {
+        let span = (i128::from(self.last.0) - i128::from(self.first.0)).max(1);
+        let since = i128::from(time) - i128::from(self.first.0);
+        let parts = i128::try_from(self.stretches).unwrap_or(1);
+        usize::try_from(since * parts / span).unwrap_or(0).min(self.stretches.saturating_sub(1))
+    }
+}
+
+/// What is known of a track so far.
+#[derive(Default)]
+struct Line {
+    first: Option<TimeNs>,
+    last: Option<TimeNs>,
+    samples: u64,
+    /// Where it has been since when.
+    open: Option<(TimeNs, u64)>,
+    spent: HashMap<u64, u64>,
+    strip: HashMap<(usize, u64), u64>,
+}
+
+impl Line {
+    fn extend(&mut self, time: TimeNs) {
+        self.first = Some(self.first.map_or(time, |first| first.min(time)));
+        self.last = Some(self.last.map_or(time, |last| last.max(time)));
+        self.samples += 1;
+    }
+
+    fn add(&mut self, scale: &Scale, time: TimeNs, number: u64) {
+        if let Some((since, number)) = self.open.replace((time, number)) {
+            // Time that runs backwards lasts no time.
+            let lasted = u64::try_from(i128::from(time.0) - i128::from(since.0)).unwrap_or(0);
+            *self.spent.entry(number).or_default() += lasted;
+            let mut at = since.0;
+            while at < time.0 && scale.stretches > 0 {
+                let stretch = scale.stretch(at);
+                let is_last = stretch + 1 >= scale.stretches;
+                let edge = if is_last { time.0 } else { scale.edge(stretch + 1) };
+                let until = edge.max(at.saturating_add(1)).min(time.0);
+                let part = self.strip.entry((stretch, number)).or_default();
+                *part += until.abs_diff(at);
+                at = until;
+            }
+        }
+    }
+
+    fn finish(self, track: TrackId, stretches: usize, names: &Names) -> TracedLine {
+        let mut spent: HashMap<usize, u64> = HashMap::new();
+        for (number, lasted) in self.spent {
+            *spent.entry(names.of(number)).or_default() += lasted;
+        }
+        let mut spent: Vec<_> = spent.into_iter().filter(|(_, lasted)| *lasted > 0).collect();
+        spent.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| names.text(a.0).cmp(names.text(b.0))));
+        let mut parts: HashMap<(usize, usize), u64> = HashMap::new();
+        for ((stretch, number), lasted) in self.strip {
+            *parts.entry((stretch, names.of(number))).or_default() += lasted;
+        }
+        let mut strip: Vec<Option<(u64, usize)>> = vec![None; stretches];
+        for ((stretch, function), lasted) in parts {
+            if let Some(most) = strip.get_mut(stretch) {
+                let is_more = most.is_none_or(|(most, other)| {
+                    let by_name = || names.text(function) < names.text(other);
+                    lasted > most || (lasted == most && by_name())
+                });
+                if is_more {
+                    *most = Some((lasted, function));
+                }
+            }
+        }
+        let strip = strip.into_iter().map(|most| most.map(|(_, function)| function)).collect();
+        TracedLine { track, samples: self.samples, spent, strip }
+    }
+}
+
+/// What contexts of samples are called.
+struct Names {
+    labels: Labels,
+    by_number: HashMap<u64, Label>,
+    idle: Label,
+    unknown: Label,
+}
+
+impl Names {
+    fn of(&self, number: u64) -> usize {
+        let none = if number == 0 { self.idle } else { self.unknown };
+        self.by_number.get(&number).copied().unwrap_or(none).0
+    }
+
+    fn text(&self, function: usize) -> &str {
+        self.labels.text(Label(function))
+    }
+}
+
+fn names(
+    view: &dyn ProfileView,
+    lines: &BTreeMap<TrackId, Line>,
+    depth: Option<usize>,
+) -> Result<Names> {
+    let numbers = lines.values().flat_map(|line| line.spent.keys());
+    let mut wanted: std::collections::HashSet<u64> = numbers.copied().collect();
+    let mut labels = Labels::default();
+    let mut by_number = HashMap::new();
+    let mut frames: Vec<Label> = Vec::new();
+    for step in Walk::new(view)? {
+        match step? {
+            Step::Enter(context, _) => {
+                if context.is_frame() {
+                    frames.push(labels.of_context(view, &context)?);
+                }
+                if wanted.remove(&context.number.0) {
+                    let at_depth = depth.and_then(|depth| frames.get(depth));
+                    if let Some(label) = at_depth.or(frames.last()) {
+                        by_number.insert(context.number.0, *label);
+                    }
+                }
+            }
+            Step::Leave(context, _) if context.is_frame() => drop(frames.pop()),
+            Step::Leave(..) => {}
+        }
+    }
+    let idle = labels.named("<idle>");
+    let unknown = labels.named("<unknown context>");
+    Ok(Names { labels, by_number, idle, unknown })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+    use crate::model::timeline::{Clock, Event, Events, Track};
+
+    /// Samples: track, moment, number of the context.
+    struct Recorded(Vec<(usize, i64, u64)>);
+
+    impl TimelineView for Recorded {
+        fn clocks(&self) -> Vec<Clock> {
+            Vec::new()
+        }
+        fn tracks(&self) -> Vec<Track> {
+            Vec::new()
+        }
+        fn events(self: Arc<Self>, _: &Window) -> Result<Box<dyn Events>> {
+            Ok(Box::new(Playing(self.0.clone().into_iter())))
+        }
+    }
+
+    struct Playing(std::vec::IntoIter<(usize, i64, u64)>);
+
+    impl Events for Playing {
+        fn next(&mut self) -> Result<Option<Event<'_>>> {
+            let event = |(track, time, number)| Event {
+                track: TrackId(track),
+                time: Some(TimeNs(time)),
+                offset: 0,
+                content: Content::Sample(number),
+                payload: &[],
+            };
+            Ok(self.0.next().map(event))
+        }
+    }
+
+    fn lines(samples: &[(usize, i64, u64)], depth: Option<usize>) -> Vec<String> {
+        let timeline: Arc<dyn TimelineView> = Arc::new(Recorded(samples.to_vec()));
+        let found = traced(&fixture::tree(), &timeline, &Window::default(), depth, 4).unwrap();
+        let name = |function: &usize| found.functions[*function].clone();
+        let line = |line: &TracedLine| {
+            let spent = line.spent.iter().map(|(function, ns)| format!("{} {ns}", name(function)));
+            let strip = line.strip.iter().map(|at| at.as_ref().map_or(String::from("-"), name));
+            let (spent, strip) = (spent.collect::<Vec<_>>(), strip.collect::<Vec<_>>());
+            format!("{}: {}: {}", line.samples, spent.join(", "), strip.join(" "))
+        };
+        found.lines.iter().map(line).collect()
+    }
+
+    /// Contexts of the fixture: 0 the entry point, 1 main, 2 a line of it, 3 work, 6 work again.
+    #[test]
+    fn a_sample_lasts_until_the_next() {
+        let samples = [(0, 100, 1), (0, 125, 3), (0, 190, 6), (0, 200, 1), (1, 150, 99)];
+        let expected = ["4: work 75, main 25: main work work work", "1: : - - - -"];
+        assert_eq!(lines(&samples, None), expected);
+        assert_eq!(lines(&samples, Some(1))[0], "4: main 100: main main main main");
+        assert_eq!(lines(&samples, Some(2))[0], "4: work 75, main 25: main work work work");
+    }
+
+    #[test]
+    fn what_is_no_context_is_said_and_time_that_runs_backwards_lasts_none() {
+        let samples = [(0, 100, 99), (0, 200, 1), (0, 50, 1)];
+        assert_eq!(
+            lines(&samples, None),
+            ["3: <unknown context> 100: - <unknown context> <unknown context> <unknown context>"]
+        );
+        assert_eq!(lines(&[], None), [""; 0]);
+        // The end of time is no reason to fail.
+        let samples = [(0, i64::MIN, 1), (0, i64::MAX, 1)];
+        let all = u64::MAX;
+        assert_eq!(lines(&samples, None), [format!("2: main {all}: main main main main")]);
+    }
+}

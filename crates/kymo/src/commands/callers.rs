@@ -1,0 +1,71 @@
+//! `kymo callers`: who called what spent most.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use kymo_core::model::profile::bottom_up;
+
+use super::tree::ListingArgs;
+use crate::cli::OpenArgs;
+use crate::failure::Failure;
+use crate::profiles::ProfileArgs;
+use crate::render::escaped;
+use crate::render::rows::RowArgs;
+use crate::session::{Outcome, Session};
+
+/// Show the functions that spent most themselves, and below each the functions that called it.
+///
+/// What stands beside a caller is what the function at the top spent when it was called this way.
+/// Of one function, chosen with --function, it is what that spent together with all that it
+/// called. `>` marks the hot path: the caller with most, as long as it has at least half.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo callers hpctoolkit-app-database                    the hottest functions, and who called them
+  kymo callers -f malloc hpctoolkit-app-database          who called one function, and for how much
+  kymo callers --threshold 5 --depth 3 DATABASE           less of it
+  kymo callers --csv DATABASE                             one line a node, for a spreadsheet
+
+EXIT STATUS
+  0 done, 1 unreadable or no profile, 2 bad usage, 3 read, with findings")]
+pub(crate) struct Args {
+    /// Files or directories.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Only callers of functions of this name.
+    #[arg(short, long, value_name = "NAME")]
+    function: Option<String>,
+
+    #[command(flatten)]
+    listing: ListingArgs,
+
+    #[command(flatten)]
+    profile: ProfileArgs,
+
+    #[command(flatten)]
+    rows: RowArgs,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let inputs = session.expand(&args.files, &args.open.format);
+    let mut is_first = true;
+    let mut rows = args.rows.rows();
+    session.each_dataset(inputs, &args.open, |session, opened| {
+        let asked = args.profile.of(opened)?;
+        let function = args.function.as_deref();
+        let tree = bottom_up(&asked.question(), function, args.listing.depth)?;
+        if let (Some(name), true) = (function, tree.nodes.is_empty()) {
+            let failure = Failure::new(format!("there is no function {}", escaped(name)));
+            return Err(failure.hint("`kymo top -i -n 0` lists the functions").into());
+        }
+        if rows.is_none() && !std::mem::take(&mut is_first) {
+            writeln!(session.out)?;
+        }
+        args.listing.print(session, rows.as_mut(), opened, &asked, &tree)?;
+        Ok(session.findings(opened))
+    })
+}

@@ -1,0 +1,133 @@
+//! `kymo flame`: a flame graph, or the stacks for one.
+
+mod stacks;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use inferno::flamegraph;
+use kymo_core::Destination;
+use kymo_core::model::profile::top_down;
+
+use super::tree::Show;
+use crate::cli::OpenArgs;
+use crate::failure::Failure;
+use crate::inputs;
+use crate::outlet::{self, Outlet};
+use crate::profiles::{Asked, ProfileArgs};
+use crate::render::escaped;
+use crate::session::{Named, Opened, Outcome, Session};
+use stacks::Stacks;
+
+/// Draw a flame graph: a box for each path, as wide as what was spent there and below.
+///
+/// It is an SVG to open in a browser: a click on a box zooms in, and there is a search. With
+/// --folded it is one line a path, with what was spent itself at its end, which is what other
+/// tools make flame graphs of. Those take whole numbers: what is not whole is multiplied with a
+/// power of ten.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+EXAMPLES
+  kymo flame hpctoolkit-app-database -o app.svg           a picture for the browser
+  kymo flame --show loops -m cycles DATABASE -o app.svg   with loops, of another metric
+  kymo flame --folded DATABASE                            main;solve;inner 1234
+
+EXIT STATUS
+  0 done, 1 unreadable or no profile, 2 bad usage, 3 done, with findings or losses")]
+pub(crate) struct Args {
+    /// The file or directory.
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+
+    /// Where the result goes; standard output where it is left out.
+    #[arg(short, long, value_name = "OUT", default_value = "-", hide_default_value = true)]
+    output: PathBuf,
+
+    /// Write folded stacks instead of a picture.
+    #[arg(long)]
+    folded: bool,
+
+    /// What to show beside functions.
+    #[arg(long, value_enum, default_value = "functions", value_name = "WHAT")]
+    show: Show,
+
+    /// How deep to go; what is deeper counts for the last level.
+    #[arg(short, long, default_value = "200", value_name = "LEVELS")]
+    depth: usize,
+
+    /// Replace OUT if it exists.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    profile: ProfileArgs,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let name = inputs::display(&args.input);
+    let result = session.with_dataset(&args.input, &args.open, |session, opened| {
+        let asked = args.profile.of(opened)?;
+        let tree = top_down(&asked.question(), args.show.detail(), args.depth)?;
+        let stacks = Stacks::of(&tree);
+        let bytes = if args.folded { folded(&stacks) } else { picture(&asked, opened, &stacks)? };
+        put(session, args, opened, &bytes)?;
+        let outcome = say_negative(session, opened, &stacks);
+        Ok(outcome.max(session.findings(opened)))
+    });
+    result.map_err(|error| match error.downcast::<Named>() {
+        Ok(named) => anyhow::Error::new(named),
+        Err(error) => Named::error(name, error),
+    })
+}
+
+fn folded(stacks: &Stacks) -> Vec<u8> {
+    let mut lines = stacks.lines.join("\n").into_bytes();
+    lines.push(b'\n');
+    lines
+}
+
+fn picture(asked: &Asked, opened: &Opened, stacks: &Stacks) -> anyhow::Result<Vec<u8>> {
+    let mut options = flamegraph::Options::default();
+    options.title.clone_from(&opened.name);
+    options.subtitle = Some(asked.described.name.clone());
+    options.count_name = asked.described.unit.clone().unwrap_or_else(|| "counts".to_owned());
+    options.factor = stacks.factor;
+    options.deterministic = true;
+    let mut svg = Vec::new();
+    flamegraph::from_lines(&mut options, stacks.lines.iter().map(String::as_str), &mut svg)?;
+    Ok(svg)
+}
+
+fn put(session: &mut Session, args: &Args, opened: &Opened, bytes: &[u8]) -> anyhow::Result<()> {
+    let output: &Path = &args.output;
+    if Outlet::open(session, output)? == Outlet::Stream {
+        if session.out.is_terminal() && !args.folded {
+            let failure = Failure::new("a picture is not written to a terminal");
+            return Err(failure.hint("name a file with -o, or pipe it on").into());
+        }
+        return Ok(session.out.write_all(bytes)?);
+    }
+    outlet::refuse_input(&args.input, output)?;
+    let about = |error| outlet::about(output, error);
+    let to = Destination::new(output, args.force).made_from(std::slice::from_ref(&opened.source));
+    let mut file = to.file().map_err(about)?;
+    file.write_all(bytes)?;
+    file.commit().map_err(about)
+}
+
+fn say_negative(session: &mut Session, opened: &Opened, stacks: &Stacks) -> Outcome {
+    if stacks.negative == 0 {
+        return Outcome::Done;
+    }
+    let example = stacks
+        .example
+        .as_deref()
+        .map_or(String::new(), |name| format!(", such as {}", escaped(name)));
+    let many = stacks.negative;
+    let text = format!("{many} paths spent less than nothing and are not drawn{example}");
+    session.report.remark(&opened.name, text);
+    Outcome::Findings
+}

@@ -1,0 +1,271 @@
+//! `kymo trace`: what threads did when.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anstyle::{AnsiColor, Style};
+use kymo_core::model::profile::{Traced, TracedLine, traced};
+use kymo_core::model::timeline::{Track, TrackId, TrackKind, Window};
+use serde_json::json;
+
+use crate::cli::OpenArgs;
+use crate::failure::Failure;
+use crate::moment::{self, Moment};
+use crate::profiles::ThreadArgs;
+use crate::render::rows::{RowArgs, Rows};
+use crate::render::{escaped, measure, numbers, style};
+use crate::session::{Opened, Outcome, Session};
+
+/// How many functions have a letter of their own.
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+
+/// What threads are in that do nothing.
+const IDLE: [&str; 2] = ["<idle>", "<no activity>"];
+
+/// How wide a strip is where there is no terminal.
+const WIDTH: usize = 64;
+
+/// How narrow a strip is at the least.
+const WIDTH_MIN: usize = 16;
+
+/// What letters are painted in, one after another.
+const COLORS: [AnsiColor; 6] = [
+    AnsiColor::Red,
+    AnsiColor::Green,
+    AnsiColor::Yellow,
+    AnsiColor::Blue,
+    AnsiColor::Magenta,
+    AnsiColor::Cyan,
+];
+
+/// Show what each thread did when, and how long it was in which function.
+///
+/// Time goes from left to right. Each letter of a line is the function that took most of that
+/// stretch of time; `*` is one without a letter, `.` is idle, a blank is before the first sample or
+/// after the last. A sample lasts until the next one of its thread.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("\
+EXAMPLES
+  kymo trace hpctoolkit-app-database               the innermost functions
+  kymo trace --depth 2 hpctoolkit-app-database     two calls below the entry point
+  kymo trace --since +1s --until +2s DATABASE      one second of it
+  kymo trace --json DATABASE                       one JSON object a thread and function
+
+{}
+
+EXIT STATUS
+  0 done, 1 unreadable or no traces, 2 bad usage, 3 read, with findings", moment::MOMENTS))]
+pub(crate) struct Args {
+    /// Files or directories.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Calls below the entry point; the innermost function where it is left out.
+    #[arg(short, long, value_name = "CALLS")]
+    depth: Option<usize>,
+
+    /// How many functions to list.
+    #[arg(short, long, default_value = "10", value_name = "ROWS")]
+    number: usize,
+
+    /// Not before this moment.
+    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    since: Option<Moment>,
+
+    /// Before this moment.
+    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    until: Option<Moment>,
+
+    #[command(flatten)]
+    threads: ThreadArgs,
+
+    #[command(flatten)]
+    rows: RowArgs,
+
+    #[command(flatten)]
+    open: OpenArgs,
+}
+
+pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    let inputs = session.expand(&args.files, &args.open.format);
+    let mut is_first = true;
+    let mut rows = args.rows.rows();
+    session.each_dataset(inputs, &args.open, |session, opened| {
+        let width = width(session);
+        let (tracks, found) = read(args, opened, width)?;
+        if let Some(rows) = &mut rows {
+            print_rows(session, rows, opened, &tracks, &found)?;
+        } else {
+            let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
+            write!(session.out, "{gap}")?;
+            print(session, args, opened, &tracks, &found)?;
+        }
+        Ok(session.findings(opened))
+    })
+}
+
+/// How wide a strip is: half of the terminal, so that names have room.
+fn width(session: &Session) -> usize {
+    session.out.columns().map_or(WIDTH, |columns| (columns / 2).max(WIDTH_MIN))
+}
+
+fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track>, Traced)> {
+    let (Some(view), Some(timeline)) = (opened.dataset.profile(), opened.dataset.timeline()) else {
+        let failure = Failure::new("there are no traces of calling contexts in it");
+        return Err(failure.hint("`kymo info` says what is in it").into());
+    };
+    let tracks = timeline.tracks();
+    let names = match args.threads.of(view.as_ref())? {
+        None => None,
+        Some(threads) => {
+            let name = |id| Ok(view.thread(id)?.to_string());
+            Some(threads.iter().map(name).collect::<kymo_core::Result<HashSet<_>>>()?)
+        }
+    };
+    let is_meant = |track: &Track| {
+        let is_named = names.as_ref().is_none_or(|names| names.contains(&track.name));
+        track.kind == TrackKind::Samples && is_named
+    };
+    let chosen = tracks.iter().enumerate().filter(|(_, track)| is_meant(track));
+    let chosen: Vec<_> = chosen.map(|(id, _)| TrackId(id)).collect();
+    if chosen.is_empty() {
+        return Err(Failure::new("no thread that is asked for has a trace").into());
+    }
+    let resolve = |moment: Option<Moment>| {
+        moment.map(|moment| moment::resolve(moment, &timeline, Some(&chosen))).transpose()
+    };
+    let (from, until) = (resolve(args.since)?, resolve(args.until)?);
+    let window = Window { tracks: Some(chosen.clone()), from, until, last: None };
+    let found = traced(view.as_ref(), &Arc::clone(&timeline), &window, args.depth, width)?;
+    Ok((tracks, found))
+}
+
+/// Functions, the one that took longest first, each with how long.
+fn by_time(found: &Traced) -> Vec<(usize, u64)> {
+    let mut spent = vec![0_u64; found.functions.len()];
+    for (function, lasted) in found.lines.iter().flat_map(|line| &line.spent) {
+        if let Some(to) = spent.get_mut(*function) {
+            *to = to.saturating_add(*lasted);
+        }
+    }
+    let mut spent: Vec<_> = spent.into_iter().enumerate().filter(|(_, ns)| *ns > 0).collect();
+    let name = |function: usize| found.functions.get(function);
+    spent.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| name(a.0).cmp(&name(b.0))));
+    spent
+}
+
+fn seconds(ns: u64) -> f64 {
+    std::time::Duration::from_nanos(ns).as_secs_f64()
+}
+
+/// What stands for each function in strips.
+struct Legend {
+    /// By function.
+    letters: Vec<Option<(char, Style)>>,
+}
+
+impl Legend {
+    fn new(found: &Traced, spent: &[(usize, u64)]) -> Self {
+        let mut letters = vec![None; found.functions.len()];
+        let colors = COLORS.into_iter().cycle().map(AnsiColor::on_default);
+        let name = |function: usize| found.functions.get(function).map_or("", String::as_str);
+        let (idle, busy): (Vec<usize>, Vec<usize>) =
+            spent.iter().map(|(function, _)| *function).partition(|id| IDLE.contains(&name(*id)));
+        let idle = idle.into_iter().map(|function| (function, ('.', style::FAINT)));
+        for (function, sign) in idle.chain(busy.into_iter().zip(LETTERS.chars().zip(colors))) {
+            if let Some(letter) = letters.get_mut(function) {
+                *letter = Some(sign);
+            }
+        }
+        Self { letters }
+    }
+
+    fn sign(&self, function: Option<usize>) -> (char, Style) {
+        let Some(function) = function else { return (' ', Style::new()) };
+        self.letters.get(function).copied().flatten().unwrap_or(('*', Style::new()))
+    }
+}
+
+fn print(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    tracks: &[Track],
+    found: &Traced,
+) -> anyhow::Result<()> {
+    let out = &mut session.out;
+    let paint = out.paint();
+    let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
+    let samples: u64 = found.lines.iter().map(|line| line.samples).sum();
+    let samples = numbers::count(samples, "sample", "samples");
+    let threads = numbers::count(found.lines.len() as u64, "thread", "threads");
+    let span = found.range.map_or(0, |(first, last)| last.0.abs_diff(first.0));
+    let span = measure::value(seconds(span));
+    writeln!(out, "{bold}{}{bold:#}: {samples} of {threads} in {span} s", opened.name)?;
+    let spent = by_time(found);
+    let legend = Legend::new(found, &spent);
+    let total: u64 = spent.iter().fold(0, |total, (_, ns)| total.saturating_add(*ns));
+    writeln!(out, "{faint}{:>13}  {:>6}    function{faint:#}", "time (sec)", "")?;
+    for (function, ns) in spent.iter().take(args.number) {
+        let (letter, color) = legend.sign(Some(*function));
+        let color = paint.style(color);
+        let share = measure::share(seconds(*ns), seconds(total));
+        let (time, name) = (measure::value(seconds(*ns)), name(found, *function));
+        writeln!(out, "{time:>13}  {share:>6}  {color}{letter} {name}{color:#}")?;
+    }
+    let more = spent.len().saturating_sub(args.number);
+    if more > 0 {
+        writeln!(out, "{faint}{:>21}  {more} more (-n shows more){faint:#}", "…")?;
+    }
+    for line in &found.lines {
+        let strip = strip(line, &legend, |style| paint.style(style));
+        writeln!(out, "|{strip}|  {}", escaped(track_name(tracks, line)))?;
+    }
+    Ok(())
+}
+
+/// A strip of letters. Neighbours of one colour are painted together.
+fn strip(line: &TracedLine, legend: &Legend, paint: impl Fn(Style) -> Style) -> String {
+    use std::fmt::Write;
+    let mut strip = String::new();
+    let signs: Vec<_> = line.strip.iter().map(|function| legend.sign(*function)).collect();
+    for run in signs.chunk_by(|a, b| a.1 == b.1) {
+        let color = paint(run.first().map_or(Style::new(), |(_, style)| *style));
+        let letters: String = run.iter().map(|(letter, _)| *letter).collect();
+        let _ = write!(strip, "{color}{letters}{color:#}");
+    }
+    strip
+}
+
+fn name(found: &Traced, function: usize) -> std::borrow::Cow<'_, str> {
+    escaped(found.functions.get(function).map_or("", String::as_str))
+}
+
+fn track_name<'a>(tracks: &'a [Track], line: &TracedLine) -> &'a str {
+    tracks.get(line.track.0).map_or("", |track| track.name.as_str())
+}
+
+fn print_rows(
+    session: &mut Session,
+    rows: &mut Rows,
+    opened: &Opened,
+    tracks: &[Track],
+    found: &Traced,
+) -> anyhow::Result<()> {
+    for line in &found.lines {
+        let total: u64 = line.spent.iter().fold(0, |total, (_, ns)| total.saturating_add(*ns));
+        for (function, ns) in &line.spent {
+            let object = json!({
+                "file": opened.name,
+                "thread": track_name(tracks, line),
+                "function": found.functions.get(*function),
+                "time_ns": ns,
+                "total_ns": total,
+            });
+            rows.row(&mut session.out, &object)?;
+        }
+    }
+    Ok(())
+}

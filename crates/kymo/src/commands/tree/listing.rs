@@ -1,0 +1,133 @@
+//! A tree of paths, as it is printed.
+
+use std::io::Write;
+
+use kymo_core::model::profile::PathTree;
+use serde_json::json;
+
+use super::branches::{Branch, Branches};
+use crate::profiles::Asked;
+use crate::render::rows::Rows;
+use crate::render::{escaped, measure, numbers, style};
+use crate::session::{Opened, Session};
+
+/// How far labels are moved to the right for each level, and at most.
+const INDENT: usize = 2;
+const INDENT_MAX: usize = 80;
+
+/// What is printed of a tree of paths.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(in crate::commands) struct ListingArgs {
+    /// Leave out what has less than this share of the total, in percent.
+    #[arg(short, long, default_value = "1", value_name = "PERCENT")]
+    threshold: f64,
+
+    /// How deep to go.
+    #[arg(short, long, default_value = "40", value_name = "LEVELS")]
+    pub(in crate::commands) depth: usize,
+}
+
+impl ListingArgs {
+    /// Prints a tree: for people, or for programs.
+    pub(in crate::commands) fn print(
+        self,
+        session: &mut Session,
+        rows: Option<&mut Rows>,
+        opened: &Opened,
+        asked: &Asked,
+        tree: &PathTree,
+    ) -> anyhow::Result<()> {
+        let branches = Branches::new(tree, self.threshold / 100.0);
+        match rows {
+            Some(rows) => print_rows(session, rows, opened, asked, tree, branches)?,
+            None => print(session, opened, asked, tree, branches)?,
+        }
+        self.say_deeper(session, opened, tree);
+        Ok(())
+    }
+
+    /// Says that paths go on below what is shown.
+    fn say_deeper(self, session: &mut Session, opened: &Opened, tree: &PathTree) {
+        if tree.deeper > 0 {
+            let paths = numbers::count(tree.deeper, "path goes", "paths go");
+            let _ = session.out.flush();
+            let text = format!("{paths} deeper than --depth {}", self.depth);
+            session.report.remark(&opened.name, text);
+        }
+    }
+}
+
+fn print(
+    session: &mut Session,
+    opened: &Opened,
+    asked: &Asked,
+    tree: &PathTree,
+    branches: Branches<'_>,
+) -> anyhow::Result<()> {
+    let out = &mut session.out;
+    let paint = out.paint();
+    let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
+    let threads = numbers::count(asked.thread_count as u64, "thread", "threads");
+    let (metric, total) = (escaped(&asked.described.name), measure::value(tree.total));
+    writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
+    writeln!(out, "{faint}{:>19}  {:>11}   path{faint:#}", "inclusive", "exclusive")?;
+    let columns = out.columns();
+    for branch in branches {
+        let indent = (branch.depth() * INDENT).min(INDENT_MAX);
+        let room =
+            columns.map_or(usize::MAX, |columns| columns.saturating_sub(36 + indent).max(16));
+        let label = measure::fitted(&text(&branch, tree), room);
+        let (inclusive, exclusive) = branch.spent();
+        let share = measure::share(inclusive, tree.total);
+        let cells = format!("{:>11}  {share:>6}", measure::value(inclusive));
+        let spent = if exclusive == 0.0 { String::new() } else { measure::value(exclusive) };
+        let style = match branch {
+            Branch::Node { is_hot: true, .. } => bold,
+            Branch::Node { .. } => paint.style(style::of_share(exclusive, tree.total)),
+            Branch::Rest { .. } => faint,
+        };
+        let mark = if matches!(branch, Branch::Node { is_hot: true, .. }) { '>' } else { ' ' };
+        writeln!(out, "{cells}  {spent:>11} {mark} {:indent$}{style}{label}{style:#}", "")?;
+    }
+    Ok(())
+}
+
+fn text(branch: &Branch<'_>, tree: &PathTree) -> String {
+    match branch {
+        Branch::Node { node, .. } => {
+            let inlined = if node.is_inlined { " (inlined)" } else { "" };
+            format!("{}{inlined}", escaped(tree.label(node)))
+        }
+        Branch::Rest { count, .. } => {
+            format!("… {} below the threshold", numbers::grouped(*count))
+        }
+    }
+}
+
+fn print_rows(
+    session: &mut Session,
+    rows: &mut Rows,
+    opened: &Opened,
+    asked: &Asked,
+    tree: &PathTree,
+    branches: Branches<'_>,
+) -> anyhow::Result<()> {
+    for branch in branches {
+        let Branch::Node { node, index, .. } = branch else { continue };
+        let object = json!({
+            "file": opened.name,
+            "metric": asked.described.name,
+            "id": index,
+            "parent": node.parent,
+            "depth": node.depth,
+            "scope": node.scope.name(),
+            "inlined": node.is_inlined,
+            "name": tree.label(node),
+            "inclusive": node.inclusive,
+            "exclusive": node.exclusive,
+            "total": tree.total,
+        });
+        rows.row(&mut session.out, &object)?;
+    }
+    Ok(())
+}
