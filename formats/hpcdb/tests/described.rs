@@ -13,10 +13,13 @@ use std::fs;
 use std::path::Path;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{By, MetricId, Question, ThreadId, ThreadSet, flat};
-use kymo_core::model::timeline::{Content, Window};
-use kymo_core::{Context, Dataset, Format, Severity, Source};
-use kymo_hpcdb::HpcDb;
+use kymo_core::model::profile::{
+    By, Column, ContextNumber, Function, IdKind, IdPart, Metric, MetricId, Node, ProfileSink,
+    Question, Reach, Relation, Scope, SunkValue, Thread, ThreadId, ThreadSet, flat,
+};
+use kymo_core::model::timeline::{Content, TimeNs, Window};
+use kymo_core::{Context, Dataset, Destination, Format, Severity, Source};
+use kymo_hpcdb::{HpcDb, Writer};
 
 /// Big-endian bytes, one field after another.
 #[derive(Default)]
@@ -190,6 +193,106 @@ fn trace() -> Vec<u8> {
     b.at(0x30).u32(1).u32(0).u64(0x48).u64(0x60);
     b.at(0x48).u64(1000).u32(2).u64(2000).u32(3);
     b.0
+}
+
+/// What the writer makes of a metric, an entry point that calls `main`, and a thread.
+fn written() -> [(&'static str, Vec<u8>); 4] {
+    let mut b = Bytes::default();
+    b.raw(b"HPCTOOLKITmeta").u8(4).u8(0);
+    b.u64(0x13).u64(0x90).u64(0x8d).u64(0xa8).u64(0xf0).u64(0x138).u64(0x60).u64(0x300);
+    b.u64(0x44).u64(0x228).u64(0x20).u64(0x270).u64(0x10).u64(0x290).u64(0x60).u64(0x2a0);
+    b.at(0x90).u64(0xa0).u64(0xa2).raw(b"t\0\0");
+    b.at(0xa8).u64(0xb8).u16(8);
+    b.at(0xb8).u64(0xf8).u64(0x100).u64(0x105).u64(0x10a).u64(0x111).u64(0x11b).u64(0x126);
+    b.u64(0x130).raw(b"SUMMARY\0NODE\0RANK\0THREAD\0GPUDEVICE\0GPUCONTEXT\0GPUSTREAM\0CORE\0");
+    b.at(0x138).u64(0x148).u32(1).u8(24).u8(24).u8(16);
+    b.at(0x148).u64(0x200).u16(4).at(0x158).u64(0x160);
+    // Scopes, each with a summary and an id.
+    for (id, name) in [(0, 0x202), (1, 0x208), (2, 0x211), (3, 0x21b)] {
+        b.u64(name).u16(1).u16(id).u32(0).u64(0x1c0 + 16 * u64::from(id));
+    }
+    for id in 0..4 {
+        b.u64(0x225).u8(0).u8(0).u16(id).u32(0);
+    }
+    b.at(0x200).raw(b"m\0point\0function\0lex_aware\0execution\0$$\0");
+    b.at(0x228).raw(b"/bin/t\0main thread\0main\0\0");
+    b.raw(b"<program root>\0<thread root>\0<no activity>\0");
+    b.at(0x270).u64(0x280).u32(1).u16(16).at(0x280).u64(0).u64(0x228);
+    b.at(0x290).u64(0x2a0).u32(0).u16(16);
+    b.at(0x2a0).u64(0x2b0).u32(2).u16(40);
+    b.at(0x2b0).u64(0x241);
+    b.at(0x2d8).u64(0x23b).u64(0x280).u64(0x10).u64(0).u32(3).u32(0);
+    b.at(0x300).u64(40).u64(0x338);
+    b.u64(0).u64(0).u32(2).u16(0b00011).u8(0).u8(2).u8(1).u8(0).at(0x330).u64(0x2d8);
+    b.u64(40).u64(0x310).u32(1).u16(0b00011).u8(0).u8(2).u8(1).u8(0).at(0x358).u64(0x2b0);
+    b.raw(b"_meta.db");
+    let meta = std::mem::take(&mut b.0);
+
+    b.raw(b"HPCTOOLKITprof").u8(4).u8(0).u64(0x30).u64(0x30).u64(0x12).u64(0xa0);
+    b.u64(0x40).u32(2).u8(16).at(0x40);
+    b.u64(0x60).u64(0).u64(0x80).u64(0xa0);
+    b.u64(3).u64(0xec).u32(2).u32(0).u64(0x10c);
+    b.u64(3).u64(0xb4).u32(2).u32(0).u64(0xd4);
+    // NODE with both ids.
+    b.at(0xa0).u16(1).u16(1).u16(0).u32(0).u64(7);
+    for (values, index) in [(0xb4, 0xd4), (0xec, 0x10c)] {
+        b.at(values).u16(3).f64(2.5).u16(1).f64(2.5).u16(3).f64(2.5);
+        b.at(index).u32(1).u64(0).u32(2).u64(1);
+    }
+    b.raw(b"_prof.db");
+    let profile = std::mem::take(&mut b.0);
+
+    b.raw(b"HPCTOOLKITctxt").u8(4).u8(0).u64(0x28).u64(0x30);
+    b.at(0x30).u64(0x40).u32(3).u8(8).at(0x40).u64(0x58).u64(0x90).u64(0xe0);
+    b.u64(0).u64(0x58).u64(0).u64(0x58);
+    b.at(0x78).u16(1).f64(2.5).u32(3).u64(0);
+    b.at(0x90).u64(1).u64(0x78).u16(1).at(0xa8).u64(0x82);
+    b.at(0xb0).u16(1).f64(2.5).u16(1).f64(2.5).u32(1).u64(0).u32(3).u64(1);
+    b.at(0xe0).u64(2).u64(0xb0).u16(2).at(0xf8).u64(0xc4);
+    b.raw(b"__ctx.db");
+    let cct = std::mem::take(&mut b.0);
+
+    b.raw(b"HPCTOOLKITtrce").u8(4).u8(0).u64(0x38).u64(0x20);
+    b.u64(0x40).u32(1).u8(24).at(0x40).u32(1).u32(0).u64(0x58).u64(0x64);
+    b.u64(5).u32(2).raw(b"trace.db");
+    [("meta.db", meta), ("profile.db", profile), ("cct.db", cct), ("trace.db", b.0)]
+}
+
+#[test]
+fn the_described_draft_is_written_byte_by_byte_as_described() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("written");
+    let mut writer = Writer::described(&Destination::new(&to, false), "t").unwrap();
+    let metric = writer.metric(&Metric::named("m")).unwrap();
+    let module = Some(writer.module("/bin/t").unwrap());
+    let name = |name: &str| Function { name: name.to_owned(), ..Function::default() };
+    let root = Some(writer.function(&name("main thread")).unwrap());
+    let main = Function { module, offset: 0x10, line: 3, ..name("main") };
+    let main = Some(writer.function(&main).unwrap());
+    let node = Node { function: root, ..Node::new(Scope::Entry, Relation::Call) };
+    writer.context(None, ContextNumber(1), &node).unwrap();
+    let node = Node { function: main, ..Node::new(Scope::Function, Relation::Call) };
+    writer.context(Some(ContextNumber(1)), ContextNumber(2), &node).unwrap();
+    let kind = IdKind("NODE".into());
+    let ids = vec![IdPart { kind, logical: 0, physical: Some(7) }];
+    writer.threads(&[Thread { ids }]).unwrap();
+    let value = |context, reach| {
+        let (context, column) = (ContextNumber(context), Column { metric, reach });
+        Ok(SunkValue { context, column, value: 2.5 })
+    };
+    let values =
+        [value(2, Reach::Execution), value(2, Reach::Function), value(1, Reach::Execution)];
+    writer.values(ThreadId(0), &mut values.into_iter()).unwrap();
+    let sample = Ok((TimeNs(5), Some(ContextNumber(2))));
+    writer.samples(ThreadId(0), &mut [sample].into_iter()).unwrap();
+    writer.finish().unwrap();
+    for (name, expected) in written() {
+        let found = fs::read(to.join(name)).unwrap();
+        let differs = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+        assert_eq!((differs, found.len()), (None, expected.len()), "{name}");
+    }
+    // The description of the layout that was released is not beside it.
+    assert!(!to.join("FORMATS.md").exists());
 }
 
 fn write(folder: &Path) {

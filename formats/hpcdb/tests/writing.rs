@@ -64,14 +64,36 @@ fn values(view: &dyn ProfileView) -> Vec<(u32, u64, String, f64)> {
     found
 }
 
+/// Starts a writer of one of the layouts.
+type Start = fn(&Destination, &str) -> kymo_core::Result<Writer>;
+
 fn is_copied_whole(from: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("copy");
+    is_the_same_as(from, &to, Writer::new);
+    let threads = independent::values_by_thread(&to);
+    assert_eq!(threads, independent::values_by_context(&to));
     let original = view(from);
-    let mut writer = Writer::new(&Destination::new(&to, false), "copy").unwrap();
+    assert_eq!(threads.len(), values(original.as_ref()).len());
+    assert_eq!(independent::contexts(&to).len(), tree(original.as_ref()).len());
+    // The draft that was described has all of it too, and back again it is the same bytes.
+    let described = folder.path().join("described");
+    is_the_same_as(&to, &described, Writer::described);
+    assert_eq!(open(&described).summary().dialect, "the described draft, big-endian");
+    let again = folder.path().join("again");
+    is_the_same_as(&described, &again, Writer::new);
+    for name in ["profile.db", "cct.db"] {
+        let [one, other] = [&to, &again].map(|folder| std::fs::read(folder.join(name)).unwrap());
+        assert!(one == other, "{}: {name}", from.display());
+    }
+}
+
+fn is_the_same_as(from: &Path, to: &Path, start: Start) {
+    let original = view(from);
+    let mut writer = start(&Destination::new(to, false), "copy").unwrap();
     copy_profile(original.as_ref(), &mut writer).unwrap();
     writer.finish().unwrap();
-    let copy = view(&to);
+    let copy = view(to);
     assert!(tree(copy.as_ref()) == tree(original.as_ref()), "{}", from.display());
     assert!(values(copy.as_ref()) == values(original.as_ref()), "{}", from.display());
     for metric in (0..u32::try_from(original.metrics().len()).unwrap()).map(MetricId) {
@@ -88,13 +110,9 @@ fn is_copied_whole(from: &Path) {
             assert!(is_near(ours.0, exclusive) && is_near(ours.1, inclusive), "{label}");
         }
     }
-    let found = HpcDb.check(&source(&to), &Context::default()).unwrap();
+    let found = HpcDb.check(&source(to), &Context::default()).unwrap();
     let wrong: Vec<_> = found.iter().filter(|one| one.severity > Severity::Note).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    let threads = independent::values_by_thread(&to);
-    assert_eq!(threads, independent::values_by_context(&to));
-    assert_eq!(threads.len(), values(original.as_ref()).len());
-    assert_eq!(independent::contexts(&to).len(), tree(original.as_ref()).len());
 }
 
 #[test]
@@ -124,6 +142,20 @@ fn small(to: &Path) -> Writer {
     writer.context(None, ContextNumber(7), &entry).unwrap();
     writer.threads(&[Thread::default(), Thread::default()]).unwrap();
     writer
+}
+
+#[test]
+fn the_described_draft_refuses_more_profiles_than_it_can_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("many");
+    let threads = vec![Thread::default(); 65_536];
+    let mut writer = Writer::described(&Destination::new(&to, false), "many").unwrap();
+    // One more is the summary.
+    writer.threads(&threads[..65_535]).unwrap();
+    let error = writer.threads(&threads).unwrap_err().to_string();
+    let hint = "the described draft cannot number 65537 profiles; the released layout can";
+    assert_eq!(error, hint);
+    Writer::new(&Destination::new(&to, false), "many").unwrap().threads(&threads).unwrap();
 }
 
 #[test]

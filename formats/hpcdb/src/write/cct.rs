@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use kymo_core::bytes::ReadResult;
+use kymo_core::bytes::{ReadResult, Sink};
 use kymo_core::{Error, Result};
 
-use super::file::{Out, header, sink};
+use super::file::{Form, Out};
 use super::profile::ProfileWriter;
 use crate::read::ProfileDb;
-use crate::spec::{CCT_BYTES, FileKind};
+use crate::spec::{CCT_BYTES, DESCRIBED_CCT_BYTES, FileKind};
 use crate::types::Profile;
 
 /// Where the list of contexts begins.
@@ -29,6 +29,7 @@ struct Turned {
 /// Writes `cct.db`, and the sums over threads to the summary.
 pub(super) fn write(
     path: &Path,
+    form: Form,
     from: &ProfileDb,
     summary: &mut ProfileWriter,
     contexts_max: u32,
@@ -36,14 +37,16 @@ pub(super) fn write(
 ) -> Result<()> {
     let count = contexts_max.checked_add(1);
     let count = count.ok_or_else(|| Error::request("there are too many contexts"))?;
-    let mut out = Out::create(path)?;
-    let mut head = header(FileKind::Cct, &[(0x10 + CCT_BYTES * u64::from(count), 0x30)]);
+    let mut out = Out::create(path, form)?;
+    let size = if form.is_described() { DESCRIBED_CCT_BYTES } else { CCT_BYTES };
+    let mut head = form.header(FileKind::Cct, &[(0x10 + size * u64::from(count), 0x30)]);
     head.bytes(&[0; 0x10]);
     head.u64(CONTEXTS_AT);
     head.u32(count);
-    head.bytes(&[32, 0, 0, 0]);
+    head.u8(u8::try_from(size).unwrap_or(0));
+    head.bytes(&[0; 3]);
     out.put(head.as_slice())?;
-    out.zeros(CCT_BYTES * u64::from(count))?;
+    out.zeros(size * u64::from(count))?;
     let mut gathering = from.part.told(Gathering::new(from))?;
     // So many contexts that their values fit, had every thread a value in every column.
     let each = (gathering.profiles.len() as u64).saturating_mul(columns).max(1);
@@ -52,7 +55,7 @@ pub(super) fn write(
     while start < count {
         let end = start.saturating_add(step).min(count);
         let values = from.part.told(gathering.until(end))?;
-        blocks(&mut out, start..end, &values, summary)?;
+        blocks(&mut out, form, start..end, &values, summary)?;
         start = end;
     }
     out.finish(FileKind::Cct)
@@ -100,43 +103,73 @@ impl<'a> Gathering<'a> {
 /// Writes the blocks of some contexts, and where they are.
 fn blocks(
     out: &mut Out,
+    form: Form,
     contexts: std::ops::Range<u32>,
     values: &[Turned],
     summary: &mut ProfileWriter,
 ) -> Result<()> {
-    let place = CONTEXTS_AT + CCT_BYTES * u64::from(contexts.start);
-    let mut infos = sink();
+    let size = if form.is_described() { DESCRIBED_CCT_BYTES } else { CCT_BYTES };
+    let place = CONTEXTS_AT + size * u64::from(contexts.start);
+    let mut infos = form.sink();
     let mut rest = values;
     for context in contexts {
         let end = rest.partition_point(|value| value.context <= context);
         let (these, later) = rest.split_at_checked(end).unwrap_or((rest, &[]));
         rest = later;
-        let at = out.at();
-        let mut index = sink();
-        let mut n_metrics = 0_u16;
-        let mut first = 0_u64;
-        for run in these.chunk_by(|a, b| a.metric == b.metric) {
-            let metric = run.first().map_or(0, |value| value.metric);
-            index.u16(metric);
-            index.u64(first);
-            first += run.len() as u64;
-            n_metrics = n_metrics.saturating_add(1);
-            for value in run {
-                out.put(&value.profile.to_le_bytes())?;
-                out.put(&value.value.to_le_bytes())?;
-            }
-            let sum: f64 = run.iter().map(|value| value.value).sum();
-            if sum != 0.0 {
-                summary.summary(context, metric, sum)?;
-            }
+        let info = block(out, form, these, summary)?;
+        if form.is_described() {
+            // The list says where the rest is said.
+            out.align(8)?;
+            infos.u64(out.at());
+            out.put(info.as_slice())?;
+        } else {
+            infos.bytes(info.as_slice());
         }
-        infos.u64(these.len() as u64);
-        infos.u64(at);
-        infos.u16(n_metrics);
-        infos.bytes(&[0; 6]);
-        infos.u64(out.at());
-        out.put(index.as_slice())?;
-        out.align(4)?;
     }
     out.fill(place, infos.as_slice())
+}
+
+/// Writes the values of a context with their index, and tells where they are.
+fn block(
+    out: &mut Out,
+    form: Form,
+    values: &[Turned],
+    summary: &mut ProfileWriter,
+) -> Result<Sink> {
+    let at = out.at();
+    let mut index = form.sink();
+    let mut n_metrics = 0_u16;
+    let mut first = 0_u64;
+    for run in values.chunk_by(|a, b| a.metric == b.metric) {
+        let Some(Turned { context, metric, .. }) = run.first().copied() else { continue };
+        if form.is_described() {
+            index.u32(metric.into());
+        } else {
+            index.u16(metric);
+        }
+        index.u64(first);
+        first += run.len() as u64;
+        n_metrics = n_metrics.saturating_add(1);
+        for value in run {
+            if form.is_described() {
+                out.u16(u16::try_from(value.profile).unwrap_or(u16::MAX))?;
+            } else {
+                out.u32(value.profile)?;
+            }
+            out.f64(value.value)?;
+        }
+        let sum: f64 = run.iter().map(|value| value.value).sum();
+        if sum != 0.0 {
+            summary.summary(context, metric, sum)?;
+        }
+    }
+    let mut info = form.sink();
+    info.u64(values.len() as u64);
+    info.u64(at);
+    info.u16(n_metrics);
+    info.bytes(&[0; 6]);
+    info.u64(out.at());
+    out.put(index.as_slice())?;
+    out.align(4)?;
+    Ok(info)
 }

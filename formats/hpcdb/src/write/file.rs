@@ -9,18 +9,53 @@ use kymo_core::{Error, Result};
 
 use crate::spec::{FileKind, MAGIC, MAJOR_VERSION};
 
+/// Which layout is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As released.
+    Released,
+    /// The description of early 2022: big-endian.
+    Described,
+}
+
+impl Form {
+    pub(super) fn is_described(self) -> bool {
+        self == Self::Described
+    }
+
+    /// An empty sink in the byte order of the layout.
+    pub(super) fn sink(self) -> Sink {
+        Sink::new(if self.is_described() { Endian::Big } else { Endian::Little })
+    }
+
+    /// The header of a file, with the size and the pointer of each section.
+    pub(super) fn header(self, kind: FileKind, sections: &[(u64, u64)]) -> Sink {
+        let mut header = self.sink();
+        header.bytes(MAGIC);
+        header.bytes(kind.format());
+        header.u8(MAJOR_VERSION);
+        header.u8(0);
+        for (size, pointer) in sections {
+            header.u64(*size);
+            header.u64(*pointer);
+        }
+        header
+    }
+}
+
 /// A file being written.
 #[derive(Debug)]
 pub(super) struct Out {
     file: BufWriter<File>,
+    form: Form,
     /// Where the next byte goes.
     at: u64,
 }
 
 impl Out {
-    pub(super) fn create(path: &Path) -> Result<Self> {
+    pub(super) fn create(path: &Path, form: Form) -> Result<Self> {
         let file = File::create(path).map_err(Error::io("create a file of the output"))?;
-        Ok(Self { file: BufWriter::with_capacity(1 << 18, file), at: 0 })
+        Ok(Self { file: BufWriter::with_capacity(1 << 18, file), form, at: 0 })
     }
 
     /// Where the next byte goes.
@@ -32,6 +67,31 @@ impl Out {
         self.file.write_all(bytes)?;
         self.at += bytes.len() as u64;
         Ok(())
+    }
+
+    pub(super) fn u16(&mut self, number: u16) -> Result<()> {
+        match self.form {
+            Form::Released => self.put(&number.to_le_bytes()),
+            Form::Described => self.put(&number.to_be_bytes()),
+        }
+    }
+
+    pub(super) fn u32(&mut self, number: u32) -> Result<()> {
+        match self.form {
+            Form::Released => self.put(&number.to_le_bytes()),
+            Form::Described => self.put(&number.to_be_bytes()),
+        }
+    }
+
+    pub(super) fn u64(&mut self, number: u64) -> Result<()> {
+        match self.form {
+            Form::Released => self.put(&number.to_le_bytes()),
+            Form::Described => self.put(&number.to_be_bytes()),
+        }
+    }
+
+    pub(super) fn f64(&mut self, number: f64) -> Result<()> {
+        self.u64(number.to_bits())
     }
 
     /// Zeros up to a multiple of some bytes.
@@ -69,23 +129,4 @@ impl Out {
         self.put(kind.footer())?;
         self.flush()
     }
-}
-
-/// An empty sink in the byte order of the released layout.
-pub(super) fn sink() -> Sink {
-    Sink::new(Endian::Little)
-}
-
-/// The header of a file, with the size and the pointer of each section.
-pub(super) fn header(kind: FileKind, sections: &[(u64, u64)]) -> Sink {
-    let mut header = sink();
-    header.bytes(MAGIC);
-    header.bytes(kind.format());
-    header.u8(MAJOR_VERSION);
-    header.u8(0);
-    for (size, pointer) in sections {
-        header.u64(*size);
-        header.u64(*pointer);
-    }
-    header
 }

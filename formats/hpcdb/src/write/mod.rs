@@ -1,4 +1,5 @@
-//! Types to bytes: the released layout, file by file, in the same order as `read`.
+//! Types to bytes: the released layout or the described draft, file by file, in the same order as
+//! `read`.
 //!
 //! The tree is held in memory, and the values of one thread. What the contexts have over all
 //! threads is gathered from `profile.db` a few contexts at a time.
@@ -23,6 +24,7 @@ use kymo_core::{AtomicDirectory, Destination, Error, Result, Source};
 
 use crate::read::ProfileDb;
 use crate::spec::FileKind;
+use file::Form;
 use meta::MetaWriter;
 use profile::ProfileWriter;
 use trace::TraceWriter;
@@ -30,7 +32,7 @@ use trace::TraceWriter;
 /// Metric ids of one metric: one for each propagation scope.
 const SCOPES: u32 = 4;
 
-/// Writes a database, in the released layout. Finish it, or nothing appears.
+/// Writes a database. Finish it, or nothing appears.
 ///
 /// ```
 /// use kymo_core::bytes::Limits;
@@ -61,19 +63,33 @@ const SCOPES: u32 = 4;
 #[must_use = "without finish nothing is written"]
 pub struct Writer {
     directory: AtomicDirectory,
+    form: Form,
     meta: MetaWriter,
     profile: Option<ProfileWriter>,
     trace: Option<TraceWriter>,
 }
 
 impl Writer {
-    /// Starts a database with a title.
+    /// Starts a database with a title, in the released layout.
     ///
     /// # Errors
     /// When the directory cannot be made.
     pub fn new(to: &Destination, title: &str) -> Result<Self> {
-        let meta = MetaWriter::new(title);
-        Ok(Self { directory: to.directory()?, meta, profile: None, trace: None })
+        Self::with(to, title, Form::Released)
+    }
+
+    /// Starts a database in the layout that was described first, which is big-endian. It numbers
+    /// no more than 65,536 profiles.
+    ///
+    /// # Errors
+    /// When the directory cannot be made.
+    pub fn described(to: &Destination, title: &str) -> Result<Self> {
+        Self::with(to, title, Form::Described)
+    }
+
+    fn with(to: &Destination, title: &str, form: Form) -> Result<Self> {
+        let meta = MetaWriter::new(title, form);
+        Ok(Self { directory: to.directory()?, form, meta, profile: None, trace: None })
     }
 
     /// Writes the rest, and gives the directory its name.
@@ -81,7 +97,7 @@ impl Writer {
     /// # Errors
     /// When it cannot be written, or when threads were not told.
     pub fn finish(self) -> Result<()> {
-        let Self { directory, meta, profile, trace } = self;
+        let Self { directory, form, meta, profile, trace } = self;
         let path = |kind: FileKind| directory.path().join(kind.name());
         let mut profile = profile.ok_or_else(|| Error::request("no threads were told"))?;
         profile.write_infos()?;
@@ -89,13 +105,13 @@ impl Writer {
         let written = ProfileDb::open(&written, &Limits::default())?;
         let contexts = meta.contexts_max().max(profile.contexts_max());
         let columns = u64::from(meta.metric_count().saturating_mul(SCOPES));
-        cct::write(&path(FileKind::Cct), &written, &mut profile, contexts, columns)?;
+        cct::write(&path(FileKind::Cct), form, &written, &mut profile, contexts, columns)?;
         drop(written);
         profile.finish()?;
         if let Some(trace) = trace {
             trace.finish()?;
         }
-        directory::write(directory.path(), meta.metrics())?;
+        directory::write(directory.path(), form, meta.metrics(), meta.statistics())?;
         meta.write(&path(FileKind::Meta))?;
         directory.commit()
     }
@@ -125,7 +141,7 @@ fn ctx_id(number: ContextNumber) -> Result<u32> {
 
 impl ProfileSink for Writer {
     fn statistics(&mut self, statistics: &[Statistic]) -> Result<()> {
-        self.meta.statistics(statistics);
+        self.meta.set_statistics(statistics);
         Ok(())
     }
 
@@ -171,8 +187,9 @@ impl ProfileSink for Writer {
     fn threads(&mut self, threads: &[Thread]) -> Result<()> {
         let kinds = self.meta.id_kinds(threads);
         let path = |kind: FileKind| self.directory.path().join(kind.name());
-        self.profile = Some(ProfileWriter::new(&path(FileKind::Profile), threads, &kinds)?);
-        self.trace = Some(TraceWriter::new(path(FileKind::Trace), threads.len()));
+        let profile = ProfileWriter::new(&path(FileKind::Profile), self.form, threads, &kinds)?;
+        self.profile = Some(profile);
+        self.trace = Some(TraceWriter::new(path(FileKind::Trace), self.form, threads.len()));
         Ok(())
     }
 
@@ -199,6 +216,7 @@ impl ProfileSink for Writer {
         let trace = self.trace.as_mut();
         trace.ok_or_else(|| Error::request("samples came before threads"))?.samples(thread, samples)
     }
+
     fn summary(&mut self, values: &mut dyn Iterator<Item = SummaryValue>) -> Result<()> {
         let (meta, profile) = (&self.meta, self.profile.as_mut());
         let profile = profile.ok_or_else(|| Error::request("a summary came before threads"))?;

@@ -2,19 +2,27 @@
 
 use std::path::Path;
 
+use kymo_core::bytes::Sink;
 use kymo_core::model::profile::{Thread, ThreadId};
 use kymo_core::{Error, Result};
 
-use super::file::{Out, header, sink};
-use crate::spec::{FileKind, ID_BYTES, PROFILE_BYTES};
+use super::file::{Form, Out};
+use crate::spec::{DESCRIBED_PROFILE_BYTES, FileKind, PROFILE_BYTES};
 
 /// Where the list of profiles begins.
 const INFOS_AT: u64 = 0x40;
+
+/// Bytes that say where the values of a profile are.
+const BLOCK_BYTES: u64 = 32;
+
+/// How many profiles the described draft can number, the summary included.
+const DESCRIBED_PROFILES_MAX: u64 = 65_536;
 
 /// `profile.db`, being written.
 #[derive(Debug)]
 pub(super) struct ProfileWriter {
     out: Out,
+    form: Form,
     /// The summary first.
     infos: Vec<Info>,
     tuples: (u64, u64),
@@ -34,6 +42,17 @@ struct Info {
     id_tuple: u64,
 }
 
+impl Info {
+    /// Says where the values are.
+    fn block(&self, to: &mut Sink) {
+        to.u64(self.n_values);
+        to.u64(self.values);
+        to.u32(self.n_ctxs);
+        to.u32(0);
+        to.u64(self.ctx_indices);
+    }
+}
+
 /// Values that are being written, with their index.
 #[derive(Debug, Default)]
 struct Block {
@@ -44,18 +63,37 @@ struct Block {
 
 impl ProfileWriter {
     /// Starts with what names the threads; `kinds` has a number for each kind of their ids.
-    pub(super) fn new(path: &Path, threads: &[Thread], kinds: &[String]) -> Result<Self> {
-        let mut out = Out::create(path)?;
+    pub(super) fn new(
+        path: &Path,
+        form: Form,
+        threads: &[Thread],
+        kinds: &[String],
+    ) -> Result<Self> {
         let count = threads.len() as u64 + 1;
+        if form.is_described() && count > DESCRIBED_PROFILES_MAX {
+            return Err(Error::request(format!(
+                "the described draft cannot number {count} profiles; the released layout can"
+            )));
+        }
+        let mut out = Out::create(path, form)?;
+        // The described draft has the same bytes in two places.
         out.zeros(INFOS_AT + PROFILE_BYTES * count)?;
         let start = out.at();
         let mut infos = vec![Info::default()];
         for thread in threads {
             infos.push(Info { id_tuple: out.at(), ..Info::default() });
-            out.put(tuple(thread, kinds)?.as_slice())?;
+            out.put(tuple(form, thread, kinds)?.as_slice())?;
         }
         let tuples = (out.at() - start, start);
-        Ok(Self { out, infos, tuples, contexts_max: 0, summary: Block::default(), is_told: false })
+        Ok(Self {
+            out,
+            form,
+            infos,
+            tuples,
+            contexts_max: 0,
+            summary: Block::default(),
+            is_told: false,
+        })
     }
 
     /// The highest number of a context that has values.
@@ -94,16 +132,16 @@ impl ProfileWriter {
             block.index.push((context, block.n_values));
         }
         block.n_values += 1;
-        self.out.put(&metric.to_le_bytes())?;
-        self.out.put(&value.to_le_bytes())
+        self.out.u16(metric)?;
+        self.out.f64(value)
     }
 
     fn end(&mut self, block: &Block) -> Result<Info> {
         self.out.align(4)?;
         let ctx_indices = self.out.at();
         for (context, first) in &block.index {
-            self.out.put(&context.to_le_bytes())?;
-            self.out.put(&first.to_le_bytes())?;
+            self.out.u32(*context)?;
+            self.out.u64(*first)?;
         }
         let n_ctxs = u32::try_from(block.index.len());
         let n_ctxs = n_ctxs.map_err(|_| Error::request("there are too many contexts"))?;
@@ -153,22 +191,29 @@ impl ProfileWriter {
     }
 
     fn fill(&mut self) -> Result<()> {
-        let size = 0x10 + PROFILE_BYTES * self.infos.len() as u64;
-        let count = u32::try_from(self.infos.len());
-        let count = count.map_err(|_| Error::request("there are too many threads"))?;
-        let mut head = header(FileKind::Profile, &[(size, 0x30), self.tuples]);
+        let count = self.infos.len() as u64;
+        let size = if self.form.is_described() { DESCRIBED_PROFILE_BYTES } else { PROFILE_BYTES };
+        let sections = [(0x10 + size * count, 0x30), self.tuples];
+        let mut head = self.form.header(FileKind::Profile, &sections);
         head.u64(INFOS_AT);
-        head.u32(count);
-        head.bytes(&[48, 0, 0, 0]);
-        for (index, info) in self.infos.iter().enumerate() {
-            head.u64(info.n_values);
-            head.u64(info.values);
-            head.u32(info.n_ctxs);
-            head.u32(0);
-            head.u64(info.ctx_indices);
-            head.u64(info.id_tuple);
-            head.u32(u32::from(index == 0));
-            head.u32(0);
+        let many = |_| Error::request("there are too many threads");
+        head.u32(u32::try_from(count).map_err(many)?);
+        head.u8(u8::try_from(size).unwrap_or(0));
+        head.bytes(&[0; 3]);
+        if self.form.is_described() {
+            let blocks = INFOS_AT + size * count;
+            for (info, index) in self.infos.iter().zip(0..) {
+                head.u64(blocks + BLOCK_BYTES * index);
+                head.u64(info.id_tuple);
+            }
+            self.infos.iter().for_each(|info| info.block(&mut head));
+        } else {
+            for (index, info) in self.infos.iter().enumerate() {
+                info.block(&mut head);
+                head.u64(info.id_tuple);
+                head.u32(u32::from(index == 0));
+                head.u32(0);
+            }
         }
         self.out.fill(0, head.as_slice())
     }
@@ -217,20 +262,27 @@ fn summed(mut found: Vec<(u32, u16, f64)>) -> impl Iterator<Item = (u32, u16, f6
 }
 
 /// What names a thread.
-fn tuple(thread: &Thread, kinds: &[String]) -> Result<kymo_core::bytes::Sink> {
-    let mut tuple = sink();
+fn tuple(form: Form, thread: &Thread, kinds: &[String]) -> Result<Sink> {
+    let mut tuple = form.sink();
     let many = || Error::request(format!("{thread} has an id that this format has no room for"));
     tuple.u16(u16::try_from(thread.ids.len()).map_err(|_| many())?);
-    tuple.bytes(&[0; 6]);
+    if !form.is_described() {
+        tuple.bytes(&[0; 6]);
+    }
     for part in &thread.ids {
         let kind = kinds.iter().position(|kind| **kind == *part.kind.0);
         let kind = kind.and_then(|kind| u8::try_from(kind).ok()).ok_or_else(many)?;
-        tuple.u8(kind);
-        tuple.u8(0);
-        tuple.u16(part.physical.is_some().into());
+        if form.is_described() {
+            let only_logical = if part.physical.is_some() { 0 } else { 3 << 14 };
+            tuple.u16(u16::from(kind) | only_logical);
+            tuple.u16(0);
+        } else {
+            tuple.u8(kind);
+            tuple.u8(0);
+            tuple.u16(part.physical.is_some().into());
+        }
         tuple.u32(u32::try_from(part.logical).map_err(|_| many())?);
         tuple.u64(part.physical.unwrap_or(part.logical));
     }
-    debug_assert!(tuple.len() as u64 == 8 + ID_BYTES * thread.ids.len() as u64);
     Ok(tuple)
 }

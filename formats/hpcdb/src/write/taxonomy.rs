@@ -2,18 +2,16 @@
 
 use std::fmt::Write;
 
-use kymo_core::model::profile::Metric;
-
-use crate::spec::{COMBINE_SUM, combine_name};
+use kymo_core::model::profile::{Metric, Statistic};
 
 /// Scopes of formulas: the inclusive one, the exclusive one of loops, the exclusive one.
 const SCOPES: [&str; 3] = ["execution", "lex_aware", "function"];
 
 /// The text of the file.
-pub(super) fn taxonomy(metrics: &[Metric]) -> String {
+pub(super) fn taxonomy(metrics: &[Metric], statistics: &[Statistic]) -> String {
     let mut text = String::from("version: 0\n");
-    list(&mut text, "inputs", metrics, input);
-    list(&mut text, "roots", metrics, root);
+    list(&mut text, "inputs", metrics, |text, metric| inputs(text, metric, statistics));
+    list(&mut text, "roots", metrics, |text, metric| root(text, metric, statistics));
     text
 }
 
@@ -27,44 +25,103 @@ fn list(text: &mut String, key: &str, metrics: &[Metric], part: impl Fn(&mut Str
 }
 
 /// The statistics of a metric, each under the anchor that formulas know it by.
-fn input(text: &mut String, metric: &Metric) {
+fn inputs(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
     let name = quoted(&metric.name);
-    let combine = combine_name(COMBINE_SUM);
     for scope in SCOPES {
-        let anchor = anchor(metric, scope);
-        let _ = writeln!(text, "  - &{anchor}\n    metric: {name}\n    scope: {scope}");
-        let _ = writeln!(text, "    formula: $$\n    combine: {combine}");
+        for statistic in statistics {
+            let (formula, combine, _) = written(*statistic);
+            let anchor = anchor(metric, *statistic, scope);
+            let _ = writeln!(text, "  - &{anchor}\n    metric: {name}\n    scope: {scope}");
+            let _ = writeln!(text, "    formula: {formula}\n    combine: {combine}");
+        }
     }
 }
 
 /// How a metric is shown.
-fn root(text: &mut String, metric: &Metric) {
+fn root(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
     let described = if metric.description.is_empty() { &metric.name } else { &metric.description };
-    let [execution, lex_aware, function] = SCOPES.map(|scope| anchor(metric, scope));
-    let hidden = if metric.is_shown { "" } else { "    visible by default: false\n" };
-    let _ = write!(
-        text,
-        "  - name: {}
-    description: {}
-{hidden}    variants:
-      Sum:
-        render: [number, percent]
+    let (name, described) = (quoted(&metric.name), quoted(described));
+    let _ = writeln!(text, "  - name: {name}\n    description: {described}");
+    if !metric.is_shown {
+        text.push_str("    visible by default: false\n");
+    }
+    text.push_str("    variants:\n");
+    for variant in VARIANTS.iter().filter(|variant| variant.can_be_made_of(statistics)) {
+        let [inclusive, custom, standard] = SCOPES.map(|scope| variant.formula(metric, scope));
+        let render = if variant.name == "Sum" { "[number, percent]" } else { "[number]" };
+        let _ = write!(
+            text,
+            "      {}:
+        render: {render}
         formula:
           inclusive:
-            standard: *{execution}
+            standard: {inclusive}
           exclusive:
-            custom: *{lex_aware}
-            standard: *{function}
+            custom: {custom}
+            standard: {standard}
 ",
-        quoted(&metric.name),
-        quoted(described),
-    );
+            variant.name
+        );
+    }
+}
+
+/// One way to look at a metric.
+struct Variant {
+    name: &'static str,
+    /// The statistics it is made of, by their places in the formula.
+    of: &'static [Statistic],
+    /// What it is; `{0}` is the first statistic.
+    formula: &'static str,
+}
+
+impl Variant {
+    fn can_be_made_of(&self, statistics: &[Statistic]) -> bool {
+        self.of.iter().all(|statistic| statistics.contains(statistic))
+    }
+
+    fn formula(&self, metric: &Metric, scope: &str) -> String {
+        let mut formula = self.formula.to_owned();
+        for (statistic, place) in self.of.iter().zip(0..) {
+            let alias = format!("*{}", anchor(metric, *statistic, scope));
+            formula = formula.replace(&format!("{{{place}}}"), &alias);
+        }
+        formula
+    }
+}
+
+const VARIANTS: [Variant; 6] = [
+    Variant { name: "Sum", of: &[Statistic::Sum], formula: "{0}" },
+    Variant { name: "Mean", of: &[Statistic::Sum, Statistic::Count], formula: "{/: [{0}, {1}]}" },
+    Variant {
+        name: "StdDev",
+        of: &[Statistic::Sum, Statistic::Count, Statistic::Squares],
+        formula: "{sqrt: [{-: [{/: [{2}, {1}]}, {^: [{/: [{0}, {1}]}, 2]}]}]}",
+    },
+    Variant {
+        name: "CfVar",
+        of: &[Statistic::Sum, Statistic::Count, Statistic::Squares],
+        formula: "{/: [{sqrt: [{-: [{/: [{2}, {1}]}, {^: [{/: [{0}, {1}]}, 2]}]}]}, {/: [{0}, {1}]}]}",
+    },
+    Variant { name: "Min", of: &[Statistic::Min], formula: "{0}" },
+    Variant { name: "Max", of: &[Statistic::Max], formula: "{0}" },
+];
+
+/// How a statistic is written: its formula, how it is combined, and the formula in anchors.
+fn written(statistic: Statistic) -> (&'static str, &'static str, &'static str) {
+    match statistic {
+        Statistic::Count => ("1", "sum", "[1]"),
+        Statistic::Sum => ("$$", "sum", "[0x0]"),
+        Statistic::Squares => ("($$^2)", "sum", "([0x0]^2)"),
+        Statistic::Min => ("$$", "min", "[0x0]"),
+        Statistic::Max => ("$$", "max", "[0x0]"),
+    }
 }
 
 /// An anchor as hpcprof makes them. `[0x0]` is how it prints `$$`.
-fn anchor(metric: &Metric, scope: &str) -> String {
+fn anchor(metric: &Metric, statistic: Statistic, scope: &str) -> String {
+    let (_, combine, formula) = written(statistic);
     let mut anchor = String::new();
-    for character in format!("{}-sum-[0x0]-{scope}", metric.name).chars() {
+    for character in format!("{}-{combine}-{formula}-{scope}", metric.name).chars() {
         match character {
             'A'..='Z' | 'a'..='z' | '0'..='9' | '-' | '_' => anchor.push(character),
             other => {
@@ -123,8 +180,8 @@ roots:
             custom: *CPUTIMEx20_x28_secx29_-sum-x5b_0x0x5d_-lex_aware
             standard: *CPUTIMEx20_x28_secx29_-sum-x5b_0x0x5d_-function
 ";
-        assert_eq!(taxonomy(&[Metric::named("CPUTIME (sec)")]), expected);
-        assert_eq!(taxonomy(&[]), "version: 0\ninputs: []\nroots: []\n");
+        assert_eq!(taxonomy(&[Metric::named("CPUTIME (sec)")], &[Statistic::Sum]), expected);
+        assert_eq!(taxonomy(&[], &[]), "version: 0\ninputs: []\nroots: []\n");
     }
 
     #[test]
@@ -139,6 +196,20 @@ roots:
     #[test]
     fn a_metric_that_is_not_shown_says_so() {
         let metric = Metric { is_shown: false, ..Metric::named("GINS") };
-        assert!(taxonomy(&[metric]).contains("    visible by default: false\n    variants:"));
+        assert!(
+            taxonomy(&[metric], &[Statistic::Sum])
+                .contains("    visible by default: false\n    variants:")
+        );
+    }
+
+    #[test]
+    fn what_statistics_allow_is_shown() {
+        use Statistic::{Count, Max, Min, Squares, Sum};
+        let shown = taxonomy(&[Metric::named("m")], &[Count, Sum, Squares, Min, Max]);
+        for variant in ["Sum", "Mean", "StdDev", "CfVar", "Min", "Max"] {
+            assert!(shown.contains(&format!("\n      {variant}:\n")), "{shown}");
+        }
+        let mean = "{/: [*m-sum-x5b_0x0x5d_-execution, *m-sum-x5b_1x5d_-execution]}";
+        assert!(shown.contains(mean), "{shown}");
     }
 }

@@ -6,7 +6,7 @@ use kymo_core::model::profile::{ContextNumber, ThreadId};
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Result};
 
-use super::file::{Out, header};
+use super::file::{Form, Out};
 use crate::spec::{FileKind, TRACE_BYTES};
 
 /// Where the list of traces begins.
@@ -16,6 +16,7 @@ const TRACES_AT: u64 = 0x40;
 #[derive(Debug)]
 pub(super) struct TraceWriter {
     path: PathBuf,
+    form: Form,
     out: Option<Out>,
     /// Where the samples of each thread are.
     lines: Vec<(u64, u64)>,
@@ -23,8 +24,8 @@ pub(super) struct TraceWriter {
 }
 
 impl TraceWriter {
-    pub(super) fn new(path: PathBuf, threads: usize) -> Self {
-        Self { path, out: None, lines: vec![(0, 0); threads], moments: None }
+    pub(super) fn new(path: PathBuf, form: Form, threads: usize) -> Self {
+        Self { path, form, out: None, lines: vec![(0, 0); threads], moments: None }
     }
 
     /// Writes the samples of a thread.
@@ -40,7 +41,7 @@ impl TraceWriter {
         let out = match &mut self.out {
             Some(out) => out,
             none => {
-                let mut out = Out::create(&self.path)?;
+                let mut out = Out::create(&self.path, self.form)?;
                 out.zeros(TRACES_AT + TRACE_BYTES * count)?;
                 none.insert(out)
             }
@@ -62,8 +63,8 @@ impl TraceWriter {
                 continue;
             }
             last = Some((time, context));
-            out.put(&time.to_le_bytes())?;
-            out.put(&context.to_le_bytes())?;
+            out.u64(time)?;
+            out.u32(context)?;
         }
         *line = (start, out.at());
         Ok(())
@@ -76,12 +77,14 @@ impl TraceWriter {
         let count = count.map_err(|_| Error::request("there are too many threads"))?;
         let (first, last) = self.moments.unwrap_or((0, 0));
         let size = 0x20 + TRACE_BYTES * u64::from(count);
-        let mut head = header(FileKind::Trace, &[(size, 0x20)]);
+        let mut head = self.form.header(FileKind::Trace, &[(size, 0x20)]);
         head.u64(TRACES_AT);
         head.u32(count);
         head.bytes(&[24, 0, 0, 0]);
-        head.u64(first);
-        head.u64(last);
+        // The described draft has zeros there.
+        let is_described = self.form.is_described();
+        head.u64(if is_described { 0 } else { first });
+        head.u64(if is_described { 0 } else { last });
         let nowhere = TRACES_AT + TRACE_BYTES * u64::from(count);
         for ((start, end), profile) in self.lines.iter().zip(1_u32..) {
             head.u32(profile);

@@ -1,0 +1,171 @@
+//! The section of contexts.
+
+use kymo_core::bytes::Sink;
+use kymo_core::model::profile::{Node, Relation, Scope};
+use kymo_core::{Error, Result};
+
+use super::super::file::{Form, Out};
+use super::texts::Texts;
+use super::{MetaWriter, Records, Written};
+use crate::spec::{
+    ENTRY_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, LEXICAL_FUNCTION, LEXICAL_INSTRUCTION,
+    LEXICAL_LINE, LEXICAL_LOOP, RELATION_CALL, RELATION_INLINED, RELATION_LEXICAL,
+};
+
+/// What entry points are called, and what functions stand for them in the described draft.
+pub(super) const DESCRIBED_ROOTS: [(&str, &str); 3] = [
+    ("main thread", "<program root>"),
+    ("application thread", "<thread root>"),
+    ("no activity", "<no activity>"),
+];
+
+/// In the described draft: calls of contexts below stand in this line.
+const IS_CALL_SOURCE_LINE: u16 = 16;
+
+impl MetaWriter {
+    /// The name of a function as it is written.
+    pub(super) fn function_name<'a>(&self, index: u64, name: &'a str) -> &'a str {
+        if !self.form.is_described() || !self.entries.contains(&index) {
+            return name;
+        }
+        DESCRIBED_ROOTS.iter().find(|(entry, _)| *entry == name).map_or(name, |(_, root)| root)
+    }
+
+    /// Children before those above them, entry points last.
+    pub(super) fn write_contexts(
+        &mut self,
+        out: &mut Out,
+        texts: &Texts,
+        records: [Records; 3],
+    ) -> Result<(u64, u64)> {
+        let start = out.at();
+        out.zeros(0x10)?;
+        for index in (0..self.contexts.len()).rev() {
+            let Some(context) = self.contexts.get(index) else { continue };
+            let first = out.at();
+            for child in &context.children {
+                if let Some(child) = self.contexts.get(*child) {
+                    out.put(self.record_of(child, records).as_slice())?;
+                }
+            }
+            let size = out.at() - first;
+            if let (Some(context), true) = (self.contexts.get_mut(index), size > 0) {
+                context.array = (size, first);
+            }
+        }
+        let first = out.at();
+        let entries: Vec<_> =
+            self.contexts.iter().filter(|context| context.node.scope == Scope::Entry).collect();
+        for entry in &entries {
+            let record = if self.form.is_described() {
+                self.record_of(entry, records)
+            } else {
+                self.entry(entry, texts)
+            };
+            out.put(record.as_slice())?;
+        }
+        let mut section = self.form.sink();
+        if self.form.is_described() {
+            section.u64(out.at() - first);
+            section.u64(first);
+        } else {
+            let count = u16::try_from(entries.len());
+            section.u64(first);
+            section.u16(count.map_err(|_| Error::request("there are too many entry points"))?);
+            section.u8(u8::try_from(ENTRY_BYTES).unwrap_or(32));
+        }
+        out.fill(start, section.as_slice())?;
+        Ok((out.at() - start, start))
+    }
+
+    fn entry(&self, entry: &Written, texts: &Texts) -> Sink {
+        let function = entry.node.function.and_then(|id| usize::try_from(id.0).ok());
+        let function = function.and_then(|index| self.functions.get(index));
+        let name = function.map_or("", |function| function.name.as_str());
+        let mut record = self.form.sink();
+        record.u64(entry.array.0);
+        record.u64(entry.array.1);
+        record.u32(entry.number);
+        record.u16(match name {
+            "main thread" => 1,
+            "application thread" => 2,
+            _ => 0,
+        });
+        record.u16(0);
+        record.u64(texts.known(name));
+        record
+    }
+
+    /// A context, with pointers to its function, file and module.
+    fn record_of(&self, context: &Written, records: [Records; 3]) -> Sink {
+        let Node { scope, relation, .. } = context.node;
+        let (mut flags, words) = words(self.form, &context.node, records);
+        let lexical_type = match scope {
+            Scope::Loop => LEXICAL_LOOP,
+            Scope::Line => LEXICAL_LINE,
+            Scope::Instruction => LEXICAL_INSTRUCTION,
+            Scope::Entry | Scope::Function | Scope::Placeholder | Scope::Other => LEXICAL_FUNCTION,
+        };
+        let mut record = self.form.sink();
+        record.u64(context.array.0);
+        record.u64(context.array.1);
+        record.u32(context.number);
+        if self.form.is_described() {
+            flags = flags << 1 | u16::from(relation != Relation::Lexical);
+            flags |= if self.has_calls(context) { IS_CALL_SOURCE_LINE } else { 0 };
+            record.u16(flags);
+        } else {
+            record.u8(u8::try_from(flags).unwrap_or(0));
+            record.u8(match relation {
+                Relation::Lexical => RELATION_LEXICAL,
+                Relation::Call => RELATION_CALL,
+                Relation::Inlined => RELATION_INLINED,
+            });
+        }
+        record.u8(lexical_type);
+        record.u8(u8::try_from(words.len() / 8).unwrap_or(0));
+        if !self.form.is_described() {
+            record.u16((relation == Relation::Lexical).into());
+            record.bytes(&[0; 6]);
+        }
+        record.bytes(words.as_slice());
+        record
+    }
+
+    /// Whether a context is a line in which calls of those below it stand.
+    fn has_calls(&self, context: &Written) -> bool {
+        let is_call = |child: &usize| {
+            let child = self.contexts.get(*child);
+            child.is_some_and(|child| child.node.relation != Relation::Lexical)
+        };
+        context.node.scope == Scope::Line && context.children.iter().any(is_call)
+    }
+}
+
+/// The flexible words of a context, and the flags that say which they are.
+fn words(form: Form, node: &Node, [functions, files, modules]: [Records; 3]) -> (u16, Sink) {
+    let mut words = form.sink();
+    let mut flags = 0;
+    if form.is_described() && node.relation != Relation::Lexical {
+        // One word for the call, which stands in the line above.
+        words.u8(1);
+        words.u8((node.relation == Relation::Inlined).into());
+        words.bytes(&[0; 6]);
+    }
+    if let Some(function) = node.function {
+        flags |= HAS_FUNCTION;
+        words.u64(functions.at(function.0));
+    }
+    if let Some((file, line)) = node.source {
+        flags |= HAS_SOURCE;
+        words.u64(files.at(file.0));
+        words.u32(line);
+        words.u32(0);
+    }
+    if let Some((module, offset)) = node.point {
+        flags |= HAS_POINT;
+        words.u64(modules.at(module.0));
+        words.u64(offset);
+    }
+    (flags, words)
+}

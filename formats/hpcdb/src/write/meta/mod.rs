@@ -1,0 +1,327 @@
+//! `meta.db`: names, metrics, and the tree of contexts.
+
+mod contexts;
+mod metrics;
+mod texts;
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use kymo_core::bytes::Sink;
+use kymo_core::model::profile::{
+    FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Scope, Statistic, Thread,
+};
+use kymo_core::{Error, Result};
+
+use super::file::{Form, Out};
+use crate::spec::{FILE_BYTES, FUNCTION_BYTES, FileKind, MODULE_BYTES};
+use texts::{Texts, text};
+
+/// Kinds of identifiers that every database names.
+const ID_KINDS: [&str; 8] =
+    ["SUMMARY", "NODE", "RANK", "THREAD", "GPUDEVICE", "GPUCONTEXT", "GPUSTREAM", "CORE"];
+
+/// `meta.db`, before it is written.
+#[derive(Debug)]
+pub(super) struct MetaWriter {
+    form: Form,
+    title: String,
+    id_kinds: Vec<String>,
+    statistics: Vec<Statistic>,
+    metrics: Vec<Metric>,
+    modules: Vec<String>,
+    files: Vec<String>,
+    /// Which files are copied into the database, to the path they have.
+    copied: HashSet<u64>,
+    functions: Vec<Function>,
+    /// Functions that entry points are called by.
+    entries: HashSet<u64>,
+    contexts: Vec<Written>,
+    /// The place of each context in that list, by its number.
+    by_number: HashMap<u32, usize>,
+}
+
+/// A context, and where its children are once they are written.
+#[derive(Debug)]
+struct Written {
+    number: u32,
+    node: Node,
+    children: Vec<usize>,
+    /// Bytes of the children, and where they begin.
+    array: (u64, u64),
+}
+
+/// Where records of one kind are.
+#[derive(Clone, Copy)]
+struct Records {
+    first: u64,
+    size: u64,
+}
+
+impl Records {
+    fn at(self, index: u64) -> u64 {
+        self.first + self.size * index
+    }
+}
+
+impl MetaWriter {
+    pub(super) fn new(title: &str, form: Form) -> Self {
+        Self {
+            form,
+            title: title.to_owned(),
+            id_kinds: ID_KINDS.map(str::to_owned).to_vec(),
+            statistics: vec![Statistic::Sum],
+            metrics: Vec::new(),
+            modules: Vec::new(),
+            files: Vec::new(),
+            copied: HashSet::new(),
+            functions: Vec::new(),
+            entries: HashSet::new(),
+            contexts: Vec::new(),
+            by_number: HashMap::new(),
+        }
+    }
+
+    /// Says which statistics each metric has.
+    pub(super) fn set_statistics(&mut self, statistics: &[Statistic]) {
+        self.statistics = statistics.to_vec();
+    }
+
+    pub(super) fn statistics(&self) -> &[Statistic] {
+        &self.statistics
+    }
+
+    pub(super) fn statistic_count(&self) -> usize {
+        self.statistics.len()
+    }
+
+    /// The place of a statistic among those that each metric has.
+    pub(super) fn statistic(&self, statistic: Statistic) -> Result<usize> {
+        let place = self.statistics.iter().position(|known| *known == statistic);
+        place.ok_or_else(|| Error::request("a statistic comes that was not told of"))
+    }
+
+    pub(super) fn metric(&mut self, metric: &Metric) -> Result<MetricId> {
+        let id = u32::try_from(self.metrics.len());
+        let id = id.map_err(|_| Error::request("there are too many metrics"))?;
+        self.metrics.push(metric.clone());
+        Ok(MetricId(id))
+    }
+
+    pub(super) fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+
+    pub(super) fn metric_count(&self) -> u32 {
+        u32::try_from(self.metrics.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn module(&mut self, path: &str) -> ModuleId {
+        self.modules.push(path.to_owned());
+        ModuleId(self.modules.len() as u64 - 1)
+    }
+
+    pub(super) fn file(&mut self, path: &str) -> FileId {
+        self.files.push(path.to_owned());
+        FileId(self.files.len() as u64 - 1)
+    }
+
+    /// The path of a file that was taken before.
+    pub(super) fn file_path(&self, id: FileId) -> Result<&str> {
+        let path = usize::try_from(id.0).ok().and_then(|index| self.files.get(index));
+        let path = path.ok_or_else(|| Error::request("a text of a file that was not taken"))?;
+        if self.copied.contains(&id.0) {
+            return Err(Error::request(format!("{path} has a text already")));
+        }
+        Ok(path)
+    }
+
+    /// Notes that a file is in the database, at a path.
+    pub(super) fn copied(&mut self, id: FileId, path: String) {
+        if let Some(file) = usize::try_from(id.0).ok().and_then(|index| self.files.get_mut(index)) {
+            *file = path;
+            self.copied.insert(id.0);
+        }
+    }
+
+    pub(super) fn function(&mut self, function: &Function) -> FunctionId {
+        self.functions.push(function.clone());
+        FunctionId(self.functions.len() as u64 - 1)
+    }
+
+    pub(super) fn context(&mut self, parent: Option<u32>, number: u32, node: &Node) -> Result<()> {
+        if parent.is_none() != (node.scope == Scope::Entry) {
+            let why = "is no entry point, or an entry point below another";
+            return Err(Error::request(format!("context {number} at the top {why}")));
+        }
+        let index = self.contexts.len();
+        if number == 0 || self.by_number.insert(number, index).is_some() {
+            return Err(Error::request(format!("context {number} cannot be there twice, or be 0")));
+        }
+        if let Some(parent) = parent {
+            let above = self.by_number.get(&parent).filter(|above| **above != index);
+            let above = above.and_then(|above| self.contexts.get_mut(*above));
+            let absent = || Error::request(format!("context {number} hangs below none"));
+            above.ok_or_else(absent)?.children.push(index);
+        }
+        if let (Scope::Entry, Some(function)) = (node.scope, node.function) {
+            self.entries.insert(function.0);
+        }
+        self.contexts.push(Written { number, node: *node, children: Vec::new(), array: (0, 0) });
+        Ok(())
+    }
+
+    /// The highest number of a context.
+    pub(super) fn contexts_max(&self) -> u32 {
+        self.contexts.iter().map(|context| context.number).max().unwrap_or(0)
+    }
+
+    /// Names every kind of identifier that threads have.
+    pub(super) fn id_kinds(&mut self, threads: &[Thread]) -> Vec<String> {
+        for part in threads.iter().flat_map(|thread| &thread.ids) {
+            if !self.id_kinds.iter().any(|known| **known == *part.kind.0) {
+                self.id_kinds.push(part.kind.0.clone().into_owned());
+            }
+        }
+        self.id_kinds.clone()
+    }
+
+    /// Writes the file.
+    pub(super) fn write(mut self, path: &Path) -> Result<()> {
+        let mut out = Out::create(path, self.form)?;
+        out.zeros(FileKind::Meta.header_bytes())?;
+        let general = self.general(&mut out)?;
+        let id_names = self.id_names(&mut out)?;
+        let metrics = self.write_metrics(&mut out)?;
+        out.align(8)?;
+        let (strings, texts) = self.strings(&mut out)?;
+        let (modules, module_records) =
+            self.paths(&mut out, &self.modules, &HashSet::new(), &texts, MODULE_BYTES)?;
+        let (files, file_records) =
+            self.paths(&mut out, &self.files, &self.copied, &texts, FILE_BYTES)?;
+        let (functions, function_records) =
+            self.write_functions(&mut out, &texts, module_records, file_records)?;
+        let records = [function_records, file_records, module_records];
+        let context = self.write_contexts(&mut out, &texts, records)?;
+        let sections = [general, id_names, metrics, context, strings, modules, files, functions];
+        out.fill(0, self.form.header(FileKind::Meta, &sections).as_slice())?;
+        out.finish(FileKind::Meta)
+    }
+
+    fn general(&self, out: &mut Out) -> Result<(u64, u64)> {
+        let start = out.at();
+        let mut section = self.form.sink();
+        section.u64(start + 16);
+        section.u64(start + 16 + self.title.len() as u64 + 1);
+        text(&mut section, &self.title);
+        text(&mut section, "");
+        whole(out, start, &section)
+    }
+
+    fn id_names(&self, out: &mut Out) -> Result<(u64, u64)> {
+        let start = out.at();
+        let count = u8::try_from(self.id_kinds.len());
+        let count = count.map_err(|_| Error::request("there are too many kinds of ids"))?;
+        let mut section = self.form.sink();
+        section.u64(start + 16);
+        if self.form.is_described() {
+            section.u16(count.into());
+            section.bytes(&[0; 6]);
+        } else {
+            section.u8(count);
+            section.bytes(&[0; 7]);
+        }
+        let mut at = start + 16 + 8 * u64::from(count);
+        for kind in &self.id_kinds {
+            section.u64(at);
+            at += kind.len() as u64 + 1;
+        }
+        self.id_kinds.iter().for_each(|kind| text(&mut section, kind));
+        whole(out, start, &section)
+    }
+
+    /// The texts that modules, files, functions and entry points have.
+    fn strings(&self, out: &mut Out) -> Result<((u64, u64), Texts)> {
+        let start = out.at();
+        let mut texts = Texts::new(start, self.form);
+        let names = self.functions.iter().map(|function| &function.name);
+        for name in self.modules.iter().chain(&self.files).chain(names) {
+            texts.of(name);
+        }
+        texts.of("");
+        if self.form.is_described() {
+            for (_, root) in contexts::DESCRIBED_ROOTS {
+                texts.of(root);
+            }
+        }
+        out.put(texts.bytes.as_slice())?;
+        let size = out.at() - start;
+        out.align(8)?;
+        Ok(((size, start), texts))
+    }
+
+    fn write_functions(
+        &self,
+        out: &mut Out,
+        texts: &Texts,
+        modules: Records,
+        files: Records,
+    ) -> Result<((u64, u64), Records)> {
+        let start = out.at();
+        let records = Records { first: start + 0x10, size: FUNCTION_BYTES };
+        out.put(table(self.form, records, self.functions.len())?.as_slice())?;
+        for (function, index) in self.functions.iter().zip(0..) {
+            let mut record = self.form.sink();
+            let name = self.function_name(index, &function.name);
+            record.u64(if name.is_empty() { 0 } else { texts.known(name) });
+            record.u64(function.module.map_or(0, |id| modules.at(id.0)));
+            record.u64(function.offset);
+            record.u64(function.file.map_or(0, |id| files.at(id.0)));
+            record.u32(function.line);
+            record.u32(0);
+            out.put(record.as_slice())?;
+        }
+        Ok(((out.at() - start, start), records))
+    }
+
+    /// A section of modules or files, each with a path, some of them copied.
+    fn paths(
+        &self,
+        out: &mut Out,
+        paths: &[String],
+        copied: &HashSet<u64>,
+        texts: &Texts,
+        size: u64,
+    ) -> Result<((u64, u64), Records)> {
+        let start = out.at();
+        let records = Records { first: start + 0x10, size };
+        out.put(table(self.form, records, paths.len())?.as_slice())?;
+        for (path, index) in paths.iter().zip(0..) {
+            let mut record = self.form.sink();
+            record.u32(copied.contains(&index).into());
+            record.u32(0);
+            record.u64(texts.known(path));
+            out.put(record.as_slice())?;
+        }
+        Ok(((out.at() - start, start), records))
+    }
+}
+
+/// The header of a section with a list of records.
+fn table(form: Form, records: Records, count: usize) -> Result<Sink> {
+    let count = u32::try_from(count).map_err(|_| Error::request("there are too many names"))?;
+    let mut header = form.sink();
+    header.u64(records.first);
+    header.u32(count);
+    header.u16(u16::try_from(records.size).unwrap_or(0));
+    header.u16(0);
+    Ok(header)
+}
+
+/// Writes a section, and tells its size and where it is.
+fn whole(out: &mut Out, start: u64, section: &Sink) -> Result<(u64, u64)> {
+    out.put(section.as_slice())?;
+    let size = out.at() - start;
+    out.align(8)?;
+    Ok((size, start))
+}

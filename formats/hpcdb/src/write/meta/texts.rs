@@ -1,0 +1,42 @@
+//! Texts that records point to.
+
+use std::collections::HashMap;
+
+use kymo_core::bytes::Sink;
+
+use super::super::file::Form;
+
+/// A text, with the zero byte that ends it.
+pub(super) fn text(section: &mut Sink, text: &str) {
+    section.bytes(text.as_bytes());
+    section.u8(0);
+}
+
+/// Texts, each once, from a place on.
+pub(super) struct Texts {
+    first: u64,
+    pub(super) bytes: Sink,
+    known: HashMap<String, u64>,
+}
+
+impl Texts {
+    pub(super) fn new(first: u64, form: Form) -> Self {
+        Self { first, bytes: form.sink(), known: HashMap::new() }
+    }
+
+    /// Where a text is; it is added where it is new. A zero byte within it would end it.
+    pub(super) fn of(&mut self, wanted: &str) -> u64 {
+        if let Some(known) = self.known.get(wanted) {
+            return *known;
+        }
+        let at = self.first + self.bytes.len() as u64;
+        text(&mut self.bytes, &wanted.replace('\0', " "));
+        self.known.insert(wanted.to_owned(), at);
+        at
+    }
+
+    /// Where a text is that was added before.
+    pub(super) fn known(&self, wanted: &str) -> u64 {
+        self.known.get(wanted).copied().unwrap_or(self.first)
+    }
+}
