@@ -195,6 +195,9 @@ pub struct Part {
     pub until: Option<TimeNs>,
     /// Put events in the order of their times, where a recording has them in another.
     pub sort: bool,
+    /// Take tracks of different recordings for one where they have one name and are described
+    /// alike, as those of the parts of a recording are.
+    pub join: bool,
 }
 
 /// What writing a recording did.

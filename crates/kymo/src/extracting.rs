@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use kymo_core::model::timeline::TrackId;
-use kymo_core::{Ability, Context, Destination, Error, Format, Part, Progress, Source, Written};
+use kymo_core::{
+    Ability, Context, Destination, Error, Finding, Format, Part, Progress, Source, Written,
+};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;
@@ -23,6 +25,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) since: Option<Moment>,
     pub(crate) until: Option<Moment>,
     pub(crate) sort: bool,
+    pub(crate) join: bool,
     pub(crate) format: &'a FormatArgs,
 }
 
@@ -45,7 +48,17 @@ pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<
 pub(crate) fn say(session: &mut Session, output: &Path, written: &Written) -> Outcome {
     let name = inputs::display(output);
     for loss in &written.losses {
-        session.report.finding(&name, loss);
+        // What an input lacks is said of the input.
+        match &loss.file {
+            Some(input) => {
+                let loss = Finding { file: None, ..loss.clone() };
+                session.report.finding(&inputs::display(Path::new(input)), &loss);
+            }
+            None => session.report.finding(&name, loss),
+        }
+    }
+    if written.events == 0 && written.losses.is_empty() {
+        session.report.remark(&name, format_args!("nothing of it was asked for: it is empty"));
     }
     if session.report.is_watched() || !written.losses.is_empty() {
         let events = numbers::count(written.events, "event", "events");
@@ -91,7 +104,7 @@ fn part(
     sources: &[Source],
     format: &dyn Format,
 ) -> anyhow::Result<Part> {
-    let mut part = Part { sort: wanted.sort, ..Part::default() };
+    let mut part = Part { sort: wanted.sort, join: wanted.join, ..Part::default() };
     let mut names = Vec::new();
     for source in sources {
         let about = |error| Named::error(inputs::display(source.path()), error);

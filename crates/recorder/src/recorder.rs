@@ -269,6 +269,8 @@ impl Recorder {
     }
 
     fn rotate(&mut self) -> Result<()> {
+        // A file that takes no more would make another, empty, with every message.
+        self.writer()?.flush()?;
         let target = self.parts.next()?;
         let former = self.writer()?.restart(target)?;
         if self.sync != Sync::Never {

@@ -182,6 +182,38 @@ impl Decimal {
     }
 }
 
+/// Turns the byte order of a payload around, where its format is that of the writer's machine.
+/// Gives whether it did.
+pub(crate) fn turn(encoding: &Encoding, payload: &mut [u8]) -> bool {
+    match encoding {
+        Encoding::Integer { bytes, endian: None, .. } | Encoding::Float { bytes, endian: None }
+            if *bytes > 1 && payload.len() == *bytes =>
+        {
+            payload.reverse();
+            true
+        }
+        Encoding::Timespec => turn_timespec(payload),
+        Encoding::Annotate(inner) => match payload.split_at_mut_checked(12) {
+            Some((moment, rest)) => {
+                turn(inner, rest);
+                turn_timespec(moment)
+            }
+            None => false,
+        },
+        _ => false,
+    }
+}
+
+fn turn_timespec(payload: &mut [u8]) -> bool {
+    let Some((seconds, nanoseconds)) = payload.split_at_mut_checked(8) else { return false };
+    if nanoseconds.len() != 4 {
+        return false;
+    }
+    seconds.reverse();
+    nanoseconds.reverse();
+    true
+}
+
 /// A function that decodes a format, given the stream's attributes.
 pub type Decoder = dyn Fn(&[u8], &Map<String, Json>) -> Value + Send + Sync;
 
@@ -400,6 +432,24 @@ mod tests {
             assert_eq!(Encoding::of(format), Encoding::Other, "{format}");
         }
         assert_eq!(Encoding::of("annotate/utf-8"), Encoding::Annotate(Box::new(Encoding::Text)));
+    }
+
+    #[test]
+    fn byte_orders_are_turned_where_the_format_leaves_them_to_the_machine() {
+        let turned = |format: &str, payload: &[u8]| {
+            let mut payload = payload.to_vec();
+            turn(&Encoding::of(format), &mut payload);
+            payload
+        };
+        assert_eq!(turned("uint32", &[0, 0, 1, 2]), [2, 1, 0, 0]);
+        assert_eq!(turned("uint32le", &[0, 0, 1, 2]), [0, 0, 1, 2]);
+        assert_eq!(turned("float32", &[1, 2, 3]), [1, 2, 3], "not of its size");
+        let moment = [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 9];
+        let other = [7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0];
+        assert_eq!(turned("timespec", &moment), other);
+        let remark = [&moment[..], &[0, 5]].concat();
+        assert_eq!(turned("annotate/uint16", &remark), [&other[..], &[5, 0]].concat());
+        assert_eq!(turned("annotate/utf-8", &remark), [&other[..], &[0, 5]].concat());
     }
 
     #[test]

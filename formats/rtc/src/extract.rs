@@ -4,10 +4,12 @@
 //! also when it lies before the range; a clock that counts from another is written after what
 //! that one showed at its moment.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
+use kymo_core::bytes::{Endian, Limits};
 use kymo_core::model::timeline::Window;
 use kymo_core::{
     Context, Destination, Error, Finding, Part, Result, Severity, Source, Written, shortened,
@@ -15,10 +17,10 @@ use kymo_core::{
 use kymo_rtc_wire::meta::StreamMeta;
 use serde_json::Value as Json;
 
-use crate::read::{Found, Messages};
+use crate::read::{Found, Messages, Problem};
 use crate::types::Stream;
 use crate::write::{Layout, SessionWriter, meta_of};
-use crate::{Reader, check};
+use crate::{Reader, check, decode};
 
 /// Writes a part of some files as one file.
 pub(crate) fn extract(
@@ -28,34 +30,40 @@ pub(crate) fn extract(
     context: &Context<'_>,
 ) -> Result<Written> {
     if part.sort {
-        return Err(Error::request("the messages of RTC files are not sorted"));
+        let why = "the messages of RTC files are in the order in which they were written";
+        return Err(Error::request(why));
     }
     let readers = sources.iter().map(|source| Reader::open(source, context));
     let readers = readers.collect::<Result<Vec<_>>>()?;
     let mut written = Written::default();
-    for reader in &readers {
-        let found = check::losses(reader.scan(), &context.limits).into_vec();
-        written.losses.extend(found.into_iter().filter(|f| f.severity > Severity::Note));
+    let mut inputs = Vec::new();
+    for (source, reader) in sources.iter().zip(&readers) {
+        let input = Input::new(source, reader, part);
+        input.say_losses(&context.limits, &mut written);
+        inputs.push(input);
     }
     let mut file = to.file()?;
-    let inputs: Vec<Input> = readers.iter().flat_map(|reader| inputs(reader, part)).collect();
-    if readers.len() == 1 {
+    for input in &mut inputs {
+        input.advance();
+    }
+    if let [only] = inputs.as_mut_slice() {
         // One file keeps its sessions apart.
-        for input in inputs {
-            merge(vec![input], part, &mut file, &mut written)?;
+        for session in 0..only.reader.scan().sessions.len() {
+            merge(std::slice::from_mut(only), Some(session), part, &mut file, &mut written)?;
         }
     } else {
-        merge(inputs, part, &mut file, &mut written)?;
+        merge(&mut inputs, None, part, &mut file, &mut written)?;
     }
     file.commit()?;
     Ok(written)
 }
 
-/// One session that is read.
+/// One file that is read.
 struct Input {
+    /// Its path, to say where something was lost.
+    name: String,
     reader: Arc<Reader>,
     messages: Messages,
-    session: usize,
     wanted: HashSet<usize>,
     /// What each clock last said: its payload, and what the clock under it said then.
     clocks: HashMap<usize, Reading>,
@@ -65,37 +73,84 @@ struct Input {
     found: Option<Found>,
     /// The number of each stream in the output.
     outlets: HashMap<usize, usize>,
-    /// What each clock was last made to say in the output.
-    said: HashMap<usize, Reading>,
+    /// The byte order of the output.
+    endian: Endian,
 }
 
+/// What a clock shows, and what the clock under it showed then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Reading {
     payload: Vec<u8>,
     base: Option<Vec<u8>>,
 }
 
-fn inputs(reader: &Arc<Reader>, part: &Part) -> Vec<Input> {
-    let wants =
-        |stream: &Stream| part.tracks.as_ref().is_none_or(|tracks| tracks.contains(&stream.name));
-    (0..reader.scan().sessions.len())
-        .map(|session| {
-            let streams = reader.streams().iter().enumerate();
-            let of_session = streams.filter(|(_, stream)| stream.session == session);
-            let wanted = of_session.filter(|(_, stream)| wants(stream)).map(|(index, _)| index);
-            Input {
-                reader: Arc::clone(reader),
-                messages: reader.messages(),
-                session,
-                wanted: wanted.collect(),
-                clocks: HashMap::new(),
-                now: i64::MIN,
-                found: None,
-                outlets: HashMap::new(),
-                said: HashMap::new(),
+/// What each clock of the output was last made to say, by the numbers of their streams.
+type Said = HashMap<usize, Reading>;
+
+impl Input {
+    fn new(source: &Source, reader: &Arc<Reader>, part: &Part) -> Self {
+        let is_wanted = |stream: &Stream| {
+            part.tracks.as_ref().is_none_or(|tracks| tracks.contains(&stream.name))
+        };
+        let messages = reader.messages();
+        let streams = reader.streams().iter().enumerate();
+        let wanted = streams.filter(|(_, stream)| is_wanted(stream)).map(|(index, _)| index);
+        Self {
+            name: source.path().display().to_string(),
+            wanted: wanted.collect(),
+            reader: Arc::clone(reader),
+            messages,
+            clocks: HashMap::new(),
+            now: i64::MIN,
+            found: None,
+            outlets: HashMap::new(),
+            endian: Endian::Little,
+        }
+    }
+
+    /// Says what cannot be read, and which messages have no end: those are not copied.
+    fn say_losses(&self, limits: &Limits, written: &mut Written) {
+        let scan = self.reader.scan();
+        let unfinished = scan.problems.iter().filter_map(|problem| match problem {
+            Problem::Unfinished { offset, stream, is_at_end: true, .. } => Some((offset, stream)),
+            _ => None,
+        });
+        let is_wanted: HashSet<u64> = unfinished
+            .filter(|(_, stream)| self.wanted.contains(stream))
+            .map(|(offset, _)| *offset)
+            .collect();
+        for mut loss in check::losses(scan, limits).into_vec() {
+            if loss.rule == "unfinished" && loss.offset.is_some_and(|at| is_wanted.contains(&at)) {
+                loss.severity = loss.severity.max(Severity::Warning);
             }
-        })
-        .collect()
+            if loss.severity > Severity::Note {
+                loss.file = Some(self.name.clone());
+                written.losses.push(loss);
+            }
+        }
+    }
+
+    /// Whether the message that is next is of a session.
+    fn is_in(&self, session: Option<usize>) -> bool {
+        let next = self.found.as_ref().and_then(|found| self.stream(found.stream()));
+        next.is_some_and(|next| session.is_none_or(|session| next.session == session))
+    }
+
+    /// The wanted streams of a session, or of all.
+    fn wanted_of(&self, session: Option<usize>) -> Vec<usize> {
+        let is_wanted = |index: &usize| self.wanted.contains(index);
+        match session {
+            Some(session) => self
+                .reader
+                .catalog()
+                .of_session(session)
+                .iter()
+                .copied()
+                .filter(is_wanted)
+                .collect(),
+            None => self.wanted.iter().copied().collect(),
+        }
+    }
 }
 
 impl Input {
@@ -103,57 +158,71 @@ impl Input {
         self.reader.streams().get(index)
     }
 
+    /// The stream that a stream of remarks is about.
+    fn about(&self, index: usize) -> Option<usize> {
+        let stream = self.stream(index)?;
+        let name = stream.about.as_deref()?;
+        let mut of_session = self.reader.catalog().of_session(stream.session).iter().copied();
+        of_session.find(|other| self.stream(*other).is_some_and(|other| other.name == name))
+    }
+
     fn clock_of(&self, index: usize) -> Option<usize> {
         self.reader.clocks().get(index).copied().flatten()
     }
 
-    /// The clocks that the wanted streams need, and those under them.
-    fn needed(&self) -> HashSet<usize> {
-        let mut needed = self.wanted.clone();
-        let mut open: Vec<usize> = needed.iter().copied().collect();
+    /// The streams that the wanted ones need: their clocks and those under them, and what remarks
+    /// are about, which tells the clock that their moments are on.
+    fn needed(&self, session: Option<usize>) -> HashSet<usize> {
+        let mut open = self.wanted_of(session);
+        let mut needed: HashSet<usize> = open.iter().copied().collect();
         while let Some(index) = open.pop() {
-            let clock = self.clock_of(index).filter(|clock| !needed.contains(clock));
-            if let Some(clock) = clock {
-                needed.insert(clock);
-                open.push(clock);
+            for other in [self.clock_of(index), self.about(index)].into_iter().flatten() {
+                if needed.insert(other) {
+                    open.push(other);
+                }
             }
         }
         needed
     }
 }
 
-/// Writes one session of several, in the order of their times.
+/// Writes one session, of one or of several files, in the order of their times.
 fn merge(
-    mut inputs: Vec<Input>,
+    inputs: &mut [Input],
+    session: Option<usize>,
     part: &Part,
     out: &mut dyn Write,
     written: &mut Written,
 ) -> Result<()> {
-    let outlets = outlets(&inputs);
-    let layout = match inputs.as_slice() {
-        [only] => only.reader.scan().sessions.get(only.session).map(Layout::of),
+    let outlets = outlets(inputs, session, part.join);
+    let layout = match (&*inputs, session) {
+        ([only], Some(session)) => only.reader.scan().sessions.get(session).map(Layout::of),
         _ => None,
     };
     let metas: Vec<(u32, StreamMeta)> =
-        outlets.iter().map(|outlet| (outlet.id, outlet.meta.clone())).collect();
+        outlets.iter().map(|outlet| (outlet.id, meta_of(&outlet.as_written))).collect();
     let layout = layout.unwrap_or_default().fit(&metas);
     let mut writer = SessionWriter::new(out, &layout);
-    let keeps_ids = inputs.len() == 1;
+    for (number, (id, meta)) in metas.iter().enumerate() {
+        writer.add(number, session.map(|_| *id), meta)?;
+    }
+    for input in &mut *inputs {
+        input.endian = layout.endian;
+    }
     for (number, outlet) in outlets.iter().enumerate() {
-        writer.add(number, keeps_ids.then_some(outlet.id), &outlet.meta)?;
-        if let Some(input) = inputs.get_mut(outlet.input) {
-            input.outlets.insert(outlet.stream, number);
+        for (of, stream) in &outlet.from {
+            if let Some(input) = inputs.get_mut(*of) {
+                input.outlets.insert(*stream, number);
+            }
         }
     }
     let window = Window { tracks: None, from: part.from, until: part.until, last: None };
-    for input in &mut inputs {
-        input.advance();
-    }
+    let mut said = Said::new();
     // The input that is farthest behind comes first; of those at the same time, the first named.
     while let Some(input) =
-        inputs.iter_mut().filter(|input| input.found.is_some()).min_by_key(|input| input.now)
+        inputs.iter_mut().filter(|input| input.is_in(session)).min_by_key(|input| input.now)
     {
-        input.write(&window, &mut writer, written)?;
+        input.write(&window, &mut writer, &mut said, written)?;
         input.advance();
     }
     writer.finish()?;
@@ -162,41 +231,62 @@ fn merge(
 
 /// A stream that is written.
 struct Outlet {
-    input: usize,
-    stream: usize,
+    /// The streams it is made of, each with the number of its input.
+    from: Vec<(usize, usize)>,
     id: u32,
-    meta: StreamMeta,
+    as_written: Stream,
 }
 
 /// The streams that are written, under names that differ: where files have the same name, the
-/// later ones get a number.
-fn outlets(inputs: &[Input]) -> Vec<Outlet> {
-    let mut taken: HashSet<String> = HashSet::new();
-    let mut outlets = Vec::new();
+/// later ones get a number, or are joined to the first if they are described alike and asked to.
+fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> Vec<Outlet> {
+    let mut taken: HashMap<String, usize> = HashMap::new();
+    let mut outlets: Vec<Outlet> = Vec::new();
     for (number, input) in inputs.iter().enumerate() {
-        let mut needed: Vec<usize> = input.needed().into_iter().collect();
-        needed.sort_unstable_by_key(|index| input.stream(*index).map(|stream| stream.id));
-        let streams = || needed.iter().filter_map(|index| input.stream(*index));
-        let mut renamed = HashMap::new();
-        for stream in streams() {
+        let mut needed: Vec<usize> = input.needed(session).into_iter().collect();
+        let place = |index: &usize| input.stream(*index).map(|stream| (stream.session, stream.id));
+        needed.sort_unstable_by_key(place);
+        let mut renamed: HashMap<(usize, &str), String> = HashMap::new();
+        let streams = || needed.iter().filter_map(|index| Some((*index, input.stream(*index)?)));
+        for (index, stream) in streams() {
+            let first = taken.get(&stream.name).and_then(|first| outlets.get_mut(*first));
+            if let Some(first) = first.filter(|first| join && is_alike(&first.as_written, stream)) {
+                first.from.push((number, index));
+                continue;
+            }
             let numbered = (2..).map(|count: u64| format!("{} ({count})", stream.name));
             let mut names = std::iter::once(stream.name.clone()).chain(numbered);
-            let free = names.find(|name| inputs.len() == 1 || !taken.contains(name));
+            let free = names.find(|name| session.is_some() || !taken.contains_key(name));
             let name = free.unwrap_or_else(|| stream.name.clone());
-            renamed.entry(stream.name.as_str()).or_insert_with(|| name.clone());
-            taken.insert(name);
+            renamed.entry((stream.session, &stream.name)).or_insert_with(|| name.clone());
+            taken.entry(name).or_insert(outlets.len());
+            let from = vec![(number, index)];
+            outlets.push(Outlet { from, id: stream.id, as_written: stream.clone() });
         }
-        for (index, stream) in needed.iter().zip(streams()) {
-            let meta = meta_of(&with_names(stream, &renamed));
-            outlets.push(Outlet { input: number, stream: *index, id: stream.id, meta });
+        for outlet in outlets.iter_mut().filter(|outlet| is_of(outlet, number)) {
+            outlet.as_written = with_names(&outlet.as_written, &renamed);
         }
     }
     outlets
 }
 
+/// Whether an outlet was made for an input.
+fn is_of(outlet: &Outlet, input: usize) -> bool {
+    outlet.from.first().is_some_and(|(of, _)| *of == input)
+}
+
+/// Whether two streams of the same name are described alike.
+fn is_alike(one: &Stream, other: &Stream) -> bool {
+    let description = |stream: &Stream| {
+        (stream.format.clone(), stream.length_bytes, stream.is_cont, stream.about.clone())
+    };
+    description(one) == description(other) && one.attributes == other.attributes
+}
+
 /// A stream under its new name, with the names it refers to as they are now.
-fn with_names(stream: &Stream, renamed: &HashMap<&str, String>) -> Stream {
-    let new = |name: &str| renamed.get(name).cloned().unwrap_or_else(|| name.to_owned());
+fn with_names(stream: &Stream, renamed: &HashMap<(usize, &str), String>) -> Stream {
+    let of = stream.session;
+    let new = |name: &str| renamed.get(&(of, name)).cloned().unwrap_or_else(|| name.to_owned());
     let mut stream = stream.clone();
     stream.name = new(&stream.name);
     stream.about = stream.about.as_deref().map(new);
@@ -209,31 +299,18 @@ fn with_names(stream: &Stream, renamed: &HashMap<&str, String>) -> Stream {
 }
 
 impl Input {
-    /// Goes to the next message of the session.
+    /// Goes to the next message.
     fn advance(&mut self) {
-        loop {
-            self.found = self.messages.advance();
-            let Some(found) = &self.found else { return };
-            let message = self.messages.message(found);
-            let Some(stream) = self.reader.streams().get(message.stream) else { continue };
-            if stream.session < self.session {
-                continue;
-            }
-            if stream.session > self.session {
-                self.found = None;
-                return;
-            }
-            let clock = if stream.is_clock() {
-                Some(message.stream)
-            } else {
-                self.clock_of(message.stream)
-            };
-            let counts = clock.is_some_and(|clock| self.reader.is_since_epoch(clock));
-            // A remark about the past does not set the time back.
-            if let (Some(time), true, false) = (message.time, counts, stream.is_annotation()) {
-                self.now = time.0;
-            }
-            return;
+        self.found = self.messages.advance();
+        let Some(found) = &self.found else { return };
+        let message = self.messages.message(found);
+        let Some(stream) = self.reader.streams().get(message.stream) else { return };
+        let clock =
+            if stream.is_clock() { Some(message.stream) } else { self.clock_of(message.stream) };
+        let counts = clock.is_some_and(|clock| self.reader.is_since_epoch(clock));
+        // A remark about the past does not set the time back.
+        if let (Some(time), true, false) = (message.time, counts, stream.is_annotation()) {
+            self.now = time.0;
         }
     }
 
@@ -242,6 +319,7 @@ impl Input {
         &mut self,
         window: &Window,
         writer: &mut SessionWriter<W>,
+        said: &mut Said,
         written: &mut Written,
     ) -> Result<()> {
         let Some(found) = self.found else { return Ok(()) };
@@ -256,7 +334,7 @@ impl Input {
             self.clocks.insert(index, reading);
             if is_asked {
                 written.events += 1;
-                return self.set_clock(index, true, writer);
+                return self.set_clock(index, true, writer, said);
             }
             return Ok(());
         }
@@ -266,44 +344,57 @@ impl Input {
         if let Some(clock) = self.clock_of(index)
             && !self.stream(index).is_some_and(Stream::is_annotation)
         {
-            self.set_clock(clock, false, writer)?;
+            self.set_clock(clock, false, writer, said)?;
         }
         let Some(outlet) = self.outlets.get(&index) else { return Ok(()) };
         let message = self.messages.message(&found);
-        if writer.write(*outlet, message.payload)? {
+        if writer.write(*outlet, &self.turned(index, message.payload))? {
             written.events += 1;
         } else {
             let name = self.stream(index).map_or("", |stream| stream.name.as_str());
-            let why = format!("a message of {} is not of its length", shortened(name));
-            written.losses.push(Finding::at(Severity::Warning, "unwritten", message.offset, why));
+            let why = format!("a message of {} is empty, or not of its length", shortened(name));
+            let mut loss = Finding::at(Severity::Warning, "unwritten", message.offset, why);
+            loss.file = Some(self.name.clone());
+            written.losses.push(loss);
         }
         Ok(())
     }
 
+    /// A payload in the byte order of the output.
+    fn turned<'a>(&self, index: usize, payload: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.stream(index) {
+            Some(stream) if self.reader.endian(stream.session) != self.endian => {
+                let mut payload = payload.to_vec();
+                decode::turn(&stream.encoding, &mut payload);
+                payload.into()
+            }
+            _ => payload.into(),
+        }
+    }
+
     /// Has a clock show in the output what it shows in the input.
     fn set_clock<W: Write>(
-        &mut self,
+        &self,
         clock: usize,
         is_asked: bool,
         writer: &mut SessionWriter<W>,
+        said: &mut Said,
     ) -> Result<()> {
         let Some(reading) = self.clocks.get(&clock) else { return Ok(()) };
-        if !is_asked && self.said.get(&clock) == Some(reading) {
+        let Some(outlet) = self.outlets.get(&clock) else { return Ok(()) };
+        if !is_asked && said.get(outlet) == Some(reading) {
             return Ok(());
         }
         let base = self.clock_of(clock).and_then(|base| Some((base, self.outlets.get(&base)?)));
         if let (Some((base, outlet)), Some(payload)) = (base, &reading.base) {
-            let said = self.said.get(&base).map(|said| &said.payload);
-            if said != Some(payload) {
-                writer.write(*outlet, payload)?;
-                let reading = Reading { payload: payload.clone(), base: None };
-                self.said.insert(base, reading);
+            let before = said.get(outlet).map(|said| &said.payload);
+            if before != Some(payload) {
+                writer.write(*outlet, &self.turned(base, payload))?;
+                said.insert(*outlet, Reading { payload: payload.clone(), base: None });
             }
         }
-        if let Some(outlet) = self.outlets.get(&clock) {
-            writer.write(*outlet, &reading.payload)?;
-        }
-        self.said.insert(clock, reading.clone());
+        writer.write(*outlet, &self.turned(clock, &reading.payload))?;
+        said.insert(*outlet, reading.clone());
         Ok(())
     }
 }

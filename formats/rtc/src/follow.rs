@@ -20,6 +20,8 @@ pub(crate) struct Follower {
     decoders: Decoders,
     bytes: Vec<u8>,
     base: u64,
+    /// The payload of an event whose byte order was turned around.
+    turned: Vec<u8>,
     /// How many clocks and tracks were told of.
     told: (usize, usize),
 }
@@ -37,6 +39,7 @@ impl Follower {
             decoders: Decoders::default(),
             bytes: Vec::new(),
             base: 0,
+            turned: Vec::new(),
             told: (0, 0),
         }
     }
@@ -75,7 +78,8 @@ impl Follower {
                 };
                 let (endian, decoders) = (self.tracker.endian(), &self.decoders);
                 let decoded = decode::decode(message.payload, stream, endian, decoders);
-                to.event(&event(&message, decoded))
+                let turned = &mut self.turned;
+                to.event(&event(&message, decoded, Some(stream), endian, turned))
             }
             Item::Checksum(checksum) => {
                 if checksum.polynomial.is_none() && !checksum.is_unchecked {
@@ -97,7 +101,6 @@ impl Follower {
     fn tell_of_streams(&mut self, to: &mut dyn Followed) -> Result<()> {
         for index in self.lanes.tracks().len()..self.tracker.streams().len() {
             let clock = self.tracker.clock_of(index);
-            self.lanes.set_endian(self.tracker.endian());
             self.lanes.add(self.tracker.streams(), index, clock);
         }
         for clock in self.lanes.clocks().iter().skip(self.told.0) {

@@ -37,6 +37,10 @@ fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
         taking.event(&event)?;
     }
     taking.writer.finish()?;
+    if taking.losses_beyond > 0 {
+        let message = format!("{} further events, not told of one by one", taking.losses_beyond);
+        taking.written.losses.push(Finding::whole(Severity::Warning, "unwritten", message));
+    }
     Ok(taking.written)
 }
 
@@ -51,6 +55,7 @@ struct Taking<W: Write> {
     ways: HashMap<TrackId, Way>,
     shown: HashMap<ClockId, TimeNs>,
     written: Written,
+    losses_beyond: u64,
 }
 
 /// How the values of a track are written.
@@ -87,6 +92,7 @@ impl<W: Write> Taking<W> {
             ways: HashMap::new(),
             shown: HashMap::new(),
             written: Written::default(),
+            losses_beyond: 0,
         };
         taking.add_clocks()?;
         Ok(taking)
@@ -109,6 +115,10 @@ impl<W: Write> Taking<W> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let Some(track) = self.tracks.get(event.track.0) else { return Ok(()) };
         if is_clock(track) {
+            // Its messages are the times that its clock shows.
+            if let (Some(clock), Some(time)) = (track.clock, event.time) {
+                self.show(clock, time, event.offset)?;
+            }
             return Ok(());
         }
         let way = match self.ways.get(&event.track) {
@@ -117,6 +127,8 @@ impl<W: Write> Taking<W> {
         };
         if let (Some(clock), Some(time)) = (self.clock_of(event.track), event.time) {
             self.show(clock, time, event.offset)?;
+        } else if self.clock_of(event.track).is_some_and(|clock| self.shown.contains_key(&clock)) {
+            self.lose(event, "an event without a time gets that of the one before");
         }
         let stream = self.clocks.len() + event.track.0;
         let bytes = bytes(way, event);
@@ -127,7 +139,7 @@ impl<W: Write> Taking<W> {
         if is_written {
             self.written.events += 1;
         } else {
-            self.lose(event, "a value that is not of the kind of the track's first");
+            self.lose(event, "a value that is empty, or not of the kind of the track's first");
         }
         Ok(())
     }
@@ -202,6 +214,8 @@ impl<W: Write> Taking<W> {
     fn push_loss(&mut self, loss: Finding) {
         if self.written.losses.len() < LOSSES_MAX {
             self.written.losses.push(loss);
+        } else {
+            self.losses_beyond += 1;
         }
     }
 }

@@ -68,7 +68,8 @@ fn copy(reader: &Arc<Reader>, out: &mut dyn Write, repaired: &mut Repaired) -> R
 
 fn unwritten(reader: &Reader, stream: usize, offset: u64) -> Finding {
     let name = reader.streams().get(stream).map_or("", |stream| stream.name.as_str());
-    let message = format!("the message of {} is not of the stream's length", shortened(name));
+    let message =
+        format!("a message of {} is empty, or not of the stream's length", shortened(name));
     Finding::at(Severity::Warning, "unwritten", offset, message)
 }
 
@@ -141,7 +142,7 @@ impl Copying<'_> {
         repaired: &mut Repaired,
     ) -> Result<()> {
         while let Some((at, index)) = self.plan().get(self.next).copied()
-            && at < before
+            && at <= before
             && let Some(stream) = self.reader.streams().get(index)
         {
             if !writer.add(index, Some(stream.id), &meta_of(stream))? {
@@ -161,8 +162,13 @@ impl Copying<'_> {
         repaired: &mut Repaired,
     ) -> Result<W> {
         self.join(&mut writer, u64::MAX, repaired)?;
-        for (stream, bytes) in messages.unfinished(self.session) {
-            writer.write_part(stream, bytes)?;
+        for (offset, stream, bytes) in messages.unfinished(self.session) {
+            if !writer.write_part(stream, bytes)? {
+                let name = self.reader.streams().get(stream).map_or("", |of| of.name.as_str());
+                let (name, bytes) = (shortened(name), bytes.len());
+                let message = format!("{bytes} bytes of a message of {name} that has no end");
+                repaired.losses.push(Finding::at(Severity::Warning, "unwritten", offset, message));
+            }
         }
         writer.finish()
     }

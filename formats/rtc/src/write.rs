@@ -102,9 +102,11 @@ impl<W: Write> SessionWriter<W> {
     }
 
     /// Writes a message. Returns whether it could be: one of a stream of fixed length must have
-    /// that length.
+    /// that length, and an empty one leaves nothing in a file.
     pub(crate) fn write(&mut self, stream: usize, payload: &[u8]) -> Result<bool> {
-        let Some(id) = self.ids.get(&stream) else { return Ok(false) };
+        let Some(id) = self.ids.get(&stream).filter(|_| !payload.is_empty()) else {
+            return Ok(false);
+        };
         match self.writer.write(*id, payload) {
             Ok(()) => Ok(true),
             Err(WriteError::Length { .. }) => Ok(false),

@@ -217,5 +217,10 @@ fn sound_files_of_the_reference_writer_have_notes_at_most() {
         }
     }
     // Its Meta is longer than a frame, and spoilt where one ends.
-    assert_eq!(warned, ["meta_big_std.rtc: meta the text that describes streams is damaged"]);
+    assert_eq!(
+        warned,
+        [
+            "meta_big_std.rtc: meta the text that describes streams is damaged: what it says of some is lost"
+        ]
+    );
 }

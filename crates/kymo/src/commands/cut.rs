@@ -67,6 +67,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             since: args.since,
             until: args.until,
             sort: false,
+            join: false,
             format: &args.format,
         },
     )

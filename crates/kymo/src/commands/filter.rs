@@ -55,6 +55,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             since: None,
             until: None,
             sort: false,
+            join: false,
             format: &args.format,
         },
     )

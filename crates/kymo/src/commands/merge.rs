@@ -10,14 +10,16 @@ use crate::tracks::StreamArgs;
 
 /// Write several recordings as one, in the order of their times.
 ///
-/// Each stream stays on its own clock. Recordings whose clocks count from the Epoch are laid side
+/// Each stream stays on its own clock, and streams of the same name stay apart unless --join is
+/// given. Recordings whose clocks count from the Epoch are laid side
 /// by side; those whose clocks have zeros of their own follow one another. The inputs are never
 /// changed; the output appears whole or not at all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
   kymo merge front.rtc rear.rtc -o both.rtc    side by side
-  kymo merge part.*.rtc -o run.rtc             parts that were rotated
+  kymo merge --join run.rtc run.*.rtc -o all.rtc
+                                               parts that `record --rotate` wrote
   kymo merge a.rtc b.rtc -o - | kymo dump -    look at it first
 
 {MOMENTS}
@@ -45,6 +47,11 @@ pub(crate) struct Args {
     #[arg(long)]
     sort: bool,
 
+    /// Take streams for one that have the same name and description, as those of the parts of
+    /// one recording have; otherwise the later ones get a number.
+    #[arg(long)]
+    join: bool,
+
     #[command(flatten)]
     streams: StreamArgs,
 
@@ -67,6 +74,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             since: args.since,
             until: args.until,
             sort: args.sort,
+            join: args.join,
             format: &args.format,
         },
     )

@@ -308,9 +308,14 @@ impl Writing {
             }
         }
         for (name, count) in self.batch.drops() {
-            let drops = match self.drops {
-                Some(drops) => drops,
-                None => *self.drops.insert(self.recorder.stream::<Json>(DROPS)?),
+            let drops = match self.drops.map_or_else(|| self.recorder.stream::<Json>(DROPS), Ok) {
+                Ok(drops) => *self.drops.insert(drops),
+                Err(error) if error.is_final() => return Err(error),
+                // Without room for another stream the messages go on.
+                Err(error) => {
+                    self.refused.get_or_insert(error);
+                    continue;
+                }
             };
             let name = kymo_rtc_wire::meta::quoted(name);
             self.recorder.write(drops, &format!("{{\"stream\":{name},\"count\":{count}}}"))?;

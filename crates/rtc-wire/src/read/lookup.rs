@@ -73,6 +73,13 @@ impl<'a> Lookup<'a> {
         }
     }
 
+    /// Where it says that each stream was last, as far as it makes sense.
+    pub fn places(&self) -> impl Iterator<Item = (u32, u64)> {
+        let entries = self.entries().iter().map_while(Result::ok);
+        let seen = entries.filter(|entry| entry.back_bytes > 0);
+        seen.filter_map(|entry| Some((entry.id, self.position.checked_sub(entry.back_bytes)?)))
+    }
+
     /// What it says of a stream; nothing where it makes no sense.
     #[must_use]
     pub fn find(&self, id: u32) -> Option<Listed> {

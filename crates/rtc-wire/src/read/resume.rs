@@ -24,12 +24,12 @@ pub(super) fn lands(
     limit: u64,
     targets: &[Target],
 ) -> Result<(), Trouble> {
-    follows(streams.clone(), view, start, limit, targets, usize::MAX)
+    follows(&mut streams.clone(), view, start, limit, targets, usize::MAX)
 }
 
-/// Like [`lands`], of so many frames only.
+/// Like [`lands`], of so many frames only; changes what is known of the streams on the way.
 pub(super) fn follows(
-    mut streams: Streams,
+    streams: &mut Streams,
     view: &View<'_>,
     start: u64,
     limit: u64,
@@ -44,7 +44,7 @@ pub(super) fn follows(
             return Ok(());
         }
         frames -= 1;
-        let frame = parse(&streams, view, position, limit)?;
+        let frame = parse(streams, view, position, limit)?;
         if is_padding(frame.id) {
             let is_padding = is_padding_to(view, position, limit) && targets.peek().is_none();
             return if is_padding { Ok(()) } else { Err(Trouble::Bad(Why::Padding)) };
@@ -61,7 +61,7 @@ pub(super) fn follows(
             }
             _ => {}
         }
-        define_from(&mut streams, view, &frame);
+        define_from(streams, view, &frame);
         streams.commit(&frame, limit);
         if is_first && frame.id >= id::FIRST_USER {
             streams.settle_fixed(frame.id);

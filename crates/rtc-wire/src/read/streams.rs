@@ -34,7 +34,7 @@ pub(super) enum Chain {
 const UNDEFINED: Slot = Slot { length: Declared::Unproven, chain: Chain::Closed, received: 0 };
 
 /// The streams of a session, by id.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Streams {
     dense: Vec<Slot>,
     sparse: BTreeMap<u32, Slot>,
@@ -42,6 +42,20 @@ pub struct Streams {
     is_undescribed: bool,
     /// What is known of a stream that no Meta described and no frame was seen of.
     unseen: Slot,
+}
+
+impl Clone for Streams {
+    fn clone(&self) -> Self {
+        let (dense, sparse) = (self.dense.clone(), self.sparse.clone());
+        Self { dense, sparse, is_undescribed: self.is_undescribed, unseen: self.unseen }
+    }
+
+    /// Allocates nothing where there is room, for who tries many ways to read a place.
+    fn clone_from(&mut self, other: &Self) {
+        self.dense.clone_from(&other.dense);
+        self.sparse.clone_from(&other.sparse);
+        (self.is_undescribed, self.unseen) = (other.is_undescribed, other.unseen);
+    }
 }
 
 impl Default for Streams {

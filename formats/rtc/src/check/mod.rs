@@ -17,10 +17,27 @@ pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
     for problem in &scan.problems {
         findings.push(finding(scan, problem));
     }
+    if scan.problems_beyond > 0 {
+        let message = format!("{} further places are not told of one by one", scan.problems_beyond);
+        findings.push(Finding::whole(Severity::Error, "more", message));
+    }
     for unit in scan.units.iter().filter(|unit| unit.checksum == UnitChecksum::Wrong) {
         findings.push(wrong_checksum(unit.offset));
     }
+    for (number, session) in scan.sessions.iter().enumerate() {
+        if let Some(count) = session.first_count.filter(|count| *count > 0) {
+            findings.push(missing_units(number, session.start, count));
+        }
+    }
     findings
+}
+
+/// A session counts its Units from 0. What is missing of the first may have been cut off on
+/// purpose; of a later one it was lost.
+fn missing_units(session: usize, offset: u64, count: u64) -> Finding {
+    let message = format!("the session begins with Unit {count}: those before are missing");
+    let severity = if session == 0 { Severity::Note } else { Severity::Warning };
+    Finding::at(severity, "count", offset, message)
 }
 
 /// A Unit whose checksum says that something in it was changed.
@@ -74,6 +91,11 @@ fn finding(scan: &Scan, problem: &Problem) -> Finding {
         Problem::Limit { offset, found, limit } => {
             let message = format!("{found} Units and streams are over the limit of {limit}");
             Finding::at(Severity::Error, "limit", offset, message)
+        }
+        Problem::Meta { offset } => {
+            let message =
+                "the text that describes streams is damaged: what it says of some is lost";
+            Finding::at(Severity::Warning, "meta", offset, message)
         }
         Problem::MayLackBeginning { offset, stream } => {
             let name = name(stream);

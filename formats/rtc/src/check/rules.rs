@@ -78,13 +78,10 @@ impl Rules<'_> {
         }
     }
 
-    /// A session counts its Units from 0.
+    /// A session counts its Units from 0; what a later one says of earlier ones is not there.
     fn first_count(&mut self, is_new: bool, offset: u64, count: Option<u64>) {
         let is_first = is_new || offset == 0;
-        if let (true, Some(count)) = (is_first, count.filter(|count| *count > 0)) {
-            let message = format!("the session begins with Unit {count}: those before are missing");
-            // What is missing may have been cut off on purpose.
-            self.push(Severity::Note, "count", offset, message);
+        if is_first && count.is_some_and(|count| count > 0) {
             self.indices.lose();
         }
     }
@@ -110,10 +107,6 @@ impl Rules<'_> {
             }
             id::META | id::MINOR_META if !frame.more => {
                 self.unit = self.unit.filter(|_| frame.id == id::MINOR_META);
-                if !walker.definitions().is_sound {
-                    let message = "the text that describes streams is damaged".into();
-                    self.push(Severity::Warning, "meta", frame.position, message);
-                }
             }
             id::PLATFORM if ![[1, 2, 3, 4], [4, 3, 2, 1]].iter().any(|word| word == payload) => {
                 let message = "the platform frame tells no byte order".into();

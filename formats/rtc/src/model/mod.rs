@@ -11,7 +11,7 @@ use kymo_core::Value;
 use kymo_core::bytes::Endian;
 use kymo_core::model::timeline::{Clock, ClockId, Content, Event, Track, TrackId, TrackKind};
 
-use crate::decode::{Decoded, Encoding};
+use crate::decode::{self, Decoded, Encoding};
 use crate::types::{ClockRole, Message, Stream};
 
 pub(crate) use timeline::Timeline;
@@ -20,49 +20,30 @@ pub(crate) use timeline::Timeline;
 const EPOCH: &str = "Epoch";
 
 /// The clocks and tracks of streams, kept up while streams join.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Lanes {
     clocks: Vec<Clock>,
     tracks: Vec<Track>,
     /// The clock that each stream is.
     of_stream: HashMap<usize, ClockId>,
     epoch: Option<(usize, ClockId)>,
-    /// The byte order of formats that do not name one.
-    endian: Endian,
 }
 
-impl Default for Lanes {
-    fn default() -> Self {
-        Self {
-            clocks: Vec::new(),
-            tracks: Vec::new(),
-            of_stream: HashMap::new(),
-            epoch: None,
-            endian: Endian::Little,
-        }
-    }
-}
-
-/// The format, with its byte order: what is outside of the file cannot look that up.
-fn content(stream: &Stream, endian: Endian) -> String {
-    let suffix = if endian == Endian::Big { "be" } else { "le" };
+/// The format, with its byte order: what is outside of the file cannot look that up. Payloads of
+/// big-endian writers are turned around, because some formats have no name for theirs.
+fn content(stream: &Stream) -> String {
     match stream.encoding {
         Encoding::Integer { bytes: 2.., endian: None, .. }
         | Encoding::Float { endian: None, .. }
             if stream.format != "platform" =>
         {
-            format!("{}{suffix}", stream.format)
+            format!("{}le", stream.format)
         }
         _ => stream.format.clone(),
     }
 }
 
 impl Lanes {
-    /// Streams are of a writer with this byte order from here on.
-    pub(crate) fn set_endian(&mut self, endian: Endian) {
-        self.endian = endian;
-    }
-
     pub(crate) fn clocks(&self) -> &[Clock] {
         &self.clocks
     }
@@ -101,7 +82,7 @@ impl Lanes {
             parent: None,
             kind: kind(stream),
             clock,
-            content: content(stream, self.endian),
+            content: content(stream),
             attributes: all_attributes(stream),
         });
     }
@@ -155,8 +136,14 @@ fn all_attributes(stream: &Stream) -> serde_json::Map<String, serde_json::Value>
     attributes
 }
 
-/// A message as an event.
-pub(crate) fn event<'a>(message: &Message<'a>, decoded: Decoded) -> Event<'a> {
+/// A message as an event; `turned` is where its payload goes if it is of a big-endian writer.
+pub(crate) fn event<'a>(
+    message: &Message<'a>,
+    decoded: Decoded,
+    stream: Option<&Stream>,
+    endian: Endian,
+    turned: &'a mut Vec<u8>,
+) -> Event<'a> {
     let content = match decoded.value {
         _ if decoded.fault.is_some() => Content::Payload,
         Value::Bytes(_) => Content::Payload,
@@ -164,5 +151,13 @@ pub(crate) fn event<'a>(message: &Message<'a>, decoded: Decoded) -> Event<'a> {
         value => Content::Value(value),
     };
     let (track, time, offset) = (TrackId(message.stream), message.time, message.offset);
-    Event { track, time, offset, content, payload: message.payload }
+    let mut payload = message.payload;
+    if let (Some(stream), Endian::Big) = (stream, endian) {
+        turned.clear();
+        turned.extend_from_slice(payload);
+        if decode::turn(&stream.encoding, turned) {
+            payload = turned;
+        }
+    }
+    Event { track, time, offset, content, payload }
 }

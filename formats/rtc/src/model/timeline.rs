@@ -27,8 +27,7 @@ impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
         let mut lanes = Lanes::default();
         let streams = reader.streams();
-        for (index, stream) in streams.iter().enumerate() {
-            lanes.set_endian(reader.endian(stream.session));
+        for index in 0..streams.len() {
             lanes.add(streams, index, reader.clocks().get(index).copied().flatten());
         }
         Self { reader, lanes }
@@ -182,7 +181,7 @@ impl TimelineView for Timeline {
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let reading = self.sought(window).unwrap_or_else(|_| self.whole(window));
-        Ok(Box::new(Walk { timeline: self, reading, window: window.clone() }))
+        Ok(Box::new(Walk { timeline: self, reading, window: window.clone(), turned: Vec::new() }))
     }
 
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -256,13 +255,18 @@ struct Walk {
     timeline: Arc<Timeline>,
     reading: Reading,
     window: Window,
+    /// The payload of an event whose byte order was turned around.
+    turned: Vec<u8>,
 }
 
 impl Events for Walk {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         let Some(found) = self.reading.advance(&self.window) else { return Ok(None) };
         let message = self.reading.messages.message(&found);
-        let decoded = self.timeline.reader.decode(&message);
-        Ok(Some(event(&message, decoded)))
+        let reader = &self.timeline.reader;
+        let decoded = reader.decode(&message);
+        let stream = reader.streams().get(message.stream);
+        let endian = reader.endian(stream.map_or(0, |stream| stream.session));
+        Ok(Some(event(&message, decoded, stream, endian, &mut self.turned)))
     }
 }

@@ -85,10 +85,10 @@ impl Messages {
         None
     }
 
-    /// The beginnings of messages of a session that have no end.
-    pub(crate) fn unfinished(&self, session: usize) -> Vec<(usize, &[u8])> {
+    /// The beginnings of messages of a session that have no end: where, of which stream, and what.
+    pub(crate) fn unfinished(&self, session: usize) -> Vec<(u64, usize, &[u8])> {
         let open = self.tracker.unfinished(session);
-        open.into_iter().map(|open| (open.stream, open.bytes.as_slice())).collect()
+        open.into_iter().map(|open| (open.offset, open.stream, open.bytes.as_slice())).collect()
     }
 
     /// The message that was just found.

@@ -5,6 +5,7 @@
 //! stream is missing. Where that cannot be had, or anything is damaged, there is no outline, and
 //! going through all of the file tells.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
@@ -22,6 +23,10 @@ const IDS_MAX: u32 = 1 << 16;
 
 /// How many Metas are looked at for streams that the last one leaves out.
 const METAS_MAX: usize = 64;
+
+/// How many bytes are gone through for streams that the last Unit leaves out; beyond that all of
+/// the file may as well be.
+const BACK_BYTES_MAX: u64 = 16 << 20;
 
 /// How many units before one are read where it can be read in several ways.
 const UNITS_BACK_MAX: u64 = 8;
@@ -214,7 +219,7 @@ struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
-    /// Looks at the first unit of a session.
+    /// Looks at the first unit of a session, or as many as its Meta takes.
     fn new(view: &'a View<'a>, number: usize, start: u64) -> Option<Self> {
         if !is_marker(view, start) || major_index(view, start)?.count != 0 {
             return None;
@@ -224,18 +229,23 @@ impl<'a> Survey<'a> {
         let (ruler, streams) = (walker.ruler()?, Streams::new());
         let ticks = Ticks { number, start, end: view.end(), ruler, endian: None, streams };
         let mut survey = Self { view, ticks, found: Vec::new(), next_free: None };
-        let until = survey.ticks.end_of(Tick(0));
-        survey.walk(walker, until)?;
+        // The Meta of many streams is longer than a unit.
+        for tick in (0..survey.ticks.ticks_per_unit()).map(Tick) {
+            survey.walk(&mut walker, survey.ticks.end_of(tick))?;
+            if survey.next_free.is_some() {
+                break;
+            }
+        }
         Some(survey)
     }
 
     /// Takes in what a walk meets, up to a place or to the next session; then that is the end.
-    fn walk(&mut self, mut walker: Walker, until: u64) -> Option<()> {
+    fn walk(&mut self, walker: &mut Walker, until: u64) -> Option<()> {
         while walker.position() < until {
             match walker.next(self.view).ok()? {
                 Item::Frame(frame) if matches!(frame.id, id::META | id::MINOR_META) => {
                     if !frame.more {
-                        self.learn(frame.position, &walker);
+                        self.learn(frame.position, walker);
                     }
                 }
                 Item::Frame(frame) if frame.id == id::PLATFORM => {
@@ -283,7 +293,7 @@ impl<'a> Survey<'a> {
     fn finish(mut self) -> Option<(Ticks, Vec<Stream>)> {
         let last = self.last_unit();
         let first = self.found.len();
-        self.walk(self.ticks.walker(self.view, last), self.view.end())?;
+        self.walk(&mut self.ticks.walker(self.view, last), self.view.end())?;
         let next_free = self.next_free.filter(|next| *next <= IDS_MAX)?;
         self.look_back(last, next_free);
         let is_missing = |id: &u32| !self.ticks.streams.is_described(*id);
@@ -318,13 +328,23 @@ impl<'a> Survey<'a> {
     /// Looks for streams that the last Unit does not describe: in the Unit where each was last,
     /// and in earlier Metas.
     fn look_back(&mut self, last: Tick, next_free: u32) -> Option<()> {
-        for id in id::FIRST_USER..next_free {
-            if !self.ticks.streams.is_described(id)
-                && let Listed::At(at) = self.ticks.find(self.view, last, id)?
-            {
+        // A Unit is gone through once, however many streams were last in it.
+        let mut units: BTreeMap<Tick, u64> = BTreeMap::new();
+        let index = self.ticks.lookup(self.view, last)?;
+        let here = self.ticks.start..self.ticks.position(last);
+        for (id, at) in index.places().filter(|(_, at)| here.contains(at)) {
+            if (id::FIRST_USER..next_free).contains(&id) && !self.ticks.streams.is_described(id) {
                 let unit = self.ticks.unit_of(self.ticks.tick_at(at));
-                self.walk(self.ticks.walker(self.view, unit), at + 1)?;
+                let end = units.entry(unit).or_default();
+                *end = at.saturating_add(1).max(*end);
             }
+        }
+        let bytes = units.iter().map(|(unit, end)| end.saturating_sub(self.ticks.position(*unit)));
+        if bytes.sum::<u64>() > BACK_BYTES_MAX {
+            return None;
+        }
+        for (unit, end) in units {
+            self.walk(&mut self.ticks.walker(self.view, unit), end)?;
         }
         let mut unit = last;
         for _ in 0..METAS_MAX {
@@ -334,7 +354,7 @@ impl<'a> Survey<'a> {
             }
             let Listed::At(meta) = self.ticks.find(self.view, unit, id::META)? else { break };
             unit = self.ticks.unit_of(self.ticks.tick_at(meta));
-            self.walk(self.ticks.walker(self.view, unit), self.ticks.end_of(unit))?;
+            self.walk(&mut self.ticks.walker(self.view, unit), self.ticks.end_of(unit))?;
         }
         Some(())
     }

@@ -62,6 +62,8 @@ pub(crate) enum Problem {
     LeftOut { offset: u64, stream: usize, bytes: u64 },
     /// The limits allow no more: the rest was not read.
     Limit { offset: u64, found: u64, limit: u64 },
+    /// The text that describes streams is damaged.
+    Meta { offset: u64 },
     /// A message whose beginning may be missing.
     MayLackBeginning { offset: u64, stream: usize },
 }
@@ -222,6 +224,12 @@ impl Pass {
         }
         if self.tracker.streams().len() > known {
             self.within_limits()?;
+        }
+        if matches!(frame.id, id::META | id::MINOR_META)
+            && !frame.more
+            && !self.walker.definitions().is_sound
+        {
+            self.problem(Problem::Meta { offset: frame.position });
         }
         if frame.id == id::PLATFORM
             && let Some(session) = self.scan.sessions.last_mut()

@@ -39,6 +39,7 @@ pub(crate) struct Tracker {
 pub(crate) struct Catalog {
     pub streams: Vec<Stream>,
     pub by_id: HashMap<(usize, u32), usize>,
+    by_session: Vec<Vec<usize>>,
 }
 
 impl Catalog {
@@ -46,8 +47,20 @@ impl Catalog {
     pub(crate) fn add(&mut self, stream: Stream) -> usize {
         let index = self.streams.len();
         self.by_id.insert((stream.session, stream.id), index);
+        // Sessions are numbered as they come, so that this grows by one at a time.
+        if self.by_session.len() <= stream.session {
+            self.by_session.resize_with(stream.session + 1, Vec::new);
+        }
+        if let Some(of_session) = self.by_session.get_mut(stream.session) {
+            of_session.push(index);
+        }
         self.streams.push(stream);
         index
+    }
+
+    /// The streams of a session.
+    pub(crate) fn of_session(&self, session: usize) -> &[usize] {
+        self.by_session.get(session).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -153,14 +166,16 @@ impl Tracker {
 
     /// The clock of each stream, as far as messages asked for it, or the session still runs.
     pub(crate) fn all_clocks(&mut self) -> Vec<Option<usize>> {
-        for stream in 0..self.streams().len() {
-            let is_of_session =
-                self.streams().get(stream).is_some_and(|stream| stream.session == self.session);
-            if is_of_session {
-                self.clock_of(stream);
-            }
-        }
+        self.find_clocks();
         self.clocks.clone()
+    }
+
+    /// Finds the clocks of the session's streams, while their names are known.
+    fn find_clocks(&mut self) {
+        let catalog = Arc::clone(&self.catalog);
+        for stream in catalog.of_session(self.session) {
+            self.clock_of(*stream);
+        }
     }
 
     /// Whether a message of a stream has not ended.
@@ -186,7 +201,7 @@ impl Tracker {
 
     /// Another session begins: nothing of the one before counts any more.
     pub(crate) fn begin_session(&mut self, session: usize) {
-        self.all_clocks();
+        self.find_clocks();
         self.ended = self.drop_open();
         self.session = session;
         self.endian = Endian::Little;
@@ -196,9 +211,9 @@ impl Tracker {
     /// Learns the names of the session's streams, as far as they are known.
     fn learn_names(&mut self) {
         self.names.clear();
-        for (index, stream) in self.catalog.streams.iter().enumerate() {
-            if stream.session == self.session {
-                self.names.entry(stream.name.clone()).or_insert(index);
+        for index in self.catalog.of_session(self.session) {
+            if let Some(stream) = self.catalog.streams.get(*index) {
+                self.names.entry(stream.name.clone()).or_insert(*index);
             }
         }
     }

@@ -385,13 +385,14 @@ fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result
         return Ok(Chosen::fixed(Arc::clone(table)));
     }
     let name = args.table.as_deref().unwrap_or_default();
-    variable(session, args, opened, name)?.ok_or_else(|| {
+    let of_stream = || opened.dataset.table(name).map(Chosen::fixed);
+    variable(session, args, opened, name)?.or_else(of_stream).ok_or_else(|| {
         let names: Vec<_> = tables.iter().map(|table| table.name().to_owned()).collect();
         let why = format!("there is no table or variable {}", escaped(name));
         let near = opened.dataset.arrays().and_then(|view| variables::near(view.as_ref(), name));
         let listed = match near {
             Some(near) => format!("variables: {near}"),
-            None => format!("`kymo ls {}` lists variables", quoted(&opened.name)),
+            None => format!("`kymo ls {}` lists what else has one", quoted(&opened.name)),
         };
         Failure::new(why).hint(format!("tables: {}; {listed}", names.join(", "))).into()
     })

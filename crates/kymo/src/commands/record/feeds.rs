@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use kymo_core::Error;
@@ -17,7 +18,7 @@ use crate::session::Named;
 pub(super) const STDERR: usize = 1;
 
 /// A longer line becomes several messages.
-const LINE_BYTES_MAX: u64 = 1 << 20;
+const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Bytes read at a time where there are no lines.
 const BLOCK_BYTES: usize = 1 << 16;
@@ -39,12 +40,21 @@ pub(super) struct Feeds {
     sender: SyncSender<News>,
     is_raw: bool,
     names: Vec<String>,
+    /// Of each feed the line that has not ended yet.
+    unfinished: Vec<Line>,
     child: Option<Child>,
+}
+
+/// A line that its reader and whoever stops the recording share.
+type Line = Arc<Mutex<Vec<u8>>>;
+
+fn taken(line: &Line) -> Vec<u8> {
+    std::mem::take(&mut *line.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Feeds {
     pub(super) fn new(sender: SyncSender<News>, is_raw: bool) -> Self {
-        Self { sender, is_raw, names: Vec::new(), child: None }
+        Self { sender, is_raw, names: Vec::new(), unfinished: Vec::new(), child: None }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -88,6 +98,34 @@ impl Feeds {
         Ok(())
     }
 
+    /// Whether they end by themselves when the command is told to.
+    pub(super) fn is_command(&self) -> bool {
+        self.child.is_some()
+    }
+
+    /// The lines that have not ended, each with its feed.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = (usize, Vec<u8>)> {
+        let lines = self.unfinished.iter().map(taken).enumerate();
+        lines.filter(|(_, line)| !line.is_empty())
+    }
+
+    /// Asks the command to end. That it has already is no failure.
+    pub(super) fn terminate(&self) {
+        #[cfg(unix)]
+        if let Some(child) = &self.child {
+            let pid = rustix::process::Pid::from_child(child);
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+    }
+
+    /// Ends the command, whatever it does.
+    pub(super) fn kill(&mut self) {
+        if let Some(child) = &mut self.child {
+            // That it has ended already is no failure.
+            let _ = child.kill();
+        }
+    }
+
     /// Waits for the command, and tells how it ended.
     pub(super) fn end(self) -> anyhow::Result<Option<ExitStatus>> {
         let status = self.child.map(|mut child| child.wait()).transpose();
@@ -101,8 +139,10 @@ impl Feeds {
     ) {
         let (sender, is_raw, feed) = (self.sender.clone(), self.is_raw, self.names.len());
         self.names.push(name.to_owned());
+        let line = Line::default();
+        self.unfinished.push(Arc::clone(&line));
         thread::spawn(move || {
-            let read = open().and_then(|reader| read(reader, is_raw, feed, &sender));
+            let read = open().and_then(|reader| read(reader, is_raw, feed, &line, &sender));
             // When nobody listens any more, there is nobody to tell.
             let _ = sender.send(read.map_or_else(News::Failed, |()| News::Ended));
         });
@@ -113,18 +153,31 @@ fn read(
     reader: impl Read,
     is_raw: bool,
     feed: usize,
+    line: &Line,
     sender: &SyncSender<News>,
 ) -> anyhow::Result<()> {
     let mut reader = BufReader::with_capacity(BLOCK_BYTES, reader);
+    let send = |bytes| sender.send(News::Bytes(feed, bytes)).is_ok();
     loop {
-        let mut bytes = Vec::new();
-        if is_raw {
-            bytes.extend_from_slice(reader.fill_buf()?);
-            reader.consume(bytes.len());
-        } else {
-            (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes)?;
+        let block = match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            block => block?,
+        };
+        if block.is_empty() {
+            let last = taken(line);
+            if !last.is_empty() {
+                send(last);
+            }
+            return Ok(());
         }
-        if bytes.is_empty() || sender.send(News::Bytes(feed, bytes)).is_err() {
+        let end = block.iter().position(|byte| *byte == b'\n').filter(|_| !is_raw);
+        let (count, is_end) = end.map_or((block.len(), is_raw), |end| (end + 1, true));
+        let mut so_far = line.lock().unwrap_or_else(PoisonError::into_inner);
+        so_far.extend_from_slice(block.get(..count).unwrap_or_default());
+        let is_long = so_far.len() >= LINE_BYTES_MAX;
+        drop(so_far);
+        reader.consume(count);
+        if (is_end || is_long) && !send(taken(line)) {
             return Ok(());
         }
     }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kymo_core::Error;
 use kymo_recorder::format::Raw;
@@ -24,14 +24,19 @@ use feeds::{Feeds, News};
 /// How long what was recorded may wait before it is safe from the end of this program.
 const FLUSH_EVERY: Duration = Duration::from_millis(200);
 
+/// How long a command has to end by itself once the user wants to stop.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// Lines that may wait to be written; then their readers wait, and with them who writes to them.
 const QUEUE_LINES: usize = 1024;
 
 /// Record lines of text into an RTC file, each with the time it came.
 ///
 /// Lines come from standard input, from a command's standard output and error, or from named pipes
-/// or files. The file is readable at any moment, also when kymo is killed: `kymo follow` shows it
-/// as it grows. Interrupting ends the recording properly.
+/// or files. The file is readable at any moment, also when kymo is killed, up to what came a fifth
+/// of a second before: `kymo follow` shows it as it grows. Interrupting ends the recording
+/// properly. A command that is recorded is left to end by itself, and what it says meanwhile is
+/// recorded too; after two seconds it is told to end, and interrupting again ends it at once.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch that one types")]
 #[command(after_help = "\
@@ -107,11 +112,14 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Err(error) => Named::error(name.as_str(), error),
     };
     refuse(&args.output, args.force || args.append).map_err(about)?;
+    if args.append {
+        refuse_others(session, &args.output).map_err(about)?;
+    }
     let (sender, news) = std::sync::mpsc::sync_channel(QUEUE_LINES);
     interrupt(sender.clone()).map_err(about)?;
-    let feeds = feeds(args, sender)?;
+    let mut feeds = feeds(args, sender)?;
     let mut tape = Tape::new(args, &feeds).map_err(about)?;
-    let recorded = record(session, args, &mut tape, &news, feeds.count());
+    let recorded = record(session, args, &mut tape, &news, &mut feeds);
     // Whatever happened, what came before is kept.
     let finished = tape.recorder.finish();
     recorded.map_err(about)?;
@@ -146,6 +154,21 @@ fn refuse(output: &Path, may_exist: bool) -> anyhow::Result<()> {
             Err(outlet::about(output, Error::Exists(output.to_owned())))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses to add to a file that is no recording.
+fn refuse_others(session: &Session, output: &Path) -> anyhow::Result<()> {
+    if !std::fs::metadata(output).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return Ok(());
+    }
+    let detected = kymo_registry::detect(&session.source(output)?);
+    match detected {
+        Ok(detected) if detected.format.info().name == "rtc" => Ok(()),
+        _ => {
+            let failure = Failure::new("it is no RTC recording that could be added to");
+            Err(failure.hint("name another file, or replace it with --force").into())
+        }
     }
 }
 
@@ -220,38 +243,110 @@ impl Tape {
     }
 }
 
-/// Writes what comes until all feeds have ended.
+/// Writes what comes until all feeds have ended, or the user has enough.
 fn record(
     session: &mut Session,
     args: &Args,
     tape: &mut Tape,
     news: &Receiver<News>,
-    mut open: usize,
+    feeds: &mut Feeds,
 ) -> anyhow::Result<()> {
     let mut rate = Rate::new(session.report.is_watched() && !args.tee, "messages");
+    let mut open = feeds.count();
+    let mut stopping = Stopping::default();
     while open > 0 {
         match news.recv_timeout(FLUSH_EVERY) {
             Ok(News::Bytes(feed, bytes)) => {
-                tape.write(feed, &bytes)?;
                 rate.add(1, bytes.len());
-                if args.tee {
-                    pass_on(session, feed, &bytes)?;
-                }
+                take(session, args, tape, feed, &bytes)?;
             }
             Ok(News::Ended) => open -= 1,
             Ok(News::Failed(error)) => return Err(error),
-            Ok(News::Interrupted) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(News::Interrupted) if !stopping.has_to_end(feeds) => {}
+            Ok(News::Interrupted) => {
+                rate.clear();
+                return take_rest(session, args, tape, news, feeds);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => tape.recorder.flush()?,
         }
+        stopping.insist(feeds);
         rate.draw();
     }
     rate.clear();
     Ok(())
 }
 
-/// Passes on what was recorded. Of a command the second feed is standard error.
-fn pass_on(session: &mut Session, feed: usize, bytes: &[u8]) -> anyhow::Result<()> {
-    if feed == feeds::STDERR {
+/// How far it is with ending a command.
+#[derive(Default)]
+struct Stopping {
+    since: Option<Instant>,
+    is_told: bool,
+}
+
+impl Stopping {
+    /// Takes note that the user wants to stop. A command may end by itself at first; then, and
+    /// without one, recording ends now.
+    fn has_to_end(&mut self, feeds: &mut Feeds) -> bool {
+        if !feeds.is_command() {
+            return true;
+        }
+        let is_again = self.since.replace(Instant::now()).is_some();
+        if is_again {
+            feeds.kill();
+        }
+        is_again
+    }
+
+    /// Tells a command to end that does not do so by itself: the signal may have been for this
+    /// program alone.
+    fn insist(&mut self, feeds: &Feeds) {
+        let is_due = self.since.is_some_and(|since| since.elapsed() >= GRACE);
+        if is_due && !self.is_told {
+            feeds.terminate();
+            self.is_told = true;
+        }
+    }
+}
+
+/// Records what was read before the end, lines that have none included.
+fn take_rest(
+    session: &mut Session,
+    args: &Args,
+    tape: &mut Tape,
+    news: &Receiver<News>,
+    feeds: &Feeds,
+) -> anyhow::Result<()> {
+    // No more than was there: readers go on reading.
+    for rest in news.try_iter().take(QUEUE_LINES) {
+        if let News::Bytes(feed, bytes) = rest {
+            take(session, args, tape, feed, &bytes)?;
+        }
+    }
+    for (feed, bytes) in feeds.unfinished() {
+        take(session, args, tape, feed, &bytes)?;
+    }
+    Ok(())
+}
+
+/// Records some bytes, and passes them on if asked to.
+fn take(
+    session: &mut Session,
+    args: &Args,
+    tape: &mut Tape,
+    feed: usize,
+    bytes: &[u8],
+) -> anyhow::Result<()> {
+    tape.write(feed, bytes)?;
+    if args.tee {
+        pass_on(session, feed == feeds::STDERR && !args.command.is_empty(), bytes)?;
+    }
+    Ok(())
+}
+
+/// Passes on what was recorded.
+fn pass_on(session: &mut Session, is_stderr: bool, bytes: &[u8]) -> anyhow::Result<()> {
+    if is_stderr {
         std::io::stderr().write_all(bytes)?;
         return Ok(());
     }

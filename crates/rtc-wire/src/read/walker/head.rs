@@ -61,14 +61,19 @@ impl Walker {
         Ok(Some(Item::Unit(unit)))
     }
 
-    /// Where the Index is, where the bytes begin within the Marker before it.
+    /// Where the Index is, where the bytes begin within the Marker before it, or with a Marker that
+    /// is damaged.
     fn rest_of_marker(&self, view: &View<'_>) -> Result<Option<u64>, NeedMore> {
         let from = self.position;
         Self::need(view, from + PROOF_BYTES)?;
         let bytes = view.get(from..from + MARKER - 1);
         let run = bytes.iter().take_while(|&&byte| byte == MARKER_BYTE).count();
-        let index = from + run as u64;
-        Ok(major_index_at(view, index).map(|_| index))
+        // Of a Marker that is damaged most bytes are still right.
+        let bytes = view.get(from..from + MARKER);
+        let right: u64 = bytes.iter().map(|byte| u64::from(*byte == MARKER_BYTE)).sum();
+        let whole = (right > MARKER / 2).then_some(from + MARKER);
+        let places = core::iter::once(from + run as u64).chain(whole);
+        Ok(places.into_iter().find(|index| major_index_at(view, *index).is_some()))
     }
 
     /// Begins at the Index of a Unit whose Marker is not all there.

@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use crate::spec::PAYLOAD_BYTES_MAX;
+
 use super::super::meta::Declared;
 use super::super::parse::Trouble;
 use super::super::resume::{Target, follows, lands, targets};
@@ -48,16 +50,18 @@ impl Walker {
         let mut found = None;
         for rest in 1..total.min(RESTS_MAX).min(self.rests_left.into()) {
             self.rests_left -= 1;
-            let streams = self.with_chain(id, Chain::Open, total - rest);
-            if lands(&streams).is_ok() {
+            let guess = Guess { chain: Chain::Open, received: total - rest };
+            if guess.is_possible(&self.streams, id, view, position, landing)
+                && lands(&self.with_chain(id, guess)).is_ok()
+            {
                 if found.is_some() {
                     return Ok(Some(id));
                 }
-                found = Some(streams);
+                found = Some(guess);
             }
         }
         match found {
-            Some(streams) => self.streams = streams,
+            Some(guess) => self.streams = self.with_chain(id, guess),
             None => return Ok(Some(id)),
         }
         Ok(None)
@@ -77,32 +81,85 @@ impl Walker {
             return Some(id);
         }
         let position = self.position;
-        let whole = (Chain::Closed, 0);
-        let rests = (1..total).map(|rest| (Chain::Open, total - rest));
-        // Most make no sense within a few frames.
-        let mut left: Vec<Streams> = core::iter::once(whole)
-            .chain(rests)
-            .map(|(chain, received)| self.with_chain(id, chain, received))
-            .filter(|streams| follows(streams.clone(), view, position, landing, named, FEW).is_ok())
-            .collect();
+        let whole = Guess { chain: Chain::Closed, received: 0 };
+        let rests = (1..total).map(|rest| Guess { chain: Chain::Open, received: total - rest });
+        let mut trial = self.streams.clone();
+        let mut left: Vec<Guess> = Vec::new();
+        for guess in core::iter::once(whole).chain(rests) {
+            // Most make no sense within a few frames, and many not with the first.
+            if !guess.is_possible(&self.streams, id, view, position, landing) {
+                continue;
+            }
+            trial.clone_from(&self.streams);
+            guess.apply(id, &mut trial);
+            if follows(&mut trial, view, position, landing, named, FEW).is_ok() {
+                left.push(guess);
+            }
+        }
         if left.len() > 1 {
-            left.retain(|streams| lands(streams, view, position, landing, named).is_ok());
+            left.retain(|guess| {
+                let streams = self.with_chain(id, *guess);
+                lands(&streams, view, position, landing, named).is_ok()
+            });
         }
         match (left.pop(), left.is_empty()) {
-            (Some(streams), true) => {
-                self.streams = streams;
+            (Some(guess), true) => {
+                guess.apply(id, &mut self.streams);
                 None
             }
             _ => Some(id),
         }
     }
 
-    /// The streams, one of them with so much received.
-    fn with_chain(&self, id: u32, chain: Chain, received: u64) -> Streams {
+    /// The streams, one of them as a guess has it.
+    fn with_chain(&self, id: u32, guess: Guess) -> Streams {
         let mut streams = self.streams.clone();
-        if let Some(slot) = streams.slot_mut(id) {
-            (slot.chain, slot.received) = (chain, received);
-        }
+        guess.apply(id, &mut streams);
         streams
+    }
+}
+
+/// What may have come of a message before.
+#[derive(Debug, Clone, Copy)]
+struct Guess {
+    chain: Chain,
+    received: u64,
+}
+
+impl Guess {
+    fn apply(self, id: u32, streams: &mut Streams) {
+        if let Some(slot) = streams.slot_mut(id) {
+            (slot.chain, slot.received) = (self.chain, self.received);
+        }
+    }
+
+    /// Whether the first frame can be that of a message of which so much came before: it says
+    /// itself whether it is the last of it, and known streams follow.
+    fn is_possible(
+        self,
+        streams: &Streams,
+        id: u32,
+        view: &View<'_>,
+        position: u64,
+        landing: u64,
+    ) -> bool {
+        let Declared::Fixed(total) = streams.slot(id).length else { return true };
+        let Ok((header, taken)) = crate::leb128::read(view.get(position..landing)) else {
+            return true;
+        };
+        let payload = position + taken as u64;
+        let left = total.saturating_sub(self.received);
+        let length = left.min(PAYLOAD_BYTES_MAX as u64).min(landing.saturating_sub(payload));
+        let (is_last, next) = (length == left, payload + length);
+        if is_last != (header & 1 == 0) {
+            return false;
+        }
+        if next >= landing {
+            return true;
+        }
+        let following = crate::leb128::read(view.get(next..landing));
+        let is_known =
+            |header: u64| u32::try_from(header >> 1).is_ok_and(|id| streams.is_defined(id));
+        following.map_or(true, |(header, _)| is_known(header))
     }
 }
