@@ -1,0 +1,210 @@
+//! What becomes of messages that are merged, filtered, converted and repaired.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::fs;
+
+use kymo_core::model::timeline::{Content, TimeNs, Window};
+use kymo_core::{Context, Destination, Finding, Format, Part, Repaired, Severity, Source, Written};
+use kymo_rtc::Rtc;
+use kymo_rtc_wire::meta::StreamMeta;
+use kymo_rtc_wire::write::{ByteOrder, Options, Writer};
+
+/// An event: its stream, its time in nanoseconds, and its value as text.
+type Seen = (String, Option<i64>, String);
+
+fn events(bytes: &[u8]) -> Vec<Seen> {
+    let source = Source::from_bytes("test.rtc", bytes.to_vec());
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let tracks = timeline.tracks();
+    let mut events = timeline.events(&Window::default()).unwrap();
+    let mut seen = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        let value = match &event.content {
+            Content::Text(text) => text.to_string(),
+            Content::Value(value) => value.to_string(),
+            _ => format!("{:02x?}", event.payload),
+        };
+        seen.push((tracks[event.track.0].name.clone(), event.time.map(|TimeNs(ns)| ns), value));
+    }
+    seen
+}
+
+fn of<'a>(seen: &'a [Seen], stream: &str) -> Vec<(Option<i64>, &'a str)> {
+    let of_stream = seen.iter().filter(|(name, ..)| name == stream);
+    of_stream.map(|(_, time, value)| (*time, value.as_str())).collect()
+}
+
+/// What an operation wrote, and what it says of it.
+fn made<T>(work: impl FnOnce(&Destination) -> kymo_core::Result<T>) -> (Vec<u8>, T) {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("out.rtc");
+    let said = work(&Destination::new(&to, false)).unwrap();
+    (fs::read(to).unwrap(), said)
+}
+
+fn extracted(inputs: &[&[u8]], part: &Part) -> (Vec<u8>, Written) {
+    let source = |(number, bytes): (usize, &&[u8])| {
+        Source::from_bytes(format!("{number}.rtc"), bytes.to_vec())
+    };
+    let sources: Vec<_> = inputs.iter().enumerate().map(source).collect();
+    made(|to| Rtc.extract(&sources, part, to, &Context::default()))
+}
+
+fn converted(bytes: &[u8]) -> (Vec<u8>, Written) {
+    let source = Source::from_bytes("in.rtc", bytes.to_vec());
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    made(|to| Rtc.write_timeline(timeline, to, &Context::default()))
+}
+
+fn repaired(bytes: &[u8]) -> (Vec<u8>, Repaired) {
+    let source = Source::from_bytes("in.rtc", bytes.to_vec());
+    made(|to| Rtc.repair(&source, to, &Context::default()))
+}
+
+fn rules(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.rule).collect()
+}
+
+/// Two moments, a number at each, and a remark on the first, as a machine of that order has them.
+fn recording(order: ByteOrder) -> Vec<u8> {
+    let is_big = order == ByteOrder::Big;
+    let word = |value: u32| if is_big { value.to_be_bytes() } else { value.to_le_bytes() };
+    let long = |value: u64| if is_big { value.to_be_bytes() } else { value.to_le_bytes() };
+    let moment = |seconds: u64| [&long(seconds)[..], &word(500)].concat();
+    let options = Options::new().sizes(8192, 2048).unwrap().byte_order(order);
+    let mut writer = Writer::new(Vec::new(), options);
+    let clock = StreamMeta::new("clk").length(12).format("timespec").flag("clock", true).unwrap();
+    let clock = writer.add(&clock).unwrap();
+    let number = StreamMeta::new("n").length(4).format("uint32").text("clock", "clk").unwrap();
+    let number = writer.add(&number).unwrap();
+    let remarks = StreamMeta::new("remarks").format("annotate/uint32").text("stream", "n").unwrap();
+    let remarks = writer.add(&remarks).unwrap();
+    for (seconds, value) in [(10, 399), (20, 400)] {
+        writer.write(clock, &moment(seconds)).unwrap();
+        writer.write(number, &word(value)).unwrap();
+    }
+    writer.write(remarks, &[&moment(10)[..], &word(7)].concat()).unwrap();
+    writer.finish().unwrap()
+}
+
+const NUMBERS: [(Option<i64>, &str); 2] =
+    [(Some(10_000_000_500), "399"), (Some(20_000_000_500), "400")];
+const REMARKS: [(Option<i64>, &str); 1] = [(Some(10_000_000_500), "7")];
+
+#[test]
+fn merging_keeps_values_of_either_byte_order() {
+    let (big, little) = (recording(ByteOrder::Big), recording(ByteOrder::Little));
+    for inputs in [[&big[..], &little], [&little, &big], [&big, &big]] {
+        let (merged, written) = extracted(&inputs, &Part::default());
+        assert_eq!((written.events, written.losses.len()), (10, 0));
+        let seen = events(&merged);
+        for (number, remarks) in [("n", "remarks"), ("n (2)", "remarks (2)")] {
+            assert_eq!((of(&seen, number), of(&seen, remarks)), (NUMBERS.into(), REMARKS.into()));
+        }
+    }
+}
+
+#[test]
+fn converting_keeps_values_of_either_byte_order() {
+    for order in [ByteOrder::Big, ByteOrder::Little] {
+        let (out, written) = converted(&recording(order));
+        assert!(written.losses.is_empty(), "{:?}", written.losses);
+        let seen = events(&out);
+        assert_eq!((of(&seen, "n"), of(&seen, "remarks")), (NUMBERS.into(), REMARKS.into()));
+        assert_eq!(of(&seen, "clk").len(), 2, "what the clock said is in it too");
+    }
+}
+
+#[test]
+fn parts_of_one_recording_are_joined_when_asked() {
+    let recording = recording(ByteOrder::Little);
+    let part = Part { join: true, ..Part::default() };
+    let (merged, written) = extracted(&[&recording, &recording], &part);
+    assert_eq!((written.events, written.losses.len()), (10, 0));
+    let seen = events(&merged);
+    // The two are of the same times: the first file is never behind the second.
+    let times: Vec<_> =
+        of(&seen, "n").iter().map(|(time, _)| time.unwrap() / 1_000_000_000).collect();
+    assert_eq!(times, [10, 10, 20, 20]);
+    assert!(seen.iter().all(|(name, ..)| ["clk", "n", "remarks"].contains(&name.as_str())));
+}
+
+#[test]
+fn remarks_keep_their_times_without_what_they_are_about() {
+    let mut writer = Writer::new(Vec::new(), Options::new().sizes(8192, 2048).unwrap());
+    let clock = StreamMeta::new("cyc").length(8).format("uint64le").number("gain", 1e-9).unwrap();
+    let clock = writer.add(&clock.flag("clock", true).unwrap()).unwrap();
+    let event = StreamMeta::new("event").text("clock", "cyc").unwrap();
+    let event = writer.add(&event).unwrap();
+    let remarks = StreamMeta::new("remarks").format("annotate/utf-8");
+    let remarks = writer.add(&remarks.text("stream", "event").unwrap()).unwrap();
+    writer.write(clock, &5_u64.to_le_bytes()).unwrap();
+    writer.write(event, b"now").unwrap();
+    writer
+        .write(remarks, &[&49_u64.to_le_bytes()[..], &5_u32.to_le_bytes(), b"why"].concat())
+        .unwrap();
+    let part = Part { tracks: Some(vec!["remarks".into()]), ..Part::default() };
+    let (out, written) = extracted(&[&writer.finish().unwrap()], &part);
+    assert_eq!((written.events, written.losses.len()), (1, 0));
+    let source = Source::from_bytes("out.rtc", out);
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let track = timeline.tracks().into_iter().find(|track| track.name == "remarks").unwrap();
+    let clock = &timeline.clocks()[track.clock.unwrap().0];
+    assert_eq!((clock.name.as_str(), clock.since_epoch), ("cyc", false));
+}
+
+/// A message of fixed length whose end never came is not copied, and that is said.
+#[test]
+fn what_has_no_end_and_cannot_be_written_is_told_of() {
+    let mut writer = Writer::new(Vec::new(), Options::new().sizes(1 << 20, 1 << 17).unwrap());
+    let block = writer.add(&StreamMeta::new("block").length(3000)).unwrap();
+    writer.write(block, &[1; 3000]).unwrap();
+    writer.flush().unwrap();
+    let whole = writer.output().len();
+    writer.write(block, &[2; 3000]).unwrap();
+    writer.flush().unwrap();
+    // A frame has at most 1024 bytes and, here, a header of one.
+    let cut = &writer.output()[..whole + 1025];
+    let (out, said) = repaired(cut);
+    assert_eq!((said.kept, rules(&said.losses)), (1, vec!["unwritten"]));
+    assert!(said.losses[0].message.starts_with("1024 bytes of a message of block"));
+    assert_eq!(events(&out).len(), 1);
+    let (out, written) = extracted(&[cut], &Part::default());
+    assert_eq!((written.events, rules(&written.losses)), (1, vec!["unfinished"]));
+    assert_eq!(written.losses[0].file.as_deref(), Some("0.rtc"));
+    assert_eq!(events(&out).len(), 1);
+}
+
+#[test]
+fn a_unit_that_is_missing_in_the_middle_is_a_loss() {
+    let options = Options::new().sizes(8192, 2048).unwrap().crc(None);
+    let mut writer = Writer::new(Vec::new(), options);
+    let text = writer.add(&StreamMeta::new("text").format("utf-8")).unwrap();
+    for number in 0..2000 {
+        writer.write(text, format!("line {number:05}").as_bytes()).unwrap();
+    }
+    let whole = writer.finish().unwrap();
+    assert!(whole.len() > 3 * 8192);
+    let cut = [&whole[..8192], &whole[2 * 8192..]].concat();
+    let (_, said) = repaired(&cut);
+    assert!(rules(&said.losses).contains(&"count"), "{said:?}");
+    let found = Rtc.check(&Source::from_bytes("cut.rtc", cut), &Context::default()).unwrap();
+    assert!(found.iter().any(|f| f.rule == "count" && f.severity == Severity::Warning));
+}
+
+#[test]
+fn a_marker_with_any_byte_changed_costs_no_message() {
+    let whole = recording(ByteOrder::Little);
+    let expected = events(&whole);
+    for at in 0..1025 {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        let (out, _) = repaired(&damaged);
+        assert_eq!(events(&out), expected, "byte {at}");
+    }
+}
