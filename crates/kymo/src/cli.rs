@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Messages(commands::messages::Args),
     States(commands::states::Args),
     Gantt(commands::gantt::Args),
+    Assert(commands::assert::Args),
+    Report(commands::report::Args),
     Prof(commands::prof::Args),
     Check(commands::check::Args),
     Repair(commands::repair::Args),

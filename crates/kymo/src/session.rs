@@ -107,6 +107,8 @@ impl Session {
             Command::States(args) => commands::states::run(self, args),
             Command::Gantt(args) => commands::gantt::run(self, args),
             Command::Prof(args) => commands::prof::run(self, args),
+            Command::Assert(args) => commands::assert::run(self, args),
+            Command::Report(args) => commands::report::run(self, args),
             Command::Check(args) => commands::check::run(self, args),
             Command::Repair(args) => commands::repair::run(self, args),
             Command::Convert(args) => commands::convert::run(self, args),

@@ -5,6 +5,7 @@
 //! them alike. Times are medians; memory is the most of any run. A peer that is no program, such
 //! as "read these bytes and do nothing with them", is a function here, run as `xtask peer`.
 
+mod bbbin;
 mod bp;
 mod hpcrun;
 pub(crate) mod measure;
@@ -112,7 +113,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     std::fs::create_dir_all(&setup.folder)?;
     let mut rows = Vec::new();
     let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup)?);
-    let cases = cases.chain(hpcrun::cases(&setup)?);
+    let cases = cases.chain(hpcrun::cases(&setup)?).chain(bbbin::cases(&setup, repo)?);
     for case in cases {
         if args.filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str())) {
             rows.extend(run_case(&setup, &case, args.repetitions)?);
@@ -123,7 +124,11 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     println!("{table}");
     if args.write {
         let path = repo.path("docs/benchmarks.md");
-        let page = report::page(&table, args.repetitions, &[bp::NOTES, rtc::NOTES, hpcrun::NOTES])?;
+        let page = report::page(
+            &table,
+            args.repetitions,
+            &[bp::NOTES, rtc::NOTES, hpcrun::NOTES, bbbin::NOTES],
+        )?;
         std::fs::write(&path, page).with_context(|| path.display().to_string())?;
         eprintln!("wrote docs/benchmarks.md");
     }

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod assert;
 pub(crate) mod callers;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -23,6 +24,7 @@ pub(crate) mod plot;
 pub(crate) mod prof;
 pub(crate) mod record;
 pub(crate) mod repair;
+pub(crate) mod report;
 pub(crate) mod sched;
 pub(crate) mod states;
 pub(crate) mod threads;

@@ -4,17 +4,17 @@ use std::io::Write;
 
 use kymo_convert::values::{Notation, write_text, write_value};
 use kymo_core::Value;
-use kymo_core::model::timeline::{Clock, Content, Event, Shown, Track};
+use kymo_core::model::timeline::{Clock, Content, Event, Shown, TimeNs, Track};
 
 use super::rows::write_cell;
-use super::{escaped, style};
+use super::{escaped, measure, style};
 use crate::output::Paint;
 
 /// Names of tracks are lined up to this width; longer ones stand out.
 const NAME_WIDTH_MAX: usize = 24;
 
 /// What the columns of CSV are called.
-pub(crate) const CSV_HEADER: &[u8] = b"time_ns,time,stream,value\n";
+const CSV_HEADER: &[u8] = b"time_ns,time,stream,value\n";
 
 /// How events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +33,34 @@ pub(crate) struct EventLines<'a> {
     clocks: Vec<Clock>,
     tracks: Vec<Track>,
     width: usize,
+    /// Whether lines tell the time since the one before, and when that was.
+    has_delta: bool,
+    before: Option<TimeNs>,
 }
 
 impl<'a> EventLines<'a> {
     /// Lines for events on tracks that are added as they come to be known.
     pub(crate) fn new(look: Look, file: Option<&'a str>) -> Self {
-        Self { look, file, clocks: Vec::new(), tracks: Vec::new(), width: 0 }
+        Self {
+            look,
+            file,
+            clocks: Vec::new(),
+            tracks: Vec::new(),
+            width: 0,
+            has_delta: false,
+            before: None,
+        }
+    }
+
+    /// Lines tell the time since the one before, too.
+    pub(crate) fn with_delta(&mut self) {
+        self.has_delta = true;
+    }
+
+    /// The line of names that CSV begins with.
+    pub(crate) fn write_header(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let delta: &[u8] = if self.has_delta { b"delta_ns," } else { b"" };
+        out.write_all(&[delta, CSV_HEADER].concat())
     }
 
     /// A clock; the next gets the next id.
@@ -54,17 +76,38 @@ impl<'a> EventLines<'a> {
     }
 
     /// Writes the line of an event.
-    pub(crate) fn write(&self, event: &Event<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        let delta = self.delta(event);
         let track = self.tracks.get(event.track.0);
         let clock = track.and_then(|track| self.clocks.get(track.clock?.0));
         let time = event.time.map(|time| Shown::on(clock, time));
         let name = track.map_or("?", |track| track.name.as_str());
         match self.look {
-            Look::Text(paint) => self.text(paint, time, name, event, out),
-            Look::Json => self.json(time, track, event, out),
-            Look::Csv => csv(time, name, event, out),
+            Look::Text(paint) => {
+                if self.has_delta {
+                    let faint = paint.style(style::FAINT);
+                    let delta = delta.map_or_else(|| "-".to_owned(), signed);
+                    let _ = write!(out, "{faint}{delta:>11}{faint:#} ");
+                }
+                self.text(paint, time, name, event, out);
+            }
+            Look::Json => self.json(time, delta, track, event, out),
+            Look::Csv => {
+                if self.has_delta {
+                    let _ = delta.map_or(Ok(()), |delta| write!(out, "{delta}"));
+                    out.push(b',');
+                }
+                csv(time, name, event, out);
+            }
         }
         out.push(b'\n');
+    }
+
+    /// The time since the event before, where lines tell that.
+    fn delta(&mut self, event: &Event<'_>) -> Option<i128> {
+        let time = event.time.filter(|_| self.has_delta)?;
+        let before = self.before.replace(time)?;
+        Some(i128::from(time.0) - i128::from(before.0))
     }
 
     fn text(
@@ -91,6 +134,7 @@ impl<'a> EventLines<'a> {
     fn json(
         &self,
         time: Option<Shown>,
+        delta: Option<i128>,
         track: Option<&Track>,
         event: &Event<'_>,
         out: &mut Vec<u8>,
@@ -107,6 +151,9 @@ impl<'a> EventLines<'a> {
             let _ = write!(out, "\"time_ns\":{},", time.time.0);
             field("time", &time.to_string(), out);
         }
+        if let Some(delta) = delta {
+            let _ = write!(out, "\"delta_ns\":{delta},");
+        }
         let _ = write!(out, "\"offset\":{},", event.offset);
         let key: &[u8] = match event.content {
             Content::Payload => b"\"payload\":",
@@ -117,6 +164,12 @@ impl<'a> EventLines<'a> {
         write_content(event, Notation::Json, out);
         out.push(b'}');
     }
+}
+
+/// A time from one event to another: `+1.250 ms`.
+fn signed(ns: i128) -> String {
+    let sign = if ns < 0 { '-' } else { '+' };
+    format!("{sign}{}", measure::duration(u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX)))
 }
 
 fn field(name: &str, text: &str, out: &mut Vec<u8>) {
@@ -152,7 +205,7 @@ fn write_content(event: &Event<'_>, notation: Notation, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_core::model::timeline::{ClockId, TimeNs, TrackId, TrackKind};
+    use kymo_core::model::timeline::{ClockId, TrackId, TrackKind};
 
     fn line(look: Look, time: Option<i64>, content: Content<'_>) -> String {
         let mut lines = EventLines::new(look, None);

@@ -165,6 +165,11 @@ impl Grid {
         columns.filter(|(at, (_, head, _))| !head.is_empty() && is_filled(*at)).collect()
     }
 
+    /// For each column that is shown, whether it has texts and not figures.
+    pub(crate) fn is_text(&self) -> Vec<bool> {
+        self.looks().into_iter().map(|look| look == Look::Plain).collect()
+    }
+
     fn looks(&self) -> Vec<Look> {
         self.shown().into_iter().map(|(_, (_, _, look))| *look).collect()
     }

@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::Window;
+use kymo_core::model::timeline::{TimelineView, Window};
 
 use super::Args;
+use super::filters::Filters;
 use crate::failure::{Failure, quoted};
 use crate::moment;
-use crate::render::event::{CSV_HEADER, EventLines, Look};
+use crate::render::event::{EventLines, Look};
 use crate::session::{Opened, Outcome, Session};
 
 /// Bytes of lines that are held before they are written.
@@ -35,7 +36,11 @@ pub(super) fn dump(
         (_, true) => Look::Csv,
         _ => Look::Text(session.out.paint()),
     };
+    let filters = args.filters.over(&tracks)?;
     let mut lines = EventLines::new(look, file);
+    if args.delta {
+        lines.with_delta();
+    }
     for clock in clocks {
         lines.clock(clock);
     }
@@ -43,15 +48,31 @@ pub(super) fn dump(
         lines.track(track);
     }
     if look == Look::Csv {
-        session.out.write_all(CSV_HEADER)?;
+        lines.write_header(&mut session.out)?;
     }
-    let window = Window { tracks: chosen, from, until, last: args.last };
+    // The last of those that are chosen are not the last of all.
+    let skip = match (args.last, filters.is_all()) {
+        (Some(last), false) => {
+            let window = Window { tracks: chosen.clone(), from, until, last: None };
+            count(&timeline, &window, &filters)?.saturating_sub(last)
+        }
+        _ => 0,
+    };
+    let last = args.last.filter(|_| filters.is_all());
+    let window = Window { tracks: chosen, from, until, last };
     let mut events = Arc::clone(&timeline).events(&window)?;
     let mut held = Vec::with_capacity(2 * HELD_BYTES);
-    let mut left = args.limit.unwrap_or(u64::MAX);
+    let (mut skip, mut left) = (skip, args.limit.unwrap_or(u64::MAX));
     while left > 0
         && let Some(event) = events.next()?
     {
+        if !filters.matches(&event) {
+            continue;
+        }
+        if skip > 0 {
+            skip -= 1;
+            continue;
+        }
         left -= 1;
         lines.write(&event, &mut held);
         if held.len() >= HELD_BYTES {
@@ -61,4 +82,18 @@ pub(super) fn dump(
     }
     session.out.write_all(&held)?;
     Ok(Outcome::Done)
+}
+
+/// How many events of a window are chosen.
+fn count(
+    timeline: &Arc<dyn TimelineView>,
+    window: &Window,
+    filters: &Filters,
+) -> anyhow::Result<u64> {
+    let mut events = Arc::clone(timeline).events(window)?;
+    let mut count = 0;
+    while let Some(event) = events.next()? {
+        count += u64::from(filters.matches(&event));
+    }
+    Ok(count)
 }

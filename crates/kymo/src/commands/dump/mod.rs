@@ -1,6 +1,7 @@
 //! `kymo dump`: everything in a file, the values of some variables, or some events.
 
 mod events;
+mod filters;
 mod variables;
 
 use std::io::Write;
@@ -27,8 +28,9 @@ use crate::tracks::StreamArgs;
 /// their contents out. With -d it is the values of a variable, of one step or all, and of the
 /// part that --start and --count cut out. Which dimension of an array varies fastest in storage
 /// is often not recorded: the last is assumed, as C programs have it, unless --order says
-/// otherwise. With --stream, --since, --until, --last or --csv it is the events of a timeline, one
-/// a line, and only what is asked for is read.
+/// otherwise. With --stream, --since, --until, --last, --csv, --delta, or with --class,
+/// --match, --where or --cpu, which choose among them, it is the events of a timeline, one a line,
+/// and only what is asked for is read. --class, --match, --where and --cpu choose among them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -44,6 +46,9 @@ EXAMPLES
                                                  events of some streams, from a moment on
   kymo dump --last 20 run.rtc                    the last events of all streams
   kymo dump --csv --stream temp run.rtc          one stream as CSV
+  kymo dump --delta --class release,begin trace  with the time since the event before
+  kymo dump --match 'tid = 812\\b' --cpu 3 trace  what is said of a task, on one processor
+  kymo dump --where 'speed>=40' controller.bin   events with a field in a range
 
 {MOMENTS}
 
@@ -96,6 +101,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     last: Option<u64>,
 
+    #[command(flatten)]
+    filters: filters::FilterArgs,
+
+    /// Print events, each with the time since the one before it.
+    #[arg(long)]
+    delta: bool,
+
     /// Print events as CSV.
     #[arg(long, conflicts_with_all = ["json", "variable"])]
     csv: bool,
@@ -107,7 +119,8 @@ pub(crate) struct Args {
     /// Print as another tool does, byte for byte.
     #[arg(long, value_name = "NAME", value_parser = style_names())]
     #[arg(conflicts_with_all = ["json", "headers", "start", "count", "step", "text", "limit"])]
-    #[arg(conflicts_with_all = ["streams", "exclude", "since", "until", "last", "csv"])]
+    #[arg(conflicts_with_all = ["streams", "exclude", "since", "until", "last", "csv", "delta"])]
+    #[arg(conflicts_with_all = ["classes", "texts", "fields", "cpus"])]
     style: Option<String>,
 
     /// Print at most so many records or events.
@@ -135,7 +148,8 @@ impl Args {
     /// Whether events are wanted and not records.
     fn wants_events(&self) -> bool {
         let is_range = self.since.is_some() || self.until.is_some();
-        is_range || self.last.is_some() || self.csv || !self.streams.is_all()
+        let is_chosen = !self.streams.is_all() || !self.filters.is_all();
+        is_range || self.last.is_some() || self.csv || self.delta || is_chosen
     }
 }
 

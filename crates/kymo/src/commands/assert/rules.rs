@@ -1,0 +1,255 @@
+//! Rules as a file of TOML says them.
+
+use std::path::Path;
+
+use globset::GlobBuilder;
+use kymo_analyse::{Demand, Matcher, Meant, Rule};
+use regex::Regex;
+use toml_edit::{DocumentMut, Item, TableLike};
+
+use crate::failure::Failure;
+use crate::inputs;
+use crate::moment::Span;
+use crate::session::Named;
+
+/// Files of rules are not larger than this.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// What a file of rules looks like.
+pub(crate) const RULES: &str = r#"RULES
+  A file of TOML with a table for each rule. Names are names or globs, times have units.
+
+  [[rule]]
+  name = "control answers in time"    # what it is called; may be left out
+  task = "control*"                   # jobs of tasks
+  response_max = "2ms"                # and delay_max, run_max, load_max = "40%", on_time = true
+
+  [[rule]]
+  stream = "imu*"                     # events of streams
+  gap_max = "10ms"                    # or min = -1.5 and max = 1.5, for their values
+
+  [[rule]]
+  after = { stream = "A", text = "^start" }    # or just "A"; texts are regular expressions
+  expect = "B"
+  within = "1ms"
+
+  [[rule]]
+  message = "SAMPLE"
+  latency_max = "100us"
+
+  [[rule]]
+  machine = "motor"
+  state = "fault"
+  stay_max = "0s"                     # never for longer than a moment"#;
+
+/// Reads a file of rules.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Rule>> {
+    let about = |failure: Failure| Named::error(inputs::display(path), failure);
+    let text = (|| {
+        if std::fs::metadata(path)?.len() > BYTES_MAX {
+            return Err(std::io::Error::other("it is too large for a file of rules"));
+        }
+        std::fs::read_to_string(path)
+    })();
+    let text = text.map_err(|error| about(Failure::new(format!("cannot read it: {error}"))))?;
+    parse(&text).map_err(about)
+}
+
+fn parse(text: &str) -> Result<Vec<Rule>, Failure> {
+    let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+        Failure::usage(error.to_string().trim_end().to_owned())
+    })?;
+    if let Some((name, _)) = document.iter().find(|(name, _)| *name != "rule") {
+        return Err(Failure::usage(format!("{name} is not known; rules are tables [[rule]]")));
+    }
+    let rules = document.get("rule").and_then(Item::as_array_of_tables);
+    let rules = rules.ok_or_else(|| Failure::usage("there is no table [[rule]] in it"))?;
+    rules.iter().enumerate().map(|(index, table)| Reader { table, index }.rule()).collect()
+}
+
+/// Reads one rule.
+struct Reader<'a> {
+    table: &'a toml_edit::Table,
+    index: usize,
+}
+
+impl Reader<'_> {
+    fn refuse(&self, why: &str) -> Failure {
+        Failure::usage(format!("rule {}: {why}", self.index + 1))
+    }
+
+    fn rule(&self) -> Result<Rule, Failure> {
+        let known = ["task", "stream", "after", "message", "machine"];
+        let about: Vec<_> = known.into_iter().filter(|key| self.table.contains_key(key)).collect();
+        let (keys, demand): (&[&str], _) = match about[..] {
+            ["task"] => (
+                &["task", "response_max", "delay_max", "run_max", "on_time", "load_max"],
+                self.task()?,
+            ),
+            ["stream"] if self.table.contains_key("gap_max") => {
+                (&["stream", "gap_max"], self.gap()?)
+            }
+            ["stream"] => (&["stream", "min", "max"], self.value()?),
+            ["after"] => (&["after", "expect", "within"], self.follows()?),
+            ["message"] => (&["message", "latency_max"], self.message()?),
+            ["machine"] => (&["machine", "state", "stay_max"], self.state()?),
+            _ => {
+                return Err(self.refuse("it is about one of task, stream, after, message, machine"));
+            }
+        };
+        let is_known = |key: &str| key == "name" || keys.contains(&key);
+        if let Some((key, _)) = self.table.iter().find(|(key, _)| !is_known(key)) {
+            return Err(self.refuse(&format!("{key} is not known here")));
+        }
+        let name = self.table.get("name").and_then(Item::as_str);
+        let name = name.map_or_else(|| format!("rule {}", self.index + 1), str::to_owned);
+        Ok(Rule { name, demand })
+    }
+
+    fn task(&self) -> Result<Demand, Failure> {
+        let on_time = match self.table.get("on_time") {
+            None => false,
+            Some(item) => item.as_bool().ok_or_else(|| self.refuse("on_time is true or false"))?,
+        };
+        let demand = Demand::Task {
+            task: self.names("task")?,
+            response_max: self.maybe_time("response_max")?,
+            delay_max: self.maybe_time("delay_max")?,
+            run_max: self.maybe_time("run_max")?,
+            on_time,
+            load_max: self.percent("load_max")?,
+        };
+        if self.table.len() <= 1 + usize::from(self.table.contains_key("name")) {
+            return Err(self.refuse("it demands nothing of the task"));
+        }
+        Ok(demand)
+    }
+
+    fn gap(&self) -> Result<Demand, Failure> {
+        Ok(Demand::Gap { stream: self.names("stream")?, gap_max: self.time("gap_max")? })
+    }
+
+    fn value(&self) -> Result<Demand, Failure> {
+        let (min, max) = (self.number("min")?, self.number("max")?);
+        if min.is_none() && max.is_none() {
+            return Err(self.refuse("a stream has gap_max, min or max"));
+        }
+        Ok(Demand::Value { stream: self.names("stream")?, min, max })
+    }
+
+    fn follows(&self) -> Result<Demand, Failure> {
+        let (after, expect) = (self.meant("after")?, self.meant("expect")?);
+        Ok(Demand::Follows { after, expect, within: self.time("within")? })
+    }
+
+    fn message(&self) -> Result<Demand, Failure> {
+        let latency_max = self.time("latency_max")?;
+        Ok(Demand::Message { message: self.names("message")?, latency_max })
+    }
+
+    fn state(&self) -> Result<Demand, Failure> {
+        let (machine, state) = (self.names("machine")?, self.names("state")?);
+        Ok(Demand::State { machine, state, stay_max: self.time("stay_max")? })
+    }
+
+    fn text(&self, key: &str) -> Result<&str, Failure> {
+        let text = self.table.get(key).and_then(Item::as_str);
+        text.ok_or_else(|| self.refuse(&format!("{key} is a text")))
+    }
+
+    fn names(&self, key: &str) -> Result<Matcher, Failure> {
+        self.matcher(self.text(key)?)
+    }
+
+    fn matcher(&self, text: &str) -> Result<Matcher, Failure> {
+        let glob = GlobBuilder::new(text).build();
+        let glob = glob.map_err(|error| self.refuse(&format!("{text}: {}", error.kind())))?;
+        let (glob, text) = (glob.compile_matcher(), text.to_owned());
+        Ok(Box::new(move |name| name == text || glob.is_match(name)))
+    }
+
+    fn meant(&self, key: &str) -> Result<Meant, Failure> {
+        let wrong = || self.refuse(&format!("{key} is a stream, or {{ stream = …, text = … }}"));
+        let item = self.table.get(key).ok_or_else(wrong)?;
+        if let Some(stream) = item.as_str() {
+            return Ok(Meant { stream: self.matcher(stream)?, text: None });
+        }
+        let table: &dyn TableLike = item.as_table_like().ok_or_else(wrong)?;
+        if table.iter().any(|(key, _)| key != "stream" && key != "text") {
+            return Err(wrong());
+        }
+        let stream = table.get("stream").and_then(Item::as_str).unwrap_or("*");
+        let text = match table.get("text") {
+            None => None,
+            Some(item) => Some(self.expression(item.as_str().ok_or_else(wrong)?)?),
+        };
+        Ok(Meant { stream: self.matcher(stream)?, text })
+    }
+
+    fn expression(&self, text: &str) -> Result<Matcher, Failure> {
+        let regex = Regex::new(text).map_err(|error| self.refuse(&error.to_string()))?;
+        Ok(Box::new(move |said| regex.is_match(said)))
+    }
+
+    fn time(&self, key: &str) -> Result<u64, Failure> {
+        self.maybe_time(key)?.ok_or_else(|| self.refuse(&format!("{key} is missing")))
+    }
+
+    fn maybe_time(&self, key: &str) -> Result<Option<u64>, Failure> {
+        if !self.table.contains_key(key) {
+            return Ok(None);
+        }
+        let span = self.text(key)?.parse::<Span>();
+        let span = span.map_err(|why| self.refuse(&format!("{key}: {why}")))?;
+        Ok(Some(u64::try_from(span.0.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    fn percent(&self, key: &str) -> Result<Option<f64>, Failure> {
+        if !self.table.contains_key(key) {
+            return Ok(None);
+        }
+        let text =
+            self.text(key)?.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok());
+        let percent = text.filter(|number| number.is_finite());
+        let percent = percent.ok_or_else(|| self.refuse(&format!("{key} is such as \"40%\"")))?;
+        Ok(Some(percent / 100.0))
+    }
+
+    fn number(&self, key: &str) -> Result<Option<f64>, Failure> {
+        let Some(item) = self.table.get(key) else { return Ok(None) };
+        #[allow(clippy::cast_precision_loss, reason = "a limit is compared")]
+        let number = item.as_float().or_else(|| item.as_integer().map(|number| number as f64));
+        number.map(Some).ok_or_else(|| self.refuse(&format!("{key} is a number")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_of_the_help_are_read() {
+        let text = RULES.split_once("\n\n").unwrap().1;
+        let names: Vec<_> = parse(text).unwrap().into_iter().map(|rule| rule.name).collect();
+        assert_eq!(names, ["control answers in time", "rule 2", "rule 3", "rule 4", "rule 5"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_rule() {
+        let cases = [
+            ("", "there is no table [[rule]] in it"),
+            ("rules = 1", "rules is not known; rules are tables [[rule]]"),
+            ("[[rule]]\n", "rule 1: it is about one of task, stream, after, message, machine"),
+            ("[[rule]]\ntask = 'a'", "rule 1: it demands nothing of the task"),
+            ("[[rule]]\ntask = 'a'\nspeed = 1", "rule 1: speed is not known here"),
+            ("[[rule]]\ntask = 'a'\nload_max = '1'", "rule 1: load_max is such as \"40%\""),
+            ("[[rule]]\nstream = 'a'", "rule 1: a stream has gap_max, min or max"),
+            ("[[rule]]\nmessage = 'a'", "rule 1: latency_max is missing"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse(text).err().map(|why| why.to_string()).as_deref(), Some(expected));
+        }
+        let why = parse("[[rule]]\nstream = 'a'\ngap_max = 'soon'").err().unwrap().to_string();
+        assert!(why.starts_with("rule 1: gap_max: soon is no duration"), "{why}");
+    }
+}

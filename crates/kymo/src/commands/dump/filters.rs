@@ -1,0 +1,275 @@
+//! Which events of a timeline are shown: by what they are, what they say, and where they were.
+
+use kymo_core::Value;
+use kymo_core::model::timeline::{Activity, Content, Event, Track};
+use regex::Regex;
+use serde_json::Value as Json;
+
+use crate::failure::Failure;
+
+/// Which events are shown.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct FilterArgs {
+    /// Only events that are such: begin, end, release, complete, send, receive, enter, value, text.
+    #[arg(long = "class", value_name = "CLASS", value_delimiter = ',', value_enum)]
+    classes: Vec<Class>,
+
+    /// Only events whose text matches a regular expression. May be given again: all must.
+    #[arg(long = "match", value_name = "REGEX")]
+    texts: Vec<String>,
+
+    /// Only events with a field that compares: speed>=40, name=~^k. May be given again: all must.
+    #[arg(long = "where", value_name = "FIELD")]
+    fields: Vec<String>,
+
+    /// Only events of these processors.
+    #[arg(long = "cpu", value_name = "N", value_delimiter = ',')]
+    cpus: Vec<i64>,
+}
+
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Class {
+    Begin,
+    End,
+    Release,
+    Complete,
+    Send,
+    Receive,
+    Enter,
+    Value,
+    Text,
+    Payload,
+    Sample,
+}
+
+impl Class {
+    fn of(content: &Content<'_>) -> Self {
+        match content {
+            Content::Value(_) => Self::Value,
+            Content::Text(_) => Self::Text,
+            Content::Payload => Self::Payload,
+            Content::Sample(_) => Self::Sample,
+            Content::Activity(activity) => match activity {
+                Activity::Begin { .. } => Self::Begin,
+                Activity::End => Self::End,
+                Activity::Release { .. } => Self::Release,
+                Activity::Complete { .. } => Self::Complete,
+                Activity::Send(_) => Self::Send,
+                Activity::Receive(_) => Self::Receive,
+                Activity::Enter { .. } => Self::Enter,
+            },
+        }
+    }
+}
+
+/// How a field is compared.
+#[derive(Debug)]
+enum Test {
+    Matches(Regex),
+    Number(fn(&f64, &f64) -> bool, f64),
+    Is(String),
+    IsNot(String),
+}
+
+/// A field, and how it is compared.
+#[derive(Debug)]
+struct FieldTest {
+    name: String,
+    test: Test,
+}
+
+impl FilterArgs {
+    /// Whether all events are shown.
+    pub(crate) fn is_all(&self) -> bool {
+        let is_empty = self.classes.is_empty() && self.texts.is_empty();
+        is_empty && self.fields.is_empty() && self.cpus.is_empty()
+    }
+
+    /// What decides over the events of some tracks.
+    pub(crate) fn over(&self, tracks: &[Track]) -> Result<Filters, Failure> {
+        let texts = self.texts.iter().map(|text| expression(text));
+        let fields = self.fields.iter().map(|text| field_test(text));
+        Ok(Filters {
+            classes: self.classes.clone(),
+            texts: texts.collect::<Result<_, _>>()?,
+            fields: fields.collect::<Result<_, _>>()?,
+            on_cpu: (!self.cpus.is_empty()).then(|| on_cpu(tracks, &self.cpus)),
+            names: tracks.iter().map(|track| track.name.clone()).collect(),
+        })
+    }
+}
+
+fn expression(text: &str) -> Result<Regex, Failure> {
+    Regex::new(text).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Which tracks are of one of some processors, themselves or by those above them.
+fn on_cpu(tracks: &[Track], cpus: &[i64]) -> Vec<bool> {
+    let mut found: Vec<bool> = Vec::with_capacity(tracks.len());
+    for track in tracks {
+        let own = track.attributes.get(Track::CPU_ID).and_then(Json::as_i64);
+        let above = || track.parent.and_then(|parent| found.get(parent.0).copied());
+        let is_on = own.map(|cpu| cpus.contains(&cpu)).or_else(above);
+        found.push(is_on.unwrap_or(false));
+    }
+    found
+}
+
+/// Reads `speed>=40` or `name=~^k`.
+fn field_test(typed: &str) -> Result<FieldTest, Failure> {
+    let wrong = || {
+        let failure = Failure::usage(format!("{typed} compares no field"));
+        failure.hint("write speed>=40, speed<2, name=idle, name!=idle or name=~^k")
+    };
+    let at = typed.find(['=', '<', '>', '!']).ok_or_else(wrong)?;
+    let (name, rest) = typed.split_at(at);
+    let operators = ["=~", "!=", ">=", "<=", "=", ">", "<"];
+    let found = operators.iter().find_map(|sign| Some((*sign, rest.strip_prefix(sign)?)));
+    let (sign, value) = found.ok_or_else(wrong)?;
+    let (name, value) = (name.trim(), value.trim());
+    let number = number(value).ok_or_else(wrong);
+    let test = match sign {
+        "=~" => Test::Matches(expression(value)?),
+        "!=" => Test::IsNot(value.to_owned()),
+        "=" => Test::Is(value.to_owned()),
+        ">=" => Test::Number(f64::ge, number?),
+        "<=" => Test::Number(f64::le, number?),
+        ">" => Test::Number(f64::gt, number?),
+        _ => Test::Number(f64::lt, number?),
+    };
+    if name.is_empty() { Err(wrong()) } else { Ok(FieldTest { name: name.to_owned(), test }) }
+}
+
+/// Decides whether an event is shown.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    classes: Vec<Class>,
+    texts: Vec<Regex>,
+    fields: Vec<FieldTest>,
+    on_cpu: Option<Vec<bool>>,
+    names: Vec<String>,
+}
+
+impl Filters {
+    /// Whether all events are shown.
+    pub(crate) fn is_all(&self) -> bool {
+        let is_empty = self.classes.is_empty() && self.texts.is_empty();
+        is_empty && self.fields.is_empty() && self.on_cpu.is_none()
+    }
+
+    /// Whether an event is shown.
+    pub(crate) fn matches(&self, event: &Event<'_>) -> bool {
+        let is_on = |on: &Vec<bool>| on.get(event.track.0).copied().unwrap_or(false);
+        if !self.on_cpu.as_ref().is_none_or(is_on) {
+            return false;
+        }
+        if !self.classes.is_empty() && !self.classes.contains(&Class::of(&event.content)) {
+            return false;
+        }
+        if self.texts.is_empty() && self.fields.is_empty() {
+            return true;
+        }
+        let text = text_of(event);
+        self.texts.iter().all(|regex| regex.is_match(&text))
+            && self.fields.iter().all(|field| self.compares(field, event, &text))
+    }
+
+    fn compares(&self, field: &FieldTest, event: &Event<'_>, text: &str) -> bool {
+        let name = self.names.get(event.track.0).map_or("", String::as_str);
+        let is_track = name == field.name || name.ends_with(&format!(".{}", field.name));
+        let found = match &event.content {
+            Content::Value(_) if is_track || field.name == "value" => Some(text.to_owned()),
+            Content::Text(_) => named(text, &field.name),
+            Content::Activity(Activity::Begin { priority: Some(priority), .. })
+                if field.name == "priority" =>
+            {
+                Some(priority.to_string())
+            }
+            _ => None,
+        };
+        found.is_some_and(|found| field.test.holds(&found))
+    }
+}
+
+impl Test {
+    fn holds(&self, found: &str) -> bool {
+        match self {
+            Self::Matches(regex) => regex.is_match(found),
+            Self::Number(compare, limit) => {
+                number(found).is_some_and(|number| compare(&number, limit))
+            }
+            Self::Is(wanted) => is_same(found, wanted),
+            Self::IsNot(wanted) => !is_same(found, wanted),
+        }
+    }
+}
+
+fn is_same(found: &str, wanted: &str) -> bool {
+    let numbers = number(found).zip(number(wanted));
+    found == wanted || numbers.is_some_and(|(found, wanted)| found.total_cmp(&wanted).is_eq())
+}
+
+/// A number, in hexadecimal too.
+fn number(text: &str) -> Option<f64> {
+    let hex = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    #[allow(clippy::cast_precision_loss, reason = "numbers are compared")]
+    let hex = hex.map(|number| number as f64);
+    hex.or_else(|| text.parse().ok())
+}
+
+/// The value of a field in a text: of a JSON object, or as `name = value`.
+fn named(text: &str, name: &str) -> Option<String> {
+    if text.starts_with('{')
+        && let Ok(Json::Object(object)) = serde_json::from_str::<Json>(text)
+    {
+        let value = object.get(name)?;
+        return Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    }
+    let pattern = format!("{name} = ");
+    let places = text.match_indices(&pattern).map(|(at, _)| at);
+    // A name may end as another does.
+    let is_whole = |at: &usize| text.get(..*at).is_some_and(|lead| lead.ends_with([' ', '{']));
+    let start = { places }.find(is_whole)? + pattern.len();
+    let rest = text.get(start..)?;
+    match rest.strip_prefix('"') {
+        Some(rest) => rest.split('"').next().map(str::to_owned),
+        None => rest.split([',', ' ', '}']).next().map(str::to_owned),
+    }
+}
+
+fn text_of(event: &Event<'_>) -> String {
+    match &event.content {
+        Content::Text(text) => text.to_string(),
+        Content::Value(value) => value.to_string(),
+        Content::Activity(activity) => activity.to_string(),
+        Content::Sample(context) => context.to_string(),
+        Content::Payload => Value::Bytes(event.payload.to_vec()).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_in_texts_and_in_json() {
+        let text = "sched_switch: { prev_tid = 7, tid = 12, comm = \"a b\" }, { addr = 0x10 }";
+        assert_eq!(named(text, "tid").as_deref(), Some("12"));
+        assert_eq!(named(text, "comm").as_deref(), Some("a b"));
+        assert_eq!(named(text, "addr").as_deref(), Some("0x10"));
+        assert_eq!(named(text, "id"), None);
+        assert_eq!(named("{\"speed\":62.5}", "speed").as_deref(), Some("62.5"));
+    }
+
+    #[test]
+    fn fields_compare_as_numbers_or_texts() {
+        let holds = |test: &str, found: &str| field_test(test).unwrap().test.holds(found);
+        assert!(holds("speed>=40", "40") && !holds("speed>40", "40") && !holds("a<=0x10", ""));
+        assert!(holds("addr=16", "0x10") && holds("name!=b", "a") && holds("name=~^k", "kworker"));
+        assert!(!holds("speed<40", "fast"));
+        for wrong in ["speed", ">=4", "speed>=fast", "a=~["] {
+            assert!(field_test(wrong).is_err(), "{wrong}");
+        }
+    }
+}

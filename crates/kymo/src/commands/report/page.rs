@@ -1,0 +1,131 @@
+//! HTML that needs nothing else.
+
+use kymo_core::Finding;
+
+use crate::picture::svg::escaped;
+use crate::render::grid::Grid;
+
+const STYLE: &str = "\
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1280px; padding: 0 1em;
+  color: #222; background: #fff }
+h1 { font-size: 1.5em } h2 { font-size: 1.2em; margin-top: 2em }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5em 0 1.5em }
+th { color: #666; font-weight: normal; border-bottom: 1px solid #bbb }
+th, td { padding: .15em .8em .15em 0; text-align: right; white-space: nowrap }
+th.text, td.text { text-align: left; white-space: pre }
+tr:hover td { background: #f3f6fa }
+p.note { color: #666 } svg { width: 100%; height: auto }
+";
+
+/// A page as it grows.
+pub(super) struct Page {
+    html: String,
+}
+
+impl Page {
+    pub(super) fn new(title: &str) -> Self {
+        let title = escaped(title);
+        let html = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n<h1>{title}</h1>\n"
+        );
+        Self { html }
+    }
+
+    pub(super) fn heading(&mut self, text: &str) {
+        self.push(&format!("<h2>{}</h2>\n", escaped(text)));
+    }
+
+    pub(super) fn caption(&mut self, text: &str) {
+        self.push(&format!("<p>{}</p>\n", escaped(text)));
+    }
+
+    /// Names and what they are.
+    pub(super) fn facts(&mut self, facts: &[(String, String)]) {
+        self.push("<table>\n");
+        for (name, value) in facts {
+            let (name, value) = (escaped(name), escaped(value));
+            self.push(&format!("<tr><th class=text>{name}<td class=text>{value}\n"));
+        }
+        self.push("</table>\n");
+    }
+
+    /// A picture, which is markup already.
+    pub(super) fn svg(&mut self, svg: &str) {
+        self.push(svg);
+    }
+
+    /// Figures: so many rows of them, or all.
+    pub(super) fn table(&mut self, mut grid: Grid, rows: usize) {
+        let more = grid.keep(rows);
+        let is_text: Vec<_> = grid.is_text();
+        let class = |at: usize| if is_text.get(at) == Some(&true) { " class=text" } else { "" };
+        self.push("<table>\n");
+        for (line, row) in grid.table().iter().enumerate() {
+            let tag = if line == 0 { "th" } else { "td" };
+            self.push("<tr>");
+            for (at, cell) in row.iter().enumerate() {
+                self.push(&format!("<{tag}{}>{}", class(at), escaped(cell)));
+            }
+            self.push("\n");
+        }
+        self.push("</table>\n");
+        if more > 0 {
+            self.push(&format!("<p class=note>{more} more</p>\n"));
+        }
+    }
+
+    /// Rows of texts.
+    pub(super) fn rows(&mut self, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+        self.push("<table>\n<tr>");
+        for head in heads {
+            self.push(&format!("<th class=text>{}", escaped(head)));
+        }
+        self.push("\n");
+        for row in rows {
+            self.push("<tr>");
+            for cell in row {
+                self.push(&format!("<td class=text>{}", escaped(&cell)));
+            }
+            self.push("\n");
+        }
+        self.push("</table>\n");
+    }
+
+    /// What is wrong with the file.
+    pub(super) fn findings(&mut self, findings: &[Finding]) {
+        if findings.is_empty() {
+            return;
+        }
+        self.heading("Findings");
+        let rows = findings.iter().map(|finding| {
+            let offset = finding.offset.map_or(String::new(), |offset| format!("{offset:#x}"));
+            let file = finding.file.clone().unwrap_or_default();
+            vec![finding.severity.name().to_owned(), file, offset, finding.message.clone()]
+        });
+        self.rows(&["severity", "file", "byte", "what"], rows);
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.html + "</html>\n"
+    }
+
+    fn push(&mut self, text: &str) {
+        self.html.push_str(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_no_markup() {
+        let mut page = Page::new("<script>");
+        page.facts(&[("a&b".to_owned(), "\"c\"".to_owned())]);
+        let html = page.finish();
+        assert!(!html.contains("<script>") && html.contains("&lt;script&gt;"));
+        assert!(html.contains("a&amp;b<td class=text>&quot;c&quot;"));
+    }
+}
