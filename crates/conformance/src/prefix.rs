@@ -62,7 +62,8 @@ impl<'a> Whole<'a> {
             let source = self.prefix(end);
             self.opens_or_says_where(&source, end);
             self.is_checked(&source, end);
-            if self.subject.format.info().can(Ability::Repair) {
+            let repairs = self.subject.format.info().can(Ability::Repair);
+            if repairs && !self.subject.repairs_directories {
                 let salvaged = self.is_salvaged(&source);
                 if size <= REPAIR_BYTES || count % 16 == 0 {
                     self.is_repaired(&source, end, &salvaged);

@@ -114,7 +114,7 @@ impl Found {
 pub(crate) fn refuse_input(input: &Path, output: &Path) -> Result<(), Failure> {
     let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
     let is_file = |path: &Path| fs::metadata(path).is_ok_and(|found| found.is_file());
-    if output.as_os_str() == "-" || !is_file(input) {
+    if output.as_os_str() == "-" || (!is_file(input) && !input.is_dir()) {
         return Ok(());
     }
     let hint = "name another file";

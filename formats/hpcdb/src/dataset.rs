@@ -5,14 +5,14 @@ use std::sync::Arc;
 use kymo_core::model::profile::{ProfileView, Question};
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
-    Confidence, Context, Dataset, DumpRequest, Finding, Format, FormatInfo, Probe, RecordSink,
-    Result, Section, Source, Summary, Table, Value,
+    Ability, Confidence, Context, Dataset, Destination, DumpRequest, Finding, Format, FormatInfo,
+    Probe, RecordSink, Repaired, Result, Section, Source, Summary, Table, Value,
 };
 
 use crate::model::{Profiles, Timeline};
 use crate::read::{Database, Trust, kind_of};
 use crate::spec::FileKind;
-use crate::{check, rows, tables};
+use crate::{check, repair, rows, tables};
 
 /// The format.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ static INFO: FormatInfo = FormatInfo {
         "4.0 as of April 2022",
         "4.0 as described, big-endian",
     ],
-    abilities: &[],
+    abilities: &[Ability::Repair],
     dump_styles: &[],
 };
 
@@ -65,6 +65,10 @@ impl Format for HpcDb {
     fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
         let database = Database::open(source, context, Trust::Salvage)?;
         Ok(Box::new(HpcDbDataset(Arc::new(database))))
+    }
+
+    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+        repair::repair(source, to, context)
     }
 }
 

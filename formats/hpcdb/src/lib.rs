@@ -17,6 +17,7 @@ mod check;
 mod dataset;
 mod model;
 mod read;
+mod repair;
 mod rows;
 pub mod spec;
 mod tables;

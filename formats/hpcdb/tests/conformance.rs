@@ -2,4 +2,6 @@
 
 use kymo_conformance::Subject;
 
-kymo_conformance::promises!(Subject::new(&kymo_hpcdb::HpcDb).unsound(&["bad/"]));
+kymo_conformance::promises!(
+    Subject::new(&kymo_hpcdb::HpcDb).unsound(&["bad/"]).repairs_directories()
+);

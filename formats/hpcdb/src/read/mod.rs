@@ -60,9 +60,19 @@ impl Database {
             let bytes = source.bytes()?;
             let Some(kind) = kind_of(&bytes) else {
                 let why = "is not that of a file of an HPCToolkit database";
-                return Err(ReadError::invalid("magic", 0, why).into());
+                let error = ReadError::invalid("magic", 0, why);
+                if trust == Trust::Strict {
+                    return Err(error.into());
+                }
+                database.note(Finding::unreadable("unreadable", &error));
+                return Ok(database);
             };
-            database.add(source, kind, limits, trust)?;
+            match (database.add(source, kind, limits, trust), trust) {
+                (Err(Error::Read(error)), Trust::Salvage) => {
+                    database.note(Finding::unreadable("unreadable", &error));
+                }
+                (added, _) => added?,
+            }
             return Ok(database);
         }
         let mut is_any = false;

@@ -128,6 +128,11 @@ impl Part {
         Err(ReadError::invalid("footer", at, why))
     }
 
+    /// All bytes of the file.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Whether it has the layout of the description, the only one that is big-endian.
     pub(crate) fn is_described(&self) -> bool {
         self.endian == Endian::Big

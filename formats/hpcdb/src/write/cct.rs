@@ -1,5 +1,6 @@
 //! `cct.db`: the values of `profile.db`, turned round a few contexts at a time.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use kymo_core::bytes::{ReadResult, Sink};
@@ -26,12 +27,16 @@ struct Turned {
     value: f64,
 }
 
-/// Writes `cct.db`, and the sums over threads to the summary.
-pub(super) fn write(
+/// Where sums over threads go, and what they are called there: ids of their own, or those of the
+/// values where none are listed.
+type Sums<'a> = (&'a mut ProfileWriter, &'a HashMap<u16, u16>);
+
+/// Writes `cct.db`, and the sums over threads to the summary, where that is wanted.
+pub(crate) fn write(
     path: &Path,
     form: Form,
     from: &ProfileDb,
-    summary: &mut ProfileWriter,
+    mut sums: Option<Sums<'_>>,
     contexts_max: u32,
     columns: u64,
 ) -> Result<()> {
@@ -55,7 +60,7 @@ pub(super) fn write(
     while start < count {
         let end = start.saturating_add(step).min(count);
         let values = from.part.told(gathering.until(end))?;
-        blocks(&mut out, form, start..end, &values, summary)?;
+        blocks(&mut out, form, start..end, &values, &mut sums)?;
         start = end;
     }
     out.finish(FileKind::Cct)
@@ -106,7 +111,7 @@ fn blocks(
     form: Form,
     contexts: std::ops::Range<u32>,
     values: &[Turned],
-    summary: &mut ProfileWriter,
+    sums: &mut Option<Sums<'_>>,
 ) -> Result<()> {
     let size = if form.is_described() { DESCRIBED_CCT_BYTES } else { CCT_BYTES };
     let place = CONTEXTS_AT + size * u64::from(contexts.start);
@@ -116,7 +121,7 @@ fn blocks(
         let end = rest.partition_point(|value| value.context <= context);
         let (these, later) = rest.split_at_checked(end).unwrap_or((rest, &[]));
         rest = later;
-        let info = block(out, form, these, summary)?;
+        let info = block(out, form, these, sums)?;
         if form.is_described() {
             // The list says where the rest is said.
             out.align(8)?;
@@ -134,7 +139,7 @@ fn block(
     out: &mut Out,
     form: Form,
     values: &[Turned],
-    summary: &mut ProfileWriter,
+    sums: &mut Option<Sums<'_>>,
 ) -> Result<Sink> {
     let at = out.at();
     let mut index = form.sink();
@@ -159,8 +164,8 @@ fn block(
             out.f64(value.value)?;
         }
         let sum: f64 = run.iter().map(|value| value.value).sum();
-        if sum != 0.0 {
-            summary.summary(context, metric, sum)?;
+        if let (Some((summary, ids)), true) = (sums.as_mut(), sum != 0.0) {
+            summary.summary(context, ids.get(&metric).copied().unwrap_or(metric), sum)?;
         }
     }
     let mut info = form.sink();

@@ -11,7 +11,7 @@ use crate::spec::{FileKind, MAGIC, MAJOR_VERSION};
 
 /// Which layout is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// As released.
     Released,
     /// The description of early 2022: big-endian.
@@ -19,7 +19,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    pub(super) fn is_described(self) -> bool {
+    pub(crate) fn is_described(self) -> bool {
         self == Self::Described
     }
 

@@ -12,6 +12,7 @@ mod profile;
 mod taxonomy;
 mod trace;
 
+use std::collections::HashMap;
 use std::io::Read;
 
 use kymo_core::bytes::Limits;
@@ -24,10 +25,12 @@ use kymo_core::{AtomicDirectory, Destination, Error, Result, Source};
 
 use crate::read::ProfileDb;
 use crate::spec::FileKind;
-use file::Form;
 use meta::MetaWriter;
-use profile::ProfileWriter;
-use trace::TraceWriter;
+
+pub(crate) use cct::write as write_cct;
+pub(crate) use file::Form;
+pub(crate) use profile::ProfileWriter;
+pub(crate) use trace::TraceWriter;
 
 /// Metric ids of one metric: one for each propagation scope.
 const SCOPES: u32 = 4;
@@ -105,7 +108,8 @@ impl Writer {
         let written = ProfileDb::open(&written, &Limits::default())?;
         let contexts = meta.contexts_max().max(profile.contexts_max());
         let columns = u64::from(meta.metric_count().saturating_mul(SCOPES));
-        cct::write(&path(FileKind::Cct), form, &written, &mut profile, contexts, columns)?;
+        let sums = (&mut profile, &HashMap::new());
+        cct::write(&path(FileKind::Cct), form, &written, Some(sums), contexts, columns)?;
         drop(written);
         profile.finish()?;
         if let Some(trace) = trace {

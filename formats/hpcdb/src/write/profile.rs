@@ -20,7 +20,7 @@ const DESCRIBED_PROFILES_MAX: u64 = 65_536;
 
 /// `profile.db`, being written.
 #[derive(Debug)]
-pub(super) struct ProfileWriter {
+pub(crate) struct ProfileWriter {
     out: Out,
     form: Form,
     /// The summary first.
@@ -63,7 +63,7 @@ struct Block {
 
 impl ProfileWriter {
     /// Starts with what names the threads; `kinds` has a number for each kind of their ids.
-    pub(super) fn new(
+    pub(crate) fn new(
         path: &Path,
         form: Form,
         threads: &[Thread],
@@ -102,7 +102,7 @@ impl ProfileWriter {
     }
 
     /// Writes the values of a thread, in any order.
-    pub(super) fn values(&mut self, thread: ThreadId, found: Vec<(u32, u16, f64)>) -> Result<()> {
+    pub(crate) fn values(&mut self, thread: ThreadId, found: Vec<(u32, u16, f64)>) -> Result<()> {
         let index = usize::try_from(thread.0).unwrap_or(usize::MAX).saturating_add(1);
         let info = self.infos.get(index).copied();
         let info =
@@ -181,7 +181,7 @@ impl ProfileWriter {
     }
 
     /// Fills in where everything is, so that it can be read; the summary follows.
-    pub(super) fn write_infos(&mut self) -> Result<()> {
+    pub(crate) fn write_infos(&mut self) -> Result<()> {
         self.fill()?;
         self.out.flush()?;
         if !self.is_told {
@@ -219,7 +219,7 @@ impl ProfileWriter {
     }
 
     /// Writes a value of the summary, in order of contexts and metrics; unless it was told.
-    pub(super) fn summary(&mut self, context: u32, metric: u16, value: f64) -> Result<()> {
+    pub(crate) fn summary(&mut self, context: u32, metric: u16, value: f64) -> Result<()> {
         if self.is_told {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl ProfileWriter {
     }
 
     /// Ends the summary and the file.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         if !self.is_told {
             self.end_summary()?;
         }

@@ -14,7 +14,7 @@ const TRACES_AT: u64 = 0x40;
 
 /// `trace.db`, which is only made when there is a sample.
 #[derive(Debug)]
-pub(super) struct TraceWriter {
+pub(crate) struct TraceWriter {
     path: PathBuf,
     form: Form,
     out: Option<Out>,
@@ -24,12 +24,12 @@ pub(super) struct TraceWriter {
 }
 
 impl TraceWriter {
-    pub(super) fn new(path: PathBuf, form: Form, threads: usize) -> Self {
+    pub(crate) fn new(path: PathBuf, form: Form, threads: usize) -> Self {
         Self { path, form, out: None, lines: vec![(0, 0); threads], moments: None }
     }
 
     /// Writes the samples of a thread.
-    pub(super) fn samples(
+    pub(crate) fn samples(
         &mut self,
         thread: ThreadId,
         samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
@@ -71,7 +71,7 @@ impl TraceWriter {
     }
 
     /// Fills in where everything is, and ends the file.
-    pub(super) fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         let Some(mut out) = self.out else { return Ok(()) };
         let count = u32::try_from(self.lines.len());
         let count = count.map_err(|_| Error::request("there are too many threads"))?;
