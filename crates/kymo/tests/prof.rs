@@ -85,6 +85,59 @@ fn databases_of_programs_here_are_those_of_hpcprof() {
     }
 }
 
+/// Measurements of which programs and libraries tell, with the modules that must be those of then,
+/// and what differs: names that stand in the path of every difference. Where a table of lines has
+/// several rows for an address, hpcprof leaves it to its sorting which of them counts.
+const WITHOUT_STRUCTURE: &[(&str, &[&str], &[&str])] = &[
+    ("deep", &[LIBC], &[]),
+    ("pipeline", &[LIBC], &[]),
+    ("zstd", &[LIBC, "/usr/bin/zstd"], &[]),
+    (
+        "matmul-omp",
+        &[LIBC, "/usr/lib/x86_64-linux-gnu/libm.so.6"],
+        &[
+            "line /opt/demo/src/matmul-omp.c:19",
+            "line /opt/demo/src/matmul-omp.c:20",
+            "line /opt/demo/src/matmul-omp.c:21",
+            "line /opt/demo/src/matmul-omp.c:22",
+        ],
+    ),
+];
+
+const LIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+
+#[test]
+fn databases_without_structure_are_those_of_hpcprof() {
+    let Some(folders) = shared::file("hpctoolkit/made-here") else { return };
+    let ids = fs::read_to_string(folders.join("BUILD-IDS.tsv")).unwrap();
+    let made = folder();
+    let demo = format!("/opt/demo={}", folders.join("demo").display());
+    for (name, modules, excepted) in WITHOUT_STRUCTURE {
+        if let Some(module) = modules.iter().find(|module| !is_there(module, &ids)) {
+            println!("left out {name}: {module} is not the one that was measured");
+            continue;
+        }
+        let measurement = linked(&folders.join(name).join("measurements"), made.path());
+        fs::remove_dir_all(measurement.join("structs")).unwrap();
+        let to = made.path().join(format!("{name}-database"));
+        prof(&measurement, &to, &["-R", &demo]);
+        assert_same(name, &to, &folders.join(name).join("database"), excepted);
+        fs::remove_dir_all(measurement).unwrap();
+    }
+}
+
+/// Whether a module has the build-id that it had, and its debug file is there if it had one.
+fn is_there(module: &str, ids: &str) -> bool {
+    let id = ids.lines().find_map(|line| line.strip_prefix(module)?.split('\t').nth(1)).unwrap();
+    let digits = |at: usize| u8::from_str_radix(id.get(at..at + 2).unwrap(), 16).unwrap();
+    let bytes: Vec<u8> = (0..id.len()).step_by(2).map(digits).collect();
+    let head = fs::read(module).unwrap_or_default();
+    let (first, rest) = id.split_at(2);
+    let debug = Path::new("/usr/lib/debug/.build-id").join(first).join(format!("{rest}.debug"));
+    let is_it = head.windows(bytes.len()).take(1 << 14).any(|part| part == bytes);
+    is_it && (debug.exists() || !module.contains("/libc.so") && !module.contains("/libm.so"))
+}
+
 /// The same measurement with structure files where only their paths are: links came as files.
 fn linked(measurement: &Path, below: &Path) -> PathBuf {
     let copy = below.join("measurement");

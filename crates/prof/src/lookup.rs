@@ -4,14 +4,25 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use kymo_core::model::profile::Relation;
-use kymo_core::model::structure::{self, Module, ScopeId, Structure};
+use kymo_core::model::structure::{
+    self, Module, Resolved, Resolver, ScopeId, SourcePlace, Structure, Symbols,
+};
 
 use crate::names::{Interned, Loop, Names, Record, index};
 use crate::tree::{Key, Scope};
 
+/// What is known of the program and its libraries.
+#[derive(Clone, Copy)]
+pub struct Program<'a> {
+    /// What structure files tell. A module that is in it is looked up nowhere else.
+    pub structure: &'a Structure,
+    /// What tells of the other modules.
+    pub symbols: Option<&'a dyn Symbols>,
+}
+
 /// Looks addresses up, each once.
 pub(crate) struct Lookup<'a> {
-    structure: &'a Structure,
+    known: &'a Program<'a>,
     pub(crate) names: Names,
     /// By the number of the module.
     modules: Vec<Known<'a>>,
@@ -19,26 +30,31 @@ pub(crate) struct Lookup<'a> {
     /// Where the chain of each point is.
     ends: Vec<usize>,
     chains: Vec<Key>,
+    /// Room for scopes around an address.
+    resolved: Vec<Resolved>,
 }
 
 /// What is known of a module.
 struct Known<'a> {
     structure: Option<&'a Module>,
+    symbols: Option<Box<dyn Resolver + 'a>>,
     files: HashMap<structure::FileId, u32, RandomState>,
-    functions: HashMap<ScopeId, u32, RandomState>,
+    /// By the scope or the record that tells of them.
+    functions: HashMap<u64, u32, RandomState>,
     /// How many addresses of it nothing was known of.
     unknown: u64,
 }
 
 impl<'a> Lookup<'a> {
-    pub(crate) fn new(structure: &'a Structure) -> Self {
+    pub(crate) fn new(known: &'a Program<'a>) -> Self {
         Self {
-            structure,
+            known,
             names: Names::default(),
             modules: Vec::new(),
             points: Interned::default(),
             ends: Vec::new(),
             chains: Vec::new(),
+            resolved: Vec::new(),
         }
     }
 
@@ -47,10 +63,12 @@ impl<'a> Lookup<'a> {
         let within = resolved.map(|_| measurement);
         let (number, is_new) = self.names.modules.of((path.to_owned(), within));
         if is_new {
-            let known = self.structure.module(path);
-            let known = known.or_else(|| self.structure.module(resolved?));
+            let structure = self.known.structure.module(path);
+            let structure = structure.or_else(|| self.known.structure.module(resolved?));
+            let symbols = self.known.symbols.filter(|_| structure.is_none());
+            let symbols = symbols.and_then(|symbols| symbols.module(path, resolved));
             let (files, functions) = (HashMap::default(), HashMap::default());
-            self.modules.push(Known { structure: known, files, functions, unknown: 0 });
+            self.modules.push(Known { structure, symbols, files, functions, unknown: 0 });
         }
         number
     }
@@ -89,10 +107,16 @@ impl<'a> Lookup<'a> {
         let start = self.chains.len();
         let Self { names, modules, chains, .. } = self;
         if let Some(known) = modules.get_mut(index(module)) {
-            match known.structure {
-                Some(found) => scopes(names, known, found, module, offset, chains),
-                None => known.unknown += 1,
+            match (known.structure, &mut known.symbols) {
+                (Some(found), _) => scopes(names, known, found, module, offset, chains),
+                (None, Some(symbols)) => {
+                    symbols.resolve(offset, &mut self.resolved);
+                    let resolved = self.resolved.drain(..);
+                    resolved.for_each(|scope| known.resolved(names, module, scope, chains));
+                }
+                (None, None) => {}
             }
+            known.unknown += u64::from(known.structure.is_none() && chains.len() == start);
         }
         let is_bare = self.chains.len() == start;
         let relation = if is_bare { Relation::Call } else { Relation::Lexical };
@@ -154,7 +178,7 @@ impl Known<'_> {
         id: ScopeId,
         (name, module, entry, at): (&str, u32, u64, Option<structure::Place>),
     ) -> u32 {
-        if let Some(known) = self.functions.get(&id) {
+        if let Some(known) = self.functions.get(&u64::from(id.0)) {
             return *known;
         }
         let file = at.map(|at| self.file(names, found, at.file));
@@ -162,7 +186,48 @@ impl Known<'_> {
         let (name, module) = (name.to_owned(), Some(module));
         let record = Record { name, module, entry, file, line, is_placeholder: false };
         let function = names.function(record);
-        self.functions.insert(id, function);
+        self.functions.insert(id.0.into(), function);
+        function
+    }
+
+    /// Appends a scope that symbols tell of.
+    fn resolved(&mut self, names: &mut Names, module: u32, scope: Resolved, to: &mut Vec<Key>) {
+        let mut push = |scope, relation| to.push(Key { scope, relation });
+        let mut line_of = |names: &mut Names, (path, line): SourcePlace| {
+            push(Scope::Line { file: names.file(&path), line }, Relation::Lexical);
+        };
+        match scope {
+            Resolved::Function { record, name, at, entry } => {
+                let function = self.recorded(names, record, (name, module, entry, at));
+                push(Scope::Function(function), Relation::Call);
+            }
+            Resolved::Inlined { record, name, at, call } => {
+                if let Some(call) = call {
+                    line_of(names, call);
+                }
+                let function = self.recorded(names, record, (name, module, None, at));
+                push(Scope::Function(function), Relation::Inlined);
+            }
+            Resolved::Line { at } => line_of(names, at),
+        }
+    }
+
+    /// A function by the record that tells of it.
+    fn recorded(
+        &mut self,
+        names: &mut Names,
+        record: u64,
+        (name, module, entry, at): (String, u32, Option<u64>, Option<SourcePlace>),
+    ) -> u32 {
+        if let Some(known) = self.functions.get(&record) {
+            return *known;
+        }
+        let line = at.as_ref().map_or(0, |(_, line)| *line);
+        let file = at.map(|(path, _)| names.file(&path));
+        let (module, entry) = (Some(module), entry.unwrap_or(0));
+        let made = Record { name, module, entry, file, line, is_placeholder: false };
+        let function = names.function(made);
+        self.functions.insert(record, function);
         function
     }
 }

@@ -11,11 +11,10 @@ use kymo_core::model::profile::{
     ContextNumber, FileId, Function, FunctionId, Metric, ModuleId, Node, ProfileSink, Relation,
     Scope, ThreadId,
 };
-use kymo_core::model::structure::Structure;
 use kymo_core::{Context, Error, Finding, Findings, Result};
 
 use crate::Options;
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, Program};
 use crate::names::{Record, index};
 use crate::placing::places;
 use crate::propagation::{Link, Own};
@@ -63,7 +62,7 @@ pub struct Phase {
 /// sink cannot take it.
 pub fn merge(
     views: &[Arc<dyn MeasurementView>],
-    structure: &Structure,
+    program: &Program<'_>,
     options: Options,
     sink: &mut (dyn ProfileSink + Send),
     context: &Context<'_>,
@@ -72,7 +71,7 @@ pub fn merge(
     number_of_threads(&found)?;
     sink.statistics(options.statistics.statistics())?;
     sink.threads(&threads::named(&found))?;
-    let mut merging = Merging::new(views, structure, context);
+    let mut merging = Merging::new(views, program, context);
     let began = Instant::now();
     context.progress.begin("merging", found.len() as u64);
     let mut summing = Summing::new(views, options, sink);
@@ -122,14 +121,14 @@ struct Merging<'a> {
 impl<'a> Merging<'a> {
     fn new(
         views: &'a [Arc<dyn MeasurementView>],
-        structure: &'a Structure,
+        program: &'a Program<'a>,
         context: &'a Context<'a>,
     ) -> Self {
         Self {
             views,
             context,
             tree: Tree::new(context.limits.items_max),
-            lookup: Lookup::new(structure),
+            lookup: Lookup::new(program),
             metrics: HashMap::new(),
             told: 0,
             findings: Findings::new(&context.limits),

@@ -6,11 +6,13 @@
 
 mod builder;
 mod lookup;
+mod resolve;
 
 use std::ops::Range;
 
 pub use builder::ModuleBuilder;
 pub use lookup::Chain;
+pub use resolve::{Resolved, Resolver, SourcePlace, Symbols};
 
 /// A scope's index in its module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -205,8 +205,10 @@ fn label(view: &dyn ProfileView, context: &Context) -> Result<String> {
     });
     if let Some(function) = context.function.map(|id| view.function(id)).transpose()? {
         words.push(function.name);
+        // What was inlined has no place of its own, whatever a recording says.
+        let offset = if context.relation == Relation::Inlined { 0 } else { function.offset };
         if let Some(module) = function.module {
-            words.push(point(module, function.offset)?);
+            words.push(point(module, offset)?);
         }
         if let Some(defined) = function.file {
             words.push(format!("{}:{}", file(defined)?, function.line));

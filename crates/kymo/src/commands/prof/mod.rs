@@ -10,8 +10,10 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use kymo_core::model::measurement::MeasurementView;
+use kymo_core::model::structure::Structure;
 use kymo_core::{Destination, Source};
-use kymo_prof::{Merged, Options, Phase, Requested};
+use kymo_prof::{Merged, Options, Phase, Program, Requested};
+use kymo_symbols::{Programs, Search};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;
@@ -51,6 +53,10 @@ pub(crate) struct Args {
     /// Structure files, or directories of them, beside those of the measurements.
     #[arg(short = 'S', long, value_name = "FILE")]
     structure: Vec<PathBuf>,
+
+    /// Where programs, libraries and sources are now, if they were elsewhere when measured.
+    #[arg(short = 'R', long, value_name = "FROM=TO", value_parser = replacement)]
+    replace_prefix: Vec<(String, String)>,
 
     /// What is computed over all threads.
     #[arg(short = 'M', long, value_name = "WHAT", value_enum, default_value = "sum")]
@@ -150,6 +156,8 @@ fn make(
 ) -> anyhow::Result<Merged> {
     let began = Instant::now();
     let (structure, found) = structure::read(session, &args.structure, views)?;
+    let search = Search { replace: args.replace_prefix.clone(), compat: args.compat };
+    let programs = programs(session, views, &structure, &search);
     let reading = Phase { name: "reading structure", took: began.elapsed() };
     *outcome = (*outcome).max(found);
     refuse(args, *outcome)?;
@@ -162,12 +170,35 @@ fn make(
         ..Options::default()
     };
     options.jobs = args.jobs.map_or(options.jobs, NonZero::get);
-    let mut merged = kymo_prof::merge(views, &structure, options, &mut writer, &session.context())?;
+    let program = Program { structure: &structure, symbols: Some(&programs) };
+    let mut merged = kymo_prof::merge(views, &program, options, &mut writer, &session.context())?;
     let began = Instant::now();
     writer.finish()?;
     merged.phases.insert(0, reading);
     merged.phases.push(Phase { name: "writing", took: began.elapsed() });
     Ok(merged)
+}
+
+/// Programs and libraries that structure files do not tell of.
+fn programs(
+    session: &Session,
+    views: &[Arc<dyn MeasurementView>],
+    structure: &Structure,
+    search: &Search,
+) -> Programs {
+    let modules: Vec<_> = views.iter().map(|view| (view.modules(), view.directory())).collect();
+    let unknown = modules.iter().flat_map(|(paths, directory)| {
+        let directory = directory.as_deref().unwrap_or(Path::new(""));
+        let is_unknown = |path: &&String| structure.module(path).is_none();
+        paths.iter().filter(is_unknown).map(move |path| (path.as_str(), directory))
+    });
+    Programs::new(unknown, search, &session.context().limits)
+}
+
+/// `FROM=TO`.
+fn replacement(text: &str) -> Result<(String, String), String> {
+    let (from, to) = text.split_once('=').ok_or("there is no = between two paths")?;
+    Ok((from.to_owned(), to.to_owned()))
 }
 
 /// With `--strict` nothing is left out.

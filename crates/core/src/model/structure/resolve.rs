@@ -1,0 +1,49 @@
+//! Addresses looked up one by one, where all of a module's structure would be too much.
+
+/// A place in the source: the path of a file, and a line, which is 0 where it is not known.
+pub type SourcePlace = (String, u32);
+
+/// Tells of modules that no structure file tells of.
+pub trait Symbols: Sync {
+    /// What looks up addresses of a module; nothing where nothing is known of it. The path is the
+    /// one that was recorded, and the other one where it leads, if it is relative.
+    fn module<'a>(&'a self, path: &str, resolved: Option<&str>) -> Option<Box<dyn Resolver + 'a>>;
+}
+
+/// Looks up addresses of one module.
+pub trait Resolver {
+    /// Appends the scopes around an address, from the function in; nothing where none is known.
+    fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>);
+}
+
+/// A scope around an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolved {
+    /// A function.
+    Function {
+        /// What tells of it: the same function of the module has the same number.
+        record: u64,
+        /// The name that a person reads.
+        name: String,
+        /// Where it is defined.
+        at: Option<SourcePlace>,
+        /// The address of its first instruction, where it is known.
+        entry: Option<u64>,
+    },
+    /// A call whose code the compiler put in place.
+    Inlined {
+        /// What tells of the function.
+        record: u64,
+        /// The name of the function that was inlined.
+        name: String,
+        /// Where that is defined.
+        at: Option<SourcePlace>,
+        /// Where the call stands.
+        call: Option<SourcePlace>,
+    },
+    /// A line of source.
+    Line {
+        /// Which one.
+        at: SourcePlace,
+    },
+}

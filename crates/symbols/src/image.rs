@@ -1,0 +1,143 @@
+//! A program or a library: its symbols, and where its debug information is.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use gimli::{DwarfSections, RunTimeEndian, SectionId};
+use kymo_core::Source;
+use kymo_core::bytes::Limits;
+use object::{Object, ObjectSection};
+
+use crate::elf::{self, Symbol};
+
+/// Where debug files are kept by their build-id.
+const DEBUG: &str = "/usr/lib/debug";
+
+/// What compression makes of a byte at most, and a little more.
+const EXPANSION_MAX: u64 = 1100;
+
+/// Larger files than this are not looked into for DWARF.
+const DWARF_BYTES_MAX: u64 = 1 << 32;
+
+/// What is known of a program or a library.
+#[derive(Debug)]
+pub(crate) struct Image {
+    /// By address.
+    symbols: Vec<Symbol>,
+    dwarf: Option<DwarfSections<Bytes>>,
+    endian: RunTimeEndian,
+}
+
+impl Image {
+    /// Opens the file at a path, and its debug file. Nothing where there is no program.
+    pub(crate) fn open(path: &Path, limits: &Limits) -> Option<Self> {
+        let bytes = read(path, limits)?;
+        let file = object::File::parse(&*bytes).ok()?;
+        let endian = match file.endianness() {
+            object::Endianness::Little => RunTimeEndian::Little,
+            object::Endianness::Big => RunTimeEndian::Big,
+        };
+        let debug = if has_dwarf(&file) { None } else { debug_file(path, &file, limits) };
+        let debug_object = debug.as_ref().and_then(|bytes| object::File::parse(&**bytes).ok());
+        let (from, source) = match (&debug_object, &debug) {
+            (Some(object), Some(bytes)) => (object, bytes),
+            _ => (&file, &bytes),
+        };
+        let mut symbols = elf::symbols(&file);
+        if let Some(debug) = &debug_object
+            && debug.symbols().next().is_some()
+        {
+            symbols = elf::symbols(debug);
+        }
+        let is_small = source.len() as u64 <= DWARF_BYTES_MAX;
+        let dwarf = (has_dwarf(from) && is_small).then(|| load(from, source));
+        Some(Self { symbols, dwarf, endian })
+    }
+
+    /// The symbol that an address is in.
+    pub(crate) fn symbol(&self, address: u64) -> Option<&Symbol> {
+        elf::find(&self.symbols, address)
+    }
+
+    /// The debug information.
+    pub(crate) fn dwarf(&self) -> Option<(&DwarfSections<Bytes>, RunTimeEndian)> {
+        Some((self.dwarf.as_ref()?, self.endian))
+    }
+}
+
+fn read(path: &Path, limits: &Limits) -> Option<Bytes> {
+    // What is no plain file may never end.
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Source::open(path, limits).ok()?.bytes().ok()
+}
+
+fn has_dwarf(file: &object::File<'_>) -> bool {
+    file.section_by_name(".debug_info").is_some()
+}
+
+/// The file that debug information was put into, if there is one that belongs to the program.
+fn debug_file(path: &Path, file: &object::File<'_>, limits: &Limits) -> Option<Bytes> {
+    let id = file.build_id().ok().flatten();
+    let by_id = id.and_then(by_build_id).into_iter();
+    let link = file.gnu_debuglink().ok().flatten();
+    let name = link.and_then(|(name, _)| std::str::from_utf8(name).ok());
+    let linked = name.map_or_else(Vec::new, |name| by_link(path, name));
+    by_id.chain(linked).find_map(|candidate| {
+        let bytes = read(&candidate, limits)?;
+        let found = object::File::parse(&*bytes).ok()?;
+        let is_it = id.is_none() || found.build_id().ok().flatten() == id;
+        (is_it && has_dwarf(&found)).then_some(bytes.clone())
+    })
+}
+
+/// `/usr/lib/debug/.build-id/ab/cdef.debug`.
+fn by_build_id(id: &[u8]) -> Option<PathBuf> {
+    let (first, rest) = id.split_first()?;
+    let mut path = format!("{DEBUG}/.build-id/{first:02x}/");
+    for byte in rest {
+        let _ = write!(path, "{byte:02x}");
+    }
+    path.push_str(".debug");
+    Some(PathBuf::from(path))
+}
+
+/// Beside the program, in `.debug` there, and below the directory of debug files.
+fn by_link(path: &Path, name: &str) -> Vec<PathBuf> {
+    let Some(folder) = path.parent() else { return Vec::new() };
+    let below = folder.strip_prefix("/").unwrap_or(folder);
+    vec![
+        folder.join(name),
+        folder.join(".debug").join(name),
+        Path::new(DEBUG).join(below).join(name),
+    ]
+}
+
+/// The sections of DWARF. Those that cannot be read are empty.
+fn load(file: &object::File<'_>, source: &Bytes) -> DwarfSections<Bytes> {
+    let section = |id: SectionId| Ok::<_, std::convert::Infallible>(section(file, source, id));
+    match DwarfSections::load(section) {
+        Ok(dwarf) => dwarf,
+        Err(never) => match never {},
+    }
+}
+
+fn section(file: &object::File<'_>, source: &Bytes, id: SectionId) -> Bytes {
+    let wanted = !matches!(
+        id,
+        SectionId::DebugLoc
+            | SectionId::DebugLocLists
+            | SectionId::DebugMacinfo
+            | SectionId::DebugMacro
+            | SectionId::DebugTypes
+    );
+    let found = wanted.then(|| file.section_by_name(id.name())).flatten();
+    let data = found.and_then(|section| section.compressed_data().ok());
+    let data = data.filter(|data| data.uncompressed_size / EXPANSION_MAX <= data.data.len() as u64);
+    match data.and_then(|data| data.decompress().ok()) {
+        Some(std::borrow::Cow::Borrowed(part)) => source.slice_ref(part),
+        Some(std::borrow::Cow::Owned(part)) => Bytes::from(part),
+        None => Bytes::new(),
+    }
+}

@@ -1,0 +1,71 @@
+//! Symbols of a kernel, as the kernel lists them.
+
+use std::path::Path;
+
+use kymo_core::Source;
+use kymo_core::bytes::Limits;
+use kymo_core::model::structure::Resolved;
+
+/// Symbols by address; each reaches up to the next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct KernelSymbols {
+    symbols: Vec<(u64, String)>,
+}
+
+impl KernelSymbols {
+    /// Reads a list. Nothing where it is not there, or is no list.
+    pub(crate) fn open(path: &Path, limits: &Limits) -> Option<Self> {
+        let bytes = Source::open(path, limits).ok()?.bytes().ok()?;
+        Self::read(std::str::from_utf8(&bytes).ok()?)
+    }
+
+    /// Lines of an address, a letter, a name and perhaps a module in brackets; only code counts.
+    fn read(text: &str) -> Option<Self> {
+        let symbol = |line: &str| {
+            let mut words = line.split_whitespace();
+            let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+            let address = u64::from_str_radix(address, 16).ok()?;
+            let module = words.next().map_or(String::new(), |module| format!(" {module}"));
+            matches!(kind, "t" | "T").then(|| (address, format!("{name}{module} [vmlinux]")))
+        };
+        let mut symbols: Vec<_> = text.lines().filter_map(symbol).collect();
+        symbols.sort_by_key(|(address, _)| *address);
+        symbols.dedup_by_key(|(address, _)| *address);
+        (!symbols.is_empty()).then_some(Self { symbols })
+    }
+
+    /// Appends the symbol that an address is in.
+    pub(crate) fn resolve(&self, address: u64, to: &mut Vec<Resolved>) {
+        let after = self.symbols.partition_point(|(start, _)| *start <= address);
+        let found = after.checked_sub(1).and_then(|at| self.symbols.get(at));
+        to.extend(found.map(|(start, name)| Resolved::Function {
+            record: *start,
+            name: name.clone(),
+            at: None,
+            entry: Some(*start),
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_reaches_up_to_the_next() {
+        let text = "ffff00 T do_signal\nffff80 t helper [ext4]\nffff40 D data\nnonsense\n";
+        let symbols = KernelSymbols::read(text).unwrap();
+        let name = |address| {
+            let mut found = Vec::new();
+            symbols.resolve(address, &mut found);
+            match found.pop() {
+                Some(Resolved::Function { name, .. }) => name,
+                _ => String::new(),
+            }
+        };
+        assert_eq!(name(0x00ff_feff), "");
+        assert_eq!(name(0x00ff_ff7f), "do_signal [vmlinux]");
+        assert_eq!(name(0x00ff_ff80), "helper [ext4] [vmlinux]");
+        assert_eq!(KernelSymbols::read("nothing"), None);
+    }
+}

@@ -1,0 +1,176 @@
+//! Names, lines and inlined calls of addresses, from programs and their debug information.
+//!
+//! A module is looked for once: where it was recorded, or where a replaced prefix leads. Its debug
+//! information is in it, or in a file of its own that is found by the build-id or by a link. DWARF
+//! tells of functions, inlined calls and lines; where it does not, the symbols do. Of DWARF only
+//! the units are read that addresses are in.
+
+mod demangle;
+mod dwarf;
+mod elf;
+mod image;
+mod kernel;
+mod lines;
+mod unit;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use kymo_core::bytes::Limits;
+use kymo_core::model::structure::{Resolved, Resolver, Symbols};
+
+use demangle::Style;
+use dwarf::Debug;
+use image::Image;
+use kernel::KernelSymbols;
+
+/// Where programs and libraries are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    /// Beginnings of paths, and what to put in their place. The first that fits counts.
+    pub replace: Vec<(String, String)>,
+    /// Whether names are those that hpcprof shows: everything demangled as C++.
+    pub compat: bool,
+}
+
+impl Search {
+    /// The paths that a path may stand for, in the order in which to try them.
+    #[must_use]
+    pub fn paths(&self, path: &str) -> Vec<PathBuf> {
+        let replaced = self.replace.iter().find_map(|(from, to)| {
+            let rest = path.strip_prefix(from.as_str())?;
+            let is_whole = from.ends_with('/') || rest.is_empty() || rest.starts_with('/');
+            is_whole.then(|| PathBuf::from(format!("{to}{rest}")))
+        });
+        replaced.into_iter().chain([PathBuf::from(path)]).collect()
+    }
+}
+
+/// The programs and libraries of a measurement. Each is opened when an address in it is looked up.
+#[derive(Debug)]
+pub struct Programs {
+    modules: BTreeMap<String, Candidate>,
+    style: Style,
+    limits: Limits,
+}
+
+/// A module that may be there.
+#[derive(Debug)]
+struct Candidate {
+    paths: Vec<PathBuf>,
+    is_kernel: bool,
+    known: OnceLock<Option<Known>>,
+}
+
+#[derive(Debug)]
+enum Known {
+    Image(Box<Image>),
+    Kernel(KernelSymbols),
+}
+
+impl Candidate {
+    fn open(&self, limits: &Limits) -> Option<&Known> {
+        let open = |path: &PathBuf| {
+            if self.is_kernel {
+                KernelSymbols::open(path, limits).map(Known::Kernel)
+            } else {
+                Image::open(path, limits).map(|image| Known::Image(Box::new(image)))
+            }
+        };
+        self.known.get_or_init(|| self.paths.iter().find_map(open)).as_ref()
+    }
+}
+
+impl Programs {
+    /// Takes modules by the paths that were recorded, each with the directory that it is below if
+    /// its path is relative.
+    #[must_use]
+    pub fn new<'a>(
+        modules: impl Iterator<Item = (&'a str, &'a Path)>,
+        search: &Search,
+        limits: &Limits,
+    ) -> Self {
+        let candidate = |(path, directory): (&str, &Path)| {
+            let is_kernel = path.starts_with("kernel_symbols/");
+            let (name, paths) = if Path::new(path).is_relative() {
+                let resolved = directory.join(path);
+                (resolved.to_string_lossy().into_owned(), vec![resolved])
+            } else {
+                (path.to_owned(), search.paths(path))
+            };
+            (name, Candidate { paths, is_kernel, known: OnceLock::new() })
+        };
+        let modules = modules.map(candidate).collect();
+        Self { modules, style: Style::of(search.compat), limits: *limits }
+    }
+}
+
+impl Symbols for Programs {
+    fn module<'a>(&'a self, path: &str, resolved: Option<&str>) -> Option<Box<dyn Resolver + 'a>> {
+        let candidate = self.modules.get(resolved.unwrap_or(path))?;
+        Some(Box::new(Module { programs: self, candidate, opened: None }))
+    }
+}
+
+/// A module whose addresses are looked up.
+struct Module<'a> {
+    programs: &'a Programs,
+    candidate: &'a Candidate,
+    opened: Option<Opened<'a>>,
+}
+
+/// A module that was opened.
+enum Opened<'a> {
+    /// It is not there.
+    Nothing,
+    /// A program or a library, with its debug information where there is some.
+    Image(&'a Image, Option<Box<Debug<'a>>>),
+    /// A kernel.
+    Kernel(&'a KernelSymbols),
+}
+
+impl Resolver for Module<'_> {
+    fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>) {
+        let (programs, candidate) = (self.programs, self.candidate);
+        let open = || match candidate.open(&programs.limits) {
+            None => Opened::Nothing,
+            Some(Known::Kernel(symbols)) => Opened::Kernel(symbols),
+            Some(Known::Image(image)) => {
+                Opened::Image(image, Debug::new(image, programs.style).map(Box::new))
+            }
+        };
+        match self.opened.get_or_insert_with(open) {
+            Opened::Nothing => {}
+            Opened::Kernel(symbols) => symbols.resolve(address, to),
+            Opened::Image(image, debug) => {
+                if let Some(debug) = debug {
+                    debug.resolve(address, to);
+                }
+                if to.is_empty() {
+                    to.extend(image.symbol(address).map(|symbol| Resolved::Function {
+                        // No entry of DWARF is that far back.
+                        record: u64::MAX - symbol.start,
+                        name: programs.style.demangled(&symbol.name),
+                        at: None,
+                        entry: Some(symbol.start),
+                    }));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_replaced_where_a_part_of_the_path_ends() {
+        let replace = vec![("/opt/demo".to_owned(), "/data".to_owned())];
+        let search = Search { replace, compat: false };
+        let paths = |path| search.paths(path);
+        assert_eq!(paths("/opt/demo/bin/a"), ["/data/bin/a", "/opt/demo/bin/a"].map(PathBuf::from));
+        assert_eq!(paths("/opt/demonstration"), [PathBuf::from("/opt/demonstration")]);
+    }
+}

@@ -1,0 +1,304 @@
+//! A unit of DWARF: its functions, and the calls inlined in them.
+
+use std::collections::HashMap;
+
+use gimli::{
+    AttributeValue, DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_call_file,
+    DW_AT_call_line, DW_AT_decl_file, DW_AT_decl_line, DW_AT_entry_pc, DW_AT_linkage_name,
+    DW_AT_low_pc, DW_AT_name, DW_AT_specification, DW_TAG_inlined_subroutine, DW_TAG_subprogram,
+    DebugInfoOffset, Dwarf, Range, UnitHeader, UnitOffset,
+};
+use kymo_core::model::structure::{Resolved, SourcePlace};
+
+use crate::demangle::Style;
+use crate::dwarf::{Reader, Sections};
+use crate::lines::Lines;
+
+/// Where an entry is in the whole section.
+type Offset = DebugInfoOffset;
+
+type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
+
+/// How often an entry may refer to another for its name.
+const REFERENCES_MAX: usize = 16;
+
+/// The file of a call that does not tell its file.
+const UNKNOWN_FILE: &str = "???";
+
+/// A unit that was read.
+pub(crate) struct Unit<'a> {
+    parsed: gimli::Unit<Reader<'a>>,
+    /// Addresses of functions by their start.
+    functions: Vec<(u64, u64, UnitOffset)>,
+    lines: Lines,
+    inlined: HashMap<UnitOffset, Vec<Inlined>>,
+    described: HashMap<Offset, Described>,
+}
+
+/// A call that was inlined in a function.
+struct Inlined {
+    /// The call that it is inlined in, by its place in the list.
+    within: Option<usize>,
+    ranges: Vec<Range>,
+    at: Offset,
+    /// Where the call stands.
+    call: (Option<u64>, u32),
+}
+
+/// What is known of a function.
+#[derive(Debug, Clone, Default)]
+struct Described {
+    name: String,
+    at: Option<SourcePlace>,
+    entry: Option<u64>,
+}
+
+impl<'a> Unit<'a> {
+    /// Finds the functions of a unit.
+    pub(crate) fn read(dwarf: &Dwarf<Reader<'a>>, header: UnitHeader<Reader<'a>>) -> Option<Self> {
+        let unit = dwarf.unit(header).ok()?;
+        let mut functions = Vec::new();
+        let mut entries = unit.entries_raw(None).ok()?;
+        while !entries.is_empty() {
+            let offset = entries.next_offset();
+            // Functions that were read before damage are kept.
+            let Ok(abbreviation) = entries.read_abbreviation() else { break };
+            let Some(abbreviation) = abbreviation else { continue };
+            if abbreviation.tag() == DW_TAG_subprogram
+                && let Ok(entry) = unit.entry(offset)
+            {
+                let covered = ranges(dwarf, &unit, &entry);
+                functions.extend(covered.iter().map(|range| (range.begin, range.end, offset)));
+            }
+            if entries.skip_attributes(abbreviation.attributes()).is_err() {
+                break;
+            }
+        }
+        // Of several functions at one address the first counts.
+        functions.sort_by_key(|(start, ..)| *start);
+        functions.dedup_by_key(|(start, ..)| *start);
+        let lines = Lines::read(&unit);
+        let (inlined, described) = (HashMap::new(), HashMap::new());
+        Some(Self { parsed: unit, functions, lines, inlined, described })
+    }
+
+    /// Appends the scopes around an address, from the function in.
+    pub(crate) fn resolve(
+        &mut self,
+        known: &mut Sections<'a>,
+        address: u64,
+        to: &mut Vec<Resolved>,
+    ) {
+        let after = self.functions.partition_point(|(start, ..)| *start <= address);
+        let found = after.checked_sub(1).and_then(|at| self.functions.get(at)).copied();
+        let Some((.., function)) = found.filter(|(_, end, _)| address < *end) else { return };
+        let function_at =
+            function.to_debug_info_offset(&self.parsed.header).unwrap_or(DebugInfoOffset(0));
+        let Described { name, at, entry } = self.described(known, function_at);
+        to.push(Resolved::Function { record: function_at.0 as u64, name, at, entry });
+        for (inlined, call) in self.inlined_at(&known.dwarf, function, address) {
+            let Described { name, at, .. } = self.described(known, inlined);
+            let call = match call {
+                (Some(file), line) => self.lines.place(&known.dwarf, &self.parsed, (file, line)),
+                (None, line) => Some((UNKNOWN_FILE.to_owned(), line)),
+            };
+            to.push(Resolved::Inlined { record: inlined.0 as u64, name, at, call });
+        }
+        if let Some(place) = self.lines.find(address)
+            && let Some(at) = self.lines.place(&known.dwarf, &self.parsed, place)
+        {
+            to.push(Resolved::Line { at });
+        }
+    }
+
+    /// Calls that an address is in, the outermost first, and where each call stands.
+    fn inlined_at(
+        &mut self,
+        dwarf: &Dwarf<Reader<'a>>,
+        function: UnitOffset,
+        address: u64,
+    ) -> Vec<(Offset, (Option<u64>, u32))> {
+        let unit = &self.parsed;
+        let all = self
+            .inlined
+            .entry(function)
+            .or_insert_with(|| inlined_in(dwarf, unit, function).unwrap_or_default());
+        let mut found = Vec::new();
+        let mut within = None;
+        // Calls stand after those they are inlined in.
+        for (index, inlined) in all.iter().enumerate() {
+            let covers = |range: &Range| range.begin <= address && address < range.end;
+            if inlined.within == within && inlined.ranges.iter().any(covers) {
+                within = Some(index);
+                found.push((inlined.at, inlined.call));
+            }
+        }
+        found
+    }
+
+    fn described(&mut self, known: &mut Sections<'a>, entry: Offset) -> Described {
+        if let Some(known) = self.described.get(&entry) {
+            return known.clone();
+        }
+        let described = self.describe(known, entry);
+        self.described.insert(entry, described.clone());
+        described
+    }
+
+    /// What an entry and those that it refers to tell of a function.
+    fn describe(&mut self, known: &mut Sections<'a>, offset: Offset) -> Described {
+        let mut told = Told::default();
+        let mut at = Some(offset);
+        for _ in 0..REFERENCES_MAX {
+            let Some(offset) = at else { break };
+            at = match offset.to_unit_offset(&self.parsed.header) {
+                Some(within) => told.add(&known.dwarf, &self.parsed, within, true),
+                None => known
+                    .other(offset)
+                    .and_then(|(dwarf, unit, within)| told.add(dwarf, unit, within, false)),
+            };
+        }
+        let line = told.line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
+        // hpcprof takes the file of another unit for one of this unit with the same number.
+        let at = match told.file {
+            Some((file, is_own)) if is_own || known.style == Style::Compat => {
+                self.lines.place(&known.dwarf, &self.parsed, (file, line))
+            }
+            Some(_) => told.path.map(|path| (path, line)),
+            None => None,
+        };
+        let name = told.linkage.map(|name| known.style.demangled(&name));
+        Described { name: name.or(told.plain).unwrap_or_default(), at, entry: told.entry }
+    }
+}
+
+/// What entries tell of a function, the first that tells something counting.
+#[derive(Default)]
+struct Told {
+    linkage: Option<String>,
+    plain: Option<String>,
+    /// The number of the file, and whether it is one of the unit that is asked.
+    file: Option<(u64, bool)>,
+    /// The path of the file, where it is one of another unit.
+    path: Option<String>,
+    line: Option<u64>,
+    entry: Option<u64>,
+}
+
+impl Told {
+    /// Adds what an entry tells, and gives the one that it refers to.
+    fn add<'a>(
+        &mut self,
+        dwarf: &Dwarf<Reader<'a>>,
+        unit: &gimli::Unit<Reader<'a>>,
+        at: UnitOffset,
+        is_own: bool,
+    ) -> Option<Offset> {
+        let entry = unit.entry(at).ok()?;
+        let text = |name| {
+            let text = dwarf.attr_string(unit, entry.attr_value(name)?).ok()?;
+            Some(String::from_utf8_lossy(text.slice()).into_owned())
+        };
+        let number = |name| entry.attr_value(name).and_then(|value| number(&value));
+        self.linkage = self.linkage.take().or_else(|| text(DW_AT_linkage_name));
+        self.linkage = self.linkage.take().or_else(|| text(DW_AT_MIPS_linkage_name));
+        self.plain = self.plain.take().or_else(|| text(DW_AT_name));
+        if let (None, Some(file)) = (self.file, number(DW_AT_decl_file)) {
+            self.file = Some((file, is_own));
+            self.path = (!is_own).then(|| Lines::default().file(dwarf, unit, file)).flatten();
+        }
+        self.line = self.line.or_else(|| number(DW_AT_decl_line));
+        self.entry = self.entry.or_else(|| entry_address(dwarf, unit, &entry));
+        referred(unit, &entry)
+    }
+}
+
+/// The entry that one refers to for what it does not tell itself.
+fn referred<'a>(unit: &gimli::Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<Offset> {
+    let origin = entry.attr_value(DW_AT_abstract_origin);
+    match origin.or_else(|| entry.attr_value(DW_AT_specification))? {
+        AttributeValue::UnitRef(offset) => offset.to_debug_info_offset(&unit.header),
+        AttributeValue::DebugInfoRef(offset) => Some(offset),
+        _ => None,
+    }
+}
+
+fn number(value: &AttributeValue<Reader<'_>>) -> Option<u64> {
+    match value {
+        AttributeValue::FileIndex(index) => Some(*index),
+        other => other.udata_value(),
+    }
+}
+
+/// Where an entry says that its code begins.
+fn entry_address(
+    dwarf: &Dwarf<Reader<'_>>,
+    unit: &gimli::Unit<Reader<'_>>,
+    entry: &Entry<'_>,
+) -> Option<u64> {
+    let address = entry.attr_value(DW_AT_entry_pc).or_else(|| entry.attr_value(DW_AT_low_pc))?;
+    match address {
+        AttributeValue::Addr(address) => Some(address),
+        AttributeValue::DebugAddrIndex(index) => dwarf.address(unit, index).ok(),
+        _ => None,
+    }
+}
+
+/// Addresses that an entry covers.
+fn ranges<'a>(
+    dwarf: &Dwarf<Reader<'a>>,
+    unit: &gimli::Unit<Reader<'a>>,
+    entry: &Entry<'a>,
+) -> Vec<Range> {
+    let mut found = Vec::new();
+    let Ok(mut ranges) = dwarf.die_ranges(unit, entry) else { return found };
+    while let Ok(Some(range)) = ranges.next() {
+        if range.begin < range.end {
+            found.push(range);
+        }
+    }
+    found
+}
+
+/// Calls that were inlined in a function, those around others first.
+fn inlined_in<'a>(
+    dwarf: &Dwarf<Reader<'a>>,
+    unit: &gimli::Unit<Reader<'a>>,
+    function: UnitOffset,
+) -> gimli::Result<Vec<Inlined>> {
+    let mut found: Vec<Inlined> = Vec::new();
+    // Calls that are open, with their depth.
+    let mut open: Vec<(isize, usize)> = Vec::new();
+    let mut entries = unit.entries_raw(Some(function))?;
+    let top = entries.next_depth();
+    if let Some(abbreviation) = entries.read_abbreviation()? {
+        entries.skip_attributes(abbreviation.attributes())?;
+    }
+    // Functions within the function are not part of it.
+    let mut skipped: Option<isize> = None;
+    while !entries.is_empty() && entries.next_depth() > top {
+        let (at, depth) = (entries.next_offset(), entries.next_depth());
+        let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+        entries.skip_attributes(abbreviation.attributes())?;
+        if skipped.is_some_and(|from| depth > from) {
+            continue;
+        }
+        while open.last().is_some_and(|(above, _)| *above >= depth) {
+            open.pop();
+        }
+        if abbreviation.tag() == DW_TAG_inlined_subroutine {
+            let entry = unit.entry(at)?;
+            let number = |name| entry.attr_value(name).and_then(|value| number(&value));
+            let line = number(DW_AT_call_line).and_then(|line| u32::try_from(line).ok());
+            let call = (number(DW_AT_call_file), line.unwrap_or(0));
+            let within = open.last().map(|(_, index)| *index);
+            open.push((depth, found.len()));
+            // The function that was inlined tells of all its copies.
+            let own = || at.to_debug_info_offset(&unit.header);
+            let Some(at) = referred(unit, &entry).or_else(own) else { continue };
+            found.push(Inlined { within, ranges: ranges(dwarf, unit, &entry), at, call });
+        }
+        skipped = (abbreviation.tag() == DW_TAG_subprogram).then_some(depth);
+    }
+    Ok(found)
+}
