@@ -7,7 +7,7 @@ use kymo_rtc_wire::read::{Item, NeedMore, View, Walker, marker_before};
 use crate::check;
 use crate::decode::{self, Decoders};
 use crate::model::{Lanes, event};
-use crate::read::{Tracker, begin_unit};
+use crate::read::{Outline, Seeker, Tracker, begin_unit};
 
 /// Bytes without a Marker that are held, in the hope of one that explains them.
 const HELD_BYTES_MAX: usize = 64 << 20;
@@ -16,6 +16,7 @@ const HELD_BYTES_MAX: usize = 64 << 20;
 pub(crate) struct Follower {
     walker: Walker,
     tracker: Tracker,
+    limits: Limits,
     lanes: Lanes,
     decoders: Decoders,
     bytes: Vec<u8>,
@@ -35,6 +36,7 @@ impl Follower {
         Self {
             walker: Walker::new(),
             tracker: Tracker::new(limits),
+            limits: *limits,
             lanes: Lanes::default(),
             decoders: Decoders::default(),
             bytes: Vec::new(),
@@ -113,6 +115,17 @@ impl Follower {
         Ok(())
     }
 
+    /// What clocks show at a Unit, so that what is there already has its times. Where that takes
+    /// more than a few units, they are known when they are next set.
+    fn tracker_at(&self, view: &View<'_>, unit: u64) -> Option<Tracker> {
+        let outline = Outline::new(view, &self.limits)?;
+        // Numbers of sessions begin where following does.
+        let streams = outline.catalog.of_session(0);
+        let first = streams.first().filter(|_| outline.sessions.len() == 1)?;
+        let mut seeker = Seeker::new(*view, &outline, &self.limits, *first).ok()?;
+        seeker.tracker_at(seeker.tick_at(unit), streams, 0).ok()
+    }
+
     /// Lets go of bytes that are done with.
     fn let_go(&mut self) {
         let done = self.walker.needs().saturating_sub(self.base);
@@ -132,6 +145,9 @@ impl Follow for Follower {
         let view = View::whole(&bytes);
         self.base = marker_before(&view, view.end()).unwrap_or(0);
         self.walker = Walker::at(self.base);
+        if let Some(tracker) = self.tracker_at(&view, self.base) {
+            self.tracker = tracker;
+        }
         Ok(self.base)
     }
 

@@ -197,6 +197,21 @@ fn a_unit_that_is_missing_in_the_middle_is_a_loss() {
     assert!(found.iter().any(|f| f.rule == "count" && f.severity == Severity::Warning));
 }
 
+/// Behind the Marker the Index begins; the Meta of these streams is not far.
+#[test]
+fn an_index_with_any_byte_changed_costs_no_message() {
+    let whole = recording(ByteOrder::Little);
+    let text = whole.windows(6).position(|bytes| bytes == b"[{\"id\"");
+    let meta = text.expect("streams are described") - 3;
+    let expected = events(&whole);
+    for at in 1025..meta {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        let (out, said) = repaired(&damaged);
+        assert_eq!(events(&out), expected, "byte {at}: {said:?}");
+    }
+}
+
 #[test]
 fn a_marker_with_any_byte_changed_costs_no_message() {
     let whole = recording(ByteOrder::Little);

@@ -1,10 +1,12 @@
 //! Where a walk begins.
 
-use crate::spec::{MARKER_BYTE, MARKER_HEADER, id};
+use crate::spec::{INDEX_HEADER, MARKER_BYTE, MARKER_HEADER, id};
 
-use super::super::marker::{PROOF_BYTES, major_index_at, minor_index};
+use super::super::marker::{PROOF_BYTES, looks_like_marker, major_index_at, minor_index};
+use super::super::parse::parse;
 use super::super::{
-    Damage, Item, MajorIndex, NeedMore, Ruler, View, Why, find_marker, is_marker, major_index,
+    Damage, Item, MajorIndex, NeedMore, Ruler, Streams, View, Why, definitions, find_marker,
+    is_marker, major_index,
 };
 use super::{CRC, MARKER, Walker};
 
@@ -22,7 +24,11 @@ impl Walker {
             let bytes = view.get(from..from + MARKER);
             let is_cut = view.end() < from + PROOF_BYTES;
             let is_run = bytes.iter().skip(1).all(|&byte| byte == 0xB9);
-            if is_marker(view, from) || (is_cut && is_run) {
+            // Where the bytes end soon there may be no Index, but nothing else in its place.
+            let next = view.byte(from + MARKER);
+            let is_begun = next.is_none_or(|header| header | 1 == INDEX_HEADER | 1);
+            let is_bare = is_cut && is_run && is_begun && meta_after_marker(view, from).is_none();
+            if is_bare || is_marker(view, from) {
                 self.is_lost = false;
                 return self.meet_marker(view).inspect_err(|_| self.is_lost = true);
             }
@@ -35,6 +41,9 @@ impl Walker {
         self.is_lost = false;
         if let Some(index) = rest.filter(|index| marker.is_none() || *index > from + REST_SURE) {
             return Ok(Some(self.start_at_index(view, index)));
+        }
+        if let Some(meta) = marker.map_or_else(|| meta_after_marker(view, from), |_| None) {
+            return Ok(Some(self.start_at_meta(view, meta)));
         }
         let index = marker.and_then(|marker| major_index(view, marker));
         let Some((ruler, count)) = Self::ruler_of_head(view, from, marker, index) else {
@@ -96,6 +105,24 @@ impl Walker {
         Item::Unit(self.unit(from))
     }
 
+    /// Begins at the Meta of the only Unit, whose Index is damaged.
+    fn start_at_meta(&mut self, view: &View<'_>, position: u64) -> Item {
+        let from = self.position;
+        let index = from + MARKER;
+        let mut sizes = (11..48).map(|bits| 1_u64 << bits);
+        let minor = sizes.find(|minor| minor_index(view, index + minor) == Some(*minor));
+        // How large a Unit is does not matter: there is no other.
+        let (marker, major) = (i64::try_from(from).unwrap_or(i64::MAX), 1 << 48);
+        self.is_started = true;
+        self.ruler = Some(Ruler { marker, major, minor: minor.unwrap_or(1 << 47) });
+        self.begin_data(position);
+        self.sum.next = None;
+        self.set_boundary(view);
+        let why = Why::Head;
+        self.queue(Item::Damage(Damage { start: from, end: position, noticed: index, why }));
+        Item::Unit(self.unit(from))
+    }
+
     /// The ruler of a Unit whose Marker is missing, from the next one or from its own indices.
     fn ruler_of_head(
         view: &View<'_>,
@@ -133,6 +160,24 @@ impl Walker {
         self.definitions = ahead.definitions;
         Ok(())
     }
+}
+
+/// Where the Meta begins after a Marker whose Index makes no sense.
+fn meta_after_marker(view: &View<'_>, from: u64) -> Option<u64> {
+    let index = from + MARKER;
+    if !looks_like_marker(view.get(from..index)) {
+        return None;
+    }
+    let streams = Streams::new();
+    let describes = |position: &u64| {
+        let Ok(frame) = parse(&streams, view, *position, view.end()) else { return false };
+        let text = view.get(frame.payload..frame.end);
+        // Of a Meta in several frames the first has no end.
+        frame.id == id::META
+            && matches!(text.first(), Some(b'[' | b'{'))
+            && (frame.more || definitions(text, &[]).is_sound)
+    };
+    (index..index + PROOF_BYTES).find(describes)
 }
 
 /// The first tick of a ruler within a range that has its index.

@@ -124,6 +124,10 @@ impl<'a> Seeker<'a> {
         Ok(last)
     }
 
+    pub(crate) fn tick_at(&self, position: u64) -> Tick {
+        self.ticks.tick_at(position)
+    }
+
     pub(crate) fn last_tick(&self) -> Tick {
         self.ticks.last_tick()
     }
