@@ -19,9 +19,9 @@ const LISTED_MAX: usize = 20;
 
 /// Say what files are: format, dialect, size, contents, health.
 ///
-/// Only headers are read, so this is quick on files of any size. In a directory, every recording
-/// is looked at. Notes are known quirks of the program that wrote a file: a sound file may have
-/// them. `kymo check` applies every rule.
+/// Only headers are read where a format has them, so this is quick on files of any size; what has
+/// to be counted is. In a directory, every recording is looked at. Notes are known quirks of the
+/// program that wrote a file: a sound file may have them. `kymo check` applies every rule.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
