@@ -10,9 +10,10 @@ use kymo_hpcdb::HpcDb;
 use kymo_hpcrun::Hpcrun;
 use kymo_mcap::Mcap;
 use kymo_rtc::Rtc;
+use kymo_systemview::SystemView;
 
 /// Every format. A new one is one line here.
-static FORMATS: &[&dyn Format] = &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun, &Ctf, &Bbbin];
+static FORMATS: &[&dyn Format] = &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun, &Ctf, &SystemView, &Bbbin];
 
 /// Every format, in the order of the README's table.
 #[must_use]

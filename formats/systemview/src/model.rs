@@ -1,0 +1,262 @@
+//! Events as a timeline: all of a core as texts, and what they say of tasks and interrupts.
+//!
+//! A task runs from `TASK_START_EXEC` until another does, until `IDLE`, or until `TASK_STOP_EXEC`,
+//! which also completes it, as `TASK_STOP_READY` does. `TASK_START_READY` is a release. Interrupts
+//! are stretches on their processor. What the model has no place for is in tables.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use kymo_core::Result;
+use kymo_core::model::timeline::{
+    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId,
+    TrackKind, Window,
+};
+use serde_json::{Map, json};
+
+use crate::read::{Given, Packet};
+use crate::{Reader, spec, tables};
+
+/// The timeline of a recording.
+pub(crate) struct Timeline {
+    reader: Arc<Reader>,
+    tracks: Vec<Track>,
+    found: HashMap<Key, TrackId>,
+    /// Places of packets, in the order of their times.
+    order: Vec<u32>,
+}
+
+/// What a track is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Key {
+    /// All events of a core.
+    Core(u32),
+    /// A processor, with its interrupts.
+    Cpu(u32),
+    /// What runs when there is nothing to do.
+    Idle(u32),
+    /// A task on a processor.
+    Task(u32, u64),
+}
+
+impl Timeline {
+    pub(crate) fn new(reader: Arc<Reader>) -> Self {
+        let mut keys = BTreeMap::new();
+        for core in 0..reader.cores() {
+            keys.insert(Key::Core(core), format!("core {core}"));
+            keys.insert(Key::Cpu(core), format!("cpu {core}"));
+        }
+        for packet in reader.packets() {
+            let core = packet.core;
+            match (packet.id, first_number(&reader, packet)) {
+                (
+                    spec::TASK_START_EXEC | spec::TASK_START_READY | spec::TASK_STOP_READY,
+                    Some(tid),
+                ) => {
+                    let name = reader.tasks.get(&tid).cloned();
+                    let name = name.unwrap_or_else(|| format!("task {tid}"));
+                    keys.entry(Key::Task(core, tid)).or_insert(name);
+                }
+                (spec::IDLE, _) => {
+                    keys.entry(Key::Idle(core)).or_insert_with(|| format!("IDLE{core}"));
+                }
+                _ => {}
+            }
+        }
+        let mut order: Vec<u32> = (0..).take(reader.packets().len()).collect();
+        let time = |at: &u32| {
+            let packet = reader.packets().get(*at as usize);
+            packet.and_then(|packet| reader.time_ns(packet))
+        };
+        order.sort_by_cached_key(|at| (time(at), *at));
+        let mut timeline = Self { reader, tracks: Vec::new(), found: HashMap::new(), order };
+        for (key, name) in keys {
+            timeline.add(key, name);
+        }
+        timeline
+    }
+
+    /// Adds a track. Processors come before their tasks in the order of keys.
+    fn add(&mut self, key: Key, name: String) {
+        let (kind, core, content) = match key {
+            Key::Core(core) => (TrackKind::Messages, core, "systemview"),
+            Key::Cpu(core) => (TrackKind::Calls, core, "cpu"),
+            Key::Idle(core) | Key::Task(core, _) => (TrackKind::Task, core, "task"),
+        };
+        let mut attributes = Map::new();
+        let own = match key {
+            Key::Core(_) | Key::Cpu(_) => (Track::CPU_ID, json!(core)),
+            Key::Idle(_) => (Track::IS_IDLE, json!(true)),
+            Key::Task(_, tid) => ("tid", json!(tid)),
+        };
+        attributes.insert(own.0.to_owned(), own.1);
+        let is_below = kind == TrackKind::Task;
+        let parent = is_below.then(|| self.found.get(&Key::Cpu(core)).copied()).flatten();
+        self.found.insert(key, TrackId(self.tracks.len()));
+        self.tracks.push(Track {
+            name,
+            recording: 0,
+            parent,
+            kind,
+            clock: Some(ClockId(0)),
+            content: content.to_owned(),
+            attributes,
+        });
+    }
+
+    /// Tells what an event is to tasks and interrupts, given what runs.
+    fn tell(
+        &self,
+        packet: &Packet,
+        running: &mut HashMap<u32, Key>,
+        to: &mut impl FnMut(TrackId, Activity<'static>),
+    ) {
+        let core = packet.core;
+        let mut on = |key: Key, activity| {
+            if let Some(track) = self.found.get(&key) {
+                to(*track, activity);
+            }
+        };
+        let begin = || Activity::Begin { name: None, priority: None };
+        let number = || first_number(&self.reader, packet);
+        match packet.id {
+            spec::ISR_ENTER => {
+                let number = number().unwrap_or(0);
+                let name = self.reader.interrupts.get(&number).cloned();
+                let name = name.unwrap_or_else(|| format!("interrupt {number}"));
+                on(Key::Cpu(core), Activity::Begin { name: Some(name.into()), priority: None });
+            }
+            spec::ISR_EXIT | spec::ISR_TO_SCHEDULER => on(Key::Cpu(core), Activity::End),
+            spec::TASK_START_EXEC | spec::IDLE => {
+                let task = number().map(|tid| Key::Task(core, tid));
+                let next = if packet.id == spec::IDLE { Some(Key::Idle(core)) } else { task };
+                let Some(next) = next.filter(|next| running.get(&core) != Some(next)) else {
+                    return;
+                };
+                if let Some(before) = running.insert(core, next) {
+                    on(before, Activity::End);
+                }
+                on(next, begin());
+            }
+            spec::TASK_STOP_EXEC => {
+                if let Some(before) = running.remove(&core) {
+                    on(before, Activity::Complete { remaining_ns: None });
+                    on(before, Activity::End);
+                }
+            }
+            spec::TASK_START_READY | spec::TASK_STOP_READY => {
+                let Some(tid) = number() else { return };
+                let activity = if packet.id == spec::TASK_START_READY {
+                    Activity::Release { budget_ns: None }
+                } else {
+                    Activity::Complete { remaining_ns: None }
+                };
+                on(Key::Task(core, tid), activity);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn first_number(reader: &Reader, packet: &Packet) -> Option<u64> {
+    match reader.given(packet).first() {
+        Some((_, Given::Number(number))) => Some(*number),
+        _ => None,
+    }
+}
+
+impl TimelineView for Timeline {
+    fn clocks(&self) -> Vec<Clock> {
+        vec![Clock { name: "target".into(), recording: 0, since_epoch: false }]
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        self.tracks.clone()
+    }
+
+    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        let mut all = Telling {
+            timeline: self,
+            window: window.clone(),
+            next: 0,
+            running: HashMap::new(),
+            pending: VecDeque::new(),
+        };
+        if let Some(last) = window.last {
+            let last = usize::try_from(last).unwrap_or(usize::MAX);
+            let mut kept = VecDeque::new();
+            while all.advance() {
+                kept.extend(all.pending.pop_front());
+                if kept.len() > last {
+                    kept.pop_front();
+                }
+            }
+            all.pending = kept;
+        }
+        Ok(Box::new(all))
+    }
+}
+
+/// What an event is on a track.
+struct Happening {
+    track: TrackId,
+    packet: Packet,
+    content: Content<'static>,
+}
+
+/// Events that are being told.
+struct Telling {
+    timeline: Arc<Timeline>,
+    window: Window,
+    next: usize,
+    running: HashMap<u32, Key>,
+    pending: VecDeque<Happening>,
+}
+
+impl Telling {
+    /// Goes on until there is something to tell.
+    fn advance(&mut self) -> bool {
+        while self.pending.is_empty() {
+            let timeline = Arc::clone(&self.timeline);
+            let Some(at) = timeline.order.get(self.next) else { return false };
+            self.next += 1;
+            let Some(packet) = timeline.reader.packets().get(*at as usize) else { continue };
+            let time = timeline.reader.time_ns(packet).map(TimeNs);
+            let (window, pending) = (&self.window, &mut self.pending);
+            let mut push = |track: TrackId, content: Content<'static>| {
+                if window.holds(time) && window.wants(track) {
+                    pending.push_back(Happening { track, packet: *packet, content });
+                }
+            };
+            if let Some(track) = timeline.found.get(&Key::Core(packet.core)) {
+                push(*track, Content::Text(text(&timeline.reader, packet).into()));
+            }
+            let mut tell = |track, activity| push(track, Content::Activity(activity));
+            timeline.tell(packet, &mut self.running, &mut tell);
+        }
+        true
+    }
+}
+
+fn text(reader: &Reader, packet: &Packet) -> String {
+    let (name, parameters) = (tables::name(packet.id), tables::parameters(reader, packet));
+    if parameters.is_empty() { name } else { format!("{name}: {parameters}") }
+}
+
+impl Events for Telling {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        if !self.advance() {
+            return Ok(None);
+        }
+        let Some(Happening { track, packet, content }) = self.pending.pop_front() else {
+            return Ok(None);
+        };
+        let reader = &self.timeline.reader;
+        let payload = match content {
+            Content::Text(_) => reader.payload(&packet),
+            _ => &[],
+        };
+        let time = reader.time_ns(&packet).map(TimeNs);
+        Ok(Some(Event { track, time, offset: packet.offset, content, payload }))
+    }
+}

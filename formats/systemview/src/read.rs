@@ -1,0 +1,347 @@
+//! Bytes to packets. All are gone through when a recording is opened, since each says only how long
+//! after the one before it was.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
+use kymo_core::{Context, Finding, Result, Severity, Source};
+
+use crate::spec::{self, Parameter};
+
+/// An open recording.
+#[derive(Debug)]
+pub struct Reader {
+    bytes: Bytes,
+    version: String,
+    packets: Vec<Packet>,
+    cores: u32,
+    /// Ticks in a second, of each core, and the byte that says so.
+    frequencies: HashMap<u32, (u64, u64)>,
+    /// Names of tasks by their numbers.
+    pub(crate) tasks: HashMap<u64, String>,
+    /// Names of interrupts by their numbers.
+    pub(crate) interrupts: HashMap<u64, String>,
+    findings: Vec<Finding>,
+}
+
+/// An event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// Its first byte.
+    pub offset: u64,
+    /// The core it is of.
+    pub core: u32,
+    /// What it is.
+    pub id: u32,
+    /// When it was, in ticks since the first packet of its core.
+    pub ticks: u64,
+    /// Where its parameters begin and end.
+    pub(crate) payload: (u64, u64),
+}
+
+/// The value of a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Given {
+    Number(u64),
+    Text(String),
+}
+
+impl Reader {
+    /// Goes through all packets.
+    ///
+    /// # Errors
+    /// When the text at its start is not that of a recording.
+    pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
+        let bytes = source.bytes()?;
+        let header = Header::read(&bytes)?;
+        let mut reader = Self {
+            version: header.version.clone(),
+            packets: Vec::new(),
+            cores: 0,
+            frequencies: HashMap::new(),
+            tasks: HashMap::new(),
+            interrupts: HashMap::new(),
+            findings: Vec::new(),
+            bytes,
+        };
+        let limit = context.limits.items_max;
+        for (core, (start, end)) in (0..).zip(header.streams(reader.bytes.len())) {
+            reader.cores = core + 1;
+            if let Err(error) = reader.stream(core, start, end, limit) {
+                reader.findings.push(Finding::unreadable("unreadable", &error));
+            }
+        }
+        reader.notice();
+        Ok(Arc::new(reader))
+    }
+
+    /// Reads the packets of a core, up to one that cannot be read.
+    fn stream(&mut self, core: u32, start: usize, end: usize, limit: u64) -> ReadResult<()> {
+        let bytes = self.bytes.clone();
+        let part = bytes.get(..end).unwrap_or_default();
+        let mut at = start;
+        // Zeros before the first packet are there for the host to find it.
+        while part.get(at) == Some(&0) {
+            at += 1;
+        }
+        let (first, mut ticks) = (at, 0_u64);
+        while at < end {
+            if self.packets.len() as u64 >= limit {
+                let found = limit.saturating_add(1);
+                return Err(ReadErrorKind::OverLimit { found, limit }.at("packets", at as u64));
+            }
+            let mut cursor = Cursor { bytes: part, at };
+            let id = cursor.small("event id")?;
+            let payload = cursor.payload(id)?;
+            let delta = cursor.number("time")?;
+            // How long before the first packet the clock was at zero does not matter.
+            ticks = if at == first { 0 } else { ticks.saturating_add(delta) };
+            let packet = Packet { offset: at as u64, core, id, ticks, payload };
+            at = cursor.at;
+            self.learn(&packet);
+            self.packets.push(packet);
+        }
+        Ok(())
+    }
+
+    /// Keeps what an event says of names and times.
+    fn learn(&mut self, packet: &Packet) {
+        let given = match packet.id {
+            spec::TASK_INFO | spec::SYSDESC | spec::INIT => self.given(packet),
+            _ => return,
+        };
+        match (packet.id, &given[..]) {
+            (spec::TASK_INFO, [(_, Given::Number(tid)), _, (_, Given::Text(name))]) => {
+                self.tasks.insert(*tid, name.clone());
+            }
+            (spec::INIT, [(_, Given::Number(frequency)), ..]) => {
+                self.frequencies.entry(packet.core).or_insert((*frequency, packet.offset));
+            }
+            (spec::SYSDESC, [(_, Given::Text(text))]) => {
+                let named =
+                    text.split(',').filter_map(|part| part.strip_prefix("I#")?.split_once('='));
+                let named =
+                    named.filter_map(|(number, name)| Some((number.parse().ok()?, name.into())));
+                self.interrupts.extend(named);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes what is odd about the whole.
+    fn notice(&mut self) {
+        if self.packets.is_empty() && self.findings.is_empty() {
+            let message = "there are no packets: nothing was recorded, or the end is missing";
+            self.findings.push(Finding::whole(Severity::Warning, "empty", message.to_owned()));
+        }
+        let unknown = (0..self.cores).find(|core| self.frequency(*core).is_none());
+        if let (Some(core), false) = (unknown, self.packets.is_empty()) {
+            let message = format!("core {core} has no INIT, so that times are not known");
+            self.findings.push(Finding::whole(Severity::Warning, "no-frequency", message));
+        }
+        let lost = self.packets.iter().filter(|packet| packet.id == spec::OVERFLOW);
+        let lost: Vec<_> = lost.take(100).copied().collect();
+        for packet in lost {
+            let message = "the target had no room for events here".to_owned();
+            let finding = Finding::at(Severity::Note, "overflow", packet.offset, message);
+            self.findings.push(finding);
+        }
+    }
+
+    /// The version that the text at the start names.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// All packets, core by core.
+    #[must_use]
+    pub fn packets(&self) -> &[Packet] {
+        &self.packets
+    }
+
+    /// How many cores there are.
+    #[must_use]
+    pub fn cores(&self) -> u32 {
+        self.cores
+    }
+
+    /// Ticks in a second.
+    #[must_use]
+    pub fn frequency(&self, core: u32) -> Option<u64> {
+        Some(self.frequencies.get(&core)?.0).filter(|frequency| *frequency > 0)
+    }
+
+    /// When an event was, in nanoseconds since the first packet. Before the core says how fast it
+    /// ticks, only the first is known.
+    #[must_use]
+    pub fn time_ns(&self, packet: &Packet) -> Option<i64> {
+        if packet.ticks == 0 {
+            return Some(0);
+        }
+        self.frequencies.get(&packet.core).filter(|(_, offset)| *offset <= packet.offset)?;
+        let frequency = u128::from(self.frequency(packet.core)?);
+        i64::try_from(u128::from(packet.ticks) * 1_000_000_000 / frequency).ok()
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The bytes of an event's parameters.
+    pub(crate) fn payload(&self, packet: &Packet) -> &[u8] {
+        let (start, end) = packet.payload;
+        let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+        range.and_then(|(start, end)| self.bytes.get(start..end)).unwrap_or_default()
+    }
+
+    /// The parameters of an event: by the protocol where it knows them, and else as numbers.
+    pub(crate) fn given(&self, packet: &Packet) -> Vec<(&'static str, Given)> {
+        let mut cursor = Cursor { bytes: self.payload(packet), at: 0 };
+        let mut given = Vec::new();
+        let known = spec::event(packet.id).map(|(_, parameters)| parameters);
+        for parameter in known.unwrap_or_default() {
+            let value = match parameter {
+                Parameter::Number(name) => {
+                    cursor.number("parameter").map(|n| (*name, Given::Number(n)))
+                }
+                Parameter::Text(name) => cursor.text().map(|text| (*name, Given::Text(text))),
+            };
+            let Ok(value) = value else { break };
+            given.push(value);
+        }
+        while known.is_none()
+            && cursor.at < cursor.bytes.len()
+            && let Ok(number) = cursor.number("parameter")
+        {
+            given.push(("", Given::Number(number)));
+        }
+        given
+    }
+}
+
+/// The text at the start.
+#[derive(Debug)]
+struct Header {
+    end: usize,
+    version: String,
+    /// Where the packets of each core begin, counted from the end of the text.
+    offsets: Vec<usize>,
+}
+
+impl Header {
+    fn read(bytes: &[u8]) -> ReadResult<Self> {
+        let (mut end, mut lines) = (0, Vec::new());
+        while bytes.get(end) == Some(&b';') {
+            let rest = bytes.get(end..bytes.len().min(spec::HEADER_MAX)).unwrap_or_default();
+            let length = rest.iter().position(|byte| *byte == b'\n');
+            let length = length
+                .ok_or_else(|| ReadError::invalid("header", end as u64, "a line does not end"))?;
+            lines
+                .push(String::from_utf8_lossy(rest.get(..length).unwrap_or_default()).into_owned());
+            end += length + 1;
+        }
+        let version = lines.iter().find_map(|line| line.split_once("Version"));
+        let Some((_, version)) = version else {
+            return Err(ReadError::invalid("header", 0, "it names no version of SystemView"));
+        };
+        let offset = |line: &String| {
+            let (_, rest) = line.split_once("Offset Core")?;
+            rest.split_whitespace().nth(1)?.parse().ok()
+        };
+        let offsets: Vec<usize> = lines.iter().filter_map(offset).collect();
+        Ok(Self { end, version: version.trim().to_owned(), offsets })
+    }
+
+    /// Where the packets of each core begin and end.
+    fn streams(&self, size: usize) -> Vec<(usize, usize)> {
+        let mut starts: Vec<_> =
+            self.offsets.iter().map(|offset| self.end.saturating_add(*offset).min(size)).collect();
+        if starts.is_empty() {
+            starts.push(self.end);
+        }
+        let ends = starts.iter().skip(1).copied().chain([size]).collect::<Vec<_>>();
+        starts.into_iter().zip(ends).collect()
+    }
+}
+
+/// Reads numbers and texts.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn byte(&mut self, what: &'static str) -> ReadResult<u8> {
+        let byte = self.bytes.get(self.at).copied();
+        let byte = byte
+            .ok_or_else(|| ReadErrorKind::Short { needed: 1, left: 0 }.at(what, self.at as u64))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// A number of seven bits a byte, the lowest first.
+    fn number(&mut self, what: &'static str) -> ReadResult<u64> {
+        let (start, mut number) = (self.at, 0_u64);
+        for shift in (0..63).step_by(7) {
+            let byte = self.byte(what)?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(ReadError::invalid(what, start as u64, "it has more than nine bytes"))
+    }
+
+    fn small(&mut self, what: &'static str) -> ReadResult<u32> {
+        let start = self.at;
+        let number = self.number(what)?;
+        u32::try_from(number).map_err(|_| ReadError::invalid(what, start as u64, "it is too large"))
+    }
+
+    /// A text; its length is a byte, or 255 and two bytes.
+    fn text(&mut self) -> ReadResult<String> {
+        let length = match self.byte("text length")? {
+            255 => {
+                let low = self.byte("text length")?;
+                usize::from(low) | usize::from(self.byte("text length")?) << 8
+            }
+            length => usize::from(length),
+        };
+        let text = self.take(length, "text")?;
+        Ok(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn take(&mut self, length: usize, what: &'static str) -> ReadResult<&[u8]> {
+        let (start, left) = (self.at, self.bytes.len() - self.at);
+        let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len());
+        let (needed, left) = (length as u64, left as u64);
+        let end =
+            end.ok_or_else(|| ReadErrorKind::Short { needed, left }.at(what, start as u64))?;
+        self.at = end;
+        Ok(self.bytes.get(start..end).unwrap_or_default())
+    }
+
+    /// Passes over the parameters of an event. Tells where they are.
+    fn payload(&mut self, id: u32) -> ReadResult<(u64, u64)> {
+        if id >= spec::SIZED {
+            let length = self.number("payload length")?;
+            let start = self.at as u64;
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            self.take(length, "payload")?;
+            return Ok((start, self.at as u64));
+        }
+        let start = self.at as u64;
+        for parameter in spec::event(id).map_or(&[][..], |(_, parameters)| parameters) {
+            match parameter {
+                Parameter::Number(_) => drop(self.number("parameter")?),
+                Parameter::Text(_) => drop(self.text()?),
+            }
+        }
+        Ok((start, self.at as u64))
+    }
+}

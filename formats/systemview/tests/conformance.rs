@@ -1,0 +1,13 @@
+//! What every format promises.
+
+mod support;
+
+use kymo_conformance::Subject;
+
+kymo_conformance::promises!(
+    Subject::new(&kymo_systemview::SystemView).unsound(&["bad/"]).valid_prefix(is_valid)
+);
+
+fn is_valid(bytes: &[u8], end: usize) -> bool {
+    bytes == support::recording() && support::ends_between_packets(end)
+}
