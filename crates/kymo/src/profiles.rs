@@ -5,7 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use kymo_core::model::profile::{
-    Metric, MetricId, ProfileView, Question, Thread, ThreadId, ThreadSet,
+    By, Derived, Flat, Metric, MetricId, ProfileView, Question, Thread, ThreadId, ThreadSet, flat,
+    flat_derived,
 };
 
 use crate::failure::Failure;
@@ -43,6 +44,8 @@ pub(crate) struct Asked {
     view: Arc<dyn ProfileView>,
     metric: MetricId,
     threads: Option<ThreadSet>,
+    /// How it is computed, where it is not stored.
+    pub(crate) derived: Option<Derived>,
     /// What was measured.
     pub(crate) described: Metric,
     /// By how many threads.
@@ -57,6 +60,14 @@ impl Asked {
         all.filter(is_meant).map(|id| Ok((id, self.view.thread(id)?))).collect()
     }
 
+    /// A flat profile of what is asked for.
+    pub(crate) fn flat(&self, by: By) -> kymo_core::Result<Flat> {
+        match &self.derived {
+            Some(derived) => flat_derived(self.view.as_ref(), derived, self.threads.as_ref(), by),
+            None => flat(&self.question(), by),
+        }
+    }
+
     /// The question for core.
     pub(crate) fn question(&self) -> Question<'_> {
         Question { view: self.view.as_ref(), metric: self.metric, threads: self.threads.as_ref() }
@@ -64,6 +75,22 @@ impl Asked {
 }
 
 impl ProfileArgs {
+    /// Finds what is asked for in a file, also where it is computed from other metrics.
+    pub(crate) fn of_any(&self, opened: &Opened) -> anyhow::Result<Asked> {
+        let view = opened.dataset.profile();
+        let derived = view.iter().flat_map(|view| view.derived());
+        let name = self.metric.as_deref();
+        let derived =
+            derived.into_iter().find(|derived| Some(derived.metric.name.as_str()) == name);
+        let (Some(view), Some(derived)) = (view, derived) else { return self.of(opened) };
+        let threads = self.threads.of(view.as_ref())?;
+        let metric = derived.inputs.first().copied().unwrap_or(MetricId(0));
+        let described = derived.metric.clone();
+        let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
+        let derived = Some(derived);
+        Ok(Asked { view, metric, threads, derived, described, thread_count })
+    }
+
     /// Finds what is asked for in a file.
     pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Asked> {
         let Some(view) = opened.dataset.profile() else {
@@ -73,13 +100,15 @@ impl ProfileArgs {
         let threads = self.threads.of(view.as_ref())?;
         let metrics = view.metrics();
         let metric = match &self.metric {
-            Some(name) => named(&metrics, name)?,
+            Some(name) => {
+                named(&metrics, name).map_err(|failure| of_top(view.as_ref(), name, failure))?
+            }
             None => first(view.as_ref(), &metrics, threads.as_ref())?,
         };
         let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
         let described = metrics.get(index).cloned().unwrap_or_default();
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
-        Ok(Asked { view, metric, threads, described, thread_count })
+        Ok(Asked { view, metric, threads, derived: None, described, thread_count })
     }
 }
 
@@ -108,6 +137,15 @@ impl ThreadArgs {
         };
         is_among(&self.thread, "THREAD") && is_among(&self.rank, "RANK")
     }
+}
+
+/// Says which command shows a metric that is computed from others.
+fn of_top(view: &dyn ProfileView, name: &str, failure: Failure) -> Failure {
+    if view.derived().iter().any(|derived| derived.metric.name == name) {
+        let why = format!("{} is computed from other metrics", escaped(name));
+        return Failure::new(why).hint("`kymo top` shows it; here, choose one it is computed from");
+    }
+    failure
 }
 
 /// The metric that is called so, or the only one whose name starts so.

@@ -21,6 +21,7 @@ mod repair;
 mod rows;
 pub mod spec;
 mod tables;
+mod taxonomy;
 mod types;
 mod write;
 

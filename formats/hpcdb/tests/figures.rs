@@ -17,7 +17,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{By, MetricId, ProfileView, Question, Step, Walk, flat};
+use kymo_core::model::profile::{
+    By, FlatRow, MetricId, ProfileView, Question, Step, Walk, flat, flat_derived,
+};
 use kymo_core::model::timeline::Window;
 use kymo_core::table::Scan;
 use kymo_core::{Context, Dataset, Format, Source};
@@ -266,4 +268,43 @@ fn sums_over_all_threads_are_the_summary() {
             }
         }
     });
+}
+
+/// Metrics that are the quotient of two others, as `metrics/default.yaml` says; they are exclusive.
+const DERIVED: [(&str, &str, &str); 3] = [
+    ("GKER:BLKS", "GKER:BLKS_ACUMU", "GKER:COUNT"),
+    ("GKER:FGP_ACT", "GKER:FGP_ACT_ACUMU", "GKER:COUNT"),
+    ("GKER:THR_REG", "GKER:THR_REG_ACUMU", "GKER:COUNT"),
+];
+
+#[test]
+fn derived_metrics_are_computed_of_sums() {
+    let Some(path) = shared::file("hpctoolkit/databases/derived-metrics.db") else { return };
+    let source = Source::open(&path, &Limits::default()).unwrap();
+    let view = HpcDb.open(&source, &Context::default()).unwrap().profile().unwrap();
+    let metrics = view.metrics();
+    let flat_of = |name: &str| {
+        let index = metrics.iter().position(|metric| metric.name == name).unwrap();
+        let metric = MetricId(u32::try_from(index).unwrap());
+        let question = Question { view: view.as_ref(), metric, threads: None };
+        let rows = flat(&question, By::Function).unwrap().rows;
+        rows.into_iter().map(|row| (row.label.clone(), row)).collect::<BTreeMap<_, _>>()
+    };
+    let derived = view.derived();
+    let names: Vec<_> = derived.iter().map(|derived| derived.metric.name.as_str()).collect();
+    assert!(names.contains(&"GSAMP:UTIL") && names.contains(&"GINS: LAT_THR"), "{names:?}");
+    for (name, over, under) in DERIVED {
+        let derived = derived.iter().find(|derived| derived.metric.name == name);
+        let derived = derived.unwrap_or_else(|| panic!("{name} is none of {names:?}"));
+        let found = flat_derived(view.as_ref(), derived, None, By::Function).unwrap();
+        let (over, under) = (flat_of(over), flat_of(under));
+        assert!(!found.rows.is_empty(), "{name}");
+        for row in found.rows {
+            assert!(row.inclusive.is_nan(), "{name} {}", row.label);
+            let spent = |rows: &BTreeMap<String, FlatRow>| rows[&row.label].exclusive;
+            let expected = spent(&over) / spent(&under);
+            let is_same = (row.exclusive - expected).abs() <= 1e-12 * expected;
+            assert!(is_same, "{name} {} {} {expected}", row.label, row.exclusive);
+        }
+    }
 }

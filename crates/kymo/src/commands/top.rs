@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{By, Flat, FlatRow, flat};
+use kymo_core::model::profile::{By, Flat, FlatRow};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
@@ -90,8 +90,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.profile.of(opened)?;
-        let found = sorted(flat(&asked.question(), args.by.by().0)?, args);
+        let asked = args.profile.of_any(opened)?;
+        let found = sorted(asked.flat(args.by.by().0)?, args);
         if let Some(rows) = &mut rows {
             print_rows(session, rows, args, opened, &asked, &found)?;
         } else {
@@ -107,6 +107,12 @@ fn sorted(mut found: Flat, args: &Args) -> Flat {
     let keys = |row: &FlatRow| {
         let (first, second) = (row.exclusive, row.inclusive);
         if args.inclusive { (second, first) } else { (first, second) }
+    };
+    // What has no value comes last.
+    let number = |value: f64| if value.is_nan() { f64::NEG_INFINITY } else { value };
+    let keys = |row: &FlatRow| {
+        let (first, second) = keys(row);
+        (number(first), number(second))
     };
     found.rows.sort_by(|a, b| {
         let (a_keys, b_keys) = (keys(a), keys(b));
@@ -146,8 +152,11 @@ fn print(
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(42 + gap).max(16));
     for row in rows {
         let cells = [row.exclusive, row.inclusive].map(|value| {
-            let share = measure::share(value, found.total);
-            format!("{:>11}  {share:>6}", measure::value(value))
+            // What is computed is no part of a whole.
+            let is_part = asked.derived.is_none();
+            let share = if is_part { measure::share(value, found.total) } else { String::new() };
+            let value = if value.is_nan() { "-".to_owned() } else { measure::value(value) };
+            format!("{value:>11}  {share:>6}")
         });
         let sorted_by = if args.inclusive { row.inclusive } else { row.exclusive };
         let heat = paint.style(style::of_share(sorted_by, found.total));

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
+use crate::model::Profiles;
 use crate::read::{Database, Part, Trust};
 
 /// Everything that is wrong with a database.
@@ -34,6 +35,8 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
     let listed = meta::check(&mut checking);
     values::check(&mut checking, listed.as_ref());
     trace::check(&mut checking, listed.as_ref());
+    // What is wrong with how metrics are shown is noted by the database.
+    drop(Profiles::new(Arc::clone(&checking.database)));
     let Checking { database, mut findings } = checking;
     findings.extend(database.findings());
     Ok(findings.into_vec())

@@ -52,6 +52,10 @@ impl Columns {
         &self.metrics
     }
 
+    pub(super) fn metrics_mut(&mut self) -> &mut [Metric] {
+        &mut self.metrics
+    }
+
     /// What values of threads name a column by.
     pub(super) fn id(&self, column: Column) -> Option<u16> {
         self.ids.get(&column).copied()

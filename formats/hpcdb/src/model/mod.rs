@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_core::bytes::ReadResult;
 use kymo_core::model::profile::{
-    Column, Context, ContextId, ContextNumber, ContextValue, FileId, Function, FunctionId, IdKind,
-    IdPart, Metric, ModuleId, ProfileView, Relation, Scope, Thread, ThreadId, ThreadSet,
+    Column, Context, ContextId, ContextNumber, ContextValue, Derived, FileId, Function, FunctionId,
+    IdKind, IdPart, Metric, ModuleId, ProfileView, Relation, Scope, Thread, ThreadId, ThreadSet,
     ThreadValue, Values,
 };
 use kymo_core::{Error, Result};
@@ -22,10 +22,14 @@ use crate::spec::{
     LEXICAL_FUNCTION, LEXICAL_INSTRUCTION, LEXICAL_LINE, LEXICAL_LOOP, RELATION_INLINED,
     RELATION_LEXICAL,
 };
+use crate::taxonomy::Taxonomy;
 use crate::types::{self, Id, Profile};
 use columns::Columns;
 
 pub(crate) use timeline::Timeline;
+
+/// How much may be said of how metrics are shown.
+const TAXONOMY_NODES_MAX: u64 = 1 << 20;
 
 /// Where copies of source files are in a database.
 const COPIES: &str = "src/";
@@ -34,6 +38,7 @@ const COPIES: &str = "src/";
 pub(crate) struct Profiles {
     database: Arc<Database>,
     columns: Columns,
+    derived: Vec<Derived>,
     /// The summary, where there is one; threads come after it.
     summary: Option<Profile>,
     /// Contexts by their number.
@@ -43,13 +48,16 @@ pub(crate) struct Profiles {
 impl Profiles {
     /// Nothing unless there is a tree, and values.
     pub(crate) fn new(database: Arc<Database>) -> Option<Self> {
-        let columns = Columns::new(&database.meta.as_ref()?.metrics);
+        let mut columns = Columns::new(&database.meta.as_ref()?.metrics);
+        let taxonomy = taxonomy_of(&database);
+        taxonomy.describe(columns.metrics_mut());
+        let derived = taxonomy.derived(columns.metrics());
         if database.profile.is_none() && database.cct.is_none() {
             return None;
         }
         let first = database.profile.as_ref().and_then(|file| file.profile(0).ok()?);
         let summary = first.filter(|first| first.is_summary);
-        Some(Self { database, columns, summary, by_number: OnceLock::new() })
+        Some(Self { database, columns, derived, summary, by_number: OnceLock::new() })
     }
 
     fn meta(&self) -> Result<&Meta> {
@@ -146,6 +154,18 @@ impl Profiles {
     }
 }
 
+/// How metrics are shown; as they are, where that cannot be read.
+fn taxonomy_of(database: &Database) -> Taxonomy {
+    let Some(source) = &database.taxonomy else { return Taxonomy::default() };
+    let text = source.bytes().map_err(|error| error.to_string()).and_then(|bytes| {
+        std::str::from_utf8(&bytes).map(str::to_owned).map_err(|error| error.to_string())
+    });
+    text.and_then(|text| Taxonomy::read(&text, TAXONOMY_NODES_MAX)).unwrap_or_else(|why| {
+        database.note_taxonomy(format!("{why}: derived metrics are not shown"));
+        Taxonomy::default()
+    })
+}
+
 /// A thread, by what names it.
 pub(crate) fn thread_of(database: &Database, ids: &[Id]) -> Thread {
     let part = |id: &Id| IdPart {
@@ -187,6 +207,10 @@ fn context_of(meta: &Meta, found: &types::Context) -> Context {
 impl ProfileView for Profiles {
     fn metrics(&self) -> Vec<Metric> {
         self.columns.metrics().to_vec()
+    }
+
+    fn derived(&self) -> Vec<Derived> {
+        self.derived.clone()
     }
 
     fn thread_count(&self) -> usize {

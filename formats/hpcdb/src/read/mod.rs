@@ -23,6 +23,9 @@ pub(crate) use part::{Part, kind_of};
 pub(crate) use profile::ProfileDb;
 pub(crate) use trace::TraceDb;
 
+/// Where it is said how metrics are shown.
+const TAXONOMY: &str = "metrics/default.yaml";
+
 /// A database, or one file of it.
 #[derive(Debug)]
 pub(crate) struct Database {
@@ -30,6 +33,8 @@ pub(crate) struct Database {
     pub(crate) profile: Option<ProfileDb>,
     pub(crate) cct: Option<CctDb>,
     pub(crate) trace: Option<TraceDb>,
+    /// How metrics are shown.
+    pub(crate) taxonomy: Option<Source>,
     noted: Mutex<Noted>,
 }
 
@@ -55,7 +60,8 @@ impl Database {
         let limits = &context.limits;
         let findings = Findings::new(limits);
         let noted = Mutex::new(Noted { findings, seen: BTreeSet::new() });
-        let mut database = Self { meta: None, profile: None, cct: None, trace: None, noted };
+        let mut database =
+            Self { meta: None, profile: None, cct: None, trace: None, taxonomy: None, noted };
         if !source.is_directory() {
             let bytes = source.bytes()?;
             let Some(kind) = kind_of(&bytes) else {
@@ -91,6 +97,8 @@ impl Database {
             return Err(Error::request(why));
         }
         database.one_byte_order()?;
+        // Without it metrics are shown as they are.
+        database.taxonomy = source.child(Path::new(TAXONOMY), limits).ok().flatten();
         Ok(database)
     }
 
@@ -171,6 +179,16 @@ impl Database {
     /// What was found so far.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         self.noted_so_far().findings.clone().into_vec()
+    }
+
+    /// Says what is wrong with how metrics are shown, once.
+    pub(crate) fn note_taxonomy(&self, message: String) {
+        let mut noted = self.noted_so_far();
+        if noted.seen.insert((FileKind::Meta, u64::MAX, "taxonomy")) {
+            let severity = kymo_core::Severity::Warning;
+            let finding = Finding::whole(severity, "taxonomy", message);
+            noted.findings.push(Finding { file: Some(TAXONOMY.to_owned()), ..finding });
+        }
     }
 
     fn note(&self, finding: Finding) {

@@ -10,6 +10,7 @@
 
 mod builder;
 mod changes;
+mod derived;
 #[cfg(test)]
 mod fixture;
 mod flat;
@@ -24,6 +25,7 @@ mod walk;
 
 pub use builder::CallTreeBuilder;
 pub use changes::{PathChange, PathChanges, path_changes};
+pub use derived::{Derived, Formula, flat_derived};
 pub use flat::{By, Flat, FlatRow, flat};
 pub use labels::Question;
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
@@ -73,6 +75,11 @@ pub type Values<'a, T> = Box<dyn Iterator<Item = Result<T>> + 'a>;
 pub trait ProfileView: Send + Sync {
     /// What was measured; ids count from 0. Few.
     fn metrics(&self) -> Vec<Metric>;
+
+    /// Metrics that are computed from those; none of them has values of its own.
+    fn derived(&self) -> Vec<Derived> {
+        Vec::new()
+    }
 
     /// How many threads there are; ids count from 0.
     fn thread_count(&self) -> usize;

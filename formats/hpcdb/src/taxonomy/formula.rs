@@ -1,0 +1,301 @@
+//! Formulas of metrics: read once, each part of them once, and evaluated without recursion.
+
+use std::collections::HashMap;
+
+use super::yaml::{Document, Node, NodeId};
+
+/// The index of a part of a formula.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ExprId(usize);
+
+/// A part of a formula.
+#[derive(Debug, Clone, PartialEq)]
+enum Expr {
+    Number(f64),
+    /// An input, by its index.
+    Input(usize),
+    Call(Function, Vec<ExprId>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Function {
+    Sum,
+    Difference,
+    Product,
+    Quotient,
+    Power,
+    Sqrt,
+    Log,
+    Ln,
+    Min,
+    Max,
+    Floor,
+    Ceil,
+}
+
+impl Function {
+    /// By its operator, or the name it is called by.
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "+" | "sum" => Self::Sum,
+            "-" => Self::Difference,
+            "*" | "prod" => Self::Product,
+            "/" => Self::Quotient,
+            "^" | "pow" => Self::Power,
+            "sqrt" => Self::Sqrt,
+            "log" => Self::Log,
+            "ln" => Self::Ln,
+            "min" => Self::Min,
+            "max" => Self::Max,
+            "floor" => Self::Floor,
+            "ceil" => Self::Ceil,
+            _ => return None,
+        })
+    }
+
+    /// How tightly an operator binds.
+    fn strength(self) -> u8 {
+        match self {
+            Self::Sum | Self::Difference => 1,
+            Self::Product | Self::Quotient => 2,
+            _ => 3,
+        }
+    }
+
+    fn of(self, arguments: &[f64]) -> Option<f64> {
+        let fold = |with: fn(f64, f64) -> f64| arguments.iter().copied().reduce(with);
+        let one = |with: fn(f64) -> f64| match arguments {
+            [argument] => Some(with(*argument)),
+            _ => None,
+        };
+        match self {
+            Self::Sum => fold(|a, b| a + b),
+            Self::Difference => match arguments {
+                [only] => Some(-only),
+                _ => fold(|a, b| a - b),
+            },
+            Self::Product => fold(|a, b| a * b),
+            Self::Quotient => fold(|a, b| a / b),
+            Self::Power => fold(f64::powf),
+            Self::Sqrt => one(f64::sqrt),
+            Self::Log => match arguments {
+                [argument] => Some(argument.log10()),
+                [argument, base] => Some(argument.log(*base)),
+                _ => None,
+            },
+            Self::Ln => one(f64::ln),
+            Self::Min => fold(f64::min),
+            Self::Max => fold(f64::max),
+            Self::Floor => one(f64::floor),
+            Self::Ceil => one(f64::ceil),
+        }
+    }
+}
+
+/// Parts of formulas, those that a part is made of before it.
+#[derive(Debug, Default)]
+pub(super) struct Formulas {
+    parts: Vec<Expr>,
+    known: HashMap<NodeId, ExprId>,
+}
+
+/// A piece of a formula that is written as a text, or as a list of pieces.
+#[derive(Clone, Copy)]
+enum Token {
+    Operand(ExprId),
+    Operator(Function),
+}
+
+impl Formulas {
+    /// Says that a node is an input.
+    pub(super) fn input(&mut self, node: NodeId, index: usize) {
+        let id = self.add(Expr::Input(index));
+        self.known.insert(node, id);
+    }
+
+    fn add(&mut self, part: Expr) -> ExprId {
+        self.parts.push(part);
+        ExprId(self.parts.len() - 1)
+    }
+
+    /// The input that a formula is, where it is nothing else.
+    pub(super) fn as_input(&self, id: ExprId) -> Option<usize> {
+        match self.parts.get(id.0) {
+            Some(Expr::Input(index)) => Some(*index),
+            _ => None,
+        }
+    }
+
+    /// Reads the formula of a node; nothing where it is none. Nodes are no deeper than documents
+    /// may be, and each is read once.
+    pub(super) fn read(&mut self, document: &Document, node: NodeId) -> Option<ExprId> {
+        if let Some(known) = self.known.get(&node) {
+            return Some(*known);
+        }
+        let id = match document.node(node)? {
+            Node::Scalar(text) => {
+                let tokens = self.tokens(text)?;
+                self.infix(&tokens)?
+            }
+            Node::List(items) => {
+                let mut tokens = Vec::new();
+                for item in items {
+                    match document.text(*item) {
+                        Some(text) if !self.known.contains_key(item) => {
+                            tokens.extend(self.tokens(text)?);
+                        }
+                        _ => tokens.push(Token::Operand(self.read(document, *item)?)),
+                    }
+                }
+                self.infix(&tokens)?
+            }
+            Node::Map(pairs) => {
+                let [(name, arguments)] = pairs.as_slice() else { return None };
+                let function = Function::named(document.text(*name)?)?;
+                let items = match document.node(*arguments)? {
+                    Node::List(items) => items.as_slice(),
+                    Node::Scalar(_) | Node::Map(_) => std::slice::from_ref(arguments),
+                };
+                let arguments = items.iter().map(|item| self.read(document, *item));
+                let arguments = arguments.collect::<Option<Vec<_>>>()?;
+                self.add(Expr::Call(function, arguments))
+            }
+        };
+        self.known.insert(node, id);
+        Some(id)
+    }
+
+    /// The numbers and operators of a text, with blanks between them.
+    fn tokens(&mut self, text: &str) -> Option<Vec<Token>> {
+        let mut tokens = Vec::new();
+        for word in text.split_whitespace() {
+            tokens.push(match word {
+                "+" | "-" | "*" | "/" | "^" => Token::Operator(Function::named(word)?),
+                number => Token::Operand(self.add(Expr::Number(number.parse().ok()?))),
+            });
+        }
+        Some(tokens)
+    }
+
+    /// Puts operands and operators together, what binds tighter first.
+    fn infix(&mut self, tokens: &[Token]) -> Option<ExprId> {
+        let mut operands: Vec<ExprId> = Vec::new();
+        let mut operators: Vec<Function> = Vec::new();
+        let mut wants_operand = true;
+        for token in tokens {
+            match (*token, wants_operand) {
+                (Token::Operand(id), true) => operands.push(id),
+                (Token::Operator(function), false) => {
+                    while operators
+                        .last()
+                        .is_some_and(|last| last.strength() >= function.strength())
+                    {
+                        self.join(&mut operands, operators.pop()?)?;
+                    }
+                    operators.push(function);
+                }
+                _ => return None,
+            }
+            wants_operand = !wants_operand;
+        }
+        while let Some(function) = operators.pop() {
+            self.join(&mut operands, function)?;
+        }
+        operands.pop().filter(|_| operands.is_empty())
+    }
+
+    fn join(&mut self, operands: &mut Vec<ExprId>, function: Function) -> Option<()> {
+        let (second, first) = (operands.pop()?, operands.pop()?);
+        operands.push(self.add(Expr::Call(function, vec![first, second])));
+        Some(())
+    }
+
+    /// The inputs that a formula needs.
+    pub(super) fn inputs(&self, of: ExprId) -> Vec<usize> {
+        let mut is_needed = vec![false; of.0 + 1];
+        if let Some(last) = is_needed.last_mut() {
+            *last = true;
+        }
+        let mut inputs = Vec::new();
+        for index in (0..=of.0).rev() {
+            if is_needed.get(index) != Some(&true) {
+                continue;
+            }
+            match self.parts.get(index) {
+                Some(Expr::Input(input)) => inputs.push(*input),
+                Some(Expr::Call(_, arguments)) => {
+                    for argument in arguments {
+                        if let Some(needed) = is_needed.get_mut(argument.0) {
+                            *needed = true;
+                        }
+                    }
+                }
+                Some(Expr::Number(_)) | None => {}
+            }
+        }
+        inputs.sort_unstable();
+        inputs.dedup();
+        inputs
+    }
+
+    /// What a formula comes to. What lacks a value, or is no number, has none.
+    pub(super) fn evaluate(&self, of: ExprId, input: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+        let mut values: Vec<Option<f64>> = Vec::with_capacity(of.0 + 1);
+        for part in self.parts.iter().take(of.0 + 1) {
+            let value = match part {
+                Expr::Number(number) => Some(*number),
+                Expr::Input(index) => input(*index),
+                Expr::Call(function, arguments) => {
+                    let arguments = arguments.iter().map(|id| values.get(id.0).copied().flatten());
+                    let arguments = arguments.collect::<Option<Vec<_>>>();
+                    arguments.and_then(|arguments| function.of(&arguments))
+                }
+            };
+            values.push(value.filter(|value| value.is_finite()));
+        }
+        values.pop().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Evaluates the formula under `f`, with the nodes under `a` and `b` as inputs.
+    fn value(yaml: &str, inputs: [Option<f64>; 2]) -> Option<f64> {
+        let text = format!("a: &a in\nb: &b in\nf: {yaml}\n");
+        let document = Document::read(&text, 1000).unwrap();
+        let root = document.root().unwrap();
+        let mut formulas = Formulas::default();
+        for (name, index) in [("a", 0), ("b", 1)] {
+            formulas.input(document.get(root, name).unwrap(), index);
+        }
+        let formula = formulas.read(&document, document.get(root, "f").unwrap())?;
+        formulas.evaluate(formula, |index| inputs[index])
+    }
+
+    #[test]
+    fn formulas_are_evaluated_as_they_are_written() {
+        let both = [Some(8.0), Some(2.0)];
+        assert_eq!(value("*a", both), Some(8.0));
+        assert_eq!(value("{/: [*a, *b]}", both), Some(4.0));
+        assert_eq!(value("{+: [{/: [*b, *b]}, {/: [*a, *b]}]}", both), Some(5.0));
+        assert_eq!(value("{min: [100, {max: [0, {'*': [100, *a]}]}]}", both), Some(100.0));
+        assert_eq!(value("{sqrt: [{-: [*a, 4, *b]}]}", both), Some(2.0_f64.sqrt()));
+        assert_eq!(value("{sqrt: 9}", both), Some(3.0));
+        assert_eq!(value("[*a, ' - ', *b, ' * ', 3]", both), Some(2.0));
+        assert_eq!(value("[[*a, '-', *b], '*', 3]", both), Some(18.0));
+        assert_eq!(value("[2, '^', 3, '*', *b]", both), Some(16.0));
+        assert_eq!(value("1 + 2 * 3", both), Some(7.0));
+        assert_eq!(value("{log: [8, 2]}", both), Some(3.0));
+    }
+
+    #[test]
+    fn what_lacks_a_value_has_none() {
+        assert_eq!(value("{+: [*a, *b]}", [Some(1.0), None]), None);
+        assert_eq!(value("{/: [*a, 0]}", [Some(1.0), None]), None);
+        for wrong in ["what", "{what: [1]}", "[1, 2]", "[1, '+']", "{sqrt: [1, 2]}", "[]", "{}"] {
+            assert_eq!(value(wrong, [Some(1.0); 2]), None, "{wrong}");
+        }
+    }
+}
