@@ -17,28 +17,58 @@ use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{ClockId, TimeNs, TrackId, Window};
 use kymo_core::{Context, Format, Source};
 use kymo_rtc::{Reader, Rtc};
+use kymo_rtc_wire::leb128::Encoded;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, Writer};
 
 /// The size of a unit, and with it of what is found in one go.
 const UNIT_BYTES: u64 = 128 << 10;
 
+/// What a recording is like.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    /// The bytes of a value.
+    value_bytes: usize,
+    /// Whether the clock counts from another that is set now and then, as most recorders have it.
+    is_delta: bool,
+    /// Streams that are described and say nothing.
+    idle: usize,
+}
+
 /// A clock and a value in turn, about so many bytes; and one stream that spoke once, early.
-fn recording(path: &Path, bytes: u64) -> u64 {
+fn recording(path: &Path, bytes: u64, shape: Shape) -> u64 {
     let mut writer = Writer::new(Vec::new(), Options::new());
-    let clock = StreamMeta::new("clock").length(8).format("uint64le").number("gain", 1e-6);
-    let clock = writer.add(&clock.unwrap().flag("clock", true).unwrap()).unwrap();
-    let value = StreamMeta::new("value").length(64).text("clock", "clock").unwrap();
+    let clock = StreamMeta::new("clock").number("gain", 1e-6).unwrap().flag("clock", true).unwrap();
+    let clock = match shape.is_delta {
+        true => clock.format("uleb128").text("delta", "base").unwrap(),
+        false => clock.length(8).format("uint64le"),
+    };
+    let clock = writer.add(&clock).unwrap();
+    let value = StreamMeta::new("value").length(shape.value_bytes as u64);
+    let value = value.text("clock", "clock").unwrap();
     let value = writer.add(&value).unwrap();
     let early = writer.add(&StreamMeta::new("early").text("clock", "clock").unwrap()).unwrap();
+    let base = StreamMeta::new("base").length(8).format("uint64le").number("gain", 1e-6);
+    let base = writer.add(&base.unwrap().flag("clock", true).unwrap()).unwrap();
+    for number in 0..shape.idle {
+        writer.add(&StreamMeta::new(&format!("idle {number}"))).unwrap();
+    }
     let mut file = File::create(path).unwrap();
     // Written by the page, so that the system does not hold, and map, many pages as one.
     let mut write =
         |bytes: &[u8]| bytes.chunks(4096).for_each(|page| file.write_all(page).unwrap());
     let mut microseconds = 0_u64;
     while writer.position() < bytes {
-        writer.write(clock, &microseconds.to_le_bytes()).unwrap();
-        let mut payload = [0; 64];
+        if microseconds % 10_000 == 0 {
+            writer.write(base, &microseconds.to_le_bytes()).unwrap();
+        }
+        match shape.is_delta {
+            true => writer.write(clock, Encoded::unsigned(microseconds % 10_000).as_bytes()),
+            false => writer.write(clock, &microseconds.to_le_bytes()),
+        }
+        .unwrap();
+        // Bytes that look like no frame: what can be read in two ways is read whole.
+        let mut payload = vec![0xFF; shape.value_bytes];
         payload[..8].copy_from_slice(&microseconds.to_le_bytes());
         writer.write(value, &payload).unwrap();
         if microseconds == 1000 {
@@ -77,10 +107,10 @@ fn touched(path: &Path) -> u64 {
 type Look<'a> = dyn Fn(&Arc<Reader>, &Source) + 'a;
 
 /// What opening a file touches, and what each way to find something touches beyond that.
-fn touches(bytes: u64) -> Vec<u64> {
+fn touches(bytes: u64, shape: Shape) -> Vec<u64> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("long.rtc");
-    let end = recording(&path, bytes);
+    let end = recording(&path, bytes, shape);
     let middle = TimeNs(i64::try_from(end / 20 * 10).unwrap() * 1000);
     let at = |message: Option<kymo_rtc::OwnedMessage>| message.unwrap().time.unwrap();
     let last = TimeNs(i64::try_from(end - 10).unwrap() * 1000);
@@ -122,9 +152,18 @@ fn count(source: &Source, from: Option<TimeNs>, until: Option<TimeNs>) -> usize 
 /// halves.
 #[test]
 fn whatever_is_sought_touches_a_few_units_of_any_file() {
-    let (small, large) = (touches(64 << 20), touches(256 << 20));
-    for (small, large) in small.iter().zip(&large) {
-        assert!(*small < 24 * UNIT_BYTES, "{small} bytes");
-        assert!(*large < small + 8 * UNIT_BYTES, "{small} bytes, and {large} of a larger file");
+    let usual = Shape { value_bytes: 64, is_delta: false, idle: 0 };
+    let shapes = [
+        usual,
+        Shape { is_delta: true, ..usual },
+        Shape { value_bytes: 4096, ..usual },
+        Shape { value_bytes: 4096, is_delta: true, idle: 3000 },
+    ];
+    for shape in shapes {
+        let (small, large) = (touches(64 << 20, shape), touches(256 << 20, shape));
+        for (small, large) in small.iter().zip(&large) {
+            assert!(*small < 48 * UNIT_BYTES, "{small} bytes of {shape:?}");
+            assert!(*large < small + 8 * UNIT_BYTES, "{small}, and {large} of more of {shape:?}");
+        }
     }
 }

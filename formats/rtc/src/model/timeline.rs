@@ -115,7 +115,8 @@ impl Timeline {
         needed.dedup();
         let tick = seeker.settled_all(tick, &needed)?;
         let (walker, end) = seeker.walk_from(tick);
-        let tracker = seeker.tracker_at(tick, wanted, 0)?;
+        let mut tracker = seeker.tracker_at(tick, wanted, 0)?;
+        tracker.pass_over_rests(seeker.open_at(tick, wanted)?);
         let messages = Messages::within(Arc::clone(&self.reader), walker, tracker, end);
         let stop = window.until.map(|until| {
             let mut clocks: Vec<usize> =

@@ -28,6 +28,8 @@ pub(crate) struct Tracker {
     /// What was open when the session before ended.
     ended: Vec<Open>,
     left_out: Vec<Open>,
+    /// Streams whose next frames are the rest of a message that is not asked for.
+    rests: Vec<usize>,
     session: usize,
     endian: Endian,
     joined: Vec<u8>,
@@ -111,6 +113,7 @@ impl Tracker {
             open: HashMap::new(),
             ended: Vec::new(),
             left_out: Vec::new(),
+            rests: Vec::new(),
             session: 0,
             endian: Endian::Little,
             joined: Vec::new(),
@@ -342,7 +345,26 @@ impl Tracker {
         }
     }
 
+    /// Passes over what comes first of some streams, up to the end of a message: reading begins
+    /// within it.
+    pub(crate) fn pass_over_rests(&mut self, streams: Vec<usize>) {
+        self.rests = streams;
+    }
+
+    /// Whether a frame is of a message that is passed over.
+    fn is_passed_over(&mut self, stream: usize, frame: &Frame) -> bool {
+        let Some(at) = self.rests.iter().position(|of| *of == stream) else { return false };
+        let begins = frame.begin == Begin::Start;
+        if begins || !frame.more {
+            self.rests.swap_remove(at);
+        }
+        !begins
+    }
+
     fn join(&mut self, stream: usize, frame: &Frame, payload: &[u8]) -> Option<Completed> {
+        if !self.rests.is_empty() && self.is_passed_over(stream, frame) {
+            return None;
+        }
         let may_lack_beginning = frame.begin == Begin::Unknown;
         let offset = frame.position;
         let is_alone = match frame.begin {

@@ -202,17 +202,30 @@ impl<'a> Seeker<'a> {
     ) -> Sure<Tracker> {
         let mut tracker = self.tracker();
         for stream in streams {
-            let mut clock = self.clock_of(*stream);
-            for _ in 0..CLOCKS_MAX {
-                let Some(of) = clock else { break };
-                tracker.set_clock(of, self.moment(of, tick, depth + 1)?);
-                clock = self.clock_of(of);
-            }
+            self.set_clocks(&mut tracker, tick, *stream, depth)?;
             if self.stream(*stream)?.is_clock() {
                 tracker.set_clock(*stream, self.moment(*stream, tick, depth + 1)?);
             }
         }
         Ok(tracker)
+    }
+
+    /// Sets the clocks that a stream is on to what they showed at a tick. What a clock showed
+    /// itself does not matter to what it says next.
+    fn set_clocks(
+        &mut self,
+        tracker: &mut Tracker,
+        tick: Tick,
+        stream: usize,
+        depth: usize,
+    ) -> Sure<()> {
+        let mut clock = self.clock_of(stream);
+        for _ in 0..CLOCKS_MAX {
+            let Some(of) = clock else { break };
+            tracker.set_clock(of, self.moment(of, tick, depth + 1)?);
+            clock = self.clock_of(of);
+        }
+        Ok(())
     }
 
     /// What a clock shows at a tick.
@@ -344,7 +357,8 @@ impl<'a> Seeker<'a> {
         let clocks = self.with_clocks(stream);
         let tick = self.settled_all(tick, clocks.get(1..).unwrap_or_default())?;
         let mut walker = self.ticks.walker(&self.view, tick);
-        let mut tracker = self.tracker_at(tick, &[stream], depth)?;
+        let mut tracker = self.tracker();
+        self.set_clocks(&mut tracker, tick, stream, depth)?;
         let mut found = None;
         let view = self.view;
         self.read(&mut walker, &mut tracker, end + 1, |frame, completed, tracker| {
@@ -380,19 +394,42 @@ impl<'a> Seeker<'a> {
         Ok(begins)
     }
 
-    /// The tick not after which the reading of streams is to begin for all messages from a tick
-    /// on to be whole.
-    pub(crate) fn settled_all(&self, mut tick: Tick, streams: &[usize]) -> Sure<Tick> {
-        loop {
-            let mut first = tick;
-            for stream in streams {
-                first = first.min(self.settled(tick, *stream)?);
-            }
-            if first == tick {
-                return Ok(tick);
-            }
-            tick = first;
+    /// The tick not after which the reading of streams is to begin for all messages that end
+    /// after a tick to be whole. Those that end before it may not be, but for those of clocks.
+    pub(crate) fn settled_all(&self, tick: Tick, streams: &[usize]) -> Sure<Tick> {
+        let mut start = tick;
+        for stream in streams {
+            start = start.min(self.settled(tick, *stream)?);
         }
+        loop {
+            let mut first = start;
+            for clock in streams {
+                if self.stream(*clock)?.is_clock() {
+                    first = first.min(self.settled(start, *clock)?);
+                }
+            }
+            if first == start {
+                return Ok(start);
+            }
+            start = first;
+        }
+    }
+
+    /// Those of some streams whose messages go on beyond a tick.
+    pub(crate) fn open_at(&self, tick: Tick, streams: &[usize]) -> Sure<Vec<usize>> {
+        let mut open = Vec::new();
+        for stream in streams {
+            let Stream { id, length_bytes, .. } = self.stream(*stream)?;
+            // Only what a unit opens with can be the rest of a message of fixed length.
+            if length_bytes.is_some() && self.ticks.opens_with_rest(&self.view, tick) != Some(*id) {
+                continue;
+            }
+            let Some(before) = self.unit_before(tick, *stream)? else { continue };
+            if self.seen(before, *stream, self.ticks.position(tick))?.open != Some(Open::Nothing) {
+                open.push(*stream);
+            }
+        }
+        Ok(open)
     }
 }
 
