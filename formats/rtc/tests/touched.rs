@@ -39,9 +39,10 @@ struct Shape {
 fn recording(path: &Path, bytes: u64, shape: Shape) -> u64 {
     let mut writer = Writer::new(Vec::new(), Options::new());
     let clock = StreamMeta::new("clock").number("gain", 1e-6).unwrap().flag("clock", true).unwrap();
-    let clock = match shape.is_delta {
-        true => clock.format("uleb128").text("delta", "base").unwrap(),
-        false => clock.length(8).format("uint64le"),
+    let clock = if shape.is_delta {
+        clock.format("uleb128").text("delta", "base").unwrap()
+    } else {
+        clock.length(8).format("uint64le")
     };
     let clock = writer.add(&clock).unwrap();
     let value = StreamMeta::new("value").length(shape.value_bytes as u64);
@@ -59,14 +60,12 @@ fn recording(path: &Path, bytes: u64, shape: Shape) -> u64 {
         |bytes: &[u8]| bytes.chunks(4096).for_each(|page| file.write_all(page).unwrap());
     let mut microseconds = 0_u64;
     while writer.position() < bytes {
-        if microseconds % 10_000 == 0 {
+        if microseconds.is_multiple_of(10_000) {
             writer.write(base, &microseconds.to_le_bytes()).unwrap();
         }
-        match shape.is_delta {
-            true => writer.write(clock, Encoded::unsigned(microseconds % 10_000).as_bytes()),
-            false => writer.write(clock, &microseconds.to_le_bytes()),
-        }
-        .unwrap();
+        let delta = Encoded::unsigned(microseconds % 10_000);
+        let since = microseconds.to_le_bytes();
+        writer.write(clock, if shape.is_delta { delta.as_bytes() } else { &since }).unwrap();
         // Bytes that look like no frame: what can be read in two ways is read whole.
         let mut payload = vec![0xFF; shape.value_bytes];
         payload[..8].copy_from_slice(&microseconds.to_le_bytes());
