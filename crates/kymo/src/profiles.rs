@@ -107,6 +107,7 @@ impl ProfileArgs {
         };
         let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
         let described = metrics.get(index).cloned().unwrap_or_default();
+        refuse_computed(view.as_ref(), metric, &described)?;
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
         Ok(Asked { view, metric, threads, derived: None, described, thread_count })
     }
@@ -169,6 +170,21 @@ pub(crate) fn named(metrics: &[Metric], name: &str) -> Result<MetricId, Failure>
     Err(Failure::new(format!("several metrics start with {name}")).hint(listed))
 }
 
+/// A metric that is computed from others has no values of its own; 0 would be wrong.
+fn refuse_computed(
+    view: &dyn ProfileView,
+    metric: MetricId,
+    described: &Metric,
+) -> anyhow::Result<()> {
+    let Some(formula) = &described.formula else { return Ok(()) };
+    if (Question { view, metric, threads: None }).total()? != 0.0 {
+        return Ok(());
+    }
+    let (name, formula) = (escaped(&described.name), escaped(formula));
+    let why = format!("{name} is computed from other metrics, as {formula}, and has no values");
+    Err(Failure::new(why).hint("name one of those metrics; #0 is the first of the table").into())
+}
+
 fn list<'a>(metrics: impl Iterator<Item = &'a Metric>) -> String {
     let names: Vec<_> = metrics.map(|metric| escaped(&metric.name)).collect();
     let more = names.len().saturating_sub(LISTED);
@@ -183,11 +199,10 @@ fn first(
     metrics: &[Metric],
     threads: Option<&ThreadSet>,
 ) -> anyhow::Result<MetricId> {
-    let shown = |(_, metric): &(MetricId, &Metric)| metric.is_shown;
-    for (metric, _) in (0..).map(MetricId).zip(metrics).filter(shown) {
-        if (Question { view, metric, threads }).total()? != 0.0 {
-            return Ok(metric);
-        }
+    let totals = view.totals(threads)?;
+    let mut ids = (0..).map(MetricId).zip(metrics.iter().zip(totals));
+    if let Some((metric, _)) = ids.find(|(_, (metric, total))| metric.is_shown && *total != 0.0) {
+        return Ok(metric);
     }
     let hint = "--metric names one that is not shown by itself";
     Err(Failure::new("no metric has values in it").hint(hint).into())

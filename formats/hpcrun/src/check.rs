@@ -1,5 +1,6 @@
 //! Rules across records.
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,7 +10,10 @@ use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
 use crate::read::{Profile, Sparse, Trace, Values};
 use crate::spec::{INDEX_END, SPECIAL_MODULES};
 use crate::tree::Tree;
-use crate::types::{Epoch, Footer, MetricFlags};
+use crate::types::{Epoch, Footer};
+
+/// Nodes of traces that are told one by one.
+const STRANGE_MAX: usize = 1 << 16;
 
 /// What is wrong with a file, or with any of a directory.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
@@ -61,8 +65,9 @@ impl Rules<'_> {
     /// What holds for a file as a whole.
     fn profile(&mut self, profile: &Profile, source: &Source) {
         let Some(footer) = &profile.footer else { return };
+        let kinds: HashSet<_> = profile.id_kinds.iter().map(|kind| kind.kind).collect();
         for id in &profile.id_tuple {
-            if !profile.id_kinds.iter().any(|kind| kind.kind == id.kind()) {
+            if !kinds.contains(&id.kind()) {
                 let why = format!("kind {} is not in the dictionary", id.kind());
                 self.warn("id-kind", profile.id_tuple_offset, why);
             }
@@ -119,11 +124,18 @@ impl Rules<'_> {
 
     fn metrics(&mut self, epoch: &Epoch) {
         for metric in &epoch.metrics {
-            let MetricFlags::Shipped(_) = metric.flags else { continue };
-            let format = metric.flags.fields().map_or(0, |fields| fields.value_format);
+            let Some(fields) = metric.flags.fields() else { continue };
+            let format = fields.value_format;
             if !matches!(format, 1 | 2) {
                 let why = format!("value format {format} is neither count nor real");
                 self.warn("metric-format", metric.offset, why);
+            }
+            // Recorders write raw metrics; analysers make the others of them.
+            let (kind, is_computed) = (fields.kind, !metric.formula.0.is_empty());
+            let is_known = matches!(kind, 1 | 2) || (kind == 3 && is_computed);
+            if !is_known {
+                let why = format!("type {kind} is neither raw nor final");
+                self.warn("metric-type", metric.offset, why);
             }
         }
     }
@@ -206,35 +218,53 @@ impl Rules<'_> {
 
     /// Times ascend, nodes are those of the profile, and the profile knows the first and last.
     fn trace(&mut self, trace: &Arc<Trace>, part: &Part, tree: Option<&Tree>) {
+        self.trace_order(trace, part.is_disordered());
+        if let Some(tree) = tree {
+            self.trace_nodes(trace, tree);
+        }
+        self.trace_bounds(trace, part);
+    }
+
+    fn trace_order(&mut self, trace: &Trace, is_disordered: bool) {
         let mut last = 0;
-        let mut known = None;
-        for (record, index) in trace.iter(0..trace.len()).zip(0..) {
+        let records = trace.iter(0..trace.len()).zip(0..).filter(|_| !is_disordered);
+        for (record, index) in records {
             if record.time < last {
                 let why = format!("time {} comes after {last}", record.time);
                 self.warn("trace-order", trace.offset_of(index), why);
             }
             last = record.time;
-            if let Some(tree) = tree
-                && known != Some(record.node)
-            {
+        }
+    }
+
+    /// One finding for each node that is not there, however many records name it.
+    fn trace_nodes(&mut self, trace: &Trace, tree: &Tree) {
+        let mut known = None;
+        let mut strange: BTreeMap<u32, (usize, u64)> = BTreeMap::new();
+        for (record, index) in trace.iter(0..trace.len()).zip(0..) {
+            if known != Some(record.node) {
                 if tree.find(record.node).is_some() {
                     known = Some(record.node);
-                } else {
-                    let why = format!("the profile has no node {}", record.node);
-                    self.warn("trace-node", trace.offset_of(index), why);
+                } else if let Some((_, count)) = strange.get_mut(&record.node) {
+                    *count += 1;
+                } else if strange.len() < STRANGE_MAX {
+                    strange.insert(record.node, (index, 1));
                 }
             }
         }
-        self.trace_bounds(trace, part);
+        for (node, (index, count)) in strange {
+            let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
+            let why = format!("the profile has no node {node}, which {records} name");
+            self.warn("trace-node", trace.offset_of(index), why);
+        }
     }
 
     fn trace_bounds(&mut self, trace: &Trace, part: &Part) {
         let Some(profile) = &part.profile else { return };
-        let ends = trace.get(0).zip(trace.len().checked_sub(1).and_then(|last| trace.get(last)));
-        let Some((first, last)) = ends else { return };
-        for (name, time) in [("trace-min-time", first.time), ("trace-max-time", last.time)] {
+        let Some((first, last)) = part.trace_ends() else { return };
+        for (name, time) in [("trace-min-time", first), ("trace-max-time", last)] {
             let told = profile.header.value(name).and_then(|told| told.parse::<u64>().ok());
-            let fits = told.is_none_or(|told| trace.nanoseconds(time) == i64::try_from(told).ok());
+            let fits = told.is_none_or(|told| i64::try_from(told) == Ok(time));
             if !fits {
                 let why = format!("the profile says {name} {}", told.unwrap_or(0));
                 self.warn("trace-bounds", trace.offset_of(0), format!("{why}, the trace {time}"));

@@ -1,7 +1,8 @@
 //! The format's side of core's contract.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::profile::ProfileView;
@@ -103,12 +104,40 @@ pub(crate) struct Opened {
     pub(crate) measurement: Arc<Measurement>,
     /// Made when it is first asked for: that reads all values.
     model: OnceLock<std::result::Result<Model, Finding>>,
+    /// Samples of each recording that have no context, as far as they were read, and the first
+    /// byte of them.
+    nowhere: Mutex<BTreeMap<usize, (u64, u64)>>,
 }
 
 impl Opened {
     fn open(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Box<dyn Dataset>> {
         let measurement = Measurement::open(source, context, mode)?;
-        Ok(Box::new(HpcrunDataset(Arc::new(Self { measurement, model: OnceLock::new() }))))
+        let (model, nowhere) = (OnceLock::new(), Mutex::default());
+        Ok(Box::new(HpcrunDataset(Arc::new(Self { measurement, model, nowhere }))))
+    }
+
+    /// Keeps count of samples without a context, of which the same may be read again.
+    pub(crate) fn note_nowhere(&self, found: &BTreeMap<usize, (u64, u64)>) {
+        // What is counted stays right whoever panicked meanwhile.
+        let mut nowhere = self.nowhere.lock().unwrap_or_else(PoisonError::into_inner);
+        for (recording, (count, first)) in found {
+            let known = nowhere.entry(*recording).or_insert((0, *first));
+            *known = (known.0.max(*count), known.1.min(*first));
+        }
+    }
+
+    /// What the samples that were read say of themselves.
+    fn samples_nowhere(&self) -> Vec<Finding> {
+        let nowhere = self.nowhere.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = nowhere.iter().filter_map(|(recording, (count, first))| {
+            let part = self.measurement.recordings.get(*recording)?;
+            // A trace by itself is no worse for it; `no-profile` says it where one is missing.
+            part.profile.as_ref()?;
+            let why = format!("samples of nodes that stand for no calling context: {count}");
+            let finding = Finding::at(Severity::Warning, "trace-node", *first, why);
+            Some(self.measurement.in_file(&part.name, TRACE, vec![finding]))
+        });
+        found.flatten().collect()
     }
 
     /// The merged profile, unless it is over the limits.
@@ -135,6 +164,7 @@ impl Dataset for HpcrunDataset {
             Some(Err(finding)) => findings.push(finding.clone()),
             None => {}
         }
+        findings.extend(self.0.samples_nowhere());
         findings
     }
 

@@ -15,7 +15,7 @@ use quick_xml::reader::Reader;
 const ROOT: &str = "<HPCToolkitStructure";
 
 /// How deep elements may be within each other.
-const DEPTH_MAX: usize = 10_000;
+const DEPTH_MAX: usize = 512;
 
 /// The name of an alien that is no call.
 const GUARD: &str = "<inline>";

@@ -8,8 +8,8 @@ use crate::measurement::Part;
 use crate::read::Values;
 use crate::spec;
 use crate::types::{
-    Dialect, EpochHeader, Id, IdKind, LoadModule, Metric, MetricFlags, MetricValue, Node, NvPair,
-    TraceRecord,
+    Dialect, EpochHeader, Id, IdKind, LoadModule, Lush, Metric, MetricFlags, MetricValue, Node,
+    NvPair, TraceRecord,
 };
 
 /// One kind of records: how many a recording has, how they are read, what their fields are.
@@ -195,7 +195,16 @@ pub(crate) static METRICS: Listing<(usize, Metric)> = Listing {
             "flags",
             Cells::Address(|(_, metric)| match metric.flags {
                 MetricFlags::Described(flags) => Some(flags),
-                MetricFlags::Shipped(_) => None,
+                MetricFlags::Shipped(_) | MetricFlags::Packed(_) => None,
+            }),
+        ),
+        (
+            "flag_bytes",
+            Cells::MaybeText(|(_, metric)| match metric.flags {
+                MetricFlags::Described(_) => None,
+                MetricFlags::Shipped(bytes) | MetricFlags::Packed(bytes) => {
+                    Some(Value::Bytes(bytes.to_vec()).to_string())
+                }
             }),
         ),
     ],
@@ -227,41 +236,70 @@ pub(crate) static LOAD_MODULES: Listing<LoadModule> = Listing {
     },
 };
 
-pub(crate) static NODES: Listing<Node> = Listing {
+/// A node, with what its layout has a place for.
+pub(crate) struct ListedNode {
+    node: Node,
+    /// Whether it has a load module beside the address. Without one an address is no code of a
+    /// placeholder.
+    has_module: bool,
+    /// Whether the signs of ids tell leaves.
+    is_signed: bool,
+}
+
+impl ListedNode {
+    fn of_module(&self) -> Option<&Node> {
+        Some(&self.node).filter(|_| self.has_module)
+    }
+
+    fn of_signs(&self) -> Option<&Node> {
+        Some(&self.node).filter(|_| self.is_signed)
+    }
+
+    fn lush(&self) -> Option<&Lush> {
+        self.node.lush.as_ref()
+    }
+}
+
+pub(crate) static NODES: Listing<ListedNode> = Listing {
     kind: "node",
     table: "nodes",
     at_once: usize::MAX,
     about: "nodes of the calling-context trees",
     columns: &[
-        ("id", Cells::Number(|node| node.id.into())),
-        ("parent", Cells::Number(|node| node.parent.into())),
-        ("lm_id", Cells::Number(|node| node.lm_id.into())),
-        ("ip", Cells::Address(|node| Some(node.ip))),
-        ("placeholder", Cells::MaybeText(Node::placeholder)),
-        ("name", Cells::MaybeText(|node| node.placeholder_name().map(str::to_owned))),
-        ("is_leaf", Cells::Flag(|node| Some(node.is_leaf))),
-        ("flags", Cells::MaybeNumber(|node| node.flags.map(u64::from))),
-        ("lush_assoc", Cells::Address(|node| Some(node.lush.as_ref()?.assoc.into()))),
+        ("id", Cells::Number(|listed| listed.node.id.into())),
+        ("parent", Cells::Number(|listed| listed.node.parent.into())),
+        ("lm_id", Cells::MaybeNumber(|listed| Some(listed.of_module()?.lm_id.into()))),
+        ("ip", Cells::Address(|listed| Some(listed.node.ip))),
+        ("placeholder", Cells::MaybeText(|listed| listed.of_module()?.placeholder())),
+        (
+            "name",
+            Cells::MaybeText(|listed| listed.of_module()?.placeholder_name().map(str::to_owned)),
+        ),
+        ("is_leaf", Cells::Flag(|listed| Some(listed.of_signs()?.is_leaf))),
+        ("parent_is_leaf", Cells::Flag(|listed| Some(listed.of_signs()?.parent_is_leaf))),
+        ("flags", Cells::MaybeNumber(|listed| listed.node.flags.map(u64::from))),
+        ("lush_assoc", Cells::Address(|listed| Some(listed.lush()?.assoc.into()))),
         (
             "lush_association",
-            Cells::MaybeText(|node| {
-                let assoc = node.lush.as_ref()?.assoc;
-                spec::association_name(assoc).map(str::to_owned)
+            Cells::MaybeText(|listed| {
+                spec::association_name(listed.lush()?.assoc).map(str::to_owned)
             }),
         ),
         (
             "lush_lip",
-            Cells::MaybeText(|node| {
-                Some(Value::Bytes(node.lush.as_ref()?.lip.clone()).to_string())
-            }),
+            Cells::MaybeText(|listed| Some(Value::Bytes(listed.lush()?.lip.clone()).to_string())),
         ),
     ],
     count: |part| part.epoch().map_or(0, |epoch| epoch.nodes.len()),
     read: |part, range| {
         let Some(epoch) = part.epoch() else { return Vec::new() };
-        let nodes =
-            range.map_while(|index| Some((epoch.nodes.offset_of(index), epoch.nodes.get(index)?)));
-        nodes.collect()
+        let (has_module, is_signed) =
+            (epoch.nodes.layout().has_module, epoch.nodes.layout().is_signed);
+        let listed = |index| {
+            let node = epoch.nodes.get(index)?;
+            Some((epoch.nodes.offset_of(index), ListedNode { node, has_module, is_signed }))
+        };
+        range.map_while(listed).collect()
     },
 };
 

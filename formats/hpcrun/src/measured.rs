@@ -2,6 +2,7 @@
 //!
 //! What is lost: sampling periods (values are multiplied with them) and LUSH fields.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use kymo_core::model::measurement::{
 use kymo_core::model::profile::IdKind;
 use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Finding, Result, Severity};
+use kymo_core::{Error, Finding, Result};
 
-use crate::measurement::{Measurement, Part, ids};
-use crate::model::{amount, metric_of, old_code, read_structure};
+use crate::measurement::{Measurement, PROFILE, Part, ids};
+use crate::model::{Remarks, amount, is_of_call, metric_of, old_code, read_structure};
 use crate::read::Trace;
 use crate::spec::{NODE_UNWOUND, TRACE_CALLS, placeholder};
 use crate::tree::Tree;
@@ -81,7 +82,7 @@ impl MeasurementView for Measured {
             return Vec::new();
         };
         let of_tuple = ids(profile).into_iter().map(|(kind, id)| MeasuredId {
-            kind: IdKind(kind.into()),
+            kind: IdKind(kind.to_string().into()),
             physical: id.physical,
             logical: id.logical,
             given: match id.interpretation() {
@@ -166,56 +167,75 @@ fn add(to: &mut MeasuredThread, epoch: &Epoch, dialect: Dialect, name: &str) -> 
     count(to.nodes.len() + epoch.nodes.len())?;
     to.metrics.extend(epoch.metrics.iter().map(|metric| MeasuredMetric {
         metric: metric_of(metric),
-        is_of_call: metric.flags.fields().is_some_and(|fields| fields.move2proc),
+        is_of_call: is_of_call(metric),
     }));
     to.modules.extend(epoch.load_modules.iter().map(|module| module.path.to_string()));
     let numbers = Numbers::new(epoch.nodes.iter().map(|node| node.id));
-    let order = Order::new(epoch, &numbers);
+    let mut remarks = Remarks::default();
+    let order = Order::new(epoch, &numbers, &mut remarks);
     let mut reading = Reading::new(epoch, dialect, modules);
     for index in 0..epoch.nodes.len() {
         let node = epoch.nodes.get(order.file(index)).unwrap_or_default();
         let own = nodes + count(index)?;
         let above = order.above(index).map_or(own, |above| nodes + above);
         let frame = reading.frame(&node, above == own);
+        if reading.is_strange {
+            remarks.add("node-module", epoch.nodes.offset_of(order.file(index)));
+        }
         to.nodes.push(MeasuredNode { above, frame });
     }
-    if reading.strange > 0 {
-        let why = format!(
-            "{} nodes name a module that is not in the load map: they count as unknown code",
-            reading.strange
-        );
-        let mut finding = Finding::whole(Severity::Warning, "node-module", why);
-        finding.file = Some(format!("{name}.hpcrun"));
-        to.findings.push(finding);
-    }
-    values(to, epoch, &numbers, &order, (nodes, metrics));
+    values(to, epoch, &numbers, &order, (nodes, metrics), &mut remarks);
+    to.findings.extend(
+        remarks
+            .findings()
+            .into_iter()
+            .map(|finding| Finding { file: Some(format!("{name}.{PROFILE}")), ..finding }),
+    );
     if nodes == 0 {
         to.numbers = order.renumbered(numbers, epoch);
     }
     Ok(())
 }
 
+/// Adds the values of an epoch. Those of nodes that are not there count for an entry of their
+/// own, so that nothing is missing from the sum.
 fn values(
     to: &mut MeasuredThread,
     epoch: &Epoch,
     numbers: &Numbers,
     order: &Order,
     (nodes, metrics): (u32, u32),
+    remarks: &mut Remarks,
 ) {
-    let mut last = (0, None);
+    let (mut last, mut unknown) = ((0, None), None);
     epoch.values.each(&epoch.nodes, 0..usize::MAX, |value| {
-        let Some(metric) = epoch.metrics.get(usize::from(value.metric)) else { return };
+        let Some(metric) = epoch.metrics.get(usize::from(value.metric)) else {
+            return remarks.add("value-metric", value.offset);
+        };
+        let amount = amount(metric, value.bits);
+        if amount == 0.0 {
+            return;
+        }
         // Values of one node stand together.
         if last.1.is_none() || last.0 != value.node {
             last = (value.node, numbers.find(value.node).map(|index| order.index(index)));
         }
-        let Some(node) = last.1 else { return };
-        let amount = amount(metric, value.bits);
-        if amount != 0.0 {
-            let metric = metrics + u32::from(value.metric);
-            to.values.push(MeasuredValue { node: nodes + node, metric, value: amount });
-        }
+        let node = last.1.map(|node| nodes + node).or_else(|| {
+            remarks.add("value-node", value.offset);
+            unknown = unknown.or_else(|| unknown_entry(&mut to.nodes));
+            unknown
+        });
+        let metric = metrics + u32::from(value.metric);
+        let value = node.map(|node| MeasuredValue { node, metric, value: amount });
+        to.values.extend(value);
     });
+}
+
+/// Adds an entry for what has none; nothing where there are too many nodes to number it.
+fn unknown_entry(nodes: &mut Vec<MeasuredNode>) -> Option<u32> {
+    let above = u32::try_from(nodes.len()).ok()?;
+    nodes.push(MeasuredNode { above, frame: Frame::UnknownEntry });
+    Some(above)
 }
 
 /// The order in which nodes come after the one above them.
@@ -227,26 +247,30 @@ struct Order {
 }
 
 impl Order {
-    fn new(epoch: &Epoch, numbers: &Numbers) -> Self {
+    fn new(epoch: &Epoch, numbers: &Numbers, remarks: &mut Remarks) -> Self {
         let mut above = Vec::with_capacity(epoch.nodes.len());
         for (node, index) in epoch.nodes.iter().zip(0..) {
             let parent = (node.parent != 0).then(|| numbers.find(node.parent)).flatten();
             above.push(parent.unwrap_or(index));
         }
-        if above.iter().zip(0..).all(|(above, index)| *above <= index) {
+        let is_in_order = above.iter().zip(0..).all(|(above, index)| *above <= index);
+        let is_loose =
+            |(node, (above, own)): (Node, (&u32, u32))| node.parent != 0 && *above == own;
+        if is_in_order && !epoch.nodes.iter().zip(above.iter().zip(0..)).any(is_loose) {
             return Self { above, moved: None };
         }
-        Self::sorted(epoch)
+        let tree = Tree::new(epoch);
+        let on_cycle = tree.on_cycles();
+        remarks.nodes(epoch, &tree, &on_cycle);
+        if is_in_order { Self { above, moved: None } } else { Self::sorted(&tree, &on_cycle) }
     }
 
     /// Old files may have nodes before those above them, and damaged ones go round in circles.
-    fn sorted(epoch: &Epoch) -> Self {
-        let tree = Tree::new(epoch);
-        let on_cycle = tree.on_cycles();
+    fn sorted(tree: &Tree, on_cycle: &[bool]) -> Self {
         let is_round = |node: usize| on_cycle.get(node).copied().unwrap_or(false);
         let parent = |node: usize| tree.parent(node).filter(|_| !is_round(node));
         let number = |node: usize| u32::try_from(node).unwrap_or(u32::MAX);
-        let count = epoch.nodes.len();
+        let count = on_cycle.len();
         let (mut file, mut index) = (Vec::with_capacity(count), vec![u32::MAX; count]);
         let mut pending = Vec::new();
         for start in 0..count {
@@ -302,10 +326,12 @@ struct Reading<'a> {
     dialect: Dialect,
     /// How many modules come before those of this epoch.
     modules: u32,
+    /// Modules by id, as shipped; of several with one id the first.
+    by_id: HashMap<u32, u32>,
     /// Modules by the address they were loaded at, as described.
     by_address: Vec<(u64, u32)>,
-    /// Nodes of modules that are not there.
-    strange: u64,
+    /// Whether the last node is of a module that is not there.
+    is_strange: bool,
 }
 
 impl<'a> Reading<'a> {
@@ -314,13 +340,18 @@ impl<'a> Reading<'a> {
         let mut by_address: Vec<_> =
             places.filter_map(|(module, index)| Some((module.place?.load_addr, index))).collect();
         by_address.sort_unstable();
-        Self { epoch, dialect, modules, by_address, strange: 0 }
+        let mut by_id = HashMap::new();
+        for (module, index) in epoch.load_modules.iter().zip(0..) {
+            by_id.entry(module.id).or_insert(index);
+        }
+        Self { epoch, dialect, modules, by_id, by_address, is_strange: false }
     }
 
     fn frame(&mut self, node: &Node, is_root: bool) -> Frame {
         let distance = self.epoch.header.as_ref().map_or(0, |header| header.ra_distance);
         let distance = if node.is_leaf { 0 } else { u64::from(distance) };
         let is_called = node.flags.is_none_or(|flags| flags & NODE_UNWOUND != 0);
+        self.is_strange = false;
         let found = match self.dialect {
             Dialect::Described => self.described(node),
             _ if node.lm_id == 0 => return self.placeholder(node.ip, is_root),
@@ -333,7 +364,7 @@ impl<'a> Reading<'a> {
             }
             None if self.dialect == Dialect::Described && node.ip == 0 => Frame::MainEntry,
             None => {
-                self.strange += 1;
+                self.is_strange = true;
                 Frame::UnknownCode
             }
         }
@@ -348,15 +379,7 @@ impl<'a> Reading<'a> {
     }
 
     fn shipped(&self, node: &Node) -> Option<(u32, u64)> {
-        // Ids are dense from 1 as a rule.
-        let modules = &self.epoch.load_modules;
-        let id = u32::from(node.lm_id);
-        let guess = modules.get(usize::from(node.lm_id) - 1).filter(|module| module.id == id);
-        let index = match guess {
-            Some(_) => Some(id - 1),
-            None => modules.iter().zip(0..).find(|(module, _)| module.id == id).map(|(_, at)| at),
-        };
-        Some((index?, node.ip))
+        Some((*self.by_id.get(&node.lm_id.into())?, node.ip))
     }
 
     fn placeholder(&self, ip: u64, is_root: bool) -> Frame {

@@ -1,6 +1,6 @@
 //! What is opened: a measurement directory, or a single profile or trace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
 use crate::read::{Profile, Trace};
 use crate::spec::MAGIC_TRACE;
-use crate::types::{Dialect, Epoch, Id};
+use crate::types::{Dialect, Epoch, Id, TraceRecord};
 
 /// The extension of profiles.
 pub(crate) const PROFILE: &str = "hpcrun";
@@ -61,11 +61,29 @@ impl Part {
         self.profile.as_ref()?.epochs.get(self.epoch)
     }
 
+    /// Whether the profile says that its trace is not in the order of its times.
+    pub(crate) fn is_disordered(&self) -> bool {
+        let told = self.profile.as_ref().and_then(|profile| profile.header.value("trace-disorder"));
+        told.and_then(|told| told.parse::<u64>().ok()).is_some_and(|bound| bound > 0)
+    }
+
+    /// The first and the last time of the trace, in nanoseconds.
+    pub(crate) fn trace_ends(&self) -> Option<(i64, i64)> {
+        let trace = self.trace.as_ref()?;
+        let time = |record: TraceRecord| trace.nanoseconds(record.time);
+        if self.is_disordered() {
+            let times = || trace.iter(0..trace.len()).filter_map(time);
+            return times().min().zip(times().max());
+        }
+        let last = trace.len().checked_sub(1).and_then(|last| trace.get(last));
+        trace.get(0).and_then(time).zip(last.and_then(time))
+    }
+
     /// What a person calls the thread: by its ids, its header or its file.
     pub(crate) fn label(&self) -> String {
         let Some(profile) = &self.profile else { return self.name.clone() };
         let ids = ids(profile);
-        let words = ids.iter().filter(|(kind, _)| kind != "NODE" && kind != "CORE");
+        let words = ids.iter().filter(|(kind, _)| !matches!(&**kind, "NODE" | "CORE"));
         let words: Vec<_> = words.map(|(kind, id)| format!("{kind} {}", id.logical)).collect();
         if !words.is_empty() {
             return words.join(" ");
@@ -77,11 +95,23 @@ impl Part {
     }
 }
 
+/// The most bytes of the name of a kind of ids that are shown: a tuple may repeat it very often.
+const KIND_BYTES_MAX: usize = 64;
+
 /// The ids of a thread with the names of their kinds.
-pub(crate) fn ids(profile: &Profile) -> Vec<(String, Id)> {
-    let name = |id: &Id| {
-        let known = profile.id_kinds.iter().find(|kind| kind.kind == id.kind());
-        known.map_or_else(|| format!("kind {}", id.kind()), |kind| kind.name.to_string())
+pub(crate) fn ids(profile: &Profile) -> Vec<(Arc<str>, Id)> {
+    let mut names: HashMap<u16, Arc<str>> = HashMap::new();
+    for kind in &profile.id_kinds {
+        let name = || {
+            let mut name = kind.name.to_string();
+            name.truncate(name.floor_char_boundary(KIND_BYTES_MAX));
+            name.into()
+        };
+        names.entry(kind.kind).or_insert_with(name);
+    }
+    let mut name = |id: &Id| {
+        let unknown = || format!("kind {}", id.kind()).into();
+        Arc::clone(names.entry(id.kind()).or_insert_with(unknown))
     };
     profile.id_tuple.iter().map(|id| (name(id), *id)).collect()
 }
@@ -143,21 +173,24 @@ impl Measurement {
         context.progress.begin("opening", names.len() as u64);
         for (done, name) in names.into_iter().enumerate() {
             context.progress.at(done as u64);
-            let Some(child) = source.child(name, &context.limits)? else { continue };
-            match read(&child, &context.limits, mode) {
-                Ok(File::Profile(profile)) => {
+            let file = source.child(name, &context.limits);
+            let file = file.and_then(|child| {
+                child.map(|child| read(&child, &context.limits, mode)).transpose()
+            });
+            match file {
+                Ok(Some(File::Profile(profile))) => {
                     findings.extend(named(profile.findings(), name));
                     pairs.entry(stem(name)).or_default().0 = Some(profile);
                 }
-                Ok(File::Trace(trace)) => {
+                Ok(Some(File::Trace(trace))) => {
                     findings.extend(named(trace.findings(), name));
                     pairs.entry(stem(name)).or_default().1 = Some(trace);
                 }
-                Err(Error::Read(error)) => {
-                    let finding = Finding::unreadable(unreadable_rule(name), &error);
+                Ok(None) => {}
+                Err(error) => {
+                    let finding = unreadable(unreadable_rule(name), &error);
                     findings.extend(named(vec![finding], name));
                 }
-                Err(error) => return Err(error),
             }
         }
         context.progress.end();
@@ -173,6 +206,14 @@ impl Measurement {
         measurement.structs = structs(source, context)?;
         measurement.findings = findings.into_vec();
         Ok(measurement)
+    }
+
+    /// Says in which file of the directory findings are.
+    pub(crate) fn in_file(&self, stem: &str, ext: &str, findings: Vec<Finding>) -> Vec<Finding> {
+        if self.is_directory {
+            return named(findings, &PathBuf::from(format!("{stem}.{ext}")));
+        }
+        findings
     }
 
     /// Adds a recording for each epoch, and one where there is none.
@@ -193,6 +234,14 @@ impl Measurement {
         let has_epochs =
             profile.is_some_and(|profile| profile.header.dialect != Dialect::Shipped0400);
         self.is_directory || has_epochs
+    }
+}
+
+/// Why a file of a directory could not be read; the others are read.
+fn unreadable(rule: &'static str, error: &Error) -> Finding {
+    match error {
+        Error::Read(error) => Finding::unreadable(rule, error),
+        error => Finding::whole(Severity::Error, rule, error.to_string()),
     }
 }
 

@@ -59,6 +59,9 @@ pub const METRIC_ASYNCHRONOUS: u64 = 1 << 1;
 /// The bit of a described metric's flags that says that its values are numbers of double precision.
 pub const METRIC_REAL: u64 = 1 << 2;
 
+/// The most metrics there can be: two bytes number them.
+pub const METRICS_MAX: u64 = 1 << 16;
+
 /// A path of the described load map that is longer than this is no path but another layout.
 pub const PATH_BYTES_MAX: u32 = 65536;
 

@@ -1,12 +1,14 @@
 //! What `kymo info` says about a measurement.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Section, Summary, Value, shortened};
 
 use crate::measurement::{Measurement, Part};
-use crate::model::totals;
+use crate::model::amount;
+use crate::types::Epoch;
 
 /// More metrics or threads than a summary lists.
 const LISTED_MAX: usize = 32;
@@ -95,23 +97,76 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
     }
     let records: usize = traces().map(|trace| trace.len()).sum();
     summary.fact("trace records", records);
-    let ends = traces().flat_map(|trace| {
-        let last = trace.len().checked_sub(1).and_then(|last| trace.get(last));
-        [trace.get(0), last].into_iter().flatten().filter_map(|r| trace.nanoseconds(r.time))
-    });
+    let parts = measurement.recordings.iter();
+    let ends = parts.filter_map(Part::trace_ends).flat_map(<[i64; 2]>::from);
     let ends: Vec<_> = ends.collect();
     if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
         summary.span(&(TimeNs(*first)..=TimeNs(*last)), true);
     }
 }
 
+/// What was measured; metrics that have values come first, as there may be hundreds without.
 fn metrics(measurement: &Measurement) -> Section {
-    let totals = totals(measurement);
-    let row = |(name, total, is_real): &(String, f64, bool)| {
-        let kind = if *is_real { "" } else { ", counted" };
-        (shortened(name).into_owned(), format!("{} in all{kind}", Value::Float(rounded(*total))))
-    };
+    let mut totals = totals(measurement);
+    totals.sort_by_key(|total| total.values == 0);
+    let row = |total: &Total| (shortened(&total.name).into_owned(), total.to_string());
     Section { title: "metrics", rows: limited(totals.iter().map(row).collect()) }
+}
+
+/// How much was measured of a metric, by all threads.
+struct Total {
+    name: String,
+    sum: f64,
+    values: u64,
+    is_real: bool,
+    /// How it is computed from others; then it has no values.
+    formula: Option<String>,
+}
+
+impl fmt::Display for Total {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(formula) = self.formula.as_ref().filter(|_| self.values == 0) {
+            return write!(f, "computed, {}", shortened(formula));
+        }
+        let kind = if self.is_real { "" } else { ", counted" };
+        write!(f, "{} in all{kind}", Value::Float(rounded(self.sum)))
+    }
+}
+
+/// Sums by the name of the metric, in the order of the tables.
+fn totals(measurement: &Measurement) -> Vec<Total> {
+    let mut totals: Vec<Total> = Vec::new();
+    let mut known = HashMap::new();
+    for epoch in measurement.recordings.iter().filter_map(Part::epoch) {
+        for (metric, (sum, values)) in epoch.metrics.iter().zip(sums(epoch)) {
+            let index = *known.entry(metric.name.clone()).or_insert(totals.len());
+            if index == totals.len() {
+                let formula = Some(metric.formula.to_string()).filter(|text| !text.is_empty());
+                let (name, is_real) = (metric.name.to_string(), metric.flags.is_real());
+                totals.push(Total { name, sum: 0.0, values: 0, is_real, formula });
+            }
+            if let Some(total) = totals.get_mut(index) {
+                total.sum += sum;
+                total.values += values;
+            }
+        }
+    }
+    totals
+}
+
+/// The sum of each metric of an epoch, and how many values are not 0.
+fn sums(epoch: &Epoch) -> Vec<(f64, u64)> {
+    let mut sums = vec![(0.0, 0); epoch.metrics.len()];
+    epoch.values.each(&epoch.nodes, 0..usize::MAX, |value| {
+        let index = usize::from(value.metric);
+        if let (Some((sum, values)), Some(metric)) = (sums.get_mut(index), epoch.metrics.get(index))
+        {
+            let amount = amount(metric, value.bits);
+            *sum += amount;
+            *values += u64::from(amount != 0.0);
+        }
+    });
+    sums
 }
 
 /// Twelve digits of a sum: the last of sixteen are only noise of adding.

@@ -1,7 +1,11 @@
 //! Traces as a timeline: a track for each thread, a sample for each record.
+//!
+//! A sample's payload is its record without the time: the node, and the metric of data-centric
+//! traces, in the byte order that the track tells.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
@@ -18,6 +22,8 @@ pub(crate) struct Timeline {
     opened: Arc<Opened>,
     /// The recordings that have a trace: one track each.
     traced: Vec<usize>,
+    /// For each track the order of its records, where that is not the order of the file.
+    orders: Vec<OnceLock<Option<Vec<u32>>>>,
 }
 
 impl Timeline {
@@ -26,7 +32,17 @@ impl Timeline {
         let recordings = opened.measurement.recordings.iter().enumerate();
         let traced = recordings.filter(|(_, part)| part.trace.is_some());
         let traced: Vec<_> = traced.map(|(index, _)| index).collect();
-        (!traced.is_empty()).then_some(Self { opened, traced })
+        let orders = traced.iter().map(|_| OnceLock::new()).collect();
+        (!traced.is_empty()).then_some(Self { opened, traced, orders })
+    }
+
+    /// The place in the file of the next record of a track in the order of times.
+    fn place(&self, track: TrackId, next: usize) -> usize {
+        let Some(order) = self.orders.get(track.0) else { return next };
+        let order = order.get_or_init(|| self.part(track).and_then(order_of));
+        let Some(order) = order else { return next };
+        let place = order.get(next).and_then(|place| usize::try_from(*place).ok());
+        place.unwrap_or(usize::MAX)
     }
 
     fn part(&self, track: TrackId) -> Option<&Part> {
@@ -36,6 +52,19 @@ impl Timeline {
     fn trace(&self, track: TrackId) -> Option<&Arc<Trace>> {
         self.part(track)?.trace.as_ref()
     }
+}
+
+/// The records of a trace by their times, those of one time as they are in the file. Nothing
+/// where the profile does not say that they are out of order.
+fn order_of(part: &Part) -> Option<Vec<u32>> {
+    let trace = part.trace.as_ref().filter(|_| part.is_disordered())?;
+    let mut order: Vec<_> = (0..u32::try_from(trace.len()).ok()?).collect();
+    let time = |place: &u32| {
+        let record = usize::try_from(*place).ok().and_then(|place| trace.get(place));
+        record.map(|record| record.time)
+    };
+    order.sort_by_cached_key(time);
+    Some(order)
 }
 
 impl TimelineView for Timeline {
@@ -87,6 +116,9 @@ impl TimelineView for Timeline {
 fn attributes(part: &Part) -> Map<String, Value> {
     let mut attributes = Map::new();
     attributes.insert("name".into(), json!(part.name));
+    if let Some(trace) = &part.trace {
+        attributes.insert("byte_order".into(), json!(trace.endian.name()));
+    }
     for pair in part.profile.iter().flat_map(|profile| &profile.header.nv) {
         attributes.insert(pair.name.to_string(), json!(pair.value.text()));
     }
@@ -100,6 +132,8 @@ struct Samples {
     track: usize,
     next: usize,
     payload: Vec<u8>,
+    /// Samples of each recording that have no context, and the first byte of them.
+    nowhere: BTreeMap<usize, (u64, u64)>,
 }
 
 /// A record that is asked for.
@@ -112,7 +146,8 @@ struct Sample {
 
 impl Samples {
     fn new(timeline: Arc<Timeline>, window: &Window) -> Self {
-        Self { timeline, window: window.clone(), track: 0, next: 0, payload: Vec::new() }
+        let (payload, nowhere) = (Vec::new(), BTreeMap::new());
+        Self { timeline, window: window.clone(), track: 0, next: 0, payload, nowhere }
     }
 
     fn count(mut self) -> u64 {
@@ -126,10 +161,12 @@ impl Samples {
     fn step(&mut self) -> Option<Sample> {
         while self.track < self.timeline.traced.len() {
             let track = TrackId(self.track);
-            let records = Arc::clone(self.timeline.trace(track)?);
-            while let Some(record) = records.get(self.next).filter(|_| self.window.wants(track)) {
-                let index = self.next;
+            let timeline = Arc::clone(&self.timeline);
+            let records = timeline.trace(track)?;
+            while self.next < records.len() && self.window.wants(track) {
+                let index = timeline.place(track, self.next);
                 self.next += 1;
+                let Some(record) = records.get(index) else { continue };
                 let time = records.nanoseconds(record.time).map(TimeNs);
                 if self.window.holds(time) {
                     return Some(Sample { track, index, time, node: record.node });
@@ -140,19 +177,35 @@ impl Samples {
         }
         None
     }
+
+    /// The context of a node of a track's profile; what has none is counted.
+    fn content(&mut self, track: TrackId, node: u32, offset: u64) -> Content<'static> {
+        let recording = self.timeline.traced.get(track.0).copied().unwrap_or(0);
+        let model = self.timeline.opened.model();
+        if let Some(context) = model.and_then(|model| model.context(recording, node)) {
+            return Content::Sample(context.0);
+        }
+        let (count, _) = self.nowhere.entry(recording).or_insert((0, offset));
+        *count += 1;
+        Content::Payload
+    }
+}
+
+impl Drop for Samples {
+    fn drop(&mut self) {
+        self.timeline.opened.note_nowhere(&self.nowhere);
+    }
 }
 
 impl Events for Samples {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         let Some(Sample { track, index, time, node }) = self.step() else { return Ok(None) };
-        let offset = self.timeline.trace(track).map_or(0, |trace| trace.offset_of(index));
-        let recording = self.timeline.traced.get(track.0).copied().unwrap_or(0);
-        let model = self.timeline.opened.model();
-        let number = model.and_then(|model| model.context(recording, node));
-        let number = number.map_or(u64::from(node), |context| context.0);
+        let timeline = Arc::clone(&self.timeline);
+        let trace = timeline.trace(track);
+        let offset = trace.map_or(0, |trace| trace.offset_of(index));
         self.payload.clear();
-        self.payload.extend_from_slice(&node.to_be_bytes());
-        let content = Content::Sample(number);
+        self.payload.extend_from_slice(trace.map_or(&[], |trace| trace.sample_bytes(index)));
+        let content = self.content(track, node, offset);
         Ok(Some(Event { track, time, offset, content, payload: &self.payload }))
     }
 }

@@ -194,8 +194,10 @@ pub struct Metric {
 pub enum MetricFlags {
     /// Bits, as described.
     Described(u64),
-    /// The sixteen bytes of the shipped layouts. Some old files hold two numbers in them.
+    /// The fields of the shipped layouts, in sixteen bytes.
     Shipped([u8; 16]),
+    /// Two numbers in the same bytes, the fields being bits of the first: some old files.
+    Packed([u8; 16]),
 }
 
 impl MetricFlags {
@@ -206,48 +208,34 @@ impl MetricFlags {
         Self::Shipped([1, 0, format, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0])
     }
 
+    /// The sixteen bytes of a layout that was shipped. Only files before 04.00b can be packed.
+    pub(crate) fn shipped(bytes: [u8; 16], dialect: Dialect) -> Self {
+        let [kind, .., r0, r1, r2, r3, r4, r5, r6, r7] = bytes;
+        let is_plain = matches!(kind, 1 | 2) && [r0, r1, r2, r3, r4, r5, r6, r7] == [0; 8];
+        if is_plain || dialect == Dialect::Shipped0400 {
+            Self::Shipped(bytes)
+        } else {
+            Self::Packed(bytes)
+        }
+    }
+
     /// Whether values are numbers of double precision; otherwise they are counts.
     #[must_use]
     pub fn is_real(self) -> bool {
         match self {
             Self::Described(bits) => bits & spec::METRIC_REAL != 0,
-            Self::Shipped(_) => self.fields().is_some_and(|fields| fields.value_format == 2),
+            _ => self.fields().is_some_and(|fields| fields.value_format == 2),
         }
     }
 
     /// What the bytes of the shipped layouts say, in whichever way they say it.
     #[must_use]
     pub fn fields(self) -> Option<MetricFields> {
-        let Self::Shipped(bytes) = self else { return None };
-        let [kind, value_type, value_format, move2proc, p0, p1, show, show_percent, rest @ ..] =
-            bytes;
-        if rest == [0; 8] && matches!(kind, 1 | 2) {
-            let partner = u16::from_le_bytes([p0, p1]);
-            let show_percent = show_percent != 0;
-            let move2proc = move2proc != 0;
-            return Some(MetricFields {
-                kind,
-                value_type,
-                value_format,
-                move2proc,
-                partner,
-                show,
-                show_percent,
-            });
+        match self {
+            Self::Described(_) => None,
+            Self::Shipped(bytes) => Some(MetricFields::plain(bytes)),
+            Self::Packed(bytes) => Some(MetricFields::packed(bytes)),
         }
-        let first = bytes.first_chunk().copied().map(u64::from_be_bytes)?;
-        let bits = |low: u32, mask: u64| (first >> low) & mask;
-        let byte = |low| bits(low, 0xF).to_le_bytes()[0];
-        let [p0, p1, ..] = bits(12, 0xFFFF).to_le_bytes();
-        Some(MetricFields {
-            kind: byte(0),
-            value_type: byte(4),
-            value_format: byte(8),
-            move2proc: false,
-            partner: u16::from_le_bytes([p0, p1]),
-            show: bits(28, 1).to_le_bytes()[0],
-            show_percent: bits(29, 1) == 1,
-        })
     }
 }
 
@@ -268,6 +256,32 @@ pub struct MetricFields {
     pub show: u8,
     /// Whether percentages make sense.
     pub show_percent: bool,
+}
+
+impl MetricFields {
+    fn plain(bytes: [u8; 16]) -> Self {
+        let [kind, value_type, value_format, move2proc, p0, p1, show, show_percent, ..] = bytes;
+        let partner = u16::from_le_bytes([p0, p1]);
+        let (move2proc, show_percent) = (move2proc != 0, show_percent != 0);
+        Self { kind, value_type, value_format, move2proc, partner, show, show_percent }
+    }
+
+    fn packed(bytes: [u8; 16]) -> Self {
+        let [b0, b1, b2, b3, b4, b5, b6, b7, ..] = bytes;
+        let first = u64::from_be_bytes([b0, b1, b2, b3, b4, b5, b6, b7]);
+        let bits = |low: u32, mask: u64| (first >> low) & mask;
+        let byte = |low| bits(low, 0xF).to_le_bytes()[0];
+        let [p0, p1, ..] = bits(12, 0xFFFF).to_le_bytes();
+        Self {
+            kind: byte(0),
+            value_type: byte(4),
+            value_format: byte(8),
+            move2proc: false,
+            partner: u16::from_le_bytes([p0, p1]),
+            show: bits(28, 1).to_le_bytes()[0],
+            show_percent: bits(29, 1) == 1,
+        }
+    }
 }
 
 /// How a metric was sampled.
@@ -318,7 +332,7 @@ pub struct Node {
     pub is_leaf: bool,
     /// Whether the parent's id was written negative, because that is a leaf.
     pub parent_is_leaf: bool,
-    /// Its load module, 0 for a placeholder; 02.00 as described has none.
+    /// Its load module, 0 for a placeholder, and as described.
     pub lm_id: u16,
     /// An address within the module, a placeholder's code, or, as described, an address in the
     /// process.

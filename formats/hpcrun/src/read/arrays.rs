@@ -85,7 +85,8 @@ impl Run {
     }
 
     pub(crate) fn offset_of(&self, index: usize) -> u64 {
-        self.offset + index as u64 * self.item_bytes as u64
+        let bytes = (index as u64).saturating_mul(self.item_bytes as u64);
+        self.offset.saturating_add(bytes)
     }
 
     /// A cursor at the start of an item, that ends with it.
@@ -98,7 +99,7 @@ impl Run {
     /// The items of a range, as many as there are.
     pub(crate) fn items(&self, range: Range<usize>) -> std::slice::ChunksExact<'_, u8> {
         let end = range.end.min(self.len());
-        let bytes = range.start * self.item_bytes..end * self.item_bytes;
+        let bytes = range.start.min(end) * self.item_bytes..end * self.item_bytes;
         self.bytes.get(bytes).unwrap_or_default().chunks_exact(self.item_bytes)
     }
 }
@@ -203,7 +204,7 @@ impl Values {
 fn dense(nodes: &Nodes, range: Range<usize>, mut take: impl FnMut(MetricValue)) {
     let metrics = nodes.layout.metrics as usize;
     let Some(first) = range.start.checked_div(metrics) else { return };
-    let mut index = first * metrics;
+    let mut index = first.saturating_mul(metrics);
     for at in first..nodes.len() {
         if index >= range.end {
             return;
@@ -249,7 +250,7 @@ impl Sparse {
             last = *start;
             fits
         };
-        let starts = self.index.items(0..usize::MAX / INDEX_BYTES);
+        let starts = self.index.items(0..usize::MAX);
         let starts = starts.map(|entry| read_entry(entry, self.index.endian()).1);
         let first = self.entry(0).is_none_or(|(_, start)| start == 0);
         if first { starts.take_while(ascends).count().saturating_sub(1) } else { 0 }
@@ -277,7 +278,10 @@ impl Sparse {
     /// An entry of the index: the node, and the first of its values.
     #[must_use]
     pub fn entry(&self, index: usize) -> Option<(u32, u64)> {
-        self.index.items(index..index + 1).next().map(|e| read_entry(e, self.index.endian()))
+        self.index
+            .items(index..index.saturating_add(1))
+            .next()
+            .map(|e| read_entry(e, self.index.endian()))
     }
 
     /// Where an entry of the index is in the file.

@@ -4,8 +4,8 @@ use kymo_core::bytes::{Cursor, ReadError, ReadErrorKind};
 
 use super::arrays::{NodeLayout, Nodes, Values};
 use super::{Reading, primitive};
-use crate::spec::EPOCH_TAG;
-use crate::types::{Dialect, Epoch, EpochHeader, Header, LoadModule};
+use crate::spec::{EPOCH_TAG, METRICS_MAX};
+use crate::types::{Dialect, Epoch, EpochHeader, Header, LoadModule, Metric};
 
 /// How an epoch is laid out where one version has had several ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,10 +133,12 @@ impl<'a> Reading<'a> {
         epoch.header = Some(header);
         let has_sampling = dialect != Dialect::Described && variant == Variant::Second;
         let metric = |cursor: &mut Cursor<'_>| primitive::metric(cursor, dialect, has_sampling);
+        let at = cursor.offset();
         let (metrics, stop) =
             primitive::list(cursor, "number of metrics", &self.limits, 20, metric);
         epoch.metrics = metrics;
         stop.map_or(Ok(()), Err)?;
+        numbered(&epoch.metrics, at)?;
         self.load_map(cursor, variant, epoch)?;
         let is_described = dialect == Dialect::Described;
         let layout = NodeLayout {
@@ -184,6 +186,13 @@ impl<'a> Reading<'a> {
         epoch.load_modules = modules;
         stop.map_or(Ok(()), Err)
     }
+}
+
+/// Refuses more metrics than can be numbered: values name theirs with two bytes.
+fn numbered(metrics: &[Metric], at: u64) -> Result<(), ReadError> {
+    let (found, limit) = (metrics.len() as u64, METRICS_MAX);
+    let over = ReadErrorKind::OverLimit { found, limit };
+    if found > limit { Err(over.at("number of metrics", at)) } else { Ok(()) }
 }
 
 /// Numbers load modules by their place; as described they have no number of their own.

@@ -165,7 +165,7 @@ pub(crate) fn metric(
         });
     }
     let description = Str::read(cursor, "metric description")?;
-    let flags = MetricFlags::Shipped(cursor.array("metric flags")?);
+    let flags = MetricFlags::shipped(cursor.array("metric flags")?, dialect);
     let period = cursor.u64("metric period")?;
     let formula = Str::read(cursor, "metric formula")?;
     let format = Str::read(cursor, "metric format")?;

@@ -135,6 +135,13 @@ impl Trace {
         self.iter(index..index.checked_add(1)?).next()
     }
 
+    /// The bytes of a record but for its time; none where there is no such record.
+    #[must_use]
+    pub fn sample_bytes(&self, index: usize) -> &[u8] {
+        let mut item = self.records.items(index..index.saturating_add(1));
+        item.next().and_then(|item| item.get(8..)).unwrap_or_default()
+    }
+
     /// Some records in order, as many as there are.
     pub fn iter(&self, range: Range<usize>) -> impl Iterator<Item = TraceRecord> + '_ {
         self.records.items(range).map(|item| record(item, self.endian))

@@ -71,7 +71,7 @@ impl Metric {
                 sink.u64(self.period);
                 return Ok(());
             }
-            MetricFlags::Shipped(flags) => flags,
+            MetricFlags::Shipped(flags) | MetricFlags::Packed(flags) => flags,
         };
         self.description.write(sink)?;
         sink.bytes(&flags);

@@ -64,6 +64,32 @@ pub(super) fn nested_loops() -> CallTree {
     b.finish()
 }
 
+/// `main` has a line with two instructions, the second of which calls `work`, and an instruction
+/// without a line.
+pub(super) fn instructions() -> CallTree {
+    let mut b = builder();
+    let cycles = b.metric(Metric::named("cycles")).unwrap();
+    let thread = b.thread(Thread::default()).unwrap();
+    let module = b.module("/opt/a.out");
+    let node = function(&mut b, "main");
+    let main = b.child(None, node).unwrap();
+    let node = place(&mut b, Scope::Line, 3);
+    let line = b.child(Some(main), node).unwrap();
+    let instruction = |offset| {
+        let point = Some((module, offset));
+        Node { point, ..Node::new(Scope::Instruction, Relation::Lexical) }
+    };
+    let first = b.child(Some(line), instruction(0x10)).unwrap();
+    let second = b.child(Some(line), instruction(0x20)).unwrap();
+    let work = function(&mut b, "work");
+    let work = b.child(Some(second), work).unwrap();
+    let alone = b.child(Some(main), instruction(0x30)).unwrap();
+    for (context, value) in [(first, 1.0), (second, 2.0), (work, 4.0), (alone, 8.0)] {
+        b.add(thread, context, cycles, value);
+    }
+    b.finish()
+}
+
 /// A function that calls itself very often.
 pub(super) fn chain(length: u32) -> CallTree {
     let mut b = builder();

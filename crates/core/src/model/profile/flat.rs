@@ -78,6 +78,7 @@ struct Row {
 
 struct Open {
     label: Option<Label>,
+    scope: Scope,
     /// What it spent itself, less what was counted for contexts within it.
     own: f64,
     /// What it spent itself.
@@ -86,24 +87,36 @@ struct Open {
 
 impl Summing<'_> {
     fn enter(&mut self, context: &Context, spent: Spent) -> Result<()> {
+        let is_part = self.is_part_of_line(context);
         if context.relation == Relation::Lexical
+            && !is_part
             && let Some(above) = self.open.last_mut()
         {
             above.own -= spent.exclusive;
         }
-        let label = self.label(context)?;
+        let label = if is_part { None } else { self.label(context)? };
         if let Some(row) = self.row(label) {
             if row.within == 0 {
                 row.spent.inclusive += spent.inclusive;
             }
             row.within += 1;
         }
-        self.open.push(Open { label, own: spent.exclusive, exclusive: spent.exclusive });
+        let own = if is_part { 0.0 } else { spent.exclusive };
+        self.open.push(Open { label, scope: context.scope, own, exclusive: spent.exclusive });
         Ok(())
     }
 
+    /// Whether a context is an instruction of the line above it, which counts for both.
+    fn is_part_of_line(&self, context: &Context) -> bool {
+        let is_line = |open: &Open| open.scope == Scope::Line;
+        self.by == By::Line
+            && context.scope == Scope::Instruction
+            && !context.is_frame()
+            && self.open.last().is_some_and(is_line)
+    }
+
     fn leave(&mut self, context: &Context) -> Result<()> {
-        let Some(Open { label, own, exclusive }) = self.open.pop() else { return Ok(()) };
+        let Some(Open { label, own, exclusive, .. }) = self.open.pop() else { return Ok(()) };
         let exclusive = if self.by == By::Line { rest(own, exclusive) } else { exclusive };
         let counts = self.by == By::Line || context.is_frame();
         if counts && exclusive != 0.0 {
@@ -130,8 +143,7 @@ impl Summing<'_> {
     fn label(&mut self, context: &Context) -> Result<Option<Label>> {
         let view = self.question.view;
         if self.by == By::Line {
-            let is_place = context.scope == Scope::Line
-                || (context.scope == Scope::Instruction && context.is_frame());
+            let is_place = matches!(context.scope, Scope::Line | Scope::Instruction);
             return is_place.then(|| self.labels.of_context(view, context)).transpose();
         }
         if !context.is_frame() {
@@ -218,6 +230,15 @@ mod tests {
             row("work", 0.0, 2.0),
             row("main", 0.0, 8.0),
         ];
+        assert_eq!(rows(&tree, By::Line, None), expected);
+    }
+
+    #[test]
+    fn instructions_count_for_their_line() {
+        let tree = fixture::instructions();
+        // Both instructions of line 3 spent 1 and 2, the call below the second 4; an instruction
+        // of the function without a line spent 8.
+        let expected = [row("a.c:3", 7.0, 3.0), row("work", 0.0, 4.0), row("a.out+0x30", 8.0, 8.0)];
         assert_eq!(rows(&tree, By::Line, None), expected);
     }
 

@@ -130,6 +130,37 @@ pub trait ProfileView: Send + Sync {
     /// their values are part of those of the context above.
     fn thread_values(&self, thread: ThreadId) -> Result<Values<'_, ContextValue>>;
 
+    /// Adds to what each thread spent, in the order of threads: what it measured in some contexts
+    /// and all that they called. None of them lies below another.
+    fn add_inclusive(&self, metric: MetricId, contexts: &[Context], to: &mut [f64]) -> Result<()> {
+        let column = Column { metric, reach: Reach::Execution };
+        for context in contexts {
+            for value in self.context_values(context)? {
+                let value = value?;
+                let index = usize::try_from(value.thread.0).unwrap_or(usize::MAX);
+                if let (true, Some(to)) = (value.column == column, to.get_mut(index)) {
+                    *to += value.value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What all entry points spent together, of each metric.
+    fn totals(&self, threads: Option<&ThreadSet>) -> Result<Vec<f64>> {
+        let count = u32::try_from(self.metrics().len()).unwrap_or(u32::MAX);
+        let column = |metric| Column { metric: MetricId(metric), reach: Reach::Execution };
+        let columns: Vec<_> = (0..count).map(column).collect();
+        let (mut totals, mut sums) = (vec![0.0; columns.len()], vec![0.0; columns.len()]);
+        let mut roots = Vec::new();
+        self.roots(&mut roots)?;
+        for root in roots {
+            self.sums(&self.context(root)?, &columns, threads, &mut sums)?;
+            totals.iter_mut().zip(&sums).for_each(|(total, sum)| *total += sum);
+        }
+        Ok(totals)
+    }
+
     /// What a person calls a context: the function's name, or the place.
     fn label(&self, context: &Context) -> Result<String> {
         label(self, context)

@@ -14,14 +14,14 @@ pub enum Detail {
     /// Functions and loops.
     #[default]
     Loops,
-    /// All contexts.
+    /// Functions, loops and lines; instructions count for their line.
     Lines,
 }
 
 impl Detail {
     fn shows(self, context: &Context) -> bool {
         match self {
-            Self::Lines => true,
+            Self::Lines => context.is_frame() || context.scope != Scope::Instruction,
             Self::Loops => context.is_frame() || context.scope == Scope::Loop,
             Self::Functions => context.is_frame(),
         }

@@ -1,7 +1,7 @@
 //! What each thread spent, in all or in one function.
 
 use super::labels::Labels;
-use super::{Column, Context, Question, Reach, Step, Walk};
+use super::{Context, Question, Step, ThreadId, Walk};
 use crate::Result;
 
 /// What each thread spent with all that it called, in the order of threads: in all, or in the
@@ -11,15 +11,27 @@ use crate::Result;
 /// When the profile cannot be read.
 pub fn per_thread(question: &Question<'_>, function: Option<&str>) -> Result<Vec<f64>> {
     let mut spent = vec![0.0; question.view.thread_count()];
-    let Some(function) = function else {
-        let mut roots = Vec::new();
-        question.view.roots(&mut roots)?;
-        for root in roots {
-            add(question, &question.view.context(root)?, &mut spent)?;
-        }
-        return Ok(spent);
+    let contexts = match function {
+        None => entries(question)?,
+        Some(function) => frames(question, function)?,
     };
-    let mut labels = Labels::default();
+    question.view.add_inclusive(question.metric, &contexts, &mut spent)?;
+    if let Some(threads) = question.threads {
+        let others = (0..).map(ThreadId).zip(&mut spent).filter(|(id, _)| !threads.contains(*id));
+        others.for_each(|(_, spent)| *spent = 0.0);
+    }
+    Ok(spent)
+}
+
+fn entries(question: &Question<'_>) -> Result<Vec<Context>> {
+    let mut roots = Vec::new();
+    question.view.roots(&mut roots)?;
+    roots.into_iter().map(|root| question.view.context(root)).collect()
+}
+
+/// The outermost calls of the functions of a name.
+fn frames(question: &Question<'_>, function: &str) -> Result<Vec<Context>> {
+    let (mut labels, mut found) = (Labels::default(), Vec::new());
     let mut walk = Walk::new(question.view)?;
     while let Some(step) = walk.next() {
         let Step::Enter(context, _) = step? else { continue };
@@ -28,30 +40,17 @@ pub fn per_thread(question: &Question<'_>, function: Option<&str>) -> Result<Vec
         }
         let label = labels.of_context(question.view, &context)?;
         if labels.text(label) == function {
-            add(question, &context, &mut spent)?;
+            found.push(context);
             // What is below is part of it.
             walk.prune();
         }
     }
-    Ok(spent)
-}
-
-fn add(question: &Question<'_>, context: &Context, to: &mut [f64]) -> Result<()> {
-    let column = Column { metric: question.metric, reach: Reach::Execution };
-    for value in question.view.context_values(context)? {
-        let value = value?;
-        let is_meant = question.threads.is_none_or(|threads| threads.contains(value.thread));
-        let index = usize::try_from(value.thread.0).unwrap_or(usize::MAX);
-        if let (true, true, Some(to)) = (is_meant, value.column == column, to.get_mut(index)) {
-            *to += value.value;
-        }
-    }
-    Ok(())
+    Ok(found)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CallTree, MetricId, ThreadId, ThreadSet, fixture};
+    use super::super::{CallTree, MetricId, ThreadSet, fixture};
     use super::*;
 
     fn spent(tree: &CallTree, function: Option<&str>, threads: Option<&ThreadSet>) -> Vec<f64> {

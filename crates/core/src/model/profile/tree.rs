@@ -295,6 +295,43 @@ impl ProfileView for CallTree {
         Ok(())
     }
 
+    /// One way through the tree and the values, however many contexts there are.
+    fn add_inclusive(&self, metric: MetricId, contexts: &[Context], to: &mut [f64]) -> Result<()> {
+        let mut is_within = vec![false; self.nodes.len()];
+        for context in contexts {
+            let index = usize::try_from(context.id.0).unwrap_or(usize::MAX);
+            if let Some(mark) = is_within.get_mut(index) {
+                *mark = true;
+            }
+        }
+        for (index, stored) in self.nodes.iter().enumerate() {
+            let above = is_within.get(as_index(stored.parent)).copied().unwrap_or(false);
+            if let (true, Some(mark)) = (above, is_within.get_mut(index)) {
+                *mark = true;
+            }
+        }
+        for (own, to) in self.own.iter().zip(to) {
+            let counts = |own: &&Own| {
+                own.metric == metric
+                    && is_within.get(as_index(own.context)).copied().unwrap_or(false)
+            };
+            *to += own.iter().filter(counts).map(|own| own.value).sum::<f64>();
+        }
+        Ok(())
+    }
+
+    fn totals(&self, threads: Option<&ThreadSet>) -> Result<Vec<f64>> {
+        let mut totals = vec![0.0; self.metrics.len()];
+        let meant = (0..).map(ThreadId).zip(&self.own);
+        let meant = meant.filter(|(id, _)| threads.is_none_or(|threads| threads.contains(*id)));
+        for own in meant.flat_map(|(_, own)| own) {
+            if let Some(total) = totals.get_mut(as_index(own.metric.0)) {
+                *total += own.value;
+            }
+        }
+        Ok(totals)
+    }
+
     fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>> {
         let marks = self.reaching_one(context.id);
         let metrics = (0..).map(MetricId).take(self.metrics.len());
@@ -354,6 +391,14 @@ mod tests {
         assert_eq!(sums(&tree, 5, None), [5.0, 5.0, 5.0, 5.0]);
         let second: ThreadSet = [ThreadId(1)].into_iter().collect();
         assert_eq!(sums(&tree, 0, Some(&second)), [0.0, 0.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn totals_are_of_all_threads_or_of_some() {
+        let tree = fixture::tree();
+        assert_eq!(tree.totals(None).unwrap(), [15.0]);
+        let second: ThreadSet = [ThreadId(1)].into_iter().collect();
+        assert_eq!(tree.totals(Some(&second)).unwrap(), [1.0]);
     }
 
     #[test]
