@@ -1,5 +1,6 @@
 //! Files and directories that appear whole or not at all.
 
+mod beside;
 mod temporary;
 
 use std::fs::{self, File, FileType};
@@ -10,6 +11,8 @@ use tempfile::TempDir;
 
 use crate::{Error, Result, Source};
 use temporary::Temporary;
+
+pub use beside::copy_beside;
 
 /// Where output goes: a path that is written atomically.
 #[derive(Debug, Clone)]
@@ -332,9 +335,10 @@ fn sync_tree(root: &Path) -> io::Result<()> {
     while let Some(directory) = pending.pop() {
         for entry in fs::read_dir(&directory)? {
             let entry = entry?;
-            if entry.file_type()?.is_dir() {
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
                 pending.push(entry.path());
-            } else {
+            } else if kind.is_file() {
                 File::open(entry.path())?.sync_all()?;
             }
         }

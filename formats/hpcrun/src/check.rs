@@ -7,8 +7,9 @@ use std::sync::Arc;
 use kymo_core::{Context, Finding, Findings, Result, Severity, Source};
 
 use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
+use crate::model::structure_of;
 use crate::read::{Profile, Sparse, Trace, Values};
-use crate::spec::{INDEX_END, SPECIAL_MODULES};
+use crate::spec::{FOOTER_BYTES, INDEX_END, SPECIAL_MODULES};
 use crate::tree::Tree;
 use crate::types::{Epoch, Footer};
 
@@ -17,7 +18,11 @@ const STRANGE_MAX: usize = 1 << 16;
 
 /// What is wrong with a file, or with any of a directory.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-    let measurement = Measurement::open(source, context, Mode::Salvage)?;
+    Ok(of(&*Measurement::open(source, context, Mode::Salvage)?, context))
+}
+
+/// What is wrong with what was opened, and read as far as it goes.
+pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Finding> {
     let mut found = Findings::new(&context.limits);
     found.extend(measurement.findings.iter().cloned());
     context.progress.begin("checking", measurement.recordings.len() as u64);
@@ -32,7 +37,7 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
             rules.epoch(epoch, tree);
         }
         if let Some(profile) = part.first_of_profile() {
-            rules.profile(profile, source);
+            rules.profile(profile, &measurement.source);
         }
         if let Some(trace) = &part.trace {
             rules.file = in_file(TRACE);
@@ -40,7 +45,8 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
         }
     }
     context.progress.end();
-    Ok(found.into_vec())
+    found.extend(structure_of(measurement).1);
+    found.into_vec()
 }
 
 /// The rules applied to one file.
@@ -83,7 +89,8 @@ impl Rules<'_> {
         let Ok(bytes) = self.bytes(source) else { return };
         let mut sections = footer.sections.to_vec();
         sections.sort_unstable();
-        sections.push((footer.footer_start, footer.footer_start));
+        let footer_start = (bytes.len() as u64).saturating_sub(FOOTER_BYTES);
+        sections.push((footer_start, footer_start));
         for pair in sections.windows(2) {
             let [(_, end), (start, _)] = pair else { continue };
             if end > start {
@@ -94,8 +101,9 @@ impl Rules<'_> {
             let range = usize::try_from(*end).ok().zip(usize::try_from(*start).ok());
             let gap = range.and_then(|(end, start)| bytes.get(end..start)).unwrap_or_default();
             if let Some(at) = gap.iter().position(|byte| *byte != 0) {
-                let why = "bytes between sections are not zero".to_owned();
-                self.add(Severity::Note, "gap", end + at as u64, why);
+                let last = gap.iter().rposition(|byte| *byte != 0).unwrap_or(at);
+                let why = format!("{} bytes are in no section and are not zero", last - at + 1);
+                self.warn("gap", end + at as u64, why);
             }
         }
     }
@@ -208,7 +216,10 @@ impl Rules<'_> {
     }
 
     fn index(&mut self, sparse: &Sparse) {
-        if let Some((node, _)) = sparse.entry(sparse.nodes())
+        // Where the order breaks off before the end, that is what is wrong.
+        let is_whole =
+            sparse.ordered() == sparse.nodes() + 1 && sparse.entry(sparse.ordered()).is_none();
+        if let Some((node, _)) = sparse.entry(sparse.nodes()).filter(|_| is_whole)
             && node != INDEX_END
         {
             let why = format!("its last entry is of {node:#x}, and not marked as the end");

@@ -2,13 +2,20 @@
 
 use std::path::Path;
 
-use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
+use kymo_core::{
+    Context, Destination, Error, Finding, Repaired, Result, Severity, Source, copy_beside,
+};
 
-use crate::measurement::{File, Measurement, Mode, PROFILE, TRACE, has_extension, read};
+use crate::check;
+use crate::measurement::{File, Measurement, Mode, PROFILE, Part, TRACE, has_extension, read};
 use crate::write::write_profile;
 
-/// Findings that cost nothing once the file is written anew.
-const CORRECTED: [&str; 3] = ["footer", "footer-start", "section-size"];
+/// Rules whose breach costs nothing once the file is written anew.
+const CORRECTED: [&str; 5] = ["footer", "footer-start", "section", "index-end", "section-overlap"];
+
+/// Rules whose breach means bytes that are not written again.
+const DROPPED: [&str; 7] =
+    ["trailing", "gap", "section-size", "trace-cut", "trace", "profile", "magic"];
 
 /// Writes what can be read of a file, or of each file of a directory, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
@@ -16,18 +23,52 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     if measurement.recordings.is_empty() {
         return Err(Error::request("nothing in it can be read, so nothing was written"));
     }
-    let kept = if source.is_directory() {
-        directory(source, to, context)?
+    let mut losses = losses(&measurement);
+    let mut corrected = Vec::new();
+    for finding in check::of(&measurement, context) {
+        if finding.severity == Severity::Note || is_among(&losses, &finding) {
+            continue;
+        }
+        match finding.rule {
+            rule if DROPPED.contains(&rule) => losses.push(finding),
+            rule if CORRECTED.contains(&rule) || has_lost_nothing(rule) => corrected.push(finding),
+            _ => corrected.push(kept(finding)),
+        }
+    }
+    let files = if source.is_directory() {
+        let (files, left_out) = directory(source, to, context)?;
+        losses.extend(left_out);
+        files
     } else {
         file(source, to, context, Mode::Salvage)?;
         1
     };
-    let found = measurement.findings.iter().filter(|finding| finding.severity > Severity::Note);
-    let is_loss = |finding: &Finding| {
-        finding.severity == Severity::Error && !CORRECTED.contains(&finding.rule)
+    Ok(Repaired { kept: files, unit: "files", corrected, losses })
+}
+
+/// What readers could not read, of each profile.
+fn losses(measurement: &Measurement) -> Vec<Finding> {
+    let of_part = |part: &Part| {
+        let losses = part.first_of_profile().map_or(&[][..], |profile| profile.losses());
+        measurement.in_file(&part.name, PROFILE, losses.to_vec())
     };
-    let (losses, corrected) = found.cloned().partition(is_loss);
-    Ok(Repaired { kept, unit: "files", corrected, losses })
+    measurement.recordings.iter().flat_map(of_part).collect()
+}
+
+/// Whether a loss says what a finding does.
+fn is_among(losses: &[Finding], finding: &Finding) -> bool {
+    losses.iter().any(|loss| loss.rule == finding.rule && loss.file == finding.file)
+}
+
+/// Faults of the structure that every part was found in spite of.
+fn has_lost_nothing(rule: &str) -> bool {
+    ["header", "loadmap", "cct", "metric-table", "id-tuple-dictionary", "sparse"].contains(&rule)
+}
+
+/// What is written again as it was.
+fn kept(finding: Finding) -> Finding {
+    let message = format!("{}; it is kept as it is", finding.message);
+    Finding { message, ..finding }
 }
 
 /// Writes a sound file again.
@@ -49,39 +90,32 @@ fn file(source: &Source, to: &Destination, context: &Context<'_>, mode: Mode) ->
     out.commit()
 }
 
-/// Writes every profile and trace that can be read, and copies what lies beside them.
-fn directory(source: &Source, to: &Destination, context: &Context<'_>) -> Result<u64> {
+/// Writes every profile and trace that can be read, and copies what lies beside them. Says how
+/// many files were written anew, and what else was left out.
+fn directory(
+    source: &Source,
+    to: &Destination,
+    context: &Context<'_>,
+) -> Result<(u64, Vec<Finding>)> {
+    let is_ours = |name: &Path| has_extension(name, PROFILE) || has_extension(name, TRACE);
     let out = to.directory()?;
-    let mut kept = 0;
-    for name in source.entries()? {
-        kept += u64::from(entry(source, &name, out.path(), context)?);
-    }
-    out.commit()?;
-    Ok(kept)
-}
-
-/// Writes a profile or a trace, or copies anything else; says whether there is one more file.
-fn entry(source: &Source, name: &Path, into: &Path, context: &Context<'_>) -> Result<bool> {
-    let Some(child) = source.child(name, &context.limits)? else { return Ok(false) };
-    let to = Destination::new(into.join(name), false);
-    if child.is_directory() {
-        let out = to.directory()?;
-        for name in child.entries()? {
-            entry(&child, &name, out.path(), context)?;
-        }
-        out.commit()?;
-        return Ok(false);
-    }
-    if has_extension(name, PROFILE) || has_extension(name, TRACE) {
-        return match file(&child, &to, context, Mode::Salvage) {
-            Ok(()) => Ok(true),
+    let mut written = 0;
+    for name in source.entries()?.iter().filter(|name| is_ours(name)) {
+        let Ok(Some(child)) = source.child(name, &context.limits) else { continue };
+        let to = Destination::new(out.path().join(name), false);
+        match file(&child, &to, context, Mode::Salvage) {
+            Ok(()) => written += 1,
             // It is among the findings, and thereby among the losses.
-            Err(Error::Read(_)) => Ok(false),
-            Err(error) => Err(error),
-        };
+            Err(Error::Read(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
-    let mut copy = to.file()?;
-    std::io::Write::write_all(&mut copy, &child.bytes()?)?;
-    copy.commit()?;
-    Ok(true)
+    let left_out = copy_beside(source, out.path(), &is_ours)?;
+    out.commit()?;
+    let finding = |name: &std::path::PathBuf| {
+        let why = "it is neither a file nor a directory nor a link, and is left out";
+        let finding = Finding::whole(Severity::Warning, "special-file", why);
+        Finding { file: Some(name.to_string_lossy().into_owned()), ..finding }
+    };
+    Ok((written, left_out.iter().map(finding).collect()))
 }

@@ -74,6 +74,9 @@ pub const FOOTER_BYTES: u64 = 112;
 /// The last eight bytes of a 04.00b file: `HPCRUNsm`.
 pub const FOOTER_MAGIC: u64 = 0x4850_4352_554E_736D;
 
+/// The same as the bytes of a big-endian file, which all are that recorders write.
+pub const FOOTER_END: &[u8] = b"HPCRUNsm";
+
 /// The node id of the last entry of the index of sparse values: `end!`.
 pub const INDEX_END: u32 = 0x656E_6421;
 

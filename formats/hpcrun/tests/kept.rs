@@ -85,7 +85,7 @@ fn the_sum_is_that_of_all_values_however_the_tree_is_broken() {
         ("cycle", "cycle"),
         ("node_module", "node-module"),
     ] {
-        let dataset = open(&testdata(&format!("hpcrun/bad/{name}.hpcrun")));
+        let dataset = open(&testdata(format!("hpcrun/bad/{name}.hpcrun")));
         assert!((total(&*dataset) - 0.75).abs() < 1e-12, "{name}: {}", total(&*dataset));
         assert_eq!(shown(&*dataset), "0.75 in all", "{name}");
         let findings = dataset.findings();

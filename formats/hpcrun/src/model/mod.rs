@@ -43,10 +43,7 @@ impl Model {
     /// # Errors
     /// When there are more contexts than the limits allow.
     pub(crate) fn new(measurement: &Measurement) -> Result<Self> {
-        let modules = measurement.recordings.iter().filter_map(Part::epoch);
-        let modules = modules.flat_map(|epoch| &epoch.load_modules);
-        let wanted: BTreeSet<_> = modules.map(|module| module.path.to_string()).collect();
-        let (structure, mut findings) = read_structure(measurement, &|path| wanted.contains(path));
+        let (structure, mut findings) = structure_of(measurement);
         let builder = CallTreeBuilder::new(&limits(measurement));
         let mut merging = Merging { builder, code: Code::new(structure) };
         let mut contexts = Vec::with_capacity(measurement.recordings.len());
@@ -65,6 +62,14 @@ impl Model {
         let at = contexts.binary_search_by_key(&node, |(id, _)| *id).ok()?;
         contexts.get(at).map(|(_, context)| *context)
     }
+}
+
+/// Reads the structure of those modules that were loaded.
+pub(crate) fn structure_of(measurement: &Measurement) -> (Structure, Vec<Finding>) {
+    let modules = measurement.recordings.iter().filter_map(Part::epoch);
+    let modules = modules.flat_map(|epoch| &epoch.load_modules);
+    let wanted: BTreeSet<_> = modules.map(|module| module.path.to_string()).collect();
+    read_structure(measurement, &|path| wanted.contains(path))
 }
 
 /// Reads the structure of those modules that are wanted.

@@ -235,7 +235,7 @@ impl Sparse {
     /// Takes as many entries of the index as are in order; the rest of the values has no node.
     pub(crate) fn new(values: Run, index: Run) -> Self {
         let mut sparse = Self { values, index, usable: 0 };
-        sparse.usable = sparse.ordered();
+        sparse.usable = sparse.ordered().saturating_sub(1);
         sparse
     }
 
@@ -243,7 +243,8 @@ impl Sparse {
         Self { values: Run::empty(endian), index: Run::empty(endian), usable: 0 }
     }
 
-    fn ordered(&self) -> usize {
+    /// How many entries of the index are in order, the last of which says where values end.
+    pub(crate) fn ordered(&self) -> usize {
         let mut last = 0;
         let ascends = |start: &u64| {
             let fits = *start >= last && *start <= self.values.len() as u64;
@@ -253,7 +254,7 @@ impl Sparse {
         let starts = self.index.items(0..usize::MAX);
         let starts = starts.map(|entry| read_entry(entry, self.index.endian()).1);
         let first = self.entry(0).is_none_or(|(_, start)| start == 0);
-        if first { starts.take_while(ascends).count().saturating_sub(1) } else { 0 }
+        if first { starts.take_while(ascends).count() } else { 0 }
     }
 
     /// How many values belong to a node.

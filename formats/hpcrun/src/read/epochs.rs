@@ -1,9 +1,10 @@
 //! The layouts that are a run of epochs: 02.00 as described, 02.00b and 03.00b.
 
 use kymo_core::bytes::{Cursor, ReadError, ReadErrorKind};
+use kymo_core::{Finding, Severity};
 
 use super::arrays::{NodeLayout, Nodes, Values};
-use super::{Reading, primitive};
+use super::{Reading, primitive, too_many};
 use crate::spec::{EPOCH_TAG, METRICS_MAX};
 use crate::types::{Dialect, Epoch, EpochHeader, Header, LoadModule, Metric};
 
@@ -48,17 +49,14 @@ impl<'a> Reading<'a> {
                 return self.too_many(cursor.offset());
             }
             let attempt = self.attempt(&cursor);
-            let is_whole = attempt.stop.is_none();
-            if let Some(error) = attempt.stop {
-                self.fault("epoch", error);
-            }
             cursor = attempt.rest;
-            if attempt.epoch.header.is_some() {
-                self.profile.epochs.push(attempt.epoch);
-            }
-            if !is_whole {
+            if let Some(error) = attempt.stop {
+                self.lose_epoch(&attempt.epoch, &error, count.map(|_| left - 1));
+                self.fault("epoch", error);
+                self.keep(attempt.epoch);
                 return;
             }
+            self.keep(attempt.epoch);
             left -= 1;
         }
         if cursor.remaining() > 0 {
@@ -68,10 +66,30 @@ impl<'a> Reading<'a> {
         }
     }
 
+    fn keep(&mut self, epoch: Epoch) {
+        if epoch.header.is_some() {
+            self.profile.epochs.push(epoch);
+        }
+    }
+
+    /// Says how far an epoch could be read, and how many there should be after it.
+    fn lose_epoch(&mut self, epoch: &Epoch, error: &ReadError, after: Option<u32>) {
+        let (metrics, nodes) = (epoch.metrics.len(), epoch.nodes.len());
+        let (what, kind) = (error.what, &error.kind);
+        let mut why = format!("{what}: {kind}; {metrics} metrics and {nodes} nodes are kept");
+        if let Some(after) = after.filter(|after| *after > 0) {
+            why = format!("{why}, and epochs after it that are lost: {after}");
+        }
+        let severity = Severity::Error;
+        self.profile.losses.push(Finding::at(severity, "epoch", error.offset, why));
+    }
+
     fn too_many(&mut self, offset: u64) {
         let limit = self.limits.items_max;
         let found = limit.saturating_add(1);
-        self.fault("epoch", ReadErrorKind::OverLimit { found, limit }.at("epoch", offset));
+        let error = ReadErrorKind::OverLimit { found, limit }.at("epoch", offset);
+        self.profile.losses.push(Finding::unreadable("epoch", &error));
+        self.fault("epoch", error);
     }
 
     /// The number of epochs, which the writer of 2009 left out.
@@ -82,6 +100,7 @@ impl<'a> Reading<'a> {
         match cursor.u32("number of epochs") {
             Ok(count) => Some(count),
             Err(error) => {
+                self.profile.losses.push(Finding::unreadable("epoch", &error));
                 self.fault("epoch", error);
                 Some(0)
             }
@@ -154,15 +173,15 @@ impl<'a> Reading<'a> {
         } else {
             cursor.u64("number of nodes")?
         };
-        let size = layout.size();
-        let room = (cursor.remaining() / size).min(self.limits.items_max);
+        let (size, left) = (layout.size(), cursor.remaining());
+        let room = (left / size).min(self.limits.items_max);
         attempt.has_nodes = count <= room;
         let (offset, length) = (cursor.offset(), count.min(room) * size);
         let nodes = self.take(cursor, "nodes", length)?;
         epoch.nodes = Nodes::new(nodes, offset, layout, self.endian);
         if count > room {
-            let over = ReadErrorKind::OverLimit { found: count, limit: room };
-            return Err(over.at("number of nodes", at));
+            let items_max = self.limits.items_max;
+            return Err(too_many("number of nodes", at, count, size, left, items_max));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ mod sparse;
 mod trace;
 
 use bytes::Bytes;
-use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadResult};
+use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::{Finding, Severity};
 
 use crate::types::{Dialect, Epoch, Footer, Header, Id, IdKind};
@@ -33,6 +33,7 @@ pub struct Profile {
     pub footer: Option<Footer>,
     faults: Vec<Fault>,
     findings: Vec<Finding>,
+    losses: Vec<Finding>,
 }
 
 /// Something that keeps a file from being read as its writer meant it.
@@ -71,6 +72,12 @@ impl Profile {
         let faults = self.faults.iter().map(|fault| Finding::unreadable(fault.rule, &fault.error));
         faults.chain(self.findings.iter().cloned()).collect()
     }
+
+    /// What could not be read of it, one line for each part: what writing it again leaves out.
+    #[must_use]
+    pub fn losses(&self) -> &[Finding] {
+        &self.losses
+    }
 }
 
 /// A profile being read.
@@ -92,6 +99,7 @@ impl<'a> Reading<'a> {
             footer: None,
             faults: Vec::new(),
             findings: Vec::new(),
+            losses: Vec::new(),
         };
         Self { bytes, limits: *limits, endian, profile }
     }
@@ -119,6 +127,17 @@ impl<'a> Reading<'a> {
         self.profile.faults.push(Fault { rule, error });
     }
 
+    /// Says what of a part could not be read, and how much there should be, where that is told.
+    fn lose(&mut self, part: PartOfProfile, offset: u64, read: u64, told: Option<u64>) {
+        let PartOfProfile { rule, items } = part;
+        let why = match told {
+            Some(told) if read < told => format!("{read} of {told} {items} are kept"),
+            Some(_) => format!("all {read} {items} are kept, and what follows them is lost"),
+            None => format!("{items} are lost: where they should be is unknown"),
+        };
+        self.profile.losses.push(Finding::at(Severity::Error, rule, offset, why));
+    }
+
     fn warn(&mut self, rule: &'static str, offset: u64, message: impl Into<String>) {
         let finding = Finding::at(Severity::Warning, rule, offset, message);
         self.profile.findings.push(finding);
@@ -126,12 +145,72 @@ impl<'a> Reading<'a> {
 
     /// Reads the pairs after the magic, and says whether the list is whole.
     fn header(&mut self, cursor: &mut Cursor<'a>) -> bool {
+        let (at, told) = (cursor.offset(), told(cursor));
         let (nv, stop) = primitive::nv_pairs(cursor, &self.limits);
+        let read = nv.len();
         self.profile.header.nv = nv;
-        let is_whole = stop.is_none();
-        if let Some(error) = stop {
-            self.fault("header", error);
-        }
-        is_whole
+        self.is_whole(PartOfProfile::HEADER, stop, (at, read, told))
     }
+
+    /// Notes why a list ends where it does, and how much of it there is; whether it is whole.
+    fn is_whole(
+        &mut self,
+        part: PartOfProfile,
+        stop: Option<ReadError>,
+        (at, read, told): (u64, usize, Option<u64>),
+    ) -> bool {
+        let Some(error) = stop else { return true };
+        self.fault(part.rule, error);
+        self.lose(part, at, read as u64, told);
+        false
+    }
+}
+
+/// The number of items that a list of the shipped layouts tells, without going on.
+fn told(cursor: &Cursor<'_>) -> Option<u64> {
+    cursor.clone().u32("number of items").ok().map(u64::from)
+}
+
+/// A part of a profile, as losses call it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PartOfProfile {
+    rule: &'static str,
+    items: &'static str,
+}
+
+impl PartOfProfile {
+    const HEADER: Self = Self { rule: "header", items: "nv-pairs" };
+    const LOAD_MODULES: Self = Self { rule: "loadmap", items: "load modules" };
+    const NODES: Self = Self { rule: "cct", items: "nodes" };
+    const METRICS: Self = Self { rule: "metric-table", items: "metrics" };
+    const ID_KINDS: Self = Self { rule: "id-tuple-dictionary", items: "id kinds" };
+    const VALUES: Self = Self { rule: "sparse", items: "values" };
+
+    /// The sections of 04.00b, in the order of the footer.
+    const SECTIONS: [Self; 6] = [
+        Self::HEADER,
+        Self::LOAD_MODULES,
+        Self::NODES,
+        Self::METRICS,
+        Self::ID_KINDS,
+        Self::VALUES,
+    ];
+}
+
+/// Refuses a number of items: over the limits, or more than the bytes that are left hold.
+fn too_many(
+    what: &'static str,
+    at: u64,
+    count: u64,
+    item_bytes: u64,
+    left: u64,
+    items_max: u64,
+) -> ReadError {
+    let needed = count.saturating_mul(item_bytes);
+    let kind = if needed > left {
+        ReadErrorKind::Short { needed, left }
+    } else {
+        ReadErrorKind::OverLimit { found: count, limit: items_max }
+    };
+    kind.at(what, at)
 }

@@ -2,6 +2,7 @@
 
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
 
+use super::too_many;
 use crate::spec::{self, MAGIC_DESCRIBED, MAGIC_PROFILE};
 use crate::types::{
     Dialect, EpochHeader, Header, Id, IdKind, LoadModule, Metric, MetricFlags, NvPair, Place,
@@ -128,8 +129,8 @@ pub(crate) fn list<T>(
         Ok(count) => u64::from(count),
         Err(error) => return (Vec::new(), Some(error)),
     };
-    let fits = cursor.remaining() / item_bytes.max(1);
-    let room = fits.min(limits.items_max);
+    let left = cursor.remaining();
+    let room = (left / item_bytes.max(1)).min(limits.items_max);
     let mut items = Vec::new();
     for _ in 0..count.min(room) {
         match read(cursor) {
@@ -137,8 +138,8 @@ pub(crate) fn list<T>(
             Err(error) => return (items, Some(error)),
         }
     }
-    let over = ReadErrorKind::OverLimit { found: count, limit: room };
-    (items, (count > room).then(|| over.at(what, at)))
+    let over = || too_many(what, at, count, item_bytes, left, limits.items_max);
+    (items, (count > room).then(over))
 }
 
 /// Reads a metric; `has_sampling` tells the later of the shipped layouts.

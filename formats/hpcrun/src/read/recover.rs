@@ -5,9 +5,9 @@
 use kymo_core::bytes::{Cursor, Limits};
 
 use super::sparse::node_layout;
-use super::{Reading, primitive};
+use super::{PartOfProfile, Profile, Reading, primitive};
 use crate::read::arrays::Nodes;
-use crate::spec::SECTION_ALIGNMENT;
+use crate::spec::{FOOTER_BYTES, FOOTER_END, SECTION_ALIGNMENT};
 use crate::types::{Dialect, Header};
 
 /// How many nodes are looked at to tell how large they are.
@@ -17,27 +17,59 @@ impl<'a> Reading<'a> {
     /// Reads section after section, up to where one is not whole.
     pub(super) fn recover(&mut self) {
         let mut cursor = self.cursor(Header::magic_bytes(Dialect::Shipped0400));
-        if !self.header(&mut cursor) {
+        for (index, part) in PartOfProfile::SECTIONS.into_iter().enumerate() {
+            if index > 0 {
+                self.advance(&mut cursor);
+            }
+            let is_whole = match part {
+                PartOfProfile::HEADER => self.header(&mut cursor),
+                PartOfProfile::LOAD_MODULES => self.load_modules(&mut cursor),
+                PartOfProfile::NODES => self.recover_nodes(&mut cursor),
+                PartOfProfile::METRICS => self.metrics(&mut cursor),
+                PartOfProfile::ID_KINDS => self.id_kinds(&mut cursor),
+                _ => return self.recover_values(&mut cursor),
+            };
+            if !is_whole {
+                let end = self.bytes.len() as u64;
+                let after = PartOfProfile::SECTIONS.into_iter().skip(index + 1);
+                return after.for_each(|part| self.lose(part, end, 0, None));
+            }
+        }
+    }
+
+    /// Looks for the sections without regard to the footer, where that leads to more of them.
+    pub(super) fn recover_instead(&mut self) {
+        let dialect = Dialect::Shipped0400;
+        let mut again = Reading::new(self.bytes, self.endian, &self.limits, dialect);
+        again.profile.epochs.push(self.empty());
+        again.recover();
+        if again.profile.losses.len() < self.profile.losses.len() {
+            let Profile { header, epochs, id_kinds, id_tuple, losses, .. } = again.profile;
+            let id_tuple_offset = again.profile.id_tuple_offset;
+            let ours = &mut self.profile;
+            (ours.header, ours.epochs, ours.losses) = (header, epochs, losses);
+            (ours.id_kinds, ours.id_tuple) = (id_kinds, id_tuple);
+            ours.id_tuple_offset = id_tuple_offset;
+        }
+    }
+
+    /// Reads the last section, and says what follows it that is no footer.
+    fn recover_values(&mut self, cursor: &mut Cursor<'a>) {
+        let faults = self.profile.faults.len();
+        self.values(cursor);
+        if self.profile.faults.len() > faults {
             return;
         }
-        self.advance(&mut cursor);
-        if !self.load_modules(&mut cursor) {
-            return;
+        self.advance(cursor);
+        let footer = cursor.rest().len().min(usize::try_from(FOOTER_BYTES).unwrap_or(usize::MAX));
+        let (at, left) = (cursor.offset(), cursor.remaining());
+        let is_footer = cursor.rest().get(footer.saturating_sub(8)..footer) == Some(FOOTER_END);
+        let extra = if is_footer { left - footer as u64 } else { left };
+        if extra > 0 && (is_footer || left > FOOTER_BYTES) {
+            let why = format!("{extra} bytes follow the last section and its footer");
+            let at = at + (left - extra);
+            self.warn("trailing", at, why);
         }
-        self.advance(&mut cursor);
-        if !self.recover_nodes(&mut cursor) {
-            return;
-        }
-        self.advance(&mut cursor);
-        if !self.metrics(&mut cursor) {
-            return;
-        }
-        self.advance(&mut cursor);
-        if !self.id_kinds(&mut cursor) {
-            return;
-        }
-        self.advance(&mut cursor);
-        self.values(&mut cursor);
     }
 
     /// Goes to where the next section begins.
@@ -49,17 +81,12 @@ impl<'a> Reading<'a> {
         let at = cursor.offset();
         let count = match cursor.u64("number of nodes") {
             Ok(count) => count,
-            Err(error) => return self.is_lost(error),
+            Err(error) => return self.is_whole(PartOfProfile::NODES, Some(error), (at, 0, None)),
         };
         let has_flags = self.nodes_have_flags(cursor.offset(), count);
         let faults = self.profile.faults.len();
         self.nodes(cursor, at, count, has_flags);
         faults == self.profile.faults.len()
-    }
-
-    fn is_lost(&mut self, error: kymo_core::bytes::ReadError) -> bool {
-        self.fault("cct", error);
-        false
     }
 
     /// Tells nodes of 19 bytes from those of 18: by what is in them, or by what follows them.
@@ -92,7 +119,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Whether each node has its parent before it, and no flags but the one there is.
-    fn nodes_make_sense(&self, start: u64, count: u64, has_flags: bool) -> bool {
+    pub(super) fn nodes_make_sense(&self, start: u64, count: u64, has_flags: bool) -> bool {
         let (rest, layout) = (self.cursor(start).rest(), node_layout(has_flags));
         let nodes = Nodes::new(self.bytes.slice_ref(rest), start, layout, self.endian);
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(NODES_LOOKED_AT);

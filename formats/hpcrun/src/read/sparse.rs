@@ -1,9 +1,10 @@
 //! The sparse layout, 04.00b: sections, and a footer that says where they are.
 
-use kymo_core::bytes::{Cursor, ReadError, ReadErrorKind, ReadResult};
+use kymo_core::bytes::{Cursor, ReadError, ReadResult};
+use kymo_core::{Finding, Severity};
 
 use super::arrays::{NodeLayout, Nodes, Run, Sparse, Values};
-use super::{Reading, primitive};
+use super::{PartOfProfile, Reading, primitive, told, too_many};
 use crate::spec::{FOOTER_BYTES, FOOTER_MAGIC, INDEX_BYTES, VALUE_BYTES};
 use crate::types::{Dialect, Epoch, Footer, Header};
 
@@ -15,24 +16,32 @@ pub(super) fn node_layout(has_flags: bool) -> NodeLayout {
 impl<'a> Reading<'a> {
     /// Reads every section that the footer names, or looks for them where there is no footer.
     pub(super) fn sparse(&mut self) {
-        let nodes = Nodes::new(bytes::Bytes::new(), 0, node_layout(true), self.endian);
-        self.profile.epochs.push(Epoch {
-            offset: 0,
-            header: None,
-            metrics: Vec::new(),
-            load_modules: Vec::new(),
-            nodes,
-            values: Values::Sparse(Sparse::empty(self.endian)),
-        });
+        let empty = self.empty();
+        self.profile.epochs.push(empty);
         match self.footer() {
             Ok(footer) => {
                 self.profile.footer = Some(footer);
                 self.sections(&footer);
+                if !self.profile.losses.is_empty() {
+                    self.recover_instead();
+                }
             }
             Err(error) => {
                 self.fault("footer", error);
                 self.recover();
             }
+        }
+    }
+
+    /// The one epoch, before anything of it is read.
+    pub(super) fn empty(&self) -> Epoch {
+        Epoch {
+            offset: 0,
+            header: None,
+            metrics: Vec::new(),
+            load_modules: Vec::new(),
+            nodes: Nodes::new(bytes::Bytes::new(), 0, node_layout(true), self.endian),
+            values: Values::Sparse(Sparse::empty(self.endian)),
         }
     }
 
@@ -65,11 +74,15 @@ impl<'a> Reading<'a> {
             if start > end || end > footer_start {
                 let why = format!("from {start:#x} to {end:#x} is no part of the file");
                 self.fault("section", ReadError::invalid("bounds of a section", at, why));
+                if let Some(part) = PartOfProfile::SECTIONS.get(index) {
+                    self.lose(*part, at, 0, None);
+                }
                 continue;
             }
             let mut cursor = self.within(start, end);
+            let faults = self.profile.faults.len();
             self.section(index, &mut cursor);
-            if cursor.remaining() > 0 && self.profile.faults.is_empty() {
+            if cursor.remaining() > 0 && self.profile.faults.len() == faults {
                 let name = Footer::NAMES.get(index).copied().unwrap_or_default();
                 let why = format!("{} bytes of {name} are left over", cursor.remaining());
                 self.warn("section-size", cursor.offset(), why);
@@ -84,7 +97,10 @@ impl<'a> Reading<'a> {
                 let magic = Header::magic_bytes(Dialect::Shipped0400);
                 match cursor.skip("magic", magic) {
                     Ok(()) => drop(self.header(cursor)),
-                    Err(error) => self.fault("header", error),
+                    Err(error) => {
+                        let at = (cursor.offset(), 0, None);
+                        self.is_whole(PartOfProfile::HEADER, Some(error), at);
+                    }
                 }
             }
             1 => drop(self.load_modules(cursor)),
@@ -98,24 +114,30 @@ impl<'a> Reading<'a> {
     /// Reads the load map, and says whether it is whole.
     pub(super) fn load_modules(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let what = "number of load modules";
+        let (at, told) = (cursor.offset(), told(cursor));
         let read = primitive::load_module;
         let (modules, stop) = primitive::list(cursor, what, &self.limits, 14, read);
+        let read = modules.len();
         self.edit(|epoch| epoch.load_modules = modules);
-        self.is_whole("loadmap", stop)
+        self.is_whole(PartOfProfile::LOAD_MODULES, stop, (at, read, told))
     }
 
     /// Reads the metric table, and says whether it is whole.
     pub(super) fn metrics(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let metric =
             |cursor: &mut Cursor<'_>| primitive::metric(cursor, Dialect::Shipped0400, true);
+        let (at, told) = (cursor.offset(), told(cursor));
         let (metrics, stop) =
             primitive::list(cursor, "number of metrics", &self.limits, 60, metric);
+        let read = metrics.len();
         self.edit(|epoch| epoch.metrics = metrics);
-        self.is_whole("metric-table", stop)
+        self.is_whole(PartOfProfile::METRICS, stop, (at, read, told))
     }
 
     /// Reads the dictionary of id kinds, and says whether it is whole.
     pub(super) fn id_kinds(&mut self, cursor: &mut Cursor<'a>) -> bool {
+        let at = cursor.offset();
+        let told = cursor.clone().u16("number of id kinds").ok().map(u64::from);
         let mut read = || {
             let count = cursor.u16("number of id kinds")?;
             for _ in 0..count {
@@ -123,54 +145,68 @@ impl<'a> Reading<'a> {
             }
             Ok(())
         };
-        let read = read();
-        self.is_whole("id-tuple-dictionary", read.err())
+        let stop = read().err();
+        let read = self.profile.id_kinds.len();
+        self.is_whole(PartOfProfile::ID_KINDS, stop, (at, read, told))
     }
 
     fn nodes_of_section(&mut self, cursor: &mut Cursor<'a>) {
         let at = cursor.offset();
         let count = match cursor.u64("number of nodes") {
             Ok(count) => count,
-            Err(error) => return self.fault("cct", error),
+            Err(error) => {
+                self.is_whole(PartOfProfile::NODES, Some(error), (at, 0, None));
+                return;
+            }
         };
         // The size of a node is not said; it is what divides the section.
-        let size = cursor.remaining().checked_div(count).unwrap_or(19);
-        match size {
-            18 | 19 => self.nodes(cursor, at, count, size == 19),
-            _ => {
-                let why = format!("{count} nodes in {} bytes, of 18 or 19", cursor.remaining());
-                self.fault("cct", ReadError::invalid("number of nodes", at, why));
-            }
+        let left = cursor.remaining();
+        let size = left.checked_div(count).unwrap_or(19);
+        if matches!(size, 18 | 19) {
+            return self.nodes(cursor, at, count, size == 19);
+        }
+        let why = format!("{count} nodes in {left} bytes, of 18 or 19");
+        let error = ReadError::invalid("number of nodes", at, why);
+        // Where the number is wrong, the size of the section may still tell.
+        let start = cursor.offset();
+        let fits = |size: &u64| {
+            left.is_multiple_of(*size) && self.nodes_make_sense(start, left / size, *size == 19)
+        };
+        if let Some(size) = [19, 18].into_iter().find(fits) {
+            self.fault(PartOfProfile::NODES.rule, error);
+            self.nodes(cursor, at, left / size, size == 19);
+        } else {
+            self.is_whole(PartOfProfile::NODES, Some(error), (at, 0, Some(count)));
         }
     }
 
     /// Takes as many nodes as there are, of the number that is said at `at`.
     pub(super) fn nodes(&mut self, cursor: &mut Cursor<'a>, at: u64, count: u64, flags: bool) {
         let layout = node_layout(flags);
-        let room = (cursor.remaining() / layout.size()).min(self.limits.items_max);
+        let (left, items_max) = (cursor.remaining(), self.limits.items_max);
+        let read = (left / layout.size()).min(items_max).min(count);
         let offset = cursor.offset();
-        let length = count.min(room) * layout.size();
-        match self.take(cursor, "nodes", length) {
-            Ok(nodes) => {
-                let nodes = Nodes::new(nodes, offset, layout, self.endian);
-                self.edit(|epoch| epoch.nodes = nodes);
-            }
-            Err(error) => self.fault("cct", error),
-        }
-        if count > room {
-            let over = ReadErrorKind::OverLimit { found: count, limit: room };
-            self.fault("cct", over.at("number of nodes", at));
-        }
+        let nodes = self.take(cursor, "nodes", read * layout.size()).unwrap_or_default();
+        let nodes = Nodes::new(nodes, offset, layout, self.endian);
+        let kept = nodes.len();
+        self.edit(|epoch| epoch.nodes = nodes);
+        let over = || too_many("number of nodes", at, count, layout.size(), left, items_max);
+        let stop = (count > read).then(over);
+        self.is_whole(PartOfProfile::NODES, stop, (at, kept, Some(count)));
     }
 
     /// Reads who the thread is, its values and their index.
     pub(super) fn values(&mut self, cursor: &mut Cursor<'a>) {
-        if let Err(error) = self.try_values(cursor) {
-            self.fault("sparse", error);
+        let at = cursor.offset();
+        let mut told = None;
+        if let Err(error) = self.try_values(cursor, &mut told) {
+            let kept =
+                self.profile.epochs.first().map_or(0, |epoch| epoch.values.len(&epoch.nodes));
+            self.is_whole(PartOfProfile::VALUES, Some(error), (at, kept, told));
         }
     }
 
-    fn try_values(&mut self, cursor: &mut Cursor<'a>) -> ReadResult<()> {
+    fn try_values(&mut self, cursor: &mut Cursor<'a>, told: &mut Option<u64>) -> ReadResult<()> {
         self.profile.id_tuple_offset = cursor.offset();
         for _ in 0..cursor.u16("length of the id tuple")? {
             self.profile.id_tuple.push(primitive::id(cursor)?);
@@ -178,53 +214,68 @@ impl<'a> Reading<'a> {
         let items_max = self.limits.items_max;
         let value_bytes = VALUE_BYTES as u64;
         let at = cursor.offset();
-        let count = cursor.u64("number of values")?;
+        let counted = cursor.u64("number of values")?;
+        *told = Some(counted);
         let nodes_at = cursor.offset();
         let entries = u64::from(cursor.u32("number of nodes with values")?) + 1;
-        let limit = items_max.min(cursor.remaining() / value_bytes);
-        if count > limit {
-            let over = ReadErrorKind::OverLimit { found: count, limit };
-            return Err(over.at("number of values", at));
+        let left = cursor.remaining();
+        let fits = |count: &u64| *count <= items_max.min(left / value_bytes);
+        let mut count = counted;
+        if !fits(&count) {
+            let error = too_many("number of values", at, count, value_bytes, left, items_max);
+            // Where the number is wrong, the size of the section may still tell.
+            let rest = left.checked_sub(entries * INDEX_BYTES as u64);
+            let rest = rest.filter(|rest| rest.is_multiple_of(value_bytes));
+            let Some(fitting) = rest.map(|rest| rest / value_bytes).filter(fits) else {
+                return Err(error);
+            };
+            self.fault(PartOfProfile::VALUES.rule, error);
+            count = fitting;
         }
         let offset = cursor.offset();
         let values = self.take(cursor, "values", count * value_bytes)?;
         let values = Run::new(values, offset, VALUE_BYTES, self.endian);
-        let room = (cursor.remaining() / INDEX_BYTES as u64).min(items_max.saturating_add(1));
+        let (left, entry_bytes) = (cursor.remaining(), INDEX_BYTES as u64);
+        let room = (left / entry_bytes).min(items_max.saturating_add(1));
         let offset = cursor.offset();
-        let index = self.take(cursor, "index", entries.min(room) * INDEX_BYTES as u64)?;
+        let index = self.take(cursor, "index", entries.min(room) * entry_bytes)?;
         let sparse = Sparse::new(values, Run::new(index, offset, INDEX_BYTES, self.endian));
-        self.judge_index(&sparse, entries.min(room), count);
-        self.edit(|epoch| epoch.values = Values::Sparse(sparse));
-        if entries > room {
-            let over = ReadErrorKind::OverLimit { found: entries - 1, limit: room };
-            return Err(over.at("number of nodes with values", nodes_at));
+        let is_whole = entries <= room;
+        if is_whole {
+            self.judge_index(&sparse, entries, count);
         }
-        Ok(())
+        self.edit(|epoch| epoch.values = Values::Sparse(sparse));
+        if is_whole {
+            return Ok(());
+        }
+        Err(too_many(
+            "number of nodes with values",
+            nodes_at,
+            entries,
+            entry_bytes,
+            left,
+            items_max,
+        ))
     }
 
     /// Says when the index loses values: nobody knows which nodes they belong to.
     fn judge_index(&mut self, sparse: &Sparse, entries: u64, count: u64) {
         let lost = count - sparse.len() as u64;
-        if lost > 0 || sparse.nodes() as u64 + 1 < entries {
-            let at = sparse.entry_offset(sparse.nodes()).min(self.bytes.len() as u64);
-            let why = format!("its starts do not ascend from here on: {lost} values have no node");
-            let severity = kymo_core::Severity::Error;
-            let finding = kymo_core::Finding::at(severity, "index-order", at, why);
-            self.profile.findings.push(finding);
+        if lost == 0 && sparse.nodes() as u64 + 1 >= entries {
+            return;
         }
+        // The first entry that is not in order.
+        let at = sparse.entry_offset(sparse.ordered());
+        let at = at.min(self.bytes.len() as u64);
+        let why = format!("its starts do not ascend from here on: {lost} values have no node");
+        let finding = Finding::at(Severity::Error, "index-order", at, why);
+        self.profile.losses.push(finding.clone());
+        self.profile.findings.push(finding);
     }
 
     fn edit(&mut self, change: impl FnOnce(&mut Epoch)) {
         if let Some(epoch) = self.profile.epochs.first_mut() {
             change(epoch);
         }
-    }
-
-    fn is_whole(&mut self, rule: &'static str, stop: Option<ReadError>) -> bool {
-        let is_whole = stop.is_none();
-        if let Some(error) = stop {
-            self.fault(rule, error);
-        }
-        is_whole
     }
 }

@@ -1,6 +1,6 @@
 //! A recording in another format: its whole timeline.
 
-use kymo_core::{Ability, Format, Progress};
+use kymo_core::{Ability, Finding, Format, Progress, Severity};
 
 use super::Args;
 use crate::extracting;
@@ -46,5 +46,16 @@ pub(super) fn convert(
         format.write_timeline(timeline, to, context)
     });
     session.bars.end();
-    Ok(extracting::say(session, &args.output, &written?))
+    let mut written = written?;
+    written.losses.extend(profile_left(opened, title));
+    Ok(extracting::say(session, &args.output, &written))
+}
+
+/// Says that a profile stays behind: a timeline has no place for it.
+fn profile_left(opened: &Opened, title: &str) -> Option<Finding> {
+    let dataset = &opened.dataset;
+    // Where there is a measurement, its profile need not be made to know that there is one.
+    let has_profile = dataset.measurement().is_some() || dataset.profile().is_some();
+    let why = format!("the profile is left out: {title} holds events in time");
+    has_profile.then(|| Finding::whole(Severity::Warning, "profile", why))
 }
