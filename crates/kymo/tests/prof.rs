@@ -159,3 +159,61 @@ fn linked(measurement: &Path, below: &Path) -> PathBuf {
     }
     copy
 }
+
+/// A measurement of three threads, of which one may be damaged.
+fn measurement(folder: &Path, damaged: bool) -> PathBuf {
+    let path = folder.join("hpctoolkit-app-measurements");
+    fs::create_dir(&path).unwrap();
+    for thread in 0..3_u32 {
+        let mut builder = kymo_hpcrun::ProfileBuilder::new("app");
+        let program = builder.load_module("/none/app", None).unwrap();
+        let time = builder.metric("CPUTIME (sec)", "time on a CPU", true).unwrap();
+        let main = builder.child(kymo_hpcrun::ProfileBuilder::ROOT, program, 0x1187);
+        let leaf = builder.child(main, program, 0x1200 + u64::from(thread));
+        builder.add(leaf, time, f64::from(thread + 1));
+        let mut bytes = Vec::new();
+        builder.write(&mut bytes).unwrap();
+        if damaged && thread == 1 {
+            bytes.truncate(bytes.len() / 2);
+        }
+        fs::write(path.join(format!("app-000000-00{thread}-1-2-0.hpcrun")), bytes).unwrap();
+    }
+    path
+}
+
+#[test]
+fn a_damaged_profile_is_left_out_and_said_or_refused() {
+    let folder = folder();
+    let path = measurement(folder.path(), true);
+    let (code, _, said) = run(kymo().args(["prof", "--strict"]).arg(&path));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("app-000000-001-1-2-0.hpcrun"), "{said}");
+    let database = folder.path().join("hpctoolkit-app-database");
+    assert!(!database.exists());
+    let (code, out, said) = run(kymo().args(["prof", "--json"]).arg(&path));
+    assert_eq!(code, Some(3), "{said}");
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(summary.get("threads"), Some(&serde_json::json!(2)));
+    assert!(said.contains("app-000000-001-1-2-0.hpcrun"), "{said}");
+    let (code, out, _) = run(kymo().args(["top", "--json"]).arg(&database));
+    assert_eq!(code, Some(0));
+    assert!(out.contains("0x1200") && !out.contains("0x1201") && out.contains("0x1202"), "{out}");
+}
+
+#[test]
+fn a_database_that_is_there_is_replaced_only_by_force_and_is_the_same_bytes() {
+    let folder = folder();
+    let path = measurement(folder.path(), false);
+    let database = folder.path().join("hpctoolkit-app-database");
+    let files = || ["meta.db", "profile.db", "cct.db"].map(|n| fs::read(database.join(n)).unwrap());
+    let (code, _, said) = run(kymo().args(["prof", "-j", "1", "-M", "extrema"]).arg(&path));
+    assert_eq!(code, Some(0), "{said}");
+    let first = files();
+    let (code, _, said) = run(kymo().arg("prof").arg(&path));
+    assert_eq!(code, Some(1), "{said}");
+    let (code, _, said) = run(kymo().args(["prof", "-f", "-j", "2", "-M", "extrema"]).arg(&path));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(first == files(), "one processor and two make different databases");
+    let (code, out, said) = run(kymo().arg("check").arg(&database));
+    assert_eq!(code, Some(0), "{out}{said}");
+}

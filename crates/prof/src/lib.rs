@@ -22,7 +22,7 @@ mod summing;
 mod threads;
 mod tree;
 
-pub use lookup::Program;
+pub use lookup::{OpenSource, Program};
 pub use merge::{Merged, Phase, merge};
 pub use only::only_program;
 pub use statistics::Requested;

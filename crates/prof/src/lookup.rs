@@ -1,6 +1,7 @@
 //! From addresses to the scopes around them: what is put below a context for an instruction.
 
 use std::collections::HashMap;
+use std::io::Read;
 
 use foldhash::fast::RandomState;
 use kymo_core::model::profile::Relation;
@@ -18,11 +19,16 @@ pub struct Program<'a> {
     pub structure: &'a Structure,
     /// What tells of the other modules.
     pub symbols: Option<&'a dyn Symbols>,
+    /// Opens source files by their paths, where their texts are to be kept.
+    pub sources: Option<&'a OpenSource>,
 }
+
+/// Opens a source file by its path; nothing where it is not there.
+pub type OpenSource = dyn Fn(&str) -> Option<Box<dyn Read>>;
 
 /// Looks addresses up, each once.
 pub(crate) struct Lookup<'a> {
-    known: &'a Program<'a>,
+    pub(crate) known: &'a Program<'a>,
     pub(crate) names: Names,
     /// By the number of the module.
     modules: Vec<Known<'a>>,

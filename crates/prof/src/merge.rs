@@ -237,7 +237,11 @@ impl<'a> Merging<'a> {
             told.modules.push(sink.module(path)?);
         }
         for path in names.files.items() {
-            told.files.push(sink.file(path)?);
+            let file = sink.file(path)?;
+            if let Some(mut text) = self.lookup.known.sources.and_then(|open| open(path)) {
+                sink.source(file, &mut text)?;
+            }
+            told.files.push(file);
         }
         for record in &names.functions {
             let function = sink.function(&told.function(record))?;

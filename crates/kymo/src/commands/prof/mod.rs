@@ -3,6 +3,8 @@
 mod report;
 mod structure;
 
+use std::fs::{self, File};
+use std::io::Read;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use clap::ValueEnum;
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::structure::Structure;
 use kymo_core::{Destination, Source};
-use kymo_prof::{Merged, Options, Phase, Program, Requested};
+use kymo_prof::{Merged, OpenSource, Options, Phase, Program, Requested};
 use kymo_symbols::{Programs, Search};
 
 use crate::cli::FormatArgs;
@@ -65,6 +67,10 @@ pub(crate) struct Args {
     /// Leave out where threads were when.
     #[arg(long)]
     no_traces: bool,
+
+    /// Leave out copies of source files.
+    #[arg(long)]
+    no_source: bool,
 
     /// Only threads of programs of this name.
     #[arg(long, value_name = "PROGRAM")]
@@ -170,7 +176,9 @@ fn make(
         ..Options::default()
     };
     options.jobs = args.jobs.map_or(options.jobs, NonZero::get);
-    let program = Program { structure: &structure, symbols: Some(&programs) };
+    let open = move |path: &str| open_source(&search, path);
+    let sources: Option<&OpenSource> = if args.no_source { None } else { Some(&open) };
+    let program = Program { structure: &structure, symbols: Some(&programs), sources };
     let mut merged = kymo_prof::merge(views, &program, options, &mut writer, &session.context())?;
     let began = Instant::now();
     writer.finish()?;
@@ -193,6 +201,14 @@ fn programs(
         paths.iter().filter(is_unknown).map(move |path| (path.as_str(), directory))
     });
     Programs::new(unknown, search, &session.context().limits)
+}
+
+/// Opens a source file, where there is a plain one.
+fn open_source(search: &Search, path: &str) -> Option<Box<dyn Read>> {
+    let is_plain = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file());
+    let paths = search.paths(path).into_iter().filter(|_| path.starts_with('/'));
+    let file = paths.filter(is_plain).find_map(|path| File::open(path).ok())?;
+    Some(Box::new(file))
 }
 
 /// `FROM=TO`.
