@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use kymo_core::{Error, Result};
 
 /// What the values of an array are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A whole number of so many bytes.
     Signed(usize),

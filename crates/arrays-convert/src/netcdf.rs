@@ -1,13 +1,13 @@
 //! NetCDF-4: an HDF5 file with named dimensions, as xarray and `ncdump` read it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use kymo_core::Result;
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5File};
 
 use crate::hdf5::{self, Cells, Groups, TextAttributes, failed};
-use crate::plan::{Array, Attribute, Content, Plan, Rules, kept_name, shortened};
+use crate::plan::{Array, Attribute, Content, Plan, Rules, kept_name, shortened, unused};
 use crate::{Kind, Loss, Reading, Target};
 
 /// Names of attributes that the library uses itself.
@@ -69,9 +69,17 @@ impl Target for NetCdf {
 
     fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
         let file = hdf5::create(to, true)?;
-        let shaped: Vec<_> = plan.arrays.iter().map(Shaped::of).collect();
+        let paths = plan.arrays.iter().map(|array| array.path.as_str());
+        let taken: HashSet<_> =
+            paths.chain(plan.groups.iter().map(|it| it.path.as_str())).collect();
+        let shaped: Vec<_> = plan.arrays.iter().map(|array| Shaped::of(array, &taken)).collect();
         let dimensions = Dimensions::create(&file, &shaped)?;
-        let groups = Groups::create(&file, plan, TextAttributes::Fixed)?;
+        let mut held = plan.groups.clone();
+        for group in &mut held {
+            let path = format!("/{}", group.path);
+            group.attributes = plain(&path, &group.attributes, &mut reading.losses);
+        }
+        let groups = Groups::create(&file, &held, TextAttributes::Fixed)?;
         for Shaped { array, cells, names } in &shaped {
             let (group, name) = groups.holding(&array.path)?;
             let dataset = cells.create(group, name)?;
@@ -96,22 +104,24 @@ struct Shaped<'a> {
 }
 
 impl<'a> Shaped<'a> {
-    fn of(array: &'a Array) -> Self {
+    fn of(array: &'a Array, taken: &HashSet<&str>) -> Self {
         let mut names = array.dimensions.clone();
+        // A dimension lies in the root, beside what is there.
+        let free = |name: String| unused(name, &mut 2, |name| !taken.contains(name.as_str()));
         let cells = Cells::of(array);
         let cells = match array.kind {
             Kind::Complex(part) => {
-                names.push("ri".to_owned());
+                names.push(free("ri".to_owned()));
                 cells.split(Kind::Float(part), 2)
             }
             Kind::Text(bytes) => {
-                names.push(format!("char_{bytes}"));
+                names.push(free(format!("char_{bytes}")));
                 let mut characters = cells.split(Kind::Text(1), bytes);
                 characters.datatype = DatatypeMessage::fixed_string(1);
                 characters
             }
             Kind::Bytes(bytes) => {
-                names.push(format!("byte_{bytes}"));
+                names.push(free(format!("byte_{bytes}")));
                 cells
             }
             _ => cells,

@@ -10,7 +10,7 @@ use std::path::Path;
 use kymo_core::{Error, Result};
 use rust_hdf5::{H5Dataset, H5File, H5Group, Hdf5Error};
 
-use crate::plan::{Array, Plan, Rules, kept_name};
+use crate::plan::{Array, Group, Plan, Rules, kept_name};
 use crate::{Reading, Target};
 
 pub(crate) use attributes::{TextAttributes, of_dataset};
@@ -45,7 +45,7 @@ impl Target for Hdf5 {
 
     fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
         let file = create(to, false)?;
-        let groups = Groups::create(&file, plan, TextAttributes::Variable)?;
+        let groups = Groups::create(&file, &plan.groups, TextAttributes::Variable)?;
         for array in &plan.arrays {
             let (group, name) = groups.holding(&array.path)?;
             let dataset = if let Some(linked) = link(group, name, array, reading)? {
@@ -95,9 +95,9 @@ pub(crate) struct Groups(HashMap<String, H5Group>);
 
 impl Groups {
     /// Makes all groups of a plan, with their attributes.
-    pub(crate) fn create(file: &H5File, plan: &Plan, texts: TextAttributes) -> Result<Self> {
+    pub(crate) fn create(file: &H5File, plan: &[Group], texts: TextAttributes) -> Result<Self> {
         let mut groups = Self(HashMap::from([(String::new(), file.root_group())]));
-        for group in &plan.groups {
+        for group in plan {
             if !group.path.is_empty() {
                 let (parent, name) = groups.holding(&group.path)?;
                 let made = parent.create_group(name).map_err(failed)?;

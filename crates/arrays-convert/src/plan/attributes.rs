@@ -1,6 +1,6 @@
 //! Attributes: where each goes, and its value as targets store it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kymo_core::Value;
 use kymo_core::model::arrays::{ArraysView, Attribute as Found, Target, Variable, VariableId};
@@ -19,7 +19,7 @@ pub struct Attribute {
 }
 
 /// The value of an attribute.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Content {
     /// Text.
     Text(String),
@@ -51,13 +51,19 @@ pub(super) struct Holders<'a> {
     groups: &'a mut [Group],
     arrays: &'a mut [Array],
     group_index: HashMap<String, usize>,
+    /// What was put where, under the name that was asked for: the same again is there already.
+    put: HashSet<(Place, String, Content)>,
+    taken: HashSet<(Place, String)>,
+    /// Of names that were wanted again: the number that comes next.
+    next: HashMap<(Place, String), u64>,
 }
 
 impl<'a> Holders<'a> {
     pub(super) fn new(groups: &'a mut [Group], arrays: &'a mut [Array]) -> Self {
         let paths = groups.iter().enumerate().map(|(index, group)| (group.path.clone(), index));
         let group_index = paths.collect();
-        Self { groups, arrays, group_index }
+        let (put, taken, next) = Default::default();
+        Self { groups, arrays, group_index, put, taken, next }
     }
 
     /// Puts an attribute where it belongs, and notes what cannot stay as it was.
@@ -69,7 +75,7 @@ impl<'a> Holders<'a> {
         losses: &mut Vec<Loss>,
     ) {
         let label = format!("{} attribute {}", found.path, found.name);
-        let (content, change) = match content(&found.value) {
+        let (content, change) = match content(&found.value).map(|it| narrowed(it, found)) {
             Ok(converted) => converted,
             Err(why) => {
                 losses.push(Loss::new(label, format!("left out: {why}")));
@@ -95,12 +101,25 @@ impl<'a> Holders<'a> {
         }
         let legal = names.attribute(&name);
         for place in places {
-            let Some(held) = self.held(&place) else { continue };
-            let stored = put(held, &legal, &content);
-            if stored != name {
+            if let Some(stored) = self.put(&place, &legal, &content).filter(|it| *it != name) {
                 losses.push(Loss::new(label.clone(), format!("stored as {stored}")));
             }
         }
+    }
+
+    /// Adds an attribute under a name that is free, and gives that; nothing where the same one is
+    /// there already, which was said when it was put there.
+    fn put(&mut self, place: &Place, name: &str, content: &Content) -> Option<String> {
+        if !self.put.insert((place.clone(), name.to_owned(), content.clone())) {
+            return None;
+        }
+        let next = self.next.entry((place.clone(), name.to_owned())).or_insert(2);
+        let is_free = |name: &String| !self.taken.contains(&(place.clone(), name.clone()));
+        let stored = unused(name.to_owned(), next, is_free);
+        self.taken.insert((place.clone(), stored.clone()));
+        let held = self.held(place)?;
+        held.push(Attribute { name: stored.clone(), content: content.clone() });
+        Some(stored)
     }
 
     fn held(&mut self, place: &Place) -> Option<&mut Vec<Attribute>> {
@@ -114,19 +133,22 @@ impl<'a> Holders<'a> {
     }
 }
 
-/// Adds an attribute under a name that is free; the same one again is there already.
-fn put(held: &mut Vec<Attribute>, name: &str, content: &Content) -> String {
-    let is_it = |known: &&Attribute| {
-        let base = known.name.split('~').next().unwrap_or_default();
-        (known.name == name || base == name) && known.content == *content
-    };
-    if let Some(known) = held.iter().find(is_it) {
-        // Said when it was put there for the first time.
-        return if known.name == name { known.name.clone() } else { name.to_owned() };
+/// A whole number as wide as the source has it.
+fn narrowed(
+    (content, change): (Content, Option<String>),
+    found: &Found,
+) -> (Content, Option<String>) {
+    let kind = found.data_type.as_ref().and_then(Kind::of);
+    match (content, kind) {
+        (
+            Content::Number(Kind::Signed(8) | Kind::Unsigned(8), mut bytes),
+            Some(kind @ (Kind::Signed(width) | Kind::Unsigned(width))),
+        ) => {
+            bytes.truncate(width);
+            (Content::Number(kind, bytes), change)
+        }
+        (content, _) => (content, change),
     }
-    let name = unused(name.to_owned(), |name| held.iter().all(|known| known.name != *name));
-    held.push(Attribute { name: name.clone(), content: content.clone() });
-    name
 }
 
 /// A value as targets store it, and how it changed; or why it cannot be.
@@ -196,12 +218,17 @@ mod tests {
     #[test]
     fn the_same_attribute_again_is_one_and_another_value_gets_another_name() {
         let text = |text: &str| Content::Text(text.to_owned());
-        let mut held = Vec::new();
-        assert_eq!(put(&mut held, "units", &text("m")), "units");
-        assert_eq!(put(&mut held, "units", &text("m")), "units");
-        assert_eq!(put(&mut held, "units", &text("cm")), "units~2");
-        assert_eq!(put(&mut held, "units", &text("cm")), "units");
-        assert_eq!(held.len(), 2);
+        let mut groups = [Group { path: String::new(), attributes: Vec::new() }];
+        let mut holders = Holders::new(&mut groups, &mut []);
+        let root = Place::Group(String::new());
+        let mut put = |name, value| holders.put(&root, name, &text(value));
+        assert_eq!(put("units", "m").as_deref(), Some("units"));
+        assert_eq!(put("units", "m"), None);
+        assert_eq!(put("units", "cm").as_deref(), Some("units~2"));
+        assert_eq!(put("units", "cm"), None);
+        assert_eq!(put("units~2", "m").as_deref(), Some("units~2~2"));
+        assert_eq!(put("units", "mm").as_deref(), Some("units~3"));
+        assert_eq!(groups[0].attributes.len(), 4);
     }
 
     #[test]

@@ -10,7 +10,8 @@ pub(super) fn name(arrays: &mut [Array], groups: &[Group]) {
     let of_arrays = arrays.iter().map(|array| array.path.clone());
     let taken: HashSet<_> =
         of_arrays.chain(groups.iter().map(|group| group.path.clone())).collect();
-    let free = |name: String| unused(name, |name| !taken.contains(name));
+    let is_free = |name: &String| !taken.contains(name);
+    let free = |name: String| unused(name, &mut 2, is_free);
     let steps: HashSet<_> = arrays.iter().filter(|array| array.is_stepped).map(steps_of).collect();
     for array in arrays {
         let mut names: Vec<String> = Vec::with_capacity(array.shape.len());
@@ -24,7 +25,8 @@ pub(super) fn name(arrays: &mut [Array], groups: &[Group]) {
             let same = |name: &String| names.iter().any(|used| used == name);
             let name = free(name);
             let numbered = (2..).map(|number| format!("{name}_{number}"));
-            let name = std::iter::once(name.clone()).chain(numbered).find(|name| !same(name));
+            let mut all = std::iter::once(name.clone()).chain(numbered);
+            let name = all.find(|name| !same(name) && is_free(name));
             names.extend(name);
         }
         array.dimensions = names;

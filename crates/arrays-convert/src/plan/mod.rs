@@ -21,7 +21,7 @@ use names::Names;
 
 pub use attributes::{Attribute, Content};
 pub use names::Rules;
-pub(crate) use names::{kept_name, shortened};
+pub(crate) use names::{kept_name, shortened, unused};
 
 /// What is to be written.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Plan {
 }
 
 /// A group and what describes it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Group {
     /// Its path in the target, without a leading `/`.
     pub path: String,
@@ -142,7 +142,7 @@ impl Plan {
 }
 
 /// Where the attributes of a variable go.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Place {
     Array(usize),
     Group(String),

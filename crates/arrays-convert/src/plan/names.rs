@@ -1,6 +1,6 @@
 //! Where things go: names that the target can have, each used once.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use kymo_core::model::arrays::{Attribute, Target};
 
@@ -43,12 +43,14 @@ pub(super) struct Names<'a> {
     /// Sorted, so that parents come before what is in them.
     groups: BTreeSet<String>,
     taken: HashSet<String>,
+    /// Of names that were wanted again: the number that comes next.
+    next: HashMap<String, u64>,
 }
 
 impl<'a> Names<'a> {
     pub(super) fn new(rules: &'a Rules) -> Self {
         let groups = BTreeSet::from([String::new()]);
-        Self { rules, groups, taken: HashSet::new() }
+        Self { rules, groups, taken: HashSet::new(), next: HashMap::new() }
     }
 
     /// Every group, the root first.
@@ -109,7 +111,8 @@ impl<'a> Names<'a> {
         let name = if name.is_empty() { (self.rules.name)("") } else { name };
         let path = if group.is_empty() { name } else { format!("{group}/{name}") };
         let is_free = |path: &String| !self.groups.contains(path) && !self.taken.contains(path);
-        let found = unused(path, is_free);
+        let first = self.next.entry(path.clone()).or_insert(2);
+        let found = unused(path, first, is_free);
         self.taken.insert(found.clone());
         found
     }
@@ -124,14 +127,19 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A name, or one like it that is free.
-pub(super) fn unused(name: String, is_free: impl Fn(&String) -> bool) -> String {
+/// A name, or one like it that is free. `next` is the number to try first, and then the one to try
+/// first the next time: one that was taken stays so.
+pub(crate) fn unused(name: String, next: &mut u64, is_free: impl Fn(&String) -> bool) -> String {
     if is_free(&name) {
         return name;
     }
-    let numbered = (2_u64..).map(|number| format!("{name}~{number}"));
-    let mut free = numbered.filter(is_free);
-    free.next().unwrap_or(name)
+    loop {
+        let numbered = format!("{name}~{next}");
+        *next = next.saturating_add(1);
+        if is_free(&numbered) {
+            return numbered;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use kymo_core::model::arrays::{
 use kymo_core::{Error, Result};
 
 use crate::Reader;
-use crate::read::{needs_rounding, scalar_value, values};
+use crate::read::{ValueType, needs_rounding, scalar_value, values};
 use crate::types::{Dimension, Element, normal_path};
 
 pub(crate) use grouping::{Builder, Grouped, Grouping};
@@ -142,6 +142,7 @@ pub(crate) fn attribute(reader: &Reader, element: &Element<'_>) -> Option<Attrib
         path,
         name: element.name_text().into_owned(),
         type_name: datatype.name(),
+        data_type: ValueType::of(element).map(ValueType::data_type),
         value: scalar_value(element, reader.endian()),
         offset: element.offset,
     })

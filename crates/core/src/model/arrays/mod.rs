@@ -176,6 +176,8 @@ pub struct Attribute {
     pub name: String,
     /// The format's word for its type.
     pub type_name: Cow<'static, str>,
+    /// What its value is stored as, where that has an Arrow type.
+    pub data_type: Option<DataType>,
     /// Its value.
     pub value: Value,
     /// Its first byte in the file.

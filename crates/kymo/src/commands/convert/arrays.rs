@@ -73,7 +73,8 @@ pub(super) fn run(
 
 /// Arrays are converted whole.
 fn refuse_parts(args: &Args) -> Result<(), Failure> {
-    if args.wants_part() || !args.columns.is_empty() || !args.filter.is_empty() {
+    let is_part = !args.columns.is_empty() || !args.filter.is_empty() || args.limit.is_some();
+    if args.wants_part() || is_part {
         let failure = Failure::usage("arrays are converted whole");
         return Err(failure.hint("parts of a variable go to csv or jsonl"));
     }
