@@ -94,8 +94,7 @@ impl ProfileArgs {
     /// Finds what is asked for in a file.
     pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Asked> {
         let Some(view) = opened.dataset.profile() else {
-            let failure = Failure::new("there is no profile in it");
-            return Err(failure.hint("`kymo info` says what is in it").into());
+            return Err(no_profile(opened).into());
         };
         let threads = self.threads.of(view.as_ref())?;
         let metrics = view.metrics();
@@ -147,6 +146,15 @@ fn of_top(view: &dyn ProfileView, name: &str, failure: Failure) -> Failure {
         return Failure::new(why).hint("`kymo top` shows it; here, choose one it is computed from");
     }
     failure
+}
+
+/// Why there is no profile: the file has none, or it could not be made.
+fn no_profile(opened: &Opened) -> Failure {
+    let findings = opened.dataset.findings();
+    match findings.into_iter().find(|finding| finding.rule == "profile" && finding.file.is_none()) {
+        Some(finding) => Failure::new(format!("its profile cannot be made: {}", finding.message)),
+        None => Failure::new("there is no profile in it").hint("`kymo info` says what is in it"),
+    }
 }
 
 /// The metric that is called so, or the only one whose name starts so.

@@ -205,6 +205,12 @@ impl Rules<'_> {
                 let why = format!("there is no metric {}", value.metric);
                 self.warn("value-metric", value.offset, why);
             }
+            let is_real =
+                epoch.metrics.get(usize::from(value.metric)).is_some_and(|m| m.flags.is_real());
+            if is_real && !f64::from_bits(value.bits).is_finite() {
+                let why = format!("{} is no number that was measured", f64::from_bits(value.bits));
+                self.warn("value-number", value.offset, why);
+            }
             if last != Some(value.node) {
                 last = Some(value.node);
                 if tree.find(value.node).is_none() {

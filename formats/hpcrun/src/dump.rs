@@ -33,14 +33,18 @@ pub(crate) fn dump(
     Ok(())
 }
 
-/// Prints every profile as HPCToolkit does.
+/// Prints every profile as HPCToolkit does, and of a trace by itself its nodes.
 fn listings(measurement: &Measurement, sink: &mut dyn RecordSink) -> Result<()> {
     for part in &measurement.recordings {
-        if let Some(profile) = part.first_of_profile() {
-            let file = format!("{}.{PROFILE}", part.name);
-            if hpcproftt::dump(profile, &file, sink)? == Flow::Stop {
-                return Ok(());
+        let flow = match (part.first_of_profile(), &part.trace) {
+            (Some(profile), _) => {
+                hpcproftt::dump(profile, &format!("{}.{PROFILE}", part.name), sink)?
             }
+            (None, Some(trace)) if part.profile.is_none() => hpcproftt::dump_trace(trace, sink)?,
+            _ => Flow::More,
+        };
+        if flow == Flow::Stop {
+            return Ok(());
         }
     }
     Ok(())

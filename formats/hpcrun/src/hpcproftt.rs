@@ -8,7 +8,7 @@ use std::io::Write;
 
 use kymo_core::{Flow, RecordSink, Result};
 
-use crate::read::{Profile, Values};
+use crate::read::{Profile, Trace, Values};
 use crate::spec;
 use crate::types::{
     Epoch, EpochHeader, Footer, Header, Id, LoadModule, Metric, MetricFields, MetricFlags, Node,
@@ -32,6 +32,19 @@ pub(crate) fn dump(profile: &Profile, file: &str, sink: &mut dyn RecordSink) -> 
         print_sparse(&mut out, profile)?;
         print_footer(&mut out, footer)?;
         writeln!(out.text, "\n[You look fine today!]")?;
+    }
+    out.send()?;
+    Ok(out.flow)
+}
+
+/// Prints the nodes of a trace, one a line.
+pub(crate) fn dump_trace(trace: &Trace, sink: &mut dyn RecordSink) -> Result<Flow> {
+    let mut out = Out { text: Vec::new(), sink, flow: Flow::More };
+    for record in trace.iter(0..trace.len()) {
+        out.line(format_args!("{}", record.node))?;
+        if out.flow == Flow::Stop {
+            break;
+        }
     }
     out.send()?;
     Ok(out.flow)

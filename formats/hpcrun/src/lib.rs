@@ -51,4 +51,4 @@ pub use types::{
     Dialect, Epoch, EpochHeader, Footer, Header, Id, IdKind, LoadModule, Lush, Metric,
     MetricFields, MetricFlags, MetricValue, Node, NvPair, Place, Sampling, Str, TraceRecord,
 };
-pub use write::{ProfileBuilder, TraceWriter, file_stem, write_profile};
+pub use write::{DirectoryWriter, ProfileBuilder, ThreadFile, TraceWriter, write_profile};

@@ -213,6 +213,9 @@ fn values(
             return remarks.add("value-metric", value.offset);
         };
         let amount = amount(metric, value.bits);
+        if !amount.is_finite() {
+            return remarks.add("value-number", value.offset);
+        }
         if amount == 0.0 {
             return;
         }

@@ -33,6 +33,10 @@ pub(crate) struct Measurement {
     pub(crate) recordings: Vec<Part>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) structs: Vec<PathBuf>,
+    /// Images of what the kernel maps into processes.
+    pub(crate) vdso: usize,
+    /// Tables of the kernel's symbols, one a host.
+    pub(crate) kernel_symbols: usize,
     pub(crate) is_directory: bool,
     /// The directory, to read structure files from when names are asked for.
     pub(crate) source: Source,
@@ -132,6 +136,8 @@ impl Measurement {
             recordings: Vec::new(),
             findings: Vec::new(),
             structs: Vec::new(),
+            vdso: 0,
+            kernel_symbols: 0,
             is_directory: source.is_directory(),
             source: source.clone(),
             limits: context.limits,
@@ -203,7 +209,10 @@ impl Measurement {
             }
             measurement.push(&name, profile, trace.map(Arc::new));
         }
-        measurement.structs = structs(source, context)?;
+        let structs = listed(source, "structs", context)?.into_iter();
+        measurement.structs = structs.filter(|name| has_extension(name, STRUCT)).collect();
+        measurement.vdso = listed(source, "vdso", context)?.len();
+        measurement.kernel_symbols = listed(source, "kernel_symbols", context)?.len();
         measurement.findings = findings.into_vec();
         Ok(measurement)
     }
@@ -266,12 +275,12 @@ pub(crate) fn named(mut findings: Vec<Finding>, file: &Path) -> Vec<Finding> {
     findings
 }
 
-fn structs(source: &Source, context: &Context<'_>) -> Result<Vec<PathBuf>> {
-    let folder = Path::new("structs");
+/// The names in a folder of a measurement directory; none where there is no such folder.
+fn listed(source: &Source, folder: &str, context: &Context<'_>) -> Result<Vec<PathBuf>> {
+    let folder = Path::new(folder);
     match source.child(folder, &context.limits)? {
         Some(child) if child.is_directory() => {
-            let names = child.entries()?.into_iter();
-            Ok(names.filter(|n| has_extension(n, STRUCT)).map(|n| folder.join(n)).collect())
+            Ok(child.entries()?.into_iter().map(|name| folder.join(name)).collect())
         }
         _ => Ok(Vec::new()),
     }

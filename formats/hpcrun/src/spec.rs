@@ -121,6 +121,9 @@ pub const ID_KINDS: &[(u16, &str)] = &[
     (7, "CORE"),
 ];
 
+/// The kind of a thread's id that has a logical number only.
+pub const THREAD_ID: u16 = 3 | 3 << 14;
+
 /// The bits of an id's kind that are the kind; the two above say how to take the numbers.
 pub const ID_KIND_MASK: u16 = 0x3FFF;
 

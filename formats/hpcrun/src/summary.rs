@@ -33,6 +33,9 @@ pub(crate) fn summary(measurement: &Measurement) -> Summary {
     span(measurement, &mut summary);
     if measurement.is_directory {
         summary.fact("structure files", measurement.structs.len());
+        let beside = [("vdso images", measurement.vdso)];
+        let beside = beside.into_iter().chain([("kernel symbols", measurement.kernel_symbols)]);
+        beside.filter(|(_, files)| *files > 0).for_each(|(name, files)| summary.fact(name, files));
     }
     summary.sections.push(metrics(measurement));
     if measurement.recordings.len() > 1 {
@@ -161,7 +164,8 @@ fn sums(epoch: &Epoch) -> Vec<(f64, u64)> {
         let index = usize::from(value.metric);
         if let (Some((sum, values)), Some(metric)) = (sums.get_mut(index), epoch.metrics.get(index))
         {
-            let amount = amount(metric, value.bits);
+            let amount = Some(amount(metric, value.bits)).filter(|amount| amount.is_finite());
+            let amount = amount.unwrap_or(0.0);
             *sum += amount;
             *values += u64::from(amount != 0.0);
         }

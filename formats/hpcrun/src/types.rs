@@ -189,6 +189,16 @@ pub struct Metric {
     pub sampling: Option<Sampling>,
 }
 
+impl Metric {
+    /// A metric of which no more is known, whose values count as they are.
+    #[must_use]
+    pub fn new(name: impl Into<Str>, flags: MetricFlags) -> Self {
+        let (description, formula, format) = (Str::default(), Str::default(), Str::default());
+        let name = name.into();
+        Self { offset: 0, name, description, flags, period: 1, formula, format, sampling: None }
+    }
+}
+
 /// How a metric is to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricFlags {

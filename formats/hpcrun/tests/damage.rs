@@ -25,6 +25,16 @@ fn with(mut bytes: Vec<u8>, at: usize, new: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A 04.00b file with other bytes in a section, which still fits its place.
+fn with_section(mut bytes: Vec<u8>, index: usize, new: &[u8]) -> Vec<u8> {
+    let place = [0, 0x400, 0x800, 0xc00, 0x1000, 0x1400][index];
+    bytes[place..place + 0x400].fill(0);
+    bytes[place..place + new.len()].copy_from_slice(new);
+    let end = (place + new.len()) as u64;
+    let footer = bytes.len() - 112;
+    with(bytes, footer + 16 * index + 8, &end.to_be_bytes())
+}
+
 /// Every damaged file, with the rule that it breaks. Offsets are those of the sections of
 /// `assembled::shipped_0400`: cct at 0x800, metrics at 0xc00, ids at 0x1000, values at 0x1400.
 fn bad() -> Vec<(&'static str, &'static str, Vec<u8>)> {
@@ -37,7 +47,24 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let described = || assembled::described(Bytes::little());
     let mut trailing = described();
     trailing.push(0);
+    let mut modules = Bytes::big();
+    modules.u32(2).u16(1).str("/opt/solver").u64(1).u16(1).str("/lib/libm.so").u64(1);
+    let mut no_ids = Bytes::big();
+    no_ids.u16(0).u64(1).u32(1).u64(0.5_f64.to_bits()).u16(0);
+    no_ids.u32(19).u64(0).u32(0x656e_6421).u64(1);
+    let nan = f64::NAN.to_bits().to_be_bytes();
+    let flags = 0xc04 + 4 + 13 + 4;
     vec![
+        ("loadmap", "module_path.hpcrun", with(sound(), 0x406, &[0xFF; 4])),
+        ("id-tuple-dictionary", "kind_name.hpcrun", with(sound(), 0x1004, &[0xFF; 4])),
+        ("section-size", "section_size.hpcrun", with(sound(), 0xc03, &[1])),
+        ("section-overlap", "section_overlap.hpcrun", with(sound(), footer + 0x1e, &[8, 0x10])),
+        ("duplicate-module", "duplicate_module.hpcrun", with_section(sound(), 1, &modules.bytes)),
+        ("id-tuple", "no_ids.hpcrun", with_section(sound(), 5, &no_ids.bytes)),
+        ("gap", "gap.hpcrun", with(sound(), 0x3ff, &[7])),
+        ("metric-type", "metric_type.hpcrun", with(sound(), flags, &[0])),
+        ("value-number", "value_number.hpcrun", with(sound(), value(0), &nan)),
+        ("trace", "no_flags.hpctrace", trace()[..28].to_vec()),
         ("magic", "magic.hpcrun", with(sound(), 0, b"X")),
         ("magic", "version.hpcrun", with(sound(), 18, b"09")),
         ("footer", "no_footer.hpcrun", sound()[..footer].to_vec()),
@@ -86,6 +113,33 @@ fn every_damaged_sample_breaks_its_rule() {
         let rules = rules(&path);
         assert!(rules.contains(&rule), "{name} breaks {rules:?}");
     }
+}
+
+#[test]
+fn rules_across_the_files_of_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    // The records of the trace are 8 ms apart, and the second names node 21.
+    let mut profile = assembled::shipped_0400(true);
+    let mut header = Bytes::big();
+    header.raw(b"HPCRUN-profile____04.00b").u32(1);
+    header.str("trace-max-time").str("1700000000008000001");
+    profile = with_section(profile, 0, &header.bytes);
+    put("a.hpcrun", &profile);
+    put("a.hpctrace", &assembled::trace(false, false));
+    put("b.hpctrace", &assembled::trace(false, false));
+    fs::create_dir(folder.path().join("structs")).unwrap();
+    put("structs/a.hpcstruct", b"../a.hpcstruct");
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    let found = Hpcrun.check(&source, &Context::default()).unwrap();
+    let found: Vec<_> = found.iter().map(|f| (f.rule, f.offset, f.file.as_deref())).collect();
+    let expected = [
+        ("structure", Some(0), Some("structs/a.hpcstruct")),
+        ("trace-bounds", Some(32), Some("a.hpctrace")),
+        ("trace-node", Some(44), Some("a.hpctrace")),
+        ("no-profile", None, Some("b.hpctrace")),
+    ];
+    assert_eq!(found, expected);
 }
 
 fn dataset(bytes: Vec<u8>) -> Box<dyn Dataset> {

@@ -10,10 +10,11 @@
 mod assembled;
 
 use assembled::Bytes;
-use kymo_core::bytes::{Endian, Limits};
+use kymo_core::bytes::{Cursor, Endian, Limits, Sink};
 use kymo_hpcrun::{
-    Dialect, Lush, MetricFlags, MetricValue, Place, Profile, ProfileBuilder, Trace, TraceRecord,
-    Values, write_profile,
+    Dialect, EpochHeader, Header, Id, IdKind, LoadModule, Lush, Metric, MetricFlags, MetricValue,
+    Node, NodeLayout, NvPair, Place, Profile, ProfileBuilder, Str, Trace, TraceRecord, Values,
+    write_profile,
 };
 
 fn open(bytes: &[u8]) -> Profile {
@@ -214,4 +215,119 @@ fn what_is_built_is_read_back_as_described_with_addresses_of_the_process() {
     assert_eq!(values(&profile, 0), expected);
     assert!(matches!(epoch.values, Values::Dense));
     assert_eq!(rewritten(&profile), bytes);
+}
+
+/// Reads something by itself from bytes that were put together, writes it again, and prints it.
+fn each_way<T: std::fmt::Display>(
+    bytes: &Bytes,
+    read: impl Fn(&mut Cursor<'_>) -> kymo_core::bytes::ReadResult<T>,
+    write: impl Fn(&T, &mut Sink) -> std::io::Result<()>,
+) -> String {
+    let mut cursor = Cursor::new(&bytes.bytes, Endian::Big);
+    let value = read(&mut cursor).unwrap();
+    assert_eq!(cursor.remaining(), 0);
+    let mut sink = Sink::new(Endian::Big);
+    write(&value, &mut sink).unwrap();
+    assert_eq!(sink.as_slice(), bytes.bytes);
+    for end in 0..bytes.bytes.len() {
+        let mut cursor = Cursor::new(&bytes.bytes[..end], Endian::Big);
+        assert!(read(&mut cursor).is_err(), "{end} bytes of {value}");
+    }
+    value.to_string()
+}
+
+#[test]
+fn every_part_is_read_written_and_printed_by_itself() {
+    let (dialect, limits) = (Dialect::Shipped0200, Limits::default());
+    let mut out = Bytes::big();
+    out.str("solver");
+    assert_eq!(each_way(&out, |c| Str::read(c, "text"), Str::write), "solver");
+    let mut out = Bytes::big();
+    out.str("mpi-rank").str("3");
+    assert_eq!(each_way(&out, NvPair::read, NvPair::write), "[nv-pair: 'mpi-rank', '3']");
+    let mut out = Bytes::big();
+    out.raw(b"EPOCH___").u64(0).u64(1).u32(2).u32(1).str("a").str("b");
+    let printed =
+        each_way(&out, |c| EpochHeader::read(c, dialect, &limits), |h, s| h.write(s, dialect));
+    assert!(printed.contains("(measurement-granularity: 1)\n  (ra-to-callsite-distance: 2)"));
+    let mut out = Bytes::big();
+    out.str("n").str("d").raw(&[1, 0, 2, 0, 0, 0, 1, 1]).u64(0).u64(5).str("").str("%f");
+    let printed = each_way(&out, |c| Metric::read(c, dialect, false), Metric::write);
+    assert!(printed.starts_with("(nm: n) (desc: d) ((ty: 1) (val-ty: 0) (val-fmt: 2) "));
+    let mut out = Bytes::big();
+    out.u16(7).str("/bin/a").u64(1);
+    let printed = each_way(&out, |c| LoadModule::read(c, dialect), |m, s| m.write(s, dialect));
+    assert_eq!(printed, "[(id: 7) (nm: /bin/a) (flg: 0x1)]");
+    let layout = NodeLayout { is_signed: true, has_module: true, ..NodeLayout::default() };
+    let mut out = Bytes::big();
+    out.i32(-4).i32(2).u16(7).u64(0x40);
+    let printed = each_way(&out, |c| Node::read(c, &layout), |n, s| n.write(s, &layout));
+    assert_eq!(printed, "[node: (id: -4) (id-parent: 2) (lm-id: 7) (lm-ip: 0x40) ]");
+}
+
+#[test]
+fn headers_tables_and_ids_are_read_and_written_by_themselves() {
+    let (dialect, limits) = (Dialect::Shipped0200, Limits::default());
+    let mut out = Bytes::big();
+    out.raw(b"HPCRUN-profile____02.00b").u32(1).str("program-name").str("solver").raw(b"EPOCH");
+    let (header, length) = Header::read(&out.bytes, &limits).unwrap();
+    assert_eq!((header.dialect, header.endian, length), (dialect, Endian::Big, 24 + 4 + 16 + 10));
+    let mut sink = Sink::new(Endian::Big);
+    header.write(&mut sink).unwrap();
+    assert_eq!(sink.as_slice(), &out.bytes[..54]);
+    let mut out = Bytes::big();
+    out.u32(1).str("n").str("").raw(&[1, 0, 2, 0, 0, 0, 1, 1]).u64(0).u64(5).str("").str("");
+    out.u32(1).u16(7).str("/bin/a").u64(1);
+    out.u16(3).str("THREAD").u16(3 | 3 << 14).u64(5).u64(6);
+    let mut cursor = Cursor::new(&out.bytes, Endian::Big);
+    let metrics = Metric::read_table(&mut cursor, dialect, false, &limits).unwrap();
+    let modules = LoadModule::read_map(&mut cursor, dialect, &limits).unwrap();
+    let (kind, id) = (IdKind::read(&mut cursor).unwrap(), Id::read(&mut cursor).unwrap());
+    assert_eq!((id.kind(), id.interpretation(), id.physical, id.logical), (3, 3, 5, 6));
+    let mut sink = Sink::new(Endian::Big);
+    Metric::write_table(&metrics, &mut sink).unwrap();
+    LoadModule::write_map(&modules, &mut sink, dialect).unwrap();
+    kind.write(&mut sink).unwrap();
+    id.write(&mut sink);
+    assert_eq!(sink.as_slice(), out.bytes);
+}
+
+#[test]
+fn a_builder_refuses_to_write_what_refers_to_nothing() {
+    let refused = |wrong: &dyn Fn(&mut ProfileBuilder)| {
+        let mut builder = ProfileBuilder::new("a");
+        builder.metric("n", "", false).unwrap();
+        wrong(&mut builder);
+        builder.write(&mut Vec::new()).unwrap_err().to_string()
+    };
+    let of = |what: &str| format!("a value is of a {what} that is not there");
+    assert_eq!(refused(&|b| b.add(7, 0, 1.0)), of("node"));
+    assert_eq!(refused(&|b| b.add(0, 9, 1.0)), of("metric"));
+    let message = refused(&|b| _ = b.child(5, 0, 1));
+    assert_eq!(message, "a node hangs below one that is not there");
+    let message = refused(&|b| _ = b.child(0, 4, 1));
+    assert_eq!(message, "a node is in a load module that is not there");
+    let mut builder = ProfileBuilder::new("a");
+    builder.load_module("/bin/a", None).unwrap();
+    let error = builder.write_described(&mut Vec::new()).unwrap_err();
+    assert_eq!(error.to_string(), "where a load module was in the process is not known");
+}
+
+#[test]
+fn a_builder_writes_all_of_a_metric_and_no_zeros() {
+    let mut builder = ProfileBuilder::new("a");
+    let flags = MetricFlags::Shipped([1, 0, 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let metric = Metric { period: 1000, formula: "#0*2".into(), ..Metric::new("cycles", flags) };
+    let cycles = builder.add_metric(metric).unwrap();
+    builder.add(ProfileBuilder::ROOT, cycles, 0.0);
+    let mut bytes = Vec::new();
+    builder.write(&mut bytes).unwrap();
+    let profile = open(&bytes);
+    let metric = &profile.epochs[0].metrics[0];
+    assert_eq!((metric.period, metric.formula.text().as_ref()), (1000, "#0*2"));
+    assert_eq!(metric.flags.fields().unwrap().show, 4);
+    assert_eq!(values(&profile, 0), []);
+    // Without ids it is thread 0.
+    let [id] = profile.id_tuple[..] else { panic!("{:?}", profile.id_tuple) };
+    assert_eq!((id.kind(), id.interpretation(), id.logical), (3, 3, 0));
 }

@@ -81,5 +81,6 @@ fn every_trace_has_the_nodes_that_were_printed() {
         let trace = Trace::open(&bytes, &Limits::default()).unwrap();
         let found: Vec<_> = trace.iter(0..trace.len()).map(|record| record.node).collect();
         assert_eq!(found, expected, "{}", path.display());
+        assert_eq!(listing(&measured(&path)), fs::read_to_string(&path).unwrap());
     }
 }

@@ -149,6 +149,9 @@ impl Merging {
                 return remarks.add("value-metric", value.offset);
             };
             let amount = amount(metric, value.bits);
+            if !amount.is_finite() {
+                return remarks.add("value-number", value.offset);
+            }
             if amount == 0.0 || done.is_err() {
                 return;
             }

@@ -39,7 +39,7 @@ impl Remarks {
     /// One finding for each rule.
     pub(crate) fn findings(self) -> Vec<Finding> {
         let finding = |(rule, (count, offset)): (&'static str, (u64, u64))| {
-            let why = format!("{}; `kymo check` tells each", words(rule, count));
+            let why = words(rule, count);
             Finding::at(Severity::Warning, rule, offset, why)
         };
         self.0.into_iter().map(finding).collect()
@@ -75,6 +75,7 @@ fn words(rule: &str, count: u64) -> String {
                 of("value")
             )
         }
+        "value-number" => format!("{} {is} no number, and left out", of("value")),
         _ => format!("{} {is} of a metric that is not in the table, and left out", of("value")),
     }
 }

@@ -31,26 +31,29 @@ impl NodeLayout {
         let module = if self.has_module { 2 } else { 0 };
         16 + lush + module + u64::from(self.has_flags) + 8 * u64::from(self.metrics)
     }
+}
 
-    fn read(&self, cursor: &mut Cursor<'_>) -> ReadResult<Node> {
-        let mut node = Node::default();
-        if self.is_signed {
+impl Node {
+    /// Reads the fields that the layout has, but for the values of metrics.
+    pub fn read(cursor: &mut Cursor<'_>, layout: &NodeLayout) -> ReadResult<Self> {
+        let mut node = Self::default();
+        if layout.is_signed {
             let (id, parent) = (cursor.i32("node id")?, cursor.i32("parent id")?);
             (node.id, node.is_leaf) = (id.unsigned_abs(), id < 0);
             (node.parent, node.parent_is_leaf) = (parent.unsigned_abs(), parent < 0);
         } else {
             (node.id, node.parent) = (cursor.u32("node id")?, cursor.u32("parent id")?);
         }
-        let assoc = self.lip_bytes.map(|_| cursor.u32("lush association")).transpose()?;
-        if self.has_module {
+        let assoc = layout.lip_bytes.map(|_| cursor.u32("lush association")).transpose()?;
+        if layout.has_module {
             node.lm_id = cursor.u16("load module id")?;
         }
         node.ip = cursor.u64("instruction pointer")?;
-        if let (Some(assoc), Some(bytes)) = (assoc, self.lip_bytes) {
+        if let (Some(assoc), Some(bytes)) = (assoc, layout.lip_bytes) {
             let lip = cursor.bytes("logical instruction pointer", bytes.into())?.to_vec();
             node.lush = Some(Lush { assoc, lip });
         }
-        if self.has_flags {
+        if layout.has_flags {
             node.flags = Some(cursor.u8("node flags")?);
         }
         Ok(node)
@@ -138,7 +141,7 @@ impl Nodes {
     /// A node by its place.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Node> {
-        self.layout.read(&mut self.run.cursor(index)?).ok()
+        Node::read(&mut self.run.cursor(index)?, &self.layout).ok()
     }
 
     /// Where a node begins in the file.

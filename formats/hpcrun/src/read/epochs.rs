@@ -6,7 +6,7 @@ use kymo_core::{Finding, Severity};
 use super::arrays::{NodeLayout, Nodes, Values};
 use super::{Reading, primitive, too_many};
 use crate::spec::{EPOCH_TAG, METRICS_MAX};
-use crate::types::{Dialect, Epoch, EpochHeader, Header, LoadModule, Metric};
+use crate::types::{Dialect, Epoch, EpochHeader, Header, Metric};
 
 /// How an epoch is laid out where one version has had several ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,10 +151,8 @@ impl<'a> Reading<'a> {
         let lip_bytes = header.lip_bytes(dialect, epoch.offset)?;
         epoch.header = Some(header);
         let has_sampling = dialect != Dialect::Described && variant == Variant::Second;
-        let metric = |cursor: &mut Cursor<'_>| primitive::metric(cursor, dialect, has_sampling);
         let at = cursor.offset();
-        let (metrics, stop) =
-            primitive::list(cursor, "number of metrics", &self.limits, 20, metric);
+        let (metrics, stop) = primitive::metrics(cursor, dialect, has_sampling, &self.limits);
         epoch.metrics = metrics;
         stop.map_or(Ok(()), Err)?;
         numbered(&epoch.metrics, at)?;
@@ -195,12 +193,11 @@ impl<'a> Reading<'a> {
         let read = match (self.profile.header.dialect, variant) {
             (Dialect::Described, Variant::First) => primitive::described_module,
             (Dialect::Described, Variant::Second) => primitive::module_of_2009,
-            _ => primitive::load_module,
+            _ => primitive::shipped_module,
         };
-        let what = "number of load modules";
-        let (mut modules, stop) = primitive::list(cursor, what, &self.limits, 14, read);
+        let (mut modules, stop) = primitive::load_modules(cursor, &self.limits, read);
         if self.profile.header.dialect == Dialect::Described {
-            number(&mut modules);
+            primitive::number(&mut modules);
         }
         epoch.load_modules = modules;
         stop.map_or(Ok(()), Err)
@@ -212,11 +209,4 @@ fn numbered(metrics: &[Metric], at: u64) -> Result<(), ReadError> {
     let (found, limit) = (metrics.len() as u64, METRICS_MAX);
     let over = ReadErrorKind::OverLimit { found, limit };
     if found > limit { Err(over.at("number of metrics", at)) } else { Ok(()) }
-}
-
-/// Numbers load modules by their place; as described they have no number of their own.
-fn number(modules: &mut [LoadModule]) {
-    for (module, id) in modules.iter_mut().zip(1..) {
-        module.id = id;
-    }
 }

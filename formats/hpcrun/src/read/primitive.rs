@@ -30,6 +30,15 @@ impl NvPair {
 }
 
 impl Header {
+    /// Reads the magic and the pairs, and says how many bytes they take.
+    pub fn read(bytes: &[u8], limits: &Limits) -> ReadResult<(Self, u64)> {
+        let (dialect, endian) = Self::read_magic(bytes)?;
+        let mut cursor = Cursor::new(bytes, endian);
+        cursor.skip("magic", Self::magic_bytes(dialect))?;
+        let nv = whole(nv_pairs(&mut cursor, limits))?;
+        Ok((Self { dialect, endian, nv }, cursor.offset()))
+    }
+
     /// Reads the magic, and which layout and byte order it tells.
     pub fn read_magic(bytes: &[u8]) -> ReadResult<(Dialect, Endian)> {
         let mut cursor = Cursor::new(bytes, Endian::Big);
@@ -67,11 +76,7 @@ impl Header {
 
 impl EpochHeader {
     /// Reads the tag and what follows it. The two layouts have two fields in another order.
-    pub(crate) fn read(
-        cursor: &mut Cursor<'_>,
-        dialect: Dialect,
-        limits: &Limits,
-    ) -> ReadResult<Self> {
+    pub fn read(cursor: &mut Cursor<'_>, dialect: Dialect, limits: &Limits) -> ReadResult<Self> {
         let at = cursor.offset();
         if cursor.bytes("epoch tag", 8)? != spec::EPOCH_TAG {
             return Err(ReadError::invalid("epoch tag", at, "it is not EPOCH___"));
@@ -84,11 +89,8 @@ impl EpochHeader {
             let granularity = cursor.u64("granularity")?;
             (cursor.u32("return-address distance")?, granularity)
         };
-        let (nv, stop) = nv_pairs(cursor, limits);
-        match stop {
-            Some(error) => Err(error),
-            None => Ok(Self { flags, ra_distance, granularity, nv }),
-        }
+        let nv = whole(nv_pairs(cursor, limits))?;
+        Ok(Self { flags, ra_distance, granularity, nv })
     }
 
     /// The bytes of a logical instruction pointer, if nodes have one.
@@ -109,6 +111,11 @@ impl EpochHeader {
         let refused = || ReadError::invalid("size of a logical instruction pointer", offset, why);
         bytes.map(Some).ok_or_else(refused)
     }
+}
+
+/// A list that must be whole.
+fn whole<T>((items, stop): Partly<T>) -> ReadResult<Vec<T>> {
+    stop.map_or(Ok(items), Err)
 }
 
 /// Reads a list of pairs, up to where it breaks off.
@@ -142,36 +149,49 @@ pub(crate) fn list<T>(
     (items, (count > room).then(over))
 }
 
-/// Reads a metric; `has_sampling` tells the later of the shipped layouts.
-pub(crate) fn metric(
+/// Reads a metric table, up to where it breaks off.
+pub(crate) fn metrics(
     cursor: &mut Cursor<'_>,
     dialect: Dialect,
     has_sampling: bool,
-) -> ReadResult<Metric> {
-    let offset = cursor.offset();
-    let name = Str::read(cursor, "metric name")?;
-    if dialect == Dialect::Described {
-        let flags = MetricFlags::Described(cursor.u64("metric flags")?);
-        let period = cursor.u64("metric period")?;
-        let (description, formula, format) = (Str::default(), Str::default(), Str::default());
-        return Ok(Metric {
-            offset,
-            name,
-            description,
-            flags,
-            period,
-            formula,
-            format,
-            sampling: None,
-        });
+    limits: &Limits,
+) -> Partly<Metric> {
+    let item_bytes = if dialect == Dialect::Shipped0400 { 60 } else { 20 };
+    let read = |cursor: &mut Cursor<'_>| Metric::read(cursor, dialect, has_sampling);
+    list(cursor, "number of metrics", limits, item_bytes, read)
+}
+
+impl Metric {
+    /// Reads a metric table; `has_sampling` tells the later of the shipped layouts.
+    pub fn read_table(
+        cursor: &mut Cursor<'_>,
+        dialect: Dialect,
+        has_sampling: bool,
+        limits: &Limits,
+    ) -> ReadResult<Vec<Self>> {
+        whole(metrics(cursor, dialect, has_sampling, limits))
     }
-    let description = Str::read(cursor, "metric description")?;
-    let flags = MetricFlags::shipped(cursor.array("metric flags")?, dialect);
-    let period = cursor.u64("metric period")?;
-    let formula = Str::read(cursor, "metric formula")?;
-    let format = Str::read(cursor, "metric format")?;
-    let sampling = has_sampling.then(|| sampling(cursor)).transpose()?;
-    Ok(Metric { offset, name, description, flags, period, formula, format, sampling })
+
+    /// Reads a metric; `has_sampling` tells the later of the shipped layouts.
+    pub fn read(cursor: &mut Cursor<'_>, dialect: Dialect, has_sampling: bool) -> ReadResult<Self> {
+        let offset = cursor.offset();
+        let name = Str::read(cursor, "metric name")?;
+        if dialect == Dialect::Described {
+            let flags = MetricFlags::Described(cursor.u64("metric flags")?);
+            return Ok(Self {
+                offset,
+                period: cursor.u64("metric period")?,
+                ..Self::new(name, flags)
+            });
+        }
+        let description = Str::read(cursor, "metric description")?;
+        let flags = MetricFlags::shipped(cursor.array("metric flags")?, dialect);
+        let period = cursor.u64("metric period")?;
+        let formula = Str::read(cursor, "metric formula")?;
+        let format = Str::read(cursor, "metric format")?;
+        let sampling = has_sampling.then(|| sampling(cursor)).transpose()?;
+        Ok(Self { offset, name, description, flags, period, formula, format, sampling })
+    }
 }
 
 fn sampling(cursor: &mut Cursor<'_>) -> ReadResult<Sampling> {
@@ -183,8 +203,48 @@ fn sampling(cursor: &mut Cursor<'_>) -> ReadResult<Sampling> {
     })
 }
 
+/// Reads a load map, up to where it breaks off.
+pub(crate) fn load_modules(
+    cursor: &mut Cursor<'_>,
+    limits: &Limits,
+    read: fn(&mut Cursor<'_>) -> ReadResult<LoadModule>,
+) -> Partly<LoadModule> {
+    list(cursor, "number of load modules", limits, 14, read)
+}
+
+impl LoadModule {
+    /// Reads a load map. As described, ids are places in it.
+    pub fn read_map(
+        cursor: &mut Cursor<'_>,
+        dialect: Dialect,
+        limits: &Limits,
+    ) -> ReadResult<Vec<Self>> {
+        if dialect != Dialect::Described {
+            return whole(load_modules(cursor, limits, shipped_module));
+        }
+        let mut modules = whole(load_modules(cursor, limits, described_module))?;
+        number(&mut modules);
+        Ok(modules)
+    }
+
+    /// Reads a load module; as described it has no id.
+    pub fn read(cursor: &mut Cursor<'_>, dialect: Dialect) -> ReadResult<Self> {
+        match dialect {
+            Dialect::Described => described_module(cursor),
+            _ => shipped_module(cursor),
+        }
+    }
+}
+
+/// Numbers load modules by their place; as described they have no number of their own.
+pub(crate) fn number(modules: &mut [LoadModule]) {
+    for (module, id) in modules.iter_mut().zip(1..) {
+        module.id = id;
+    }
+}
+
 /// Reads a load module of the shipped layouts.
-pub(crate) fn load_module(cursor: &mut Cursor<'_>) -> ReadResult<LoadModule> {
+pub(crate) fn shipped_module(cursor: &mut Cursor<'_>) -> ReadResult<LoadModule> {
     let offset = cursor.offset();
     let id = cursor.u16("load module id")?.into();
     let path = Str::read(cursor, "load module path")?;
@@ -220,18 +280,22 @@ pub(crate) fn module_of_2009(cursor: &mut Cursor<'_>) -> ReadResult<LoadModule> 
     Ok(LoadModule { offset, id: 0, path, flags: 0, place })
 }
 
-/// Reads an entry of the dictionary of id kinds.
-pub(crate) fn id_kind(cursor: &mut Cursor<'_>) -> ReadResult<IdKind> {
-    let offset = cursor.offset();
-    let kind = cursor.u16("id kind")?;
-    Ok(IdKind { offset, kind, name: Str::read(cursor, "name of an id kind")? })
+impl IdKind {
+    /// Reads an entry of the dictionary of id kinds.
+    pub fn read(cursor: &mut Cursor<'_>) -> ReadResult<Self> {
+        let offset = cursor.offset();
+        let kind = cursor.u16("id kind")?;
+        Ok(Self { offset, kind, name: Str::read(cursor, "name of an id kind")? })
+    }
 }
 
-/// Reads one id of a tuple.
-pub(crate) fn id(cursor: &mut Cursor<'_>) -> ReadResult<Id> {
-    Ok(Id {
-        kind: cursor.u16("id kind")?,
-        physical: cursor.u64("physical id")?,
-        logical: cursor.u64("logical id")?,
-    })
+impl Id {
+    /// Reads one id of a tuple.
+    pub fn read(cursor: &mut Cursor<'_>) -> ReadResult<Self> {
+        Ok(Self {
+            kind: cursor.u16("id kind")?,
+            physical: cursor.u64("physical id")?,
+            logical: cursor.u64("logical id")?,
+        })
+    }
 }

@@ -110,11 +110,9 @@ impl<'a> Reading<'a> {
         if next > self.bytes.len() as u64 {
             return false;
         }
-        let metric =
-            |cursor: &mut Cursor<'_>| primitive::metric(cursor, Dialect::Shipped0400, true);
         let limits = Limits { items_max: self.limits.items_max.min(1 << 16), ..self.limits };
         let mut cursor = self.cursor(next);
-        let table = primitive::list(&mut cursor, "number of metrics", &limits, 60, metric);
+        let table = primitive::metrics(&mut cursor, Dialect::Shipped0400, true, &limits);
         self.within(end, next).rest().iter().all(|byte| *byte == 0) && table.1.is_none()
     }
 

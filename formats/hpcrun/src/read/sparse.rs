@@ -6,7 +6,7 @@ use kymo_core::{Finding, Severity};
 use super::arrays::{NodeLayout, Nodes, Run, Sparse, Values};
 use super::{PartOfProfile, Reading, primitive, told, too_many};
 use crate::spec::{FOOTER_BYTES, FOOTER_MAGIC, INDEX_BYTES, VALUE_BYTES};
-use crate::types::{Dialect, Epoch, Footer, Header};
+use crate::types::{Dialect, Epoch, Footer, Header, Id, IdKind};
 
 /// The layout of nodes since 2021-11; before that they had no flags.
 pub(super) fn node_layout(has_flags: bool) -> NodeLayout {
@@ -113,10 +113,9 @@ impl<'a> Reading<'a> {
 
     /// Reads the load map, and says whether it is whole.
     pub(super) fn load_modules(&mut self, cursor: &mut Cursor<'a>) -> bool {
-        let what = "number of load modules";
         let (at, told) = (cursor.offset(), told(cursor));
-        let read = primitive::load_module;
-        let (modules, stop) = primitive::list(cursor, what, &self.limits, 14, read);
+        let read = primitive::shipped_module;
+        let (modules, stop) = primitive::load_modules(cursor, &self.limits, read);
         let read = modules.len();
         self.edit(|epoch| epoch.load_modules = modules);
         self.is_whole(PartOfProfile::LOAD_MODULES, stop, (at, read, told))
@@ -124,11 +123,9 @@ impl<'a> Reading<'a> {
 
     /// Reads the metric table, and says whether it is whole.
     pub(super) fn metrics(&mut self, cursor: &mut Cursor<'a>) -> bool {
-        let metric =
-            |cursor: &mut Cursor<'_>| primitive::metric(cursor, Dialect::Shipped0400, true);
         let (at, told) = (cursor.offset(), told(cursor));
-        let (metrics, stop) =
-            primitive::list(cursor, "number of metrics", &self.limits, 60, metric);
+        let dialect = Dialect::Shipped0400;
+        let (metrics, stop) = primitive::metrics(cursor, dialect, true, &self.limits);
         let read = metrics.len();
         self.edit(|epoch| epoch.metrics = metrics);
         self.is_whole(PartOfProfile::METRICS, stop, (at, read, told))
@@ -141,7 +138,7 @@ impl<'a> Reading<'a> {
         let mut read = || {
             let count = cursor.u16("number of id kinds")?;
             for _ in 0..count {
-                self.profile.id_kinds.push(primitive::id_kind(cursor)?);
+                self.profile.id_kinds.push(IdKind::read(cursor)?);
             }
             Ok(())
         };
@@ -209,7 +206,7 @@ impl<'a> Reading<'a> {
     fn try_values(&mut self, cursor: &mut Cursor<'a>, told: &mut Option<u64>) -> ReadResult<()> {
         self.profile.id_tuple_offset = cursor.offset();
         for _ in 0..cursor.u16("length of the id tuple")? {
-            self.profile.id_tuple.push(primitive::id(cursor)?);
+            self.profile.id_tuple.push(Id::read(cursor)?);
         }
         let items_max = self.limits.items_max;
         let value_bytes = VALUE_BYTES as u64;

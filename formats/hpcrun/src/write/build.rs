@@ -32,6 +32,8 @@ pub struct ProfileBuilder {
     /// Nodes by parent, module and address.
     known: BTreeMap<(usize, u16, u64), usize>,
     values: BTreeMap<usize, NodeValues>,
+    /// What was asked for first that makes no sense.
+    wrong: Option<&'static str>,
 }
 
 /// A node of the tree; its id follows from its place.
@@ -63,6 +65,7 @@ impl ProfileBuilder {
             nodes: vec![root],
             known: BTreeMap::new(),
             values: BTreeMap::new(),
+            wrong: None,
         }
     }
 
@@ -72,7 +75,8 @@ impl ProfileBuilder {
         self
     }
 
-    /// Adds one of the ids that name the thread; [`spec::ID_KINDS`] numbers the kinds.
+    /// Adds one of the ids that name the thread; [`spec::ID_KINDS`] numbers the kinds. Without any,
+    /// the profile is that of thread 0.
     pub fn id(&mut self, kind: u16, physical: u64, logical: u64) -> &mut Self {
         self.id_tuple.push(Id { kind, physical, logical });
         self
@@ -95,25 +99,29 @@ impl ProfileBuilder {
         Ok(id)
     }
 
-    /// Adds a metric and gives its id.
+    /// Adds a metric that is shown, with values of double precision or counts, and gives its id.
     ///
     /// # Errors
     /// When there are more than its two bytes can number.
     pub fn metric(&mut self, name: &str, description: &str, is_real: bool) -> io::Result<u16> {
+        let metric = Metric::new(name, MetricFlags::raw(is_real));
+        self.add_metric(Metric { description: description.into(), ..metric })
+    }
+
+    /// Adds a metric with all that is known of it, and gives its id.
+    ///
+    /// # Errors
+    /// When there are more than its two bytes can number, or when its flags are as described.
+    pub fn add_metric(&mut self, metric: Metric) -> io::Result<u16> {
         let id = u16::try_from(self.metrics.len());
         let id = id.map_err(|_| super::too_large("there are too many metrics"))?;
-        let sampling =
+        if matches!(metric.flags, MetricFlags::Described(_)) {
+            return Err(super::too_large("its flags are not those of a metric of 04.00b"));
+        }
+        let never =
             Sampling { is_frequency: 0, is_multiplexed: 0, mean_threshold: 0.0, samples: 0 };
-        self.metrics.push(Metric {
-            offset: 0,
-            name: name.into(),
-            description: description.into(),
-            flags: MetricFlags::raw(is_real),
-            period: 1,
-            formula: Str::default(),
-            format: Str::default(),
-            sampling: Some(sampling),
-        });
+        let sampling = metric.sampling.or(Some(never));
+        self.metrics.push(Metric { sampling, ..metric });
         Ok(id)
     }
 
@@ -123,8 +131,12 @@ impl ProfileBuilder {
     /// The child of a node at an address of a module, made if it is not there yet.
     ///
     /// For a frame that called another the address is to lie within the call instruction: the
-    /// return address minus one.
+    /// return address minus one. Writing fails when there is no such parent or module.
     pub fn child(&mut self, parent: usize, lm_id: u16, ip: u64) -> usize {
+        let is_special = spec::SPECIAL_MODULES.iter().any(|(id, _)| *id == lm_id);
+        self.expect(parent < self.nodes.len(), "a node hangs below one that is not there");
+        let is_known = is_special || usize::from(lm_id) <= self.load_modules.len();
+        self.expect(is_known, "a node is in a load module that is not there");
         if let Some(module) = self.load_modules.iter_mut().find(|m| m.id == u32::from(lm_id)) {
             module.flags |= 1;
         }
@@ -157,8 +169,17 @@ impl ProfileBuilder {
         Node { id, parent, lm_id, ip, flags: Some(spec::NODE_UNWOUND), ..Node::default() }
     }
 
-    /// Adds to the value of a metric at a node.
+    fn expect(&mut self, holds: bool, otherwise: &'static str) {
+        if !holds {
+            self.wrong = self.wrong.or(Some(otherwise));
+        }
+    }
+
+    /// Adds to the value of a metric at a node. Writing fails when there is no such node or metric.
     pub fn add(&mut self, node: usize, metric: u16, amount: f64) {
+        self.expect(node < self.nodes.len(), "a value is of a node that is not there");
+        let is_known = usize::from(metric) < self.metrics.len();
+        self.expect(is_known, "a value is of a metric that is not there");
         let is_real = self.metrics.get(usize::from(metric)).is_some_and(|m| m.flags.is_real());
         let bits = self.values.entry(node).or_default().entry(metric).or_default();
         *bits = if is_real {
@@ -169,30 +190,60 @@ impl ProfileBuilder {
     }
 
     /// Writes it as 04.00b.
+    ///
+    /// # Errors
+    /// When something that was added refers to what is not there, when there are more nodes than
+    /// can be numbered, or when the output fails.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        sparse::write(self, out)
+        self.check()?;
+        let mut sound = self.clone();
+        if sound.id_tuple.is_empty() {
+            sound.id(spec::THREAD_ID, 0, 0);
+        }
+        // What is 0 is not written: values are sparse.
+        for values in sound.values.values_mut() {
+            values.retain(|_, bits| *bits != 0);
+        }
+        sound.values.retain(|_, values| !values.is_empty());
+        sparse::write(&sound, out)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if let Some(wrong) = self.wrong {
+            return Err(super::too_large(wrong));
+        }
+        let nodes_max = usize::try_from((u32::MAX - FIRST_ID) / 2).unwrap_or(usize::MAX);
+        if self.nodes.len() > nodes_max {
+            return Err(super::too_large("there are more nodes than four bytes can number"));
+        }
+        Ok(())
     }
 
     /// Writes it as 02.00 as described, little-endian, with one epoch.
     ///
     /// Addresses become those of the process: modules need a [`Place`]. Ids of threads and
     /// names of placeholders have no place there.
+    ///
+    /// # Errors
+    /// As for [`write`](Self::write), and when a module has no place.
     pub fn write_described(&self, out: &mut impl Write) -> io::Result<()> {
+        self.check()?;
+        if self.load_modules.iter().any(|module| module.place.is_none()) {
+            return Err(super::too_large("where a load module was in the process is not known"));
+        }
         let mut sink = Sink::new(Endian::Little);
         let (dialect, endian) = (Dialect::Described, Endian::Little);
         Header { dialect, endian, nv: self.header.nv.clone() }.write(&mut sink)?;
         sink.u32(1);
         EpochHeader { granularity: 1, ..EpochHeader::default() }.write(&mut sink, dialect)?;
-        sink.u32(count(self.metrics.len())?);
-        for metric in &self.metrics {
+        let described = |metric: &Metric| {
             let real = if metric.flags.is_real() { spec::METRIC_REAL } else { 0 };
             let flags = MetricFlags::Described(spec::METRIC_ASYNCHRONOUS | real);
-            Metric { flags, ..metric.clone() }.write(&mut sink)?;
-        }
-        sink.u32(count(self.load_modules.len())?);
-        for module in &self.load_modules {
-            module.write(&mut sink, dialect)?;
-        }
+            Metric { flags, ..metric.clone() }
+        };
+        let metrics: Vec<_> = self.metrics.iter().map(described).collect();
+        Metric::write_table(&metrics, &mut sink)?;
+        LoadModule::write_map(&self.load_modules, &mut sink, dialect)?;
         sink.u32(count(self.nodes.len())?);
         let layout = NodeLayout { is_signed: true, ..NodeLayout::default() };
         for (index, node) in self.nodes.iter().enumerate() {
@@ -282,10 +333,4 @@ impl Contents for ProfileBuilder {
         };
         self.values.iter().map(entry).collect()
     }
-}
-
-/// The name of the files of a thread in a measurement directory, without the extension.
-#[must_use]
-pub fn file_stem(program: &str, rank: u32, thread: u32, host: u32, process: u32) -> String {
-    format!("{program}-{rank:06}-{thread:03}-{host:08x}-{process}-0")
 }

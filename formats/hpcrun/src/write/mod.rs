@@ -1,6 +1,7 @@
 //! Types to bytes, in the same order as `read`.
 
 mod build;
+mod directory;
 mod primitive;
 mod sparse;
 mod trace;
@@ -10,9 +11,10 @@ use std::io::{self, Write};
 use kymo_core::bytes::Sink;
 
 use crate::read::{NodeLayout, Profile, Values};
-use crate::types::{Dialect, Epoch};
+use crate::types::{Dialect, Epoch, LoadModule, Metric};
 
-pub use build::{ProfileBuilder, file_stem};
+pub use build::ProfileBuilder;
+pub use directory::{DirectoryWriter, ThreadFile};
 pub use trace::TraceWriter;
 
 /// A sink is handed on when it holds this much.
@@ -49,14 +51,8 @@ fn write_epoch(
     out: &mut impl Write,
 ) -> io::Result<()> {
     epoch.header.clone().unwrap_or_default().write(sink, dialect)?;
-    sink.u32(count(epoch.metrics.len())?);
-    for metric in &epoch.metrics {
-        metric.write(sink)?;
-    }
-    sink.u32(count(epoch.load_modules.len())?);
-    for module in &epoch.load_modules {
-        module.write(sink, dialect)?;
-    }
+    Metric::write_table(&epoch.metrics, sink)?;
+    LoadModule::write_map(&epoch.load_modules, sink, dialect)?;
     match dialect {
         Dialect::Described => sink.u32(count(epoch.nodes.len())?),
         _ => sink.u64(epoch.nodes.len() as u64),

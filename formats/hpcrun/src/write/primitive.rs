@@ -62,6 +62,12 @@ impl EpochHeader {
 }
 
 impl Metric {
+    /// Writes a metric table.
+    pub fn write_table(metrics: &[Self], sink: &mut Sink) -> io::Result<()> {
+        sink.u32(count(metrics.len())?);
+        metrics.iter().try_for_each(|metric| metric.write(sink))
+    }
+
     /// Writes a metric, in the layout that its flags are of.
     pub fn write(&self, sink: &mut Sink) -> io::Result<()> {
         self.name.write(sink)?;
@@ -89,6 +95,12 @@ impl Metric {
 }
 
 impl LoadModule {
+    /// Writes a load map.
+    pub fn write_map(modules: &[Self], sink: &mut Sink, dialect: Dialect) -> io::Result<()> {
+        sink.u32(count(modules.len())?);
+        modules.iter().try_for_each(|module| module.write(sink, dialect))
+    }
+
     /// Writes a load module; as described with its place, which is 0 where it is not known.
     pub fn write(&self, sink: &mut Sink, dialect: Dialect) -> io::Result<()> {
         if dialect == Dialect::Described {

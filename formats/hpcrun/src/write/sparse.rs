@@ -85,9 +85,7 @@ pub(super) fn write(contents: &dyn Contents, out: &mut impl Write) -> io::Result
     let mut file = File::new(contents.header(), out);
     file.section(|sink, _| contents.header().write(sink))?;
     file.section(|sink, _| {
-        sink.u32(count(contents.load_modules().len())?);
-        let dialect = contents.header().dialect;
-        contents.load_modules().iter().try_for_each(|module| module.write(sink, dialect))
+        LoadModule::write_map(contents.load_modules(), sink, contents.header().dialect)
     })?;
     file.section(|sink, out| {
         sink.u64(contents.node_count() as u64);
@@ -97,10 +95,7 @@ pub(super) fn write(contents: &dyn Contents, out: &mut impl Write) -> io::Result
             flush(sink, out)
         })
     })?;
-    file.section(|sink, _| {
-        sink.u32(count(contents.metrics().len())?);
-        contents.metrics().iter().try_for_each(|metric| metric.write(sink))
-    })?;
+    file.section(|sink, _| Metric::write_table(contents.metrics(), sink))?;
     file.section(|sink, _| {
         sink.u16(short(contents.id_kinds().len())?);
         contents.id_kinds().iter().try_for_each(|kind| kind.write(sink))
