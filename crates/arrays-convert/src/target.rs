@@ -92,8 +92,8 @@ pub struct Job<'a> {
     pub progress: &'a dyn Progress,
 }
 
-/// What a conversion did.
-#[derive(Debug)]
+/// What a conversion did; by default nothing.
+#[derive(Debug, Default)]
 pub struct Converted {
     /// Whether there is an output; strictness may have refused it.
     pub is_written: bool,

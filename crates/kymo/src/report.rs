@@ -53,6 +53,16 @@ impl Report {
         }
     }
 
+    /// Says what failed where that is about no file.
+    pub(crate) fn failure(&mut self, error: &anyhow::Error) {
+        let bad = self.paint.style(style::ERROR);
+        let message = failure::message(error);
+        self.line(format_args!("{bad}kymo:{bad:#} {message}"));
+        if let Some(hint) = failure::hint(error, "FILE") {
+            self.hint(&hint);
+        }
+    }
+
     /// Says what to do next.
     pub(crate) fn hint(&mut self, hint: &str) {
         if !self.is_quiet {

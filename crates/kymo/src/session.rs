@@ -146,7 +146,11 @@ impl Session {
                 self.error(&name, &error.into());
             }
             (None, Some(Named { name, error })) => self.error(&name.clone(), error),
-            (None, None) => self.error("kymo", error),
+            (None, None) => {
+                self.bars.end();
+                let _ = self.out.flush();
+                self.report.failure(error);
+            }
         }
         outcome
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kymo_arrays_convert::{Converted, Job, Target};
 use kymo_core::model::arrays::{ArraysView, VariableId};
-use kymo_core::{Context, Destination, Error, Progress};
+use kymo_core::{Context, Destination, Error, Progress, Severity};
 use serde_json::json;
 
 use super::Args;
@@ -64,11 +64,20 @@ pub(super) fn run(
         let output = outputs.of(args, input)?;
         session.with_dataset(input, &args.open, |session, opened| {
             outlet::refuse_input(input, &output)?;
-            let converted = convert(session, args, opened, target, &output)?;
+            let converted = if args.arrays.strict && has_faults(opened) {
+                Converted::default()
+            } else {
+                convert(session, args, opened, target, &output)?
+            };
             let outcome = say(session, args, opened, &output, &converted)?;
             Ok(outcome.max(session.findings(opened)))
         })
     })
+}
+
+/// Whether something of a file cannot be read, or not as it should be.
+fn has_faults(opened: &Opened) -> bool {
+    opened.dataset.findings().iter().any(|finding| finding.severity > Severity::Note)
 }
 
 /// Arrays are converted whole.
@@ -170,6 +179,9 @@ fn convert(
 fn own_directory(path: &Path, force: bool) -> kymo_core::Result<Destination> {
     let to = Destination::new(path, force);
     to.check()?;
+    if path.as_os_str() == "-" {
+        return Err(Error::request("a directory does not go to standard output"));
+    }
     if fs::symlink_metadata(path).is_ok() && !path.join("zarr.json").is_file() {
         return Err(Error::request("it is no Zarr directory and is not replaced by one"));
     }
@@ -238,6 +250,7 @@ fn say(
             "arrays": converted.arrays,
             "attributes": converted.attributes,
             "losses": lost.collect::<Vec<_>>(),
+            "findings": opened.dataset.findings(),
         }))?;
     } else {
         for loss in losses.iter().take(LOSSES_SHOWN) {
@@ -249,6 +262,7 @@ fn say(
         }
     }
     if !converted.is_written {
+        session.findings(opened);
         let why = "not converted: --strict, and not everything can stay as it is";
         return Err(Failure::new(why).into());
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arrow_array::{Array as _, ArrayRef};
 use kymo_core::Result;
 use kymo_core::model::arrays::{
-    ArraysView, Chunks, Order, Selection, Step, Variable, VariableId, volume,
+    ArraysView, Attribute, Chunks, Order, Selection, Step, Variable, VariableId, volume,
 };
 use serde_json::{Value, json};
 
 use super::Difference;
-use super::values::{Gap, compare};
+use super::values::{Gap, compare, real};
 use crate::render::numbers;
 
 /// Values that are read at once, of each side.
@@ -33,7 +33,7 @@ pub(super) fn differences(one: &View, other: &View, tolerance: f64) -> Result<Ve
             }
         }
     }
-    attributes(one, other, &mut found);
+    attributes(one, other, tolerance, &mut found);
     Ok(found)
 }
 
@@ -222,21 +222,61 @@ impl Iterator for Sides {
     }
 }
 
-/// Attributes differ when one side has other values under a name.
-fn attributes(one: &View, other: &View, found: &mut Vec<Difference>) {
-    let named = |view: &View| -> Vec<(String, String)> {
+/// Attributes differ when one side has other values under a name, or values of another type.
+fn attributes(one: &View, other: &View, tolerance: f64, found: &mut Vec<Difference>) {
+    let named = |view: &View| -> Vec<(String, Attribute)> {
         let all = view.attributes().into_iter();
-        let named = all
-            .map(|a| (format!("{} attribute {}", a.path, a.name), crate::render::value(&a.value)));
-        named.collect()
+        all.map(|a| (format!("{} attribute {}", a.path, a.name), a)).collect()
     };
     for (name, [left, right]) in pairs(named(one), named(other)) {
+        let is_same = |(one, other): (&Attribute, &Attribute)| is_same(one, other, tolerance);
         match (left.is_empty(), right.is_empty()) {
-            (false, false) if left != right => {
-                found.push(two(&name, "is", [left.join(" "), right.join(" ")]));
+            (false, false) => {
+                let all = left.len() == right.len() && left.iter().zip(&right).all(is_same);
+                if !all {
+                    found.push(two(&name, "is", shown(&left, &right)));
+                }
             }
-            (false, false) => {}
             (is_missing, _) => found.push(only(name, !is_missing)),
         }
     }
+}
+
+fn is_same(one: &Attribute, other: &Attribute, tolerance: f64) -> bool {
+    if one.data_type != other.data_type {
+        return false;
+    }
+    match (number(&one.value), number(&other.value)) {
+        (Some(one), Some(other)) if tolerance > 0.0 => real(one, other) <= tolerance,
+        _ => crate::render::value(&one.value) == crate::render::value(&other.value),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a tolerance is for numbers that are about the same")]
+fn number(value: &kymo_core::Value) -> Option<f64> {
+    match value {
+        kymo_core::Value::Int(number) => Some(*number as f64),
+        kymo_core::Value::UInt(number) => Some(*number as f64),
+        kymo_core::Value::Float32(number) => Some((*number).into()),
+        kymo_core::Value::Float(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// The values of both sides; where they look alike, with their types.
+fn shown(left: &[Attribute], right: &[Attribute]) -> [String; 2] {
+    let values = |side: &[Attribute]| {
+        let values: Vec<_> = side.iter().map(|a| crate::render::value(&a.value)).collect();
+        values.join(" ")
+    };
+    let both = [values(left), values(right)];
+    if both[0] != both[1] {
+        return both;
+    }
+    let typed = |side: &[Attribute]| {
+        let all =
+            side.iter().map(|a| format!("{} ({})", crate::render::value(&a.value), a.type_name));
+        all.collect::<Vec<_>>().join(" ")
+    };
+    [typed(left), typed(right)]
 }

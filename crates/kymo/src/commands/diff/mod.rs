@@ -6,12 +6,13 @@ mod profiles;
 mod values;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::render::escaped;
 use crate::render::rows::{RowArgs, Rows};
 use crate::session::{Named, Opened, Outcome, Session};
@@ -85,8 +86,12 @@ impl Difference {
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    session.with_dataset(&args.one, &args.open, |session, one| {
-        session.with_dataset(&args.other, &args.open, |session, other| {
+    let about = |path: &Path, error: anyhow::Error| match error.downcast::<Named>() {
+        Ok(named) => anyhow::Error::new(named),
+        Err(error) => Named::error(inputs::display(path), error),
+    };
+    let compared = session.with_dataset(&args.one, &args.open, |session, one| {
+        let compared = session.with_dataset(&args.other, &args.open, |session, other| {
             let found = differences(args, one, other)?;
             let mut rows = args.rows.rows();
             for difference in &found {
@@ -94,8 +99,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             }
             let outcome = if found.is_empty() { Outcome::Done } else { Outcome::Findings };
             Ok(outcome.max(session.findings(one)).max(session.findings(other)))
-        })
-    })
+        });
+        compared.map_err(|error| about(&args.other, error))
+    });
+    compared.map_err(|error| about(&args.one, error))
 }
 
 /// Compares what both files have.

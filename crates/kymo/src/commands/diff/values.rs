@@ -56,7 +56,7 @@ pub(super) fn compare(one: &ArrayRef, other: &ArrayRef, tolerance: f64) -> Gap {
 }
 
 /// How far two numbers are apart. What is no number on both sides is the same.
-fn real(one: f64, other: f64) -> f64 {
+pub(super) fn real(one: f64, other: f64) -> f64 {
     let is_same = one.partial_cmp(&other) == Some(std::cmp::Ordering::Equal);
     if is_same || (one.is_nan() && other.is_nan()) {
         return 0.0;
