@@ -156,7 +156,7 @@ fn scopes(
                 push(Scope::Function(function), Relation::Inlined);
             }
             Some(structure::Scope::Loop { at, entry }) => {
-                let file = known.file(names, found, at.file);
+                let file = Some(known.file(names, found, at.file));
                 let entry = entry.map(|entry| (module, entry));
                 let (number, _) = names.loops.of(Loop { file, line: at.line, entry });
                 push(Scope::Loop(number), Relation::Lexical);
@@ -213,6 +213,12 @@ impl Known<'_> {
                 }
                 let function = self.recorded(names, record, (name, module, None, at));
                 push(Scope::Function(function), Relation::Inlined);
+            }
+            Resolved::Loop { at, entry } => {
+                let line = at.as_ref().map_or(0, |(_, line)| *line);
+                let file = at.map(|(path, _)| names.file(&path));
+                let (number, _) = names.loops.of(Loop { file, line, entry: Some((module, entry)) });
+                push(Scope::Loop(number), Relation::Lexical);
             }
             Resolved::Line { at } => line_of(names, at),
         }

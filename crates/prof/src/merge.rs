@@ -314,7 +314,7 @@ impl Told {
                 let found = lookup.names.loops.items().get(index(number));
                 let entry = found.and_then(|found| found.entry);
                 let point = entry.and_then(|(module, at)| Some((self.module(module)?, at)));
-                let source = found.and_then(|found| source(found.file, found.line));
+                let source = found.and_then(|found| source(found.file?, found.line));
                 Node { source, point, ..bare(Scope::Loop) }
             }
             tree::Scope::Line { file, line } => {

@@ -52,7 +52,7 @@ pub(crate) struct Record {
 /// A loop, by all that is known of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Loop {
-    pub(crate) file: u32,
+    pub(crate) file: Option<u32>,
     pub(crate) line: u32,
     pub(crate) entry: Option<(u32, u64)>,
 }

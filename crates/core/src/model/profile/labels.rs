@@ -55,7 +55,7 @@ impl Question<'_> {
 pub(super) enum Key {
     Function(FunctionId, bool),
     Place(FileId, u32, bool),
-    Point(ModuleId, u64),
+    Point(ModuleId, u64, bool),
     Module(ModuleId),
     File(FileId),
     Unknown,
@@ -107,7 +107,9 @@ impl Labels {
             (None, Some((file, line)), Some(_)) if context.scope != super::Scope::Instruction => {
                 Key::Place(file, line, context.scope == super::Scope::Loop)
             }
-            (None, _, Some((module, offset))) => Key::Point(module, offset),
+            (None, _, Some((module, offset))) => {
+                Key::Point(module, offset, context.scope == super::Scope::Loop)
+            }
             (None, None, None) => Key::Unknown,
         };
         self.of(key, || view.label(context))

@@ -41,6 +41,13 @@ pub enum Resolved {
         /// Where the call stands.
         call: Option<SourcePlace>,
     },
+    /// A loop.
+    Loop {
+        /// Where it begins, if anything tells of lines.
+        at: Option<SourcePlace>,
+        /// The address of its first instruction.
+        entry: u64,
+    },
     /// A line of source.
     Line {
         /// Which one.
