@@ -33,11 +33,13 @@ int main(int argc, char **argv)
     /* Samples are dated by steps of microseconds from an absolute clock. */
     int32_t clk = kymo_clock(recorder, "clk");
     int32_t delta = kymo_delta_clock(recorder, "clk delta", clk, KYMO_MICROSECONDS);
-    int32_t temperature = kymo_stream(recorder, "temperature", "int16", sizeof(int16_t), delta,
+    int32_t temperature = kymo_stream(recorder, "temperature", "int16", sizeof(int16_t), delta, 0,
                                       "{\"gain\":0.01,\"unit\":\"°C\"}");
-    int32_t text = kymo_stream(recorder, "log", "utf-8", 0, delta, NULL);
+    int32_t text = kymo_stream(recorder, "log", "utf-8", 0, delta, 0, NULL);
+    /* What a program prints has no borders between messages, and need not be found by time. */
+    int32_t output = kymo_stream(recorder, "stdout", "utf-8", 0, 0, KYMO_CONT | KYMO_HIDDEN, NULL);
     int32_t remarks = kymo_annotations(recorder, "remarks", "utf-8", "temperature");
-    if (clk < 0 || delta < 0 || temperature < 0 || text < 0 || remarks < 0)
+    if (clk < 0 || delta < 0 || temperature < 0 || text < 0 || output < 0 || remarks < 0)
         return failed("streams");
 
     const char *hello = "warming up";
@@ -49,6 +51,11 @@ int main(int argc, char **argv)
                           sizeof value))
             return failed("temperature");
     }
+    if (kymo_write(recorder, output, "2000\n20", 7) || kymo_write(recorder, output, "01\n", 3))
+        return failed("output");
+    if (kymo_close_stream(recorder, output))
+        return failed("close");
+
     const char *remark = "the door was open";
     if (kymo_annotate(recorder, remarks, 1700000000, 500000, remark, strlen(remark)))
         return failed("remarks");

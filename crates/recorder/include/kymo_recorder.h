@@ -35,6 +35,21 @@ extern "C" {
 /* A delta clock counts in billionths of a second. */
 #define KYMO_NANOSECONDS 9
 
+/* The checksum of a Unit is CRC32-IEEE, as the specification has it. */
+#define KYMO_CRC_IEEE 0
+
+/* The checksum of a Unit is the one of the format's first writer. */
+#define KYMO_CRC_MIXED 1
+
+/* Units have no checksum. */
+#define KYMO_CRC_NONE 2
+
+/* The stream is one run of bytes without borders between messages, such as standard output. */
+#define KYMO_CONT 1
+
+/* The stream is left out of indices: for what nobody searches by time. */
+#define KYMO_HIDDEN 2
+
 /* How to record. Zeros are the defaults: kymo_config config = {0}; */
 typedef struct kymo_config {
     /* Size of a Unit and of a unit: powers of two, the unit at least 2048. 0: 1 MiB and 128 KiB. */
@@ -50,6 +65,8 @@ typedef struct kymo_config {
     uint64_t rotate_after_bytes;
     /* One of KYMO_SYNC_NEVER, KYMO_SYNC_FINISH and KYMO_SYNC_FLUSH. */
     uint32_t sync;
+    /* One of KYMO_CRC_IEEE, KYMO_CRC_MIXED and KYMO_CRC_NONE. */
+    uint32_t crc;
 } kymo_config;
 
 /* A recording in progress. */
@@ -89,9 +106,9 @@ int kymo_set_counter(kymo_recorder *recorder, int32_t clock, uint64_t ticks);
 
 /* Adds a stream. format is one that every reader knows ("uint16le", "float64", "utf-8", "json",
  * "raw" ...) or any other name. length is the bytes of every message, or 0 if they differ. clock
- * is the number of a clock, or 0. attributes is a JSON object of further attributes, such as
- * {"gain":0.01,"unit":"V"}, or NULL. Its number, or -1. */
-int32_t kymo_stream(kymo_recorder *recorder, const char *name, const char *format, uint64_t length, int32_t clock, const char *attributes);
+ * is the number of a clock, or 0. flags is 0, KYMO_CONT, KYMO_HIDDEN or both. attributes is a
+ * JSON object of further attributes, such as {"gain":0.01,"unit":"V"}, or NULL. Its number, or -1. */
+int32_t kymo_stream(kymo_recorder *recorder, const char *name, const char *format, uint64_t length, int32_t clock, uint32_t flags, const char *attributes);
 
 /* Ends a stream, which then costs nothing any more: 0, or -1. */
 int kymo_close_stream(kymo_recorder *recorder, int32_t stream);

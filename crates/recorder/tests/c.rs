@@ -63,6 +63,9 @@ fn the_example_records_what_it_says() {
     assert_eq!(session.of("log"), [b"warming up"]);
     assert_eq!(session.of("clk").len(), 1);
     assert_eq!(session.of("clk delta").len(), 1000, "the first sample has the log's time");
+    assert_eq!(session.of("stdout"), [&b"2000\n20"[..], b"01\n"]);
+    let output = session.streams.values().find(|meta| meta["name"] == "stdout").unwrap();
+    assert_eq!(output["cont"], true);
     let remark = &session.of("remarks")[0];
     assert_eq!(remark[..8], 1_700_000_000_u64.to_ne_bytes());
     assert_eq!(&remark[12..], b"the door was open");

@@ -34,7 +34,13 @@ fn a_configuration_that_makes_no_sense_is_refused() {
     let path = CString::new("never made").unwrap();
     let sizes = kymo_config { major_bytes: 1000, minor_bytes: 10, ..kymo_config::default() };
     let sync = kymo_config { sync: 7, ..kymo_config::default() };
-    for (config, why) in [(sizes, "powers of two"), (sync, "7 is not a way to synchronise")] {
+    let crc = kymo_config { crc: 3, ..kymo_config::default() };
+    let refused = [
+        (sizes, "powers of two"),
+        (sync, "7 is not a way to synchronise"),
+        (crc, "3 is not a checksum"),
+    ];
+    for (config, why) in refused {
         // SAFETY: both point to what they should.
         assert!(unsafe { kymo_create(path.as_ptr(), &raw const config) }.is_null());
         assert!(last_error().contains(why), "{}", last_error());
@@ -50,7 +56,8 @@ fn numbers_of_the_wrong_kind_are_refused() {
         let recorder = kymo_create(path.as_ptr(), ptr::null());
         let clock = kymo_counter_clock(recorder, c"cycles".as_ptr(), 1e-8, 0.0);
         let delta = kymo_delta_clock(recorder, c"delta".as_ptr(), clock, 6);
-        let stream = kymo_stream(recorder, c"a".as_ptr(), c"raw".as_ptr(), 0, delta, ptr::null());
+        let stream =
+            kymo_stream(recorder, c"a".as_ptr(), c"raw".as_ptr(), 0, delta, 0, ptr::null());
         assert_eq!((clock, delta, stream), (1, 2, 3));
 
         assert_eq!(kymo_write(recorder, clock, c"x".as_ptr().cast(), 1), -1);
@@ -62,7 +69,9 @@ fn numbers_of_the_wrong_kind_are_refused() {
         assert_eq!(kymo_write_now(recorder, stream, c"x".as_ptr().cast(), 1), -1);
         assert_eq!(kymo_write(recorder, -1, ptr::null(), 0), -1);
         let attributes = c"[1]".as_ptr();
-        assert_eq!(kymo_stream(recorder, c"b".as_ptr(), c"raw".as_ptr(), 0, 0, attributes), -1);
+        assert_eq!(kymo_stream(recorder, c"b".as_ptr(), c"raw".as_ptr(), 0, 0, 0, attributes), -1);
+        assert_eq!(kymo_stream(recorder, c"c".as_ptr(), c"raw".as_ptr(), 0, 0, 4, ptr::null()), -1);
+        assert_eq!(last_error(), "4 has flags that streams do not have");
 
         assert_eq!(kymo_write_at_ticks(recorder, stream, 7, c"x".as_ptr().cast(), 1), 0);
         assert_eq!(kymo_set_counter(recorder, delta, 6), -1);

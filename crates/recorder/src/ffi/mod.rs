@@ -13,6 +13,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use kymo_rtc_wire::crc::Polynomial;
+
 use crate::config::{Config, Flush, Sync};
 use crate::recorder::Recorder;
 use crate::stream::StreamOptions;
@@ -34,6 +36,18 @@ pub const KYMO_MICROSECONDS: u32 = 6;
 /// A delta clock counts in billionths of a second.
 pub const KYMO_NANOSECONDS: u32 = 9;
 
+/// The checksum of a Unit is CRC32-IEEE, as the specification has it.
+pub const KYMO_CRC_IEEE: u32 = 0;
+/// The checksum of a Unit is the one of the format's first writer.
+pub const KYMO_CRC_MIXED: u32 = 1;
+/// Units have no checksum.
+pub const KYMO_CRC_NONE: u32 = 2;
+
+/// The stream is one run of bytes without borders between messages, such as standard output.
+pub const KYMO_CONT: u32 = 1;
+/// The stream is left out of indices: for what nobody searches by time.
+pub const KYMO_HIDDEN: u32 = 2;
+
 /// How to record. Zeros are the defaults: `kymo_config config = {0};`
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,6 +65,8 @@ pub struct kymo_config {
     pub rotate_after_bytes: u64,
     /// One of KYMO_SYNC_NEVER, KYMO_SYNC_FINISH and KYMO_SYNC_FLUSH.
     pub sync: u32,
+    /// One of KYMO_CRC_IEEE, KYMO_CRC_MIXED and KYMO_CRC_NONE.
+    pub crc: u32,
 }
 
 /// A recording in progress.
@@ -79,8 +95,27 @@ impl kymo_config {
             KYMO_SYNC_FLUSH => Sync::Flush,
             other => return Err(format!("{other} is not a way to synchronise")),
         };
-        Ok(config.flush(flush).sync(sync))
+        let crc = match self.crc {
+            KYMO_CRC_IEEE => Some(Polynomial::Ieee),
+            KYMO_CRC_MIXED => Some(Polynomial::Mixed),
+            KYMO_CRC_NONE => None,
+            other => return Err(format!("{other} is not a checksum")),
+        };
+        Ok(config.flush(flush).sync(sync).crc(crc))
     }
+}
+
+fn flagged(mut options: StreamOptions, flags: u32) -> Result<StreamOptions, Failure> {
+    if flags & !(KYMO_CONT | KYMO_HIDDEN) != 0 {
+        return Err(format!("{flags} has flags that streams do not have"));
+    }
+    if flags & KYMO_CONT != 0 {
+        options = options.cont();
+    }
+    if flags & KYMO_HIDDEN != 0 {
+        options = options.hidden();
+    }
+    Ok(options)
 }
 
 /// Records to a new file; one that exists is emptied. config may be NULL. NULL when it failed.
@@ -266,8 +301,8 @@ pub unsafe extern "C" fn kymo_set_counter(
 
 /// Adds a stream. format is one that every reader knows ("uint16le", "float64", "utf-8", "json",
 /// "raw" ...) or any other name. length is the bytes of every message, or 0 if they differ. clock
-/// is the number of a clock, or 0. attributes is a JSON object of further attributes, such as
-/// {"gain":0.01,"unit":"V"}, or NULL. Its number, or -1.
+/// is the number of a clock, or 0. flags is 0, KYMO_CONT, KYMO_HIDDEN or both. attributes is a
+/// JSON object of further attributes, such as {"gain":0.01,"unit":"V"}, or NULL. Its number, or -1.
 ///
 /// # Safety
 ///
@@ -279,13 +314,14 @@ pub unsafe extern "C" fn kymo_stream(
     format: *const c_char,
     length: u64,
     clock: i32,
+    flags: u32,
     attributes: *const c_char,
 ) -> i32 {
     guarded(-1, || {
         // SAFETY: by this function's contract, for all three.
         let (name, format, attributes) =
             unsafe { (text(name)?, text(format)?, optional_text(attributes)?) };
-        let mut options = StreamOptions::new(name);
+        let mut options = flagged(StreamOptions::new(name), flags)?;
         if let Some(attributes) = attributes {
             options = options.object(attributes);
         }
