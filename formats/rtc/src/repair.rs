@@ -9,6 +9,7 @@ use kymo_core::{
 };
 
 use crate::read::{Messages, Scan};
+use crate::types::Stream;
 use crate::write::{Layout, SessionWriter, meta_of};
 use crate::{Reader, check};
 
@@ -117,9 +118,26 @@ impl Copying<'_> {
             Some(session) => Layout::of(session),
             None => Layout::default(),
         };
-        let streams = self.plan().iter().filter_map(|(_, index)| self.reader.streams().get(*index));
-        let metas: Vec<_> = streams.map(|stream| (stream.id, meta_of(stream))).collect();
+        let described = |(_, index): &(u64, usize)| self.described(*index);
+        let streams = self.plan().iter().filter_map(described);
+        let metas: Vec<_> = streams.map(|stream| (stream.id, meta_of(&stream))).collect();
         SessionWriter::new(out, &layout.fit(&metas))
+    }
+
+    /// A stream as it is written. Clocks rise; of one that does not, the file has to say so.
+    fn described(&self, index: usize) -> Option<Stream> {
+        let mut stream = self.reader.streams().get(index)?.clone();
+        if self.went_back(index).is_some() {
+            stream.attributes.insert("rises".into(), false.into());
+        }
+        Some(stream)
+    }
+
+    /// Where a clock went back of which that is not said.
+    fn went_back(&self, index: usize) -> Option<u64> {
+        let stream = self.reader.streams().get(index)?;
+        let statistics = self.reader.scan().statistics.get(index)?;
+        statistics.went_back.filter(|_| !stream.may_go_back())
     }
 
     fn next_session<W: Write>(
@@ -143,11 +161,16 @@ impl Copying<'_> {
     ) -> Result<()> {
         while let Some((at, index)) = self.plan().get(self.next).copied()
             && at <= before
-            && let Some(stream) = self.reader.streams().get(index)
+            && let Some(stream) = self.described(index)
         {
-            if !writer.add(index, Some(stream.id), &meta_of(stream))? {
-                let message = format!("the stream {} gets another id", shortened(&stream.name));
+            let name = shortened(&stream.name);
+            if !writer.add(index, Some(stream.id), &meta_of(&stream))? {
+                let message = format!("the stream {name} gets another id");
                 repaired.corrected.push(Finding::at(Severity::Note, "id", stream.offset, message));
+            }
+            if let Some(offset) = self.went_back(index) {
+                let message = format!("the clock {name} goes back, and is now said not to rise");
+                repaired.corrected.push(Finding::at(Severity::Warning, "clock", offset, message));
             }
             self.next += 1;
         }

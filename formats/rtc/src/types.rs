@@ -105,6 +105,13 @@ impl Stream {
         matches!(self.clock, ClockRole::Clock | ClockRole::Delta(_))
     }
 
+    /// Whether its file says that this clock may go back, as that of a repaired file does:
+    /// `rises` is false. Else clocks rise.
+    #[must_use]
+    pub fn may_go_back(&self) -> bool {
+        self.attributes.get("rises") == Some(&Json::Bool(false))
+    }
+
     /// Whether its messages are remarks about moments.
     #[must_use]
     pub fn is_annotation(&self) -> bool {

@@ -10,7 +10,7 @@
 use std::fs;
 
 use kymo_conformance::shared;
-use kymo_core::{Context, Format, Severity, Source};
+use kymo_core::{Context, Finding, Format, Severity, Source};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, Writer};
@@ -20,9 +20,12 @@ const INDEX: usize = 1025;
 
 /// The rule and place of each finding.
 fn findings(bytes: &[u8]) -> Vec<(&'static str, u64)> {
+    checked(bytes).into_iter().map(|finding| (finding.rule, finding.offset.unwrap())).collect()
+}
+
+fn checked(bytes: &[u8]) -> Vec<Finding> {
     let source = Source::from_bytes("test.rtc", bytes.to_vec());
-    let found = Rtc.check(&source, &Context::default()).unwrap();
-    found.into_iter().map(|finding| (finding.rule, finding.offset.unwrap())).collect()
+    Rtc.check(&source, &Context::default()).unwrap()
 }
 
 /// A recording in small units, without checksums unless asked for.
@@ -132,6 +135,7 @@ fn a_clock_that_goes_back_is_found_where_it_does() {
     let bytes = ticking(&[5, 9, 7, 10, 2]);
     let third = find(&bytes, &7_u64.to_le_bytes(), INDEX) - 1;
     assert_eq!(findings(&bytes), [("clock", third as u64)]);
+    assert_eq!(checked(&bytes)[0].severity, Severity::Warning);
 }
 
 #[test]
@@ -187,14 +191,33 @@ fn a_message_without_an_end_is_noted() {
 #[test]
 fn missing_units_and_bytes_that_are_left_over_are_found() {
     let bytes = sound();
-    let found = findings(&bytes[8192..]);
-    assert_eq!(found.first(), Some(&("count", 0)));
+    let found = checked(&bytes[8192..]);
+    assert_eq!((found[0].rule, found[0].offset), ("count", Some(0)));
+    assert!(found.iter().all(|finding| finding.severity == Severity::Note), "{found:?}");
     // What follows the last frame is none.
     let mut longer = bytes.clone();
     longer.extend_from_slice(&[0xFF; 30]);
     let found = findings(&longer);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].1 >= bytes.len() as u64 - 16, "{found:?}");
+}
+
+/// Stream 9 speaks once, in the first Unit; stream 10 fills three Units more. Damage in the first
+/// says nothing of the indices of the others, which name stream 9 in what was lost.
+#[test]
+fn indices_are_not_blamed_for_naming_what_was_lost() {
+    let mut writer = writer();
+    let early = writer.add(&StreamMeta::new("early")).unwrap();
+    let later = writer.add(&StreamMeta::new("later")).unwrap();
+    writer.write(early, &[0xEE; 100]).unwrap();
+    while writer.position() < 30_000 {
+        writer.write(later, &[0x55; 50]).unwrap();
+    }
+    let mut bytes = writer.finish().unwrap();
+    let at = find(&bytes, &[18, 100, 0xEE], INDEX);
+    bytes[at..at + 300].fill(0xFF);
+    let rules: Vec<_> = findings(&bytes).into_iter().map(|(rule, _)| rule).collect();
+    assert_eq!(rules, ["frames", "may-lack-beginning"]);
 }
 
 /// Files of the reference writer that are as it made them.

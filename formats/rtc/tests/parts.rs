@@ -8,7 +8,7 @@
 
 use std::fs;
 
-use kymo_core::model::timeline::{Content, TimeNs, Window};
+use kymo_core::model::timeline::{Content, TimeNs, TrackId, Window};
 use kymo_core::{Context, Destination, Finding, Format, Part, Repaired, Severity, Source, Written};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
@@ -222,4 +222,45 @@ fn a_marker_with_any_byte_changed_costs_no_message() {
         let (out, _) = repaired(&damaged);
         assert_eq!(events(&out), expected, "byte {at}");
     }
+}
+
+/// Messages of a clock that goes back, of a number that is none, and of a stream whose clock is
+/// not there: nothing that a file could have otherwise.
+#[test]
+fn what_is_odd_in_the_recording_itself_does_not_make_a_repaired_file_unsound() {
+    let mut writer = Writer::new(Vec::new(), Options::new().sizes(8192, 2048).unwrap());
+    let clock = StreamMeta::new("clk").length(8).format("uint64le").number("gain", 1e-9).unwrap();
+    let clock = writer.add(&clock.flag("clock", true).unwrap()).unwrap();
+    let value = StreamMeta::new("v").format("uint8").text("clock", "clk").unwrap();
+    let value = writer.add(&value).unwrap();
+    let lone = writer.add(&StreamMeta::new("lone").text("clock", "gone").unwrap()).unwrap();
+    for (number, time) in [50_u64, 90, 70, 100].into_iter().enumerate() {
+        writer.write(clock, &time.to_le_bytes()).unwrap();
+        writer.write(value, &[u8::try_from(number).unwrap()]).unwrap();
+    }
+    writer.write(value, b"no number").unwrap();
+    writer.write(lone, b"x").unwrap();
+    let bytes = writer.finish().unwrap();
+
+    let (repaired, said) = repaired(&bytes);
+    assert_eq!((said.losses.len(), rules(&said.corrected)), (0, vec!["clock"]));
+    assert_eq!(events(&repaired), events(&bytes));
+    let source = Source::from_bytes("repaired.rtc", repaired);
+    let found = Rtc.check(&source, &Context::default()).unwrap();
+    assert!(found.iter().all(|finding| finding.severity == Severity::Note), "{found:?}");
+
+    // It is no longer searched as a clock that rises: what it shows again is found twice.
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let window = Window {
+        tracks: Some(vec![TrackId(1)]),
+        from: Some(TimeNs(50)),
+        until: Some(TimeNs(80)),
+        last: None,
+    };
+    let mut events = timeline.events(&window).unwrap();
+    let mut times = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        times.push(event.time.unwrap().0);
+    }
+    assert_eq!(times, [50, 70]);
 }

@@ -15,7 +15,10 @@ pub(super) struct Indices {
     unit: u64,
     /// Where the Index or index begins that is being read.
     start: Option<u64>,
+    /// Frames of this Unit were lost.
     is_lost: bool,
+    /// Frames of earlier Units were lost: where streams were then is not known.
+    has_lost: bool,
 }
 
 /// Where a stream was last. Writers differ in whether a frame counts that goes on with a message.
@@ -36,12 +39,15 @@ impl Indices {
 
     /// Takes note of a frame of a stream.
     pub(super) fn frame(&mut self, frame: &Frame) {
+        if self.is_lost {
+            return;
+        }
         let unit = self.unit;
         let seen = self.seen.entry(frame.id).or_default();
         if seen.frame.1 != unit || seen.frame.0 == 0 {
             seen.frame = (frame.position, unit);
         }
-        if frame.begin != Begin::Continuation && (seen.begin.1 != unit || seen.begin.0 == 0) {
+        if frame.begin == Begin::Start && (seen.begin.1 != unit || seen.begin.0 == 0) {
             seen.begin = (frame.position, unit);
         }
     }
@@ -59,8 +65,9 @@ impl Indices {
             _ => self.compare(start, Entries::new(payload), false),
         };
         self.unit += 1;
-        if frame.id == id::MAJOR_INDEX {
-            self.is_lost = false;
+        if frame.id == id::MAJOR_INDEX && self.is_lost {
+            (self.is_lost, self.has_lost) = (false, true);
+            self.seen.clear();
         }
         finding.filter(|_| !self.is_lost)
     }
@@ -83,6 +90,10 @@ impl Indices {
             }
             let seen = self.seen.entry(entry.id).or_default();
             seen.is_listed = true;
+            // It may be where frames were lost, or in what may be the rest of a message.
+            if self.has_lost && seen.begin.0 == 0 {
+                continue;
+            }
             let target = start.checked_sub(entry.back_bytes).filter(|_| entry.back_bytes > 0);
             if ![seen.frame.0, seen.begin.0].contains(&target.unwrap_or(0)) {
                 let message = format!(

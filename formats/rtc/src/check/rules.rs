@@ -117,7 +117,8 @@ impl Rules<'_> {
         }
     }
 
-    /// A value that is not what its stream's format says; of each stream the first is told of.
+    /// A value that is not what its stream's format says; of each stream the first is told of. It
+    /// is what was recorded, and nothing is wrong with the file.
     fn value(&mut self, index: usize, offset: u64, payload: &[u8]) {
         if self.unfit.contains(&index) {
             return;
@@ -126,7 +127,7 @@ impl Rules<'_> {
         if let Some(fault) = self.reader.decode_payload(payload, stream).fault {
             self.unfit.insert(index);
             let message = format!("a message of {}: {fault}", shortened(&stream.name));
-            self.push(Severity::Warning, "value", offset, message);
+            self.push(Severity::Note, "value", offset, message);
         }
     }
 
@@ -147,18 +148,20 @@ impl Rules<'_> {
             if scan.clocks.get(index).is_none_or(Option::is_none) {
                 let (name, clock) = (shortened(&stream.name), shortened(clock));
                 let message = format!("the clock of {name}, {clock}, is not there or is no clock");
-                self.push(Severity::Warning, "clock", stream.offset, message);
+                self.push(Severity::Note, "clock", stream.offset, message);
             }
         }
         for (stream, statistics) in scan.catalog.streams.iter().zip(&scan.statistics) {
             let name = shortened(&stream.name);
             if let Some(offset) = statistics.went_back {
                 let message = format!("the clock {name} goes back");
-                self.push(Severity::Warning, "clock", offset, message);
+                let is_said = stream.may_go_back();
+                let severity = if is_said { Severity::Note } else { Severity::Warning };
+                self.push(severity, "clock", offset, message);
             }
             if let Some(offset) = statistics.unfit {
                 let message = format!("what the clock {name} shows is no time");
-                self.push(Severity::Warning, "time", offset, message);
+                self.push(Severity::Note, "time", offset, message);
             }
         }
     }

@@ -52,7 +52,11 @@ impl Timeline {
         let Some(&first) = wanted.first() else {
             return Ok(Reading { messages: Messages::none(&self.reader), stop: None });
         };
+        let is_timed = window.from.or(window.until).is_some();
         self.reader.seek(first, |seeker| {
+            if is_timed && wanted.iter().any(|stream| seeker.may_go_back(*stream)) {
+                return Err(Doubt);
+            }
             let low = earliest(seeker, &wanted, window.from)?;
             let Some(last) = window.last else {
                 return self.reading(seeker, low, &wanted, window);

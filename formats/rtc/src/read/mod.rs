@@ -166,7 +166,8 @@ impl Reader {
         })
     }
 
-    /// The first message of a stream at a time on its clock, or later. Trusts that clocks rise.
+    /// The first message of a stream at a time on its clock, or later. Trusts that clocks rise,
+    /// but for those whose `rises` is false.
     ///
     /// Looks at a few units, unless something is wrong with the file.
     ///

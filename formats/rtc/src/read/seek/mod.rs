@@ -88,10 +88,16 @@ impl<'a> Seeker<'a> {
     /// The clock that tells when a message of a stream happened: of a clock, itself.
     pub(crate) fn own_clock(&self, index: usize) -> Sure<Option<usize>> {
         let stream = self.stream(index)?;
-        if stream.is_annotation() {
+        if stream.is_annotation() || self.may_go_back(index) {
             return Err(Doubt);
         }
         Ok(if stream.is_clock() { Some(index) } else { self.clock_of(index) })
+    }
+
+    /// Whether the time of a stream, itself or its clocks, may go back.
+    pub(crate) fn may_go_back(&self, index: usize) -> bool {
+        let may = |stream: usize| self.stream(stream).is_ok_and(Stream::may_go_back);
+        self.with_clocks(index).into_iter().any(may)
     }
 
     /// A stream and the clocks that it depends on.
