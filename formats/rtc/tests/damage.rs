@@ -13,7 +13,9 @@ use std::fs;
 use kymo_conformance::{shared, testdata};
 use kymo_core::{Context, Format, Source};
 use kymo_rtc::{Reader, Rtc};
+use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::read::{Begin, Frame, Item, View, Walker};
+use kymo_rtc_wire::write::{Options, Writer};
 
 /// A message: where its first frame is, its stream's id, its bytes, and whether its beginning may
 /// be missing.
@@ -222,6 +224,35 @@ fn copies_of_a_real_file_give_back_what_is_intact() {
     let found = read(&of("small_units_flip_payload"));
     assert_eq!(found.len(), whole.len());
     assert_eq!(found.iter().zip(&whole).filter(|(a, b)| a.2 != b.2).count(), 1);
+}
+
+/// Messages of 5000 and 20,000 bytes, whose frames have no lengths, in units of 4096 and 8192:
+/// after a cut everything is there that begins after the next tick.
+#[test]
+fn a_cut_within_a_long_message_costs_nothing_after_it() {
+    for (length, sizes) in [(5000, (16384, 4096)), (20_000, (32768, 8192))] {
+        let mut writer = Writer::new(Vec::new(), Options::new().sizes(sizes.0, sizes.1).unwrap());
+        let long = writer.add(&StreamMeta::new("long").length(length as u64)).unwrap();
+        let short = writer.add(&StreamMeta::new("short")).unwrap();
+        for number in 0..12_u8 {
+            writer.write(long, &vec![0xF0 | number; length]).unwrap();
+            writer.write(short, &[number; 7]).unwrap();
+        }
+        let bytes = writer.finish().unwrap();
+        let whole = read(&bytes);
+        assert_eq!(whole.len(), 24);
+        let first = usize::try_from(sizes.0).unwrap();
+        for cut in (first..3 * first).step_by(61) {
+            let found = read(&bytes[cut..]);
+            let found: HashMap<u64, &Message> =
+                found.iter().map(|message| (message.0 + cut as u64, message)).collect();
+            let tick = (cut as u64).next_multiple_of(sizes.1) + sizes.1;
+            for message in whole.iter().filter(|message| message.0 >= tick) {
+                let is_there = found.get(&message.0).is_some_and(|found| found.2 == message.2);
+                assert!(is_there, "{length}: cut at {cut}: lost the message at {}", message.0);
+            }
+        }
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ messages into a buffer of 1 MiB, takes the CRC32 of it and hands it to the syste
 the page cache; nobody calls `fsync`.\n\n\
 The search opens a file of 4 GiB (a message of 4 KiB and its time every microsecond) and finds a \
 thousand messages by their times, in no order, so a search takes a thousandth of what the table \
-shows. Its peer reads a unit of 64 KiB at a thousand places.\n";
+shows. Its peer reads a unit of 128 KiB at a thousand places.\n";
 
 /// How large messages are, and how many.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]

@@ -58,8 +58,11 @@ pub(super) fn parse(
         }
         Declared::Fixed(total) => {
             let payload = position + taken as u64;
-            let received = if slot.chain == Chain::Open { slot.received } else { 0 };
-            let left = total.saturating_sub(received);
+            let left = match slot.chain {
+                Chain::Open => total.saturating_sub(slot.received),
+                Chain::Closed | Chain::Unknown => total,
+                Chain::Within => u64::MAX,
+            };
             let length = left.min(PAYLOAD_MAX).min(boundary.saturating_sub(payload));
             if more != (length < left) {
                 return Err(Trouble::Bad(Why::More(id)));
@@ -84,13 +87,15 @@ impl Streams {
     pub(super) fn commit(&mut self, frame: &Parsed, boundary: u64) {
         let length = frame.end - frame.payload;
         if let Some(slot) = self.slot_mut(frame.id) {
-            let received = if slot.chain == Chain::Open { slot.received } else { 0 };
+            let is_open = matches!(slot.chain, Chain::Open | Chain::Within);
+            let received = if is_open { slot.received } else { 0 };
             slot.received = if frame.more { received.saturating_add(length) } else { 0 };
             slot.chain = match (frame.more, slot.chain, slot.length) {
                 (false, ..) => Chain::Closed,
+                (true, Chain::Within, _) => Chain::Within,
                 // It is all that is left of the unit, and how much came before is not known.
                 (true, Chain::Unknown, Declared::Fixed(_)) if frame.end == boundary => {
-                    Chain::Unknown
+                    Chain::Within
                 }
                 (true, ..) => Chain::Open,
             };

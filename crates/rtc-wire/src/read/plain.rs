@@ -28,7 +28,7 @@ impl Streams {
         let (begin, received) = match slot.chain {
             Chain::Closed => (Begin::Start, 0),
             Chain::Open => (Begin::Continuation, slot.received),
-            Chain::Unknown => return None,
+            Chain::Unknown | Chain::Within => return None,
         };
         let (payload, length) = match slot.length {
             Declared::Fixed(total) => {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::spec::{PAYLOAD_BYTES_MAX, id};
 
-use super::parse::{Trouble, is_padding, is_padding_to, parse};
+use super::parse::{Parsed, Trouble, is_padding, is_padding_to, parse};
 use super::streams::Streams;
 use super::{Lookup, View, Why};
 
@@ -24,53 +24,87 @@ pub(super) fn lands(
     limit: u64,
     targets: &[Target],
 ) -> Result<(), Trouble> {
-    follows(&mut streams.clone(), view, start, limit, targets, usize::MAX)
+    let mut frames = u64::MAX;
+    Trial::new(streams.clone(), start).run(view, limit, targets, &mut frames)
 }
 
-/// Like [`lands`], of so many frames only; changes what is known of the streams on the way.
-pub(super) fn follows(
-    streams: &mut Streams,
-    view: &View<'_>,
+/// One way to read frames, and how far it was followed.
+#[derive(Debug)]
+pub(super) struct Trial {
+    pub streams: Streams,
+    pub position: u64,
     start: u64,
-    limit: u64,
-    targets: &[Target],
-    mut frames: usize,
-) -> Result<(), Trouble> {
-    let mut position = start;
-    let mut is_first = true;
-    let mut targets = targets.iter().skip_while(|target| target.position < start).peekable();
-    while position < limit {
-        if frames == 0 {
-            return Ok(());
-        }
-        frames -= 1;
-        let frame = parse(streams, view, position, limit)?;
-        if is_padding(frame.id) {
-            let is_padding = is_padding_to(view, position, limit) && targets.peek().is_none();
-            return if is_padding { Ok(()) } else { Err(Trouble::Bad(Why::Padding)) };
-        }
-        if (id::MARKER..=id::MINOR_INDEX).contains(&frame.id) && position != start {
-            return Err(Trouble::Bad(Why::Place(frame.id)));
-        }
-        match targets.peek() {
-            Some(target) if target.position == position && target.id == frame.id => {
-                targets.next();
+    /// Whether no frame of a stream was seen.
+    is_first: bool,
+}
+
+impl Trial {
+    pub(super) fn new(streams: Streams, start: u64) -> Self {
+        Self { streams, position: start, start, is_first: true }
+    }
+
+    /// Becomes what another is, without allocating: for who tries many ways.
+    pub(super) fn become_as(&mut self, other: &Self) {
+        self.streams.clone_from(&other.streams);
+        (self.position, self.start) = (other.position, other.start);
+        self.is_first = other.is_first;
+    }
+
+    /// Reads on to exactly `limit`, or as many frames as are allowed, with each target where it
+    /// is. Stops before a frame that makes no sense.
+    pub(super) fn run(
+        &mut self,
+        view: &View<'_>,
+        limit: u64,
+        targets: &[Target],
+        frames: &mut u64,
+    ) -> Result<(), Trouble> {
+        let mut targets = after(targets, self.position).iter().peekable();
+        while self.position < limit {
+            if *frames == 0 {
+                return Ok(());
             }
-            Some(target) if target.position <= position => {
+            *frames -= 1;
+            let frame = parse(&self.streams, view, self.position, limit)?;
+            if is_padding(frame.id) {
+                let is_padding =
+                    targets.peek().is_none() && is_padding_to(view, self.position, limit);
+                return if is_padding { Ok(()) } else { Err(Trouble::Bad(Why::Padding)) };
+            }
+            let is_ruler = (id::MARKER..=id::MINOR_INDEX).contains(&frame.id);
+            if is_ruler && frame.position != self.start {
                 return Err(Trouble::Bad(Why::Place(frame.id)));
             }
-            _ => {}
+            match targets.peek() {
+                Some(target) if target.position == frame.position && target.id == frame.id => {
+                    targets.next();
+                }
+                Some(target) if target.position <= frame.position => {
+                    return Err(Trouble::Bad(Why::Place(frame.id)));
+                }
+                _ => {}
+            }
+            self.take(view, &frame, limit);
         }
-        define_from(streams, view, &frame);
-        streams.commit(&frame, limit);
-        if is_first && frame.id >= id::FIRST_USER {
-            streams.settle_fixed(frame.id);
-            is_first = false;
-        }
-        position = frame.end;
+        let is_there = self.position == limit && targets.peek().is_none();
+        if is_there { Ok(()) } else { Err(Trouble::Bad(Why::Boundary)) }
     }
-    let is_there = position == limit && targets.peek().is_none();
-    if is_there { Ok(()) } else { Err(Trouble::Bad(Why::Boundary)) }
+
+    fn take(&mut self, view: &View<'_>, frame: &Parsed, limit: u64) {
+        define_from(&mut self.streams, view, frame);
+        self.streams.commit(frame, limit);
+        if self.is_first && frame.id >= id::FIRST_USER {
+            self.streams.settle_fixed(frame.id);
+            self.is_first = false;
+        }
+        self.position = frame.end;
+    }
+}
+
+/// The targets from a place on.
+pub(super) fn after(targets: &[Target], position: u64) -> &[Target] {
+    let before = targets.partition_point(|target| target.position < position);
+    targets.get(before..).unwrap_or_default()
 }
 
 /// A frame that an index names.
@@ -81,7 +115,7 @@ pub(super) struct Target {
 }
 
 /// Streams that join on the way are known from there on.
-fn define_from(streams: &mut Streams, view: &View<'_>, frame: &super::parse::Parsed) {
+fn define_from(streams: &mut Streams, view: &View<'_>, frame: &Parsed) {
     if matches!(frame.id, id::META | id::MINOR_META) && !frame.more {
         let text = view.get(frame.payload..frame.end);
         for stream in super::definitions(text, &[]).streams {

@@ -29,6 +29,8 @@ pub(super) enum Chain {
     Open,
     /// Frames before were lost.
     Unknown,
+    /// A message of fixed length goes on, and how much of it was lost is not known.
+    Within,
 }
 
 const UNDEFINED: Slot = Slot { length: Declared::Unproven, chain: Chain::Closed, received: 0 };

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
 use kymo_rtc_wire::read::{
-    Begin, Definition, Item, Listed, Lookup, Place, Ruler, Streams, View, Walker, is_marker,
-    major_index,
+    Begin, Damage, Definition, Item, Listed, Lookup, Place, Ruler, Streams, View, Walker, Why,
+    is_marker, major_index,
 };
 use kymo_rtc_wire::spec::{MARKER_BYTES, id};
 
@@ -28,8 +28,14 @@ const METAS_MAX: usize = 64;
 /// the file may as well be.
 const BACK_BYTES_MAX: u64 = 16 << 20;
 
+/// The bytes of a platform frame.
+const PLATFORM: u64 = 5;
+
 /// How many units before one are read where it can be read in several ways.
 const UNITS_BACK_MAX: u64 = 8;
+
+/// How many places are tried where the stream was before that a unit opens with.
+const PLACES_BACK_MAX: usize = 4;
 
 /// A file as a few of its units show it.
 #[derive(Debug)]
@@ -148,29 +154,67 @@ impl Ticks {
     /// A walk from a tick on.
     pub(crate) fn walker(&self, view: &View<'_>, tick: Tick) -> Walker {
         let here = self.walker_at(view, tick, None);
-        if first_begins(here.clone(), view).is_some() {
-            return here;
-        }
-        // What the unit begins with can be read in several ways: those before it tell.
-        let mut earlier =
-            (1..=UNITS_BACK_MAX).map_while(|back| Some(Tick(tick.0.checked_sub(back)?)));
-        let arrived = |from| arrive(self.walker_at(view, from, None), view, self.position(tick));
-        earlier.find_map(arrived).unwrap_or(here)
+        let Err(rest) = first_begins(here.clone(), view) else { return here };
+        // What the unit begins with can be read in several ways: the frames before it tell, best
+        // from where the stream last was.
+        let begun = rest.into_iter().flat_map(|id| self.places_before(view, tick, id));
+        let begun = begun.take(PLACES_BACK_MAX).map(|frame| self.walker_from(view, frame));
+        let earlier = (1..=UNITS_BACK_MAX).map_while(|back| Some(Tick(tick.0.checked_sub(back)?)));
+        let earlier = earlier.flat_map(|from| {
+            let named = self.first_named(view, from);
+            let from_named = named.map(|frame| self.walker_at(view, from, Some(frame)));
+            from_named.into_iter().chain([self.walker_at(view, from, None)])
+        });
+        let is_sure = |walker: &Walker| first_begins(walker.clone(), view).is_ok();
+        let arrived = |walker| arrive(walker, view, self.position(tick)).filter(is_sure);
+        begun.chain(earlier).find_map(arrived).unwrap_or(here)
+    }
+
+    /// Where indices say that a stream was before a tick, from unit to unit.
+    fn places_before<'a>(
+        &'a self,
+        view: &'a View<'_>,
+        tick: Tick,
+        id: u32,
+    ) -> impl Iterator<Item = u64> + 'a {
+        let before = move |tick| match self.find(view, tick, id)? {
+            Listed::At(frame) => Some(frame),
+            Listed::Absent | Listed::Never => None,
+        };
+        std::iter::successors(before(tick), move |frame| before(self.tick_at(*frame)))
+    }
+
+    /// The first frame that the index after a unit names, but for the one that opens the unit.
+    fn first_named(&self, view: &View<'_>, tick: Tick) -> Option<u64> {
+        let rest = self.data_start(view, tick)? + 1..self.end_of(tick);
+        let index = self.lookup(view, Tick(tick.0 + 1))?;
+        let users = index.places().filter(|(id, at)| *id >= id::FIRST_USER && rest.contains(at));
+        users.map(|(_, at)| at).min()
     }
 
     /// The stream of fixed length with the rest of whose message a unit opens.
     pub(crate) fn opens_with_rest(&self, view: &View<'_>, tick: Tick) -> Option<u32> {
-        let (id, begin) = first_begins(self.walker(view, tick), view)?;
+        let (id, begin) = first_begins(self.walker(view, tick), view).ok()?;
         (begin == Begin::Continuation).then_some(id)
     }
 
     /// A walk from a frame on that an index names, where that is not the first of its unit.
     pub(crate) fn walker_from(&self, view: &View<'_>, frame: u64) -> Walker {
         let tick = self.tick_at(frame);
-        let is_unit = self.unit_of(tick) == tick;
-        let index = self.lookup(view, tick).filter(|_| !is_unit);
-        let frame = index.filter(|index| index.end() < frame).map(|_| frame);
-        self.walker_at(view, tick, frame)
+        let is_later = self.data_start(view, tick).is_some_and(|start| start < frame);
+        self.walker_at(view, tick, is_later.then_some(frame))
+    }
+
+    /// Where the first frame of a unit is that can be one of a stream: after the index, or after
+    /// the platform of a Unit.
+    fn data_start(&self, view: &View<'_>, tick: Tick) -> Option<u64> {
+        if self.unit_of(tick) != tick {
+            return Some(self.lookup(view, tick)?.end());
+        }
+        match self.lookup(view, Tick(tick.0 + 1))?.find(id::PLATFORM)? {
+            Listed::At(platform) if platform > self.position(tick) => Some(platform + PLATFORM),
+            _ => None,
+        }
     }
 
     fn walker_at(&self, view: &View<'_>, tick: Tick, frame: Option<u64>) -> Walker {
@@ -184,16 +228,20 @@ impl Ticks {
     }
 }
 
-/// The first frame of a stream that a walk comes to, and whether it begins a message; nothing
-/// where there is doubt.
-fn first_begins(mut walker: Walker, view: &View<'_>) -> Option<(u32, Begin)> {
+/// The first frame of a stream that a walk comes to, and whether it begins a message. Where there
+/// is doubt, the stream of whose message it may be the rest.
+fn first_begins(
+    mut walker: Walker,
+    view: &View<'_>,
+) -> std::result::Result<(u32, Begin), Option<u32>> {
     loop {
         match walker.next(view) {
             Ok(Item::Frame(frame)) if frame.id >= id::FIRST_USER => {
-                return Some((frame.id, frame.begin));
+                return Ok((frame.id, frame.begin));
             }
-            Ok(Item::Damage(_)) => return None,
-            Ok(Item::End) | Err(_) => return Some((id::NUL, Begin::Start)),
+            Ok(Item::Damage(Damage { why: Why::Rest(id), .. })) => return Err(Some(id)),
+            Ok(Item::Damage(_)) => return Err(None),
+            Ok(Item::End) | Err(_) => return Ok((id::NUL, Begin::Start)),
             Ok(Item::Frame(_) | Item::Unit(_) | Item::Checksum(_)) => {}
         }
     }

@@ -23,7 +23,7 @@ const NS_EACH: u64 = 1000;
 const SEARCHES: u64 = 1000;
 
 /// As many bytes as a unit has by default.
-const UNIT_BYTES: usize = 64 << 10;
+const UNIT_BYTES: usize = 128 << 10;
 
 /// Makes the file, unless it is there.
 pub(super) fn make(path: &Path) -> Result<()> {

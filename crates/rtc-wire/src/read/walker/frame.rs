@@ -138,7 +138,8 @@ impl Walker {
         }
         let begin = match slot.chain {
             Chain::Closed => Begin::Start,
-            Chain::Open => Begin::Continuation,
+            Chain::Within if slot.received == 0 => Begin::Unknown,
+            Chain::Open | Chain::Within => Begin::Continuation,
             Chain::Unknown => Begin::Unknown,
         };
         let Parsed { position, id, more, payload, end } = *frame;

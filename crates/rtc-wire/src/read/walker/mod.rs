@@ -173,7 +173,7 @@ impl Walker {
         walker.boundary = place.tick;
         let marker = u64::try_from(place.ruler.marker).unwrap_or(0);
         let is_unit = marker == place.tick;
-        if !is_unit || place.count > 0 {
+        if !is_unit || place.count > 0 || place.frame.is_some() {
             walker.forget_chains();
         }
         if is_unit {

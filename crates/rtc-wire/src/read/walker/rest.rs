@@ -2,37 +2,38 @@
 
 use alloc::vec::Vec;
 
+use crate::leb128;
 use crate::spec::PAYLOAD_BYTES_MAX;
 
 use super::super::meta::Declared;
 use super::super::parse::Trouble;
-use super::super::resume::{Target, follows, lands, targets};
-use super::super::streams::Chain;
-use super::super::{NeedMore, Streams, View};
+use super::super::resume::{Target, Trial, after, targets};
+use super::super::streams::{Chain, Slot};
+use super::super::{NeedMore, View, Why};
 use super::Walker;
 
-/// The longest fixed length for which every possible rest of a message is tried.
-const RESTS_MAX: u64 = 4096;
-
 /// Frames that tell most wrong guesses from right ones.
-const FEW: usize = 64;
+const FEW: u64 = 64;
+
+/// Frames that are read to tell apart all guesses at one place.
+const FRAMES_MAX: u64 = 1 << 20;
 
 impl Walker {
     /// Where frames were lost, the next of a stream of fixed length may be the rest of a message:
-    /// takes it for one when it makes no sense as a whole. Gives the stream where neither does,
-    /// or where it cannot be known how much is left.
+    /// takes it for what it must be. Gives the stream where nothing makes sense, or where it
+    /// cannot be known how much is left.
     pub(super) fn resolve_rest(
         &mut self,
         view: &View<'_>,
         position: u64,
     ) -> Result<Option<u32>, NeedMore> {
-        let Ok((header, _)) = crate::leb128::read(view.get(position..self.boundary)) else {
+        let Ok((header, _)) = leb128::read(view.get(position..self.boundary)) else {
             return Ok(None);
         };
         let id = u32::try_from(header >> 1).unwrap_or(u32::MAX);
         let slot = self.streams.slot(id);
         let Declared::Fixed(total) = slot.length else { return Ok(None) };
-        if slot.chain != Chain::Unknown || self.has_tried_rest {
+        if !matches!(slot.chain, Chain::Unknown | Chain::Within) || self.has_tried_rest {
             return Ok(None);
         }
         Self::need(view, self.boundary)?;
@@ -40,126 +41,97 @@ impl Walker {
         let landing = self.landing(view);
         let index = self.index_at(view, self.boundary);
         let named = index.map(|index| targets(view, index, position, landing)).unwrap_or_default();
-        let lands = |streams: &Streams| lands(streams, view, position, landing, &named);
-        if self.is_strict {
-            return Ok(self.resolve_strictly(view, id, total, landing, &named));
-        }
-        if matches!(lands(&self.streams), Ok(()) | Err(Trouble::Short)) {
-            return Ok(None);
-        }
-        let mut found = None;
-        for rest in 1..total.min(RESTS_MAX).min(self.rests_left.into()) {
-            self.rests_left -= 1;
-            let guess = Guess { chain: Chain::Open, received: total - rest };
-            if guess.is_possible(&self.streams, id, view, position, landing)
-                && lands(&self.with_chain(id, guess)).is_ok()
-            {
-                if found.is_some() {
-                    return Ok(Some(id));
-                }
-                found = Some(guess);
-            }
-        }
-        match found {
-            Some(guess) => self.streams = self.with_chain(id, guess),
-            None => return Ok(Some(id)),
+        let rest = Rest { view, id, total, slot, landing, named, is_strict: self.is_strict };
+        let Some((chain, received)) = rest.resolve(self, position) else { return Ok(Some(id)) };
+        if let Some(slot) = self.streams.slot_mut(id) {
+            (slot.chain, slot.received) = (chain, received);
         }
         Ok(None)
     }
-
-    /// Takes the first frame of a unit for what it must be: a whole message or a rest, if only one
-    /// of all makes sense with what follows.
-    fn resolve_strictly(
-        &mut self,
-        view: &View<'_>,
-        id: u32,
-        total: u64,
-        landing: u64,
-        named: &[Target],
-    ) -> Option<u32> {
-        if total > RESTS_MAX {
-            return Some(id);
-        }
-        let position = self.position;
-        let whole = Guess { chain: Chain::Closed, received: 0 };
-        let rests = (1..total).map(|rest| Guess { chain: Chain::Open, received: total - rest });
-        let mut trial = self.streams.clone();
-        let mut left: Vec<Guess> = Vec::new();
-        for guess in core::iter::once(whole).chain(rests) {
-            // Most make no sense within a few frames, and many not with the first.
-            if !guess.is_possible(&self.streams, id, view, position, landing) {
-                continue;
-            }
-            trial.clone_from(&self.streams);
-            guess.apply(id, &mut trial);
-            if follows(&mut trial, view, position, landing, named, FEW).is_ok() {
-                left.push(guess);
-            }
-        }
-        if left.len() > 1 {
-            left.retain(|guess| {
-                let streams = self.with_chain(id, *guess);
-                lands(&streams, view, position, landing, named).is_ok()
-            });
-        }
-        match (left.pop(), left.is_empty()) {
-            (Some(guess), true) => {
-                guess.apply(id, &mut self.streams);
-                None
-            }
-            _ => Some(id),
-        }
-    }
-
-    /// The streams, one of them as a guess has it.
-    fn with_chain(&self, id: u32, guess: Guess) -> Streams {
-        let mut streams = self.streams.clone();
-        guess.apply(id, &mut streams);
-        streams
-    }
 }
 
-/// What may have come of a message before.
-#[derive(Debug, Clone, Copy)]
-struct Guess {
-    chain: Chain,
-    received: u64,
+/// The frames of a message of which it is not known how much came before them.
+struct Rest<'a> {
+    view: &'a View<'a>,
+    id: u32,
+    /// The length of the stream's messages.
+    total: u64,
+    /// What is known of the stream.
+    slot: Slot,
+    landing: u64,
+    named: Vec<Target>,
+    is_strict: bool,
 }
 
-impl Guess {
-    fn apply(self, id: u32, streams: &mut Streams) {
-        if let Some(slot) = streams.slot_mut(id) {
-            (slot.chain, slot.received) = (self.chain, self.received);
+impl Rest<'_> {
+    /// What the stream has open, and how much of it came before.
+    fn resolve(&self, walker: &mut Walker, position: u64) -> Option<(Chain, u64)> {
+        let came = if self.slot.chain == Chain::Within { self.slot.received } else { 0 };
+        let mut end = Trial::new(walker.streams.clone(), position);
+        self.set(&mut end, Chain::Within, came);
+        // However much is left, it is read alike up to the frame that ends it.
+        let mut frames = u64::MAX;
+        match end.run(self.view, self.landing, &self.named, &mut frames) {
+            Err(Trouble::Bad(Why::More(id))) if id == self.id => {}
+            // It does not end here. What is left then shows in a later unit, or stays in doubt.
+            Ok(()) | Err(Trouble::Short) if !self.is_strict => return Some((Chain::Within, came)),
+            _ => return None,
+        }
+        let taken = end.streams.slot(self.id).received;
+        let whole = self.total.checked_sub(taken)?;
+        let lengths = self.last_lengths(&end, whole, &mut walker.rests_left);
+        let may_be_whole = self.slot.chain == Chain::Unknown && lengths.last() == Some(&whole);
+        match *lengths.as_slice() {
+            // What makes sense as a whole message is one, or else there is doubt.
+            [.., _] if may_be_whole && !self.is_strict => Some((Chain::Unknown, 0)),
+            [_] if may_be_whole => Some((Chain::Closed, 0)),
+            [last] => Some((Chain::Open, self.total - (taken - came) - last)),
+            _ => None,
         }
     }
 
-    /// Whether the first frame can be that of a message of which so much came before: it says
-    /// itself whether it is the last of it, and known streams follow.
-    fn is_possible(
-        self,
-        streams: &Streams,
-        id: u32,
-        view: &View<'_>,
-        position: u64,
-        landing: u64,
-    ) -> bool {
-        let Declared::Fixed(total) = streams.slot(id).length else { return true };
-        let Ok((header, taken)) = crate::leb128::read(view.get(position..landing)) else {
-            return true;
+    fn set(&self, trial: &mut Trial, chain: Chain, received: u64) {
+        if let Some(slot) = trial.streams.slot_mut(self.id) {
+            (slot.chain, slot.received) = (chain, received);
+        }
+    }
+
+    /// How long the frame can be that ends the message, if it is no longer than `whole`.
+    fn last_lengths(&self, end: &Trial, whole: u64, guesses: &mut u32) -> Vec<u64> {
+        let Ok((_, taken)) = leb128::read(self.view.get(end.position..self.landing)) else {
+            return Vec::new();
         };
-        let payload = position + taken as u64;
-        let left = total.saturating_sub(self.received);
-        let length = left.min(PAYLOAD_BYTES_MAX as u64).min(landing.saturating_sub(payload));
-        let (is_last, next) = (length == left, payload + length);
-        if is_last != (header & 1 == 0) {
-            return false;
+        let payload = end.position + taken as u64;
+        // It ends before the next frame that the index names.
+        let next = after(&self.named, payload).first().map_or(self.landing, |next| next.position);
+        let most = whole.min(PAYLOAD_BYTES_MAX as u64).min(next.saturating_sub(payload));
+        let possible = (1..=most).filter(|length| self.is_possible(end, payload + length));
+        let mut lengths: Vec<u64> = possible.take(*guesses as usize).collect();
+        *guesses = guesses.saturating_sub(u32::try_from(lengths.len()).unwrap_or(u32::MAX));
+        let mut trial = Trial::new(end.streams.clone(), end.position);
+        let mut follows = |length: u64, frames: &mut u64| {
+            trial.become_as(end);
+            self.set(&mut trial, Chain::Open, self.total - length);
+            match trial.run(self.view, self.landing, &self.named, frames) {
+                // A whole message may be the last before the bytes end.
+                Err(Trouble::Short) => length == whole && !self.is_strict,
+                found => found.is_ok(),
+            }
+        };
+        // Most make no sense within a few frames.
+        lengths.retain(|length| follows(*length, &mut { FEW }));
+        let mut frames = FRAMES_MAX;
+        if lengths.len() > 1 {
+            lengths.retain(|length| follows(*length, &mut frames));
         }
-        if next >= landing {
-            return true;
-        }
-        let following = crate::leb128::read(view.get(next..landing));
-        let is_known =
-            |header: u64| u32::try_from(header >> 1).is_ok_and(|id| streams.is_defined(id));
-        following.map_or(true, |(header, _)| is_known(header))
+        lengths
+    }
+
+    /// Whether a frame can follow, as far as its stream tells.
+    fn is_possible(&self, end: &Trial, position: u64) -> bool {
+        let following = leb128::read(self.view.get(position..self.landing));
+        following.map_or(true, |(header, _)| {
+            u32::try_from(header >> 1).is_ok_and(|id| end.streams.is_defined(id))
+        })
     }
 }
