@@ -16,6 +16,8 @@ enum Group {
     Core,
     /// `crates/rtc-wire`: bytes of a format that programs link to record; knows nothing of ours.
     Wire,
+    /// `crates/lines`: what formats share whose recordings are lines of text.
+    Lines,
     /// `crates/conformance`: the tests that every format runs.
     Conformance,
     /// `formats/*`: one format each, unknown to one another.
@@ -35,6 +37,7 @@ impl Group {
         match (parts.next()?, parts.next()) {
             ("crates", Some("core")) => Some(Self::Core),
             ("crates", Some("rtc-wire")) => Some(Self::Wire),
+            ("crates", Some("lines")) => Some(Self::Lines),
             ("crates", Some("conformance")) => Some(Self::Conformance),
             ("crates", Some("registry")) => Some(Self::Registry),
             ("crates", Some("kymo" | "viewer")) | ("python" | "xtask" | "fuzz" | "benches", _) => {
@@ -51,6 +54,7 @@ impl Group {
         let allowed = match (self, to) {
             (Self::Program, _)
             | (Self::Registry, Self::Format)
+            | (Self::Format, Self::Lines)
             | (Self::Format | Self::Part, Self::Wire) => true,
             (Self::Format | Self::Wire, Self::Conformance) => is_dev,
             (from, Self::Core) => !matches!(from, Self::Core | Self::Wire),
@@ -61,8 +65,11 @@ impl Group {
             Self::Wire => {
                 "what small systems link depends on nothing of ours, its tests on conformance"
             }
+            Self::Lines => "what formats of lines share depends on core alone",
             Self::Conformance => "the conformance kit depends on core alone",
-            Self::Format => "a format depends on core and wire, and for its tests on conformance",
+            Self::Format => {
+                "a format depends on core, lines and wire, and for its tests on conformance"
+            }
             Self::Registry => "the registry depends on core and formats alone",
             Self::Part => "a part depends on core and wire, never on a format",
             Self::Program => "a program may depend on anything",
@@ -129,6 +136,14 @@ mod tests {
         assert!(!may("formats/bp", "crates/registry", true));
         assert!(!may("formats/bp", "formats/rtc", false));
         assert!(!may("formats/bp", "formats/rtc", true));
+    }
+
+    #[test]
+    fn what_formats_of_lines_share_is_for_formats_and_knows_none() {
+        assert!(may("formats/perf", "crates/lines", false));
+        assert!(may("crates/lines", "crates/core", false));
+        assert!(!may("crates/lines", "formats/perf", true));
+        assert!(!may("crates/analyse", "crates/lines", false));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Seen<'a> {
     pub task: Option<(TaskId, CpuId)>,
     /// Whether it begins or ends a stretch of that task.
     pub run: Option<Run>,
+    /// The tasks that are known by now.
+    pub tasks: &'a Tasks,
 }
 
 /// What happens to a stretch.
@@ -128,7 +130,7 @@ impl Analysis {
                 continue;
             };
             let (task, run) = self.resolve(&event, time);
-            let seen = Seen { event: &event, time, task, run };
+            let seen = Seen { event: &event, time, task, run, tasks: &self.tasks };
             for pass in &mut *passes {
                 pass.event(&seen);
             }

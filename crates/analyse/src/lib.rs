@@ -2,7 +2,7 @@
 //!
 //! An [`Analysis`] goes through the events of a timeline once, whatever the format, and hands each
 //! to some [`Pass`]es: [`Load`] (who used the processors), [`Sched`] (response times),
-//! [`Messages`] (latencies), [`States`] (time per state), [`Gantt`] (what a picture shows). What
+//! [`History`] (every stretch), [`Messages`] (latencies), [`States`] (time per state), [`Gantt`] (what a picture shows). What
 //! they hold grows with tasks and pairs of them, not with events.
 //!
 //! ```
@@ -21,6 +21,7 @@ mod distribution;
 #[cfg(test)]
 mod fixture;
 mod gantt;
+mod history;
 mod load;
 mod messages;
 mod rules;
@@ -31,6 +32,7 @@ mod tasks;
 pub use analysis::{Analysis, Pass, Run, Seen, Stretch};
 pub use distribution::Distribution;
 pub use gantt::{Arrow, Gantt, Row, RowKind};
+pub use history::{History, Turn};
 pub use load::{Buckets, CpuLoad, Load, TaskLoad};
 pub use messages::{Messages, Pair, PairKey, Sent, Sequence};
 pub use rules::{Demand, Matcher, Meant, Rule, Rules, Violation};

@@ -69,14 +69,16 @@ impl Scope {
         opened: &Opened,
         passes: &mut [&mut dyn Pass],
     ) -> anyhow::Result<Analysis> {
-        let is_idle = |name: &str| self.idle.is_match(name);
-        let mut analysis = Analysis::new(Arc::clone(&self.timeline), self.window.clone(), &is_idle);
+        let mut analysis = self.analysis();
         let timeless = analysis.run(passes)?;
-        if timeless > 0 {
-            let text = format!("{timeless} events have no time and are left out");
-            session.report.remark(&opened.name, text);
-        }
+        say_timeless(session, opened, timeless);
         Ok(analysis)
+    }
+
+    /// What goes through the events.
+    pub(crate) fn analysis(&self) -> Analysis {
+        let is_idle = |name: &str| self.idle.is_match(name);
+        Analysis::new(Arc::clone(&self.timeline), self.window.clone(), &is_idle)
     }
 
     /// Refuses a timeline that has no tracks of a kind.
@@ -98,5 +100,13 @@ impl Scope {
     /// The moment that the window ends at, where it does.
     pub(crate) fn until(&self) -> Option<kymo_core::model::timeline::TimeNs> {
         self.window.until
+    }
+}
+
+/// Says how many events could not be used.
+pub(crate) fn say_timeless(session: &mut Session, opened: &Opened, timeless: u64) {
+    if timeless > 0 {
+        let text = format!("{timeless} events have no time and are left out");
+        session.report.remark(&opened.name, text);
     }
 }

@@ -6,14 +6,17 @@ use kymo_bbbin::Bbbin;
 use kymo_bp::Bp;
 use kymo_core::{Confidence, Finding, Format, Severity, Source};
 use kymo_ctf::Ctf;
+use kymo_ftrace::Ftrace;
 use kymo_hpcdb::HpcDb;
 use kymo_hpcrun::Hpcrun;
 use kymo_mcap::Mcap;
+use kymo_perf::Perf;
 use kymo_rtc::Rtc;
 use kymo_systemview::SystemView;
 
 /// Every format. A new one is one line here.
-static FORMATS: &[&dyn Format] = &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun, &Ctf, &SystemView, &Bbbin];
+static FORMATS: &[&dyn Format] =
+    &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun, &Ctf, &Perf, &Ftrace, &SystemView, &Bbbin];
 
 /// Every format, in the order of the README's table.
 #[must_use]

@@ -24,8 +24,8 @@ pub(super) struct Lanes {
     pub(super) roles: Roles,
     pub(super) tracks: Vec<Track>,
     found: HashMap<Key, TrackId>,
-    /// Wakeups are releases; where there are none, what asks for them is.
-    has_wakeups: bool,
+    /// What asks for wakeups is a release; where nothing does, wakeups are.
+    has_waking: bool,
     /// Names of tasks by their numbers.
     tasks: HashMap<i64, String>,
     strings: HashMap<i64, String>,
@@ -53,7 +53,7 @@ impl Lanes {
             roles: Roles::new(reader.trace()),
             tracks: Vec::new(),
             found: HashMap::new(),
-            has_wakeups: false,
+            has_waking: false,
             tasks: HashMap::new(),
             strings: HashMap::new(),
             regions: HashMap::new(),
@@ -106,8 +106,8 @@ impl Lanes {
                 task(cpu, facts.number("prev_tid"), facts.text("prev_comm"));
                 task(cpu, facts.number("next_tid"), facts.text("next_comm"));
             }
-            Role::Wakeup | Role::Waking => {
-                self.has_wakeups |= role == Role::Wakeup;
+            Role::Wakeup | Role::WakeupNew | Role::Waking => {
+                self.has_waking |= role == Role::Waking;
                 let target = facts.number("target_cpu").and_then(|cpu| u64::try_from(cpu).ok());
                 task(target.or(cpu), facts.number("tid"), facts.text("comm"));
             }
@@ -211,8 +211,8 @@ impl Lanes {
                 let priority = facts.number("next_prio");
                 on(task(cpu, "next_tid"), Activity::Begin { name: None, priority });
             }
-            Role::Wakeup | Role::Waking if self.has_wakeups != (role == Role::Wakeup) => {}
-            Role::Wakeup | Role::Waking => {
+            Role::Wakeup if self.has_waking => {}
+            Role::Wakeup | Role::WakeupNew | Role::Waking => {
                 let target = facts.number("target_cpu").and_then(|cpu| u64::try_from(cpu).ok());
                 on(task(target.or(cpu), "tid"), Activity::Release { budget_ns: None });
             }

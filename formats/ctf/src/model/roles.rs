@@ -11,6 +11,8 @@ pub(super) enum Role {
     Switch,
     /// A task is put to where it may run.
     Wakeup,
+    /// A new task is, which nobody asked for before.
+    WakeupNew,
     /// Somebody wants a task to run.
     Waking,
     /// An interrupt begins.
@@ -43,7 +45,8 @@ impl Role {
     fn of(name: &str) -> Option<Self> {
         Some(match name {
             "sched_switch" => Self::Switch,
-            "sched_wakeup" | "sched_wakeup_new" => Self::Wakeup,
+            "sched_wakeup" => Self::Wakeup,
+            "sched_wakeup_new" => Self::WakeupNew,
             "sched_waking" => Self::Waking,
             "irq_handler_entry" => Self::Irq,
             "irq_softirq_entry" | "softirq_entry" => Self::SoftIrq,

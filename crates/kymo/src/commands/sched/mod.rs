@@ -1,5 +1,7 @@
 //! `kymo sched`: how tasks were scheduled.
 
+mod history;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -22,6 +24,9 @@ use crate::session::{Outcome, Session};
 /// largest difference of a distance between releases from their mean. In traces of Linux, a wakeup
 /// is a release, and a task is complete when it goes to sleep.
 ///
+/// With --history there is a line for every stretch that a task ran, by its end: how long the task
+/// was not running before, how long after its release it ran, and how long it ran.
+///
 /// Percentiles of more than a thousand jobs are within one percent; all other figures are exact.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
@@ -29,6 +34,7 @@ EXAMPLES
   kymo sched trace                            the tasks that ran most
   kymo sched --sort response trace            those that took longest to answer
   kymo sched --stream 'audio*' trace          some tasks
+  kymo sched --history --since +1s trace      every stretch, as perf sched timehist has them
   kymo sched --json -n 0 trace                all figures of all tasks, one JSON object each
 
 {MOMENTS}
@@ -44,7 +50,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "run", value_name = "WHAT")]
     sort: Key,
 
-    /// How many tasks; 0 shows all.
+    /// Show every stretch that a task ran, in the order of their ends.
+    #[arg(long, conflicts_with = "sort")]
+    history: bool,
+
+    /// How many tasks or stretches; 0 shows all.
     #[arg(short, long, default_value = "20", value_name = "ROWS")]
     number: usize,
 
@@ -127,6 +137,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     session.each_dataset(inputs, &args.open, |session, opened| {
         let scope = args.scope.of(opened)?;
         scope.wants(TrackKind::Task, "no tasks are recorded in it")?;
+        if args.history {
+            history::print(session, opened, &scope, args.grid, args.number)?;
+            return Ok(session.findings(opened));
+        }
         let mut sched = Sched::new();
         let analysis = scope.run(session, opened, &mut [&mut sched])?;
         let mut grid = table(&sched, analysis.tasks(), |task| args.sort.of(task));

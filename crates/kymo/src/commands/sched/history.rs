@@ -1,0 +1,110 @@
+//! Every stretch that a task ran, a line each.
+
+use std::io::{self, Write};
+
+use kymo_analyse::{History, Tasks, Turn};
+use kymo_core::model::timeline::{Clock, Shown};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::render::grid::GridArgs;
+use crate::render::{escaped, measure, rows, style};
+use crate::scope::{self, Scope};
+use crate::session::{Opened, Session};
+
+/// Writes every stretch as it ends, at most so many; nothing writes all.
+pub(super) fn print(
+    session: &mut Session,
+    opened: &Opened,
+    scope: &Scope,
+    how: GridArgs,
+    most: usize,
+) -> anyhow::Result<()> {
+    let mut analysis = scope.analysis();
+    let clocks = scope.timeline.clocks();
+    let mut lines = Lines { out: &mut session.out, how, file: &opened.name, clocks: &clocks };
+    lines.header()?;
+    let (mut count, mut written) = (0, Ok(()));
+    let mut take = |turn: Turn, tasks: &Tasks| {
+        if tasks.is_idle(turn.stretch.task) {
+            return;
+        }
+        count += 1;
+        if written.is_ok() && (most == 0 || count <= most) {
+            written = lines.turn(&turn, tasks);
+        }
+    };
+    let timeless = analysis.run(&mut [&mut History::new(&mut take)])?;
+    written?;
+    if how.is_text() && most > 0 && count > most {
+        let faint = session.out.paint().style(style::FAINT);
+        let more = count - most;
+        writeln!(session.out, "{faint}… {more} more (-n 0 shows all){faint:#}")?;
+    }
+    scope::say_timeless(session, opened, timeless);
+    Ok(())
+}
+
+/// Writes lines of stretches.
+struct Lines<'a> {
+    out: &'a mut Output,
+    how: GridArgs,
+    file: &'a str,
+    clocks: &'a [Clock],
+}
+
+impl Lines<'_> {
+    fn header(&mut self) -> io::Result<()> {
+        if self.how.json {
+            return Ok(());
+        }
+        if self.how.csv {
+            return writeln!(self.out, "file,time_ns,cpu,wait_ns,delay_ns,run_ns,task");
+        }
+        let paint = self.out.paint();
+        let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
+        writeln!(self.out, "{bold}{}{bold:#}", self.file)?;
+        let (time, wait, delay, run) = ("until", "wait", "delay", "run");
+        let heads = format!("{time:>15}  {wait:>10}  {delay:>10}  {run:>10}  cpu     task");
+        writeln!(self.out, "{faint}{heads}{faint:#}")
+    }
+
+    fn turn(&mut self, turn: &Turn, tasks: &Tasks) -> io::Result<()> {
+        let Turn { stretch, run_ns, wait_ns, delay_ns } = *turn;
+        let on = tasks.cpu(stretch.cpu);
+        let cpu = on.map_or("", |cpu| cpu.name.as_str());
+        let task = tasks.name(stretch.task);
+        let times = [wait_ns, delay_ns, run_ns];
+        if self.how.json {
+            let [wait, delay, run] = times;
+            return self.out.json(&json!({
+                "file": self.file, "time_ns": stretch.until.0, "cpu": cpu, "wait_ns": wait,
+                "delay_ns": delay, "run_ns": run, "task": task,
+            }));
+        }
+        if self.how.csv {
+            let number = |ns: Option<u64>| ns.map_or(String::new(), |ns| ns.to_string());
+            let [wait, delay, run] = times.map(number);
+            let time = stretch.until.0.to_string();
+            return csv(self.out, &[self.file, &time, cpu, &wait, &delay, &run, task]);
+        }
+        let clock = on.and_then(|cpu| self.clocks.get(cpu.clock?.0));
+        let time = Shown::on(clock, stretch.until).to_string();
+        let [wait, delay, run] =
+            times.map(|ns| ns.map_or_else(|| "-".to_owned(), measure::duration));
+        let (cpu, task) = (escaped(cpu), escaped(task));
+        writeln!(self.out, "{time:>15}  {wait:>10}  {delay:>10}  {run:>10}  {cpu:<6}  {task}")
+    }
+}
+
+fn csv(out: &mut Output, cells: &[&str]) -> io::Result<()> {
+    let mut line = Vec::new();
+    for (at, cell) in cells.iter().enumerate() {
+        if at > 0 {
+            line.push(b',');
+        }
+        rows::write_cell(cell.as_bytes(), &mut line);
+    }
+    line.push(b'\n');
+    out.write_all(&line)
+}

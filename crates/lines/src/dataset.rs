@@ -1,0 +1,114 @@
+//! What opening a recording gives.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kymo_core::bytes::Limits;
+use kymo_core::model::timeline::TimelineView;
+use kymo_core::table::ColumnTable;
+use kymo_core::{
+    Context, Dataset, DumpRequest, Error, Finding, Findings, RecordSink, Result, Section, Source,
+    Summary, Table,
+};
+
+use crate::tables::{self, Events};
+use crate::timeline::Timeline;
+use crate::{Grammar, Key, Lines, Read, Reader, Who};
+
+/// Kinds of events that are listed.
+const KINDS_LISTED: usize = 16;
+
+/// Lines that are looked at to recognise a format.
+const SNIFFED_LINES: usize = 256;
+
+/// An open recording.
+#[derive(Debug)]
+pub struct LinesDataset<G>(pub Arc<Reader<G>>);
+
+impl<G: Grammar> Dataset for LinesDataset<G> {
+    fn summary(&self) -> Summary {
+        let survey = self.0.survey();
+        let grammar = self.0.grammar();
+        let mut summary = Summary { dialect: grammar.dialect(), ..Summary::default() };
+        summary.fact("events", survey.events);
+        let of = |is: fn(&Key<'_>) -> bool| survey.keys.iter().filter(|key| is(key)).count();
+        let cpus = of(|key| matches!(key, Key::Cpu(_)));
+        if cpus > 0 {
+            summary.fact("processors", cpus);
+        }
+        summary.fact("tasks", tasks(survey.keys.iter()));
+        if let Some((first, last)) = survey.times {
+            summary.span(&(first..=last), grammar.is_since_epoch());
+        }
+        summary.sections.push(self.kinds());
+        summary
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.0.findings()
+    }
+
+    fn tables(&self) -> Vec<Arc<dyn Table>> {
+        vec![ColumnTable::new(Events(Arc::clone(&self.0)))]
+    }
+
+    fn dump(&self, _request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
+        tables::dump(&self.0, sink)
+    }
+
+    fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
+        Some(Arc::new(Timeline::new(Arc::clone(&self.0))))
+    }
+}
+
+/// How many tasks there are; one that ran on several processors is one.
+fn tasks<'a>(keys: impl Iterator<Item = &'a Key<'static>>) -> usize {
+    let who = keys.filter_map(|key| match key {
+        Key::Task(_, who) => Some(who),
+        _ => None,
+    });
+    who.collect::<HashSet<&Who<'_>>>().len()
+}
+
+impl<G: Grammar> LinesDataset<G> {
+    /// How many events there are of each kind, the most frequent first.
+    fn kinds(&self) -> Section {
+        let kinds = self.0.survey().kinds.iter();
+        let mut kinds: Vec<(&str, u64)> = kinds.map(|(name, count)| (&**name, *count)).collect();
+        kinds.sort_by_key(|(name, count)| (u64::MAX - count, *name));
+        let more = kinds.len().saturating_sub(KINDS_LISTED);
+        let row = |(name, count): (&str, u64)| {
+            (kymo_core::shortened(name).into_owned(), count.to_string())
+        };
+        let mut rows: Vec<_> = kinds.into_iter().take(KINDS_LISTED).map(row).collect();
+        if more > 0 {
+            rows.push(("and".to_owned(), format!("{more} more kinds")));
+        }
+        Section { title: "kinds of events", rows }
+    }
+}
+
+/// Checks a recording: what opening finds, and what a rule finds besides.
+pub fn check<G: Grammar>(
+    source: &Source,
+    grammar: G,
+    context: &Context<'_>,
+    rule: impl FnOnce(&Reader<G>, &Limits) -> Vec<Finding>,
+) -> Result<Vec<Finding>> {
+    let reader = match Reader::open(source, 0, grammar, context) {
+        Ok(reader) => reader,
+        Err(Error::Read(error)) => return Ok(vec![Finding::unreadable("unreadable", &error)]),
+        Err(error) => return Err(error),
+    };
+    let mut findings = Findings::new(&context.limits);
+    findings.extend(reader.findings());
+    findings.extend(rule(&reader, &context.limits));
+    Ok(findings.into_vec())
+}
+
+/// The first line that says something, of the first bytes of a file, for sniffing.
+pub fn first_line(head: &[u8], read: fn(&str) -> Read<'_>) -> Option<Cow<'_, str>> {
+    let lines = Lines::new(head).take(SNIFFED_LINES).map(|line| line.text());
+    { lines }.find(|line| !matches!(read(line), Read::Aside | Read::Remark(..)))
+}

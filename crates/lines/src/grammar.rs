@@ -1,0 +1,115 @@
+//! What a format says of its lines.
+
+use std::borrow::Cow;
+
+use kymo_core::Severity;
+use kymo_core::model::timeline::{Activity, Content, TimeNs};
+
+use crate::Key;
+
+/// What lines of a format mean.
+pub trait Grammar: Send + Sync + 'static {
+    /// Reads a line.
+    fn read<'a>(&'a self, line: &'a str) -> Read<'a>;
+
+    /// The fields of an event under their names.
+    fn fields<'a>(&'a self, line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
+    /// The text of an event.
+    fn text<'a>(&'a self, line: &Line<'a>) -> Cow<'a, str>;
+
+    /// Tells what an event is to tasks and the like, in the order in which it happens.
+    fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>));
+
+    /// Whether what an event is depends on those before it.
+    fn is_stateful(&self) -> bool {
+        false
+    }
+
+    /// Whether times count from the Epoch.
+    fn is_since_epoch(&self) -> bool {
+        false
+    }
+
+    /// Which of the format's dialects it is.
+    fn dialect(&self) -> String;
+}
+
+/// What a line is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Read<'a> {
+    /// An event.
+    Event(Line<'a>),
+    /// A comment, or a part of the event before.
+    Aside,
+    /// Something worth knowing: how bad it is, the rule, and what to say.
+    Remark(Severity, &'static str, Cow<'static, str>),
+    /// Not what it should be, and why.
+    Broken(&'static str),
+}
+
+/// An event as a line has it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Line<'a> {
+    /// When it was.
+    pub time: Option<TimeNs>,
+    /// The processor it was on.
+    pub cpu: Option<u32>,
+    /// The name of the task that it was in.
+    pub task: Option<&'a str>,
+    /// The number of that task.
+    pub tid: Option<i64>,
+    /// What it is: `sched_switch`.
+    pub name: &'a str,
+    /// What else the line says.
+    pub rest: &'a str,
+    /// Which of the grammar's rules reads it, where there are several.
+    pub rule: usize,
+}
+
+/// What an event is on a track.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told<'a> {
+    /// The track.
+    pub key: Key<'a>,
+    /// The name of who it is of, where the key is a number.
+    pub name: Option<&'a str>,
+    /// What happens.
+    pub content: Content<'a>,
+    /// The track of the other end of a message.
+    pub peer: Option<Key<'a>>,
+}
+
+impl<'a> Told<'a> {
+    /// What a task or the like does.
+    #[must_use]
+    pub fn activity(key: Key<'a>, name: Option<&'a str>, activity: Activity<'a>) -> Self {
+        Self { key, name, content: Content::Activity(activity), peer: None }
+    }
+}
+
+/// What is known while events are told.
+#[derive(Debug, Clone, Default)]
+pub struct Telling {
+    /// All that could be told is, to find out which tracks there are.
+    pub is_survey: bool,
+    /// There are events that ask for wakeups; these are releases then, as they come first.
+    pub has_waking: bool,
+    /// Who runs on each processor.
+    pub running: Vec<(Option<u32>, Key<'static>)>,
+}
+
+impl Telling {
+    /// Notes who runs on a processor. Tells who ran before.
+    pub fn run(&mut self, cpu: Option<u32>, key: Key<'static>) -> Option<Key<'static>> {
+        let before = self.stop(cpu);
+        self.running.push((cpu, key));
+        before
+    }
+
+    /// Nobody runs on a processor any more. Tells who ran.
+    pub fn stop(&mut self, cpu: Option<u32>) -> Option<Key<'static>> {
+        let at = self.running.iter().position(|(of, _)| *of == cpu)?;
+        Some(self.running.swap_remove(at).1)
+    }
+}

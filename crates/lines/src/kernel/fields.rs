@@ -1,0 +1,224 @@
+//! Fields of events, as the kernel prints them and as `trace-cmd` does.
+
+use std::borrow::Cow;
+
+use memchr::memchr_iter;
+
+use super::{Role, short};
+use crate::Line;
+
+/// A task, as an event tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Task<'a> {
+    pub(super) comm: &'a str,
+    pub(super) pid: i64,
+    pub(super) priority: Option<i64>,
+}
+
+/// One task stops and another runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Switch<'a> {
+    pub(super) prev: Task<'a>,
+    pub(super) state: &'a str,
+    pub(super) next: Task<'a>,
+}
+
+/// A task is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wakeup<'a> {
+    pub(super) task: Task<'a>,
+    pub(super) cpu: Option<u32>,
+}
+
+impl<'a> Task<'a> {
+    fn new(comm: &'a str, pid: &str, priority: &str) -> Option<Self> {
+        Some(Self { comm, pid: pid.trim().parse().ok()?, priority: priority.trim().parse().ok() })
+    }
+
+    /// Reads `bash:788 [120]`.
+    fn brief(text: &'a str) -> Option<Self> {
+        let (task, priority) = text.trim_end().strip_suffix(']')?.rsplit_once(" [")?;
+        let (comm, pid) = task.rsplit_once(':')?;
+        Self::new(comm, pid, priority)
+    }
+}
+
+impl<'a> Switch<'a> {
+    pub(super) fn read(text: &'a str) -> Option<Self> {
+        Self::long(text).or_else(|| Self::brief(text))
+    }
+
+    /// Reads `prev_comm=a prev_pid=1 … ==> next_comm=b …`.
+    fn long(text: &'a str) -> Option<Self> {
+        let (comm, rest) = text.strip_prefix("prev_comm=")?.split_once(" prev_pid=")?;
+        let (pid, rest) = rest.split_once(" prev_prio=")?;
+        let (priority, rest) = rest.split_once(" prev_state=")?;
+        let prev = Task::new(comm, pid, priority)?;
+        let (state, rest) = rest.split_once(" next_comm=")?;
+        let state = state.trim_end_matches(" ==>");
+        let (comm, rest) = rest.split_once(" next_pid=")?;
+        let (pid, rest) = rest.split_once(" next_prio=")?;
+        let priority = rest.split(' ').next().unwrap_or(rest);
+        Some(Self { prev, state, next: Task::new(comm, pid, priority)? })
+    }
+
+    /// Reads `a:1 [120] S ==> b:2 [120]`.
+    fn brief(text: &'a str) -> Option<Self> {
+        let (prev, next) = text.split_once(" ==> ")?;
+        let (prev, state) = prev.rsplit_once(' ')?;
+        Some(Self { prev: Task::brief(prev)?, state, next: Task::brief(next)? })
+    }
+}
+
+impl<'a> Wakeup<'a> {
+    pub(super) fn read(text: &'a str) -> Option<Self> {
+        Self::long(text).or_else(|| Self::brief(text))
+    }
+
+    /// Reads `comm=a pid=1 prio=120 target_cpu=003`.
+    fn long(text: &'a str) -> Option<Self> {
+        let (comm, rest) = text.strip_prefix("comm=")?.split_once(" pid=")?;
+        let (pid, rest) = rest.split_once(" prio=")?;
+        let priority = rest.split(' ').next().unwrap_or(rest);
+        let cpu = rest.split_once("target_cpu=").and_then(|(_, cpu)| number(cpu));
+        Some(Self { task: Task::new(comm, pid, priority)?, cpu })
+    }
+
+    /// Reads `a:1 [120] CPU:003`, with something before the processor in older versions.
+    fn brief(text: &'a str) -> Option<Self> {
+        let (rest, cpu) = text.rsplit_once("CPU:")?;
+        let end = rest.rfind(']')? + 1;
+        Some(Self { task: Task::brief(rest.get(..end)?)?, cpu: number(cpu) })
+    }
+}
+
+/// The number that a text begins with.
+fn number(text: &str) -> Option<u32> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text.get(..end)?.parse().ok()
+}
+
+/// The fields of an event, under the names that the kernel gives them.
+pub(super) fn fields<'a>(line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+    renamed(line).unwrap_or_else(|| {
+        let pairs = pairs(line.rest);
+        if pairs.is_empty() && !line.rest.is_empty() {
+            return vec![("text".into(), line.rest.into())];
+        }
+        pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+    })
+}
+
+/// The text of an event: its name, and its fields as the kernel prints them.
+pub(super) fn text<'a>(line: &Line<'a>) -> Cow<'a, str> {
+    let name = line.name;
+    Cow::Owned(match renamed(line) {
+        Some(fields) => {
+            let words = fields.iter().map(|(name, value)| format!(" {name}={value}"));
+            format!("{name}:{}", words.collect::<String>())
+        }
+        None if line.rest.is_empty() => name.to_owned(),
+        None => format!("{name}: {}", line.rest),
+    })
+}
+
+/// The fields of what `trace-cmd` prints without their names.
+fn renamed<'a>(line: &Line<'a>) -> Option<Vec<(Cow<'a, str>, Cow<'a, str>)>> {
+    let fields: Vec<(&str, Cow<'a, str>)> = match Role::of(short(line.name))? {
+        Role::Switch => {
+            let Switch { prev, state, next } = Switch::brief(line.rest)?;
+            let names = ["prev_comm", "prev_pid", "prev_prio"];
+            let mut fields = task(names, &prev);
+            fields.push(("prev_state", state.into()));
+            fields.extend(task(["next_comm", "next_pid", "next_prio"], &next));
+            fields
+        }
+        Role::Wakeup | Role::WakeupNew | Role::Waking => {
+            let Wakeup { task: of, cpu } = Wakeup::brief(line.rest)?;
+            let mut fields = task(["comm", "pid", "prio"], &of);
+            fields.extend(cpu.map(|cpu| ("target_cpu", Cow::Owned(cpu.to_string()))));
+            fields
+        }
+        _ => return None,
+    };
+    Some(fields.into_iter().map(|(name, value)| (Cow::Owned(name.to_owned()), value)).collect())
+}
+
+fn task<'a, 'n>(names: [&'n str; 3], of: &Task<'a>) -> Vec<(&'n str, Cow<'a, str>)> {
+    let [comm, pid, priority] = names;
+    let mut fields = vec![(comm, of.comm.into()), (pid, Cow::Owned(of.pid.to_string()))];
+    fields.extend(of.priority.map(|number| (priority, Cow::Owned(number.to_string()))));
+    fields
+}
+
+/// Pairs like `name=value`. A value goes on to the next name, since names of tasks have spaces.
+fn pairs(text: &str) -> Vec<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let mut names: Vec<(usize, usize)> = Vec::new();
+    for at in memchr_iter(b'=', bytes) {
+        let before = bytes.get(..at).unwrap_or_default();
+        let length = before.iter().rev().take_while(|byte| is_word(byte)).count();
+        let start = at - length;
+        let leads = start.checked_sub(1).and_then(|lead| bytes.get(lead));
+        if length > 0 && leads.is_none_or(|lead| b" [(,\t".contains(lead)) {
+            names.push((start, at));
+        }
+    }
+    let ends = names.iter().skip(1).map(|(start, _)| *start).chain([text.len()]);
+    let pair = |((start, at), end): (&(usize, usize), usize)| {
+        let value = text.get(at + 1..end)?;
+        Some((text.get(*start..*at)?, trimmed(value)))
+    };
+    names.iter().zip(ends).filter_map(pair).collect()
+}
+
+/// A value without what stands between it and the next name.
+fn trimmed(value: &str) -> &str {
+    let value = value.trim_end_matches([' ', '[', '(', ',', '\t']);
+    let value = value.strip_suffix("==>").map_or(value, str::trim_end);
+    match value.strip_suffix(']') {
+        Some(inner) if !inner.contains('[') => inner,
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_may_have_spaces() {
+        let text = "comm=control loop pid=9 prio=59 target_cpu=001";
+        let expected =
+            [("comm", "control loop"), ("pid", "9"), ("prio", "59"), ("target_cpu", "001")];
+        assert_eq!(pairs(text), expected);
+        assert_eq!(pairs("vec=1 [action=TIMER]"), [("vec", "1"), ("action", "TIMER")]);
+        assert_eq!(pairs("runtime=31587 [ns]"), [("runtime", "31587 [ns]")]);
+        assert_eq!(pairs("a=1 ==> b=2"), [("a", "1"), ("b", "2")]);
+        assert!(pairs("=").is_empty() && pairs("").is_empty() && pairs("x ==> y").is_empty());
+    }
+
+    #[test]
+    fn wakeups_of_all_tools_are_read() {
+        let task = Task { comm: "a:b c", pid: 7, priority: Some(120) };
+        let expected = Some(Wakeup { task, cpu: Some(3) });
+        assert_eq!(Wakeup::read("comm=a:b c pid=7 prio=120 target_cpu=003"), expected);
+        assert_eq!(Wakeup::read("comm=a:b c pid=7 prio=120 success=1 target_cpu=003"), expected);
+        assert_eq!(Wakeup::read("a:b c:7 [120] CPU:003"), expected);
+        assert_eq!(Wakeup::read("a:b c:7 [120] success=1 CPU:003"), expected);
+        assert_eq!(Wakeup::read("a:b c:7 [120]<CANT FIND FIELD success> CPU:003"), expected);
+        for wrong in ["", "comm=", "comm=a pid=x prio=1", "CPU:", "]CPU:1", "a [1] CPU:2"] {
+            assert_eq!(Wakeup::read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_names_gets_those_of_the_kernel() {
+        let rest = "bash:484 [120] R ==> rt:788 [49]";
+        let line = Line { name: "sched_switch", rest, ..Line::default() };
+        let expected = "sched_switch: prev_comm=bash prev_pid=484 prev_prio=120 prev_state=R \
+                        next_comm=rt next_pid=788 next_prio=49";
+        assert_eq!(text(&line), expected);
+    }
+}

@@ -1,0 +1,265 @@
+//! What events of Linux mean, as `perf`, `ftrace` and `trace-cmd` print them.
+//!
+//! A switch ends the stretch of one task and begins that of another; a task that goes to sleep has
+//! completed what it was woken for. What asks for a wakeup is a release, or the wakeup where nothing
+//! asks. Interrupts are stretches on their processor. Marks that programs write (`B|812|draw`, `E`,
+//! `C|812|frames|3`) are functions and numbers of their threads.
+
+mod balance;
+mod fields;
+
+use std::borrow::Cow;
+
+use kymo_core::Value;
+use kymo_core::model::timeline::{Activity, Content};
+
+use crate::{Grammar, Key, Line, Read, Telling, Told, Who};
+use fields::{Switch, Task, Wakeup, fields, text};
+
+pub use balance::unbalanced;
+
+/// Lines of a tool that prints events of Linux.
+#[derive(Debug, Clone, Copy)]
+pub struct KernelLines {
+    /// How a line of it is read.
+    pub read: fn(&str) -> Read<'_>,
+    /// Whose lines they are.
+    pub dialect: &'static str,
+}
+
+impl Grammar for KernelLines {
+    fn read<'a>(&'a self, line: &'a str) -> Read<'a> {
+        (self.read)(line)
+    }
+
+    fn fields<'a>(&'a self, line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+        fields(line)
+    }
+
+    fn text<'a>(&'a self, line: &Line<'a>) -> Cow<'a, str> {
+        text(line)
+    }
+
+    fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
+        tell(line, telling, to);
+    }
+
+    fn dialect(&self) -> String {
+        self.dialect.to_owned()
+    }
+}
+
+/// What an event is to tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Switch,
+    Wakeup,
+    WakeupNew,
+    Waking,
+    Irq,
+    SoftIrq,
+    IrqEnd,
+    Mark,
+}
+
+impl Role {
+    fn of(name: &str) -> Option<Self> {
+        Some(match short(name) {
+            "sched_switch" => Self::Switch,
+            "sched_wakeup" => Self::Wakeup,
+            "sched_wakeup_new" => Self::WakeupNew,
+            "sched_waking" => Self::Waking,
+            "irq_handler_entry" => Self::Irq,
+            "softirq_entry" => Self::SoftIrq,
+            "irq_handler_exit" | "softirq_exit" => Self::IrqEnd,
+            "tracing_mark_write" | "print" => Self::Mark,
+            _ => return None,
+        })
+    }
+}
+
+/// The name of an event without the subsystem that it is of.
+fn short(name: &str) -> &str {
+    name.rsplit(':').next().unwrap_or(name)
+}
+
+/// Tells what an event is to tasks, in the order in which it happens.
+fn tell<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
+    match Role::of(line.name) {
+        Some(Role::Switch) => switch(line, to),
+        Some(role @ (Role::Wakeup | Role::WakeupNew | Role::Waking)) => {
+            telling.has_waking |= role == Role::Waking;
+            let is_release = role != Role::Wakeup || !telling.has_waking;
+            if is_release || telling.is_survey {
+                release(line, to);
+            }
+        }
+        Some(Role::Irq) => irq(line, to),
+        Some(Role::SoftIrq) => softirq(line, to),
+        Some(Role::IrqEnd) => to_cpu(line, Activity::End, to),
+        Some(Role::Mark) => mark(line, to),
+        None => {}
+    }
+}
+
+/// The track of a task, and the name it has.
+fn told<'a>(cpu: Option<u32>, task: &Task<'a>, activity: Activity<'a>) -> Told<'a> {
+    let key = match (task.pid, cpu) {
+        (0, Some(cpu)) => Key::Idle(cpu),
+        (pid, cpu) => Key::Task(cpu, Who::Id(pid)),
+    };
+    Told::activity(key, Some(task.comm), activity)
+}
+
+fn switch<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+    let Some(Switch { prev, state, next }) = Switch::read(line.rest) else { return };
+    if is_asleep(state) && prev.pid != 0 {
+        to(told(line.cpu, &prev, Activity::Complete { remaining_ns: None }));
+    }
+    to(told(line.cpu, &prev, Activity::End));
+    let priority = next.priority;
+    to(told(line.cpu, &next, Activity::Begin { name: None, priority }));
+}
+
+/// Whether a task that stopped waits for something: `S`, `D|K`, or a number with a low bit set.
+/// `R` and `R+` could run.
+fn is_asleep(state: &str) -> bool {
+    match state.parse::<u32>() {
+        Ok(bits) => bits & 0xFF != 0,
+        Err(_) => !state.starts_with('R'),
+    }
+}
+
+fn release<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+    let Some(Wakeup { task, cpu }) = Wakeup::read(line.rest) else { return };
+    // Where lines do not tell processors, tasks are of none.
+    let cpu = line.cpu.and(cpu.or(line.cpu));
+    if task.pid != 0 {
+        to(told(cpu, &task, Activity::Release { budget_ns: None }));
+    }
+}
+
+fn irq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+    let fields = fields(line);
+    let find = |wanted: &str| fields.iter().find(|(name, _)| name == wanted);
+    let words = [find("irq"), find("name")].into_iter().flatten();
+    let words: Vec<_> = std::iter::once("irq").chain(words.map(|(_, value)| &**value)).collect();
+    to_cpu(line, begin(words.join(" ")), to);
+}
+
+/// What deferred interrupts are for, by their numbers; some tools print the number alone.
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+fn softirq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+    let fields = fields(line);
+    let number = fields.iter().find(|(name, _)| name == "vec").map_or("", |(_, value)| value);
+    let known = number.parse().ok().and_then(|number: usize| SOFTIRQS.get(number));
+    let known = known.map(|name| format!(" {name}")).unwrap_or_default();
+    to_cpu(line, begin(format!("softirq {number}{known}")), to);
+}
+
+fn begin(name: String) -> Activity<'static> {
+    Activity::Begin { name: Some(Cow::Owned(name)), priority: None }
+}
+
+fn to_cpu<'a>(line: &Line<'a>, activity: Activity<'a>, to: &mut dyn FnMut(Told<'a>)) {
+    if let Some(cpu) = line.cpu {
+        to(Told::activity(Key::Cpu(cpu), None, activity));
+    }
+}
+
+/// Marks of programs: `B|812|draw`, `E|812`, `C|812|frames|3`.
+fn mark<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+    let Some(tid) = line.tid else { return };
+    let text = line.rest.strip_prefix("tracing_mark_write: ").unwrap_or(line.rest);
+    let mut parts = text.trim_end().splitn(4, '|');
+    let (kind, _, name, value) = (parts.next(), parts.next(), parts.next(), parts.next());
+    let on_calls =
+        |activity: Activity<'a>| Told::activity(Key::Calls(Who::Id(tid)), line.task, activity);
+    match (kind, name) {
+        (Some("B"), Some(name)) => {
+            to(on_calls(Activity::Begin { name: Some(name.into()), priority: None }));
+        }
+        (Some("E"), _) => to(on_calls(Activity::End)),
+        (Some("C"), Some(name)) => {
+            let Some(value) = value.and_then(|value| value.parse::<i64>().ok()) else { return };
+            let key = Key::Counter(None, name.into());
+            let content = Content::Value(Value::Int(value));
+            to(Told { key, name: None, content, peer: None });
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told_of(name: &str, rest: &str, telling: &mut Telling) -> Vec<String> {
+        let (cpu, tid) = (Some(1), Some(812));
+        let line = Line { cpu, tid, task: Some("app"), name, rest, ..Line::default() };
+        let mut found = Vec::new();
+        tell(&line, telling, &mut |told| {
+            let what = match &told.content {
+                Content::Activity(activity) => activity.to_string(),
+                other => format!("{other:?}"),
+            };
+            found.push(format!("{:?} {}: {what}", told.key, told.name.unwrap_or("-")));
+        });
+        found
+    }
+
+    #[test]
+    fn a_switch_ends_one_stretch_and_begins_another() {
+        let rest = "prev_comm=a b prev_pid=7 prev_prio=120 prev_state=S ==> \
+                    next_comm=swapper/1 next_pid=0 next_prio=120";
+        let found = told_of("sched:sched_switch", rest, &mut Telling::default());
+        let expected = [
+            "Task(Some(1), Id(7)) a b: complete",
+            "Task(Some(1), Id(7)) a b: end",
+            "Idle(1) swapper/1: begin, priority 120",
+        ];
+        assert_eq!(found, expected);
+        // As trace-cmd prints it: a task that could go on is not complete.
+        let found = told_of("sched_switch", "x:y:9 [49] R ==> z:3 [0]", &mut Telling::default());
+        let expected =
+            ["Task(Some(1), Id(9)) x:y: end", "Task(Some(1), Id(3)) z: begin, priority 0"];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_asks_for_a_wakeup_is_the_release_where_there_is_any() {
+        let rest = "comm=a pid=7 prio=120 target_cpu=003";
+        let expected = ["Task(Some(3), Id(7)) a: release"];
+        let mut telling = Telling::default();
+        assert_eq!(told_of("sched_wakeup", rest, &mut telling), expected);
+        assert_eq!(told_of("sched_waking", rest, &mut telling), expected);
+        assert!(told_of("sched_wakeup", rest, &mut telling).is_empty());
+        // A task that is new was never asked for.
+        assert_eq!(told_of("sched_wakeup_new", "a:7 [120] CPU:003", &mut telling), expected);
+    }
+
+    #[test]
+    fn states_say_whether_a_task_waits_for_something() {
+        for state in ["S", "D", "D|K", "I", "Z", "X", "T", "1", "2", "130"] {
+            assert!(is_asleep(state), "{state}");
+        }
+        for state in ["R", "R+", "0", "256"] {
+            assert!(!is_asleep(state), "{state}");
+        }
+    }
+
+    #[test]
+    fn interrupts_and_marks_have_names() {
+        let mut telling = Telling::default();
+        let found = told_of("irq_handler_entry", "irq=9 name=acpi", &mut telling);
+        assert_eq!(found, ["Cpu(1) -: begin irq 9 acpi"]);
+        let found = told_of("irq:softirq_entry", "vec=1 [action=TIMER]", &mut telling);
+        assert_eq!(found, ["Cpu(1) -: begin softirq 1 TIMER"]);
+        let found = told_of("tracing_mark_write", "B|812|draw frame", &mut telling);
+        assert_eq!(found, ["Calls(Id(812)) app: begin draw frame"]);
+        let found = told_of("print", "tracing_mark_write: C|812|frames|3", &mut telling);
+        assert_eq!(found, ["Counter(None, \"frames\") -: Value(Int(3))"]);
+    }
+}

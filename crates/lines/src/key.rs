@@ -1,0 +1,68 @@
+//! What tracks are of.
+
+use std::borrow::Cow;
+
+/// What a track is of. Processors come before their tasks in this order, as parents must.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key<'a> {
+    /// Every event, of a processor where lines tell it.
+    Events(Option<u32>),
+    /// A processor; its interrupts are on it.
+    Cpu(u32),
+    /// What runs on a processor when there is nothing to do.
+    Idle(u32),
+    /// A task, on a processor where lines tell it.
+    Task(Option<u32>, Who<'a>),
+    /// The functions of a thread.
+    Calls(Who<'a>),
+    /// A state machine.
+    Machine(Cow<'a, str>),
+    /// A number, of a thread where lines tell it.
+    Counter(Option<Who<'a>>, Cow<'a, str>),
+}
+
+/// A task or thread.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Who<'a> {
+    /// By its number; it may change its name.
+    Id(i64),
+    /// By its name.
+    Name(Cow<'a, str>),
+}
+
+impl Key<'_> {
+    /// The key by itself, however long the line lives that it was read from.
+    #[must_use]
+    pub fn into_owned(self) -> Key<'static> {
+        match self {
+            Self::Events(cpu) => Key::Events(cpu),
+            Self::Cpu(cpu) => Key::Cpu(cpu),
+            Self::Idle(cpu) => Key::Idle(cpu),
+            Self::Task(cpu, who) => Key::Task(cpu, who.into_owned()),
+            Self::Calls(who) => Key::Calls(who.into_owned()),
+            Self::Machine(name) => Key::Machine(Cow::Owned(name.into_owned())),
+            Self::Counter(who, name) => {
+                Key::Counter(who.map(Who::into_owned), Cow::Owned(name.into_owned()))
+            }
+        }
+    }
+
+    /// The processor that it is of.
+    #[must_use]
+    pub fn cpu(&self) -> Option<u32> {
+        match self {
+            Self::Cpu(cpu) | Self::Idle(cpu) => Some(*cpu),
+            Self::Events(cpu) | Self::Task(cpu, _) => *cpu,
+            Self::Calls(_) | Self::Machine(_) | Self::Counter(..) => None,
+        }
+    }
+}
+
+impl Who<'_> {
+    fn into_owned(self) -> Who<'static> {
+        match self {
+            Self::Id(id) => Who::Id(id),
+            Self::Name(name) => Who::Name(Cow::Owned(name.into_owned())),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What happens, however long the line lives that says so.
+
+use std::borrow::Cow;
+
+use kymo_core::model::timeline::{Activity, Content, Message, TrackId};
+
+/// The content by itself; the other end of a message is a track.
+pub(crate) fn into_owned(content: Content<'_>, peer: Option<TrackId>) -> Content<'static> {
+    match content {
+        Content::Value(value) => Content::Value(value),
+        Content::Text(text) => Content::Text(kept(text)),
+        Content::Payload => Content::Payload,
+        Content::Sample(of) => Content::Sample(of),
+        Content::Activity(activity) => Content::Activity(of_activity(activity, peer)),
+    }
+}
+
+fn of_activity(activity: Activity<'_>, peer: Option<TrackId>) -> Activity<'static> {
+    let message = |Message { name, peer_time, .. }: Message<'_>| {
+        let name = kept(name);
+        Message { name, peer, peer_time }
+    };
+    match activity {
+        Activity::Begin { name, priority } => Activity::Begin { name: name.map(kept), priority },
+        Activity::End => Activity::End,
+        Activity::Release { budget_ns } => Activity::Release { budget_ns },
+        Activity::Complete { remaining_ns } => Activity::Complete { remaining_ns },
+        Activity::Send(sent) => Activity::Send(message(sent)),
+        Activity::Receive(received) => Activity::Receive(message(received)),
+        Activity::Enter { state, settled } => Activity::Enter { state: kept(state), settled },
+    }
+}
+
+fn kept(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}

@@ -1,0 +1,240 @@
+//! Events as a timeline: all of them as texts, and what they say of tasks and the like.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use kymo_core::Result;
+use kymo_core::model::timeline::{
+    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+};
+use serde_json::{Map, json};
+
+use crate::owned::into_owned;
+use crate::{Grammar, Key, Line, Reader, Telling, Told, Who};
+
+/// The timeline of a recording.
+pub(crate) struct Timeline<G> {
+    reader: Arc<Reader<G>>,
+    tracks: Vec<Track>,
+    found: HashMap<Key<'static>, TrackId, RandomState>,
+}
+
+impl<G: Grammar> Timeline<G> {
+    pub(crate) fn new(reader: Arc<Reader<G>>) -> Self {
+        let keys: BTreeSet<_> = reader.survey().keys.iter().cloned().collect();
+        let mut timeline = Self { reader, tracks: Vec::new(), found: HashMap::default() };
+        for key in keys {
+            timeline.add(key);
+        }
+        timeline
+    }
+
+    fn add(&mut self, key: Key<'static>) {
+        let (kind, content) = match &key {
+            Key::Events(_) => (TrackKind::Messages, "utf-8"),
+            Key::Cpu(_) => (TrackKind::Calls, "cpu"),
+            Key::Idle(_) | Key::Task(..) => (TrackKind::Task, "task"),
+            Key::Calls(_) => (TrackKind::Calls, "thread"),
+            Key::Machine(_) => (TrackKind::States, "state machine"),
+            Key::Counter(..) => (TrackKind::Counter, "number"),
+        };
+        let mut attributes = Map::new();
+        match &key {
+            Key::Events(Some(cpu)) | Key::Cpu(cpu) => {
+                attributes.insert(Track::CPU_ID.to_owned(), json!(cpu));
+            }
+            Key::Idle(_) => drop(attributes.insert(Track::IS_IDLE.to_owned(), json!(true))),
+            Key::Task(_, Who::Id(id)) | Key::Calls(Who::Id(id)) => {
+                attributes.insert("tid".to_owned(), json!(id));
+            }
+            _ => {}
+        }
+        let track = Track {
+            name: self.name(&key),
+            recording: 0,
+            parent: self.parent(&key),
+            kind,
+            clock: Some(ClockId(0)),
+            content: content.to_owned(),
+            attributes,
+        };
+        self.found.insert(key, TrackId(self.tracks.len()));
+        self.tracks.push(track);
+    }
+
+    fn name(&self, key: &Key<'_>) -> String {
+        match key {
+            Key::Events(None) => "events".to_owned(),
+            Key::Events(Some(cpu)) => format!("events of cpu {cpu}"),
+            Key::Cpu(cpu) => format!("cpu {cpu}"),
+            Key::Idle(cpu) => format!("swapper/{cpu}"),
+            Key::Task(_, who) | Key::Calls(who) => self.who(who),
+            Key::Machine(name) | Key::Counter(None, name) => name.clone().into_owned(),
+            Key::Counter(Some(who), name) => format!("{}.{name}", self.who(who)),
+        }
+    }
+
+    fn who(&self, who: &Who<'_>) -> String {
+        match who {
+            Who::Id(id) => {
+                let name = self.reader.survey().names.get(id);
+                format!("{}-{id}", name.map_or("task", |name| name))
+            }
+            Who::Name(name) => name.clone().into_owned(),
+        }
+    }
+
+    /// The processor of a task, and else the track of all events.
+    fn parent(&self, key: &Key<'_>) -> Option<TrackId> {
+        let parent = match key {
+            Key::Events(_) | Key::Cpu(_) => return None,
+            Key::Idle(cpu) | Key::Task(Some(cpu), _) => Key::Cpu(*cpu),
+            Key::Task(None, _) | Key::Calls(_) | Key::Machine(_) | Key::Counter(..) => {
+                Key::Events(None)
+            }
+        };
+        self.track(&parent)
+    }
+
+    fn track(&self, key: &Key<'_>) -> Option<TrackId> {
+        // A map of keys that live for ever can be asked for one that does not.
+        let found: &HashMap<Key<'_>, TrackId, RandomState> = &self.found;
+        found.get(key).copied()
+    }
+}
+
+impl<G: Grammar> TimelineView for Timeline<G> {
+    fn clocks(&self) -> Vec<Clock> {
+        let since_epoch = self.reader.grammar().is_since_epoch();
+        vec![Clock { name: "clock".to_owned(), recording: 0, since_epoch }]
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        self.tracks.clone()
+    }
+
+    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        let mut spans: VecDeque<_> = self.reader.spans(window).into();
+        let Some(last) = window.last else {
+            return Ok(Box::new(Walking::new(self, window, spans)));
+        };
+        let last = usize::try_from(last).unwrap_or(usize::MAX);
+        // From the end, ever more of the file, until there are enough.
+        let mut count = 1;
+        loop {
+            let tail = spans.split_off(spans.len().saturating_sub(count));
+            let mut walking = Walking::new(Arc::clone(&self), window, tail);
+            let is_all = spans.is_empty();
+            let kept = walking.keep_last(last);
+            if is_all || kept.len() >= last {
+                walking.pending = kept;
+                return Ok(Box::new(walking));
+            }
+            spans = self.reader.spans(window).into();
+            count = count.saturating_mul(4);
+        }
+    }
+
+    fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        Ok(self.reader.survey().times.map(|(first, last)| first..=last))
+    }
+}
+
+/// What happens on a track.
+struct Happening {
+    track: TrackId,
+    time: Option<TimeNs>,
+    offset: u64,
+    content: Content<'static>,
+}
+
+/// Events that are gone through.
+struct Walking<G> {
+    timeline: Arc<Timeline<G>>,
+    window: Window,
+    spans: VecDeque<(u64, u64)>,
+    telling: Telling,
+    pending: VecDeque<Happening>,
+    /// Which tracks are asked for.
+    is_wanted: Vec<bool>,
+}
+
+impl<G: Grammar> Walking<G> {
+    fn new(timeline: Arc<Timeline<G>>, window: &Window, spans: VecDeque<(u64, u64)>) -> Self {
+        let has_waking = timeline.reader.survey().has_waking;
+        let wanted = |track: usize| window.wants(TrackId(track));
+        Self {
+            is_wanted: (0..timeline.tracks.len()).map(wanted).collect(),
+            timeline,
+            window: window.clone(),
+            spans,
+            telling: Telling { has_waking, ..Telling::default() },
+            pending: VecDeque::new(),
+        }
+    }
+
+    /// Goes on until there is something to give.
+    fn advance(&mut self) -> bool {
+        while self.pending.is_empty() {
+            let Some((from, until)) = self.spans.pop_front() else { return false };
+            let timeline = Arc::clone(&self.timeline);
+            let mut lines = timeline.reader.lines(from, until);
+            while let Some(line) = lines.next() {
+                let text = line.text();
+                let Some(event) = timeline.reader.event(line, &text) else { continue };
+                self.take(&timeline, line.offset, &event);
+                if !self.pending.is_empty() {
+                    self.spans.push_front((lines.offset(), until));
+                    break;
+                }
+            }
+        }
+        true
+    }
+
+    fn take<'a>(&mut self, timeline: &'a Timeline<G>, offset: u64, line: &Line<'a>) {
+        let Self { window, telling, pending, is_wanted, .. } = self;
+        let is_held = window.holds(line.time);
+        let grammar = timeline.reader.grammar();
+        let wants = |track: TrackId| is_held && is_wanted.get(track.0).copied().unwrap_or(false);
+        let mut push = |track: TrackId, content: Content<'static>| {
+            pending.push_back(Happening { track, time: line.time, offset, content });
+        };
+        if let Some(track) = timeline.track(&Key::Events(line.cpu)).filter(|track| wants(*track)) {
+            push(track, Content::Text(grammar.text(line).into_owned().into()));
+        }
+        grammar.tell(line, telling, &mut |Told { key, content, peer, .. }| {
+            if let Some(track) = timeline.track(&key).filter(|track| wants(*track)) {
+                let peer = peer.and_then(|peer| timeline.track(&peer));
+                push(track, into_owned(content, peer));
+            }
+        });
+    }
+
+    fn keep_last(&mut self, last: usize) -> VecDeque<Happening> {
+        let mut kept = VecDeque::new();
+        while self.advance() {
+            while let Some(happening) = self.pending.pop_front() {
+                kept.push_back(happening);
+                if kept.len() > last {
+                    kept.pop_front();
+                }
+            }
+        }
+        kept
+    }
+}
+
+impl<G: Grammar> Events for Walking<G> {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        if !self.advance() {
+            return Ok(None);
+        }
+        let event = self.pending.pop_front().map(|Happening { track, time, offset, content }| {
+            Event { track, time, offset, content, payload: &[] }
+        });
+        Ok(event)
+    }
+}

@@ -1,0 +1,11 @@
+//! What every format promises.
+
+use kymo_conformance::Subject;
+
+kymo_conformance::promises!(
+    Subject::new(&kymo_perf::Perf).unsound(&["bad/"]).valid_prefix(ends_between_lines)
+);
+
+fn ends_between_lines(bytes: &[u8], end: usize) -> bool {
+    end == 0 || bytes.get(end - 1) == Some(&b'\n')
+}
