@@ -30,6 +30,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
             repaired.corrected.push(finding);
         }
     }
+    repaired.corrected.extend(check::faults(&reader, &context.limits));
     file.commit()?;
     Ok(repaired)
 }

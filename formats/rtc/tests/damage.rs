@@ -255,6 +255,24 @@ fn a_cut_within_a_long_message_costs_nothing_after_it() {
     }
 }
 
+/// Reading went round in circles where the first bytes of a Marker stood in the place of a Crc.
+#[test]
+fn a_checksum_that_looks_like_a_marker_costs_nothing_else() {
+    let mut writer = Writer::new(Vec::new(), Options::new().sizes(8192, 2048).unwrap());
+    let text = writer.add(&StreamMeta::new("text")).unwrap();
+    while writer.position() < 20_000 {
+        writer.write(text, &[b'a'; 40]).unwrap();
+    }
+    let mut bytes = writer.finish().unwrap();
+    let whole = frames(&bytes);
+    let crc = 8192 - 5;
+    assert_eq!(bytes[crc], 0x10);
+    bytes[crc..8192].copy_from_slice(&[0x04, 0xB9, 0xB9, 0xB9, 0xB9]);
+    let found = frames(&bytes);
+    let others = whole.iter().filter(|frame| frame.position != crc as u64);
+    assert!(found.iter().map(|frame| frame.position).eq(others.map(|frame| frame.position)));
+}
+
 #[test]
 fn the_oldest_writers_file_has_all_that_was_written() {
     let Some(folder) = shared::file("rtc") else { return };

@@ -264,3 +264,21 @@ fn what_is_odd_in_the_recording_itself_does_not_make_a_repaired_file_unsound() {
     }
     assert_eq!(times, [50, 70]);
 }
+
+#[test]
+fn repair_says_which_index_it_puts_right() {
+    let mut writer = Writer::new(Vec::new(), Options::new().sizes(8192, 2048).unwrap().crc(None));
+    let text = writer.add(&StreamMeta::new("text").format("utf-8")).unwrap();
+    while writer.position() < 5000 {
+        writer.write(text, b"0123456789abcdef").unwrap();
+    }
+    let mut bytes = writer.finish().unwrap();
+    // The index after the first unit; its entry of stream 9 begins with 9 << 1 | 1.
+    let index = 1025 + 2048;
+    let entry = (index + 2..).find(|at| bytes[*at] == 19).unwrap();
+    bytes[entry + 1] ^= 0x02;
+    let (repaired, said) = repaired(&bytes);
+    assert_eq!((said.losses.len(), rules(&said.corrected)), (0, vec!["index"]));
+    assert_eq!(said.corrected[0].offset, Some(index as u64));
+    assert_eq!(events(&repaired), events(&bytes));
+}

@@ -107,6 +107,14 @@ fn finding(scan: &Scan, problem: &Problem) -> Finding {
     }
 }
 
+/// What is wrong beside what was lost, and is put right where the file is written again.
+pub(crate) fn faults(reader: &Reader, limits: &Limits) -> Vec<Finding> {
+    let mut findings = Findings::new(limits);
+    rules::check(reader, &mut findings);
+    let is_fault = |finding: &Finding| finding.severity > Severity::Note && finding.rule != "clock";
+    findings.into_vec().into_iter().filter(is_fault).collect()
+}
+
 /// Every finding of a file, in the order of the file.
 pub(crate) fn check(reader: &Reader, limits: &Limits) -> Vec<Finding> {
     let mut findings = losses(reader.scan(), limits);

@@ -134,7 +134,8 @@ impl Walker {
             if boundary >= view.end() {
                 return self.resume_at_marker(view, first);
             }
-            if self.index_at(view, boundary).is_some() {
+            // What is damaged may stand at the boundary itself, in the place of a Crc.
+            if boundary >= first && self.index_at(view, boundary).is_some() {
                 self.position = boundary;
                 return Ok(());
             }
