@@ -275,7 +275,7 @@ fn repair_says_which_index_it_puts_right() {
     let mut bytes = writer.finish().unwrap();
     // The index after the first unit; its entry of stream 9 begins with 9 << 1 | 1.
     let index = 1025 + 2048;
-    let entry = (index + 2..).find(|at| bytes[*at] == 19).unwrap();
+    let entry = (index + 2..bytes.len()).find(|at| bytes[*at] == 19).unwrap();
     bytes[entry + 1] ^= 0x02;
     let (repaired, said) = repaired(&bytes);
     assert_eq!((said.losses.len(), rules(&said.corrected)), (0, vec!["index"]));
