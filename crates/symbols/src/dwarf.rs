@@ -7,6 +7,7 @@ use kymo_core::model::structure::Resolved;
 
 use crate::demangle::Style;
 use crate::image::Image;
+use crate::loops::Finder;
 use crate::unit::Unit;
 
 /// Where DWARF is read from.
@@ -103,7 +104,12 @@ impl<'a> Debug<'a> {
     }
 
     /// Appends the scopes around an address, from the function in.
-    pub(crate) fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>) {
+    pub(crate) fn resolve(
+        &mut self,
+        finder: Option<&mut Finder<'_>>,
+        address: u64,
+        to: &mut Vec<Resolved>,
+    ) {
         let after = self.ranges.partition_point(|(start, ..)| *start <= address);
         let covering = self.ranges.get(..after).unwrap_or_default().iter().rev();
         let Some((.., unit)) = covering.take(NESTED_MAX).find(|(_, end, _)| address < *end) else {
@@ -112,7 +118,7 @@ impl<'a> Debug<'a> {
         let Sections { dwarf, headers, .. } = &self.sections;
         let read = || Unit::read(dwarf, *headers.get(*unit)?);
         if let Some(found) = self.units.entry(*unit).or_insert_with(read) {
-            found.resolve(&mut self.sections, address, to);
+            found.resolve(&mut self.sections, finder, address, to);
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Symbols by address.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use object::{Object, ObjectSymbol, SymbolKind};
 
 /// A symbol that has a size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Symbol {
     pub(crate) start: u64,
-    end: u64,
+    pub(crate) end: u64,
     pub(crate) name: String,
 }
 
@@ -36,9 +39,71 @@ pub(crate) fn find(symbols: &[Symbol], address: u64) -> Option<&Symbol> {
     (address < symbol.end).then_some(symbol)
 }
 
+/// What the names of parts of functions that are seldom run have at their end.
+const COLD: &str = ".cold";
+
+/// Functions of which a part lies elsewhere under a name of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    /// By the start of either symbol: where both are.
+    by_start: HashMap<u64, (Range<u64>, Range<u64>)>,
+}
+
+impl Parts {
+    pub(crate) fn of(symbols: &[Symbol]) -> Self {
+        let base = |symbol: &Symbol| symbol.name.split_once(COLD).map(|(base, _)| base.to_owned());
+        let mut cold: HashMap<String, Vec<&Symbol>> = HashMap::new();
+        for symbol in symbols {
+            if let Some(base) = base(symbol) {
+                cold.entry(base).or_default().push(symbol);
+            }
+        }
+        let mut parts = Self::default();
+        // Where several functions have one name, nobody knows whose part it is.
+        let mut hot: HashMap<&str, Vec<&Symbol>> = HashMap::new();
+        for symbol in symbols.iter().filter(|symbol| cold.contains_key(&symbol.name)) {
+            hot.entry(&symbol.name).or_default().push(symbol);
+        }
+        for (name, functions) in hot {
+            let found = cold.get(name).map(Vec::as_slice).unwrap_or_default();
+            if let ([function], [part]) = (functions.as_slice(), found) {
+                let both = (function.start..function.end, part.start..part.end);
+                parts.by_start.insert(function.start, both.clone());
+                parts.by_start.insert(part.start, both);
+            }
+        }
+        parts
+    }
+
+    /// The entry of the function that a symbol is of, and all its code.
+    pub(crate) fn of_symbol(&self, symbol: &Symbol) -> (u64, Vec<Range<u64>>) {
+        match self.by_start.get(&symbol.start) {
+            Some((function, part)) => (function.start, vec![function.clone(), part.clone()]),
+            None => (symbol.start, std::iter::once(symbol.start..symbol.end).collect()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cold_part_belongs_to_the_one_function_of_its_name() {
+        let symbol = |start, name: &str| Symbol { start, end: start + 4, name: name.to_owned() };
+        let all = [
+            symbol(8, "a.cold"),
+            symbol(16, "a"),
+            symbol(24, "b"),
+            symbol(32, "b"),
+            symbol(40, "b.cold.7"),
+        ];
+        let parts = Parts::of(&all);
+        let both = (16, vec![16..20, 8..12]);
+        let alone = |start: u64| (start, std::iter::once(start..start + 4).collect());
+        let found = all.each_ref().map(|symbol| parts.of_symbol(symbol));
+        assert_eq!(found, [both.clone(), both, alone(24), alone(32), alone(40)]);
+    }
 
     #[test]
     fn an_address_is_in_the_symbol_that_covers_it() {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -10,7 +11,8 @@ use kymo_core::Source;
 use kymo_core::bytes::Limits;
 use object::{Object, ObjectSection};
 
-use crate::elf::{self, Symbol};
+use crate::code::{Code, Slots};
+use crate::elf::{self, Parts, Symbol};
 
 /// Where debug files are kept by their build-id.
 const DEBUG: &str = "/usr/lib/debug";
@@ -28,11 +30,15 @@ pub(crate) struct Image {
     symbols: Vec<Symbol>,
     dwarf: Option<DwarfSections<Bytes>>,
     endian: RunTimeEndian,
+    code: Option<(Code, Slots)>,
+    /// Parts of functions that are kept elsewhere: the entry of the function, and what to follow.
+    parts: Parts,
 }
 
 impl Image {
-    /// Opens the file at a path, and its debug file. Nothing where there is no program.
-    pub(crate) fn open(path: &Path, limits: &Limits) -> Option<Self> {
+    /// Opens the file at a path, and its debug file. Nothing where there is no program. Machine code
+    /// is only kept if it is wanted.
+    pub(crate) fn open(path: &Path, wants_code: bool, limits: &Limits) -> Option<Self> {
         let bytes = read(path, limits)?;
         let file = object::File::parse(&*bytes).ok()?;
         let endian = match file.endianness() {
@@ -53,7 +59,25 @@ impl Image {
         }
         let is_small = source.len() as u64 <= DWARF_BYTES_MAX;
         let dwarf = (has_dwarf(from) && is_small).then(|| load(from, source));
-        Some(Self { symbols, dwarf, endian })
+        let code = wants_code.then(|| Code::of(&file, &bytes)).flatten();
+        let code = code.map(|code| (code, Slots::of(&file)));
+        let parts = Parts::of(&symbols);
+        Some(Self { symbols, dwarf, endian, code, parts })
+    }
+
+    /// Every symbol, by address.
+    pub(crate) fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// The entry of the function that a symbol is of, and all its code.
+    pub(crate) fn parts(&self, symbol: &Symbol) -> (u64, Vec<Range<u64>>) {
+        self.parts.of_symbol(symbol)
+    }
+
+    /// The machine code, and where functions of other files are called through.
+    pub(crate) fn code(&self) -> Option<(&Code, &Slots)> {
+        self.code.as_ref().map(|(code, slots)| (code, slots))
     }
 
     /// The symbol that an address is in.

@@ -5,12 +5,15 @@
 //! tells of functions, inlined calls and lines; where it does not, the symbols do. Of DWARF only
 //! the units are read that addresses are in.
 
+mod calls;
+mod code;
 mod demangle;
 mod dwarf;
 mod elf;
 mod image;
 mod kernel;
 mod lines;
+mod loops;
 mod unit;
 
 use std::collections::BTreeMap;
@@ -24,6 +27,7 @@ use demangle::Style;
 use dwarf::Debug;
 use image::Image;
 use kernel::KernelSymbols;
+use loops::Finder;
 
 /// Where programs and libraries are looked for.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +36,8 @@ pub struct Search {
     pub replace: Vec<(String, String)>,
     /// Whether names are those that hpcprof shows: everything demangled as C++.
     pub compat: bool,
+    /// Whether loops are looked for in the machine code.
+    pub loops: bool,
 }
 
 impl Search {
@@ -52,6 +58,7 @@ impl Search {
 pub struct Programs {
     modules: BTreeMap<String, Candidate>,
     style: Style,
+    loops: bool,
     limits: Limits,
 }
 
@@ -70,12 +77,12 @@ enum Known {
 }
 
 impl Candidate {
-    fn open(&self, limits: &Limits) -> Option<&Known> {
+    fn open(&self, loops: bool, limits: &Limits) -> Option<&Known> {
         let open = |path: &PathBuf| {
             if self.is_kernel {
                 KernelSymbols::open(path, limits).map(Known::Kernel)
             } else {
-                Image::open(path, limits).map(|image| Known::Image(Box::new(image)))
+                Image::open(path, loops, limits).map(|image| Known::Image(Box::new(image)))
             }
         };
         self.known.get_or_init(|| self.paths.iter().find_map(open)).as_ref()
@@ -102,7 +109,8 @@ impl Programs {
             (name, Candidate { paths, is_kernel, known: OnceLock::new() })
         };
         let modules = modules.map(candidate).collect();
-        Self { modules, style: Style::of(search.compat), limits: *limits }
+        let (style, loops) = (Style::of(search.compat), search.loops);
+        Self { modules, style, loops, limits: *limits }
     }
 }
 
@@ -124,8 +132,9 @@ struct Module<'a> {
 enum Opened<'a> {
     /// It is not there.
     Nothing,
-    /// A program or a library, with its debug information where there is some.
-    Image(&'a Image, Option<Box<Debug<'a>>>),
+    /// A program or a library, with its debug information where there is some, and its loops where
+    /// they are looked for.
+    Image(&'a Image, Option<Box<Debug<'a>>>, Option<Box<Finder<'a>>>),
     /// A kernel.
     Kernel(&'a KernelSymbols),
 }
@@ -133,28 +142,32 @@ enum Opened<'a> {
 impl Resolver for Module<'_> {
     fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>) {
         let (programs, candidate) = (self.programs, self.candidate);
-        let open = || match candidate.open(&programs.limits) {
+        let open = || match candidate.open(programs.loops, &programs.limits) {
             None => Opened::Nothing,
             Some(Known::Kernel(symbols)) => Opened::Kernel(symbols),
             Some(Known::Image(image)) => {
-                Opened::Image(image, Debug::new(image, programs.style).map(Box::new))
+                let debug = Debug::new(image, programs.style).map(Box::new);
+                Opened::Image(image, debug, Finder::new(image).map(Box::new))
             }
         };
         match self.opened.get_or_insert_with(open) {
             Opened::Nothing => {}
             Opened::Kernel(symbols) => symbols.resolve(address, to),
-            Opened::Image(image, debug) => {
+            Opened::Image(image, debug, finder) => {
+                let mut finder = finder.as_deref_mut();
                 if let Some(debug) = debug {
-                    debug.resolve(address, to);
+                    debug.resolve(finder.as_deref_mut(), address, to);
                 }
-                if to.is_empty() {
-                    to.extend(image.symbol(address).map(|symbol| Resolved::Function {
-                        // No entry of DWARF is that far back.
-                        record: u64::MAX - symbol.start,
-                        name: programs.style.demangled(&symbol.name),
-                        at: None,
-                        entry: Some(symbol.start),
-                    }));
+                let symbol = image.symbol(address).filter(|_| to.is_empty());
+                to.extend(symbol.map(|symbol| Resolved::Function {
+                    // No entry of DWARF is that far back.
+                    record: u64::MAX - symbol.start,
+                    name: programs.style.demangled(&symbol.name),
+                    at: None,
+                    entry: Some(symbol.start),
+                }));
+                if let (Some(symbol), Some(finder)) = (symbol, finder) {
+                    finder.resolve(symbol, address, to);
                 }
             }
         }
@@ -168,7 +181,7 @@ mod tests {
     #[test]
     fn a_prefix_is_replaced_where_a_part_of_the_path_ends() {
         let replace = vec![("/opt/demo".to_owned(), "/data".to_owned())];
-        let search = Search { replace, compat: false };
+        let search = Search { replace, ..Search::default() };
         let paths = |path| search.paths(path);
         assert_eq!(paths("/opt/demo/bin/a"), ["/data/bin/a", "/opt/demo/bin/a"].map(PathBuf::from));
         assert_eq!(paths("/opt/demonstration"), [PathBuf::from("/opt/demonstration")]);

@@ -13,6 +13,8 @@ struct Row {
     address: u64,
     /// The index of the file, and the line.
     place: Option<(u64, u32)>,
+    /// The same by the last row of the address.
+    last: Option<(u64, u32)>,
 }
 
 /// The lines of a unit.
@@ -34,15 +36,16 @@ impl Lines {
         while let Ok(Some((_, row))) = rows.next_row() {
             let address = row.address();
             if row.end_sequence() {
-                open.push(Row { address, place: None });
+                open.push(Row { address, place: None, last: None });
                 sequences.push(std::mem::take(&mut open));
                 continue;
             }
             let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
             let place = Some((row.file_index(), line.unwrap_or(0)));
             // Of several rows at an address the first counts: it is where the statement begins.
-            if open.last().is_none_or(|last| last.address != address) {
-                open.push(Row { address, place });
+            match open.last_mut().filter(|before| before.address == address) {
+                Some(before) => before.last = place,
+                None => open.push(Row { address, place, last: place }),
             }
         }
         // Where a sequence begins another ended, or nothing was.
@@ -54,8 +57,17 @@ impl Lines {
 
     /// The place that an address is at.
     pub(crate) fn find(&self, address: u64) -> Option<(u64, u32)> {
+        self.row(address)?.place
+    }
+
+    /// The place by the last of several rows, which is that of the innermost inlined call.
+    pub(crate) fn find_last(&self, address: u64) -> Option<(u64, u32)> {
+        self.row(address)?.last
+    }
+
+    fn row(&self, address: u64) -> Option<&Row> {
         let after = self.rows.partition_point(|row| row.address <= address);
-        self.rows.get(after.checked_sub(1)?)?.place
+        self.rows.get(after.checked_sub(1)?)
     }
 
     /// The path of a file.

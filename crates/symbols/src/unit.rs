@@ -10,9 +10,11 @@ use gimli::{
 };
 use kymo_core::model::structure::{Resolved, SourcePlace};
 
+use crate::calls::{Call, Calls};
 use crate::demangle::Style;
 use crate::dwarf::{Reader, Sections};
 use crate::lines::Lines;
+use crate::loops::{self, Around, Finder, Placed};
 
 /// Where an entry is in the whole section.
 type Offset = DebugInfoOffset;
@@ -33,16 +35,17 @@ pub(crate) struct Unit<'a> {
     lines: Lines,
     inlined: HashMap<UnitOffset, Vec<Inlined>>,
     described: HashMap<Offset, Described>,
+    loops: HashMap<UnitOffset, Placed>,
 }
 
 /// A call that was inlined in a function.
-struct Inlined {
+pub(crate) struct Inlined {
     /// The call that it is inlined in, by its place in the list.
-    within: Option<usize>,
-    ranges: Vec<Range>,
-    at: Offset,
+    pub(crate) within: Option<usize>,
+    pub(crate) ranges: Vec<Range>,
+    pub(crate) at: Offset,
     /// Where the call stands.
-    call: (Option<u64>, u32),
+    pub(crate) call: (Option<u64>, u32),
 }
 
 /// What is known of a function.
@@ -78,14 +81,15 @@ impl<'a> Unit<'a> {
         functions.sort_by_key(|(start, ..)| *start);
         functions.dedup_by_key(|(start, ..)| *start);
         let lines = Lines::read(&unit);
-        let (inlined, described) = (HashMap::new(), HashMap::new());
-        Some(Self { parsed: unit, functions, lines, inlined, described })
+        let (inlined, described, loops) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Some(Self { parsed: unit, functions, lines, inlined, described, loops })
     }
 
     /// Appends the scopes around an address, from the function in.
     pub(crate) fn resolve(
         &mut self,
         known: &mut Sections<'a>,
+        finder: Option<&mut Finder<'_>>,
         address: u64,
         to: &mut Vec<Resolved>,
     ) {
@@ -96,19 +100,62 @@ impl<'a> Unit<'a> {
             function.to_debug_info_offset(&self.parsed.header).unwrap_or(DebugInfoOffset(0));
         let Described { name, at, entry } = self.described(known, function_at);
         to.push(Resolved::Function { record: function_at.0 as u64, name, at, entry });
-        for (inlined, call) in self.inlined_at(&known.dwarf, function, address) {
-            let Described { name, at, .. } = self.described(known, inlined);
-            let call = match call {
-                (Some(file), line) => self.lines.place(&known.dwarf, &self.parsed, (file, line)),
-                (None, line) => Some((UNKNOWN_FILE.to_owned(), line)),
-            };
-            to.push(Resolved::Inlined { record: inlined.0 as u64, name, at, call });
+        let calls = self.inlined_at(&known.dwarf, function, address);
+        let around = match finder {
+            Some(finder) => self.loops(known, finder, function).around(address, calls),
+            None => calls.into_iter().map(Around::Call).collect(),
+        };
+        for around in around {
+            to.push(match around {
+                Around::Loop { at, entry } => Resolved::Loop { at, entry },
+                Around::Call((inlined, call)) => {
+                    let Described { name, at, .. } = self.described(known, inlined);
+                    let call = call_place(&mut self.lines, &known.dwarf, &self.parsed, call);
+                    Resolved::Inlined { record: inlined.0 as u64, name, at, call }
+                }
+            });
         }
         if let Some(place) = self.lines.find(address)
             && let Some(at) = self.lines.place(&known.dwarf, &self.parsed, place)
         {
             to.push(Resolved::Line { at });
         }
+    }
+
+    /// The loops of a function.
+    fn loops(
+        &mut self,
+        known: &mut Sections<'a>,
+        finder: &mut Finder<'_>,
+        function: UnitOffset,
+    ) -> &Placed {
+        if !self.loops.contains_key(&function) {
+            let placed = self.find_loops(known, finder, function);
+            self.loops.insert(function, placed);
+        }
+        self.loops.entry(function).or_default()
+    }
+
+    fn find_loops(
+        &mut self,
+        known: &mut Sections<'a>,
+        finder: &mut Finder<'_>,
+        function: UnitOffset,
+    ) -> Placed {
+        let Some(at) = function.to_debug_info_offset(&self.parsed.header) else {
+            return Placed::default();
+        };
+        let described = self.described(known, at);
+        let Ok(entry) = self.parsed.entry(function) else { return Placed::default() };
+        let ranges = ranges(&known.dwarf, &self.parsed, &entry);
+        let start = described.entry.or_else(|| ranges.first().map(|range| range.begin));
+        let ranges = ranges.iter().map(|range| range.begin..range.end).collect();
+        let found = finder.find(ranges, start.unwrap_or(0));
+        let calls = Calls::new(self.inlined.get(&function).map(Vec::as_slice).unwrap_or_default());
+        let Self { lines, parsed, .. } = self;
+        let file = described.at.map(|(file, _)| file);
+        let mut lines = FunctionLines { lines, dwarf: &known.dwarf, unit: parsed, file };
+        Placed::new(found, calls, &mut lines)
     }
 
     /// Calls that an address is in, the outermost first, and where each call stands.
@@ -169,6 +216,42 @@ impl<'a> Unit<'a> {
         };
         let name = told.linkage.map(|name| known.style.demangled(&name));
         Described { name: name.or(told.plain).unwrap_or_default(), at, entry: told.entry }
+    }
+}
+
+/// Where a call stands.
+fn call_place<'a>(
+    lines: &mut Lines,
+    dwarf: &Dwarf<Reader<'a>>,
+    unit: &gimli::Unit<Reader<'a>>,
+    call: (Option<u64>, u32),
+) -> Option<SourcePlace> {
+    match call {
+        (Some(file), line) => lines.place(dwarf, unit, (file, line)),
+        (None, line) => Some((UNKNOWN_FILE.to_owned(), line)),
+    }
+}
+
+/// Lines of a function, for the places of its loops.
+struct FunctionLines<'a, 'b> {
+    lines: &'b mut Lines,
+    dwarf: &'b Dwarf<Reader<'a>>,
+    unit: &'b gimli::Unit<Reader<'a>>,
+    file: Option<String>,
+}
+
+impl loops::Lines for FunctionLines<'_, '_> {
+    fn at(&mut self, address: u64) -> Option<SourcePlace> {
+        let place = self.lines.find_last(address)?;
+        self.lines.place(self.dwarf, self.unit, place)
+    }
+
+    fn of_call(&mut self, (_, call): Call) -> Option<SourcePlace> {
+        call_place(self.lines, self.dwarf, self.unit, call)
+    }
+
+    fn file(&mut self) -> Option<String> {
+        self.file.clone()
     }
 }
 

@@ -88,7 +88,11 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// Compute what hpcprof computes, also where that is wrong.
+    /// Look for loops in the machine code of modules that no structure file tells of.
+    #[arg(long, value_name = "WHETHER", value_enum, default_value = "on")]
+    loops: Loops,
+
+    /// Compute what hpcprof computes, also where that is wrong; implies --loops=off.
     #[arg(long)]
     compat: bool,
 
@@ -98,6 +102,15 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     format: FormatArgs,
+}
+
+/// Whether machine code is looked into for loops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Loops {
+    /// In that of functions that were measured.
+    On,
+    /// Loops are known from structure files alone.
+    Off,
 }
 
 /// What is computed over all threads.
@@ -162,7 +175,8 @@ fn make(
 ) -> anyhow::Result<Merged> {
     let began = Instant::now();
     let (structure, found) = structure::read(session, &args.structure, views)?;
-    let search = Search { replace: args.replace_prefix.clone(), compat: args.compat };
+    let loops = args.loops == Loops::On && !args.compat;
+    let search = Search { replace: args.replace_prefix.clone(), compat: args.compat, loops };
     let programs = programs(session, views, &structure, &search);
     let reading = Phase { name: "reading structure", took: began.elapsed() };
     *outcome = (*outcome).max(found);

@@ -1,0 +1,363 @@
+//! Loops found in machine code, compared with those that hpcstruct found in the same programs.
+//!
+//! Of every function that hpcstruct or we know loops of, the loops are compared by the address of
+//! their entry, by how deep they are nested, and by file and line, where both tell them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kymo_conformance::shared;
+use kymo_core::bytes::Limits;
+use kymo_core::model::profile::base_name;
+use kymo_core::model::structure::{Module, Resolved, Resolver, Scope, Symbols};
+use kymo_hpcrun::StructureFile;
+use kymo_symbols::{Programs, Search};
+use support::{folder, kymo, run};
+
+/// How far loops agree.
+#[derive(Debug, PartialEq, Eq)]
+struct Agreement {
+    /// Functions that either knows loops of, and of which both know where they begin.
+    functions: usize,
+    /// Loops of hpcstruct in them.
+    loops: usize,
+    /// Those that we know with the same entry and depth.
+    same: usize,
+    /// And with the same line.
+    lines: usize,
+    /// Loops that hpcstruct does not know.
+    more: usize,
+}
+
+/// Why a function differs. Where it is not our fault, hpcstruct's file shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// hpcstruct takes a call to return that does not, and what comes after it for part of a loop.
+    NeverReturns,
+    /// hpcstruct does not look at what only exceptions lead to; there are loops in it.
+    Exceptions,
+    /// hpcstruct does not follow a table of jumps that we follow.
+    Table,
+    /// hpcstruct follows a table of computed addresses that we do not, or not as far.
+    Computed,
+    /// hpcstruct does not know where an inlined call stands (`<unknown>`) that ends the loop.
+    CallUnknown,
+    /// A loop that is entered at several places has another header.
+    Irreducible,
+    /// hpcstruct has no loop where there is a plain one.
+    Overlooked,
+}
+
+fn agreement(functions: usize, loops: usize, same: usize, lines: usize, more: usize) -> Agreement {
+    Agreement { functions, loops, same, lines, more }
+}
+
+#[test]
+fn loops_of_programs_are_those_of_hpcstruct() {
+    let Some(here) = shared::file("hpctoolkit/made-here") else { return };
+    for name in ["deep", "matmul-omp", "pipeline"] {
+        let structure = here.join(name).join(format!("measurements/structs/{name}.hpcstruct"));
+        let (found, different) = compare(&structure, &here.join("demo/bin").join(name));
+        let loops = found.loops;
+        assert_eq!(found, agreement(found.functions, loops, loops, loops, 0), "{name}");
+        assert!(different.is_empty(), "{name}: {different:?}");
+        let expected = match name {
+            "deep" => (1, 1),
+            "matmul-omp" => (4, 13),
+            _ => (3, 9),
+        };
+        assert_eq!((found.functions, loops), expected, "{name}");
+    }
+}
+
+#[test]
+fn loops_of_templates_and_generics_are_those_of_hpcstruct() {
+    let Some(here) = shared::file("hpctoolkit/made-here") else { return };
+    let of = |name: &str| {
+        let structure = here.join("structs").join(format!("{name}.hpcstruct"));
+        compare(&structure, &here.join("demo/bin").join(name))
+    };
+    let (found, different) = of("templates");
+    assert_eq!(found, agreement(14, 47, 45, 45, 0));
+    assert_different(&different, TEMPLATES);
+    let (found, different) = of("rustwork");
+    assert_eq!(found, agreement(238, 786, 785, 785, 20));
+    assert_different(&different, RUSTWORK);
+}
+
+/// The system's libraries, where they are those of the structure files and have their debug files.
+#[test]
+fn loops_of_libraries_are_those_of_hpcstruct() {
+    let Some(here) = shared::file("hpctoolkit/made-here") else { return };
+    let ids = fs::read_to_string(here.join("BUILD-IDS.tsv")).unwrap();
+    for (name, expected, why) in LIBRARIES {
+        let path = format!("/usr/lib/x86_64-linux-gnu/{name}");
+        let line = ids.lines().find(|line| line.starts_with(&path)).unwrap();
+        if !is_here(Path::new(&path), line.split('\t').nth(1).unwrap()) {
+            println!("left out {name}: another build, or no debug file");
+            continue;
+        }
+        let structure = here.join("structs").join(format!("{name}.hpcstruct"));
+        let (found, different) = compare(&structure, Path::new(&path));
+        assert_eq!(found, *expected, "{name}");
+        assert_different(&different, why);
+    }
+}
+
+/// The program is found where it is now, and no structure file is there.
+#[test]
+fn a_database_without_structure_has_loops_unless_they_are_not_wanted() {
+    let Some(here) = shared::file("hpctoolkit/made-here") else { return };
+    let made = folder();
+    let measurement = made.path().join("measurement");
+    fs::create_dir(&measurement).unwrap();
+    for entry in fs::read_dir(here.join("matmul-omp/measurements")).unwrap().map(Result::unwrap) {
+        if entry.path().extension().is_some_and(|extension| extension == "hpcrun") {
+            fs::copy(entry.path(), measurement.join(entry.file_name())).unwrap();
+        }
+    }
+    let demo = format!("/opt/demo={}", here.join("demo").display());
+    let tree = |name: &str, more: &[&str]| {
+        let to = made.path().join(name);
+        let mut command = kymo();
+        command.args(["prof", "-R", &demo, "-o"]).arg(&to).arg(&measurement).args(more);
+        let (code, _, said) = run(&mut command);
+        assert_eq!(code, Some(0), "{said}");
+        let (code, out, said) = run(kymo().args(["tree", "--depth", "40"]).arg(&to));
+        assert_eq!(code, Some(0), "{said}");
+        out
+    };
+    // The six loops of `multiply` that the time is spent in, each within the one before.
+    let with = tree("with", &[]);
+    let mut rest = with.as_str();
+    for line in [16, 18, 18, 19, 20, 22] {
+        let label = format!("loop at matmul-omp.c:{line}");
+        let at = rest.find(&label).unwrap_or_else(|| panic!("{label} is not in {with}"));
+        rest = &rest[at + label.len()..];
+    }
+    assert!(!tree("off", &["--loops=off"]).contains("loop at"));
+    assert!(!tree("compat", &["--compat"]).contains("loop at"));
+}
+
+/// Whether a library of this build-id is installed, together with its debug file.
+fn is_here(path: &Path, id: &str) -> bool {
+    let (first, rest) = id.split_at(2);
+    let debug = PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"));
+    let byte = |at: usize| u8::from_str_radix(&id[at..at + 2], 16).unwrap();
+    let id: Vec<u8> = (0..id.len()).step_by(2).map(byte).collect();
+    let is_it = |bytes: Vec<u8>| bytes.windows(id.len()).any(|found| found == id);
+    debug.is_file() && fs::read(path).is_ok_and(is_it)
+}
+
+fn assert_different(found: &BTreeSet<String>, expected: &[(&str, Why)]) {
+    let expected: BTreeSet<String> = expected.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let new: Vec<_> = found.difference(&expected).collect();
+    let gone: Vec<_> = expected.difference(found).collect();
+    assert!(new.is_empty() && gone.is_empty(), "differ as well: {new:#?}, no longer: {gone:#?}");
+}
+
+/// By entry: how deep, the base name of the file, and the line.
+type Loops = BTreeMap<u64, (usize, String, u32)>;
+
+/// A function as hpcstruct tells of it, and as we do.
+#[derive(Default)]
+struct Function {
+    name: String,
+    entry: u64,
+    theirs: Loops,
+    ours: Loops,
+    /// What we take for the entry of what is there.
+    entries: BTreeSet<Option<u64>>,
+}
+
+impl Function {
+    /// Whether both mean the same function.
+    fn is_known(&self) -> bool {
+        let is_same = |entry: &Option<u64>| entry.is_none_or(|entry| entry == self.entry);
+        !self.entries.is_empty() && self.entries.iter().all(is_same)
+    }
+}
+
+/// Compares the loops of a structure file with those of a program, and names functions that differ.
+fn compare(structure: &Path, program: &Path) -> (Agreement, BTreeSet<String>) {
+    let limits = Limits::default();
+    let file = StructureFile::read(&fs::read(structure).unwrap(), &limits, &|_| true);
+    let search = Search { loops: true, ..Search::default() };
+    let program = program.to_str().unwrap();
+    let modules = std::iter::once((program, Path::new("/")));
+    let programs = Programs::new(modules, &search, &limits);
+    let mut resolver = programs.module(program, None).unwrap();
+    let mut found = agreement(0, 0, 0, 0, 0);
+    let mut different = BTreeSet::new();
+    for function in functions(&file.modules[0], &mut *resolver) {
+        let has_loops = !function.theirs.is_empty() || !function.ours.is_empty();
+        if has_loops && function.is_known() && !add(&mut found, &function) {
+            // Without the module that hpcstruct puts after the names of some.
+            different.insert(function.name.split(" [").next().unwrap().to_owned());
+        }
+    }
+    (found, different)
+}
+
+/// Adds the loops of a function, and says whether they are the same.
+fn add(to: &mut Agreement, function: &Function) -> bool {
+    to.functions += 1;
+    to.loops += function.theirs.len();
+    let more = function.ours.keys().filter(|entry| !function.theirs.contains_key(entry)).count();
+    to.more += more;
+    let mut is_same = more == 0;
+    for (entry, (depth, file, line)) in &function.theirs {
+        let Some((_, our_file, our_line)) =
+            function.ours.get(entry).filter(|(ours, ..)| ours == depth)
+        else {
+            is_same = false;
+            continue;
+        };
+        to.same += 1;
+        // Without lines hpcstruct names the module, and we name nothing.
+        let is_told = *line > 0 && !our_file.is_empty();
+        let is_line = !is_told || (our_file, our_line) == (file, line);
+        to.lines += usize::from(is_line);
+        is_same &= is_line;
+    }
+    is_same
+}
+
+/// What both know of every function.
+fn functions(module: &Module, resolver: &mut dyn Resolver) -> Vec<Function> {
+    let mut functions: BTreeMap<u32, Function> = BTreeMap::new();
+    for (range, line) in module.ranges() {
+        let mut depth = 0;
+        let mut function = None;
+        for id in module.chain(*line) {
+            match module.scope(id) {
+                Some(Scope::Function { name, entry, .. }) => {
+                    let known = functions.entry(id.0).or_default();
+                    (known.name, known.entry) = (name.clone(), entry.unwrap_or(0));
+                    function = Some(known);
+                }
+                Some(Scope::Loop { at, entry }) => {
+                    let file = base_name(module.file(at.file).unwrap_or_default()).to_owned();
+                    let found = (depth, file, at.line);
+                    function.as_mut().unwrap().theirs.insert(entry.unwrap(), found);
+                    depth += 1;
+                }
+                _ => {}
+            }
+        }
+        let function = function.unwrap();
+        for address in range.clone().step_by(8) {
+            look_up(resolver, address, function);
+        }
+    }
+    functions.into_values().collect()
+}
+
+/// Takes down what we know of an address.
+fn look_up(resolver: &mut dyn Resolver, address: u64, function: &mut Function) {
+    let mut scopes = Vec::new();
+    resolver.resolve(address, &mut scopes);
+    let mut depth = 0;
+    for scope in scopes {
+        match scope {
+            Resolved::Function { entry, .. } => {
+                function.entries.insert(entry);
+            }
+            Resolved::Loop { at, entry } => {
+                let (file, line) = at.unwrap_or_default();
+                let file = if file.is_empty() { file } else { base_name(&file).to_owned() };
+                function.ours.insert(entry, (depth, file, line));
+                depth += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+const TEMPLATES: &[(&str, Why)] = &[("main", Why::NeverReturns)];
+
+const RUSTWORK: &[(&str, Why)] = &[
+    (
+        "<alloc::vec::drain::Drain<T,A> as core::ops::drop::Drop>::drop::h8f637755c5b88568",
+        Why::Exceptions,
+    ),
+    (
+        "_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeINtNtCs4X4t9plMPHF_9addr2line4unit8ResUnitsINtNtNtCsduwmD7cSIQq_5gimli4read12endian_slice11EndianSliceNtNtB1u_9endianity12LittleEndianEEECsjrHSEGnQ3l9_3std",
+        Why::Exceptions,
+    ),
+    (
+        "_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeINtNtCs4X4t9plMPHF_9addr2line4unit8SupUnitsINtNtNtCsduwmD7cSIQq_5gimli4read12endian_slice11EndianSliceNtNtB1u_9endianity12LittleEndianEEECsjrHSEGnQ3l9_3std",
+        Why::Exceptions,
+    ),
+    (
+        "_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeINtNtCslNYArtu3iFV_5alloc3vec3VecINtNtCs4X4t9plMPHF_9addr2line4unit7ResUnitINtNtNtCsduwmD7cSIQq_5gimli4read12endian_slice11EndianSliceNtNtB20_9endianity12LittleEndianEEEECsjrHSEGnQ3l9_3std",
+        Why::Exceptions,
+    ),
+    (
+        "_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeINtNtCslNYArtu3iFV_5alloc3vec3VecINtNtCs4X4t9plMPHF_9addr2line4unit7SupUnitINtNtNtCsduwmD7cSIQq_5gimli4read12endian_slice11EndianSliceNtNtB20_9endianity12LittleEndianEEEECsjrHSEGnQ3l9_3std",
+        Why::Exceptions,
+    ),
+    (
+        "_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeSINtNtCslNYArtu3iFV_5alloc5boxed3BoxDINtNtNtB4_3ops8function6FnOnceuEp6OutputuNtNtB4_6marker4SendEL_EECsjrHSEGnQ3l9_3std",
+        Why::Exceptions,
+    ),
+    ("_RNvMs0_NtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync4once5futexNtB5_4Once4call", Why::Table),
+    (
+        "core::ptr::drop_in_place<alloc::vec::Vec<alloc::boxed::Box<dyn core::ops::function::FnOnce<()>+Output = ()+core::marker::Send>>>::h09a59530e650bdba",
+        Why::Exceptions,
+    ),
+    (
+        "core::ptr::drop_in_place<alloc::vec::Vec<std::sync::mpmc::waker::Entry>>::h285e47bcbf500123",
+        Why::Exceptions,
+    ),
+    (
+        "core::ptr::drop_in_place<alloc::vec::Vec<std::thread::join_handle::JoinHandle<()>>>::haa1fc0105a3505d9",
+        Why::Exceptions,
+    ),
+    (
+        "core::ptr::drop_in_place<alloc::vec::into_iter::IntoIter<std::thread::join_handle::JoinHandle<()>>>::hb2706e56443e0f3e",
+        Why::Exceptions,
+    ),
+    ("core::ptr::drop_in_place<std::sync::mpmc::waker::Waker>::h94649a53e01eb195", Why::Exceptions),
+    (
+        "core::ptr::drop_in_place<std::sync::poison::mutex::Mutex<std::sync::mpmc::waker::Waker>>::h2bbc886602efd3fc",
+        Why::Exceptions,
+    ),
+    ("std::sys::backtrace::__rust_begin_short_backtrace::h727c2df62f23aa09", Why::Exceptions),
+];
+
+const LIBRARIES: &[(&str, Agreement, &[(&str, Why)])] = &[
+    (
+        "ld-linux-x86-64.so.2",
+        Agreement { functions: 131, loops: 423, same: 423, lines: 420, more: 0 },
+        &[("__GI___tunables_init", Why::CallUnknown), ("_dl_check_map_versions", Why::CallUnknown)],
+    ),
+    (
+        "libc.so.6",
+        Agreement { functions: 1012, loops: 3337, same: 3326, lines: 3311, more: 63 },
+        &[
+            ("__GI___res_context_search", Why::CallUnknown),
+            ("__GI___strcoll_l", Why::CallUnknown),
+            ("__GI___strxfrm_l", Why::CallUnknown),
+            ("__GI___wcscoll_l", Why::CallUnknown),
+            ("__gconv_transform_ucs4le_internal", Why::CallUnknown),
+            ("__memmove_ssse3", Why::Table),
+            ("__vfprintf_internal", Why::Computed),
+            ("__vfwprintf_internal", Why::Computed),
+            ("arena_get2", Why::NeverReturns),
+            ("clntudp_call", Why::CallUnknown),
+            ("glob_in_dir", Why::CallUnknown),
+            ("inet6_option_find", Why::CallUnknown),
+            ("parse_expression", Why::Table),
+            ("printf_positional", Why::Computed),
+            ("rfc3484_sort", Why::Irreducible),
+            ("setxid_mark_thread.constprop.0", Why::CallUnknown),
+            ("setxid_unmark_thread.constprop.0", Why::Overlooked),
+        ],
+    ),
+    ("libm.so.6", Agreement { functions: 7, loops: 16, same: 16, lines: 16, more: 0 }, &[]),
+];
