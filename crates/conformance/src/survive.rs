@@ -8,7 +8,7 @@ use kymo_core::{Ability, Context, Dataset, Error, Finding, Format, Result, Sever
 use crate::findings::worst;
 use crate::repaired;
 
-pub(crate) use walk::walk;
+use walk::{views, walk};
 
 /// Of so many inputs, one is repaired: that writes a file, which takes longer than all the rest.
 const REPAIR_EVERY: u32 = 8;
@@ -58,13 +58,7 @@ pub(crate) fn exercise(format: &dyn Format, bytes: &[u8]) {
 pub(crate) fn check(format: &dyn Format, source: &Source, context: &Context<'_>) -> Vec<Finding> {
     let found = format.check(source, context);
     let found = found.unwrap_or_else(|error| panic!("check fails: {error}"));
-    let size_bytes = source.size_bytes();
-    for finding in &found {
-        assert!(
-            finding.offset.is_none_or(|offset| offset <= size_bytes),
-            "a finding beyond the end: {finding:?}"
-        );
-    }
+    assert_findings(&found, source.size_bytes());
     found
 }
 
@@ -102,19 +96,29 @@ pub(crate) fn assert_offset(error: &Error, size_bytes: u64) {
     }
 }
 
-/// What opens can be read, unless a single value is over the limits.
+/// What opens can be read, unless a single value is over the limits. Views may meet what opening
+/// did not look at: they refuse it with its offset, or with the reason.
 fn walk_through(dataset: &dyn Dataset, size_bytes: u64) {
-    for finding in dataset.findings() {
-        assert!(
-            finding.offset.is_none_or(|offset| offset <= size_bytes),
-            "a finding beyond the end: {finding:?}"
-        );
-    }
+    assert_findings(&dataset.findings(), size_bytes);
     let walked: Result<()> = walk(dataset);
     if let Err(error) = walked {
         let over = matches!(&error, Error::Read(error)
             if matches!(error.kind, ReadErrorKind::OverLimit { .. }));
         assert!(over, "it opens, and cannot be read: {error}");
         assert_offset(&error, size_bytes);
+    }
+    match views(dataset) {
+        Ok(()) | Err(Error::Request(_)) => {}
+        Err(error) => assert_offset(&error, size_bytes),
+    }
+    assert_findings(&dataset.findings(), size_bytes);
+}
+
+fn assert_findings(findings: &[Finding], size_bytes: u64) {
+    for finding in findings {
+        assert!(
+            finding.offset.is_none_or(|offset| offset <= size_bytes),
+            "a finding beyond the end: {finding:?}"
+        );
     }
 }

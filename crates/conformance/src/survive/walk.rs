@@ -1,5 +1,8 @@
 //! Everything that can be read from a dataset, read and let go.
 
+mod profiles;
+mod timelines;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,6 +36,13 @@ pub(crate) fn walk(dataset: &dyn Dataset) -> Result<()> {
         Some(view) => arrays(&view),
         None => Ok(()),
     }
+}
+
+/// Goes through the views that commands on timelines and profiles work on.
+pub(crate) fn views(dataset: &dyn Dataset) -> Result<()> {
+    dataset.timeline().map_or(Ok(()), |view| timelines::timeline(&view))?;
+    dataset.measurement().map_or(Ok(()), |view| profiles::measurement(&*view))?;
+    dataset.profile().map_or(Ok(()), |view| profiles::profile(&*view))
 }
 
 /// Takes records, and reads their arrays.

@@ -13,7 +13,7 @@ use serde_json::Map;
 use super::thread_of;
 use crate::read::{Database, TraceDb};
 use crate::spec::ELEMENT_BYTES;
-use crate::types::Trace;
+use crate::types::{Element, Trace};
 
 /// The traces of a database. Traces that cannot be read have no events.
 pub(crate) struct Timeline(Arc<Database>);
@@ -72,7 +72,8 @@ impl TimelineView for Timeline {
             keep_last(&mut runs, last);
         }
         runs.reverse();
-        Ok(Box::new(Samples { database: Arc::clone(&self.0), runs }))
+        let (database, window) = (Arc::clone(&self.0), window.clone());
+        Ok(Box::new(Samples { database, runs, window }))
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -128,21 +129,35 @@ struct Samples {
     database: Arc<Database>,
     /// The next one last.
     runs: Vec<Run>,
+    /// What was asked for: where elements are not sorted by time, their range has others too.
+    window: Window,
+}
+
+impl Samples {
+    /// The next element that is asked for.
+    fn step(&mut self) -> Result<Option<(TrackId, Trace, u64, Element)>> {
+        let Self { database, runs, window } = self;
+        let Some(file) = &database.trace else { return Ok(None) };
+        while let Some(run) = runs.last_mut() {
+            let Some(index) = run.range.next() else {
+                runs.pop();
+                continue;
+            };
+            let element = file.part.told(file.element(&run.trace, index))?;
+            if window.holds(Some(moment(element.timestamp))) {
+                return Ok(Some((run.track, run.trace, index, element)));
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl Events for Samples {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let (id, trace, index) = loop {
-            let Some(run) = self.runs.last_mut() else { return Ok(None) };
-            if let Some(index) = run.range.next() {
-                break (run.track, run.trace, index);
-            }
-            self.runs.pop();
-        };
+        let Some((id, trace, index, element)) = self.step()? else { return Ok(None) };
         let Some(file) = &self.database.trace else { return Ok(None) };
         let part = &file.part;
         let offset = TraceDb::element_offset(&trace, index);
-        let element = part.told(file.element(&trace, index))?;
         let bytes = part.cursor("trace element", offset);
         let bytes = bytes.and_then(|mut cursor| cursor.bytes("trace element", ELEMENT_BYTES));
         let payload = part.told(bytes)?;
