@@ -19,7 +19,8 @@ const LISTED: usize = 8;
 /// The part of a profile chosen by options.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ProfileArgs {
-    /// The metric: its name, or the start of it. The first that has values, where it is left out.
+    /// The metric: its name, or the start of it. Left out, it is the first by name that has values,
+    /// times before all others.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) metric: Option<String>,
 
@@ -201,19 +202,29 @@ fn list<'a>(metrics: impl Iterator<Item = &'a Metric>) -> String {
     if names.is_empty() { "it has none".to_owned() } else { format!("there are {shown}{more}") }
 }
 
-/// The first metric that has values, of those that a list shows without being asked.
+/// What tells that a metric is a time.
+const TIMES: [&str; 8] = ["sec", "s", "msec", "ms", "usec", "us", "nsec", "ns"];
+
+/// The first metric by name that has values, of those that a list shows without being asked; times
+/// come before all others. The order of a recording does not count: the same measurement has
+/// another in a database.
 fn first(
     view: &dyn ProfileView,
     metrics: &[Metric],
     threads: Option<&ThreadSet>,
 ) -> anyhow::Result<MetricId> {
     let totals = view.totals(threads)?;
-    let mut ids = (0..).map(MetricId).zip(metrics.iter().zip(totals));
-    if let Some((metric, _)) = ids.find(|(_, (metric, total))| metric.is_shown && *total != 0.0) {
-        return Ok(metric);
+    let ids = (0..).map(MetricId).zip(metrics.iter().zip(totals));
+    let shown = ids.filter(|(_, (metric, total))| metric.is_shown && *total != 0.0);
+    if let Some((id, _)) = shown.min_by_key(|(_, (metric, _))| (!is_time(metric), &metric.name)) {
+        return Ok(id);
     }
     let hint = "--metric names one that is not shown by itself";
     Err(Failure::new("no metric has values in it").hint(hint).into())
+}
+
+fn is_time(metric: &Metric) -> bool {
+    metric.unit.as_deref().is_some_and(|unit| TIMES.contains(&unit))
 }
 
 /// Numbers as one types them: `0`, `2-5`, `0,7`.
@@ -242,6 +253,9 @@ impl FromStr for Numbers {
 
 #[cfg(test)]
 mod tests {
+    use kymo_core::bytes::Limits;
+    use kymo_core::model::profile::{CallTreeBuilder, Node, Relation, Scope};
+
     use super::*;
 
     #[test]
@@ -252,6 +266,21 @@ mod tests {
         for wrong in ["", "a", "3-1", "1,", "-1", "1-2-3"] {
             assert!(wrong.parse::<Numbers>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_time_is_shown_by_itself_whatever_the_order_of_the_metrics() {
+        let names = ["GKER:COUNT", "GPUOP (sec)", "GKER (sec)", "CPUTIME (sec)"];
+        let mut builder = CallTreeBuilder::new(&Limits::default());
+        let thread = builder.thread(Thread::default()).unwrap();
+        let entry = builder.child(None, Node::new(Scope::Entry, Relation::Call)).unwrap();
+        for (name, value) in names.into_iter().zip([7.0, 1.0, 2.0, 0.0]) {
+            let metric = builder.metric(Metric::named(name)).unwrap();
+            builder.add(thread, entry, metric, value);
+        }
+        let tree = builder.finish();
+        // CPUTIME has no values.
+        assert_eq!(first(&tree, &tree.metrics(), None).unwrap(), MetricId(2));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::session::{Named, Opened, Outcome, Session};
 /// `5*{2, 3}` was written five times. The parts that processes wrote of one array are its
 /// blocks: `{4, 6} global, 4 blocks`. `{3..4}` is a length that differs between steps. Of a recording
 /// it is its streams, with -l what they hold and on which clock. Files with neither list their
-/// tables.
+/// tables, with -l the columns too.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch that one types")]
 #[command(after_help = "\
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Show types and shapes; of streams, what they hold and their clocks.
+    /// Show types and shapes; of streams, what they hold and their clocks; of tables, columns.
     #[arg(short, long)]
     long: bool,
 
@@ -127,6 +127,6 @@ fn list(
     if args.records {
         records::list(session, opened, file, args.json)
     } else {
-        tables::list(session, opened, file, args.json)
+        tables::list(session, opened, file, args)
     }
 }

@@ -1,29 +1,45 @@
 //! Tables and their columns.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use kymo_core::Table;
 use serde_json::{Value, json};
 
+use super::Args;
 use crate::render::columns::Columns;
 use crate::render::{numbers, style};
 use crate::session::{Opened, Session};
 
-/// Lists the fixed tables of a file.
+/// Lists the fixed tables of a file, with their columns where they were asked for.
 pub(super) fn list(
     session: &mut Session,
     opened: &Opened,
     file: Option<&str>,
-    json: bool,
+    args: &Args,
 ) -> anyhow::Result<()> {
-    for table in opened.dataset.tables() {
-        if json {
+    let tables = opened.dataset.tables();
+    if !args.json && !args.tables && !args.long {
+        return print_names(session, &tables);
+    }
+    for table in tables {
+        if args.json {
             session.out.json(&json_of(table.as_ref(), file))?;
         } else {
             print(session, table.as_ref())?;
         }
     }
     Ok(())
+}
+
+/// A line for each table.
+fn print_names(session: &mut Session, tables: &[Arc<dyn Table>]) -> anyhow::Result<()> {
+    let mut columns = Columns::default().styled(&[style::TITLE]);
+    for table in tables {
+        let rows = table.row_count().map(|rows| numbers::count(rows, "row", "rows"));
+        columns.row([table.name().to_owned(), rows.unwrap_or_default(), table.about().to_owned()]);
+    }
+    Ok(columns.print(&mut session.out)?)
 }
 
 fn print(session: &mut Session, table: &dyn Table) -> anyhow::Result<()> {
