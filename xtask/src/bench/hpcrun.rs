@@ -2,7 +2,11 @@
 
 mod file;
 
-use anyhow::Result;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
 
 use crate::bench::{Case, Setup, command_line};
 
@@ -11,7 +15,45 @@ pub(crate) const NOTES: &str = "\
 ## HPCToolkit measurements\n\n\
 The profile is 04.00b with 10 million nodes and four values in each, 710 MB. `info` adds up \
 all values; `check` applies every rule to all nodes and values. The trace has 100 million records, \
-1.2 GB; `check` reads each of them. Both files are in the page cache.\n";
+1.2 GB; `check` reads each of them, and `ls -s` goes through them as events of a timeline. The peer \
+that looks at each byte reads blocks of 256 KiB and adds up their numbers of eight bytes, so that \
+it takes from memory what a reader has to. All files are in the page cache.\n";
+
+/// Read at once by the peer.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// What ours is compared with.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Peer {
+    /// Read a file, look at each byte, and do nothing else.
+    RawRead {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Peer {
+    pub(crate) fn run(&self) -> Result<()> {
+        let Self::RawRead { path } = self;
+        let file = File::open(path).with_context(|| path.display().to_string())?;
+        println!("{}", sum(file)?);
+        Ok(())
+    }
+}
+
+/// All numbers of eight bytes, added up.
+fn sum(mut file: impl Read) -> Result<u64> {
+    let (mut block, mut sum) = (vec![0; BLOCK_BYTES], 0_u64);
+    loop {
+        let length = file.read(&mut block)?;
+        let read = block.get(..length).unwrap_or_default();
+        if read.is_empty() {
+            return Ok(sum);
+        }
+        let numbers = read.as_chunks().0.iter().map(|bytes| u64::from_be_bytes(*bytes));
+        sum = numbers.fold(sum, u64::wrapping_add);
+    }
+}
 
 /// The cases, on files that are made when they are not there yet.
 pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
@@ -19,14 +61,32 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let trace = setup.folder.join("records.hpctrace");
     file::make_profile(&profile)?;
     file::make_trace(&trace)?;
-    let case = |name, command: &str, path: &std::path::Path| Case {
-        name,
-        ours: setup.kymo([command.as_ref(), path.as_os_str()]),
-        peers: vec![("cat > /dev/null", command_line("cat", [path]))],
+    let case = |name, command: &[&str], path: &Path| {
+        let arguments = command.iter().map(AsRef::as_ref).chain([path.as_os_str()]);
+        Case {
+            name,
+            ours: setup.kymo(arguments),
+            peers: vec![
+                ("cat > /dev/null", command_line("cat", [path])),
+                ("read, look at each byte", setup.peer(["raw-read".as_ref(), path.as_os_str()])),
+            ],
+        }
     };
     Ok(vec![
-        case("hpcrun: info of 10 M nodes with 4 metrics", "info", &profile),
-        case("hpcrun: check of 10 M nodes with 4 metrics", "check", &profile),
-        case("hpcrun: check of 100 M trace records", "check", &trace),
+        case("hpcrun: info of 10 M nodes with 4 metrics", &["info"], &profile),
+        case("hpcrun: check of 10 M nodes with 4 metrics", &["check"], &profile),
+        case("hpcrun: check of 100 M trace records", &["check"], &trace),
+        case("hpcrun: 100 M trace records as events", &["ls", "-s"], &trace),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peer_looks_at_all_of_a_file() {
+        let numbers: Vec<_> = (1..=100_000_u64).flat_map(u64::to_be_bytes).collect();
+        assert_eq!(sum(numbers.as_slice()).unwrap(), 5_000_050_000);
+    }
 }

@@ -51,6 +51,8 @@ enum Peer {
     Bp(bp::Peer),
     #[command(flatten)]
     Rtc(rtc::Peer),
+    #[command(flatten)]
+    Hpcrun(hpcrun::Peer),
 }
 
 /// What ours does, and what it is compared with.
@@ -140,6 +142,7 @@ pub(crate) fn run_peer(args: &PeerArgs) -> Result<()> {
     match &args.peer {
         Peer::Bp(peer) => peer.run(),
         Peer::Rtc(peer) => peer.run(),
+        Peer::Hpcrun(peer) => peer.run(),
     }
 }
 
