@@ -18,6 +18,8 @@ enum Group {
     Wire,
     /// `crates/lines`: what formats share whose recordings are lines of text.
     Lines,
+    /// `crates/symbols`: names of addresses, for whoever has some.
+    Symbols,
     /// `crates/conformance`: the tests that every format runs.
     Conformance,
     /// `formats/*`: one format each, unknown to one another.
@@ -38,6 +40,7 @@ impl Group {
             ("crates", Some("core")) => Some(Self::Core),
             ("crates", Some("rtc-wire")) => Some(Self::Wire),
             ("crates", Some("lines")) => Some(Self::Lines),
+            ("crates", Some("symbols")) => Some(Self::Symbols),
             ("crates", Some("conformance")) => Some(Self::Conformance),
             ("crates", Some("registry")) => Some(Self::Registry),
             ("crates", Some("kymo" | "viewer")) | ("python" | "xtask" | "fuzz" | "benches", _) => {
@@ -55,7 +58,7 @@ impl Group {
             (Self::Program, _)
             | (Self::Registry, Self::Format)
             | (Self::Format, Self::Lines)
-            | (Self::Format | Self::Part, Self::Wire) => true,
+            | (Self::Format | Self::Part, Self::Wire | Self::Symbols) => true,
             (Self::Format | Self::Wire, Self::Conformance) => is_dev,
             (from, Self::Core) => !matches!(from, Self::Core | Self::Wire),
             _ => false,
@@ -66,12 +69,13 @@ impl Group {
                 "what small systems link depends on nothing of ours, its tests on conformance"
             }
             Self::Lines => "what formats of lines share depends on core alone",
+            Self::Symbols => "what looks up addresses depends on core alone",
             Self::Conformance => "the conformance kit depends on core alone",
             Self::Format => {
-                "a format depends on core, lines and wire, and for its tests on conformance"
+                "a format depends on core, lines, wire and symbols, for its tests on conformance"
             }
             Self::Registry => "the registry depends on core and formats alone",
-            Self::Part => "a part depends on core and wire, never on a format",
+            Self::Part => "a part depends on core, wire and symbols, never on a format",
             Self::Program => "a program may depend on anything",
         })
     }
@@ -131,6 +135,8 @@ mod tests {
     #[test]
     fn a_format_sees_core_and_only_its_tests_see_conformance() {
         assert!(may("formats/bp", "crates/core", false));
+        assert!(may("formats/hpcrun", "crates/symbols", false));
+        assert!(!may("crates/symbols", "crates/prof", false));
         assert!(may("formats/bp", "crates/conformance", true));
         assert!(!may("formats/bp", "crates/conformance", false));
         assert!(!may("formats/bp", "crates/registry", true));

@@ -3,6 +3,7 @@
 //! Formats spawn no threads: they say here what could be done meanwhile.
 
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Builder, ScopedJoinHandle};
 
@@ -78,6 +79,35 @@ where
     })
 }
 
+/// Does the same to the parts of a run of items, on as many threads as there are. Gives what came
+/// of each part, in their order.
+///
+/// ```
+/// let sums = kymo_core::ahead::in_parts(1000, 10, |part| part.sum::<usize>());
+/// assert_eq!(sums.into_iter().sum::<usize>(), 499_500);
+/// ```
+pub fn in_parts<T: Send>(
+    items: usize,
+    part_min: usize,
+    work: impl Fn(Range<usize>) -> T + Sync,
+) -> Vec<T> {
+    let parts = threads().min(items / part_min.max(1)).max(1);
+    let length = items.div_ceil(parts);
+    let part = |number: usize| {
+        let start = number.saturating_mul(length).min(items);
+        start..start.saturating_add(length).min(items)
+    };
+    let work = &work;
+    let jobs = (1..parts).map(|number| move |_: Wanted<'_>| work(part(number)));
+    beside(jobs, |jobs| {
+        let mut done = vec![work(part(0))];
+        for (job, number) in jobs.into_iter().zip(1..) {
+            done.push(job.wait().unwrap_or_else(|| work(part(number))));
+        }
+        done
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +122,15 @@ mod tests {
         beside([endless, endless], |mut jobs| {
             drop(jobs.pop());
         });
+    }
+
+    #[test]
+    fn parts_follow_each_other_and_are_all_there_is() {
+        for items in [0, 1, 2, 3, 7, 1000] {
+            let parts = in_parts(items, 1, Vec::from_iter);
+            assert_eq!(parts.concat(), (0..items).collect::<Vec<_>>());
+        }
+        assert_eq!(in_parts(9, 10, |part| part), vec![0..9]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub use format::{
 pub use probe::Probe;
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
 pub use source::{Source, Window};
-pub use summary::{Fact, Section, Summary};
+pub use summary::{Fact, Row, Section, Summary};
 pub use table::Table;
 pub use tail::Tail;
 pub use value::Value;

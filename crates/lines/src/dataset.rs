@@ -8,8 +8,8 @@ use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::table::ColumnTable;
 use kymo_core::{
-    Context, Dataset, DumpRequest, Error, Finding, Findings, RecordSink, Result, Section, Source,
-    Summary, Table,
+    Context, Dataset, DumpRequest, Error, Finding, Findings, RecordSink, Result, Row, Section,
+    Source, Summary, Table,
 };
 
 use crate::tables::{self, Events};
@@ -77,15 +77,12 @@ impl<G: Grammar> LinesDataset<G> {
         let kinds = self.0.survey().kinds.iter();
         let mut kinds: Vec<(&str, u64)> = kinds.map(|(name, count)| (&**name, *count)).collect();
         kinds.sort_by_key(|(name, count)| (u64::MAX - count, *name));
-        let more = kinds.len().saturating_sub(KINDS_LISTED);
-        let row = |(name, count): (&str, u64)| {
-            (kymo_core::shortened(name).into_owned(), count.to_string())
+        let row = |(name, count): (&str, u64)| Row {
+            name: kymo_core::shortened(name).into_owned(),
+            text: count.to_string(),
+            values: vec![("events", count.into())],
         };
-        let mut rows: Vec<_> = kinds.into_iter().take(KINDS_LISTED).map(row).collect();
-        if more > 0 {
-            rows.push(("and".to_owned(), format!("{more} more kinds")));
-        }
-        Section { title: "kinds of events", rows }
+        Section::new("kinds of events", kinds.into_iter().map(row), KINDS_LISTED)
     }
 }
 

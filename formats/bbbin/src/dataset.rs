@@ -145,19 +145,12 @@ fn summary(reader: &Reader) -> Summary {
         summary.fact("task switches", statistics.num_task_switches);
     }
     let row = |of: &LogFile| (of.name.clone(), log_file_words(of));
-    let rows = definitions.log_files.iter().take(ROWS_MAX).map(row).collect();
-    summary.sections.push(section("log files", rows, definitions.log_files.len()));
-    let rows = busiest(reader.task_executions()).into_iter().take(ROWS_MAX);
-    let rows = rows.map(|of| execution_row(reader, of)).collect();
-    summary.sections.push(section("task executions", rows, reader.task_executions().len()));
+    let rows = definitions.log_files.iter().map(row);
+    summary.sections.push(Section::new("log files", rows, ROWS_MAX));
+    let rows = busiest(reader.task_executions()).into_iter();
+    let rows = rows.map(|of| execution_row(reader, of));
+    summary.sections.push(Section::new("task executions", rows, ROWS_MAX));
     summary
-}
-
-fn section(title: &'static str, mut rows: Vec<(String, String)>, count: usize) -> Section {
-    if count > rows.len() {
-        rows.push(("and".into(), format!("{} more", count - rows.len())));
-    }
-    Section { title, rows }
 }
 
 fn log_file_words(of: &LogFile) -> String {

@@ -136,18 +136,14 @@ fn summary(reader: &Reader) -> Summary {
     summary.fact("end of file", end(reader.end()));
     summary.fact("array order", "not recorded; C is assumed (--order fortran)");
     let types = grouping.value_types();
-    let rows = types.iter().take(DATATYPES_MAX).map(|value_type| {
+    let rows = types.iter().map(|value_type| {
         let bytes = match value_type.bytes {
             0 => "text".to_owned(),
             bytes => format!("{bytes} bytes"),
         };
         (value_type.datatype.name().into_owned(), bytes)
     });
-    let mut rows: Vec<_> = rows.collect();
-    if types.len() > DATATYPES_MAX {
-        rows.push(("and".into(), format!("{} more", types.len() - DATATYPES_MAX)));
-    }
-    summary.sections.push(Section { title: "datatypes", rows });
+    summary.sections.push(Section::new("datatypes", rows, DATATYPES_MAX));
     summary
 }
 

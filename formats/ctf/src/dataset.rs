@@ -109,7 +109,7 @@ fn summary(reader: &Reader) -> Summary {
             kymo_core::shortened(&value.to_string()).into_owned(),
         )
     });
-    summary.sections.push(Section { title: "environment", rows: rows.collect() });
+    summary.sections.push(Section::new("environment", rows, usize::MAX));
     summary
 }
 

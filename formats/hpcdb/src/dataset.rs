@@ -6,7 +6,7 @@ use kymo_core::model::profile::{ProfileView, Question};
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Destination, DumpRequest, Finding, Format, FormatInfo,
-    Probe, RecordSink, Repaired, Result, Section, Source, Summary, Table, Value,
+    Probe, RecordSink, Repaired, Result, Row, Section, Source, Summary, Table, Value,
 };
 
 use crate::model::{Profiles, Timeline};
@@ -155,13 +155,9 @@ fn metrics(database: &Arc<Database>) -> Option<Section> {
         let total = Question { view: &view, metric, threads: None }.total().ok()?;
         if total != 0.0 {
             let name = kymo_core::shortened(&described.name).into_owned();
-            rows.push((name, Value::from(total).to_string()));
+            let values = vec![("total", Value::from(total))];
+            rows.push(Row { name, text: Value::from(total).to_string(), values });
         }
     }
-    let more = rows.len().saturating_sub(METRICS_MAX);
-    rows.truncate(METRICS_MAX);
-    if more > 0 {
-        rows.push(("and".to_owned(), format!("{more} more")));
-    }
-    Some(Section { title: "metrics, over all threads", rows })
+    Some(Section::new("metrics, over all threads", rows, METRICS_MAX))
 }

@@ -1,9 +1,11 @@
 //! Rules across records.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use kymo_core::ahead::in_parts;
 use kymo_core::{Context, Finding, Findings, Result, Severity, Source};
 
 use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
@@ -15,6 +17,9 @@ use crate::types::{Epoch, Footer};
 
 /// Nodes of traces that are told one by one.
 const STRANGE_MAX: usize = 1 << 16;
+
+/// Records of a trace that are worth a thread.
+const RECORDS_MIN: usize = 1 << 20;
 
 /// What is wrong with a file, or with any of a directory.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
@@ -47,6 +52,27 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
     context.progress.end();
     found.extend(structure_of(measurement).1);
     found.into_vec()
+}
+
+/// Nodes that are not there: the first record that names each, and how many do.
+type Strange = BTreeMap<u32, (usize, u64)>;
+
+fn strange_nodes(trace: &Trace, tree: &Tree, part: Range<usize>) -> Strange {
+    let mut known = None;
+    let mut strange = Strange::new();
+    for (record, index) in trace.iter(part.clone()).zip(part) {
+        if known == Some(record.node) {
+            continue;
+        }
+        if tree.find(record.node).is_some() {
+            known = Some(record.node);
+        } else if let Some((_, count)) = strange.get_mut(&record.node) {
+            *count += 1;
+        } else if strange.len() < STRANGE_MAX {
+            strange.insert(record.node, (index, 1));
+        }
+    }
+    strange
 }
 
 /// The rules applied to one file.
@@ -235,38 +261,44 @@ impl Rules<'_> {
 
     /// Times ascend, nodes are those of the profile, and the profile knows the first and last.
     fn trace(&mut self, trace: &Arc<Trace>, part: &Part, tree: Option<&Tree>) {
-        self.trace_order(trace, part.is_disordered());
+        if !part.is_disordered() {
+            self.trace_order(trace);
+        }
         if let Some(tree) = tree {
             self.trace_nodes(trace, tree);
         }
         self.trace_bounds(trace, part);
     }
 
-    fn trace_order(&mut self, trace: &Trace, is_disordered: bool) {
-        let mut last = 0;
-        let records = trace.iter(0..trace.len()).zip(0..).filter(|_| !is_disordered);
-        for (record, index) in records {
-            if record.time < last {
-                let why = format!("time {} comes after {last}", record.time);
-                self.warn("trace-order", trace.offset_of(index), why);
-            }
-            last = record.time;
+    fn trace_order(&mut self, trace: &Trace) {
+        let room = if self.found.has_room() { STRANGE_MAX } else { 0 };
+        let descents = in_parts(trace.len(), RECORDS_MIN, |part| {
+            let (mut places, mut more) = (Vec::new(), 0_u64);
+            trace.each_descent(part, &mut |place| {
+                if places.len() < room { places.push(place) } else { more += 1 }
+            });
+            (places, more)
+        });
+        let time = |index| trace.get(index).map_or(0, |record| record.time);
+        for index in descents.iter().flat_map(|(places, _)| places) {
+            let (now, before) = (time(*index), time(index.saturating_sub(1)));
+            let why = format!("time {now} comes after {before}");
+            self.warn("trace-order", trace.offset_of(*index), why);
+        }
+        let more: u64 = descents.iter().map(|(_, more)| more).sum();
+        if more > 0 {
+            let why = format!("{more} further times come after later ones");
+            self.warn("trace-order", trace.offset_of(0), why);
         }
     }
 
     /// One finding for each node that is not there, however many records name it.
     fn trace_nodes(&mut self, trace: &Trace, tree: &Tree) {
-        let mut known = None;
-        let mut strange: BTreeMap<u32, (usize, u64)> = BTreeMap::new();
-        for (record, index) in trace.iter(0..trace.len()).zip(0..) {
-            if known != Some(record.node) {
-                if tree.find(record.node).is_some() {
-                    known = Some(record.node);
-                } else if let Some((_, count)) = strange.get_mut(&record.node) {
-                    *count += 1;
-                } else if strange.len() < STRANGE_MAX {
-                    strange.insert(record.node, (index, 1));
-                }
+        let parts = in_parts(trace.len(), RECORDS_MIN, |part| strange_nodes(trace, tree, part));
+        let mut strange = Strange::new();
+        for (node, (index, count)) in parts.into_iter().flatten() {
+            if strange.len() < STRANGE_MAX || strange.contains_key(&node) {
+                strange.entry(node).or_insert((index, 0)).1 += count;
             }
         }
         for (node, (index, count)) in strange {

@@ -39,6 +39,7 @@ mod repair;
 pub mod spec;
 mod summary;
 mod tables;
+mod threads;
 mod timeline;
 mod tree;
 mod types;

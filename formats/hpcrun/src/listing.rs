@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use kymo_core::Value;
 
-use crate::measurement::Part;
+use crate::measurement::{PROFILE, Part, TRACE};
 use crate::read::Values;
 use crate::spec;
 use crate::types::{
@@ -61,6 +61,8 @@ impl<R> Cells<R> {
 
 /// What a file begins with.
 pub(crate) struct FileHeader {
+    /// Its name, where it is one of a directory.
+    name: Option<String>,
     content: &'static str,
     version: &'static str,
     endian: &'static str,
@@ -73,6 +75,7 @@ pub(crate) static HEADERS: Listing<FileHeader> = Listing {
     at_once: usize::MAX,
     about: "what each file begins with",
     columns: &[
+        ("name", Cells::MaybeText(|header| header.name.clone())),
         ("content", Cells::Text(|header| header.content.into())),
         ("version", Cells::Text(|header| header.version.into())),
         ("byte_order", Cells::Text(|header| header.endian.into())),
@@ -83,6 +86,7 @@ pub(crate) static HEADERS: Listing<FileHeader> = Listing {
     },
     read: |part, range| {
         let profile = part.first_of_profile().map(|profile| FileHeader {
+            name: part.file(PROFILE),
             content: match profile.header.dialect {
                 Dialect::Described => "profile as described",
                 _ => "profile",
@@ -92,6 +96,7 @@ pub(crate) static HEADERS: Listing<FileHeader> = Listing {
             flags: None,
         });
         let trace = part.trace.as_ref().map(|trace| FileHeader {
+            name: part.file(TRACE),
             content: "trace",
             version: trace.version.text(),
             endian: trace.endian.name(),

@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_core::model::measurement::{
-    Frame, GivenIds, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample, MeasuredThread,
-    MeasuredValue, MeasurementView, Numbers, Samples,
+    Frame, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample, MeasuredThread, MeasuredValue,
+    MeasurementView, Numbers, Samples,
 };
-use kymo_core::model::profile::IdKind;
 use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Finding, Result};
 
-use crate::measurement::{Measurement, PROFILE, Part, ids};
+use crate::measurement::{Measurement, PROFILE, Part};
 use crate::model::{Remarks, amount, is_of_call, metric_of, old_code, read_structure};
 use crate::read::Trace;
 use crate::spec::{NODE_UNWOUND, TRACE_CALLS, placeholder};
+use crate::threads::ids;
 use crate::tree::Tree;
 use crate::types::{Dialect, Epoch, Node};
 
@@ -78,32 +78,8 @@ impl MeasurementView for Measured {
     }
 
     fn ids(&self, thread: usize) -> Vec<MeasuredId> {
-        let Some(profile) = self.first(thread).and_then(|part| part.profile.as_ref()) else {
-            return Vec::new();
-        };
-        let of_tuple = ids(profile).into_iter().map(|(kind, id)| MeasuredId {
-            kind: IdKind(kind.to_string().into()),
-            physical: id.physical,
-            logical: id.logical,
-            given: match id.interpretation() {
-                0 => GivenIds::Both,
-                1 => GivenIds::PhysicalWithin,
-                2 => GivenIds::PhysicalOverall,
-                _ => GivenIds::Logical,
-            },
-        });
-        let of_tuple: Vec<_> = of_tuple.collect();
-        if !of_tuple.is_empty() {
-            return of_tuple;
-        }
-        let names =
-            [("RANK", "mpi-rank"), ("THREAD", "thread-id"), ("THREAD", "canonical-thread-id")];
-        let of_header = names.into_iter().filter_map(|(kind, name)| {
-            let logical = profile.header.value(name)?.parse().ok()?;
-            let kind = IdKind(kind.into());
-            Some(MeasuredId { kind, physical: logical, logical, given: GivenIds::Logical })
-        });
-        of_header.collect()
+        let profile = self.first(thread).and_then(|part| part.profile.as_ref());
+        profile.map(|profile| ids(profile)).unwrap_or_default()
     }
 
     fn modules(&self) -> Vec<String> {

@@ -1,15 +1,17 @@
 //! What is opened: a measurement directory, or a single profile or trace.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::bytes::{Limits, ReadError, ReadResult};
+use kymo_core::model::profile::Thread;
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
 use crate::read::{Profile, Trace};
 use crate::spec::MAGIC_TRACE;
-use crate::types::{Dialect, Epoch, Id, TraceRecord};
+use crate::threads;
+use crate::types::{Dialect, Epoch, TraceRecord};
 
 /// The extension of profiles.
 pub(crate) const PROFILE: &str = "hpcrun";
@@ -17,6 +19,10 @@ pub(crate) const PROFILE: &str = "hpcrun";
 pub(crate) const TRACE: &str = "hpctrace";
 /// The extension of structure files.
 pub(crate) const STRUCT: &str = "hpcstruct";
+
+/// Why samples of a trace have no contexts.
+const NO_PROFILE: &str = "there is no profile beside the trace: its nodes mean nothing";
+const UNREADABLE: &str = "the profile beside the trace cannot be read: its nodes mean nothing";
 
 /// How much of what is wrong is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,12 +58,23 @@ pub(crate) struct Part {
     /// Which of the profile's epochs it is.
     pub(crate) epoch: usize,
     pub(crate) trace: Option<Arc<Trace>>,
+    /// What names the thread.
+    pub(crate) thread: Arc<Thread>,
+    /// What a person calls the thread: by its ids or its file.
+    pub(crate) label: String,
+    /// Whether it is of a directory, and its files are not the one that was opened.
+    pub(crate) is_in_directory: bool,
 }
 
 impl Part {
     /// The profile, unless an earlier recording is of the same file.
     pub(crate) fn first_of_profile(&self) -> Option<&Profile> {
         self.profile.as_deref().filter(|_| self.epoch == 0)
+    }
+
+    /// The name of one of its files, where they are of a directory.
+    pub(crate) fn file(&self, extension: &str) -> Option<String> {
+        self.is_in_directory.then(|| format!("{}.{extension}", self.name))
     }
 
     /// The epoch that it is.
@@ -82,52 +99,17 @@ impl Part {
         let last = trace.len().checked_sub(1).and_then(|last| trace.get(last));
         trace.get(0).and_then(time).zip(last.and_then(time))
     }
-
-    /// What a person calls the thread: by its ids, its header or its file.
-    pub(crate) fn label(&self) -> String {
-        let Some(profile) = &self.profile else { return self.name.clone() };
-        let ids = ids(profile);
-        let words = ids.iter().filter(|(kind, _)| !matches!(&**kind, "NODE" | "CORE"));
-        let words: Vec<_> = words.map(|(kind, id)| format!("{kind} {}", id.logical)).collect();
-        if !words.is_empty() {
-            return words.join(" ");
-        }
-        match (profile.header.value("mpi-rank"), profile.header.value("thread-id")) {
-            (Some(rank), Some(thread)) => format!("RANK {rank} THREAD {thread}"),
-            _ => self.name.clone(),
-        }
-    }
-}
-
-/// The most bytes of the name of a kind of ids that are shown: a tuple may repeat it very often.
-const KIND_BYTES_MAX: usize = 64;
-
-/// The ids of a thread with the names of their kinds.
-pub(crate) fn ids(profile: &Profile) -> Vec<(Arc<str>, Id)> {
-    let mut names: HashMap<u16, Arc<str>> = HashMap::new();
-    for kind in &profile.id_kinds {
-        let name = || {
-            let mut name = kind.name.to_string();
-            name.truncate(name.floor_char_boundary(KIND_BYTES_MAX));
-            name.into()
-        };
-        names.entry(kind.kind).or_insert_with(name);
-    }
-    let mut name = |id: &Id| {
-        let unknown = || format!("kind {}", id.kind()).into();
-        Arc::clone(names.entry(id.kind()).or_insert_with(unknown))
-    };
-    profile.id_tuple.iter().map(|id| (name(id), *id)).collect()
 }
 
 impl Measurement {
     /// Opens a directory or a file.
     pub(crate) fn open(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Arc<Self>> {
-        let opened = if source.is_directory() {
+        let mut opened = if source.is_directory() {
             Self::directory(source, context, mode)?
         } else {
             Self::file(source, context, mode)?
         };
+        threads::name(&mut opened.recordings);
         Ok(Arc::new(opened))
     }
 
@@ -171,6 +153,7 @@ impl Measurement {
         let mut measurement = Self::new(source, context);
         let mut findings = Findings::new(&context.limits);
         let mut pairs: BTreeMap<String, (Option<Profile>, Option<Trace>)> = BTreeMap::new();
+        let mut refused = BTreeSet::new();
         let names = source.entries()?;
         let names: Vec<_> = names.iter().filter(|name| is_ours(name)).collect();
         if names.is_empty() {
@@ -184,25 +167,28 @@ impl Measurement {
                 child.map(|child| read(&child, &context.limits, mode)).transpose()
             });
             match file {
-                Ok(Some(File::Profile(profile))) => {
+                Ok(Some(File::Profile(profile))) if has_extension(name, PROFILE) => {
                     findings.extend(named(profile.findings(), name));
                     pairs.entry(stem(name)).or_default().0 = Some(profile);
                 }
-                Ok(Some(File::Trace(trace))) => {
+                Ok(Some(File::Trace(trace))) if has_extension(name, TRACE) => {
                     findings.extend(named(trace.findings(), name));
                     pairs.entry(stem(name)).or_default().1 = Some(trace);
                 }
+                Ok(Some(file)) => findings.extend(named(vec![misnamed(&file)], name)),
                 Ok(None) => {}
                 Err(error) => {
                     let finding = unreadable(unreadable_rule(name), &error);
                     findings.extend(named(vec![finding], name));
+                    refused.insert(name.clone());
                 }
             }
         }
         context.progress.end();
         for (name, (profile, trace)) in pairs {
             if profile.is_none() {
-                let why = "there is no profile beside the trace: its nodes mean nothing";
+                let is_there = refused.contains(Path::new(&format!("{name}.{PROFILE}")));
+                let why = if is_there { UNREADABLE } else { NO_PROFILE };
                 let file = PathBuf::from(format!("{name}.{TRACE}"));
                 let finding = Finding::whole(Severity::Warning, "no-profile", why);
                 findings.extend(named(vec![finding], &file));
@@ -231,8 +217,15 @@ impl Measurement {
         let profile = profile.map(Arc::new);
         for epoch in 0..epochs {
             // The trace runs through all epochs; it is shown with the first.
-            let (name, profile) = (name.to_owned(), profile.clone());
-            self.recordings.push(Part { name, profile, epoch, trace: trace.take() });
+            self.recordings.push(Part {
+                name: name.to_owned(),
+                profile: profile.clone(),
+                epoch,
+                trace: trace.take(),
+                thread: Arc::default(),
+                label: String::new(),
+                is_in_directory: self.is_directory,
+            });
         }
     }
 
@@ -252,6 +245,16 @@ fn unreadable(rule: &'static str, error: &Error) -> Finding {
         Error::Read(error) => Finding::unreadable(rule, error),
         error => Finding::whole(Severity::Error, rule, error.to_string()),
     }
+}
+
+/// A file whose name says that it is of the other kind: what it belongs to is not known.
+fn misnamed(file: &File) -> Finding {
+    let (rule, is, named) = match file {
+        File::Profile(_) => ("profile", "a profile", TRACE),
+        File::Trace(_) => ("trace", "a trace", PROFILE),
+    };
+    let why = format!("it is {is}, but named .{named}, and left out: rename it");
+    Finding::at(Severity::Error, rule, 0, why)
 }
 
 /// The kind of a file that cannot be read is told by its name alone.

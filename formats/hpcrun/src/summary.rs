@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Section, Summary, Value, shortened};
+use kymo_core::{Row, Section, Summary, Value, shortened};
 
 use crate::measurement::{Measurement, Part};
 use crate::model::amount;
@@ -13,14 +13,14 @@ use crate::types::Epoch;
 /// More metrics or threads than a summary lists.
 const LISTED_MAX: usize = 32;
 
+/// Values of a fact that are shown in a line.
+const SAID_MAX: usize = 3;
+
 /// What was run where, what was measured, and how much of it.
 pub(crate) fn summary(measurement: &Measurement) -> Summary {
     let mut summary = Summary { dialect: dialects(measurement), ..Summary::default() };
-    let facts = [("program", "program-name"), ("path", "program-path"), ("host", "host-id")];
-    for (fact, name) in facts {
-        if let Some(value) = values(measurement, name) {
-            summary.fact(fact, value);
-        }
+    for fact in [PROGRAM, PATH, HOST] {
+        said(measurement, &mut summary, fact);
     }
     if let Some(ranks) = count_of(measurement, "mpi-rank") {
         summary.fact("ranks", ranks);
@@ -62,16 +62,28 @@ fn dialects(measurement: &Measurement) -> String {
     names.join("; ")
 }
 
-/// What the headers say under a name: the value, or how many there are.
-fn values(measurement: &Measurement, name: &str) -> Option<String> {
+/// What headers say of threads: the word for one, the word for several, the name it is under.
+type Said = (&'static str, &'static str, &'static str);
+
+const PROGRAM: Said = ("program", "programs", "program-name");
+const PATH: Said = ("path", "paths", "program-path");
+const HOST: Said = ("host", "hosts", "host-id");
+
+/// Adds what the headers say: the value, or the first of several.
+fn said(measurement: &Measurement, summary: &mut Summary, (one, many, name): Said) {
     let values = distinct(measurement, name);
-    let mut listed = values.iter().take(3).map(|value| shortened(value).into_owned());
-    let first = listed.next()?;
-    let text = listed.fold(first, |text, value| format!("{text}, {value}"));
-    match values.len().saturating_sub(3) {
-        0 => Some(text),
-        more => Some(format!("{text} and {more} more")),
+    let mut listed = values.iter().take(SAID_MAX).map(|value| shortened(value).into_owned());
+    let Some(first) = listed.next() else { return };
+    if values.len() == 1 {
+        return summary.fact(one, first);
     }
+    let text = listed.fold(first, |text, value| format!("{text}, {value}"));
+    let text = match values.len().saturating_sub(SAID_MAX) {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    };
+    let all = values.iter().take(LISTED_MAX).map(|value| shortened(value).into_owned());
+    summary.exact(one, text, (many, all.collect()));
 }
 
 fn count_of(measurement: &Measurement, name: &str) -> Option<usize> {
@@ -112,8 +124,17 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
 fn metrics(measurement: &Measurement) -> Section {
     let mut totals = totals(measurement);
     totals.sort_by_key(|total| total.values == 0);
-    let row = |total: &Total| (shortened(&total.name).into_owned(), total.to_string());
-    Section { title: "metrics", rows: limited(totals.iter().map(row).collect()) }
+    let row = |total: &Total| Row {
+        name: shortened(&total.name).into_owned(),
+        text: total.to_string(),
+        values: vec![
+            ("total", Value::Float(rounded(total.sum))),
+            ("values", total.values.into()),
+            ("is_real", total.is_real.into()),
+            ("formula", total.formula.clone().map_or(Value::Null, Value::Text)),
+        ],
+    };
+    Section::new("metrics", totals.iter().map(row), LISTED_MAX)
 }
 
 /// How much was measured of a metric, by all threads.
@@ -181,19 +202,21 @@ fn rounded(sum: f64) -> f64 {
 fn threads(measurement: &Measurement) -> Section {
     let row = |part: &Part| {
         let nodes = part.epoch().map_or(0, |epoch| epoch.nodes.len());
-        let traced = part.trace.as_ref().map(|trace| format!(", {} trace records", trace.len()));
-        (part.label(), format!("{nodes} nodes{}", traced.unwrap_or_default()))
+        let records = part.trace.as_ref().map(|trace| trace.len());
+        let traced = records.map(|records| format!(", {}", counted(records, "trace record")));
+        let text = format!("{}{}", counted(nodes, "node"), traced.unwrap_or_default());
+        let values = vec![
+            ("recording", part.name.as_str().into()),
+            ("ids", part.thread.to_string().into()),
+            ("nodes", nodes.into()),
+            ("trace_records", records.map_or(Value::Null, Value::from)),
+        ];
+        Row { name: part.label.clone(), text, values }
     };
-    let rows = measurement.recordings.iter().map(row).collect();
-    Section { title: "threads", rows: limited(rows) }
+    Section::new("threads", measurement.recordings.iter().map(row), LISTED_MAX)
 }
 
-/// As many rows as a summary has room for, and how many there are more.
-fn limited(mut rows: Vec<(String, String)>) -> Vec<(String, String)> {
-    let more = rows.len().saturating_sub(LISTED_MAX);
-    if more > 0 {
-        rows.truncate(LISTED_MAX);
-        rows.push(("and".into(), format!("{more} more")));
-    }
-    rows
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use kymo_core::model::profile::IdPart;
 use kymo_core::table::{ColumnTable, Columns};
 use kymo_core::{Error, Result, Table};
 
@@ -12,7 +13,7 @@ use crate::listing::{
     Cells, EPOCHS, HEADERS, ID_KINDS, IDS, LOAD_MODULES, Listing, METRICS, NODES, NV_PAIRS,
     TRACE_RECORDS, VALUES,
 };
-use crate::measurement::{Measurement, Part, ids};
+use crate::measurement::{Measurement, Part};
 use crate::types::Footer;
 
 /// Every table of a measurement.
@@ -177,7 +178,7 @@ static THREADS: Listing<Thread> = Listing {
     about: "threads, or epochs of them: who they are and how much was measured",
     columns: &[
         ("name", Cells::Text(|thread| thread.0.name.clone())),
-        ("thread", Cells::Text(|thread| thread.0.label())),
+        ("thread", Cells::Text(|thread| thread.0.label.clone())),
         ("nodes", Cells::Number(|thread| (NODES.count)(&thread.0) as u64)),
         ("values", Cells::Number(|thread| (VALUES.count)(&thread.0) as u64)),
         ("trace_records", Cells::Number(|thread| (TRACE_RECORDS.count)(&thread.0) as u64)),
@@ -203,10 +204,9 @@ static THREADS: Listing<Thread> = Listing {
 
 /// The ids of a thread in words: `NODE 8323328/0, CORE 0, THREAD 1`.
 fn id_tuple(part: &Part) -> String {
-    let Some(profile) = &part.profile else { return String::new() };
-    let words = ids(profile).into_iter().map(|(kind, id)| match id.interpretation() {
-        3 => format!("{kind} {}", id.logical),
-        _ => format!("{kind} {}/{}", id.physical, id.logical),
+    let words = part.thread.ids.iter().map(|IdPart { kind, logical, physical }| match physical {
+        None => format!("{} {logical}", kind.0),
+        Some(physical) => format!("{} {physical}/{logical}", kind.0),
     });
     words.collect::<Vec<_>>().join(", ")
 }

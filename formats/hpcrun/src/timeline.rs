@@ -76,7 +76,7 @@ impl TimelineView for Timeline {
         let recordings = &self.opened.measurement.recordings;
         let parts = self.traced.iter().filter_map(|index| Some((*index, recordings.get(*index)?)));
         let track = |(recording, part): (usize, &Part)| Track {
-            name: part.label(),
+            name: part.label.clone(),
             recording,
             parent: None,
             kind: TrackKind::Samples,
@@ -129,9 +129,11 @@ fn attributes(part: &Part) -> Map<String, Value> {
 struct Samples {
     timeline: Arc<Timeline>,
     window: Window,
+    /// The track that comes next.
     track: usize,
+    /// The track that is gone through, with its trace.
+    current: Option<(TrackId, Arc<Trace>)>,
     next: usize,
-    payload: Vec<u8>,
     /// Samples of each recording that have no context, and the first byte of them.
     nowhere: BTreeMap<usize, (u64, u64)>,
 }
@@ -146,8 +148,8 @@ struct Sample {
 
 impl Samples {
     fn new(timeline: Arc<Timeline>, window: &Window) -> Self {
-        let (payload, nowhere) = (Vec::new(), BTreeMap::new());
-        Self { timeline, window: window.clone(), track: 0, next: 0, payload, nowhere }
+        let (window, nowhere) = (window.clone(), BTreeMap::new());
+        Self { timeline, window, track: 0, current: None, next: 0, nowhere }
     }
 
     fn count(mut self) -> u64 {
@@ -159,23 +161,32 @@ impl Samples {
     }
 
     fn step(&mut self) -> Option<Sample> {
-        while self.track < self.timeline.traced.len() {
-            let track = TrackId(self.track);
-            let timeline = Arc::clone(&self.timeline);
-            let records = timeline.trace(track)?;
-            while self.next < records.len() && self.window.wants(track) {
-                let index = timeline.place(track, self.next);
+        loop {
+            let Some((track, records)) = &self.current else {
+                self.advance()?;
+                continue;
+            };
+            while self.next < records.len() {
+                let index = self.timeline.place(*track, self.next);
                 self.next += 1;
                 let Some(record) = records.get(index) else { continue };
                 let time = records.nanoseconds(record.time).map(TimeNs);
                 if self.window.holds(time) {
-                    return Some(Sample { track, index, time, node: record.node });
+                    return Some(Sample { track: *track, index, time, node: record.node });
                 }
             }
-            self.track += 1;
-            self.next = 0;
+            self.current = None;
         }
-        None
+    }
+
+    /// Goes on to the next track that is asked for; nothing after the last.
+    fn advance(&mut self) -> Option<()> {
+        let mut left = (self.track..self.timeline.traced.len()).map(TrackId);
+        let track = left.find(|track| self.window.wants(*track))?;
+        let records = self.timeline.part(track)?.trace.clone()?;
+        (self.track, self.next) = (track.0 + 1, 0);
+        self.current = Some((track, records));
+        Some(())
     }
 
     /// The context of a node of a track's profile; what has none is counted.
@@ -200,12 +211,9 @@ impl Drop for Samples {
 impl Events for Samples {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         let Some(Sample { track, index, time, node }) = self.step() else { return Ok(None) };
-        let timeline = Arc::clone(&self.timeline);
-        let trace = timeline.trace(track);
-        let offset = trace.map_or(0, |trace| trace.offset_of(index));
-        self.payload.clear();
-        self.payload.extend_from_slice(trace.map_or(&[], |trace| trace.sample_bytes(index)));
+        let offset = self.current.as_ref().map_or(0, |(_, records)| records.offset_of(index));
         let content = self.content(track, node, offset);
-        Ok(Some(Event { track, time, offset, content, payload: &self.payload }))
+        let payload = self.current.as_ref().map(|(_, records)| records.sample_bytes(index));
+        Ok(Some(Event { track, time, offset, content, payload: payload.unwrap_or_default() }))
     }
 }

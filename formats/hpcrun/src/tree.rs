@@ -1,14 +1,14 @@
 //! Nodes by their ids, and the tree that their parents make.
 
+use kymo_core::model::measurement::Numbers;
+
 use crate::types::Epoch;
 
 /// Which node an id is, and whether the parents lead to a root.
-///
-/// Eight bytes a node, whatever the ids are.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// Id and place of each node, by id; of several with one id the first in the file.
-    places: Vec<(u32, u32)>,
+    /// Places of nodes by their ids; of several with one id the first in the file.
+    numbers: Numbers,
     /// Nodes whose id is there before them.
     duplicates: Vec<u32>,
     parents: Vec<u32>,
@@ -19,35 +19,30 @@ const NONE: u32 = u32::MAX;
 
 impl Tree {
     pub(crate) fn new(epoch: &Epoch) -> Self {
-        let mut places: Vec<_> = epoch.nodes.iter().map(|node| node.id).zip(0..NONE).collect();
-        places.sort_unstable();
+        let numbers = Numbers::new(epoch.nodes.iter().map(|node| node.id));
         let mut duplicates = Vec::new();
-        places.dedup_by(|next, kept| {
-            let is_same = next.0 == kept.0;
-            if is_same {
-                duplicates.push(next.1);
+        let mut parents = Vec::with_capacity(epoch.nodes.len());
+        for (node, place) in epoch.nodes.iter().zip(0..NONE) {
+            if numbers.find(node.id) != Some(place) {
+                duplicates.push(place);
             }
-            is_same
-        });
-        duplicates.sort_unstable();
-        let mut tree = Self { places, duplicates, parents: Vec::new() };
-        let parent = |node: crate::Node| match node.parent {
-            0 => NONE,
-            parent if parent == node.id => NONE,
-            parent => tree.place(parent).unwrap_or(NONE),
-        };
-        tree.parents = epoch.nodes.iter().map(parent).collect();
-        tree
-    }
-
-    fn place(&self, id: u32) -> Option<u32> {
-        let at = self.places.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        self.places.get(at).map(|(_, place)| *place)
+            parents.push(match node.parent {
+                0 => NONE,
+                parent if parent == node.id => NONE,
+                parent => numbers.find(parent).unwrap_or(NONE),
+            });
+        }
+        Self { numbers, duplicates, parents }
     }
 
     /// The place of a node among those of its epoch.
     pub(crate) fn find(&self, id: u32) -> Option<usize> {
-        self.place(id).and_then(|place| usize::try_from(place).ok())
+        self.numbers.find(id).and_then(|place| usize::try_from(place).ok())
+    }
+
+    /// Places of nodes by their ids, when nothing else is wanted any more.
+    pub(crate) fn into_numbers(self) -> Numbers {
+        self.numbers
     }
 
     /// The place of a node's parent; nothing for a root, and for one whose parent is not there.

@@ -38,7 +38,7 @@ fn total(dataset: &dyn Dataset) -> f64 {
 fn shown(dataset: &dyn Dataset) -> String {
     let summary = dataset.summary();
     let metrics = summary.sections.iter().find(|section| section.title == "metrics").unwrap();
-    metrics.rows[0].1.clone()
+    metrics.rows[0].text.clone()
 }
 
 /// A profile of which 0.5 s and 0.25 s were measured, with a trace of these nodes.

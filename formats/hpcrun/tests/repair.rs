@@ -160,3 +160,59 @@ fn all_that_lies_beside_and_below_is_copied_unchanged() {
     }
     assert_eq!(fs::read_link(to.path().join("old/two")).unwrap(), Path::new("."));
 }
+
+/// A sound file without its footer, and with other bytes at a place.
+fn without_footer(at: usize, new: &[u8]) -> Vec<u8> {
+    let mut bytes = assembled::shipped_0400(true);
+    bytes.truncate(bytes.len() - 112);
+    bytes[at..at + new.len()].copy_from_slice(new);
+    bytes
+}
+
+#[test]
+fn sections_behind_a_damaged_one_are_found_by_what_is_in_them() {
+    let kept = |bytes: &[u8]| {
+        let (repaired, written) = repaired(bytes);
+        let profile = kymo_hpcrun::Profile::open(&written.into(), &Limits::default()).unwrap();
+        let epoch = &profile.epochs[0];
+        let values = epoch.values.len(&epoch.nodes);
+        let counts = [
+            profile.header.nv.len(),
+            epoch.load_modules.len(),
+            epoch.nodes.len(),
+            epoch.metrics.len(),
+            profile.id_kinds.len(),
+            values,
+        ];
+        let losses: Vec<_> = repaired.losses.iter().map(|f| (f.rule, f.message.clone())).collect();
+        (counts, losses)
+    };
+    let lost = |rule, message: &str| vec![(rule, message.to_owned())];
+    // The length of the first name, path and so on.
+    let all = [0xFF; 4];
+    assert_eq!(
+        kept(&without_footer(0x1c, &all)),
+        ([0, 1, 4, 2, 2, 3], lost("header", "0 of 1 nv-pairs are kept"))
+    );
+    assert_eq!(
+        kept(&without_footer(0x406, &all)),
+        ([1, 0, 4, 2, 2, 3], lost("loadmap", "0 of 1 load modules are kept"))
+    );
+    assert_eq!(
+        kept(&without_footer(0xc04, &all)),
+        ([1, 1, 4, 0, 2, 3], lost("metric-table", "0 of 2 metrics are kept"))
+    );
+    assert_eq!(
+        kept(&without_footer(0x1004, &all)),
+        ([1, 1, 4, 2, 0, 3], lost("id-tuple-dictionary", "0 of 2 id kinds are kept"))
+    );
+    // A number of nodes that is too large, and one that is too small: all four are there.
+    for count in [5_u64, 1 << 40] {
+        let told = format!("4 of {count} nodes are kept");
+        assert_eq!(
+            kept(&without_footer(0x800, &count.to_be_bytes())),
+            ([1, 1, 4, 2, 2, 3], lost("cct", &told))
+        );
+    }
+    assert_eq!(kept(&without_footer(0x800, &3_u64.to_be_bytes())), ([1, 1, 4, 2, 2, 3], vec![]));
+}

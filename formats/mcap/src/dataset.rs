@@ -154,15 +154,10 @@ fn chunks(reader: &Reader, summary: &mut Summary) {
 
 fn channels(reader: &Reader) -> Section {
     let counts = &reader.survey().counts;
-    let listed = reader.channels().iter().take(CHANNELS_MAX).map(|(id, channel)| {
+    let listed = reader.channels().iter().map(|(id, channel)| {
         let count = counts.get(id).copied().unwrap_or(0);
         let encoding = kymo_core::shortened(&channel.message_encoding);
         (kymo_core::shortened(&channel.topic).into_owned(), format!("{count} messages, {encoding}"))
     });
-    let mut rows: Vec<_> = listed.collect();
-    let more = reader.channels().len().saturating_sub(CHANNELS_MAX);
-    if more > 0 {
-        rows.push(("and".into(), format!("{more} more")));
-    }
-    Section { title: "topics", rows }
+    Section::new("topics", listed, CHANNELS_MAX)
 }

@@ -77,13 +77,12 @@ fn clocks(reader: &Reader) -> Option<Section> {
     let streams = scan.catalog.streams.iter().zip(&scan.statistics).enumerate();
     let clocks = streams.filter(|(_, (stream, _))| stream.is_clock());
     let rows: Vec<_> = clocks
-        .take(STREAMS_MAX)
         .map(|(index, (stream, statistics))| {
             let since_epoch = reader.is_since_epoch(index);
             (stream.name.clone(), clock_words(stream, statistics, since_epoch))
         })
         .collect();
-    (!rows.is_empty()).then_some(Section { title: "clocks", rows })
+    (!rows.is_empty()).then(|| Section::new("clocks", rows, STREAMS_MAX))
 }
 
 fn clock_words(stream: &Stream, statistics: &Statistics, since_epoch: bool) -> String {
@@ -99,13 +98,8 @@ fn clock_words(stream: &Stream, statistics: &Statistics, since_epoch: bool) -> S
 }
 
 fn streams(scan: &Scan) -> Section {
-    let streams = &scan.catalog.streams;
-    let rows = streams.iter().zip(&scan.statistics).take(STREAMS_MAX).map(row);
-    let mut rows: Vec<_> = rows.collect();
-    if streams.len() > STREAMS_MAX {
-        rows.push(("and".into(), format!("{} more", streams.len() - STREAMS_MAX)));
-    }
-    Section { title: "streams", rows }
+    let rows = scan.catalog.streams.iter().zip(&scan.statistics).map(row);
+    Section::new("streams", rows, STREAMS_MAX)
 }
 
 fn row((stream, statistics): (&Stream, &Statistics)) -> (String, String) {

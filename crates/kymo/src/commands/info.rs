@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use kymo_core::{Finding, Recording, Severity, Summary};
+use kymo_core::{Finding, Recording, Row, Severity, Summary};
 use serde_json::{Map, Value, json};
 
 use crate::cli::OpenArgs;
@@ -86,10 +86,11 @@ fn print(out: &mut Output, opened: &Opened) -> anyhow::Result<()> {
     for section in summary.sections.iter().filter(|section| !section.rows.is_empty()) {
         print_title(out, section.title)?;
         let mut columns = Columns::indented(4);
-        for (name, value) in &section.rows {
-            columns.row([escaped(name).into_owned(), escaped(value).into_owned()]);
+        for row in &section.rows {
+            columns.row([escaped(&row.name).into_owned(), escaped(&row.text).into_owned()]);
         }
         columns.print(out)?;
+        print_more(out, section.more)?;
     }
     print_recordings(out, &opened.dataset.recordings())?;
     let findings = opened.dataset.findings();
@@ -151,7 +152,7 @@ fn print_recordings(out: &mut Output, recordings: &[Recording]) -> anyhow::Resul
         columns.row([kind, escaped(&recording.name).into_owned(), bytes]);
     }
     columns.print(out)?;
-    print_rest(out, recordings.len())
+    print_more(out, recordings.len().saturating_sub(LISTED_MAX))
 }
 
 fn print_findings(
@@ -171,12 +172,12 @@ fn print_findings(
         columns.row([style::finding(finding, paint)]);
     }
     columns.print(out)?;
-    print_rest(out, findings.len())
+    print_more(out, findings.len().saturating_sub(LISTED_MAX))
 }
 
-fn print_rest(out: &mut Output, total: usize) -> anyhow::Result<()> {
-    if total > LISTED_MAX {
-        writeln!(out, "    … and {} more", total - LISTED_MAX)?;
+fn print_more(out: &mut Output, more: usize) -> anyhow::Result<()> {
+    if more > 0 {
+        writeln!(out, "    … and {more} more")?;
     }
     Ok(())
 }
@@ -187,31 +188,45 @@ fn json_of(opened: &Opened) -> Value {
     let mut details = Map::new();
     for fact in &summary.facts {
         facts.insert(fact.name.to_owned(), json!(fact.value));
+        facts.extend(fact.exact.as_ref().map(|(name, value)| ((*name).to_owned(), json!(value))));
         if !fact.detail.is_empty() {
             details.insert(fact.name.to_owned(), json!(fact.detail));
         }
     }
-    let mut sections = Map::new();
+    let (mut sections, mut left_out) = (Map::new(), Map::new());
     for section in &summary.sections {
-        let rows = section.rows.iter();
-        let rows: Vec<_> =
-            rows.map(|(name, value)| json!({"name": name, "value": value})).collect();
+        let rows: Vec<_> = section.rows.iter().map(json_of_row).collect();
         sections.insert(section.title.to_owned(), json!(rows));
+        if section.more > 0 {
+            left_out.insert(section.title.to_owned(), json!(section.more));
+        }
     }
     let recordings = opened.dataset.recordings();
     let recordings: Vec<_> = recordings.iter().map(json_of_recording).collect();
     json!({
         "file": opened.name,
         "format": opened.format.info().name,
-        "size_bytes": opened.source.size_bytes(),
+        "size_bytes": (!opened.source.is_directory()).then(|| opened.source.size_bytes()),
         "dialect": summary.dialect,
         "facts": facts,
         "details": details,
         "sections": sections,
+        "left_out": left_out,
         "recordings": recordings,
         "health": json_of_health(&opened.dataset.findings()),
         "findings": opened.dataset.findings(),
     })
+}
+
+/// A row with its values, or with its text where it has none.
+fn json_of_row(row: &Row) -> Value {
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(row.name));
+    if row.values.is_empty() {
+        object.insert("value".to_owned(), json!(row.text));
+    }
+    object.extend(row.values.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+    Value::Object(object)
 }
 
 /// Opening a file looks at its structure: that nothing is found does not make it sound.

@@ -1,4 +1,5 @@
-//! Trees of threads to core's profile: one tree for all, with names where structure files are.
+//! Trees of threads to core's profile: one tree for all, with names where structure files are, and
+//! where symbols of the kernel or images of what it maps lie beside.
 //!
 //! What is lost: ids of nodes (trace samples are told by the number of the merged context), the
 //! sampling periods (values are multiplied with them), metrics that are computed by a formula,
@@ -9,18 +10,21 @@ mod placing;
 mod remarks;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
+use kymo_core::model::measurement::Numbers;
 use kymo_core::model::profile::{
-    CallTree, CallTreeBuilder, ContextId, Function, FunctionId, IdKind, IdPart, Metric, MetricId,
-    Node, Reach, Relation, Scope, Thread, ThreadId,
+    CallTree, CallTreeBuilder, ContextId, Function, FunctionId, Metric, MetricId, Node, Reach,
+    Relation, Scope, Thread, ThreadId,
 };
 use kymo_core::model::structure::Structure;
 use kymo_core::{Finding, Result, Severity};
+use kymo_symbols::{Programs, Search};
 
 use crate::hpcstruct::StructureFile;
-use crate::measurement::{Measurement, PROFILE, Part, ids, named};
+use crate::measurement::{Measurement, PROFILE, Part, named};
 use crate::spec::placeholder;
 use crate::tree::Tree;
 use crate::types::{self, Dialect, Epoch};
@@ -32,9 +36,18 @@ pub(crate) use remarks::Remarks;
 /// The merged tree, and which context each node of each recording became.
 pub(crate) struct Model {
     pub(crate) tree: Arc<CallTree>,
-    /// Of each recording the ids of its nodes in ascending order, with their contexts.
-    contexts: Vec<Vec<(u32, ContextId)>>,
+    /// Of each recording.
+    contexts: Vec<Contexts>,
     pub(crate) findings: Vec<Finding>,
+}
+
+/// The contexts of the nodes of a recording.
+#[derive(Default)]
+struct Contexts {
+    /// Places of nodes by their ids.
+    places: Numbers,
+    /// The context of the node at each place; the root of everything has none.
+    of: Vec<Option<ContextId>>,
 }
 
 impl Model {
@@ -45,7 +58,9 @@ impl Model {
     pub(crate) fn new(measurement: &Measurement) -> Result<Self> {
         let (structure, mut findings) = structure_of(measurement);
         let builder = CallTreeBuilder::new(&limits(measurement));
-        let mut merging = Merging { builder, code: Code::new(structure) };
+        let symbols = symbols_of(measurement);
+        let code = Code::new(structure, &symbols, measurement.source.path());
+        let mut merging = Merging { builder, code };
         let mut contexts = Vec::with_capacity(measurement.recordings.len());
         let mut threads = BTreeMap::new();
         for part in &measurement.recordings {
@@ -59,8 +74,8 @@ impl Model {
     /// The context that a node of a recording became.
     pub(crate) fn context(&self, recording: usize, node: u32) -> Option<ContextId> {
         let contexts = self.contexts.get(recording)?;
-        let at = contexts.binary_search_by_key(&node, |(id, _)| *id).ok()?;
-        contexts.get(at).map(|(_, context)| *context)
+        let place = usize::try_from(contexts.places.find(node)?).ok()?;
+        contexts.of.get(place).copied().flatten()
     }
 }
 
@@ -99,27 +114,46 @@ pub(crate) fn read_structure(
     (structure, findings)
 }
 
-struct Merging {
+/// Symbols of kernels, and of what they map into processes: what of them is in the directory.
+fn symbols_of(measurement: &Measurement) -> Programs {
+    let epochs = measurement.recordings.iter().filter_map(Part::epoch);
+    let epochs = epochs.filter(|_| measurement.is_directory);
+    let paths = epochs.flat_map(|epoch| &epoch.load_modules).map(|module| module.path.to_string());
+    let paths: BTreeSet<_> = paths.filter(|path| is_beside(path)).collect();
+    let directory = measurement.source.path();
+    let modules = paths.iter().map(|path| (path.as_str(), directory));
+    Programs::new(modules, &Search::default(), &measurement.limits)
+}
+
+/// Whether a module is one that recorders put into the directory for its symbols.
+fn is_beside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    let folder = parts.next().and_then(|part| part.as_os_str().to_str());
+    matches!(folder, Some("kernel_symbols" | "vdso"))
+        && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+struct Merging<'a> {
     builder: CallTreeBuilder,
-    code: Code,
+    code: Code<'a>,
 }
 
 /// A thread that several epochs are of.
 type Threads = BTreeMap<String, ThreadId>;
 
-impl Merging {
+impl Merging<'_> {
     fn recording(
         &mut self,
         part: &Part,
         threads: &mut Threads,
         remarks: &mut Remarks,
-    ) -> Result<Vec<(u32, ContextId)>> {
+    ) -> Result<Contexts> {
         let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) else {
-            return Ok(Vec::new());
+            return Ok(Contexts::default());
         };
         let thread = match threads.get(&part.name) {
             Some(thread) => *thread,
-            None => self.builder.thread(thread_of(part))?,
+            None => self.builder.thread(Thread::clone(&part.thread))?,
         };
         threads.insert(part.name.clone(), thread);
         let metrics = epoch.metrics.iter().map(|metric| self.builder.metric(metric_of(metric)));
@@ -129,12 +163,8 @@ impl Merging {
         let places = Placing::new(self, epoch, dialect, &tree).all(remarks)?;
         let values = Values { epoch, dialect, tree: &tree, thread, metrics, places: &places };
         self.values(&values, remarks)?;
-        let nodes = epoch.nodes.iter().zip(&places);
-        let mut contexts: Vec<_> =
-            nodes.filter_map(|(node, place)| Some((node.id, place.full()?))).collect();
-        contexts.sort_by_key(|(id, _)| *id);
-        contexts.dedup_by_key(|(id, _)| *id);
-        Ok(contexts)
+        let of = places.into_iter().map(Place::full).collect();
+        Ok(Contexts { places: tree.into_numbers(), of })
     }
 
     /// Adds the values of a recording. Those of the root, and those of nodes that are not there,
@@ -238,26 +268,6 @@ pub(crate) fn amount(metric: &types::Metric, bits: u64) -> f64 {
     let (count, period) = (bits as f64, metric.period as f64);
     let value = if metric.flags.is_real() { f64::from_bits(bits) } else { count };
     value * period
-}
-
-/// What a thread is, by its ids or by its header.
-fn thread_of(part: &Part) -> Thread {
-    let Some(profile) = &part.profile else { return Thread::default() };
-    let of_tuple = ids(profile).into_iter().map(|(kind, id)| IdPart {
-        kind: IdKind(kind.to_string().into()),
-        logical: id.logical,
-        physical: (id.interpretation() != 3).then_some(id.physical),
-    });
-    let of_tuple: Vec<_> = of_tuple.collect();
-    if !of_tuple.is_empty() {
-        return Thread { ids: of_tuple };
-    }
-    let names = [("RANK", "mpi-rank"), ("THREAD", "thread-id"), ("THREAD", "canonical-thread-id")];
-    let of_header = names.into_iter().filter_map(|(kind, name)| {
-        let logical = profile.header.value(name)?.parse().ok()?;
-        Some(IdPart { kind: IdKind(kind.into()), logical, physical: None })
-    });
-    Thread { ids: of_header.collect() }
 }
 
 /// The two roots of old files as the placeholders of today.

@@ -36,8 +36,8 @@ impl Place {
 }
 
 /// Finds the context of each node of an epoch.
-pub(super) struct Placing<'a> {
-    merging: &'a mut Merging,
+pub(super) struct Placing<'a, 'b> {
+    merging: &'a mut Merging<'b>,
     epoch: &'a Epoch,
     dialect: Dialect,
     tree: &'a Tree,
@@ -50,9 +50,9 @@ pub(super) struct Placing<'a> {
     by_address: Vec<(u64, usize)>,
 }
 
-impl<'a> Placing<'a> {
+impl<'a, 'b> Placing<'a, 'b> {
     pub(super) fn new(
-        merging: &'a mut Merging,
+        merging: &'a mut Merging<'b>,
         epoch: &'a Epoch,
         dialect: Dialect,
         tree: &'a Tree,

@@ -101,9 +101,14 @@ impl Run {
 
     /// The items of a range, as many as there are.
     pub(crate) fn items(&self, range: Range<usize>) -> std::slice::ChunksExact<'_, u8> {
+        self.bytes(range).chunks_exact(self.item_bytes)
+    }
+
+    /// The bytes of the items of a range, as many as there are.
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         let end = range.end.min(self.len());
         let bytes = range.start.min(end) * self.item_bytes..end * self.item_bytes;
-        self.bytes.get(bytes).unwrap_or_default().chunks_exact(self.item_bytes)
+        self.bytes.get(bytes).unwrap_or_default()
     }
 }
 

@@ -4,6 +4,7 @@ mod arrays;
 mod epochs;
 mod primitive;
 mod recover;
+mod search;
 mod sparse;
 mod trace;
 

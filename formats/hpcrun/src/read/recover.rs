@@ -1,8 +1,9 @@
 //! Finding the sections of a 04.00b file again that has no footer.
 //!
 //! Every section says by its counts where it ends, and the next one begins at a multiple of 1024.
+//! Where one is damaged, the next is looked for at these.
 
-use kymo_core::bytes::{Cursor, Limits};
+use kymo_core::bytes::{Cursor, Limits, ReadError};
 
 use super::sparse::node_layout;
 use super::{PartOfProfile, Profile, Reading, primitive};
@@ -10,30 +11,47 @@ use crate::read::arrays::Nodes;
 use crate::spec::{FOOTER_BYTES, FOOTER_END, SECTION_ALIGNMENT};
 use crate::types::{Dialect, Header};
 
+/// The place of the nodes among the sections.
+const NODES_INDEX: usize = 2;
+
 /// How many nodes are looked at to tell how large they are.
 const NODES_LOOKED_AT: usize = 4096;
 
 impl<'a> Reading<'a> {
-    /// Reads section after section, up to where one is not whole.
+    /// Reads section after section. Behind one that is not whole it goes on where the next looks
+    /// like one.
     pub(super) fn recover(&mut self) {
         let mut cursor = self.cursor(Header::magic_bytes(Dialect::Shipped0400));
-        for (index, part) in PartOfProfile::SECTIONS.into_iter().enumerate() {
-            if index > 0 {
+        let mut index = 0;
+        while let Some(part) = PartOfProfile::SECTIONS.get(index).copied() {
+            let start = cursor.offset();
+            let losses = self.profile.losses.len();
+            if self.recover_section(part, &mut cursor) {
                 self.advance(&mut cursor);
+                index += 1;
+                continue;
             }
-            let is_whole = match part {
-                PartOfProfile::HEADER => self.header(&mut cursor),
-                PartOfProfile::LOAD_MODULES => self.load_modules(&mut cursor),
-                PartOfProfile::NODES => self.recover_nodes(&mut cursor),
-                PartOfProfile::METRICS => self.metrics(&mut cursor),
-                PartOfProfile::ID_KINDS => self.id_kinds(&mut cursor),
-                _ => return self.recover_values(&mut cursor),
-            };
-            if !is_whole {
-                let end = self.bytes.len() as u64;
-                let after = PartOfProfile::SECTIONS.into_iter().skip(index + 1);
-                return after.for_each(|part| self.lose(part, end, 0, None));
+            let found = self.behind(index, start);
+            let (next, offset) = found.unwrap_or((usize::MAX, self.bytes.len() as u64));
+            if next == index {
+                // It is further on: nothing of it is lost yet.
+                self.profile.losses.truncate(losses);
             }
+            let lost = PartOfProfile::SECTIONS.into_iter().take(next).skip(index + 1);
+            lost.for_each(|part| self.lose(part, self.bytes.len() as u64, 0, None));
+            (index, cursor) = (next, self.cursor(offset));
+        }
+    }
+
+    /// Reads a section, and says whether it is whole.
+    fn recover_section(&mut self, part: PartOfProfile, cursor: &mut Cursor<'a>) -> bool {
+        match part {
+            PartOfProfile::HEADER => self.header(cursor),
+            PartOfProfile::LOAD_MODULES => self.load_modules(cursor),
+            PartOfProfile::NODES => self.recover_nodes(cursor),
+            PartOfProfile::METRICS => self.metrics(cursor),
+            PartOfProfile::ID_KINDS => self.id_kinds(cursor),
+            _ => self.recover_values(cursor),
         }
     }
 
@@ -54,11 +72,12 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads the last section, and says what follows it that is no footer.
-    fn recover_values(&mut self, cursor: &mut Cursor<'a>) {
+    fn recover_values(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let faults = self.profile.faults.len();
+        self.profile.id_tuple.clear();
         self.values(cursor);
         if self.profile.faults.len() > faults {
-            return;
+            return false;
         }
         self.advance(cursor);
         let footer = cursor.rest().len().min(usize::try_from(FOOTER_BYTES).unwrap_or(usize::MAX));
@@ -70,6 +89,7 @@ impl<'a> Reading<'a> {
             let at = at + (left - extra);
             self.warn("trailing", at, why);
         }
+        true
     }
 
     /// Goes to where the next section begins.
@@ -84,9 +104,49 @@ impl<'a> Reading<'a> {
             Err(error) => return self.is_whole(PartOfProfile::NODES, Some(error), (at, 0, None)),
         };
         let has_flags = self.nodes_have_flags(cursor.offset(), count);
+        let size = node_layout(has_flags).size();
+        let end = count.checked_mul(size).and_then(|bytes| cursor.offset().checked_add(bytes));
+        let fits = if count == 0 {
+            self.is_gap(cursor.offset())
+        } else {
+            end.is_some_and(|end| self.nodes_end(end, size))
+        };
+        if !fits && let Some((_, next)) = self.behind(NODES_INDEX + 1, at) {
+            self.nodes_up_to(cursor, next, (at, count), has_flags);
+            return false;
+        }
         let faults = self.profile.faults.len();
         self.nodes(cursor, at, count, has_flags);
         faults == self.profile.faults.len()
+    }
+
+    /// Whether the last of some nodes may end here: it is one, and zeros follow.
+    fn nodes_end(&self, end: u64, size: u64) -> bool {
+        let last = self.within(end.saturating_sub(size), end);
+        let is_node = last.rest().iter().any(|byte| *byte != 0);
+        is_node && end <= self.bytes.len() as u64 && self.is_gap(end)
+    }
+
+    /// Takes the nodes up to where the next section begins: their number at `at` is wrong.
+    fn nodes_up_to(
+        &mut self,
+        cursor: &Cursor<'a>,
+        next: u64,
+        (at, count): (u64, u64),
+        has_flags: bool,
+    ) {
+        let size = node_layout(has_flags).size();
+        let bytes = self.within(cursor.offset(), next).rest();
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+        let found = used.div_ceil(size).min(bytes.len() as u64 / size);
+        let why = format!("{count} nodes, and {found} before the next section");
+        let error = ReadError::invalid("number of nodes", at, why);
+        self.fault(PartOfProfile::NODES.rule, error);
+        if found < count {
+            self.lose(PartOfProfile::NODES, at, found, Some(count));
+        }
+        let mut nodes = self.within(cursor.offset(), next);
+        self.nodes(&mut nodes, at, found, has_flags);
     }
 
     /// Tells nodes of 19 bytes from those of 18: by what is in them, or by what follows them.

@@ -135,6 +135,7 @@ impl<'a> Reading<'a> {
     pub(super) fn id_kinds(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let at = cursor.offset();
         let told = cursor.clone().u16("number of id kinds").ok().map(u64::from);
+        self.profile.id_kinds.clear();
         let mut read = || {
             let count = cursor.u16("number of id kinds")?;
             for _ in 0..count {

@@ -4,7 +4,11 @@
 //! What makes a profile of that looks addresses up, merges the trees and adds up values; it needs
 //! to know nothing of the files. One thread is read at a time.
 
+mod names;
+
 use std::path::PathBuf;
+
+pub use names::thread_names;
 
 use super::profile::{IdKind, Metric};
 use super::structure::Structure;
