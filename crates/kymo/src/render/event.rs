@@ -7,6 +7,7 @@ use kymo_core::Value;
 use kymo_core::model::timeline::{Clock, Content, Event, Shown, TimeNs, Track};
 
 use super::rows::write_cell;
+use super::runs::{Runs, is_piece};
 use super::{escaped, measure, style};
 use crate::output::Paint;
 
@@ -36,6 +37,8 @@ pub(crate) struct EventLines<'a> {
     /// Whether lines tell the time since the one before, and when that was.
     has_delta: bool,
     before: Option<TimeNs>,
+    /// Where runs of text are told of by lines, what is open of them.
+    runs: Option<Runs>,
 }
 
 impl<'a> EventLines<'a> {
@@ -49,7 +52,14 @@ impl<'a> EventLines<'a> {
             width: 0,
             has_delta: false,
             before: None,
+            runs: None,
         }
+    }
+
+    /// Joins streams that have no borders between messages, and tells of their lines. What is open
+    /// at the end is written by [`finish`](Self::finish).
+    pub(crate) fn join_runs(&mut self) {
+        self.runs = Some(Runs::default());
     }
 
     /// Lines tell the time since the one before, too.
@@ -75,8 +85,25 @@ impl<'a> EventLines<'a> {
         self.tracks.push(track);
     }
 
-    /// Writes the line of an event.
+    /// Writes the line of an event, or the lines that it ends.
     pub(crate) fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        let track = self.tracks.get(event.track.0);
+        let is_piece = track.is_some_and(|track| is_piece(track, event));
+        let Some(mut runs) = self.runs.take_if(|_| is_piece) else {
+            return self.write_line(event, out);
+        };
+        runs.take(event, |line| self.write_line(line, out));
+        self.runs = Some(runs);
+    }
+
+    /// Writes what was begun and has no end.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+        if let Some(mut runs) = self.runs.take() {
+            runs.finish(|line| self.write_line(line, out));
+        }
+    }
+
+    fn write_line(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         let delta = self.delta(event);
         let track = self.tracks.get(event.track.0);
         let clock = track.and_then(|track| self.clocks.get(track.clock?.0));

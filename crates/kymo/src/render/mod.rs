@@ -8,6 +8,7 @@ pub(crate) mod measure;
 pub(crate) mod numbers;
 pub(crate) mod record;
 pub(crate) mod rows;
+mod runs;
 pub(crate) mod style;
 
 use std::borrow::Cow;

@@ -41,6 +41,9 @@ pub(super) fn dump(
     if args.delta {
         lines.with_delta();
     }
+    if let Look::Text(_) = look {
+        lines.join_runs();
+    }
     for clock in clocks {
         lines.clock(clock);
     }
@@ -80,6 +83,7 @@ pub(super) fn dump(
             held.clear();
         }
     }
+    lines.finish(&mut held);
     session.out.write_all(&held)?;
     Ok(Outcome::Done)
 }
