@@ -23,6 +23,9 @@ pub(crate) fn prepare(repo: &Repo) -> Result<()> {
     let package = if chosen.is_none() { Some("g++") } else { None };
     system_tool(&compiler, package, "a C++ compiler, which libFuzzer is built with")?;
     readers::prepare(repo)?;
+    for (program, package) in [("h5dump", "hdf5-tools"), ("ncdump", "netcdf-bin")] {
+        system_tool(program.as_ref(), Some(package), "conversions are read with it")?;
+    }
     if data::folder(repo)?.is_none() {
         return Ok(());
     }
@@ -32,7 +35,7 @@ pub(crate) fn prepare(repo: &Repo) -> Result<()> {
 
 /// Makes sure of a program of the system, installing its package where that is ours to do.
 fn system_tool(program: &OsStr, package: Option<&str>, about: &str) -> Result<()> {
-    if repo::succeeds(Command::new(program).arg("--version")) {
+    if repo::succeeds(Command::new("sh").args(["-c", "command -v \"$0\""]).arg(program)) {
         return Ok(());
     }
     install(package, &format!("{} is missing: {about}; install it", program.display()))

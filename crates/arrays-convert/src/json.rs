@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Attribute, Content, Plan};
-use crate::{Kind, Loss};
+use crate::{Kind, Loss, LossKind};
 
 /// The attributes of every group and array that has some, by its path.
 pub(crate) fn all_attributes(plan: &Plan, losses: &mut Vec<Loss>) -> Value {
@@ -24,7 +24,8 @@ pub(crate) fn attributes(path: &str, held: &[Attribute], losses: &mut Vec<Loss>)
         map.insert(attribute.name.clone(), value(&attribute.content, &mut is_changed));
         if is_changed {
             let label = format!("/{path} attribute {}", attribute.name);
-            losses.push(Loss::new(label, "stored as text or a list, for JSON has no such number"));
+            let what = "stored as text or a list, for JSON has no such number";
+            losses.push(Loss::new(LossKind::Changed, label, what));
         }
     }
     Value::Object(map)

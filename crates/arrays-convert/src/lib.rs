@@ -14,13 +14,15 @@ mod kind;
 mod loss;
 mod netcdf;
 mod npy;
+mod overlap;
 mod plan;
 mod reading;
+mod runs;
 mod target;
 mod zarr;
 
 pub use kind::Kind;
-pub use loss::Loss;
+pub use loss::{Loss, LossKind};
 pub use plan::{Array, Attribute, Content, Group, Plan, Rules};
 pub use reading::Reading;
 pub use target::{Converted, Job, Target, by_extension, by_name, convert, targets};

@@ -8,7 +8,7 @@ use rust_hdf5::{DatatypeMessage, H5Dataset, H5File};
 
 use crate::hdf5::{self, Cells, Groups, TextAttributes, failed};
 use crate::plan::{Array, Attribute, Content, Plan, Rules, kept_name, shortened, unused};
-use crate::{Kind, Loss, Reading, Target};
+use crate::{Kind, Loss, LossKind, Reading, Target};
 
 /// Names of attributes that the library uses itself.
 const RESERVED: [&str; 10] = [
@@ -24,7 +24,7 @@ const RESERVED: [&str; 10] = [
     "_nc3_strict",
 ];
 
-static RULES: Rules = Rules { name, attribute };
+static RULES: Rules = Rules { name, attribute, rank_max: hdf5::RANK_MAX };
 
 /// A name as the library takes it: it starts with a letter, a digit or a line, has no control
 /// characters and does not end in a space.
@@ -72,7 +72,9 @@ impl Target for NetCdf {
         let paths = plan.arrays.iter().map(|array| array.path.as_str());
         let taken: HashSet<_> =
             paths.chain(plan.groups.iter().map(|it| it.path.as_str())).collect();
-        let shaped: Vec<_> = plan.arrays.iter().map(|array| Shaped::of(array, &taken)).collect();
+        let mut shaped: Vec<_> =
+            plan.arrays.iter().map(|array| Shaped::of(array, &taken)).collect();
+        share(&mut shaped, &taken);
         let dimensions = Dimensions::create(&file, &shaped)?;
         let mut held = plan.groups.clone();
         for group in &mut held {
@@ -87,7 +89,7 @@ impl Target for NetCdf {
             dimensions.attach(&dataset, names)?;
             if matches!(array.kind, Kind::Complex(_)) {
                 let what = "stored with a last dimension of 2: the real and the imaginary part";
-                reading.losses.push(Loss::new(&array.source, what));
+                reading.losses.push(Loss::new(LossKind::Reshaped, &array.source, what));
             }
             let held = plain(&array.source, &array.attributes, &mut reading.losses);
             hdf5::of_dataset(&dataset, &held, TextAttributes::Fixed)?;
@@ -116,9 +118,7 @@ impl<'a> Shaped<'a> {
             }
             Kind::Text(bytes) => {
                 names.push(free(format!("char_{bytes}")));
-                let mut characters = cells.split(Kind::Text(1), bytes);
-                characters.datatype = DatatypeMessage::fixed_string(1);
-                characters
+                cells.characters(bytes)
             }
             Kind::Bytes(bytes) => {
                 names.push(free(format!("byte_{bytes}")));
@@ -127,6 +127,24 @@ impl<'a> Shaped<'a> {
             _ => cells,
         };
         Self { array, cells, names }
+    }
+}
+
+/// Arrays of one dimension at most. The library lists them all beside the dimension, and goes
+/// through that list for every array that is added to it.
+const SHARED_MAX: u32 = 1024;
+
+/// Names dimensions of many arrays anew for every so many.
+fn share(arrays: &mut [Shaped<'_>], taken: &HashSet<&str>) {
+    let mut counts: HashMap<String, u32> = HashMap::new();
+    for name in arrays.iter_mut().flat_map(|shaped| &mut shaped.names) {
+        let used = counts.entry(name.clone()).or_insert(0);
+        let part = *used / SHARED_MAX + 1;
+        *used += 1;
+        if part > 1 {
+            let is_free = |name: &String| !taken.contains(name.as_str());
+            *name = unused(format!("{name}_part{part}"), &mut 2, is_free);
+        }
     }
 }
 
@@ -139,7 +157,8 @@ fn plain(path: &str, held: &[Attribute], losses: &mut Vec<Loss>) -> Vec<Attribut
         {
             attribute.content = Content::Numbers(Kind::Float(*part), bytes.clone());
             let label = format!("{path} attribute {}", attribute.name);
-            losses.push(Loss::new(label, "stored as numbers: real and imaginary parts"));
+            let what = "stored as numbers: real and imaginary parts";
+            losses.push(Loss::new(LossKind::Changed, label, what));
         }
     }
     plain

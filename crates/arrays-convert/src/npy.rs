@@ -9,7 +9,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use crate::plan::{Array, Plan, Rules, kept_name};
-use crate::{Kind, Loss, Reading, Target, json};
+use crate::{Kind, Loss, LossKind, Reading, Target, json};
 
 /// Where the attributes of all arrays and groups are in an .npz.
 const ATTRIBUTES: &str = "attributes.json";
@@ -17,11 +17,15 @@ const ATTRIBUTES: &str = "attributes.json";
 /// Output is gathered up to this size.
 const BUFFER_BYTES: usize = 1 << 18;
 
-static RULES: Rules = Rules { name: file_name, attribute: str::to_owned };
+static RULES: Rules = Rules { name: file_name, attribute: str::to_owned, rank_max: 63 };
 
-/// A name that leads nowhere else when it is unpacked.
+/// A name that leads nowhere else when it is unpacked, and is not that of the attributes.
 fn file_name(name: &str) -> String {
-    if name == ".." { "__".to_owned() } else { kept_name(name) }
+    match name {
+        ".." => "__".to_owned(),
+        ATTRIBUTES => format!("_{ATTRIBUTES}"),
+        _ => kept_name(name),
+    }
 }
 
 /// One array.
@@ -51,19 +55,34 @@ impl Target for Npy {
 
     fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
         let [array] = plan.arrays.as_slice() else {
-            let many = plan.arrays.len();
-            return Err(Error::request(format!(
-                "it is {many} arrays, for its steps have different shapes; .npz holds them"
-            )));
+            return Err(refused(plan));
         };
-        for attribute in &array.attributes {
-            let label = format!("{} attribute {}", array.source, attribute.name);
-            reading.losses.push(Loss::new(label, "left out: .npy has no attributes"));
+        let groups = plan.groups.iter().map(|it| (format!("/{}", it.path), &it.attributes));
+        let held = groups.chain([(array.source.clone(), &array.attributes)]);
+        for (path, attribute) in
+            held.flat_map(|(path, all)| all.iter().map(move |it| (path.clone(), it)))
+        {
+            let label = format!("{path} attribute {}", attribute.name);
+            let what = "left out: .npy has no attributes";
+            reading.losses.push(Loss::new(LossKind::LeftOut, label, what));
         }
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, open(to)?);
         write_array(array, reading, &mut out)?;
         Ok(out.flush()?)
     }
+}
+
+/// Why there is not one array.
+fn refused(plan: &Plan) -> Error {
+    let losses = || plan.losses.iter().map(Loss::to_string).collect::<Vec<_>>();
+    let why = match plan.arrays.as_slice() {
+        [] => format!("there is nothing to write: {}", losses().join(", ")),
+        [first, .., last] if first.data_type != last.data_type => {
+            format!("it is {} arrays of several types; .npz holds them", plan.arrays.len())
+        }
+        all => format!("its {} steps have different shapes; .npz holds them", all.len()),
+    };
+    Error::request(why)
 }
 
 /// All arrays.
@@ -117,11 +136,14 @@ fn failed(error: zip::result::ZipError) -> Error {
 
 fn write_array(array: &Array, reading: &mut Reading<'_>, out: &mut dyn Write) -> Result<()> {
     out.write_all(&header(array))?;
+    if let Some(bytes) = reading.whole(array)? {
+        return Ok(out.write_all(bytes)?);
+    }
     reading.each_encoded(array, |_, bytes| {
         if let Kind::Text(width) = array.kind {
-            return Ok(out.write_all(&wide(&bytes, width))?);
+            return Ok(out.write_all(&wide(bytes, width))?);
         }
-        Ok(out.write_all(&bytes)?)
+        Ok(out.write_all(bytes)?)
     })
 }
 

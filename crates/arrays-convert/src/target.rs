@@ -82,8 +82,8 @@ pub struct Job<'a> {
     pub view: &'a Arc<dyn ArraysView>,
     /// Which dimension varies fastest in the source.
     pub order: Order,
-    /// The one variable that is wanted, where it is one.
-    pub only: Option<VariableId>,
+    /// The variables that are wanted; all where none is named.
+    pub only: &'a [VariableId],
     /// The file that values stay in, where the output is to refer to them.
     pub link: Option<&'a Path>,
     /// Whether to write nothing when anything cannot stay as it was.
@@ -103,6 +103,8 @@ pub struct Converted {
     pub attributes: usize,
     /// What could not stay as it was.
     pub losses: Vec<Loss>,
+    /// Arrays that were to stay in the source and had to be copied, by their paths there.
+    pub copied: Vec<String>,
 }
 
 /// Converts arrays. The output appears whole or not at all.
@@ -113,6 +115,7 @@ pub fn convert(job: &Job<'_>, target: &dyn Target, to: &Destination) -> Result<C
         arrays: plan.arrays.len(),
         attributes: plan.attribute_count(),
         losses: plan.losses.clone(),
+        copied: Vec::new(),
     };
     if job.strict && !converted.losses.is_empty() {
         return Ok(converted);
@@ -123,6 +126,7 @@ pub fn convert(job: &Job<'_>, target: &dyn Target, to: &Destination) -> Result<C
     target.write(&plan, &mut reading, out.path())?;
     job.progress.end();
     converted.losses.append(&mut reading.losses);
+    converted.copied = reading.copied;
     if !job.strict || converted.losses.is_empty() {
         out.commit()?;
         converted.is_written = true;

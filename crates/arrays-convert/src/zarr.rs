@@ -20,7 +20,7 @@ use crate::{Kind, Reading, Target, json};
 /// Bytes of a chunk at most, unless one value is larger.
 const CHUNK_BYTES: u64 = 4 << 20;
 
-static RULES: Rules = Rules { name: node_name, attribute: str::to_owned };
+static RULES: Rules = Rules { name: node_name, attribute: str::to_owned, rank_max: 63 };
 
 /// A name that a node, and a file, may have.
 fn node_name(name: &str) -> String {
@@ -169,7 +169,10 @@ fn write_chunks(
     folder: &Path,
 ) -> Result<()> {
     let mut writer = Chunks { grid, folder, fill: array.kind.fill(), cell: 0, bytes: Vec::new() };
-    reading.each_encoded(array, |_, bytes| writer.add(&bytes))
+    match reading.whole(array)? {
+        Some(bytes) => writer.add(bytes),
+        None => reading.each_encoded(array, |_, bytes| writer.add(bytes)),
+    }
 }
 
 /// Gathers values until a chunk is full.
@@ -188,26 +191,32 @@ impl Chunks<'_> {
             let (path, wanted) = self.grid.chunk_at(self.cell, self.folder);
             let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
             let (taken, left) = bytes.split_at(bytes.len().min(wanted - self.bytes.len()));
-            self.bytes.extend_from_slice(taken);
             bytes = left;
+            if taken.len() == wanted {
+                self.write(&path, taken)?;
+                continue;
+            }
+            self.bytes.extend_from_slice(taken);
             if self.bytes.len() == wanted {
-                self.write(&path)?;
-                self.cell += wanted as u64 / self.grid.width;
+                let mut gathered = std::mem::take(&mut self.bytes);
+                self.write(&path, &gathered)?;
+                gathered.clear();
+                self.bytes = gathered;
             }
         }
         Ok(())
     }
 
     /// Writes a chunk. One at the edge of the array is as large as any other.
-    fn write(&mut self, path: &Path) -> Result<()> {
+    fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
         let mut file = create(path)?;
-        file.write_all(&self.bytes)?;
-        let missing = self.grid.chunk_bytes() - self.bytes.len() as u64;
+        file.write_all(bytes)?;
+        let missing = self.grid.chunk_bytes() - bytes.len() as u64;
         let fills = missing / self.fill.len().max(1) as u64;
         for _ in 0..fills {
             file.write_all(&self.fill)?;
         }
-        self.bytes.clear();
+        self.cell += bytes.len() as u64 / self.grid.width;
         Ok(file.flush()?)
     }
 }
@@ -228,7 +237,7 @@ fn write_texts(grid: &Grid, array: &Array, reading: &mut Reading<'_>, folder: &P
     let (path, _) = grid.chunk_at(0, folder);
     let mut file = create(&path)?;
     file.write_all(&count(array.len())?)?;
-    reading.each(array, |_, values| {
+    reading.each(array, |values| {
         let texts = values.as_string_opt::<i32>();
         let texts = texts.ok_or_else(|| Error::request("the values are no text"))?;
         for index in 0..texts.len() {

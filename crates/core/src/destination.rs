@@ -2,6 +2,7 @@
 
 mod beside;
 mod temporary;
+mod unfinished;
 
 use std::fs::{self, File, FileType};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -11,8 +12,10 @@ use tempfile::TempDir;
 
 use crate::{Error, Result, Source};
 use temporary::Temporary;
+use unfinished::Unfinished;
 
 pub use beside::copy_beside;
+pub use unfinished::abandon;
 
 /// Where output goes: a path that is written atomically.
 #[derive(Debug, Clone)]
@@ -96,8 +99,9 @@ impl Destination {
         self.check_file()?;
         let file = temporary::builder().tempfile_in(self.parent());
         let file = file.map_err(Error::io("create a file beside the output"))?;
-        let path = file.path().to_path_buf();
-        Ok(AtomicPath { path, file: AtomicFile::new(Temporary::Named(file), self.clone()) })
+        let (path, unfinished) = (file.path().to_path_buf(), Unfinished::new(file.path()));
+        let file = AtomicFile::new(Temporary::Named(file), self.clone());
+        Ok(AtomicPath { path, file, unfinished })
     }
 
     /// Starts a directory: a temporary beside the target, renamed to it by
@@ -106,7 +110,8 @@ impl Destination {
         self.check()?;
         let directory = temporary::builder().tempdir_in(self.parent());
         let directory = directory.map_err(Error::io("create a directory beside the output"))?;
-        Ok(AtomicDirectory { directory, destination: self.clone() })
+        let unfinished = Unfinished::new(directory.path());
+        Ok(AtomicDirectory { directory, unfinished, destination: self.clone() })
     }
 
     fn parent(&self) -> &Path {
@@ -172,6 +177,7 @@ impl Seek for AtomicFile {
 pub struct AtomicPath {
     path: PathBuf,
     file: AtomicFile,
+    unfinished: Unfinished,
 }
 
 impl AtomicPath {
@@ -183,7 +189,10 @@ impl AtomicPath {
 
     /// Writes everything to the disk and gives the file its name.
     pub fn commit(self) -> Result<()> {
-        self.file.commit()
+        let Self { file, unfinished, .. } = self;
+        file.commit()?;
+        drop(unfinished);
+        Ok(())
     }
 }
 
@@ -192,6 +201,7 @@ impl AtomicPath {
 #[must_use = "without commit nothing is written"]
 pub struct AtomicDirectory {
     directory: TempDir,
+    unfinished: Unfinished,
     destination: Destination,
 }
 
@@ -206,7 +216,7 @@ impl AtomicDirectory {
     ///
     /// What it replaces is set aside first, and is put back when that fails.
     pub fn commit(self) -> Result<()> {
-        let Self { directory, destination } = self;
+        let Self { directory, unfinished, destination } = self;
         let path = directory.path();
         sync_tree(path).map_err(Error::io("write the output to disk"))?;
         open_to_others(path).map_err(Error::io("set the output's permissions"))?;
@@ -225,6 +235,7 @@ impl AtomicDirectory {
             });
         }
         // It has another name now: there is nothing left to clean up.
+        drop(unfinished);
         let _ = directory.keep();
         sync_directory(destination.parent());
         old.map_or(Ok(()), Aside::delete)
@@ -332,6 +343,7 @@ fn sync_directory(path: &Path) {
 
 fn sync_tree(root: &Path) -> io::Result<()> {
     let mut pending = vec![root.to_path_buf()];
+    let mut synced = 0;
     while let Some(directory) = pending.pop() {
         for entry in fs::read_dir(&directory)? {
             let entry = entry?;
@@ -339,12 +351,32 @@ fn sync_tree(root: &Path) -> io::Result<()> {
             if kind.is_dir() {
                 pending.push(entry.path());
             } else if kind.is_file() {
+                if synced >= SYNCED_MAX && sync_file_system(root)? {
+                    return Ok(());
+                }
                 File::open(entry.path())?.sync_all()?;
+                synced += 1;
             }
         }
         sync_directory(&directory);
     }
     Ok(())
+}
+
+/// Files of a directory that are written to disk one by one. Each takes the disk some
+/// milliseconds, so that of more the whole file system is told once.
+const SYNCED_MAX: usize = 32;
+
+/// Writes everything to disk that a file system has in memory, where the system can.
+#[cfg(target_os = "linux")]
+fn sync_file_system(path: &Path) -> io::Result<bool> {
+    rustix::fs::syncfs(File::open(path)?)?;
+    Ok(true)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_path: &Path) -> io::Result<bool> {
+    Ok(false)
 }
 
 #[cfg(test)]
@@ -368,6 +400,18 @@ mod tests {
         assert_eq!(names(directory.path()), ["out"]);
         drop(Destination::new(&path, true).file_by_path().unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn a_directory_of_many_files_appears_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("db");
+        let made = Destination::new(&path, false).directory().unwrap();
+        for number in 0..2 * SYNCED_MAX {
+            fs::write(made.path().join(number.to_string()), "part").unwrap();
+        }
+        made.commit().unwrap();
+        assert_eq!(names(&path).len(), 2 * SYNCED_MAX);
     }
 
     #[test]

@@ -181,6 +181,16 @@ pub(crate) fn own_directory(
     Ok(to)
 }
 
+/// Leaves nothing half-written behind when the program is interrupted.
+pub(crate) fn clean_up_when_interrupted() -> anyhow::Result<()> {
+    /// What shells say of a program that was interrupted.
+    const INTERRUPTED: i32 = 130;
+    Ok(ctrlc::set_handler(|| {
+        kymo_core::abandon();
+        std::process::exit(INTERRUPTED);
+    })?)
+}
+
 /// An error of the output is about the output.
 pub(crate) fn about(output: &Path, error: Error) -> anyhow::Error {
     let name = inputs::display(output);

@@ -75,10 +75,49 @@ fn a_scalar_is_drawn_over_its_steps_in_the_terminal() {
     assert_eq!(code, Some(0));
     let lines: Vec<_> = out.lines().collect();
     assert_eq!(lines.first(), Some(&"/ramp"));
-    assert_eq!(lines.last(), Some(&"across: step 0 to 8; values 0 to 8"));
+    assert_eq!(lines.last(), Some(&"across: step from 0 to 8; values from 0 to 8"));
     // The first bar is the lowest there is, and the last the highest.
     assert!(lines[16].starts_with('▁'), "{out}");
     assert!(lines[1].ends_with('▁') && lines[1].starts_with(' '), "{out}");
+}
+
+/// Special numbers, nothing but them, nothing at all, and complex numbers with units.
+fn odd(folder: &Path) -> PathBuf {
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    let some = [1.0, f64::NAN, f64::INFINITY, 3.0];
+    writer.dataset("/", "some", &[Dimension::local(4)], Data::Double(&some)).unwrap();
+    writer.dataset("/", "none", &[Dimension::local(2)], Data::Double(&[f64::NAN; 2])).unwrap();
+    writer.dataset("/", "empty", &[Dimension::local(0)], Data::Double(&[])).unwrap();
+    let complex = [[3.0, 4.0], [0.0, 0.0]];
+    writer.dataset("/", "wave", &[Dimension::local(2)], Data::Complex(&complex)).unwrap();
+    writer.dataset_attribute("/wave", "units", Data::String("V")).unwrap();
+    let path = folder.join("odd.bp");
+    fs::write(&path, writer.finish().unwrap()).unwrap();
+    path
+}
+
+#[test]
+fn what_is_no_number_is_said_and_not_drawn() {
+    let folder = folder();
+    let file = odd(folder.path());
+    let (code, out, said) = run(kymo().arg("plot").arg(&file).arg("some"));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.ends_with("2 values are NaN or infinite and not drawn\n"), "{said}");
+    assert!(out.ends_with("values from 1 to 3\n"), "{out}");
+    for (name, why) in [("none", "no value that could be drawn"), ("empty", "has no values")] {
+        let (code, out, said) = run(kymo().arg("plot").arg(&file).arg(name));
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{name}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn complex_numbers_are_drawn_by_magnitude_and_units_are_named() {
+    let folder = folder();
+    let (code, out, _) = run(kymo().arg("plot").arg(odd(folder.path())).arg("wave"));
+    assert_eq!(code, Some(0));
+    assert!(out.starts_with("/wave [V], magnitude\n"), "{out}");
+    assert!(out.ends_with("values from 0 to 5\n"), "{out}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! them alike. Times are medians; memory is the most of any run. A peer that is no program, such
 //! as "read these bytes and do nothing with them", is a function here, run as `xtask peer`.
 
+mod arrays;
 mod bbbin;
 mod bp;
 mod hpcrun;
@@ -116,6 +117,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     let mut rows = Vec::new();
     let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup)?);
     let cases = cases.chain(hpcrun::cases(&setup)?).chain(bbbin::cases(&setup, repo)?);
+    let cases = cases.chain(arrays::cases(&setup, repo)?);
     for case in cases {
         if args.filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str())) {
             rows.extend(run_case(&setup, &case, args.repetitions)?);
@@ -129,7 +131,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         let page = report::page(
             &table,
             args.repetitions,
-            &[bp::NOTES, rtc::NOTES, hpcrun::NOTES, bbbin::NOTES],
+            &[bp::NOTES, rtc::NOTES, hpcrun::NOTES, bbbin::NOTES, arrays::NOTES],
         )?;
         std::fs::write(&path, page).with_context(|| path.display().to_string())?;
         eprintln!("wrote docs/benchmarks.md");

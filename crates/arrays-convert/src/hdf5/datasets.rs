@@ -1,6 +1,6 @@
 //! Datasets: their types, and their values a piece at a time.
 
-use arrow_buffer::Buffer;
+use arrow_buffer::{Buffer, MutableBuffer};
 use kymo_core::{Error, Result};
 use rust_hdf5::types::Complex64;
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5Group, H5Type};
@@ -77,6 +77,12 @@ impl Cells {
         builder.create(name).map_err(failed)
     }
 
+    /// The same with texts of so many bytes as characters along a last dimension.
+    pub(crate) fn characters(self, bytes: usize) -> Self {
+        let cells = self.split(Kind::Text(1), bytes);
+        Self { datatype: DatatypeMessage::fixed_string(1), ..cells }
+    }
+
     /// Writes all values of an array.
     pub(crate) fn write(
         &self,
@@ -84,15 +90,21 @@ impl Cells {
         array: &Array,
         reading: &mut Reading<'_>,
     ) -> Result<()> {
+        if array.is_empty() {
+            return Ok(());
+        }
+        if let Some(bytes) = reading.whole(array)? {
+            return dataset.write_raw_bytes(bytes).map_err(failed);
+        }
         let is_text = matches!(array.kind, Kind::Text(_)) && self.width > 1;
-        if is_text || self.size_bytes() as u64 <= PIECE_BYTES {
+        if is_text || self.size_bytes() <= PIECE_BYTES {
             return self.write_at_once(dataset, array, reading);
         }
         let cells = (array.kind.width() / self.width.max(1)) as u64;
         reading.each_encoded(array, |first, bytes| {
             let first = usize::try_from(first.saturating_mul(cells));
             let first = first.map_err(|_| Error::request("the array is too large"))?;
-            self.write_run(dataset, first, &bytes)
+            self.write_run(dataset, first, bytes)
         })
     }
 
@@ -105,16 +117,17 @@ impl Cells {
     ) -> Result<()> {
         let mut all = Vec::with_capacity(self.size_bytes());
         reading.each_encoded(array, |_, bytes| {
-            all.extend_from_slice(&bytes);
+            all.extend_from_slice(bytes);
             Ok(())
         })?;
-        if all.is_empty() {
-            return Ok(());
-        }
         dataset.write_raw_bytes(&all).map_err(failed)
     }
 
-    fn write_run(&self, dataset: &H5Dataset, first: usize, bytes: &Buffer) -> Result<()> {
+    fn write_run(&self, dataset: &H5Dataset, first: usize, bytes: &[u8]) -> Result<()> {
+        // The library wants values at places that are multiples of their width.
+        let mut aligned = MutableBuffer::with_capacity(bytes.len());
+        aligned.extend_from_slice(bytes);
+        let bytes = Buffer::from(aligned);
         let mut at = 0;
         for part in boxes(&self.shape, first, bytes.len() / self.width) {
             let length = part.values * self.width;

@@ -5,13 +5,14 @@ mod datasets;
 mod link;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::Path;
 
 use kymo_core::{Error, Result};
 use rust_hdf5::{H5Dataset, H5File, H5Group, Hdf5Error};
 
 use crate::plan::{Array, Group, Plan, Rules, kept_name};
-use crate::{Reading, Target};
+use crate::{Kind, Loss, LossKind, Reading, Target};
 
 pub(crate) use attributes::{TextAttributes, of_dataset};
 pub(crate) use datasets::{Cells, datatype};
@@ -20,7 +21,13 @@ pub(crate) use datasets::{Cells, datatype};
 #[derive(Debug)]
 pub(crate) struct Hdf5;
 
-static RULES: Rules = Rules { name: kept_name, attribute: kept_name };
+static RULES: Rules = Rules { name: kept_name, attribute: kept_name, rank_max: RANK_MAX };
+
+/// Dimensions of an array: the format has 32, one of which may be needed for parts of values.
+pub(crate) const RANK_MAX: usize = 31;
+
+/// Texts of an array that are written at once; larger arrays are written as characters.
+const TEXTS_BYTES_MAX: u64 = 16 << 20;
 
 impl Target for Hdf5 {
     fn name(&self) -> &'static str {
@@ -51,7 +58,7 @@ impl Target for Hdf5 {
             let dataset = if let Some(linked) = link(group, name, array, reading)? {
                 linked
             } else {
-                let cells = Cells::of(array);
+                let cells = cells(array, reading);
                 let dataset = cells.create(group, name)?;
                 cells.write(&dataset, array, reading)?;
                 dataset
@@ -63,17 +70,30 @@ impl Target for Hdf5 {
     }
 }
 
+/// How an array is stored.
+fn cells(array: &Array, reading: &mut Reading<'_>) -> Cells {
+    match array.kind {
+        Kind::Text(bytes) if array.size_bytes() > TEXTS_BYTES_MAX => {
+            let what = format!("stored as characters along a last dimension of {bytes}");
+            reading.losses.push(Loss::new(LossKind::Reshaped, &array.source, what));
+            Cells::of(array).characters(bytes)
+        }
+        _ => Cells::of(array),
+    }
+}
+
 /// Makes a dataset whose values stay in the source, where that is wanted and can be.
 fn link(
     group: &H5Group,
     name: &str,
     array: &Array,
-    reading: &Reading<'_>,
+    reading: &mut Reading<'_>,
 ) -> Result<Option<H5Dataset>> {
-    let Some(source) = reading.link().and_then(Path::to_str) else {
+    let Some(source) = reading.link().filter(|_| !link::is_small(array)) else {
         return Ok(None);
     };
-    let Some(found) = link::runs(array, reading)? else {
+    let (Some(source), Some(found)) = (source.to_str(), link::runs(array, reading)?) else {
+        reading.copied.push(array.source.clone());
         return Ok(None);
     };
     let files: Vec<_> = found.runs.iter().map(|&(at, bytes)| (source, at, bytes)).collect();
@@ -120,8 +140,13 @@ impl Groups {
 
 /// An error of the output is the system's; any other is a limit of HDF5.
 pub(crate) fn failed(error: Hdf5Error) -> Error {
-    match error {
-        Hdf5Error::Io(error) => Error::Io { action: "write the output", error },
-        other => Error::request(format!("HDF5 cannot hold it: {other}")),
+    if let Hdf5Error::Io(error) = error {
+        return Error::Io { action: "write the output", error };
+    }
+    // The library wraps errors of the system in a type of its own that has no name outside.
+    let text = error.to_string();
+    match text.strip_prefix("hdf5-io error: I/O error: ") {
+        Some(why) => Error::Io { action: "write the output", error: io::Error::other(why) },
+        None => Error::request(format!("HDF5 cannot hold it: {text}")),
     }
 }

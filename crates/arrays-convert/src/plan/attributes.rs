@@ -7,7 +7,7 @@ use kymo_core::model::arrays::{ArraysView, Attribute as Found, Target, Variable,
 
 use super::names::{Names, unused};
 use super::{Array, Group, Place};
-use crate::{Kind, Loss};
+use crate::{Kind, Loss, LossKind};
 
 /// A name and a value that describe an array or a group.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,11 +78,11 @@ impl<'a> Holders<'a> {
         let (content, change) = match content(&found.value).map(|it| narrowed(it, found)) {
             Ok(converted) => converted,
             Err(why) => {
-                losses.push(Loss::new(label, format!("left out: {why}")));
+                losses.push(Loss::new(LossKind::LeftOut, label, format!("left out: {why}")));
                 return;
             }
         };
-        losses.extend(change.map(|change| Loss::new(label.clone(), change)));
+        losses.extend(change.map(|it| Loss::new(LossKind::Changed, label.clone(), it)));
         let mut name = found.name.clone();
         let places = match found.target {
             Target::Group => vec![Place::Group(names.group(&found.path))],
@@ -91,18 +91,20 @@ impl<'a> Holders<'a> {
                 let (group, last) = names.split(&found.path);
                 name = format!("{last}.{}", found.name);
                 let what = format!("there is no such variable; kept as {name} of its group");
-                losses.push(Loss::new(label.clone(), what));
+                losses.push(Loss::new(LossKind::Dangling, label.clone(), what));
                 vec![Place::Group(group)]
             }
         };
         if places.is_empty() {
-            losses.push(Loss::new(label, "left out with what it describes"));
+            let what = "left out with what it describes";
+            losses.push(Loss::new(LossKind::LeftOut, label, what));
             return;
         }
         let legal = names.attribute(&name);
         for place in places {
             if let Some(stored) = self.put(&place, &legal, &content).filter(|it| *it != name) {
-                losses.push(Loss::new(label.clone(), format!("stored as {stored}")));
+                let what = format!("stored as {stored}");
+                losses.push(Loss::new(LossKind::Renamed, label.clone(), what));
             }
         }
     }

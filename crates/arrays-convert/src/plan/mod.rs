@@ -16,7 +16,7 @@ use arrow_schema::DataType;
 use kymo_core::Result;
 use kymo_core::model::arrays::{ArraysView, Order, Variable, VariableId, volume};
 
-use crate::{Kind, Loss};
+use crate::{Kind, Loss, LossKind};
 use names::Names;
 
 pub use attributes::{Attribute, Content};
@@ -93,19 +93,19 @@ impl Array {
 }
 
 impl Plan {
-    /// Plans the conversion of a view, or of one of its variables.
+    /// Plans the conversion of a view, or of some of its variables where these are named.
     pub(crate) fn new(
         view: &Arc<dyn ArraysView>,
         order: Order,
         rules: &Rules,
-        only: Option<VariableId>,
+        only: &[VariableId],
     ) -> Result<Self> {
         let ids: Vec<_> = match only {
-            Some(id) => vec![id],
-            None => (0..view.variable_count()).map(VariableId).collect(),
+            [] => (0..view.variable_count()).map(VariableId).collect(),
+            named => named.to_vec(),
         };
         let variables: Vec<_> = ids.iter().map(|&id| (id, view.variable(id))).collect();
-        let attributes = attributes::wanted(view.as_ref(), &variables, only.is_some());
+        let attributes = attributes::wanted(view.as_ref(), &variables, !only.is_empty());
         let mut names = Names::new(rules);
         for (_, variable) in &variables {
             names.add_groups_above(&variable.path);
@@ -160,7 +160,8 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn add(&mut self, id: VariableId, variable: &Variable) -> Result<()> {
         if let Some(why) = sizes::hollow(self.view, id, variable, self.order)? {
-            self.losses.push(Loss::new(&variable.path, format!("left out: {why}")));
+            let what = format!("left out: {why}");
+            self.losses.push(Loss::new(LossKind::LeftOut, &variable.path, what));
             return Ok(());
         }
         let Some(kind) = self.kind(id, variable)? else {
@@ -169,6 +170,7 @@ impl Builder<'_> {
         let is_even = variable.min_shape == variable.max_shape;
         let path = self.names.place(&variable.path);
         self.note_path(&variable.path, &path);
+        self.note_rank(variable);
         if is_even {
             let is_stepped = variable.steps != 1;
             let shape = variable.max_shape.clone();
@@ -204,6 +206,9 @@ impl Builder<'_> {
         shape: Vec<u64>,
     ) -> Array {
         let mut lengths = self.order.turn(shape);
+        if self.is_too_deep(variable) {
+            lengths = vec![volume(&lengths)];
+        }
         if is_stepped {
             lengths.insert(0, steps.end - steps.start);
         }
@@ -229,25 +234,39 @@ impl Builder<'_> {
         }
         let measured = sizes::measure(self.view, id, variable, self.order)?;
         let kind = measured.kind(&variable.data_type).filter(|_| !measured.is_too_much());
-        let what = match kind {
-            None if measured.is_too_much() => {
-                let most = sizes::TEXT_BYTES_MAX >> 20;
-                Some(format!("left out: more text than the {most} MiB that are held at once"))
+        let (lost, what) = match kind {
+            None if measured.is_too_much() => (LossKind::LeftOut, Some(measured.refused())),
+            None => {
+                let what = format!("left out: no target has its type, {}", variable.data_type);
+                (LossKind::LeftOut, Some(what))
             }
-            None => Some(format!("left out: no target has its type, {}", variable.data_type)),
             Some(Kind::Bytes(length)) => {
                 let of = &variable.type_name;
-                Some(format!("its type {of} is not known: stored as {length} bytes a value"))
+                let what = format!("its type {of} is not known: stored as {length} bytes a value");
+                (LossKind::Changed, Some(what))
             }
-            Some(_) => measured.changed_text(),
+            Some(_) => (LossKind::Changed, measured.changed_text()),
         };
-        self.losses.extend(what.map(|what| Loss::new(&variable.path, what)));
+        self.losses.extend(what.map(|what| Loss::new(lost, &variable.path, what)));
         Ok(kind)
+    }
+
+    /// Whether a variable has more dimensions than the target, steps being one more.
+    fn is_too_deep(&self, variable: &Variable) -> bool {
+        variable.rank + usize::from(variable.steps != 1) > self.names.rank_max()
+    }
+
+    fn note_rank(&mut self, variable: &Variable) {
+        if self.is_too_deep(variable) {
+            let what = format!("its {} dimensions are stored as one", variable.rank);
+            self.losses.push(Loss::new(LossKind::Reshaped, &variable.path, what));
+        }
     }
 
     fn note_path(&mut self, source: &str, path: &str) {
         if source.strip_prefix('/').unwrap_or(source) != path {
-            self.losses.push(Loss::new(source, format!("stored as /{path}")));
+            let what = format!("stored as /{path}");
+            self.losses.push(Loss::new(LossKind::Renamed, source, what));
         }
     }
 

@@ -11,6 +11,8 @@ pub struct Rules {
     pub name: fn(&str) -> String,
     /// The name of an attribute as the target can have it.
     pub attribute: fn(&str) -> String,
+    /// How many dimensions an array can have.
+    pub rank_max: usize,
 }
 
 /// A name without what no target takes: nothing, a dot, NUL, a slash.
@@ -117,6 +119,11 @@ impl<'a> Names<'a> {
         found
     }
 
+    /// How many dimensions an array can have.
+    pub(super) fn rank_max(&self) -> usize {
+        self.rules.rank_max
+    }
+
     /// An attribute's name as the target can have it.
     pub(super) fn attribute(&self, name: &str) -> String {
         (self.rules.attribute)(name)
@@ -146,7 +153,7 @@ pub(crate) fn unused(name: String, next: &mut u64, is_free: impl Fn(&String) -> 
 mod tests {
     use super::*;
 
-    const PLAIN: Rules = Rules { name: kept_name, attribute: kept_name };
+    const PLAIN: Rules = Rules { name: kept_name, attribute: kept_name, rank_max: 31 };
 
     #[test]
     fn a_name_is_used_once_and_groups_come_first() {

@@ -12,8 +12,11 @@ use kymo_core::{Error, Result};
 
 use crate::Kind;
 
-/// Text of one variable that is kept in memory at once, padded to the same length.
-pub(super) const TEXT_BYTES_MAX: u64 = 16 << 20;
+/// Bytes that texts of one variable may take when all are as long as the longest.
+const PADDED_BYTES_MAX: u64 = 64 << 20;
+
+/// How many times its own size text may take so, however much it is.
+const PADDED_TIMES_MAX: u64 = 8;
 
 /// Values of a step that are all missing and that are yet written.
 const MISSING_MAX: u64 = 1 << 24;
@@ -56,7 +59,7 @@ fn chunks(
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     longest: usize,
-    shortest: Option<usize>,
+    bytes: u64,
     values: u64,
     has_nul: bool,
 }
@@ -72,9 +75,6 @@ pub(super) fn measure(
     for step in 0..variable.steps {
         for chunk in chunks(view, id, variable, step, order)? {
             measured.add(&chunk?.values);
-            if measured.is_too_much() {
-                return Ok(measured);
-            }
         }
     }
     Ok(measured)
@@ -95,7 +95,7 @@ impl Measured {
 
     fn note(&mut self, length: usize) {
         self.longest = self.longest.max(length);
-        self.shortest = Some(self.shortest.map_or(length, |shortest| shortest.min(length)));
+        self.bytes = self.bytes.saturating_add(length as u64);
     }
 
     pub(super) fn kind(&self, data_type: &DataType) -> Option<Kind> {
@@ -106,8 +106,22 @@ impl Measured {
         }
     }
 
+    fn padded_bytes(&self) -> u64 {
+        self.values.saturating_mul(self.longest as u64)
+    }
+
+    /// Whether padding would make a large output of little text.
     pub(super) fn is_too_much(&self) -> bool {
-        self.values.saturating_mul(self.longest as u64) > TEXT_BYTES_MAX
+        let most = self.bytes.saturating_mul(PADDED_TIMES_MAX).max(PADDED_BYTES_MAX);
+        self.padded_bytes() > most
+    }
+
+    pub(super) fn refused(&self) -> String {
+        let Self { longest, values, .. } = self;
+        let padded = self.padded_bytes() >> 20;
+        format!(
+            "left out: {values} values padded to the longest, {longest} bytes, are {padded} MiB"
+        )
     }
 
     pub(super) fn changed_text(&self) -> Option<String> {

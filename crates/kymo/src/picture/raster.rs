@@ -65,8 +65,9 @@ impl Canvas {
         let (across, down) = (to.0 - from.0, to.1 - from.1);
         let steps = pixel(across.abs().max(down.abs())).max(1);
         for step in 0..=steps {
-            let share = place(step) / place(steps);
-            self.set(pixel(from.0 + across * share), pixel(from.1 + down * share), color);
+            // A hair more, lest a product that is rounded down leaves its pixel out.
+            let along = |from: f64, way: f64| pixel(from + way * place(step) / place(steps) + 1e-6);
+            self.set(along(from.0, across), along(from.1, down), color);
         }
     }
 
@@ -139,6 +140,16 @@ pub(crate) fn byte(part: f64) -> u8 {
 mod tests {
     use super::super::BLACK;
     use super::*;
+
+    #[test]
+    fn a_line_has_no_gaps_whatever_its_length() {
+        for length in 1..1000_u16 {
+            let mut canvas = Canvas::new(1200, 1);
+            canvas.line((100.0, 0.0), (100.0 + f64::from(length), 0.0), BLACK);
+            let drawn = canvas.pixels.iter().filter(|pixel| **pixel == BLACK).count();
+            assert_eq!(drawn, usize::from(length) + 1);
+        }
+    }
 
     #[test]
     fn what_is_drawn_beyond_the_picture_is_not() {

@@ -12,6 +12,7 @@ import numpy as np
 NAMES = {2: "dataset", 3: "scalar", 7: "attribute", 8: "attribute", 9: "group attribute", 10: "group attribute"}
 SIGNED = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8}
 UNSIGNED = {8: 8, 50: 1, 51: 2, 52: 4, 53: 4, 54: 8}
+KNOWN = {*SIGNED, *UNSIGNED, 5, 6, 7, 9, 10, 11}
 
 
 @dataclass
@@ -22,12 +23,16 @@ class Element:
     code: int = -1
     dims: list | None = None
     data: bytes = b""
+    is_rounded: bool = False
 
 
 @dataclass
 class Variable:
     path: str
+    code: int
     steps: list = field(default_factory=list)
+    missing: list = field(default_factory=list)  # by step, how many values are not in the file
+    is_rounded: bool = False
 
 
 def elements(data, order):
@@ -86,8 +91,7 @@ def values(code, data, count, order):
         return np.array([data[i * size : (i + 1) * size] for i in range(count)], dtype=object)
     size = len(data) // count if count else {**SIGNED, **UNSIGNED, 5: 4, 6: 8}.get(code, 16)
     if code == 7:
-        swapped = b"".join(data[i : i + 16][:: 1 if order == "<" else -1] for i in range(0, len(data), 16))
-        return np.frombuffer(swapped, np.longdouble).astype("f8")
+        return long_doubles(data, order).astype("f8")
     if code in (10, 11):
         return np.frombuffer(data, order + ("c8" if size == 8 else "c16"))
     if code in (5, 6):
@@ -111,6 +115,7 @@ def read(path, storage="c"):
             lengths = None if e.dims is None else [d[0] for d in e.dims]
             count = 1 if lengths is None else int(np.prod(lengths, dtype=int))
             found = values(e.code, e.data, count, order)
+            e.is_rounded = e.code == 7 and rounds(e.data, order)
             is_global = e.dims is not None and any(d[1] for d in e.dims)
             size = 0 if found is None or not len(found) else found[0:1].nbytes
             rank = None if e.dims is None else len(e.dims)
@@ -120,10 +125,12 @@ def read(path, storage="c"):
 
 
 def variable(key, members, storage):
-    made = Variable(key[0])
+    made = Variable(key[0], key[1])
+    made.is_rounded = any(e.is_rounded for e, _, _ in members)
     if not key[3]:
         for _, lengths, found in members:
             made.steps.append(shaped(found, lengths, storage))
+            made.missing.append(made.steps[-1].size if found is None else 0)
         return made
     seen = defaultdict(int)
     for e, lengths, found in members:
@@ -133,9 +140,23 @@ def variable(key, members, storage):
         while len(made.steps) <= step:
             fill = np.nan if found.dtype.kind in "fc" else 0
             made.steps.append(np.full([d[1] for d in e.dims], fill, found.dtype))
+            made.missing.append(made.steps[-1].size)
         box = tuple(slice(d[2], d[2] + d[0]) for d in e.dims)
         made.steps[step][box] = found.reshape(lengths, order=storage)
+        made.missing[step] -= found.size
     return made
+
+
+def long_doubles(data, order):
+    """Those of x87, 80 bits in 16 bytes."""
+    swapped = b"".join(data[i : i + 16][:: 1 if order == "<" else -1] for i in range(0, len(data), 16))
+    return np.frombuffer(swapped, np.longdouble)
+
+
+def rounds(data, order):
+    """Whether long doubles are finer than doubles can be."""
+    whole = long_doubles(data, order)
+    return bool(((whole != whole.astype("f8")) & (whole == whole)).any())
 
 
 def shaped(found, lengths, storage):

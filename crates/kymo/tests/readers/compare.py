@@ -1,7 +1,8 @@
 """Compares what kymo converted with its source: compare.py JOBS.
 
 JOBS has a JSON object a line: reader, order, source, output, and report, which is what `kymo
-convert --json` printed. Whatever is not as in the source must be in the report.
+convert --json` printed. Whatever is not as in the source must be in the report, and whatever is
+in the report must be so.
 """
 
 import json
@@ -18,14 +19,14 @@ warnings.simplefilter("ignore")
 
 
 def expected(variable, order):
-    """The arrays that a variable becomes: a suffix of the path, and values."""
+    """The arrays that a variable becomes: a suffix of the path, values, and how many are missing."""
     steps = [s.transpose() if order == "fortran" else s for s in variable.steps]
     if len(steps) == 1:
-        return {"": steps[0]}
+        return {"": (steps[0], variable.missing[0])}
     if len({s.shape for s in steps}) == 1:
-        return {"": np.stack(steps)}
+        return {"": (np.stack(steps), sum(variable.missing))}
     digits = len(str(len(steps) - 1))
-    return {f"/{n:0{digits}}": s for n, s in enumerate(steps)}
+    return {f"/{n:0{digits}}": each for n, each in enumerate(zip(steps, variable.missing))}
 
 
 def same(found, wanted, what):
@@ -56,43 +57,83 @@ def same_attribute(found, wanted, what):
         assert is_same, f"{what}: {found!r}, not {wanted!r}"
 
 
+class Report:
+    """The losses of a report, each of which must be looked for."""
+
+    def __init__(self, losses):
+        self.left = {(loss["kind"], loss["path"], loss["loss"]) for loss in losses}
+        self.all = set(self.left)
+
+    def of(self, kind, path):
+        found = [loss for loss in self.all if loss[:2] == (kind, path)]
+        self.left -= set(found)
+        return [what for _, _, what in found]
+
+    def take(self, kind, path, what, is_so):
+        """A loss that must be said when it is so, and only then."""
+        said = {loss for loss in self.all if loss[:2] == (kind, path) and re.match(what, loss[2])}
+        assert bool(said) == bool(is_so), f"{path}: {kind} {what}: is {is_so}, said {said}"
+        self.left -= said
+
+
 def compare(reader, order, source, output, report):
     variables, attributes = bp.read(source, order)
-    arrays, found_attributes = getattr(stored, reader)(output)
-    losses = [(loss["path"], loss["loss"]) for loss in report["losses"]]
-    said = dict(losses)
+    arrays, held = getattr(stored, reader)(output)
+    report = Report(report["losses"])
     compared = set()
     for variable in variables:
-        if said.get(variable.path, "").startswith("left out"):
-            continue
-        moved = [what[10:] for path, what in losses if path == variable.path and what.startswith("stored as /")]
-        path = variable.path
-        if path in compared or path not in arrays and path + "/0" not in arrays and path + "/00" not in arrays:
-            path = next(p for p in moved if p not in compared)
-        for suffix, wanted in expected(variable, order).items():
-            same(arrays[path + suffix], wanted, path + suffix)
-            compared.add(path + suffix)
-        compared.add(path)
+        compare_variable(variable, reader, order, arrays, report, compared)
     extra = set(arrays) - compared
     assert not extra, f"arrays from nowhere: {sorted(extra)}"
+    paths = {variable.path for variable in variables}
     for kind, path, name, value in attributes:
-        label = f"{path} attribute {name}"
-        notes = [what for where, what in losses if where == label]
-        if any(what.startswith("left out") for what in notes):
+        is_dangling = kind == "attribute" and path not in paths
+        compare_attribute(path, name, value, is_dangling, reader, held, report)
+    assert not report.left, f"said, and not so: {sorted(report.left)}"
+
+
+def compare_variable(variable, reader, order, arrays, report, compared):
+    path = variable.path
+    moved = [what[10:] for what in report.of("renamed", path) if what.startswith("stored as /")]
+    if path in compared or not {path, path + "/0", path + "/00"} & set(arrays):
+        path = next(p for p in moved if p not in compared)
+    report.take("rounded", variable.path, "values are rounded", variable.is_rounded)
+    report.take("changed", variable.path, "its type", variable.code not in bp.KNOWN)
+    is_pair = variable.code in (10, 11) and "netcdf" in reader
+    report.take("reshaped", variable.path, "stored with a last dimension of 2", is_pair)
+    for suffix, (wanted, missing) in expected(variable, order).items():
+        same(arrays[path + suffix], wanted, path + suffix)
+        if missing:
+            what = f"{missing} of {wanted.size} values are not in the file"
+            report.take("missing", variable.path, what, True)
+        if wanted.dtype == object and wanted.size:
+            has_nul = any(b"\0" in bytes(v) for v in wanted.ravel())
+            report.take("changed", variable.path, "has NUL", has_nul)
+        compared.add(path + suffix)
+    compared.add(path)
+
+
+def compare_attribute(path, name, value, is_dangling, reader, found, report):
+    label = f"{path} attribute {name}"
+    report.take("dangling", label, "there is no such variable", is_dangling)
+    is_complex = isinstance(value, (complex, np.complexfloating))
+    is_special = isinstance(value, (float, np.floating)) and not np.isfinite(value)
+    if "netcdf" in reader:
+        report.take("changed", label, "stored as numbers", is_complex)
+    if reader in ("npz", "zarr", "xarray_zarr"):
+        report.take("changed", label, "stored as text or a list", is_complex or is_special)
+    held = dict(found.get(path, {}))
+    if is_dangling:
+        last = path.rsplit("/", 1)
+        held = {name: found[last[0] or "/"][f"{last[1]}.{name}"]}
+    renamed = [what[10:] for what in report.of("renamed", label)]
+    for candidate in [name, *renamed]:
+        try:
+            same_attribute(held[candidate], value, label)
+            return
+        except (AssertionError, KeyError):
             continue
-        held = dict(found_attributes.get(path, {}))
-        for what in notes:
-            if match := re.search(r"kept as (.*) of its group", what):
-                held = {name: found_attributes[path.rsplit("/", 1)[0] or "/"][match[1]]}
-        renamed = [what[10:] for what in notes if what.startswith("stored as ") and not what.startswith("stored as /")]
-        for candidate in [name, *renamed]:
-            try:
-                same_attribute(held[candidate], value, label)
-                break
-            except (AssertionError, KeyError):
-                continue
-        else:
-            raise AssertionError(f"{label}: {value!r} is not among {held}")
+    raise AssertionError(f"{label}: {value!r} is not among {held}")
 
 
 def main(jobs):

@@ -77,6 +77,30 @@ def netcdf(path):
     return arrays, attributes
 
 
+def xarray_netcdf(path):
+    return by_xarray(path, engine="netcdf4")
+
+
+def xarray_zarr(path):
+    return by_xarray(path, engine="zarr", consolidated=False)
+
+
+def by_xarray(path, **how):
+    """All groups as xarray has them, with what it would make of values and times turned off."""
+    import xarray
+
+    arrays, attributes = {}, {}
+    with xarray.open_datatree(path, decode_cf=False, **how) as tree:
+        for node in tree.subtree:
+            prefix = node.path.rstrip("/")
+            attributes[prefix or "/"] = {name: complex_pair(value) for name, value in node.attrs.items()}
+            for name, variable in node.to_dataset(inherit=False).variables.items():
+                arrays[f"{prefix}/{name}"] = merged(variable.values, variable.dims)
+                held = {key: complex_pair(value) for key, value in variable.attrs.items()}
+                attributes[f"{prefix}/{name}"] = held
+    return arrays, json_numbers(attributes) if how["engine"] == "zarr" else attributes
+
+
 def complex_pair(value):
     is_pair = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.shape == (2,)
     return complex(*value) if is_pair else value
@@ -84,8 +108,11 @@ def complex_pair(value):
 
 def whole(variable):
     """Values whose last dimension is characters or the parts of a complex number as one."""
-    found = np.asarray(variable[...])
-    last = variable.dimensions[-1] if variable.dimensions else ""
+    return merged(np.asarray(variable[...]), variable.dimensions)
+
+
+def merged(found, dimensions):
+    last = dimensions[-1] if dimensions else ""
     if last == "ri":
         return found.view(found.dtype.str.replace("f4", "c8").replace("f8", "c16"))[..., 0]
     if last.startswith("char_"):

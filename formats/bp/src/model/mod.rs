@@ -12,9 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::ArrayRef;
-use kymo_core::bytes::Endian;
 use kymo_core::model::arrays::{
-    ArraysView, Attribute, Block, BlockId, Step, Target, Variable, VariableId,
+    ArraysView, Attribute, Block, BlockId, Step, Stored, Target, Variable, VariableId,
 };
 use kymo_core::{Error, Result};
 
@@ -103,10 +102,12 @@ impl ArraysView for Arrays {
         values(&element, value_type, range, endian)
     }
 
-    fn stored(&self, block: BlockId) -> Option<Endian> {
+    fn stored(&self, block: BlockId) -> Option<Stored<'_>> {
         let element = self.reader.element(usize::try_from(block.0).ok()?)?;
         let value_type = crate::read::ValueType::of(&element)?;
-        value_type.is_plain().then(|| self.reader.endian())
+        let is_plain = value_type.is_plain() && !element.lacks_values();
+        let bytes = element.payload.as_ref().filter(|_| is_plain)?.bytes;
+        Some(Stored { endian: self.reader.endian(), bytes })
     }
 
     fn has_rounded(&self) -> bool {

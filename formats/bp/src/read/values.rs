@@ -192,7 +192,7 @@ where
         Endian::Little => rows.iter().map(|row| make(*row)).collect(),
         Endian::Big => rows.iter().map(|row| make(reversed(*row))).collect(),
     };
-    Arc::new(PrimitiveArray::<T>::from_iter_values(values))
+    Arc::new(PrimitiveArray::<T>::new(values.into(), None))
 }
 
 fn reversed<const N: usize>(mut bytes: [u8; N]) -> [u8; N] {

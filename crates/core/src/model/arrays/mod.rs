@@ -52,9 +52,9 @@ pub trait ArraysView: Send + Sync {
         u64::MAX
     }
 
-    /// In which byte order the values of a block lie in the file: one after the other from the
-    /// block's offset, each of them just as its type has it. Nothing where they do not.
-    fn stored(&self, _block: BlockId) -> Option<Endian> {
+    /// The values of a block as they lie in the file: one after the other from the block's
+    /// offset, each of them just as its type has it. Nothing where they do not.
+    fn stored(&self, _block: BlockId) -> Option<Stored<'_>> {
         None
     }
 
@@ -141,6 +141,15 @@ pub struct Block {
     pub count: Vec<u64>,
     /// Its first byte in the file.
     pub offset: u64,
+}
+
+/// The values of a block as they lie in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored<'a> {
+    /// The byte order of each value.
+    pub endian: Endian,
+    /// All values, without anything between them. Nothing is aligned.
+    pub bytes: &'a [u8],
 }
 
 /// Which dimension varies fastest in storage, where the file does not say.

@@ -10,10 +10,12 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use kymo_core::model::arrays::{ArraysView, Chunks, Selection, Variable, VariableId};
+use kymo_core::Value;
+use kymo_core::model::arrays::{ArraysView, Attribute, Chunks, Selection, Variable, VariableId};
 
 use super::Args;
 use crate::failure::Failure;
+use crate::render::escaped;
 use crate::selection::{select, steps_of};
 
 /// Cells along a dimension at most; more values share one.
@@ -35,6 +37,8 @@ pub(super) struct Field {
     pub(super) cells: Vec<Cell>,
     /// Values that are not in the file.
     pub(super) missing: u64,
+    /// Values that are there and have no place on an axis: NaN, and what is infinite.
+    pub(super) special: u64,
 }
 
 /// A dimension of a picture.
@@ -108,13 +112,17 @@ pub(super) fn read(
 ) -> anyhow::Result<Field> {
     let variable = view.variable(id);
     if matches!(variable.data_type, DataType::Utf8 | DataType::Binary) {
-        let failure = Failure::new(format!("{} is no number", variable.path));
+        let failure = Failure::new(format!("{} is no number", escaped(&variable.path)));
         return Err(failure.hint("`kymo dump -d` shows text").into());
     }
     let steps = steps(&variable, args)?;
     let shape = view.step(id, steps.start)?.shape;
     let selection = select(&shape, &args.start, &args.count)?;
-    let mut field = empty(&variable, &steps, &selection, args)?;
+    if selection.is_empty() {
+        return Err(Failure::new(format!("{} has no values", escaped(&variable.path))).into());
+    }
+    let mut field = empty(&steps, &selection, args)?;
+    field.title = title(view.as_ref(), &variable, &steps);
     for step in steps.clone() {
         let found = view.step(id, step)?;
         if found.shape != shape {
@@ -131,7 +139,28 @@ pub(super) fn read(
             field.add(first, &chunk.values);
         }
     }
+    if field.cells.iter().all(|cell| cell.mean().is_none()) {
+        let why = format!("{} has no value that could be drawn", escaped(&variable.path));
+        return Err(Failure::new(why).hint("`kymo dump -d` shows what it has").into());
+    }
     Ok(field)
+}
+
+/// What is drawn: the variable with its units, and which step of it.
+fn title(view: &dyn ArraysView, variable: &Variable, steps: &Range<u64>) -> String {
+    let mut title = variable.path.clone();
+    let is_units = |a: &Attribute| a.path == variable.path && a.name.eq_ignore_ascii_case("units");
+    if let Some(Value::Text(units)) = view.attributes().into_iter().find(is_units).map(|a| a.value)
+    {
+        title = format!("{title} [{units}]");
+    }
+    if matches!(variable.data_type, DataType::Struct(_)) {
+        title = format!("{title}, magnitude");
+    }
+    if steps.end - steps.start == 1 && variable.steps > 1 {
+        title = format!("{title}, step {}", steps.start);
+    }
+    title
 }
 
 /// A scalar is drawn over all its steps, an array at its last.
@@ -145,12 +174,7 @@ fn steps(variable: &Variable, args: &Args) -> anyhow::Result<Range<u64>> {
 }
 
 /// The dimensions that are longer than one; two of them at most.
-fn empty(
-    variable: &Variable,
-    steps: &Range<u64>,
-    selection: &Selection,
-    args: &Args,
-) -> anyhow::Result<Field> {
+fn empty(steps: &Range<u64>, selection: &Selection, args: &Args) -> anyhow::Result<Field> {
     let many = steps.end - steps.start;
     let mut dimensions = Vec::new();
     if many > 1 {
@@ -172,11 +196,8 @@ fn empty(
     let columns = dimensions.pop().unwrap_or(single);
     let rows = dimensions.pop();
     let cells = columns.cells() * rows.as_ref().map_or(1, Dimension::cells);
-    let mut title = variable.path.clone();
-    if many == 1 && variable.steps > 1 {
-        title = format!("{title}, step {}", steps.start);
-    }
-    Ok(Field { title, rows, columns, cells: vec![Cell::EMPTY; cells], missing: 0 })
+    let (title, cells) = (String::new(), vec![Cell::EMPTY; cells]);
+    Ok(Field { title, rows, columns, cells, missing: 0, special: 0 })
 }
 
 impl Field {
@@ -185,8 +206,9 @@ impl Field {
         let (columns, rows) = (self.columns.clone(), self.rows.clone());
         let width = columns.length.max(1);
         let mut position = first;
-        let cells = &mut self.cells;
+        let (cells, special) = (&mut self.cells, &mut self.special);
         each_number(values, &mut |value| {
+            *special += u64::from(value.is_some_and(|value| !value.is_finite()));
             let row = rows.as_ref().map_or(0, |rows| rows.cell(position / width));
             let cell = row * columns.cells() + columns.cell(position % width);
             if let (Some(cell), Some(value)) = (cells.get_mut(cell), value) {

@@ -20,7 +20,7 @@ use field::Field;
 ///
 /// Without --output it is drawn in the terminal with block characters. A scalar is drawn over its
 /// steps; of an array the last step is drawn unless --step says otherwise. Of more dimensions,
-/// --start and --count choose a slice.
+/// --start and --count choose a slice. Of complex numbers the magnitude is drawn.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -108,6 +108,10 @@ fn field(args: &Args, opened: &Opened) -> anyhow::Result<Field> {
 }
 
 fn say_missing(session: &mut Session, opened: &Opened, field: &Field) -> Outcome {
+    if field.special > 0 {
+        let text = format!("{} values are NaN or infinite and not drawn", field.special);
+        session.report.remark(&opened.name, text);
+    }
     if field.missing == 0 {
         return Outcome::Done;
     }

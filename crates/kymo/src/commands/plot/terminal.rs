@@ -33,12 +33,12 @@ pub(super) fn print(session: &mut Session, field: &Field) -> anyhow::Result<()> 
         line(session, field, values, columns)?;
     }
     let last = field.columns.first + field.columns.length.saturating_sub(1);
-    let range = format!("{} {} to {last}", field.columns.label, field.columns.first);
+    let range = format!("{} from {} to {last}", field.columns.label, field.columns.first);
     let rows = field.rows.as_ref().map_or(String::new(), |rows| {
         let last = rows.first + rows.length.saturating_sub(1);
-        format!("; down: {} {} to {last}", rows.label, rows.first)
+        format!("; down: {} from {} to {last}", rows.label, rows.first)
     });
-    writeln!(session.out, "across: {range}{rows}; values {} to {}", shown(low), shown(high))?;
+    writeln!(session.out, "across: {range}{rows}; values from {} to {}", shown(low), shown(high))?;
     Ok(())
 }
 
