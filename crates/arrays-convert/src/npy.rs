@@ -14,8 +14,8 @@ use crate::{Kind, Loss, LossKind, Reading, Target, json};
 /// Where the attributes of all arrays and groups are in an .npz.
 const ATTRIBUTES: &str = "attributes.json";
 
-/// Output is gathered up to this size.
-const BUFFER_BYTES: usize = 1 << 18;
+/// Output is gathered up to this size; pieces of values are as large and pass.
+const BUFFER_BYTES: usize = crate::reading::PIECE_BYTES;
 
 static RULES: Rules = Rules { name: file_name, attribute: str::to_owned, rank_max: 63 };
 
@@ -136,9 +136,6 @@ fn failed(error: zip::result::ZipError) -> Error {
 
 fn write_array(array: &Array, reading: &mut Reading<'_>, out: &mut dyn Write) -> Result<()> {
     out.write_all(&header(array))?;
-    if let Some(bytes) = reading.whole(array)? {
-        return Ok(out.write_all(bytes)?);
-    }
     reading.each_encoded(array, |_, bytes| {
         if let Kind::Text(width) = array.kind {
             return Ok(out.write_all(&wide(bytes, width))?);

@@ -14,8 +14,12 @@ use crate::plan::Array;
 use crate::runs::{in_order, turned};
 use crate::{Job, Kind, Loss, LossKind};
 
-/// Bytes of values that are read and written at once: what a processor keeps near.
-pub(crate) const PIECE_BYTES: usize = 1 << 20;
+/// Bytes of values that are put together at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Bytes of values that are handed on at once: what a processor keeps near. Larger writes take the
+/// system up to twice the time, for they are copied from memory that is far.
+pub(crate) const PIECE_BYTES: usize = 1 << 16;
 
 /// Reads the values of arrays in their order, and remembers what was lost.
 pub struct Reading<'a> {
@@ -101,20 +105,6 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// All bytes of an array, where they lie in the source as they are to be written.
-    pub(crate) fn whole(&mut self, array: &Array) -> Result<Option<&'a [u8]>> {
-        if array.steps.end != array.steps.start.saturating_add(1) {
-            return Ok(None);
-        }
-        let step = self.view.step(array.variable, array.steps.start)?;
-        let runs = self.plain(array, &step);
-        let [bytes] = runs.as_deref().unwrap_or_default() else {
-            return Ok(None);
-        };
-        self.passed(bytes.len());
-        Ok(Some(bytes))
-    }
-
     /// The bytes of a step's blocks, where they are those of its values, one after the other.
     fn plain(&self, array: &Array, step: &Step) -> Option<Vec<&'a [u8]>> {
         let width = Kind::of(&array.data_type)?.width() as u64;
@@ -138,7 +128,7 @@ impl<'a> Reading<'a> {
         take: &mut dyn FnMut(&ArrayRef) -> Result<()>,
     ) -> Result<()> {
         let all = Selection::all(&step.shape);
-        let at_once = (PIECE_BYTES / array.kind.width()).max(1) as u64;
+        let at_once = (CHUNK_BYTES / array.kind.width()).max(1) as u64;
         let (view, data_type) = (Arc::clone(self.view), array.data_type.clone());
         let mut missing = 0;
         for chunk in Chunks::new(view, data_type, step.clone(), &all, self.order, at_once)? {

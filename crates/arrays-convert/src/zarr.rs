@@ -5,7 +5,7 @@
 //! be a hundred crates for these lines.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use arrow_array::Array as _;
@@ -15,6 +15,7 @@ use kymo_core::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::plan::{Array, Plan, Rules, kept_name, shortened};
+use crate::reading::PIECE_BYTES;
 use crate::{Kind, Reading, Target, json};
 
 /// Bytes of a chunk at most, unless one value is larger.
@@ -168,65 +169,70 @@ fn write_chunks(
     reading: &mut Reading<'_>,
     folder: &Path,
 ) -> Result<()> {
-    let mut writer = Chunks { grid, folder, fill: array.kind.fill(), cell: 0, bytes: Vec::new() };
-    match reading.whole(array)? {
-        Some(bytes) => writer.add(bytes),
-        None => reading.each_encoded(array, |_, bytes| writer.add(bytes)),
-    }
+    let mut writer = Chunks { grid, folder, fill: array.kind.fill(), cell: 0, open: None };
+    reading.each_encoded(array, |_, bytes| writer.add(bytes))
 }
 
-/// Gathers values until a chunk is full.
+/// Writes values to a chunk until it is full.
 struct Chunks<'a> {
     grid: &'a Grid,
     folder: &'a Path,
     fill: Vec<u8>,
-    /// The first cell of the chunk.
+    /// The first cell of the next chunk.
     cell: u64,
-    bytes: Vec<u8>,
+    open: Option<Chunk>,
+}
+
+/// A chunk that is being written.
+struct Chunk {
+    file: BufWriter<File>,
+    /// How many bytes of values it has yet to get.
+    left: usize,
 }
 
 impl Chunks<'_> {
     fn add(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            let (path, wanted) = self.grid.chunk_at(self.cell, self.folder);
-            let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-            let (taken, left) = bytes.split_at(bytes.len().min(wanted - self.bytes.len()));
-            bytes = left;
-            if taken.len() == wanted {
-                self.write(&path, taken)?;
-                continue;
-            }
-            self.bytes.extend_from_slice(taken);
-            if self.bytes.len() == wanted {
-                let mut gathered = std::mem::take(&mut self.bytes);
-                self.write(&path, &gathered)?;
-                gathered.clear();
-                self.bytes = gathered;
+            let mut chunk = match self.open.take() {
+                Some(chunk) => chunk,
+                None => self.next()?,
+            };
+            let (taken, rest) = bytes.split_at(bytes.len().min(chunk.left));
+            chunk.file.write_all(taken)?;
+            chunk.left -= taken.len();
+            bytes = rest;
+            match chunk.left {
+                0 => chunk.file.flush()?,
+                _ => self.open = Some(chunk),
             }
         }
         Ok(())
     }
 
-    /// Writes a chunk. One at the edge of the array is as large as any other.
-    fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
-        let mut file = create(path)?;
-        file.write_all(bytes)?;
-        let missing = self.grid.chunk_bytes() - bytes.len() as u64;
-        let fills = missing / self.fill.len().max(1) as u64;
-        for _ in 0..fills {
-            file.write_all(&self.fill)?;
+    /// Starts a chunk. One at the edge of the array is as large as any other: what is beyond
+    /// comes last, for a chunk is one run.
+    fn next(&mut self) -> Result<Chunk> {
+        let (path, values_bytes) = self.grid.chunk_at(self.cell, self.folder);
+        let mut file = create(&path)?;
+        let beyond = self.grid.chunk_bytes() - values_bytes;
+        if beyond > 0 {
+            file.seek(SeekFrom::Start(values_bytes))?;
+            for _ in 0..beyond / self.fill.len().max(1) as u64 {
+                file.write_all(&self.fill)?;
+            }
+            file.rewind()?;
         }
-        self.cell += bytes.len() as u64 / self.grid.width;
-        Ok(file.flush()?)
+        self.cell += values_bytes / self.grid.width;
+        Ok(Chunk { file, left: usize::try_from(values_bytes).unwrap_or(usize::MAX) })
     }
 }
 
-fn create(path: &Path) -> Result<std::io::BufWriter<File>> {
+fn create(path: &Path) -> Result<BufWriter<File>> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(Error::io("create a directory"))?;
     }
     let file = File::create(path).map_err(Error::io("create a file"))?;
-    Ok(std::io::BufWriter::with_capacity(1 << 16, file))
+    Ok(BufWriter::with_capacity(PIECE_BYTES, file))
 }
 
 /// Writes texts, all in one chunk: how many, then each with its length.

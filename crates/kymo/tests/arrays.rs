@@ -261,9 +261,9 @@ fn a_path_of_two_types_is_converted_whole() {
 fn values_that_cannot_stay_where_they_are_are_said_to_be_copied() {
     let folder = folder();
     let mut writer = Writer::new(Vec::new(), Options::default());
-    for step in 0..1100 {
+    for _ in 0..1100 {
         writer.dataset("/", "x", &[Dimension::local(1)], Data::Double(&[0.5])).unwrap();
-        writer.scalar("/", "step", Data::Int(&[step])).unwrap();
+        writer.scalar("/", "between", Data::Char(&[1])).unwrap();
     }
     let large = vec![1.5; 512];
     writer.dataset("/", "y", &[Dimension::local(512)], Data::Double(&large)).unwrap();

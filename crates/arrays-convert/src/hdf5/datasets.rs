@@ -93,9 +93,6 @@ impl Cells {
         if array.is_empty() {
             return Ok(());
         }
-        if let Some(bytes) = reading.whole(array)? {
-            return dataset.write_raw_bytes(bytes).map_err(failed);
-        }
         let is_text = matches!(array.kind, Kind::Text(_)) && self.width > 1;
         if is_text || self.size_bytes() <= PIECE_BYTES {
             return self.write_at_once(dataset, array, reading);
