@@ -20,6 +20,9 @@ const DEBUG: &str = "/usr/lib/debug";
 /// What compression makes of a byte at most, and a little more.
 const EXPANSION_MAX: u64 = 1100;
 
+/// How much code without a symbol is taken for a part of a function.
+const UNNAMED_BYTES_MAX: u64 = 1 << 12;
+
 /// Larger files than this are not looked into for DWARF.
 const DWARF_BYTES_MAX: u64 = 1 << 32;
 
@@ -73,6 +76,14 @@ impl Image {
     /// The entry of the function that a symbol is of, and all its code.
     pub(crate) fn parts(&self, symbol: &Symbol) -> (u64, Vec<Range<u64>>) {
         self.parts.of_symbol(symbol)
+    }
+
+    /// Code from an address on that no symbol tells of; nothing where one does.
+    pub(crate) fn unnamed(&self, address: u64) -> Option<Range<u64>> {
+        let after = self.symbols.partition_point(|symbol| symbol.start <= address);
+        let next = self.symbols.get(after).map_or(u64::MAX, |symbol| symbol.start);
+        let end = next.min(address.saturating_add(UNNAMED_BYTES_MAX));
+        self.symbol(address).is_none().then_some(address..end)
     }
 
     /// The machine code, and where functions of other files are called through.

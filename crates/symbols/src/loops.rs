@@ -20,6 +20,9 @@ use crate::code::{Callee, Code, Extent, Graph, Loops, Returns};
 use crate::elf::Symbol;
 use crate::image::Image;
 
+/// How often code without a symbol is added to a function that jumps to it.
+const UNNAMED_ROUNDS: usize = 3;
+
 /// Finds the loops of a module's functions, when an address in them is asked for.
 pub(crate) struct Finder<'a> {
     code: &'a Code,
@@ -39,21 +42,41 @@ impl<'a> Finder<'a> {
 
     /// The loops of a function.
     pub(crate) fn find(&mut self, ranges: Vec<Range<u64>>, entry: u64) -> Loops {
+        self.graph(ranges, entry).map(|graph| Loops::of(&graph)).unwrap_or_default()
+    }
+
+    fn graph(&mut self, ranges: Vec<Range<u64>>, entry: u64) -> Option<Graph> {
         let Self { code, returns, .. } = self;
-        let Some(extent) = Extent::new(ranges) else { return Loops::default() };
         let mut returns = |callee: Callee| returns.ask(code, callee);
-        Loops::of(&Graph::of(code, &extent, entry, &mut returns))
+        Some(Graph::of(code, &Extent::new(ranges)?, entry, &mut returns))
+    }
+
+    /// The loops of a function that only a symbol tells of. Where it jumps to code that no symbol
+    /// tells of, that is part of it: names of parts that lie apart are often left out.
+    fn find_by_symbol(&mut self, mut ranges: Vec<Range<u64>>, entry: u64) -> Loops {
+        let mut graph = self.graph(ranges.clone(), entry);
+        for _ in 0..UNNAMED_ROUNDS {
+            let outside = graph.iter().flat_map(|graph| graph.outside.iter());
+            let unnamed: Vec<_> = outside.filter_map(|at| self.image.unnamed(*at)).collect();
+            if unnamed.is_empty() {
+                break;
+            }
+            ranges.extend(unnamed);
+            graph = self.graph(ranges.clone(), entry);
+        }
+        graph.map(|graph| Loops::of(&graph)).unwrap_or_default()
     }
 
     /// Appends the loops around an address in a function that only a symbol tells of.
     pub(crate) fn resolve(&mut self, symbol: &Symbol, address: u64, to: &mut Vec<Resolved>) {
         let (entry, ranges) = self.image.parts(symbol);
         if !self.of_symbols.contains_key(&entry) {
-            let loops = self.find(ranges, entry);
+            let loops = self.find_by_symbol(ranges, entry);
             self.of_symbols.insert(entry, loops);
         }
         let Some(loops) = self.of_symbols.get(&entry) else { return };
-        let mut around: Vec<usize> = loops.around(loops.innermost(address)).collect();
+        let around = loops.around(loops.innermost(address));
+        let mut around: Vec<usize> = around.filter(|at| !loops.is_part(*at)).collect();
         around.reverse();
         let around = around.into_iter().filter_map(|at| loops.all.get(at));
         to.extend(around.map(|it| Resolved::Loop { at: None, entry: it.entry }));
@@ -124,12 +147,11 @@ impl Placed {
     fn place(&mut self, at: usize, own: &[CallId], inner: &[usize], lines: &mut dyn Lines) {
         let call = self.call_around(at, own, inner);
         let found = self.line(at, call, inner, lines);
-        let is_irreducible = |at: usize| self.loops.all.get(at).is_some_and(|it| it.is_irreducible);
         let is_part = |place: &Place| place.call == call && place.at == found && found.is_some();
         let parts: Vec<usize> = inner
             .iter()
             .copied()
-            .filter(|inner| is_irreducible(at) && is_irreducible(*inner))
+            .filter(|inner| self.loops.is_part(*inner))
             .filter(|inner| self.places.get(*inner).is_some_and(is_part))
             .collect();
         for part in parts {

@@ -62,6 +62,14 @@ impl Loops {
         (address < *end).then_some(*found)
     }
 
+    /// Whether a loop and the one around it are entered at several places: such loops come apart in
+    /// ways that the source knows nothing of.
+    pub(crate) fn is_part(&self, at: usize) -> bool {
+        let is_irreducible = |at: usize| self.all.get(at).is_some_and(|it| it.is_irreducible);
+        let parent = self.all.get(at).and_then(|it| it.parent);
+        is_irreducible(at) && parent.is_some_and(is_irreducible)
+    }
+
     /// A loop and those around it, from the innermost out.
     pub(crate) fn around(&self, innermost: Option<usize>) -> impl Iterator<Item = usize> {
         std::iter::successors(innermost, |&at| self.all.get(at)?.parent)

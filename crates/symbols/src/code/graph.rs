@@ -26,6 +26,8 @@ pub(crate) struct Graph {
     pub(crate) blocks: Vec<Block>,
     /// Where control comes in: the entry, and then code that nothing is known to lead to.
     pub(crate) roots: Vec<u32>,
+    /// Where jumps and branches lead that leave the function.
+    pub(crate) outside: BTreeSet<u64>,
     targets: Vec<u32>,
 }
 
@@ -50,7 +52,8 @@ impl Graph {
     /// A graph of blocks that lead to these, from the first one on.
     #[cfg(test)]
     pub(super) fn made(leads: &[Vec<u32>]) -> Self {
-        let mut graph = Self { blocks: Vec::new(), roots: vec![0], targets: Vec::new() };
+        let (blocks, targets, outside) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let mut graph = Self { blocks, roots: vec![0], outside, targets };
         for (start, to) in (0..).zip(leads) {
             let (to, from) = (number(graph.targets.len()), to);
             graph.targets.extend(from);
@@ -87,6 +90,7 @@ pub(super) struct Walk<'a> {
     /// How many entries of tables may still be read.
     pub(super) entries_left: u64,
     roots: Vec<u32>,
+    outside: BTreeSet<u64>,
     /// Places to follow.
     open: Vec<u32>,
     /// Jumps through registers that were not looked at yet.
@@ -109,6 +113,7 @@ impl<'a> Walk<'a> {
             taken: Taken::default(),
             entries_left: tables::ENTRIES_MAX,
             roots: Vec::new(),
+            outside: BTreeSet::new(),
             open: Vec::new(),
             indirect: Vec::new(),
             swept: 0,
@@ -168,6 +173,8 @@ impl<'a> Walk<'a> {
                 Flow::Jump(to) | Flow::Branch(to) => {
                     if let Some(target) = self.extent.place(to) {
                         self.lead(target, Some(place));
+                    } else {
+                        self.outside.insert(to);
                     }
                 }
                 Flow::Indirect(_) => self.indirect.push(place),
@@ -245,7 +252,8 @@ impl<'a> Walk<'a> {
         let is_start = |place: &u32| self.is_leader.get(index(*place)).copied().unwrap_or(false);
         let leaders: Vec<u32> = self.instructions().filter(is_start).collect();
         let block_of = |place: u32| leaders.binary_search(&place).ok().map(number);
-        let mut graph = Graph { blocks: Vec::new(), roots: Vec::new(), targets: Vec::new() };
+        let (blocks, roots, targets) = (Vec::new(), Vec::new(), Vec::new());
+        let mut graph = Graph { blocks, roots, outside: self.outside.clone(), targets };
         for &start in &leaders {
             let mut last = start;
             while goes_on(self.flow(last)) && !matches!(self.flow(last), Flow::Branch(_)) {
