@@ -3,6 +3,7 @@
 //! Of every function that hpcstruct or we know loops of, the loops are compared by the address of
 //! their entry, by how deep they are nested, and by file and line, where both tell them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
+#![allow(clippy::print_stdout, reason = "what is left out is said")]
 
 mod support;
 
@@ -55,6 +56,9 @@ enum Why {
     Unnamed,
 }
 
+/// A module, how far its loops agree, and the functions that differ.
+type Expected = (&'static str, Agreement, &'static [(&'static str, Why)]);
+
 fn agreement(functions: usize, loops: usize, same: usize, lines: usize, more: usize) -> Agreement {
     Agreement { functions, loops, same, lines, more }
 }
@@ -106,7 +110,7 @@ fn loops_of_what_has_few_symbols_are_those_of_hpcstruct() {
     compare_installed(&here, STRIPPED, false);
 }
 
-fn compare_installed(here: &Path, modules: &[(&str, Agreement, &[(&str, Why)])], has_debug: bool) {
+fn compare_installed(here: &Path, modules: &[Expected], has_debug: bool) {
     let ids = fs::read_to_string(here.join("BUILD-IDS.tsv")).unwrap();
     for (name, expected, why) in modules {
         let is_it = |line: &&str| base_name(line.split('\t').next().unwrap()) == *name;
@@ -212,7 +216,7 @@ fn compare(structure: &Path, program: &Path) -> (Agreement, BTreeSet<String>) {
     let mut resolver = programs.module(program, None).unwrap();
     let mut found = agreement(0, 0, 0, 0, 0);
     let mut different = BTreeSet::new();
-    for function in functions(&file.modules[0], &mut *resolver) {
+    for function in functions(file.modules.first().unwrap(), &mut *resolver) {
         let has_loops = !function.theirs.is_empty() || !function.ours.is_empty();
         if has_loops && function.is_known() && !add(&mut found, &function) {
             // Without the module that hpcstruct puts after the names of some.
@@ -349,7 +353,7 @@ const RUSTWORK: &[(&str, Why)] = &[
     ("std::sys::backtrace::__rust_begin_short_backtrace::h727c2df62f23aa09", Why::Exceptions),
 ];
 
-const LIBRARIES: &[(&str, Agreement, &[(&str, Why)])] = &[
+const LIBRARIES: &[Expected] = &[
     (
         "ld-linux-x86-64.so.2",
         Agreement { functions: 131, loops: 423, same: 423, lines: 420, more: 0 },
@@ -382,7 +386,7 @@ const LIBRARIES: &[(&str, Agreement, &[(&str, Why)])] = &[
 ];
 
 /// Modules that have no symbols but those for linking.
-const STRIPPED: &[(&str, Agreement, &[(&str, Why)])] = &[
+const STRIPPED: &[Expected] = &[
     (
         "libgomp.so.1.0.0",
         Agreement { functions: 67, loops: 148, same: 140, lines: 140, more: 0 },
