@@ -19,6 +19,17 @@ const PROGRESS_RECORDS: u64 = 1 << 12;
 const CORRECTED: [&str; 6] =
     ["no-end", "magic", "summary", "summary-crc", "data-end", "record-length"];
 
+/// What points to records, or counts them, and is made anew.
+const REBUILT: [&str; 7] = [
+    "message-index",
+    "chunk-index",
+    "chunk-times",
+    "summary-offset",
+    "attachment-index",
+    "metadata-index",
+    "statistics",
+];
+
 /// Writes every sound record of a file again, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let reader = Reader::salvage(source, context)?;
@@ -27,8 +38,17 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     let is_loss = |finding: &Finding| {
         finding.severity == Severity::Error && !CORRECTED.contains(&finding.rule)
     };
-    let (mut losses, corrected): (Vec<_>, _) = found.partition(is_loss);
+    let (mut losses, mut corrected): (Vec<_>, Vec<_>) = found.partition(is_loss);
     losses.extend(lost);
+    let known = reader.findings();
+    for finding in check::check(&reader).into_iter().filter(|finding| !known.contains(finding)) {
+        match finding.rule {
+            // Chunks have checksums of their own; of what is in none, nothing tells what changed.
+            "data-crc" if reader.chunks().next().is_none() => losses.push(finding),
+            rule if rule == "data-crc" || REBUILT.contains(&rule) => corrected.push(finding),
+            _ => {}
+        }
+    }
     Ok(Repaired { kept, unit: "records", corrected, losses })
 }
 

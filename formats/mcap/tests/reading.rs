@@ -12,7 +12,7 @@ use std::fs;
 use std::io::Cursor;
 
 use kymo_conformance::{Content, capture, repaired, rewritten, testdata};
-use kymo_core::{Context, Format, Severity, Source, Value};
+use kymo_core::{Context, Finding, Format, Severity, Source, Value};
 use kymo_mcap::{Mcap, Reader};
 use mcap::records::MessageHeader;
 use mcap::{Compression, MessageStream, WriteOptions};
@@ -114,6 +114,27 @@ fn repair_goes_on_past_damage_and_says_what_was_lost() {
     assert_eq!(kept("bad/no_magic.mcap"), (7, vec![]));
     assert_eq!(kept("bad/footer.mcap"), (7, vec![]));
     assert_eq!(kept("bad/unclosed.mcap"), (2, vec!["record", "chunk-cut", "record"]));
+}
+
+/// What only checking finds is not passed over in silence: indexes and counts are made anew, and of
+/// messages outside of chunks nothing tells which one was changed.
+#[test]
+fn repair_says_what_is_wrong_with_indexes_and_checksums() {
+    let said = |bytes: Vec<u8>| {
+        let source = Source::from_bytes("x.mcap", bytes);
+        let (repaired, _) = repaired(&Mcap, &source, &Context::default()).unwrap();
+        let rules = |found: &[Finding]| found.iter().map(|finding| finding.rule).collect();
+        let said: (Vec<_>, Vec<_>) = (rules(&repaired.losses), rules(&repaired.corrected));
+        said
+    };
+    assert_eq!(said(read("bad/message_index.mcap")), (vec![], vec!["message-index"]));
+    assert_eq!(said(read("bad/statistics.mcap")), (vec![], vec!["statistics"]));
+
+    let mut bytes = read("loose.mcap");
+    let (.., data) = others(&bytes).into_iter().find(|message| !message.4.is_empty()).unwrap();
+    let at = bytes.windows(data.len()).position(|window| window == data).unwrap();
+    bytes[at] ^= 1;
+    assert_eq!(said(bytes), (vec!["data-crc"], vec![]));
 }
 
 #[test]
