@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use kymo_conformance::Folder;
 
 use crate::repo::{self, Repo};
 
@@ -142,7 +143,8 @@ fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
 }
 
 /// Copies every small recording below `from` into the folder `to`, which is emptied first, and
-/// counts them. A file's path becomes its name, so that files of the same name do not meet.
+/// counts them. A file's path becomes its name, so that files of the same name do not meet. A
+/// folder of several recordings is one more, as a whole.
 fn flatten(from: &Path, to: &Path) -> Result<usize> {
     if to.exists() {
         fs::remove_dir_all(to).with_context(|| to.display().to_string())?;
@@ -151,6 +153,7 @@ fn flatten(from: &Path, to: &Path) -> Result<usize> {
     let mut folders = if from.is_dir() { vec![from.to_path_buf()] } else { Vec::new() };
     let mut count = 0;
     while let Some(folder) = folders.pop() {
+        let before = count;
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let path = entry?.path();
             if path.is_dir() {
@@ -160,6 +163,12 @@ fn flatten(from: &Path, to: &Path) -> Result<usize> {
                 fs::copy(&path, to.join(relative)).with_context(|| path.display().to_string())?;
                 count += 1;
             }
+        }
+        let packed = if count > before + 1 { Folder::read(&folder).packed() } else { Vec::new() };
+        if !packed.is_empty() && packed.len() as u64 <= INPUT_BYTES_MAX {
+            let relative = folder.strip_prefix(from)?.to_string_lossy().replace('/', "-");
+            fs::write(to.join(format!("{relative}-folder")), packed)?;
+            count += 1;
         }
     }
     Ok(count)

@@ -63,7 +63,7 @@ impl<'a> Whole<'a> {
             self.opens_or_says_where(&source, end);
             self.is_checked(&source, end);
             let repairs = self.subject.format.info().can(Ability::Repair);
-            if repairs && !self.subject.repairs_directories {
+            if repairs && !self.subject.writes_directories {
                 let salvaged = self.is_salvaged(&source);
                 if size <= REPAIR_BYTES || count % 16 == 0 {
                     self.is_repaired(&source, end, &salvaged);

@@ -23,7 +23,7 @@ pub struct Subject {
     named_only: &'static [&'static str],
     freedom: &'static [&'static str],
     valid_prefix: fn(&[u8], usize) -> bool,
-    pub(crate) repairs_directories: bool,
+    pub(crate) writes_directories: bool,
 }
 
 /// One file to test with.
@@ -61,7 +61,7 @@ impl Subject {
             named_only: &[],
             freedom: &[],
             valid_prefix: |_, _| false,
-            repairs_directories: false,
+            writes_directories: false,
         }
     }
 
@@ -95,11 +95,11 @@ impl Subject {
         Self { valid_prefix, ..self }
     }
 
-    /// Only directories are repaired: samples are files of one, and salvaged by themselves they
-    /// lack what numbers their records.
+    /// Only directories are repaired and rewritten: samples are files of one, and by themselves
+    /// they lack what numbers their records.
     #[must_use]
-    pub fn repairs_directories(self) -> Self {
-        Self { repairs_directories: true, ..self }
+    pub fn writes_directories(self) -> Self {
+        Self { writes_directories: true, ..self }
     }
 
     /// Adds a sample that the test made, with the format's own writer as a rule.

@@ -6,7 +6,7 @@ use kymo_core::bytes::{Limits, ReadErrorKind};
 use kymo_core::{Ability, Context, Dataset, Error, Finding, Format, Result, Severity, Source};
 
 use crate::findings::worst;
-use crate::repaired;
+use crate::{Folder, repaired};
 
 use walk::{views, walk};
 
@@ -17,7 +17,12 @@ const REPAIR_EVERY: u32 = 8;
 /// promise is broken: the body of the fuzz target.
 ///
 /// What is done depends on the bytes alone, so that a crash can be repeated.
+///
+/// Bytes that [`Folder::packed`] made are fed as a folder.
 pub fn survive(format: &dyn Format, bytes: &[u8]) {
+    if let Some(folder) = Folder::unpacked(bytes) {
+        return exercise_source(format, &folder.source(), folder.largest());
+    }
     exercise(format, bytes);
     let sum = bytes.iter().fold(0_u32, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     if sum.is_multiple_of(REPAIR_EVERY) {
@@ -28,13 +33,19 @@ pub fn survive(format: &dyn Format, bytes: &[u8]) {
 /// Opens, walks, checks and salvages, and writes nothing.
 pub(crate) fn exercise(format: &dyn Format, bytes: &[u8]) {
     let source = Source::from_bytes("", bytes.to_vec());
-    let size_bytes = source.size_bytes();
+    exercise_source(format, &source, source.size_bytes());
+}
+
+/// As [`exercise`], of a file or a folder; no offset is beyond `size_bytes`.
+pub(crate) fn exercise_source(format: &dyn Format, source: &Source, size_bytes: u64) {
     let context = Context::with_limits(Limits::tight());
     // What it says is another promise; here it must only answer.
     let _ = format.sniff(&source.probe());
-    let found = check(format, &source, &context);
-    let opened = format.open(&source, &context);
+    let found = check_source(format, source, &context, size_bytes);
+    let opened = format.open(source, &context);
     match &opened {
+        // What is no folder of the format at all is refused as a whole.
+        Err(Error::Request(_)) if source.is_directory() => return,
         Ok(dataset) => walk_through(&**dataset, size_bytes),
         Err(error) => {
             assert_offset(error, size_bytes);
@@ -45,7 +56,7 @@ pub(crate) fn exercise(format: &dyn Format, bytes: &[u8]) {
         }
     }
     if format.info().can(Ability::Repair) {
-        let salvaged = format.salvage(&source, &context);
+        let salvaged = format.salvage(source, &context);
         let salvaged = salvaged.unwrap_or_else(|error| panic!("salvage fails: {error}"));
         // What opens is salvaged as it is.
         if opened.is_err() {
@@ -56,9 +67,20 @@ pub(crate) fn exercise(format: &dyn Format, bytes: &[u8]) {
 
 /// Checks, which must succeed whatever the bytes are.
 pub(crate) fn check(format: &dyn Format, source: &Source, context: &Context<'_>) -> Vec<Finding> {
-    let found = format.check(source, context);
-    let found = found.unwrap_or_else(|error| panic!("check fails: {error}"));
-    assert_findings(&found, source.size_bytes());
+    check_source(format, source, context, source.size_bytes())
+}
+
+fn check_source(
+    format: &dyn Format,
+    source: &Source,
+    context: &Context<'_>,
+    size_bytes: u64,
+) -> Vec<Finding> {
+    let found = match format.check(source, context) {
+        Err(Error::Request(_)) if source.is_directory() => return Vec::new(),
+        found => found.unwrap_or_else(|error| panic!("check fails: {error}")),
+    };
+    assert_findings(&found, size_bytes);
     found
 }
 
@@ -102,7 +124,7 @@ fn walk_through(dataset: &dyn Dataset, size_bytes: u64) {
     assert_findings(&dataset.findings(), size_bytes);
     let walked: Result<()> = walk(dataset);
     if let Err(error) = walked {
-        let over = matches!(&error, Error::Read(error)
+        let over = matches!(&error, Error::Read(error) | Error::ReadIn { error, .. }
             if matches!(error.kind, ReadErrorKind::OverLimit { .. }));
         assert!(over, "it opens, and cannot be read: {error}");
         assert_offset(&error, size_bytes);

@@ -5,8 +5,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use kymo_core::model::profile::{
-    By, Derived, Flat, Metric, MetricId, ProfileView, Question, Thread, ThreadId, ThreadSet, flat,
-    flat_derived,
+    By, Derived, Detail, Flat, Metric, MetricId, PathTree, ProfileView, Question, Thread, ThreadId,
+    ThreadSet, bottom_up, bottom_up_derived, flat, flat_derived, per_thread, per_thread_derived,
+    top_down, top_down_derived,
 };
 
 use crate::failure::Failure;
@@ -69,6 +70,33 @@ impl Asked {
         }
     }
 
+    /// The paths of what is asked for, from the entry points down.
+    pub(crate) fn top_down(&self, detail: Detail, depth: usize) -> kymo_core::Result<PathTree> {
+        let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
+        match &self.derived {
+            Some(derived) => top_down_derived(view, derived, threads, detail, depth),
+            None => top_down(&self.question(), detail, depth),
+        }
+    }
+
+    /// Functions with their callers, or one function with its callers.
+    pub(crate) fn bottom_up(&self, of: Option<&str>, depth: usize) -> kymo_core::Result<PathTree> {
+        let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
+        match &self.derived {
+            Some(derived) => bottom_up_derived(view, derived, threads, of, depth),
+            None => bottom_up(&self.question(), of, depth),
+        }
+    }
+
+    /// What each thread spent; no number where what is asked for has no value.
+    pub(crate) fn per_thread(&self, function: Option<&str>) -> kymo_core::Result<Vec<f64>> {
+        let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
+        match &self.derived {
+            Some(derived) => per_thread_derived(view, derived, threads, function),
+            None => per_thread(&self.question(), function),
+        }
+    }
+
     /// The question for core.
     pub(crate) fn question(&self) -> Question<'_> {
         Question { view: self.view.as_ref(), metric: self.metric, threads: self.threads.as_ref() }
@@ -79,17 +107,28 @@ impl ProfileArgs {
     /// Finds what is asked for in a file, also where it is computed from other metrics.
     pub(crate) fn of_any(&self, opened: &Opened) -> anyhow::Result<Asked> {
         let view = opened.dataset.profile();
-        let derived = view.iter().flat_map(|view| view.derived());
-        let name = self.metric.as_deref();
-        let derived =
-            derived.into_iter().find(|derived| Some(derived.metric.name.as_str()) == name);
+        let derived = view.as_ref().and_then(|view| self.derived(view.as_ref()));
         let (Some(view), Some(derived)) = (view, derived) else { return self.of(opened) };
         let threads = self.threads.of(view.as_ref())?;
-        let metric = derived.inputs.first().copied().unwrap_or(MetricId(0));
+        let metric = derived.inputs.first().map_or(MetricId(0), |input| input.column.metric);
         let described = derived.metric.clone();
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
         let derived = Some(derived);
         Ok(Asked { view, metric, threads, derived, described, thread_count })
+    }
+
+    /// The metric that is computed and called so, or the only one whose name starts so, unless one
+    /// that is stored does.
+    fn derived(&self, view: &dyn ProfileView) -> Option<Derived> {
+        let name = self.metric.as_deref()?;
+        let mut derived = view.derived();
+        let names: Vec<_> = derived.iter().map(|derived| derived.metric.clone()).collect();
+        let is_exact = names.iter().any(|metric| metric.name == name);
+        if !is_exact && named(&view.metrics(), name).is_ok() {
+            return None;
+        }
+        let found = named(&names, name).ok()?;
+        usize::try_from(found.0).ok().map(|index| derived.swap_remove(index))
     }
 
     /// Finds what is asked for in a file.
@@ -144,7 +183,8 @@ impl ThreadArgs {
 fn of_top(view: &dyn ProfileView, name: &str, failure: Failure) -> Failure {
     if view.derived().iter().any(|derived| derived.metric.name == name) {
         let why = format!("{} is computed from other metrics", escaped(name));
-        return Failure::new(why).hint("`kymo top` shows it; here, choose one it is computed from");
+        let hint = "top, tree, callers and threads show it; here, name one it is computed from";
+        return Failure::new(why).hint(hint);
     }
     failure
 }

@@ -12,7 +12,7 @@ use kymo_core::{
 use crate::model::{Profiles, Timeline};
 use crate::read::{Database, Trust, kind_of};
 use crate::spec::FileKind;
-use crate::{check, repair, rows, tables};
+use crate::{check, repair, rewrite, rows, tables, yaml};
 
 /// The format.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +29,8 @@ static INFO: FormatInfo = FormatInfo {
         "4.0 as of April 2022",
         "4.0 as described, big-endian",
     ],
-    abilities: &[Ability::Repair],
-    dump_styles: &[],
+    abilities: &[Ability::Write, Ability::Repair],
+    dump_styles: &[yaml::STYLE],
 };
 
 /// Metrics that a summary lists.
@@ -54,8 +54,7 @@ impl Format for HpcDb {
     }
 
     fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        let database = Database::open(source, context, Trust::Strict)?;
-        Ok(Box::new(HpcDbDataset(Arc::new(database))))
+        HpcDbDataset::open(source, context, Trust::Strict)
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
@@ -63,41 +62,57 @@ impl Format for HpcDb {
     }
 
     fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        let database = Database::open(source, context, Trust::Salvage)?;
-        Ok(Box::new(HpcDbDataset(Arc::new(database))))
+        HpcDbDataset::open(source, context, Trust::Salvage)
     }
 
     fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
         repair::repair(source, to, context)
     }
+
+    fn rewrite(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
+        rewrite::rewrite(source, to, context)
+    }
 }
 
-/// An open database.
-struct HpcDbDataset(Arc<Database>);
+/// An open database, or one file of it.
+struct HpcDbDataset {
+    database: Arc<Database>,
+    is_directory: bool,
+}
+
+impl HpcDbDataset {
+    fn open(source: &Source, context: &Context<'_>, trust: Trust) -> Result<Box<dyn Dataset>> {
+        let database = Arc::new(Database::open(source, context, trust)?);
+        Ok(Box::new(Self { database, is_directory: source.is_directory() }))
+    }
+}
 
 impl Dataset for HpcDbDataset {
     fn summary(&self) -> Summary {
-        summary(&self.0)
+        summary(&self.database)
     }
 
     fn findings(&self) -> Vec<Finding> {
-        self.0.findings()
+        self.database.findings()
     }
 
     fn tables(&self) -> Vec<Arc<dyn Table>> {
-        tables::tables(&self.0)
+        tables::tables(&self.database)
     }
 
     fn dump(&self, request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
-        tables::dump(&self.0, request, sink)
+        if request.style.as_deref() == Some(yaml::STYLE) {
+            return yaml::dump(&self.database, self.is_directory, sink);
+        }
+        tables::dump(&self.database, request, sink)
     }
 
     fn profile(&self) -> Option<Arc<dyn ProfileView>> {
-        Some(Arc::new(Profiles::new(Arc::clone(&self.0))?))
+        Some(Arc::new(Profiles::new(Arc::clone(&self.database))?))
     }
 
     fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
-        Some(Arc::new(Timeline::new(Arc::clone(&self.0))?))
+        Some(Arc::new(Timeline::new(Arc::clone(&self.database))?))
     }
 }
 

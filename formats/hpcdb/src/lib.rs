@@ -18,12 +18,14 @@ mod dataset;
 mod model;
 mod read;
 mod repair;
+mod rewrite;
 mod rows;
 pub mod spec;
 mod tables;
 mod taxonomy;
 mod types;
 mod write;
+mod yaml;
 
 pub use dataset::HpcDb;
 pub use write::Writer;

@@ -55,6 +55,8 @@ pub(crate) struct ContextRow {
     pub(crate) context: u64,
     pub(crate) parent: Option<u64>,
     pub(crate) depth: u64,
+    /// The names on the way to it.
+    pub(crate) path: String,
     pub(crate) scope: &'static str,
     pub(crate) relation: &'static str,
     pub(crate) function: Option<String>,
@@ -70,11 +72,15 @@ pub(crate) struct ProfileRow {
     pub(crate) profile: u64,
     pub(crate) is_summary: bool,
     pub(crate) ids: Option<String>,
-    pub(crate) rank: Option<u64>,
-    pub(crate) thread: Option<u64>,
+    /// What is named by the kinds of [`ID_COLUMNS`], in their order.
+    pub(crate) of_kind: [Option<u64>; ID_COLUMNS.len()],
     pub(crate) contexts: u64,
     pub(crate) values: u64,
 }
+
+/// Kinds of identifiers that profiles have columns for.
+pub(crate) const ID_COLUMNS: [&str; 7] =
+    ["NODE", "RANK", "THREAD", "CORE", "GPUDEVICE", "GPUCONTEXT", "GPUSTREAM"];
 
 /// A value, by profile or by context.
 #[derive(Debug, Clone, Copy)]
@@ -186,15 +192,44 @@ fn path(
     database.noted(&meta.part, meta.path(what, pointer?))
 }
 
+/// Names that a path has at most; of a longer one the last.
+const PATH_NAMES_MAX: usize = 64;
+
 /// Contexts from the entry points down, each before its children.
 pub(crate) fn contexts(database: &Arc<Database>) -> Rows<ContextRow> {
     let mut walk = TreeWalk::new(Arc::clone(database));
+    let mut names: Vec<String> = Vec::new();
     Box::new(std::iter::from_fn(move || {
         let (context, parent, depth) = walk.next()?;
         let database = Arc::clone(&walk.database);
         let meta = database.meta.as_ref()?;
-        Some(context_row(&database, meta, &context, parent, depth))
+        let mut row = context_row(&database, meta, &context, parent, depth);
+        names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
+        names.push(name_of(&row));
+        row.path = path_of(&names);
+        Some(row)
     }))
+}
+
+/// What a context is called on a path.
+fn name_of(row: &ContextRow) -> String {
+    if let Some(name) = &row.function {
+        return if row.scope == "entry" { format!("<{name}>") } else { name.clone() };
+    }
+    let base = kymo_core::model::profile::base_name;
+    let at = match (&row.file, row.line, &row.module, row.address) {
+        (Some(file), None | Some(0), ..) => base(file).to_owned(),
+        (Some(file), Some(line), ..) => format!("{}:{line}", base(file)),
+        (None, _, Some(module), address) => format!("{}+{:#x}", base(module), address.unwrap_or(0)),
+        (None, _, None, _) => format!("<unknown {}>", row.scope),
+    };
+    if row.scope == "loop" { format!("loop at {at}") } else { at }
+}
+
+fn path_of(names: &[String]) -> String {
+    let left_out = names.len().saturating_sub(PATH_NAMES_MAX);
+    let path = names.get(left_out..).unwrap_or_default().join(" > ");
+    if left_out > 0 { format!("… > {path}") } else { path }
 }
 
 fn context_row(
@@ -211,6 +246,7 @@ fn context_row(
         context: context.ctx_id.into(),
         parent: parent.map(u64::from),
         depth,
+        path: String::new(),
         scope: if entry.is_some() { "entry" } else { lexical_name(context.lexical_type) },
         relation: relation_name(context.relation),
         function: entry.map(|entry| entry.name.clone()).or(context.function.and_then(name)),
@@ -286,37 +322,61 @@ pub(crate) fn profiles(database: &Arc<Database>) -> Rows<ProfileRow> {
             profile: index,
             is_summary: profile.is_summary,
             ids: (!ids.is_empty()).then(|| thread.to_string()),
-            rank: thread.id("RANK"),
-            thread: thread.id("THREAD"),
+            of_kind: ID_COLUMNS.map(|kind| thread.id(kind)),
             contexts: profile.n_ctxs,
             values: profile.n_values,
         })
     }))
 }
 
-/// Says once that arrays lie on top of each other.
-fn overlapping(database: &Database, part: &Part, offset: u64) {
-    let why = "there are more values than the file has room for: arrays lie on top of each other";
-    let error = kymo_core::bytes::ReadError::invalid("values", offset, why);
-    database.noted::<()>(part, Err(error));
+/// How many rows a file has room for: arrays of a damaged one may lie on top of each other.
+pub(crate) struct Room {
+    left: u64,
+}
+
+impl Room {
+    pub(crate) fn of_values(file: &ProfileDb) -> Self {
+        Self { left: file.part.len() / PROFILE_VALUE_BYTES }
+    }
+
+    pub(crate) fn of_context_values(file: &CctDb) -> Self {
+        Self { left: file.part.len() / PROFILE_VALUE_BYTES }
+    }
+
+    pub(crate) fn of_samples(file: &TraceDb) -> Self {
+        Self { left: file.part.len() / ELEMENT_BYTES }
+    }
+
+    /// Whether there is room for so many more; where there is none, that is said once.
+    pub(crate) fn take(
+        &mut self,
+        database: &Database,
+        part: &Part,
+        offset: u64,
+        rows: u64,
+    ) -> bool {
+        let left = self.left.checked_sub(rows);
+        self.left = left.unwrap_or(0);
+        if left.is_none() {
+            let why = "there are more than the file has room for: arrays lie on top of each other";
+            let error = kymo_core::bytes::ReadError::invalid("values", offset, why);
+            database.noted::<()>(part, Err(error));
+        }
+        left.is_some()
+    }
 }
 
 /// Values profile by profile, context by context.
 pub(crate) fn values(database: &Arc<Database>) -> Rows<ValueRow> {
     let database = Arc::clone(database);
     let count = database.profile.as_ref().map_or(0, |file| file.profiles.count);
-    let mut left = database.profile.as_ref().map_or(0, |f| f.part.len() / PROFILE_VALUE_BYTES);
+    let mut room = database.profile.as_ref().map(Room::of_values);
     let blocks = (0..count).flat_map(move |index| {
         let database = Arc::clone(&database);
-        let profile = database.profile.as_ref().and_then(|file| {
+        let profile = database.profile.as_ref().zip(room.as_mut()).and_then(|(file, room)| {
             let profile = database.noted(&file.part, file.profile(index))??;
-            let Some(rest) = left.checked_sub(profile.n_values) else {
-                overlapping(&database, &file.part, profile.offset);
-                left = 0;
-                return None;
-            };
-            left = rest;
-            Some(profile)
+            let is_room = room.take(&database, &file.part, profile.offset, profile.n_values);
+            is_room.then_some(profile)
         });
         profile
             .into_iter()
@@ -389,18 +449,13 @@ impl Run {
 pub(crate) fn context_values(database: &Arc<Database>) -> Rows<ValueRow> {
     let database = Arc::clone(database);
     let count = database.cct.as_ref().map_or(0, |file| file.contexts.count);
-    let mut left = database.cct.as_ref().map_or(0, |file| file.part.len() / PROFILE_VALUE_BYTES);
+    let mut room = database.cct.as_ref().map(Room::of_context_values);
     let blocks = (0..count).flat_map(move |ctx_id| {
         let database = Arc::clone(&database);
-        let context = database.cct.as_ref().and_then(|file| {
+        let context = database.cct.as_ref().zip(room.as_mut()).and_then(|(file, room)| {
             let context = database.noted(&file.part, file.context(ctx_id))??;
-            let Some(rest) = left.checked_sub(context.n_values) else {
-                overlapping(&database, &file.part, context.offset);
-                left = 0;
-                return None;
-            };
-            left = rest;
-            Some(context)
+            let is_room = room.take(&database, &file.part, context.offset, context.n_values);
+            is_room.then_some(context)
         });
         context
             .into_iter()
@@ -463,18 +518,13 @@ pub(crate) fn traces(database: &Arc<Database>) -> Rows<TraceRow> {
 pub(crate) fn samples(database: &Arc<Database>) -> Rows<SampleRow> {
     let database = Arc::clone(database);
     let count = database.trace.as_ref().map_or(0, |file| file.traces.count);
-    let mut left = database.trace.as_ref().map_or(0, |file| file.part.len() / ELEMENT_BYTES);
+    let mut room = database.trace.as_ref().map(Room::of_samples);
     let lines = (0..count).flat_map(move |index| {
         let database = Arc::clone(&database);
-        let trace = database.trace.as_ref().and_then(|file| {
+        let trace = database.trace.as_ref().zip(room.as_mut()).and_then(|(file, room)| {
             let trace = database.noted(&file.part, file.trace(index))??;
-            let Some(rest) = left.checked_sub(trace.count) else {
-                overlapping(&database, &file.part, trace.offset);
-                left = 0;
-                return None;
-            };
-            left = rest;
-            Some(trace)
+            let is_room = room.take(&database, &file.part, trace.offset, trace.count);
+            is_room.then_some(trace)
         });
         trace.into_iter().flat_map(move |trace| samples_of(Arc::clone(&database), trace))
     });

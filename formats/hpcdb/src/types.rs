@@ -143,6 +143,8 @@ pub(crate) struct Context {
     pub(crate) relation: u8,
     /// What it is in the source.
     pub(crate) lexical_type: u8,
+    /// Which transitive scopes flow from it to its parent: a bit each.
+    pub(crate) propagation: u16,
     /// The pointer to its function.
     pub(crate) function: Option<u64>,
     /// The pointer to its file, and the line.

@@ -18,7 +18,9 @@ use arrow_array::types::{Float64Type, UInt64Type};
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
-    By, FlatRow, MetricId, ProfileView, Question, Step, Walk, flat, flat_derived,
+    By, Detail, FlatRow, MetricId, PathTree, ProfileView, Question, Statistic, Step, Walk,
+    bottom_up, bottom_up_derived, flat, flat_derived, per_thread_derived, top_down,
+    top_down_derived,
 };
 use kymo_core::model::timeline::Window;
 use kymo_core::table::Scan;
@@ -307,4 +309,93 @@ fn derived_metrics_are_computed_of_sums() {
             assert!(is_same, "{name} {} {} {expected}", row.label, row.exclusive);
         }
     }
+}
+
+/// What each path has, by the names on it.
+fn by_path(tree: &PathTree) -> BTreeMap<Vec<String>, (f64, f64)> {
+    let mut paths: Vec<Vec<String>> = Vec::new();
+    let mut found = BTreeMap::new();
+    for node in &tree.nodes {
+        let mut path = node.parent.map_or(Vec::new(), |parent| paths[parent].clone());
+        path.push(format!("{}{}", tree.label(node), if node.is_inlined { "*" } else { "" }));
+        paths.push(path.clone());
+        found.insert(path, (node.inclusive, node.exclusive));
+    }
+    found
+}
+
+fn is_quotient(found: f64, over: f64, under: f64) -> bool {
+    if over == 0.0 || under == 0.0 {
+        found.is_nan()
+    } else {
+        (found * under - over).abs() <= 1e-9 * over
+    }
+}
+
+/// Of each path, and of functions with their callers, it is the quotient of what both come to.
+#[test]
+fn derived_metrics_are_computed_of_paths() {
+    let Some(path) = shared::file("hpctoolkit/databases/derived-metrics.db") else { return };
+    let view = open(&path).profile().unwrap();
+    let (metrics, derived) = (view.metrics(), view.derived());
+    for (name, over, under) in DERIVED {
+        let question = |name: &str| {
+            let index = metrics.iter().position(|metric| metric.name == name).unwrap();
+            Question {
+                view: view.as_ref(),
+                metric: MetricId(u32::try_from(index).unwrap()),
+                threads: None,
+            }
+        };
+        let derived = derived.iter().find(|derived| derived.metric.name == name).unwrap();
+        let down = |name: &str| by_path(&top_down(&question(name), Detail::Functions, 99).unwrap());
+        let (over_paths, under_paths) = (down(over), down(under));
+        let found = top_down_derived(view.as_ref(), derived, None, Detail::Functions, 99).unwrap();
+        let found = by_path(&found);
+        assert!(!found.is_empty() && over_paths.keys().all(|path| found.contains_key(path)));
+        for (path, (inclusive, exclusive)) in found {
+            let own = |paths: &BTreeMap<_, (f64, f64)>| paths.get(&path).map_or(0.0, |one| one.1);
+            assert!(inclusive.is_nan(), "{name} {path:?}");
+            let is_right = is_quotient(exclusive, own(&over_paths), own(&under_paths));
+            assert!(is_right, "{name} {path:?} {exclusive}");
+        }
+        let up = |name: &str| by_path(&bottom_up(&question(name), None, 99).unwrap());
+        let (over_paths, under_paths) = (up(over), up(under));
+        let found = bottom_up_derived(view.as_ref(), derived, None, None, 99).unwrap();
+        for (path, (value, _)) in by_path(&found) {
+            let own = |paths: &BTreeMap<_, (f64, f64)>| paths.get(&path).map_or(0.0, |one| one.0);
+            let is_right = is_quotient(value, own(&over_paths), own(&under_paths));
+            assert!(is_right, "{name} {path:?} {value}");
+        }
+        // They have no inclusive formula, so that threads have no value.
+        let threads = per_thread_derived(view.as_ref(), derived, None, None).unwrap();
+        assert!(threads.len() == 40 && threads.iter().all(|value| value.is_nan()), "{name}");
+    }
+}
+
+/// Statistics of the summary are what threads come to: of one thread, all are the same.
+#[test]
+fn statistics_are_those_of_the_summary_or_of_threads() {
+    each(|dataset, expected| {
+        let view = dataset.profile().unwrap();
+        let summaries = expected["metrics"].as_array().unwrap().iter();
+        let has_min = summaries.into_iter().any(|metric| metric.to_string().contains("\"min\""));
+        let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+        for step in Walk::new(view.as_ref()).unwrap().take(200) {
+            let Step::Enter(context, _) = step.unwrap() else { continue };
+            let column = kymo_core::model::profile::Column {
+                metric: question.metric,
+                reach: kymo_core::model::profile::Reach::Execution,
+            };
+            let of = |statistic| {
+                let mut to = [0.0];
+                view.statistics(statistic, &context, &[column], None, &mut to).unwrap();
+                to[0]
+            };
+            let (sum, min, max) = (of(Statistic::Sum), of(Statistic::Min), of(Statistic::Max));
+            let count = of(Statistic::Count);
+            assert!(min <= max && max <= sum * (1.0 + 1e-9), "{min} {max} {sum} {has_min}");
+            assert!(count >= f64::from(sum != 0.0) && sum <= max * count * (1.0 + 1e-9));
+        }
+    });
 }

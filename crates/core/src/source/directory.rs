@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
 
 use super::{Kind, Source};
 use crate::bytes::Limits;
@@ -18,12 +20,26 @@ const COPIED_BYTES_MAX: u64 = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Directory {
     items_max: u64,
+    /// Whether there is nothing but what is opened.
+    is_in_memory: bool,
     opened: Mutex<BTreeMap<PathBuf, Source>>,
 }
 
 impl Directory {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { items_max: limits.items_max, opened: Mutex::default() }
+        Self { items_max: limits.items_max, is_in_memory: false, opened: Mutex::default() }
+    }
+
+    /// The names in a directory in memory, by the directory's own name within it.
+    fn names(&self, within: Option<&Path>) -> Vec<PathBuf> {
+        let below = |name: &PathBuf| {
+            let rest =
+                within.map_or(Ok(name.as_path()), |within| name.strip_prefix(within)).ok()?;
+            rest.components().next().map(|part| PathBuf::from(part.as_os_str()))
+        };
+        let mut names: Vec<_> = self.opened().keys().filter_map(below).collect();
+        names.dedup();
+        names
     }
 
     fn opened(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Source>> {
@@ -44,6 +60,22 @@ impl Directory {
 }
 
 impl Source {
+    /// Files in memory as a directory of a name, for tests.
+    pub fn from_files<N: Into<PathBuf>>(
+        name: impl Into<PathBuf>,
+        files: impl IntoIterator<Item = (N, Bytes)>,
+    ) -> Self {
+        let path = name.into();
+        let files = files.into_iter().map(|(name, bytes)| {
+            let name = name.into();
+            let file = Self::from_bytes(path.join(&name), bytes);
+            (name.clone(), Self { within: Some(name), ..file })
+        });
+        let opened = Mutex::new(files.collect());
+        let directory = Directory { items_max: u64::MAX, is_in_memory: true, opened };
+        Self::new(path, Kind::Directory(Arc::new(directory)))
+    }
+
     /// The names of the files and directories in a directory, sorted.
     ///
     /// What is neither, such as a device, is left out.
@@ -52,6 +84,9 @@ impl Source {
     /// When it is no directory, or has more entries than the limits it was opened under allow.
     pub fn entries(&self) -> Result<Vec<PathBuf>> {
         let directory = self.directory()?;
+        if directory.is_in_memory {
+            return Ok(directory.names(self.within.as_deref()));
+        }
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(Error::io("list it"))? {
             let entry = entry.map_err(Error::io("list it"))?;
@@ -88,6 +123,11 @@ impl Source {
             return Ok(Some(source.clone()));
         }
         let path = self.path.join(&name);
+        if directory.is_in_memory {
+            let is_directory = opened.keys().any(|known| known.starts_with(&within));
+            let below = || Self { path, within: Some(within), kind: self.kind.clone() };
+            return Ok(is_directory.then(below));
+        }
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) if is_absent(&error) => return Ok(None),
@@ -187,6 +227,21 @@ mod tests {
             let found = source.child(Path::new(absent), &Limits::default()).unwrap();
             assert!(found.is_none(), "{absent}");
         }
+    }
+
+    #[test]
+    fn files_in_memory_are_a_directory() {
+        let files = [("b/c", &b"c"[..]), ("a", b"a"), ("b/d", b"")];
+        let files = files.map(|(name, bytes)| (name, Bytes::from_static(bytes)));
+        let source = Source::from_files("here", files);
+        assert!(source.is_directory());
+        assert_eq!(source.entries().unwrap(), ["a", "b"].map(PathBuf::from));
+        let below = child(&source, "b");
+        assert_eq!(below.entries().unwrap(), ["c", "d"].map(PathBuf::from));
+        assert_eq!(child(&below, "c").bytes().unwrap(), &b"c"[..]);
+        assert_eq!(child(&source, "b/c").name_within(), Some(Path::new("b/c")));
+        assert!(source.child(Path::new("e"), &Limits::default()).unwrap().is_none());
+        source.verify().unwrap();
     }
 
     #[test]

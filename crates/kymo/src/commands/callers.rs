@@ -3,8 +3,6 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::bottom_up;
-
 use super::tree::ListingArgs;
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
@@ -55,9 +53,9 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.profile.of(opened)?;
+        let asked = args.profile.of_any(opened)?;
         let function = args.function.as_deref();
-        let tree = bottom_up(&asked.question(), function, args.listing.depth)?;
+        let tree = asked.bottom_up(function, args.listing.depth)?;
         if let (Some(name), true) = (function, tree.nodes.is_empty()) {
             let failure = Failure::new(format!("there is no function {}", escaped(name)));
             return Err(failure.hint("`kymo top -i -n 0` lists the functions").into());

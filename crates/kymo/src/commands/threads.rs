@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{Thread, per_thread};
+use kymo_core::model::profile::Thread;
 use serde_json::json;
 
 use crate::cli::OpenArgs;
@@ -53,7 +53,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut for_programs = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.profile.of(opened)?;
+        let asked = args.profile.of_any(opened)?;
         let spent = rows(&asked, args.function.as_deref())?;
         if let Some(rows) = &mut for_programs {
             print_rows(session, rows, opened, &asked, &spent)?;
@@ -68,7 +68,12 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 
 /// Each thread, and what it spent.
 fn rows(asked: &Asked, function: Option<&str>) -> anyhow::Result<Vec<(Thread, f64)>> {
-    let spent = per_thread(&asked.question(), function)?;
+    let spent = asked.per_thread(function)?;
+    if asked.derived.is_some() && spent.iter().all(|value| value.is_nan()) {
+        let name = escaped(&asked.described.name);
+        let why = format!("{name} has no inclusive value, which threads are compared by");
+        return Err(Failure::new(why).hint("`kymo top` shows it by function").into());
+    }
     if let (Some(name), true) = (function, spent.iter().all(|value| *value == 0.0)) {
         let failure = Failure::new(format!("nothing was spent in {}", escaped(name)));
         return Err(failure.hint("`kymo top -n 0` lists the functions").into());
@@ -96,7 +101,7 @@ fn print(
     for (thread, value) in spent {
         let share = if most > 0.0 { value / most } else { 0.0 };
         let bar = measure::bar(share, BAR, is_terminal);
-        let value = measure::value(*value);
+        let value = measure::known(*value);
         let name = thread.to_string();
         writeln!(out, "{value:>11}  {faint}{bar:<24}{faint:#}  {}", escaped(&name))?;
     }
@@ -105,11 +110,11 @@ fn print(
 
 /// The least, the mean and the most that threads spent, and how uneven that is.
 fn spread(spent: &[(Thread, f64)]) -> String {
-    let values = || spent.iter().map(|(_, value)| *value);
-    let count = f64::from(u32::try_from(spent.len()).unwrap_or(u32::MAX));
+    let values = || spent.iter().map(|(_, value)| *value).filter(|value| !value.is_nan());
+    let count = f64::from(u32::try_from(values().count()).unwrap_or(u32::MAX));
     let mean = values().sum::<f64>() / count.max(1.0);
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-    let least = if spent.is_empty() { 0.0 } else { least };
+    let least = if least.is_finite() { least } else { 0.0 };
     let imbalance = if mean == 0.0 { 0.0 } else { (most / mean - 1.0) * 100.0 };
     let [least, mean, most] = [least, mean, most].map(measure::value);
     format!("least {least}, mean {mean}, most {most}, imbalance {imbalance:.1}%")

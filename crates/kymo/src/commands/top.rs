@@ -142,7 +142,7 @@ fn print(
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
     let threads = numbers::count(asked.thread_count as u64, "thread", "threads");
-    let (metric, total) = (escaped(&asked.described.name), measure::value(found.total));
+    let (metric, total) = (escaped(&asked.described.name), measure::known(found.total));
     writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
     let bars = if out.is_terminal() { BAR + 2 } else { 0 };
     let gap = usize::try_from(bars).unwrap_or(0);
@@ -155,7 +155,7 @@ fn print(
             // What is computed is no part of a whole.
             let is_part = asked.derived.is_none();
             let share = if is_part { measure::share(value, found.total) } else { String::new() };
-            let value = if value.is_nan() { "-".to_owned() } else { measure::value(value) };
+            let value = measure::known(value);
             format!("{value:>11}  {share:>6}")
         });
         let sorted_by = if args.inclusive { row.inclusive } else { row.exclusive };

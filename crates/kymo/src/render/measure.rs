@@ -24,6 +24,11 @@ pub(crate) fn value(value: f64) -> String {
     }
 }
 
+/// A measured value, or `-` where there is none.
+pub(crate) fn known(value: f64) -> String {
+    if value.is_nan() { "-".to_owned() } else { self::value(value) }
+}
+
 /// A share of a total: `12.3%`; nothing where there is no total.
 pub(crate) fn share(part: f64, total: f64) -> String {
     if total == 0.0 || part == 0.0 {

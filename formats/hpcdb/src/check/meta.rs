@@ -59,13 +59,19 @@ fn functions(checking: &mut Checking, meta: &Meta) {
 /// Contexts have numbers of their own, and lead to functions, files and modules.
 fn contexts(checking: &mut Checking, meta: &Meta) -> Listed {
     let mut listed = Listed::new();
+    // What a tree that leads round comes by again is told once.
+    let mut told = BTreeSet::new();
     for (context, ..) in TreeWalk::new(Arc::clone(&checking.database)) {
+        if told.contains(&context.offset) {
+            continue;
+        }
         if context.ctx_id == 0 {
             let message = "a context has the number 0, which stands for the whole";
             checking.error(&meta.part, "context-id", context.offset, message);
         } else if !listed.insert(context.ctx_id) {
             let message = format!("context {} is there twice", context.ctx_id);
             checking.error(&meta.part, "context-id", context.offset, message);
+            told.insert(context.offset);
         }
         pointers(checking, meta, &context);
     }

@@ -3,7 +3,9 @@
 //! What hpcprof is known to write is no finding above a note.
 
 mod meta;
+mod places;
 mod trace;
+mod tree;
 mod values;
 
 use std::collections::BTreeSet;
@@ -32,8 +34,10 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
     };
     let mut checking = Checking { database, findings };
     checking.sections();
+    places::check(&mut checking);
     let listed = meta::check(&mut checking);
     values::check(&mut checking, listed.as_ref());
+    tree::check(&mut checking);
     trace::check(&mut checking, listed.as_ref());
     // What is wrong with how metrics are shown is noted by the database.
     drop(Profiles::new(Arc::clone(&checking.database)));

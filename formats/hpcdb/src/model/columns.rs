@@ -2,28 +2,30 @@
 
 use std::collections::HashMap;
 
-use kymo_core::model::profile::{Column, Metric, MetricId, Reach};
+use kymo_core::model::profile::{Column, Metric, MetricId, Reach, Statistic};
 
-use crate::spec::COMBINE_SUM;
+use crate::spec::combine_name;
 use crate::types;
 
 /// Which ids of the database a column has.
 #[derive(Debug)]
 pub(super) struct Columns {
     metrics: Vec<Metric>,
-    ids: HashMap<Column, u16>,
-    statistics: HashMap<Column, u16>,
+    /// The ids of each metric, by its number: looked at for every context.
+    ids: Vec<Ids>,
     by_id: HashMap<u64, Column>,
+}
+
+/// The ids of a metric, by reach, and by reach and statistic.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ids {
+    instances: [Option<u16>; 4],
+    statistics: [[Option<u16>; 5]; 4],
 }
 
 impl Columns {
     pub(super) fn new(found: &[types::Metric]) -> Self {
-        let mut columns = Self {
-            metrics: Vec::new(),
-            ids: HashMap::new(),
-            statistics: HashMap::new(),
-            by_id: HashMap::new(),
-        };
+        let mut columns = Self { metrics: Vec::new(), ids: Vec::new(), by_id: HashMap::new() };
         for (found, metric) in found.iter().zip((0..).map(MetricId)) {
             columns.add(found, metric);
         }
@@ -32,19 +34,24 @@ impl Columns {
 
     fn add(&mut self, found: &types::Metric, metric: MetricId) {
         let mut reaches = Vec::new();
+        let mut ids = Ids::default();
         for instance in &found.instances {
             let Some(reach) = reach_of(&instance.scope) else { continue };
-            let column = Column { metric, reach };
             reaches.push(reach);
-            self.ids.insert(column, instance.prop_metric_id);
-            self.by_id.insert(instance.prop_metric_id.into(), column);
+            if let Some(slot) = ids.instances.get_mut(place(reach)) {
+                *slot = Some(instance.prop_metric_id);
+            }
+            self.by_id.insert(instance.prop_metric_id.into(), Column { metric, reach });
         }
         for statistic in &found.statistics {
-            let is_sum = statistic.combine == COMBINE_SUM && statistic.formula == "$$";
-            if let (true, Some(reach)) = (is_sum, reach_of(&statistic.scope)) {
-                self.statistics.insert(Column { metric, reach }, statistic.stat_metric_id);
+            let kind = statistic_of(&statistic.formula, combine_name(statistic.combine));
+            let Some((kind, reach)) = kind.zip(reach_of(&statistic.scope)) else { continue };
+            let slots = ids.statistics.get_mut(place(reach));
+            if let Some(slot) = slots.and_then(|slots| slots.get_mut(place_of(kind))) {
+                *slot = Some(statistic.stat_metric_id);
             }
         }
+        self.ids.push(ids);
         self.metrics.push(Metric { reaches, ..Metric::named(found.name.clone()) });
     }
 
@@ -56,14 +63,19 @@ impl Columns {
         &mut self.metrics
     }
 
-    /// What values of threads name a column by.
-    pub(super) fn id(&self, column: Column) -> Option<u16> {
-        self.ids.get(&column).copied()
+    fn ids(&self, metric: MetricId) -> Option<&Ids> {
+        self.ids.get(usize::try_from(metric.0).ok()?)
     }
 
-    /// What sums of the summary name a column by.
-    pub(super) fn statistic(&self, column: Column) -> Option<u16> {
-        self.statistics.get(&column).copied()
+    /// What values of threads name a column by.
+    pub(super) fn id(&self, column: Column) -> Option<u16> {
+        *self.ids(column.metric)?.instances.get(place(column.reach))?
+    }
+
+    /// What values of the summary name a statistic of a column by.
+    pub(super) fn statistic(&self, column: Column, statistic: Statistic) -> Option<u16> {
+        let statistics = self.ids(column.metric)?.statistics.get(place(column.reach))?;
+        *statistics.get(place_of(statistic))?
     }
 
     /// The column of a value of a thread.
@@ -72,8 +84,40 @@ impl Columns {
     }
 }
 
+fn place(reach: Reach) -> usize {
+    match reach {
+        Reach::Point => 0,
+        Reach::Function => 1,
+        Reach::Lexical => 2,
+        Reach::Execution => 3,
+    }
+}
+
+fn place_of(statistic: Statistic) -> usize {
+    match statistic {
+        Statistic::Sum => 0,
+        Statistic::Count => 1,
+        Statistic::Squares => 2,
+        Statistic::Min => 3,
+        Statistic::Max => 4,
+    }
+}
+
+/// A statistic by what is done to each thread's value and how that is combined; nothing for one
+/// we do not know.
+pub(crate) fn statistic_of(formula: &str, combine: &str) -> Option<Statistic> {
+    Some(match (formula, combine) {
+        ("$$", "sum") => Statistic::Sum,
+        ("1", "sum") => Statistic::Count,
+        ("($$^2)", "sum") => Statistic::Squares,
+        ("$$", "min") => Statistic::Min,
+        ("$$", "max") => Statistic::Max,
+        _ => return None,
+    })
+}
+
 /// How far a propagation scope reaches; nothing for one we do not know.
-fn reach_of(scope: &str) -> Option<Reach> {
+pub(crate) fn reach_of(scope: &str) -> Option<Reach> {
     Some(match scope {
         "point" => Reach::Point,
         "function" => Reach::Function,

@@ -1,6 +1,6 @@
 //! A database as core's profile and timeline.
 //!
-//! Nothing is lost but statistics other than sums, which the profile model has no place for.
+//! Nothing is lost but statistics that the profile model has no name for.
 
 mod columns;
 mod timeline;
@@ -11,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use kymo_core::bytes::ReadResult;
 use kymo_core::model::profile::{
     Column, Context, ContextId, ContextNumber, ContextValue, Derived, FileId, Function, FunctionId,
-    IdKind, IdPart, Metric, ModuleId, ProfileView, Relation, Scope, Thread, ThreadId, ThreadSet,
-    ThreadValue, Values,
+    IdKind, IdPart, Metric, ModuleId, ProfileView, Relation, Scope, Statistic, Thread, ThreadId,
+    ThreadSet, ThreadValue, Values, statistics_of_threads,
 };
 use kymo_core::{Error, Result};
 
@@ -26,6 +26,7 @@ use crate::taxonomy::Taxonomy;
 use crate::types::{self, Id, Profile};
 use columns::Columns;
 
+pub(crate) use columns::{reach_of, statistic_of};
 pub(crate) use timeline::Timeline;
 
 /// How much may be said of how metrics are shown.
@@ -87,17 +88,36 @@ impl Profiles {
         Ok((file, profile.ok_or_else(absent)?))
     }
 
-    /// Adds the values that a profile has of a context.
+    /// What the summary has of a context; nothing unless it has the statistic of all columns.
+    fn summed_up(
+        &self,
+        statistic: Statistic,
+        context: &Context,
+        columns: &[Column],
+        to: &mut [f64],
+    ) -> Option<Result<()>> {
+        let (file, summary) = (self.database.profile.as_ref()?, self.summary.as_ref()?);
+        let id = |column| self.columns.statistic(column, statistic);
+        if columns.iter().any(|column| id(*column).is_none()) {
+            return None;
+        }
+        to.fill(0.0);
+        let Ok(ctx_id) = u32::try_from(context.number.0) else { return Some(Ok(())) };
+        Some(file.part.told(Self::add_found(file, summary, ctx_id, columns, id, to)))
+    }
+
+    /// Adds the values that a profile has of a context; `id` is what it names columns by.
     fn add_found(
         file: &ProfileDb,
         profile: &Profile,
         ctx_id: u32,
-        ids: &[Option<u16>],
+        columns: &[Column],
+        id: impl Fn(Column) -> Option<u16>,
         to: &mut [f64],
     ) -> ReadResult<()> {
         for index in file.find(profile, ctx_id)? {
-            let (id, value) = file.value(profile, index)?;
-            let wanted = ids.iter().zip(&mut *to).filter(|(wanted, _)| **wanted == Some(id));
+            let (found, value) = file.value(profile, index)?;
+            let wanted = columns.iter().zip(&mut *to).filter(|(of, _)| id(**of) == Some(found));
             wanted.for_each(|(_, to)| *to += value);
         }
         Ok(())
@@ -108,14 +128,14 @@ impl Profiles {
         &self,
         file: &CctDb,
         ctx_id: u32,
-        ids: &[Option<u16>],
+        columns: &[Column],
         threads: Option<&ThreadSet>,
         to: &mut [f64],
     ) -> ReadResult<()> {
         let Some(context) = file.context(ctx_id.into())? else { return Ok(()) };
-        for (id, to) in ids.iter().zip(to) {
-            let Some(id) = id else { continue };
-            for index in file.find(&context, *id)? {
+        for (column, to) in columns.iter().zip(to) {
+            let Some(id) = self.columns.id(*column) else { continue };
+            for index in file.find(&context, id)? {
                 let (profile, value) = file.value(&context, index)?;
                 let thread = self.thread_of(profile.into());
                 let is_meant = |thread| threads.is_none_or(|threads| threads.contains(thread));
@@ -131,14 +151,15 @@ impl Profiles {
     fn add_each(
         &self,
         ctx_id: u32,
-        ids: &[Option<u16>],
+        columns: &[Column],
         threads: Option<&ThreadSet>,
         to: &mut [f64],
     ) -> Result<()> {
         let all = (0..).map(ThreadId).take(self.thread_count());
         for thread in all.filter(|id| threads.is_none_or(|threads| threads.contains(*id))) {
             let (file, profile) = self.profile(thread)?;
-            file.part.told(Self::add_found(file, &profile, ctx_id, ids, to))?;
+            let id = |column| self.columns.id(column);
+            file.part.told(Self::add_found(file, &profile, ctx_id, columns, id, to))?;
         }
         Ok(())
     }
@@ -177,7 +198,7 @@ pub(crate) fn thread_of(database: &Database, ids: &[Id]) -> Thread {
 }
 
 /// What a context is to core.
-fn context_of(meta: &Meta, found: &types::Context) -> Context {
+pub(crate) fn context_of(meta: &Meta, found: &types::Context) -> Context {
     let scope = match found.lexical_type {
         _ if found.entry.is_some() => Scope::Entry,
         LEXICAL_FUNCTION => Scope::Function,
@@ -296,21 +317,33 @@ impl ProfileView for Profiles {
         threads: Option<&ThreadSet>,
         to: &mut [f64],
     ) -> Result<()> {
+        if threads.is_none()
+            && let Some(done) = self.summed_up(Statistic::Sum, context, columns, to)
+        {
+            return done;
+        }
         to.fill(0.0);
         let Ok(ctx_id) = u32::try_from(context.number.0) else { return Ok(()) };
-        let statistics: Vec<_> = columns.iter().map(|of| self.columns.statistic(*of)).collect();
-        let has_all = statistics.iter().all(Option::is_some);
-        if let (None, true, Some(file), Some(summary)) =
-            (threads, has_all, &self.database.profile, &self.summary)
-        {
-            let sums = Self::add_found(file, summary, ctx_id, &statistics, to);
-            return file.part.told(sums);
-        }
-        let ids: Vec<_> = columns.iter().map(|of| self.columns.id(*of)).collect();
         match &self.database.cct {
-            Some(file) => file.part.told(self.add_threads(file, ctx_id, &ids, threads, to)),
-            None => self.add_each(ctx_id, &ids, threads, to),
+            Some(file) => file.part.told(self.add_threads(file, ctx_id, columns, threads, to)),
+            None => self.add_each(ctx_id, columns, threads, to),
         }
+    }
+
+    fn statistics(
+        &self,
+        statistic: Statistic,
+        context: &Context,
+        columns: &[Column],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> Result<()> {
+        if threads.is_none()
+            && let Some(done) = self.summed_up(statistic, context, columns, to)
+        {
+            return done;
+        }
+        statistics_of_threads(self, statistic, context, columns, threads, to)
     }
 
     fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>> {

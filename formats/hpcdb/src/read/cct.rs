@@ -81,10 +81,14 @@ impl CctDb {
         Ok((profile, cursor.f64("value")?))
     }
 
+    /// Where an entry of the index is.
+    pub(crate) fn index_offset(&self, context: &CtxInfo, entry: u64) -> u64 {
+        context.metric_indices.saturating_add(entry.saturating_mul(self.index_bytes()))
+    }
+
     /// An entry of the index: the id of the metric, and its first value.
     pub(crate) fn index(&self, context: &CtxInfo, entry: u64) -> ReadResult<(u32, u64)> {
-        let at = context.metric_indices.saturating_add(entry.saturating_mul(self.index_bytes()));
-        let mut cursor = self.part.cursor("metric index", at)?;
+        let mut cursor = self.part.cursor("metric index", self.index_offset(context, entry))?;
         let metric = if self.part.is_described() {
             cursor.u32("metricId")?
         } else {

@@ -86,6 +86,7 @@ impl Meta {
             ctx_id,
             relation: RELATION_CALL,
             lexical_type: LEXICAL_FUNCTION,
+            propagation: 0,
             function: None,
             source: None,
             point: None,
@@ -128,8 +129,10 @@ impl Meta {
         };
         let lexical_type = cursor.u8("lexicalType")?;
         let words: u64 = cursor.u8("nFlexWords")?.into();
+        let mut propagation = None;
         if !self.is_draft {
-            cursor.skip("propagation", 8)?;
+            propagation = Some(cursor.u16("propagation")?);
+            cursor.skip("gap", 6)?;
         }
         let mut flex = cursor.part("flex", 8 * words)?;
         let size = cursor.offset() - offset;
@@ -152,13 +155,16 @@ impl Meta {
             let (module, offset) = (flex.u64("module")?, flex.u64("offset")?);
             point = some(module).map(|module| (module, offset));
         }
+        let relation = relation.unwrap_or(RELATION_CALL);
         Ok(Context {
             offset,
             size,
             children,
             ctx_id,
-            relation: relation.unwrap_or(RELATION_CALL),
+            relation,
             lexical_type,
+            // The first drafts do not say it: what lies within something flows to it.
+            propagation: propagation.unwrap_or((relation == RELATION_LEXICAL).into()),
             function: some(function),
             source,
             point,

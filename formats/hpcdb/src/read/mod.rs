@@ -18,7 +18,7 @@ use crate::spec::FileKind;
 use crate::types::{Id, Layout};
 
 pub(crate) use cct::CctDb;
-pub(crate) use meta::Meta;
+pub(crate) use meta::{Meta, Roots};
 pub(crate) use part::{Part, kind_of};
 pub(crate) use profile::ProfileDb;
 pub(crate) use trace::TraceDb;

@@ -197,10 +197,18 @@ impl Part {
     /// The text that a pointer leads to.
     pub(crate) fn text(&self, what: &'static str, pointer: u64) -> ReadResult<Cow<'_, str>> {
         let rest = self.cursor(what, pointer)?.rest();
+        let end = self.text_end(what, pointer)?.saturating_sub(pointer + 1);
+        let end = usize::try_from(end).unwrap_or(usize::MAX);
+        Ok(String::from_utf8_lossy(rest.get(..end).unwrap_or_default()))
+    }
+
+    /// Where a text ends, behind its zero byte.
+    pub(crate) fn text_end(&self, what: &'static str, pointer: u64) -> ReadResult<u64> {
+        let rest = self.cursor(what, pointer)?.rest();
         let Some(end) = rest.iter().position(|&byte| byte == 0) else {
             return Err(ReadError::invalid(what, pointer, "the text has no end"));
         };
-        Ok(String::from_utf8_lossy(rest.get(..end).unwrap_or_default()))
+        Ok(pointer + end as u64 + 1)
     }
 
     /// An error with the file it is about.

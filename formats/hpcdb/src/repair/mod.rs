@@ -42,7 +42,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     repairing.meta()?;
     repairing.values()?;
     repairing.trace()?;
-    repairing.rest()?;
+    copy_rest(source, &repairing.database, &context.limits, directory.path())?;
     let mut repaired = repairing.repaired;
     repaired.corrected.extend(still_odd(directory.path(), context)?);
     directory.commit()?;
@@ -221,31 +221,37 @@ impl Repairing<'_> {
         listed.sort_unstable();
         listed
     }
+}
 
-    /// Copies what else belongs to a database: how metrics are shown, and copies of sources.
-    fn rest(&mut self) -> Result<()> {
-        let mut names = vec![PathBuf::from("FORMATS.md")];
-        if let Some(metrics) = self.source.child(Path::new("metrics"), &self.limits)? {
-            let entries = if metrics.is_directory() { metrics.entries()? } else { Vec::new() };
-            names.extend(entries.into_iter().map(|name| Path::new("metrics").join(name)));
-        }
-        let copied = rows::files(&self.database).filter(|file| file.is_copied);
-        names.extend(copied.filter_map(|file| Some(PathBuf::from(file.path?))));
-        for name in names {
-            // A name that leads out of the directory is none of a copy.
-            let Ok(Some(file)) = self.source.child(&name, &self.limits) else { continue };
-            let to = self.to.join(&name);
-            if file.is_directory() || to.exists() {
-                continue;
-            }
-            if let Some(folder) = to.parent() {
-                fs::create_dir_all(folder)
-                    .map_err(Error::io("create a directory of the output"))?;
-            }
-            fs::write(&to, file.bytes()?).map_err(Error::io("create a file of the output"))?;
-        }
-        Ok(())
+/// Copies what else belongs to a database: how metrics are shown, and copies of sources.
+pub(crate) fn copy_rest(
+    source: &Source,
+    database: &Arc<Database>,
+    limits: &Limits,
+    to: &Path,
+) -> Result<()> {
+    let mut names = vec![PathBuf::from("FORMATS.md")];
+    if let Some(metrics) = source.child(Path::new("metrics"), limits)? {
+        let entries = if metrics.is_directory() { metrics.entries()? } else { Vec::new() };
+        names.extend(entries.into_iter().map(|name| Path::new("metrics").join(name)));
     }
+    let copied = rows::files(database).filter(|file| file.is_copied);
+    let copied = copied.filter_map(|file| Some(PathBuf::from(file.path?)));
+    // Nothing else is a copy: a damaged path may be that of a file which was just written.
+    names.extend(copied.filter(|path| path.starts_with("src")));
+    for name in names {
+        // A name that leads out of the directory is none of a copy.
+        let Ok(Some(file)) = source.child(&name, limits) else { continue };
+        if file.is_directory() {
+            continue;
+        }
+        let to = to.join(&name);
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder).map_err(Error::io("create a directory of the output"))?;
+        }
+        fs::write(&to, file.bytes()?).map_err(Error::io("create a file of the output"))?;
+    }
+    Ok(())
 }
 
 /// The layout that a file is written again in.

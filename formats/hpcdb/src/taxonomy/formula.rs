@@ -31,6 +31,10 @@ enum Function {
     Max,
     Floor,
     Ceil,
+    StrictFloor,
+    StrictCeil,
+    /// What children come to: those that have no value add nothing.
+    Total,
 }
 
 impl Function {
@@ -49,6 +53,8 @@ impl Function {
             "max" => Self::Max,
             "floor" => Self::Floor,
             "ceil" => Self::Ceil,
+            "strict floor" => Self::StrictFloor,
+            "strict ceil" => Self::StrictCeil,
             _ => return None,
         })
     }
@@ -69,7 +75,7 @@ impl Function {
             _ => None,
         };
         match self {
-            Self::Sum => fold(|a, b| a + b),
+            Self::Sum | Self::Total => fold(|a, b| a + b),
             Self::Difference => match arguments {
                 [only] => Some(-only),
                 _ => fold(|a, b| a - b),
@@ -79,7 +85,7 @@ impl Function {
             Self::Power => fold(f64::powf),
             Self::Sqrt => one(f64::sqrt),
             Self::Log => match arguments {
-                [argument] => Some(argument.log10()),
+                [argument] => Some(argument.ln()),
                 [argument, base] => Some(argument.log(*base)),
                 _ => None,
             },
@@ -88,6 +94,9 @@ impl Function {
             Self::Max => fold(f64::max),
             Self::Floor => one(f64::floor),
             Self::Ceil => one(f64::ceil),
+            // The next whole number below or above, also of a whole number.
+            Self::StrictFloor => one(|argument| argument.ceil() - 1.0),
+            Self::StrictCeil => one(|argument| argument.floor() + 1.0),
         }
     }
 }
@@ -116,6 +125,11 @@ impl Formulas {
     fn add(&mut self, part: Expr) -> ExprId {
         self.parts.push(part);
         ExprId(self.parts.len() - 1)
+    }
+
+    /// What other formulas come to.
+    pub(super) fn total(&mut self, of: Vec<ExprId>) -> Option<ExprId> {
+        (!of.is_empty()).then(|| self.add(Expr::Call(Function::Total, of)))
     }
 
     /// The input that a formula is, where it is nothing else.
@@ -247,7 +261,10 @@ impl Formulas {
                 Expr::Input(index) => input(*index),
                 Expr::Call(function, arguments) => {
                     let arguments = arguments.iter().map(|id| values.get(id.0).copied().flatten());
-                    let arguments = arguments.collect::<Option<Vec<_>>>();
+                    let arguments: Option<Vec<_>> = match function {
+                        Function::Total => Some(arguments.flatten().collect()),
+                        _ => arguments.collect(),
+                    };
                     arguments.and_then(|arguments| function.of(&arguments))
                 }
             };
@@ -288,6 +305,13 @@ mod tests {
         assert_eq!(value("[2, '^', 3, '*', *b]", both), Some(16.0));
         assert_eq!(value("1 + 2 * 3", both), Some(7.0));
         assert_eq!(value("{log: [8, 2]}", both), Some(3.0));
+        assert_eq!(value("{log: [*a]}", both), Some(8.0_f64.ln()));
+        assert_eq!(value("{ln: *a}", both), Some(8.0_f64.ln()));
+        assert_eq!(value("{prod: [*a, *b, 3]}", both), Some(48.0));
+        assert_eq!(value("{pow: [*a, *b]}", both), Some(64.0));
+        assert_eq!(value("{floor: 2.5}", both), Some(2.0));
+        assert_eq!(value("{strict floor: *a}", both), Some(7.0));
+        assert_eq!(value("{strict ceil: [2.5]}", both), Some(3.0));
     }
 
     #[test]

@@ -1,47 +1,35 @@
 //! `metrics/default.yaml`: how metrics are shown, and those that are computed from others.
-//!
-//! Formulas of sums over threads are evaluated. What is computed of counts, squares, the least or
-//! the most of threads is left out: core's profile has sums.
 
 mod formula;
+mod shown;
 mod yaml;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_core::model::profile::{Derived, Formula, Metric, MetricId, Reach};
+use kymo_core::model::profile::{
+    Column, Derived, Formula, Input, Metric, MetricId, Reach, Side, Statistic,
+};
 
-use formula::{ExprId, Formulas};
+use crate::model::{reach_of, statistic_of};
+use formula::Formulas;
+use shown::{Shown, Sides, read_shown};
 use yaml::{Document, NodeId};
-
-/// How deep metrics may lie below each other.
-const LEVELS_MAX: usize = 32;
 
 /// What a taxonomy says.
 #[derive(Debug, Default)]
 pub(crate) struct Taxonomy {
     formulas: Arc<Formulas>,
-    inputs: Vec<Input>,
+    inputs: Vec<Named>,
     shown: Vec<Shown>,
 }
 
-/// A stored statistic that formulas use.
+/// A stored statistic that formulas use. What we do not know has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Input {
+struct Named {
     metric: String,
-    scope: String,
-    /// Whether it is the sum of what threads have.
-    is_sum: bool,
-}
-
-/// A way to look at a metric.
-#[derive(Debug)]
-struct Shown {
-    name: String,
-    description: String,
-    is_visible: bool,
-    inclusive: Option<ExprId>,
-    exclusive: Option<ExprId>,
+    reach: Option<Reach>,
+    statistic: Option<Statistic>,
 }
 
 impl Taxonomy {
@@ -55,73 +43,50 @@ impl Taxonomy {
         let mut formulas = Formulas::default();
         let mut inputs = Vec::new();
         for node in document.get(root, "inputs").map_or(&[][..], |list| document.items(list)) {
-            let text = |key| document.get_text(*node, key);
-            let (Some(metric), Some(scope)) = (text("metric"), text("scope")) else {
-                return Err("an input without metric or scope".to_owned());
-            };
-            let is_sum = text("formula").is_none_or(|formula| formula == "$$")
-                && text("combine").is_none_or(|combine| combine == "sum");
             formulas.input(*node, inputs.len());
-            inputs.push(Input { metric: metric.to_owned(), scope: scope.to_owned(), is_sum });
+            inputs.push(input(&document, *node)?);
         }
-        let mut shown = Vec::new();
-        let mut pending: Vec<(NodeId, usize)> = Vec::new();
-        let roots = document.get(root, "roots").map_or(&[][..], |list| document.items(list));
-        pending.extend(roots.iter().rev().map(|node| (*node, 0)));
-        let mut left = nodes_max;
-        while let Some((node, level)) = pending.pop() {
-            // Aliases could make many of few.
-            left = left.checked_sub(1).ok_or("there are too many metrics")?;
-            variants(&document, node, &mut formulas, &mut shown);
-            if level < LEVELS_MAX {
-                let children = document.get(node, "children").map(|list| document.items(list));
-                let below = children.unwrap_or_default().iter().rev();
-                pending.extend(below.map(|child| (*child, level + 1)));
-            }
-        }
+        let shown = read_shown(&document, root, nodes_max, &mut formulas)?;
         Ok(Self { formulas: Arc::new(formulas), inputs, shown })
     }
 
     /// Describes stored metrics as the taxonomy does.
     pub(crate) fn describe(&self, metrics: &mut [Metric]) {
-        for shown in &self.shown {
-            let input = shown.inclusive.and_then(|id| self.formulas.as_input(id));
-            let Some(input) = input.and_then(|input| self.inputs.get(input)) else { continue };
-            let metric = metrics.iter_mut().find(|metric| metric.name == input.metric);
-            if let (Some(metric), true) = (metric, input.is_sum && shown.name == input.metric) {
+        for shown in self.shown.iter().filter(|shown| self.is_stored(shown)) {
+            if let Some(metric) = metrics.iter_mut().find(|metric| metric.name == shown.name) {
                 metric.description.clone_from(&shown.description);
                 metric.is_shown = shown.is_visible;
             }
         }
     }
 
+    /// Whether something shown is a stored metric as it is, under its own name.
+    fn is_stored(&self, shown: &Shown) -> bool {
+        let input = shown.inclusive.standard.and_then(|id| self.formulas.as_input(id));
+        input.and_then(|input| self.inputs.get(input)).is_some_and(|input| {
+            input.statistic == Some(Statistic::Sum) && input.metric == shown.name
+        })
+    }
+
     /// The metrics that are computed from stored ones.
     pub(crate) fn derived(&self, metrics: &[Metric]) -> Vec<Derived> {
-        self.shown.iter().filter_map(|shown| self.derive(shown, metrics)).collect()
+        let computed = self.shown.iter().filter(|shown| !self.is_stored(shown));
+        computed.filter_map(|shown| self.derive(shown, metrics)).collect()
     }
 
     fn derive(&self, shown: &Shown, metrics: &[Metric]) -> Option<Derived> {
-        let is_stored = shown.inclusive.is_some_and(|id| self.formulas.as_input(id).is_some());
-        if is_stored || (shown.inclusive.is_none() && shown.exclusive.is_none()) {
-            return None;
-        }
-        let sides = [(shown.inclusive, "execution"), (shown.exclusive, "function")];
-        // Which metric each input is of, and its place among those that are needed.
+        let Sides { standard, custom } = shown.inclusive;
+        let sides = [standard, custom, shown.exclusive.standard, shown.exclusive.custom];
+        let sides: Vec<_> = sides.into_iter().flatten().collect();
+        // Which input of the taxonomy is at which place.
         let mut places: HashMap<usize, usize> = HashMap::new();
-        let mut needed: Vec<MetricId> = Vec::new();
-        for (formula, scope) in sides {
-            for index in formula.map(|id| self.formulas.inputs(id)).unwrap_or_default() {
-                let input = self.inputs.get(index)?;
-                if input.scope != scope || !input.is_sum {
-                    return None;
-                }
-                let metric = metrics.iter().position(|metric| metric.name == input.metric)?;
-                let metric = MetricId(u32::try_from(metric).ok()?);
-                let place = needed.iter().position(|known| *known == metric);
-                places.insert(index, place.unwrap_or(needed.len()));
-                if place.is_none() {
-                    needed.push(metric);
-                }
+        let mut inputs: Vec<Input> = Vec::new();
+        for index in sides.iter().flat_map(|side| self.formulas.inputs(*side)) {
+            let input = self.input(index, metrics)?;
+            let place = inputs.iter().position(|known| *known == input);
+            places.insert(index, place.unwrap_or(inputs.len()));
+            if place.is_none() {
+                inputs.push(input);
             }
         }
         let metric = Metric {
@@ -133,8 +98,26 @@ impl Taxonomy {
         let (inclusive, exclusive) = (shown.inclusive, shown.exclusive);
         let formulas = Arc::clone(&self.formulas);
         let formula = Arc::new(Computed { formulas, places, inclusive, exclusive });
-        Some(Derived { metric, inputs: needed, formula })
+        (!sides.is_empty()).then_some(Derived { metric, inputs, formula })
     }
+
+    /// A stored statistic, by the metrics that there are.
+    fn input(&self, index: usize, metrics: &[Metric]) -> Option<Input> {
+        let named = self.inputs.get(index)?;
+        let metric = metrics.iter().position(|metric| metric.name == named.metric)?;
+        let metric = MetricId(u32::try_from(metric).ok()?);
+        Some(Input { column: Column { metric, reach: named.reach? }, statistic: named.statistic? })
+    }
+}
+
+fn input(document: &Document, node: NodeId) -> Result<Named, String> {
+    let text = |key| document.get_text(node, key);
+    let (Some(metric), Some(scope)) = (text("metric"), text("scope")) else {
+        return Err("an input without metric or scope".to_owned());
+    };
+    let (formula, combine) = (text("formula").unwrap_or("$$"), text("combine").unwrap_or("sum"));
+    let (metric, reach) = (metric.to_owned(), reach_of(scope));
+    Ok(Named { metric, reach, statistic: statistic_of(formula, combine) })
 }
 
 /// How a metric is computed.
@@ -142,44 +125,20 @@ impl Taxonomy {
 struct Computed {
     formulas: Arc<Formulas>,
     places: HashMap<usize, usize>,
-    inclusive: Option<ExprId>,
-    exclusive: Option<ExprId>,
+    inclusive: Sides,
+    exclusive: Sides,
 }
 
 impl Formula for Computed {
-    fn evaluate(&self, reach: Reach, inputs: &[Option<f64>]) -> Option<f64> {
-        let formula = match reach {
-            Reach::Execution => self.inclusive?,
-            Reach::Function => self.exclusive?,
-            Reach::Point | Reach::Lexical => return None,
+    fn evaluate(&self, side: Side, inputs: &[Option<f64>]) -> Option<f64> {
+        let formula = match side {
+            Side::Inclusive => self.inclusive.standard?,
+            Side::Exclusive => self.exclusive.standard?,
+            Side::InclusiveAt => self.inclusive.custom?,
+            Side::ExclusiveAt => self.exclusive.custom?,
         };
         let input = |index| inputs.get(*self.places.get(&index)?).copied().flatten();
         self.formulas.evaluate(formula, input)
-    }
-}
-
-/// Takes every variant of a metric that has formulas.
-fn variants(document: &Document, node: NodeId, formulas: &mut Formulas, shown: &mut Vec<Shown>) {
-    let text = |key| document.get_text(node, key);
-    let (Some(name), Some(list)) = (text("name"), document.get(node, "variants")) else { return };
-    let description = text("description").or(text("short description")).unwrap_or(name);
-    let is_visible = text("visible by default") != Some("false");
-    for (variant, how) in document.pairs(list) {
-        let Some(formula) = document.get(*how, "formula") else { continue };
-        let mut side = |key| {
-            let side = document.get(formula, key)?;
-            let standard = document.get(side, "standard");
-            // Without a map of its own, it is the formula itself.
-            let is_map = standard.is_some() || document.get(side, "custom").is_some();
-            formulas.read(document, if is_map { standard? } else { side })
-        };
-        let (inclusive, exclusive) = (side("inclusive"), side("exclusive"));
-        let name = match document.text(*variant) {
-            None | Some("" | "Sum") => name.to_owned(),
-            Some(variant) => format!("{name}:{variant}"),
-        };
-        let description = description.to_owned();
-        shown.push(Shown { name, description, is_visible, inclusive, exclusive });
     }
 }
 
@@ -194,18 +153,66 @@ mod tests {
     fn the_example_that_is_written_is_a_taxonomy() {
         let text = include_str!("../write/texts/METRICS.yaml.ex");
         let taxonomy = Taxonomy::read(text, 10_000).unwrap();
-        let names: Vec<_> = taxonomy.shown.iter().map(|shown| shown.name.as_str()).collect();
-        assert_eq!(names, ["Time", "Time:Mean", "Half of it"]);
         let metrics = [Metric::named("CPUTIME (sec)")];
         let derived = taxonomy.derived(&metrics);
-        // The mean is of a count, which is no sum of what threads have.
-        let [half] = derived.as_slice() else { panic!("{derived:?}") };
-        assert_eq!(
-            (half.metric.name.as_str(), half.inputs.as_slice()),
-            ("Half of it", &[MetricId(0)][..])
-        );
-        assert_eq!(half.formula.evaluate(Reach::Execution, &[Some(3.0)]), Some(1.5));
-        assert_eq!(half.formula.evaluate(Reach::Function, &[None]), None);
+        let names: Vec<_> = derived.iter().map(|derived| derived.metric.name.as_str()).collect();
+        assert_eq!(names, ["Time", "Time:Mean", "Half of it"]);
+        let half = &derived[2];
+        let reaches: Vec<_> = half.inputs.iter().map(|input| input.column.reach).collect();
+        assert_eq!(reaches, [Reach::Execution, Reach::Function]);
+        assert_eq!(half.formula.evaluate(Side::Inclusive, &[Some(3.0), None]), Some(1.5));
+        assert_eq!(half.formula.evaluate(Side::Exclusive, &[Some(3.0), None]), None);
+        // A place in the tree has another formula where the taxonomy has one.
+        let inputs = [Some(3.0), Some(2.0), Some(1.0)];
+        let time = |side| derived[0].formula.evaluate(side, &inputs);
+        assert_eq!((time(Side::Exclusive), time(Side::ExclusiveAt)), (Some(2.0), Some(1.0)));
+        let mean = &derived[1];
+        let statistics: Vec<_> = mean.inputs.iter().map(|input| input.statistic).collect();
+        assert_eq!(statistics, [Statistic::Sum, Statistic::Count]);
+        assert_eq!(mean.formula.evaluate(Side::Inclusive, &[Some(3.0), Some(2.0)]), Some(1.5));
+    }
+
+    /// `Stalls` is what both of its children come to, `Main stall` what the first has.
+    const CHILDREN: &str = "
+inputs:
+  - &a {metric: a, scope: execution}
+  - &b {metric: b, scope: execution}
+roots:
+  - name: Stalls
+    variants:
+      Sum: {formula: sum}
+      Mean: {formula: sum, child variant: [None of them, Sum]}
+      Other: {formula: sum}
+    children: &children
+      - name: a
+        variants: {Sum: {formula: {inclusive: *a}}}
+      - name: Twice b
+        variants: {Sum: {formula: {inclusive: {custom: {'*': [2, *b]}}}}}
+  - name: Main stall
+    variants: {Sum: {formula: first}}
+    children: *children
+";
+
+    #[test]
+    fn metrics_are_made_of_the_metrics_below_them() {
+        let taxonomy = Taxonomy::read(CHILDREN, 1000).unwrap();
+        let derived = taxonomy.derived(&["a", "b"].map(Metric::named));
+        let names: Vec<_> = derived.iter().map(|derived| derived.metric.name.as_str()).collect();
+        // `a` is stored under that name, and no child has a variant `Other`.
+        assert_eq!(names, ["Stalls", "Stalls:Mean", "Twice b", "Main stall", "Twice b"]);
+        let of = |index: usize, side, inputs: &[Option<f64>]| {
+            derived[index].formula.evaluate(side, inputs)
+        };
+        for stalls in [0, 1] {
+            assert_eq!(of(stalls, Side::InclusiveAt, &[Some(1.0), Some(2.0)]), Some(5.0));
+            // A child without a value adds nothing; without any there is none.
+            assert_eq!(of(stalls, Side::InclusiveAt, &[Some(1.0), None]), Some(1.0));
+            assert_eq!(of(stalls, Side::InclusiveAt, &[None, None]), None);
+            // The second child has no formula for rows: `standard` is null.
+            assert_eq!(of(stalls, Side::Inclusive, &[Some(1.0), Some(2.0)]), Some(1.0));
+            assert_eq!(of(stalls, Side::Exclusive, &[Some(1.0), Some(2.0)]), None);
+        }
+        assert_eq!(of(3, Side::Inclusive, &[Some(7.0)]), Some(7.0));
     }
 
     #[test]
@@ -224,7 +231,7 @@ mod tests {
         let answer = |text: &str| {
             if let Ok(taxonomy) = Taxonomy::read(text, 10_000) {
                 for derived in taxonomy.derived(&metrics) {
-                    derived.formula.evaluate(Reach::Execution, &[Some(1.0)]);
+                    derived.formula.evaluate(Side::Inclusive, &[Some(1.0)]);
                 }
             }
         };

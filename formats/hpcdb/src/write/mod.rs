@@ -14,6 +14,7 @@ mod trace;
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::path::Path;
 
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
@@ -100,6 +101,22 @@ impl Writer {
     /// # Errors
     /// When it cannot be written, or when threads were not told.
     pub fn finish(self) -> Result<()> {
+        self.finish_with(|_| Ok(()))
+    }
+
+    /// Describes the database as another is described, and numbers metrics as they are ranked.
+    pub(crate) fn describe(&mut self, description: &str, id_kinds: &[String], ranks: Vec<u32>) {
+        self.meta.describe(description, id_kinds);
+        self.meta.rank(ranks);
+    }
+
+    /// Notes that a file lies in the database at its path.
+    pub(crate) fn copied(&mut self, file: FileId, path: &str) {
+        self.meta.copied(file, path.to_owned());
+    }
+
+    /// Finishes; something else is put into the directory before it gets its name.
+    pub(crate) fn finish_with(self, rest: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let Self { directory, form, meta, profile, trace } = self;
         let path = |kind: FileKind| directory.path().join(kind.name());
         let mut profile = profile.ok_or_else(|| Error::request("no threads were told"))?;
@@ -117,7 +134,14 @@ impl Writer {
         }
         directory::write(directory.path(), form, meta.metrics(), meta.statistics())?;
         meta.write(&path(FileKind::Meta))?;
+        rest(directory.path())?;
         directory.commit()
+    }
+
+    /// What values of a column name it by, or its statistic of some place.
+    fn id(meta: &MetaWriter, column: Column, place: usize) -> Result<u16> {
+        let metric = MetricId(meta.rank_of(column.metric));
+        metric_id(Column { metric, ..column }, place, meta.statistic_count())
     }
 }
 
@@ -151,10 +175,9 @@ impl ProfileSink for Writer {
 
     fn metric(&mut self, metric: &Metric) -> Result<MetricId> {
         let id = self.meta.metric(metric)?;
-        let statistics = self.meta.statistic_count();
         // So that it is refused before anything was measured.
-        let last = statistics.saturating_sub(1);
-        metric_id(Column { metric: id, reach: Reach::Execution }, last, statistics)?;
+        let last = self.meta.statistic_count().saturating_sub(1);
+        Self::id(&self.meta, Column { metric: id, reach: Reach::Execution }, last)?;
         Ok(id)
     }
 
@@ -203,10 +226,9 @@ impl ProfileSink for Writer {
         values: &mut dyn Iterator<Item = Result<SunkValue>>,
     ) -> Result<()> {
         let mut found = Vec::new();
-        let statistics = self.meta.statistic_count();
         for value in values {
             let SunkValue { context, column, value } = value?;
-            found.push((ctx_id(context)?, metric_id(column, 0, statistics)?, value));
+            found.push((ctx_id(context)?, Self::id(&self.meta, column, 0)?, value));
         }
         let profile = self.profile.as_mut();
         profile.ok_or_else(|| Error::request("values came before threads"))?.values(thread, found)
@@ -224,10 +246,9 @@ impl ProfileSink for Writer {
     fn summary(&mut self, values: &mut dyn Iterator<Item = SummaryValue>) -> Result<()> {
         let (meta, profile) = (&self.meta, self.profile.as_mut());
         let profile = profile.ok_or_else(|| Error::request("a summary came before threads"))?;
-        let statistics = meta.statistic_count();
         let values = values.map(|found| {
             let place = meta.statistic(found.statistic)?;
-            let id = metric_id(found.column, place, statistics)?;
+            let id = Self::id(meta, found.column, place)?;
             Ok((ctx_id(found.context)?, id, found.value))
         });
         profile.told_summary(values)

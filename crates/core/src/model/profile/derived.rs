@@ -4,31 +4,85 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{By, Flat, FlatRow, Metric, MetricId, ProfileView, Question, Reach, ThreadSet, flat};
+use super::flat::flat_of;
+use super::labels::Reading;
+use super::{
+    By, Column, Flat, FlatRow, Metric, ProfileView, Question, Reach, Statistic, ThreadSet,
+    per_thread,
+};
 use crate::Result;
 
-/// A metric that is computed from others, such as a share or a mean. It is computed of sums, and
-/// is never summed up itself.
+/// A metric that is computed from others, such as a share or a mean. It is computed of what each
+/// row comes to, and is never summed up itself.
 #[derive(Debug, Clone)]
 pub struct Derived {
     /// What it is.
     pub metric: Metric,
     /// What it is computed from.
-    pub inputs: Vec<MetricId>,
+    pub inputs: Vec<Input>,
     /// How.
     pub formula: Arc<dyn Formula>,
+}
+
+/// What a metric is computed from: a statistic over threads of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Input {
+    /// Of what.
+    pub column: Column,
+    /// Which statistic.
+    pub statistic: Statistic,
+}
+
+/// What of a metric is computed. A formula may be another for a place in the tree than for a row
+/// that stands for many places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// With all that was called, of a row.
+    Inclusive,
+    /// Without it, of a row.
+    Exclusive,
+    /// With all that was called, of a place in the tree.
+    InclusiveAt,
+    /// Without it, of a place in the tree.
+    ExclusiveAt,
 }
 
 /// How a metric is computed.
 pub trait Formula: fmt::Debug + Send + Sync {
     /// What it comes to, from what each input comes to; nothing where an input has nothing.
-    fn evaluate(&self, reach: Reach, inputs: &[Option<f64>]) -> Option<f64>;
+    fn evaluate(&self, side: Side, inputs: &[Option<f64>]) -> Option<f64>;
 }
 
-/// What each input came to for a row: inclusive and exclusive.
-type Inputs = (Vec<Option<f64>>, Vec<Option<f64>>);
+impl Derived {
+    /// What one side comes to; no number where it has no value.
+    pub(super) fn value(&self, side: Side, inputs: &[Option<f64>]) -> f64 {
+        self.formula.evaluate(side, inputs).unwrap_or(f64::NAN)
+    }
+}
 
-/// A flat profile of a metric that is computed: of the sums of each row. What has no value is no
+impl Input {
+    /// Whether it counts all that was called.
+    pub(super) fn is_inclusive(self) -> bool {
+        self.column.reach == Reach::Execution
+    }
+
+    /// The question for it.
+    pub(super) fn question<'a>(
+        self,
+        view: &'a dyn ProfileView,
+        threads: Option<&'a ThreadSet>,
+    ) -> Question<'a> {
+        Question { view, metric: self.column.metric, threads }
+    }
+
+    /// How it is read.
+    pub(super) fn reading<'a>(self, question: &'a Question<'a>) -> Reading<'a> {
+        let exclusive = if self.is_inclusive() { Reach::Function } else { self.column.reach };
+        Reading { question, statistic: self.statistic, exclusive }
+    }
+}
+
+/// A flat profile of a metric that is computed: of what each row comes to. What has no value is no
 /// number.
 ///
 /// # Errors
@@ -40,64 +94,118 @@ pub fn flat_derived(
     by: By,
 ) -> Result<Flat> {
     let count = derived.inputs.len();
-    let mut rows: HashMap<String, Inputs> = HashMap::new();
+    let mut rows: HashMap<String, Vec<Option<f64>>> = HashMap::new();
     let mut totals = vec![None; count];
-    for (index, metric) in derived.inputs.iter().enumerate() {
-        let found = flat(&Question { view, metric: *metric, threads }, by)?;
-        put(&mut totals, index, found.total);
+    for (index, input) in derived.inputs.iter().enumerate() {
+        let question = input.question(view, threads);
+        let found = flat_of(&input.reading(&question), by)?;
+        put(&mut totals, index, if input.is_inclusive() { found.total } else { 0.0 });
         for row in found.rows {
-            let inputs = rows.entry(row.label);
-            let (inclusive, exclusive) =
-                inputs.or_insert_with(|| (vec![None; count], vec![None; count]));
-            put(inclusive, index, row.inclusive);
-            put(exclusive, index, row.exclusive);
+            let value = if input.is_inclusive() { row.inclusive } else { row.exclusive };
+            put(rows.entry(row.label).or_insert_with(|| vec![None; count]), index, value);
         }
     }
-    let of =
-        |reach, inputs: &[Option<f64>]| derived.formula.evaluate(reach, inputs).unwrap_or(f64::NAN);
-    let rows = rows.into_iter().map(|(label, (inclusive, exclusive))| FlatRow {
+    let rows = rows.into_iter().map(|(label, inputs)| FlatRow {
         label,
-        inclusive: of(Reach::Execution, &inclusive),
-        exclusive: of(Reach::Function, &exclusive),
+        inclusive: derived.value(Side::Inclusive, &inputs),
+        exclusive: derived.value(Side::Exclusive, &inputs),
     });
     let rows = rows.filter(|row| !(row.inclusive.is_nan() && row.exclusive.is_nan())).collect();
-    Ok(Flat { total: of(Reach::Execution, &totals), rows })
+    Ok(Flat { total: derived.value(Side::Inclusive, &totals), rows })
+}
+
+/// What a metric that is computed comes to for each thread, in all or in the functions of a name.
+/// What has no value is no number.
+///
+/// # Errors
+/// When the profile cannot be read.
+pub fn per_thread_derived(
+    view: &dyn ProfileView,
+    derived: &Derived,
+    threads: Option<&ThreadSet>,
+    function: Option<&str>,
+) -> Result<Vec<f64>> {
+    let mut inputs = vec![vec![None; derived.inputs.len()]; view.thread_count()];
+    for (index, input) in derived.inputs.iter().enumerate().filter(|(_, one)| one.is_inclusive()) {
+        let spent = per_thread(&input.question(view, threads), function)?;
+        for (inputs, spent) in inputs.iter_mut().zip(spent).filter(|(_, spent)| *spent != 0.0) {
+            put(inputs, index, input.statistic.of(spent));
+        }
+    }
+    Ok(inputs.iter().map(|inputs| derived.value(Side::Inclusive, inputs)).collect())
 }
 
 /// What is 0 is not there.
-fn put(to: &mut [Option<f64>], index: usize, value: f64) {
+pub(super) fn put(to: &mut [Option<f64>], index: usize, value: f64) {
     if let Some(to) = to.get_mut(index) {
         *to = Some(value).filter(|value| *value != 0.0);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::fixture;
+pub(super) mod tests {
+    use super::super::{MetricId, fixture};
     use super::*;
 
-    /// Eleven, where the first input is something.
+    /// The first input for all, the second for each place: by how much the one is of the other.
     #[derive(Debug)]
-    struct Eleven;
+    struct Quotient;
 
-    impl Formula for Eleven {
-        fn evaluate(&self, _: Reach, inputs: &[Option<f64>]) -> Option<f64> {
-            inputs[0].map(|_| 11.0)
+    impl Formula for Quotient {
+        fn evaluate(&self, side: Side, inputs: &[Option<f64>]) -> Option<f64> {
+            match side {
+                Side::Inclusive | Side::InclusiveAt => Some(inputs[0]? / inputs[1]?),
+                Side::Exclusive | Side::ExclusiveAt => Some(inputs[2]? / inputs[3]?),
+            }
         }
     }
 
+    /// The mean over threads that have something: a sum by a count.
+    pub(crate) fn mean() -> Derived {
+        let input = |reach, statistic| {
+            let column = Column { metric: MetricId(0), reach };
+            Input { column, statistic }
+        };
+        let inputs = [Reach::Execution, Reach::Function].into_iter();
+        let inputs = inputs.flat_map(|reach| {
+            [Statistic::Sum, Statistic::Count].map(|statistic| input(reach, statistic))
+        });
+        let (inputs, formula) = (inputs.collect(), Arc::new(Quotient));
+        Derived { metric: Metric::named("mean"), inputs, formula }
+    }
+
     #[test]
-    fn it_is_computed_of_sums_and_not_summed_up() {
-        let inputs = vec![MetricId(0)];
-        let (metric, formula) = (Metric::named("eleven"), Arc::new(Eleven));
-        let derived = Derived { metric, inputs, formula };
+    fn it_is_computed_of_what_rows_come_to_and_not_summed_up() {
         let tree = fixture::tree();
-        let mut found = flat_derived(&tree, &derived, None, By::Function).unwrap();
+        let mut found = flat_derived(&tree, &mean(), None, By::Function).unwrap();
         found.rows.sort_by(|a, b| a.label.cmp(&b.label));
         let shown = |row: &FlatRow| format!("{} {} {}", row.label, row.inclusive, row.exclusive);
         let rows: Vec<_> = found.rows.iter().map(shown).collect();
-        // The entry point spent nothing itself: that has no value.
-        assert_eq!(rows, ["<main thread> 11 NaN", "main 11 11", "work 11 11"]);
-        assert_eq!(found.total.to_string(), "11");
+        // Of 15 one thread spent 14 and the other 1; in work, 6 and 1. Only the first called it
+        // from itself, and only the first spent something in main. The entry point spent nothing
+        // itself: that has no value.
+        let expected = ["<main thread> 7.5 NaN", "main 7.5 8", "work 3.5 2.3333333333333335"];
+        assert_eq!(rows, expected);
+        assert_eq!(found.total.to_string(), "7.5");
+    }
+
+    #[test]
+    fn each_thread_has_its_own() {
+        let tree = fixture::tree();
+        assert_eq!(per_thread_derived(&tree, &mean(), None, None).unwrap(), [14.0, 1.0]);
+        let found = per_thread_derived(&tree, &mean(), None, Some("absent")).unwrap();
+        assert!(found.iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
+    fn the_least_and_the_most_of_contexts_are_the_least_and_the_most() {
+        let tree = fixture::tree();
+        for (statistic, expected) in [(Statistic::Min, 1.0), (Statistic::Max, 14.0)] {
+            let column = Column { metric: MetricId(0), reach: Reach::Execution };
+            let input = Input { column, statistic };
+            let question = input.question(&tree, None);
+            let found = flat_of(&input.reading(&question), By::Function).unwrap();
+            assert!((found.total - expected).abs() < 1e-12, "{statistic:?} {}", found.total);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A flat profile: what was spent in each function, module, file or line, wherever it was called.
 
-use super::labels::{Key, Label, Labels, Spent};
+use super::labels::{Key, Label, Labels, Reading, Spent};
 use super::{Context, ModuleId, Question, Relation, Scope, Step, Walk, base_name};
 use crate::Result;
 
@@ -44,14 +44,21 @@ pub struct FlatRow {
 /// # Errors
 /// When the profile cannot be read.
 pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
+    flat_of(&Reading::sums(question), by)
+}
+
+/// A flat profile of any statistic over threads.
+pub(super) fn flat_of(values: &Reading<'_>, by: By) -> Result<Flat> {
     let mut summing =
-        Summing { question, by, labels: Labels::default(), rows: Vec::new(), open: Vec::new() };
+        Summing { values, by, labels: Labels::default(), rows: Vec::new(), open: Vec::new() };
     let mut total = 0.0;
-    for step in Walk::new(question.view)? {
+    for step in Walk::new(values.view())? {
         match step? {
             Step::Enter(context, depth) => {
-                let spent = question.spent(&context)?;
-                total += if depth == 0 { spent.inclusive } else { 0.0 };
+                let spent = values.spent(&context)?;
+                if depth == 0 {
+                    values.combine(&mut total, spent.inclusive);
+                }
                 summing.enter(&context, spent)?;
             }
             Step::Leave(context, _) => summing.leave(&context)?,
@@ -61,7 +68,7 @@ pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
 }
 
 struct Summing<'a> {
-    question: &'a Question<'a>,
+    values: &'a Reading<'a>,
     by: By,
     labels: Labels,
     rows: Vec<Row>,
@@ -90,14 +97,16 @@ impl Summing<'_> {
         let is_part = self.is_part_of_line(context);
         if context.relation == Relation::Lexical
             && !is_part
+            && self.values.statistic.is_added()
             && let Some(above) = self.open.last_mut()
         {
             above.own -= spent.exclusive;
         }
         let label = if is_part { None } else { self.label(context)? };
+        let values = self.values;
         if let Some(row) = self.row(label) {
             if row.within == 0 {
-                row.spent.inclusive += spent.inclusive;
+                values.combine(&mut row.spent.inclusive, spent.inclusive);
             }
             row.within += 1;
         }
@@ -124,8 +133,9 @@ impl Summing<'_> {
                 Some(label) => label,
                 None => self.label_without(context)?,
             };
+            let values = self.values;
             if let Some(row) = self.row(Some(label)) {
-                row.spent.exclusive += exclusive;
+                values.combine(&mut row.spent.exclusive, exclusive);
             }
         }
         if let Some(row) = self.row(label) {
@@ -141,7 +151,7 @@ impl Summing<'_> {
 
     /// The row that a context counts for with all that it called.
     fn label(&mut self, context: &Context) -> Result<Option<Label>> {
-        let view = self.question.view;
+        let view = self.values.view();
         if self.by == By::Line {
             let is_place = matches!(context.scope, Scope::Line | Scope::Instruction);
             return is_place.then(|| self.labels.of_context(view, context)).transpose();
@@ -167,7 +177,7 @@ impl Summing<'_> {
     }
 
     fn module(&mut self, module: ModuleId) -> Result<Label> {
-        let view = self.question.view;
+        let view = self.values.view();
         self.labels.of(Key::Module(module), || Ok(base_name(&view.module(module)?).to_owned()))
     }
 
@@ -176,7 +186,7 @@ impl Summing<'_> {
         let none = match self.by {
             By::Module => "<no module>",
             By::File => "<no file>",
-            By::Function | By::Line => return self.labels.of_context(self.question.view, context),
+            By::Function | By::Line => return self.labels.of_context(self.values.view(), context),
         };
         self.labels.of(Key::Unknown, || Ok(none.to_owned()))
     }

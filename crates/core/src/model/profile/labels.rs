@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Column, Context, FileId, FunctionId, MetricId, ModuleId, ProfileView, Reach, ThreadSet,
+    Column, Context, FileId, FunctionId, MetricId, ModuleId, ProfileView, Reach, Statistic,
+    ThreadSet,
 };
 use crate::Result;
 
@@ -25,16 +26,41 @@ pub(super) struct Spent {
     pub(super) exclusive: f64,
 }
 
-impl Question<'_> {
+/// What is read of each context for a report: a statistic over threads of the values in question.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub(super) question: &'a Question<'a>,
+    pub(super) statistic: Statistic,
+    /// What counts as what a context spent itself.
+    pub(super) exclusive: Reach,
+}
+
+impl<'a> Reading<'a> {
+    /// Sums, and what functions spent themselves.
+    pub(super) fn sums(question: &'a Question<'a>) -> Self {
+        Self { question, statistic: Statistic::Sum, exclusive: Reach::Function }
+    }
+
+    pub(super) fn view(&self) -> &'a dyn ProfileView {
+        self.question.view
+    }
+
     pub(super) fn spent(&self, context: &Context) -> Result<Spent> {
-        let of = |reach| Column { metric: self.metric, reach };
+        let Question { view, metric, threads } = *self.question;
+        let columns = [Reach::Execution, self.exclusive].map(|reach| Column { metric, reach });
         let mut sums = [0.0; 2];
-        let columns = [of(Reach::Execution), of(Reach::Function)];
-        self.view.sums(context, &columns, self.threads, &mut sums)?;
+        view.statistics(self.statistic, context, &columns, threads, &mut sums)?;
         let [inclusive, exclusive] = sums;
         Ok(Spent { inclusive, exclusive })
     }
 
+    /// Takes what another context spent into account.
+    pub(super) fn combine(&self, to: &mut f64, value: f64) {
+        self.statistic.combine(to, value);
+    }
+}
+
+impl Question<'_> {
     /// What all entry points together spent.
     ///
     /// # Errors
@@ -44,7 +70,7 @@ impl Question<'_> {
         self.view.roots(&mut roots)?;
         let mut total = 0.0;
         for root in roots {
-            total += self.spent(&self.view.context(root)?)?.inclusive;
+            total += Reading::sums(self).spent(&self.view.context(root)?)?.inclusive;
         }
         Ok(total)
     }

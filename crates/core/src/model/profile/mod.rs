@@ -11,6 +11,7 @@
 mod builder;
 mod changes;
 mod derived;
+mod derived_paths;
 #[cfg(test)]
 mod fixture;
 mod flat;
@@ -25,7 +26,8 @@ mod walk;
 
 pub use builder::CallTreeBuilder;
 pub use changes::{PathChange, PathChanges, path_changes};
-pub use derived::{Derived, Formula, flat_derived};
+pub use derived::{Derived, Formula, Input, Side, flat_derived, per_thread_derived};
+pub use derived_paths::{bottom_up_derived, top_down_derived};
 pub use flat::{By, Flat, FlatRow, flat};
 pub use labels::Question;
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
@@ -123,6 +125,19 @@ pub trait ProfileView: Send + Sync {
         to: &mut [f64],
     ) -> Result<()>;
 
+    /// A statistic of the values of a context, over all threads or over some; 0 where there is
+    /// none. `to` is as long as `columns`.
+    fn statistics(
+        &self,
+        statistic: Statistic,
+        context: &Context,
+        columns: &[Column],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> Result<()> {
+        statistics_of_threads(self, statistic, context, columns, threads, to)
+    }
+
     /// Every value of a context, of each thread.
     fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>>;
 
@@ -165,6 +180,33 @@ pub trait ProfileView: Send + Sync {
     fn label(&self, context: &Context) -> Result<String> {
         label(self, context)
     }
+}
+
+/// A statistic of the values of a context, from those that threads have.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn statistics_of_threads<V: ProfileView + ?Sized>(
+    view: &V,
+    statistic: Statistic,
+    context: &Context,
+    columns: &[Column],
+    threads: Option<&ThreadSet>,
+    to: &mut [f64],
+) -> Result<()> {
+    if statistic == Statistic::Sum {
+        return view.sums(context, columns, threads, to);
+    }
+    to.fill(0.0);
+    for found in view.context_values(context)? {
+        let ThreadValue { thread, column, value } = found?;
+        let is_meant = threads.is_none_or(|threads| threads.contains(thread));
+        let wanted = columns.iter().zip(&mut *to).filter(|(wanted, _)| **wanted == column);
+        for (_, to) in wanted.filter(|_| is_meant) {
+            statistic.combine(to, statistic.of(value));
+        }
+    }
+    Ok(())
 }
 
 /// What was measured.

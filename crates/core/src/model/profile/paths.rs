@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::labels::{Label, Labels, Spent};
+use super::labels::{Label, Labels, Reading, Spent};
 use super::{Context, Question, Scope, Step, Walk};
 use crate::Result;
 
@@ -37,7 +37,9 @@ pub struct PathTree {
     pub nodes: Vec<PathNode>,
     /// Contexts that lie deeper than what was asked for.
     pub deeper: u64,
-    labels: Vec<String>,
+    /// Whether values are computed, so that they are no parts of a total.
+    pub is_computed: bool,
+    pub(super) labels: Vec<String>,
 }
 
 /// A node of a tree of paths.
@@ -56,7 +58,9 @@ pub struct PathNode {
     pub inclusive: f64,
     /// What was spent there.
     pub exclusive: f64,
-    label: Label,
+    /// Its part of the total, or of what it is computed from the largest part.
+    pub share: f64,
+    pub(super) label: Label,
 }
 
 impl PathTree {
@@ -72,10 +76,19 @@ impl PathTree {
 /// # Errors
 /// When the profile cannot be read.
 pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Result<PathTree> {
-    let mut making = Making::default();
+    top_down_of(&Reading::sums(question), detail, depth_max)
+}
+
+/// The paths from the entry points down, with any statistic over threads.
+pub(super) fn top_down_of(
+    values: &Reading<'_>,
+    detail: Detail,
+    depth_max: usize,
+) -> Result<PathTree> {
+    let mut making = Making::new(values);
     // The node of each context on the way to where we are, or the nearest above.
     let mut open: Vec<Option<usize>> = Vec::new();
-    let mut walk = Walk::new(question.view)?;
+    let mut walk = Walk::new(values.view())?;
     while let Some(step) = walk.next() {
         let (context, depth) = match step? {
             Step::Enter(context, depth) => (context, depth),
@@ -85,8 +98,7 @@ pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Re
             }
         };
         let above = open.last().copied().flatten();
-        let spent = question.spent(&context)?;
-        making.tree.total += if depth == 0 { spent.inclusive } else { 0.0 };
+        let spent = making.spent(&context, depth)?;
         let mut node = above;
         // Where nothing was spent, by these threads, there is no path.
         let is_cold = spent.inclusive == 0.0 && spent.exclusive == 0.0;
@@ -94,7 +106,7 @@ pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Re
             walk.prune();
         } else if detail.shows(&context) {
             if making.depth_below(above) < depth_max {
-                let label = making.labels.of_context(question.view, &context)?;
+                let label = making.labels.of_context(values.view(), &context)?;
                 node = Some(making.node(above, &context, label));
                 making.add(node, spent);
             } else {
@@ -116,11 +128,20 @@ pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Re
 /// # Errors
 /// When the profile cannot be read.
 pub fn bottom_up(question: &Question<'_>, of: Option<&str>, depth_max: usize) -> Result<PathTree> {
-    let mut making = Making::default();
+    bottom_up_of(&Reading::sums(question), of, depth_max)
+}
+
+/// Functions with their callers, with any statistic over threads.
+pub(super) fn bottom_up_of(
+    values: &Reading<'_>,
+    of: Option<&str>,
+    depth_max: usize,
+) -> Result<PathTree> {
+    let mut making = Making::new(values);
     let mut frames: Vec<(Context, Label)> = Vec::new();
     // How many frames of the function we are within.
     let mut within = 0_usize;
-    for step in Walk::new(question.view)? {
+    for step in Walk::new(values.view())? {
         let (context, depth) = match step? {
             Step::Enter(context, depth) if context.is_frame() => (context, depth),
             Step::Leave(context, _) if context.is_frame() => {
@@ -131,9 +152,8 @@ pub fn bottom_up(question: &Question<'_>, of: Option<&str>, depth_max: usize) ->
             }
             _ => continue,
         };
-        let spent = question.spent(&context)?;
-        making.tree.total += if depth == 0 { spent.inclusive } else { 0.0 };
-        let label = making.labels.of_context(question.view, &context)?;
+        let spent = making.spent(&context, depth)?;
+        let label = making.labels.of_context(values.view(), &context)?;
         frames.push((context, label));
         if of.is_none() && spent.exclusive != 0.0 {
             let inclusive = spent.exclusive;
@@ -148,14 +168,28 @@ pub fn bottom_up(question: &Question<'_>, of: Option<&str>, depth_max: usize) ->
     Ok(making.finish())
 }
 
-#[derive(Default)]
-struct Making {
+struct Making<'a> {
+    values: &'a Reading<'a>,
     tree: PathTree,
     labels: Labels,
     known: HashMap<(Option<usize>, Label, bool), usize>,
 }
 
-impl Making {
+impl<'a> Making<'a> {
+    fn new(values: &'a Reading<'a>) -> Self {
+        let (tree, labels, known) = <_>::default();
+        Self { values, tree, labels, known }
+    }
+
+    /// What a context spent; entry points make the total.
+    fn spent(&mut self, context: &Context, depth: usize) -> Result<Spent> {
+        let spent = self.values.spent(context)?;
+        if depth == 0 {
+            self.values.combine(&mut self.tree.total, spent.inclusive);
+        }
+        Ok(spent)
+    }
+
     /// Adds what was spent in the last of some frames to the path of its callers.
     fn callers(&mut self, frames: &[(Context, Label)], spent: Spent, depth_max: usize) {
         let mut node = None;
@@ -182,8 +216,9 @@ impl Making {
         let index = *self.known.entry((parent, label, is_inlined)).or_insert(next);
         if index == next {
             let (depth, scope) = (self.depth_below(parent), context.scope);
-            let (inclusive, exclusive) = (0.0, 0.0);
-            let node = PathNode { parent, depth, scope, is_inlined, inclusive, exclusive, label };
+            let (inclusive, exclusive, share) = (0.0, 0.0, 0.0);
+            let node =
+                PathNode { parent, depth, scope, is_inlined, inclusive, exclusive, share, label };
             self.tree.nodes.push(node);
         }
         index
@@ -191,12 +226,16 @@ impl Making {
 
     fn add(&mut self, node: Option<usize>, spent: Spent) {
         if let Some(node) = node.and_then(|index| self.tree.nodes.get_mut(index)) {
-            node.inclusive += spent.inclusive;
-            node.exclusive += spent.exclusive;
+            self.values.combine(&mut node.inclusive, spent.inclusive);
+            self.values.combine(&mut node.exclusive, spent.exclusive);
         }
     }
 
-    fn finish(self) -> PathTree {
+    fn finish(mut self) -> PathTree {
+        let total = self.tree.total.abs();
+        for node in &mut self.tree.nodes {
+            node.share = if total == 0.0 { 1.0 } else { node.inclusive.abs() / total };
+        }
         PathTree { labels: self.labels.into_texts(), ..self.tree }
     }
 }

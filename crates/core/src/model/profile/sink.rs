@@ -90,6 +90,34 @@ pub enum Statistic {
     Max,
 }
 
+impl Statistic {
+    /// What one thread's value is to it.
+    #[must_use]
+    pub fn of(self, value: f64) -> f64 {
+        match self {
+            Self::Count => 1.0,
+            Self::Squares => value * value,
+            Self::Sum | Self::Min | Self::Max => value,
+        }
+    }
+
+    /// Whether parts of it are added up.
+    #[must_use]
+    pub fn is_added(self) -> bool {
+        !matches!(self, Self::Min | Self::Max)
+    }
+
+    /// Takes in what another thread or another context has; 0 is nothing yet.
+    pub fn combine(self, to: &mut f64, value: f64) {
+        *to = match self {
+            Self::Min if *to != 0.0 && value != 0.0 => to.min(value),
+            Self::Max if *to != 0.0 && value != 0.0 => to.max(value),
+            // One of the two is nothing.
+            Self::Min | Self::Max | Self::Count | Self::Sum | Self::Squares => *to + value,
+        };
+    }
+}
+
 /// A statistic over all threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SummaryValue {

@@ -5,20 +5,22 @@ use crate::{Error, Result};
 
 /// A walk through all contexts below the entry points, or below one: each before its children.
 ///
-/// It holds the siblings on the way to where it is, and nothing else.
+/// It holds the way to where it is and the ids of siblings that are still to come, nothing else.
 pub struct Walk<'a> {
     view: &'a dyn ProfileView,
-    pending: Vec<Pending>,
+    /// Contexts that are still to be entered, the next one last.
+    pending: Vec<ContextId>,
+    /// The contexts on the way to where we are.
+    open: Vec<Open>,
     below: Vec<ContextId>,
     left: u64,
-    /// The depth of the context that was entered last.
-    depth: usize,
 }
 
-#[derive(Clone, Copy)]
-enum Pending {
-    Enter(ContextId, usize),
-    Leave(Context, usize),
+/// A context that was entered and not left.
+struct Open {
+    context: Context,
+    /// How many of its children are still to be entered.
+    children: usize,
 }
 
 /// Where a walk is.
@@ -40,32 +42,38 @@ impl<'a> Walk<'a> {
 
     /// Starts at some contexts.
     #[must_use]
-    pub fn below(view: &'a dyn ProfileView, roots: Vec<ContextId>) -> Self {
-        let pending = roots.into_iter().rev().map(|id| Pending::Enter(id, 0)).collect();
-        Self { view, pending, below: Vec::new(), left: view.contexts_max(), depth: 0 }
+    pub fn below(view: &'a dyn ProfileView, mut roots: Vec<ContextId>) -> Self {
+        roots.reverse();
+        let left = view.contexts_max();
+        Self { view, pending: roots, open: Vec::new(), below: Vec::new(), left }
     }
 
     /// Passes over what is below the context that was entered last; right after that step.
     pub fn prune(&mut self) {
-        while matches!(self.pending.last(), Some(Pending::Enter(_, depth)) if *depth > self.depth) {
-            self.pending.pop();
+        if let Some(open) = self.open.last_mut() {
+            let left = self.pending.len().saturating_sub(std::mem::take(&mut open.children));
+            self.pending.truncate(left);
         }
     }
 
-    fn step(&mut self, pending: Pending) -> Result<Step> {
-        let (id, depth) = match pending {
-            Pending::Leave(context, depth) => return Ok(Step::Leave(context, depth)),
-            Pending::Enter(id, depth) => (id, depth),
-        };
+    /// Leaves the innermost context, once all of its children were entered.
+    fn leave(&mut self) -> Option<Step> {
+        let done = self.open.pop_if(|open| open.children == 0)?;
+        Some(Step::Leave(done.context, self.open.len()))
+    }
+
+    fn enter(&mut self, id: ContextId) -> Result<Step> {
         self.left = self.left.checked_sub(1).ok_or_else(|| {
             Error::request("the tree of contexts leads round in circles: some are reached twice")
         })?;
+        if let Some(above) = self.open.last_mut() {
+            above.children = above.children.saturating_sub(1);
+        }
         let context = self.view.context(id)?;
         self.view.children(id, &mut self.below)?;
-        self.pending.push(Pending::Leave(context, depth));
-        let children = self.below.drain(..).rev().map(|child| Pending::Enter(child, depth + 1));
-        self.pending.extend(children);
-        self.depth = depth;
+        let (depth, children) = (self.open.len(), self.below.len());
+        self.pending.extend(self.below.drain(..).rev());
+        self.open.push(Open { context, children });
         Ok(Step::Enter(context, depth))
     }
 }
@@ -74,10 +82,14 @@ impl Iterator for Walk<'_> {
     type Item = Result<Step>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let pending = self.pending.pop()?;
-        let step = self.step(pending);
+        if let Some(step) = self.leave() {
+            return Some(Ok(step));
+        }
+        let next = self.pending.pop()?;
+        let step = self.enter(next);
         if step.is_err() {
             self.pending.clear();
+            self.open.clear();
         }
         Some(step)
     }

@@ -7,6 +7,7 @@ pub(super) struct Branches<'a> {
     tree: &'a PathTree,
     children: Vec<Vec<usize>>,
     pending: Vec<Branch<'a>>,
+    /// The least share that is shown.
     least: f64,
 }
 
@@ -38,14 +39,13 @@ impl Branch<'_> {
 
 impl<'a> Branches<'a> {
     /// Shows what has at least a share of the total.
-    pub(super) fn new(tree: &'a PathTree, share: f64) -> Self {
+    pub(super) fn new(tree: &'a PathTree, least: f64) -> Self {
         let mut children = vec![Vec::new(); tree.nodes.len()];
         let mut roots = Vec::new();
         for (index, node) in tree.nodes.iter().enumerate() {
             let siblings = node.parent.and_then(|parent| children.get_mut(parent));
             siblings.unwrap_or(&mut roots).push(index);
         }
-        let least = tree.total.abs() * share;
         let mut branches = Self { tree, children, pending: Vec::new(), least };
         branches.push(roots, tree.total, true, 0);
         branches
@@ -56,18 +56,25 @@ impl<'a> Branches<'a> {
         let tree = self.tree;
         let nodes = siblings.into_iter().filter_map(|index| Some((index, tree.nodes.get(index)?)));
         let (mut shown, rest): (Vec<_>, Vec<_>) =
-            nodes.partition(|(_, node)| node.inclusive.abs() >= self.least);
+            nodes.partition(|(_, node)| node.share >= self.least);
+        // What has no value comes last.
+        let size = |node: &PathNode| Some(node.inclusive.abs()).filter(|size| !size.is_nan());
+        let size = |node: &PathNode| size(node).unwrap_or(f64::NEG_INFINITY);
         shown.sort_by(|(_, a), (_, b)| {
-            let by_value = b.inclusive.abs().total_cmp(&a.inclusive.abs());
+            let by_value = size(b).total_cmp(&size(a));
             by_value.then_with(|| tree.label(a).cmp(tree.label(b)))
         });
         if !rest.is_empty() {
-            let inclusive = rest.iter().map(|(_, node)| node.inclusive).sum();
+            let inclusive = if tree.is_computed {
+                f64::NAN
+            } else {
+                rest.iter().map(|(_, node)| node.inclusive).sum()
+            };
             self.pending.push(Branch::Rest { count: rest.len() as u64, inclusive, depth });
         }
         for (place, (index, node)) in shown.into_iter().enumerate().rev() {
             let has_half = node.inclusive.abs() * 2.0 >= above.abs();
-            let is_hot = is_above_hot && place == 0 && has_half;
+            let is_hot = is_above_hot && place == 0 && has_half && !tree.is_computed;
             self.pending.push(Branch::Node { node, index, is_hot });
         }
     }

@@ -68,7 +68,7 @@ fn print(
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
     let threads = numbers::count(asked.thread_count as u64, "thread", "threads");
-    let (metric, total) = (escaped(&asked.described.name), measure::value(tree.total));
+    let (metric, total) = (escaped(&asked.described.name), measure::known(tree.total));
     writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
     writeln!(out, "{faint}{:>19}  {:>11}   path{faint:#}", "inclusive", "exclusive")?;
     let columns = out.columns();
@@ -78,9 +78,11 @@ fn print(
             columns.map_or(usize::MAX, |columns| columns.saturating_sub(36 + indent).max(16));
         let label = measure::fitted(&text(&branch, tree), room);
         let (inclusive, exclusive) = branch.spent();
-        let share = measure::share(inclusive, tree.total);
-        let cells = format!("{:>11}  {share:>6}", measure::value(inclusive));
-        let spent = if exclusive == 0.0 { String::new() } else { measure::value(exclusive) };
+        // What is computed is no part of a whole.
+        let is_part = !tree.is_computed;
+        let share = if is_part { measure::share(inclusive, tree.total) } else { String::new() };
+        let cells = format!("{:>11}  {share:>6}", measure::known(inclusive));
+        let spent = if exclusive == 0.0 { String::new() } else { measure::known(exclusive) };
         let style = match branch {
             Branch::Node { is_hot: true, .. } => bold,
             Branch::Node { .. } => paint.style(style::of_share(exclusive, tree.total)),

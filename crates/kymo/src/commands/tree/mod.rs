@@ -6,7 +6,7 @@ mod listing;
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{Detail, top_down};
+use kymo_core::model::profile::Detail;
 
 use crate::cli::OpenArgs;
 use crate::profiles::ProfileArgs;
@@ -78,8 +78,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.profile.of(opened)?;
-        let tree = top_down(&asked.question(), args.show.detail(), args.listing.depth)?;
+        let asked = args.profile.of_any(opened)?;
+        let tree = asked.top_down(args.show.detail(), args.listing.depth)?;
         if rows.is_none() && !std::mem::take(&mut is_first) {
             writeln!(session.out)?;
         }

@@ -6,7 +6,7 @@ use kymo_core::{Error, Result};
 
 use super::super::file::{Form, Out};
 use super::texts::Texts;
-use super::{MetaWriter, Records, Written};
+use super::{MetaWriter, Places, Written};
 use crate::spec::{
     ENTRY_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, LEXICAL_FUNCTION, LEXICAL_INSTRUCTION,
     LEXICAL_LINE, LEXICAL_LOOP, RELATION_CALL, RELATION_INLINED, RELATION_LEXICAL,
@@ -36,7 +36,7 @@ impl MetaWriter {
         &mut self,
         out: &mut Out,
         texts: &Texts,
-        records: [Records; 3],
+        places: &Places,
     ) -> Result<(u64, u64)> {
         let start = out.at();
         out.zeros(0x10)?;
@@ -45,7 +45,7 @@ impl MetaWriter {
             let first = out.at();
             for child in &context.children {
                 if let Some(child) = self.contexts.get(*child) {
-                    out.put(self.record_of(child, records).as_slice())?;
+                    out.put(self.record_of(child, places).as_slice())?;
                 }
             }
             let size = out.at() - first;
@@ -58,7 +58,7 @@ impl MetaWriter {
             self.contexts.iter().filter(|context| context.node.scope == Scope::Entry).collect();
         for entry in &entries {
             let record = if self.form.is_described() {
-                self.record_of(entry, records)
+                self.record_of(entry, places)
             } else {
                 self.entry(entry, texts)
             };
@@ -97,9 +97,9 @@ impl MetaWriter {
     }
 
     /// A context, with pointers to its function, file and module.
-    fn record_of(&self, context: &Written, records: [Records; 3]) -> Sink {
+    fn record_of(&self, context: &Written, places: &Places) -> Sink {
         let Node { scope, relation, .. } = context.node;
-        let (mut flags, words) = words(self.form, &context.node, records);
+        let (mut flags, words) = words(self.form, &context.node, places);
         let lexical_type = match scope {
             Scope::Loop => LEXICAL_LOOP,
             Scope::Line => LEXICAL_LINE,
@@ -143,7 +143,7 @@ impl MetaWriter {
 }
 
 /// The flexible words of a context, and the flags that say which they are.
-fn words(form: Form, node: &Node, [functions, files, modules]: [Records; 3]) -> (u16, Sink) {
+fn words(form: Form, node: &Node, places: &Places) -> (u16, Sink) {
     let mut words = form.sink();
     let mut flags = 0;
     if form.is_described() && node.relation != Relation::Lexical {
@@ -154,17 +154,17 @@ fn words(form: Form, node: &Node, [functions, files, modules]: [Records; 3]) -> 
     }
     if let Some(function) = node.function {
         flags |= HAS_FUNCTION;
-        words.u64(functions.at(function.0));
+        words.u64(places.function(function));
     }
     if let Some((file, line)) = node.source {
         flags |= HAS_SOURCE;
-        words.u64(files.at(file.0));
+        words.u64(places.files.at(file.0));
         words.u32(line);
         words.u32(0);
     }
     if let Some((module, offset)) = node.point {
         flags |= HAS_POINT;
-        words.u64(modules.at(module.0));
+        words.u64(places.modules.at(module.0));
         words.u64(offset);
     }
     (flags, words)

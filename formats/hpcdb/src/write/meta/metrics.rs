@@ -2,7 +2,7 @@
 
 use kymo_core::Result;
 use kymo_core::bytes::Sink;
-use kymo_core::model::profile::Statistic;
+use kymo_core::model::profile::{MetricId, Statistic};
 
 use super::super::SCOPES;
 use super::super::file::Out;
@@ -128,6 +128,8 @@ impl MetaWriter {
     /// of a metric, also where they number its scopes.
     fn id(&self, metric: u64, place: u64, scope: u64) -> u16 {
         let (each, partials) = (u64::from(SCOPES), self.statistics.len() as u64);
+        let rank = u32::try_from(metric).map_or(u32::MAX, |metric| self.rank_of(MetricId(metric)));
+        let metric = u64::from(rank);
         u16::try_from((metric * partials.max(1) + place) * each + scope).unwrap_or(u16::MAX)
     }
 }

@@ -26,9 +26,12 @@ const ID_KINDS: [&str; 8] =
 pub(super) struct MetaWriter {
     form: Form,
     title: String,
+    description: String,
     id_kinds: Vec<String>,
     statistics: Vec<Statistic>,
     metrics: Vec<Metric>,
+    /// The place of each metric in the order of ids.
+    ranks: Vec<u32>,
     modules: Vec<String>,
     files: Vec<String>,
     /// Which files are copied into the database, to the path they have.
@@ -64,14 +67,30 @@ impl Records {
     }
 }
 
+/// Where functions, files and modules are.
+struct Places {
+    functions: Vec<u64>,
+    files: Records,
+    modules: Records,
+}
+
+impl Places {
+    fn function(&self, id: FunctionId) -> u64 {
+        let place = usize::try_from(id.0).ok().and_then(|index| self.functions.get(index));
+        place.copied().unwrap_or(0)
+    }
+}
+
 impl MetaWriter {
     pub(super) fn new(title: &str, form: Form) -> Self {
         Self {
             form,
             title: title.to_owned(),
+            description: String::new(),
             id_kinds: ID_KINDS.map(str::to_owned).to_vec(),
             statistics: vec![Statistic::Sum],
             metrics: Vec::new(),
+            ranks: Vec::new(),
             modules: Vec::new(),
             files: Vec::new(),
             copied: HashSet::new(),
@@ -101,11 +120,29 @@ impl MetaWriter {
         place.ok_or_else(|| Error::request("a statistic comes that was not told of"))
     }
 
+    /// What is said of the database as a whole, and what kinds of identifiers are called.
+    pub(super) fn describe(&mut self, description: &str, id_kinds: &[String]) {
+        description.clone_into(&mut self.description);
+        self.id_kinds = id_kinds.to_vec();
+    }
+
     pub(super) fn metric(&mut self, metric: &Metric) -> Result<MetricId> {
         let id = u32::try_from(self.metrics.len());
         let id = id.map_err(|_| Error::request("there are too many metrics"))?;
         self.metrics.push(metric.clone());
+        self.ranks.push(id);
         Ok(MetricId(id))
+    }
+
+    /// Gives metrics other places in the order of ids than those they are listed in.
+    pub(super) fn rank(&mut self, ranks: Vec<u32>) {
+        self.ranks = ranks;
+    }
+
+    /// The place of a metric in the order of ids.
+    pub(super) fn rank_of(&self, metric: MetricId) -> u32 {
+        let rank = usize::try_from(metric.0).ok().and_then(|index| self.ranks.get(index));
+        rank.copied().unwrap_or(metric.0)
     }
 
     pub(super) fn metrics(&self) -> &[Metric] {
@@ -199,10 +236,11 @@ impl MetaWriter {
             self.paths(&mut out, &self.modules, &HashSet::new(), &texts, MODULE_BYTES)?;
         let (files, file_records) =
             self.paths(&mut out, &self.files, &self.copied, &texts, FILE_BYTES)?;
-        let (functions, function_records) =
+        let (functions, function_at) =
             self.write_functions(&mut out, &texts, module_records, file_records)?;
-        let records = [function_records, file_records, module_records];
-        let context = self.write_contexts(&mut out, &texts, records)?;
+        let places =
+            Places { functions: function_at, files: file_records, modules: module_records };
+        let context = self.write_contexts(&mut out, &texts, &places)?;
         let sections = [general, id_names, metrics, context, strings, modules, files, functions];
         out.fill(0, self.form.header(FileKind::Meta, &sections).as_slice())?;
         out.finish(FileKind::Meta)
@@ -214,7 +252,7 @@ impl MetaWriter {
         section.u64(start + 16);
         section.u64(start + 16 + self.title.len() as u64 + 1);
         text(&mut section, &self.title);
-        text(&mut section, "");
+        text(&mut section, &self.description);
         whole(out, start, &section)
     }
 
@@ -260,17 +298,25 @@ impl MetaWriter {
         Ok(((size, start), texts))
     }
 
+    /// Writes functions, and tells where each is. In the released layout entry points are none.
     fn write_functions(
         &self,
         out: &mut Out,
         texts: &Texts,
         modules: Records,
         files: Records,
-    ) -> Result<((u64, u64), Records)> {
+    ) -> Result<((u64, u64), Vec<u64>)> {
         let start = out.at();
         let records = Records { first: start + 0x10, size: FUNCTION_BYTES };
-        out.put(table(self.form, records, self.functions.len())?.as_slice())?;
-        for (function, index) in self.functions.iter().zip(0..) {
+        let is_function = self.functions_of_code();
+        let count = is_function.iter().filter(|is_function| **is_function).count();
+        out.put(table(self.form, records, count)?.as_slice())?;
+        let mut at = Vec::with_capacity(self.functions.len());
+        for ((function, index), is_function) in self.functions.iter().zip(0..).zip(is_function) {
+            at.push(out.at());
+            if !is_function {
+                continue;
+            }
             let mut record = self.form.sink();
             let name = self.function_name(index, &function.name);
             record.u64(if name.is_empty() { 0 } else { texts.known(name) });
@@ -281,7 +327,28 @@ impl MetaWriter {
             record.u32(0);
             out.put(record.as_slice())?;
         }
-        Ok(((out.at() - start, start), records))
+        Ok(((out.at() - start, start), at))
+    }
+
+    /// Whether each function is more than what an entry point is called.
+    fn functions_of_code(&self) -> Vec<bool> {
+        let mut is_function = vec![true; self.functions.len()];
+        if self.form.is_described() {
+            return is_function;
+        }
+        let place = |id: u64| usize::try_from(id).unwrap_or(usize::MAX);
+        for entry in &self.entries {
+            if let Some(is_function) = is_function.get_mut(place(*entry)) {
+                *is_function = false;
+            }
+        }
+        let nodes = self.contexts.iter().map(|context| &context.node);
+        for function in nodes.filter(|node| node.scope != Scope::Entry).filter_map(|n| n.function) {
+            if let Some(is_function) = is_function.get_mut(place(function.0)) {
+                *is_function = true;
+            }
+        }
+        is_function
     }
 
     /// A section of modules or files, each with a path, some of them copied.

@@ -1,0 +1,219 @@
+//! A sound database, read and written again by our writer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kymo_core::model::profile::{
+    Column, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
+    ProfileSink, ProfileView, Statistic, SummaryValue, SunkValue, ThreadId,
+};
+use kymo_core::model::timeline::TimeNs;
+use kymo_core::{Context, Destination, Error, Result, Source};
+
+use crate::model::{Profiles, context_of, reach_of, statistic_of};
+use crate::read::{Database, Meta, Trust};
+use crate::repair::copy_rest;
+use crate::rows::{self, TreeWalk};
+use crate::spec::combine_name;
+use crate::types::{self, Layout, Strided};
+use crate::write::Writer;
+
+/// Writes all of a database again: the described draft as it is, all others as released.
+pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
+    let why = "a database is written as a whole: name its directory";
+    if !source.is_directory() {
+        return Err(Error::request(why));
+    }
+    let database = Arc::new(Database::open(source, context, Trust::Strict)?);
+    let Some(meta) = &database.meta else { return Err(Error::request("there is no meta.db")) };
+    let writer = match database.layout() {
+        Layout::Described => Writer::described(to, &meta.title),
+        _ => Writer::new(to, &meta.title),
+    };
+    let mut rewriting = Rewriting { database: &database, meta, writer: writer? };
+    rewriting.metrics()?;
+    rewriting.names()?;
+    rewriting.contexts()?;
+    rewriting.values()?;
+    rewriting.samples()?;
+    let limits = &context.limits;
+    rewriting.writer.finish_with(|path| copy_rest(source, &database, limits, path))
+}
+
+/// A database on its way.
+struct Rewriting<'a> {
+    database: &'a Arc<Database>,
+    meta: &'a Meta,
+    writer: Writer,
+}
+
+impl Rewriting<'_> {
+    fn metrics(&mut self) -> Result<()> {
+        let metrics = &self.meta.metrics;
+        self.writer.statistics(&statistics(metrics)?)?;
+        for metric in metrics {
+            self.writer.metric(&Metric::named(metric.name.clone()))?;
+        }
+        // By the ids they have, which need not be in the order of the list.
+        let mut order: Vec<_> = (0_u32..).zip(metrics).collect();
+        order.sort_by_key(|(_, metric)| metric.instances.iter().map(|of| of.prop_metric_id).min());
+        let mut ranks = vec![0; metrics.len()];
+        for (rank, (index, _)) in (0_u32..).zip(order) {
+            if let Some(slot) = usize::try_from(index).ok().and_then(|at| ranks.get_mut(at)) {
+                *slot = rank;
+            }
+        }
+        self.writer.describe(&self.meta.description, &self.meta.id_names, ranks);
+        Ok(())
+    }
+
+    /// Modules, files and functions, also those that nothing leads to.
+    fn names(&mut self) -> Result<()> {
+        for module in rows::modules(self.database) {
+            self.writer.module(&module.path.unwrap_or_default())?;
+        }
+        for file in rows::files(self.database) {
+            let path = file.path.unwrap_or_default();
+            let id = self.writer.file(&path)?;
+            if file.is_copied {
+                self.writer.copied(id, &path);
+            }
+        }
+        for offset in self.meta.functions.offsets() {
+            let found = self.meta.part.told(self.meta.function(offset))?;
+            self.writer.function(&Function {
+                name: found.name.unwrap_or_default(),
+                module: found.module.and_then(|at| place(self.meta.modules, at)).map(ModuleId),
+                offset: found.offset,
+                file: found.file.and_then(|at| place(self.meta.files, at)).map(FileId),
+                line: found.line,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn contexts(&mut self) -> Result<()> {
+        for (context, parent, _) in TreeWalk::new(Arc::clone(self.database)) {
+            let above = parent.map(|parent| ContextNumber(parent.into()));
+            let node = self.node(&context)?;
+            self.writer.context(above, ContextNumber(context.ctx_id.into()), &node)?;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, context: &types::Context) -> Result<Node> {
+        let found = context_of(self.meta, context);
+        let function = match &context.entry {
+            Some(entry) => {
+                let name = entry.name.clone();
+                Some(self.writer.function(&Function { name, ..Function::default() })?)
+            }
+            None => context.function.and_then(|at| place(self.meta.functions, at)).map(FunctionId),
+        };
+        let source = context
+            .source
+            .and_then(|(file, line)| Some((FileId(place(self.meta.files, file)?), line)));
+        let point = context.point.and_then(|(module, offset)| {
+            Some((ModuleId(place(self.meta.modules, module)?), offset))
+        });
+        let (scope, relation) = (found.scope, found.relation);
+        Ok(Node { scope, relation, function, source, point })
+    }
+
+    fn values(&mut self) -> Result<()> {
+        let view = Profiles::new(Arc::clone(self.database));
+        let view = view.ok_or_else(|| Error::request("there are no values"))?;
+        let ids = || (0..).map(ThreadId).take(view.thread_count());
+        let threads = ids().map(|id| view.thread(id)).collect::<Result<Vec<_>>>()?;
+        self.writer.threads(&threads)?;
+        for id in ids() {
+            let mut values = view.thread_values(id)?.map(|found| {
+                let found = found?;
+                let (context, column, value) = (found.context, found.column, found.value);
+                Ok(SunkValue { context, column, value })
+            });
+            self.writer.values(id, &mut values)?;
+        }
+        self.summary()
+    }
+
+    /// The statistics of the summary, which need not be what threads come to.
+    fn summary(&mut self) -> Result<()> {
+        let Some(file) = &self.database.profile else { return Ok(()) };
+        let Some(first) = file.part.told(file.profile(0))? else { return Ok(()) };
+        if !first.is_summary {
+            return Ok(());
+        }
+        let columns = columns(&self.meta.metrics);
+        let values = rows::values_of(Arc::clone(self.database), 0, first);
+        let mut values = values.filter_map(|row| {
+            let (column, statistic) = *columns.get(&row.metric)?;
+            let context = ContextNumber(row.context);
+            Some(SummaryValue { context, column, statistic, value: row.value })
+        });
+        self.writer.summary(&mut values)
+    }
+
+    fn samples(&mut self) -> Result<()> {
+        let Some(file) = &self.database.trace else { return Ok(()) };
+        for index in 0..file.traces.count {
+            let Some(trace) = file.part.told(file.trace(index))? else { continue };
+            let thread = trace.prof_index.checked_sub(1).map(ThreadId);
+            let thread = thread.ok_or_else(|| Error::request("the summary has a trace"))?;
+            let mut samples = (0..trace.count).map(|index| {
+                let element = file.part.told(file.element(&trace, index))?;
+                let time = TimeNs(i64::try_from(element.timestamp).unwrap_or(i64::MAX));
+                let context = u64::from(element.ctx_id);
+                Ok((time, (context != 0).then_some(ContextNumber(context))))
+            });
+            if trace.count > 0 {
+                self.writer.samples(thread, &mut samples)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The index of the record that a pointer leads to.
+fn place(table: Strided, pointer: u64) -> Option<u64> {
+    table.begins(pointer).then(|| (pointer - table.pointer) / table.stride.max(1))
+}
+
+/// The statistics that every metric has, in the order of their ids.
+fn statistics(metrics: &[types::Metric]) -> Result<Vec<Statistic>> {
+    let mut common: Option<Vec<Statistic>> = None;
+    for metric in metrics {
+        let known = |scope: &str| reach_of(scope).is_some();
+        let is_known = metric.instances.iter().all(|of| known(&of.scope));
+        let mut found: Vec<_> = metric.statistics.iter().collect();
+        found.sort_by_key(|of| of.stat_metric_id);
+        let kinds = found.iter().map(|of| statistic_of(&of.formula, combine_name(of.combine)));
+        let mut kinds =
+            kinds.collect::<Option<Vec<_>>>().filter(|_| is_known).ok_or_else(|| {
+                Error::request(format!(
+                    "{} has statistics or scopes that are not written",
+                    metric.name
+                ))
+            })?;
+        kinds.dedup();
+        if common.get_or_insert_with(|| kinds.clone()) != &kinds {
+            let why = "metrics with different statistics are not written";
+            return Err(Error::request(why));
+        }
+    }
+    Ok(common.unwrap_or_default())
+}
+
+/// What each id of the summary stands for.
+fn columns(metrics: &[types::Metric]) -> HashMap<u64, (Column, Statistic)> {
+    let mut columns = HashMap::new();
+    for (metric, described) in (0..).map(MetricId).zip(metrics) {
+        for of in &described.statistics {
+            let statistic = statistic_of(&of.formula, combine_name(of.combine));
+            if let Some((statistic, reach)) = statistic.zip(reach_of(&of.scope)) {
+                columns.insert(of.stat_metric_id.into(), (Column { metric, reach }, statistic));
+            }
+        }
+    }
+    columns
+}

@@ -1,0 +1,174 @@
+//! Metrics of a taxonomy, one for each way to look at them.
+
+use super::formula::{ExprId, Formulas};
+use super::yaml::{Document, Node, NodeId};
+
+/// How deep metrics may lie below each other.
+const LEVELS_MAX: usize = 32;
+
+/// A way to look at a metric.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) is_visible: bool,
+    pub(super) inclusive: Sides,
+    pub(super) exclusive: Sides,
+}
+
+/// Formulas of one side of a metric.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sides {
+    /// For rows that stand for many places, such as functions.
+    pub(super) standard: Option<ExprId>,
+    /// For places in the tree.
+    pub(super) custom: Option<ExprId>,
+}
+
+/// A metric, on the way through the tree of metrics.
+struct Level {
+    node: NodeId,
+    /// The indices of the metrics below it.
+    children: Vec<usize>,
+    /// Its variants by their names: inclusive and exclusive.
+    variants: Vec<(String, Sides, Sides)>,
+}
+
+/// Reads every variant of every metric, each metric before those below it.
+pub(super) fn read_shown(
+    document: &Document,
+    root: NodeId,
+    metrics_max: u64,
+    formulas: &mut Formulas,
+) -> Result<Vec<Shown>, String> {
+    let mut levels = levels(document, root, metrics_max)?;
+    // Those below come first: others are made of them.
+    for index in (0..levels.len()).rev() {
+        let variants = variants(document, &levels, index, formulas);
+        if let Some(level) = levels.get_mut(index) {
+            level.variants = variants;
+        }
+    }
+    Ok(levels.iter().flat_map(|level| shown(document, level)).collect())
+}
+
+/// Every metric before those below it.
+fn levels(document: &Document, root: NodeId, metrics_max: u64) -> Result<Vec<Level>, String> {
+    let items = |map, key| document.get(map, key).map_or(&[][..], |list| document.items(list));
+    let mut pending: Vec<(NodeId, usize, Option<usize>)> =
+        items(root, "roots").iter().rev().map(|node| (*node, 0, None)).collect();
+    let mut levels: Vec<Level> = Vec::new();
+    while let Some((node, level, parent)) = pending.pop() {
+        // Aliases could make many of few.
+        if levels.len() as u64 >= metrics_max {
+            return Err("there are too many metrics".to_owned());
+        }
+        let index = levels.len();
+        if let Some(parent) = parent.and_then(|parent| levels.get_mut(parent)) {
+            parent.children.push(index);
+        }
+        levels.push(Level { node, children: Vec::new(), variants: Vec::new() });
+        if level < LEVELS_MAX {
+            let below = items(node, "children").iter().rev();
+            pending.extend(below.map(|child| (*child, level + 1, Some(index))));
+        }
+    }
+    Ok(levels)
+}
+
+fn variants(
+    document: &Document,
+    levels: &[Level],
+    index: usize,
+    formulas: &mut Formulas,
+) -> Vec<(String, Sides, Sides)> {
+    let Some(level) = levels.get(index) else { return Vec::new() };
+    let Some(list) = document.get(level.node, "variants") else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, how) in document.pairs(list) {
+        let name = document.text(*name).unwrap_or_default().to_owned();
+        let Some(formula) = document.get(*how, "formula") else { continue };
+        let (inclusive, exclusive) = match document.text(formula) {
+            Some(kind @ ("first" | "sum")) => {
+                let children = children(document, levels, level, *how, &name);
+                match (kind, children.first()) {
+                    ("first", Some(first)) => *first,
+                    ("sum", _) => totals(&children, formulas),
+                    _ => continue,
+                }
+            }
+            _ => (
+                sides(document, formula, "inclusive", formulas),
+                sides(document, formula, "exclusive", formulas),
+            ),
+        };
+        found.push((name, inclusive, exclusive));
+    }
+    found
+}
+
+/// What the metrics below one have: the variant of the same name, or the first that each has of
+/// those that are named.
+fn children(
+    document: &Document,
+    levels: &[Level],
+    level: &Level,
+    how: NodeId,
+    own: &str,
+) -> Vec<(Sides, Sides)> {
+    let wanted: Vec<&str> = match document.get(how, "child variant").map(|id| document.node(id)) {
+        Some(Some(Node::Scalar(name))) => vec![name.as_str()],
+        Some(Some(Node::List(names))) => names.iter().filter_map(|id| document.text(*id)).collect(),
+        _ => vec![own],
+    };
+    let of_child = |child: &usize| {
+        let variants = &levels.get(*child)?.variants;
+        let found =
+            wanted.iter().find_map(|name| variants.iter().find(|(known, ..)| known == name));
+        found.map(|(_, inclusive, exclusive)| (*inclusive, *exclusive))
+    };
+    level.children.iter().filter_map(of_child).collect()
+}
+
+/// What children come to, side by side.
+fn totals(children: &[(Sides, Sides)], formulas: &mut Formulas) -> (Sides, Sides) {
+    let mut total = |side: fn(&(Sides, Sides)) -> Option<ExprId>| {
+        formulas.total(children.iter().filter_map(side).collect())
+    };
+    let inclusive =
+        Sides { standard: total(|one| one.0.standard), custom: total(|one| one.0.custom) };
+    let exclusive =
+        Sides { standard: total(|one| one.1.standard), custom: total(|one| one.1.custom) };
+    (inclusive, exclusive)
+}
+
+/// The formulas of one side: a formula for all, or a map of two, of which `custom` is as
+/// `standard` where it is left out, and `standard` is none.
+fn sides(document: &Document, formula: NodeId, key: &str, formulas: &mut Formulas) -> Sides {
+    let Some(side) = document.get(formula, key) else { return Sides::default() };
+    let (standard, custom) = (document.get(side, "standard"), document.get(side, "custom"));
+    if standard.is_none() && custom.is_none() {
+        let all = formulas.read(document, side);
+        return Sides { standard: all, custom: all };
+    }
+    let standard = standard.and_then(|node| formulas.read(document, node));
+    let custom = custom.map_or(standard, |node| formulas.read(document, node));
+    Sides { standard, custom }
+}
+
+/// Each variant of a metric under a name of its own.
+fn shown<'a>(document: &'a Document, level: &'a Level) -> impl Iterator<Item = Shown> + 'a {
+    let text = |key| document.get_text(level.node, key);
+    let name = text("name");
+    let description = text("description").or(text("short description")).or(name);
+    let is_visible = text("visible by default") != Some("false");
+    level.variants.iter().filter_map(move |(variant, inclusive, exclusive)| {
+        let name = match variant.as_str() {
+            "" | "Sum" => name?.to_owned(),
+            variant => format!("{}:{variant}", name?),
+        };
+        let description = description.unwrap_or_default().to_owned();
+        let (inclusive, exclusive) = (*inclusive, *exclusive);
+        Some(Shown { name, description, is_visible, inclusive, exclusive })
+    })
+}

@@ -1,0 +1,156 @@
+//! Databases that nobody wrote: longer records, files that are missing, very deep trees.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::path::Path;
+
+use bytes::Bytes;
+use kymo_conformance::{capture, testdata};
+use kymo_core::bytes::Limits;
+use kymo_core::model::profile::{
+    By, Column, ContextNumber, Detail, Metric, MetricId, Node, ProfileSink, Question, Reach,
+    Relation, Scope, SunkValue, Thread, ThreadId, bottom_up, flat, top_down,
+};
+use kymo_core::{
+    Context, Destination, DumpRequest, Flow, Format, Record, RecordSink, Result, Severity, Source,
+};
+use kymo_hpcdb::{HpcDb, Writer};
+
+const FILES: [&str; 4] = ["meta.db", "profile.db", "cct.db", "trace.db"];
+
+fn tiny(name: &str) -> Vec<u8> {
+    std::fs::read(testdata("hpcdb/tiny").join(name)).unwrap()
+}
+
+/// The tiny database with one of its files changed.
+fn changed(name: &str, bytes: Vec<u8>) -> Source {
+    let file = |known: &'static str| {
+        let bytes = if known == name { bytes.clone() } else { tiny(known) };
+        (known, Bytes::from(bytes))
+    };
+    Source::from_files("tiny", FILES.map(file))
+}
+
+fn records(source: &Source) -> Vec<String> {
+    let dataset = HpcDb.open(source, &Context::default()).unwrap();
+    let records = capture(&*dataset).unwrap();
+    assert_eq!(dataset.findings(), []);
+    records.iter().map(|record| format!("{} {}", record.kind, record.contents())).collect()
+}
+
+/// Lists of one record each, by where their sizes are; and lists of several, moved behind
+/// everything else, by where they are, how many there are and how long each is.
+#[test]
+fn records_that_are_longer_than_known_are_read() {
+    let expected = records(&changed("", Vec::new()));
+    for (at, size) in [(0x104, 40), (0x1F4, 24), (0x214, 24), (0x234, 48), (0x26A, 40)] {
+        let mut bytes = tiny("meta.db");
+        bytes[at] = size;
+        assert_eq!(records(&changed("meta.db", bytes)), expected, "{at:#x}");
+    }
+    for (name, section, count, size) in
+        [("profile.db", 0x30, 3, 48), ("cct.db", 0x30, 4, 32), ("trace.db", 0x20, 2, 24)]
+    {
+        let mut bytes = tiny(name);
+        let footer = bytes.split_off(bytes.len() - 8);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        let moved = bytes.len();
+        for record in 0..count {
+            let at = 0x40 + record * size;
+            bytes.extend_from_within(at..at + size);
+            bytes.extend([0xFF; 16]);
+        }
+        bytes.extend(footer);
+        bytes[section..section + 8].copy_from_slice(&(moved as u64).to_le_bytes());
+        bytes[section + 12] = u8::try_from(size + 16).unwrap();
+        assert_eq!(records(&changed(name, bytes)), expected, "{name}");
+    }
+}
+
+/// Whatever files are missing, what the others have is read.
+#[test]
+fn any_files_may_be_missing() {
+    for there in 1_u8..16 {
+        let kept = FILES.iter().enumerate().filter(|(index, _)| there >> index & 1 == 1);
+        let kept: Vec<_> = kept.map(|(_, name)| (*name, Bytes::from(tiny(name)))).collect();
+        let source = Source::from_files("some", kept.clone());
+        let dataset = HpcDb.open(&source, &Context::default()).unwrap();
+        assert_eq!(dataset.findings(), [], "{there:#b}");
+        let found = HpcDb.check(&source, &Context::default()).unwrap();
+        assert_eq!(found, [], "{there:#b}");
+        let has = |name: &str| kept.iter().any(|(known, _)| *known == name);
+        let has_values = has("meta.db") && (has("profile.db") || has("cct.db"));
+        assert_eq!(dataset.profile().is_some(), has_values, "{there:#b}");
+        assert_eq!(dataset.timeline().is_some(), has("trace.db"), "{there:#b}");
+        if let Some(view) = dataset.profile() {
+            let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+            let mut rows = flat(&question, By::Function).unwrap().rows;
+            rows.sort_by(|a, b| a.label.cmp(&b.label));
+            let rows: Vec<_> =
+                rows.iter().map(|row| (row.label.as_str(), row.inclusive, row.exclusive)).collect();
+            assert_eq!(rows, [("<main thread>", 5.0, 0.0), ("main", 5.0, 5.0)], "{there:#b}");
+        }
+    }
+}
+
+struct Nothing;
+
+impl RecordSink for Nothing {
+    fn record(&mut self, _: &Record<'_>) -> Result<Flow> {
+        Ok(Flow::More)
+    }
+
+    fn text(&mut self, _: &[u8]) -> Result<Flow> {
+        Ok(Flow::More)
+    }
+}
+
+const DEPTH: u64 = 1_000_000;
+
+fn deep(to: &Path) {
+    let mut writer = Writer::new(&Destination::new(to, false), "deep").unwrap();
+    let metric = writer.metric(&Metric::named("time")).unwrap();
+    let line = Node::new(Scope::Line, Relation::Lexical);
+    let mut node = Node::new(Scope::Entry, Relation::Call);
+    for number in 1..=DEPTH {
+        let above = (number > 1).then(|| ContextNumber(number - 1));
+        writer.context(above, ContextNumber(number), &node).unwrap();
+        node = line;
+    }
+    writer.threads(&[Thread::default()]).unwrap();
+    let value = |context: u64| {
+        let column = Column { metric, reach: Reach::Execution };
+        Ok(SunkValue { context: ContextNumber(context), column, value: 1.0 })
+    };
+    writer.values(ThreadId(0), &mut (1..=DEPTH).map(value)).unwrap();
+    writer.finish().unwrap();
+}
+
+/// A chain of a million contexts is read, checked and reported on without recursion; only a style
+/// that moves each level to the right has no room for it.
+#[test]
+fn a_million_contexts_below_each_other_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep");
+    deep(&path);
+    let source = Source::open(&path, &Limits::default()).unwrap();
+    let found = HpcDb.check(&source, &Context::default()).unwrap();
+    let wrong = found.iter().filter(|finding| finding.rule != "id-tuple");
+    assert_eq!(wrong.filter(|finding| finding.severity > Severity::Note).count(), 0, "{found:?}");
+    let dataset = HpcDb.open(&source, &Context::default()).unwrap();
+    let view = dataset.profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert!((flat(&question, By::Function).unwrap().total - 1.0).abs() < 1e-12);
+    let tree = top_down(&question, Detail::Lines, 40).unwrap();
+    assert_eq!((tree.nodes.len(), tree.deeper), (40, 1));
+    assert!(bottom_up(&question, None, 40).unwrap().nodes.is_empty());
+    let style = Some("hpctoolkit-yaml".into());
+    let request = DumpRequest { style, ..DumpRequest::default() };
+    let error = dataset.dump(&request, &mut Nothing).unwrap_err().to_string();
+    assert!(error.starts_with("contexts lie more than 10000 levels deep"), "{error}");
+}

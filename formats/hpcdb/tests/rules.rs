@@ -1,0 +1,350 @@
+//! A sample for every rule of `check`: one change to a database that was put together by hand, and
+//! the byte that is named then. `testdata/README.md` says how it is laid out.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use bytes::Bytes;
+use kymo_conformance::testdata;
+use kymo_core::{Context, Format, Severity, Source};
+use kymo_hpcdb::HpcDb;
+
+const FILES: [&str; 4] = ["meta.db", "profile.db", "cct.db", "trace.db"];
+
+/// What is written where in which file, and what is found: rule, file, byte.
+struct Case {
+    file: &'static str,
+    at: usize,
+    bytes: &'static [u8],
+    found: &'static [(&'static str, &'static str, u64)],
+}
+
+const fn case(
+    file: &'static str,
+    at: usize,
+    bytes: &'static [u8],
+    found: &'static [(&'static str, &'static str, u64)],
+) -> Case {
+    Case { file, at, bytes, found }
+}
+
+const SEVEN: &[u8] = &7.0_f64.to_le_bytes();
+
+const CASES: &[Case] = &[
+    // The children of `main` reach beyond the end.
+    case(
+        "meta.db",
+        0x2A0,
+        &[0xFF, 0xFF],
+        &[
+            ("unreadable", "meta.db", 0x2A0),
+            ("unlisted-context", "profile.db", 0x40),
+            ("context-unknown", "trace.db", 0x70),
+        ],
+    ),
+    // The footer.
+    case("trace.db", 0x88, b"_", &[("unreadable", "trace.db", 0x88)]),
+    // Another major version.
+    case("trace.db", 0x0E, &[5], &[("file-unreadable", "trace.db", 0x0E)]),
+    case("cct.db", 0x0A, b"m", &[("file-unreadable", "cct.db", 0)]),
+    // Section Strings reaches into Modules.
+    case("meta.db", 0x50, &[0x40], &[("section-overlap", "meta.db", 0x50)]),
+    // Section IdTuples begins within the header; its tuples are elsewhere.
+    case(
+        "profile.db",
+        0x28,
+        &[0x28],
+        &[
+            ("section-overlap", "profile.db", 0x20),
+            ("section-overlap", "profile.db", 0x20),
+            ("section-bounds", "profile.db", 0x70),
+            ("section-bounds", "profile.db", 0xA0),
+        ],
+    ),
+    // Section General ends before the title does.
+    case(
+        "meta.db",
+        0x10,
+        &[0x14],
+        &[("section-bounds", "meta.db", 0x90), ("section-bounds", "meta.db", 0x98)],
+    ),
+    // The path of the module is not in section Strings, but within the metrics.
+    case("meta.db", 0x200, &[0xB0, 0x01], &[("section-bounds", "meta.db", 0x1F8)]),
+    // Section Context ends before its entry point.
+    case("meta.db", 0x40, &[0x68], &[("section-bounds", "meta.db", 0x260)]),
+    // The list of traces reaches beyond its section.
+    case("trace.db", 0x10, &[0x40], &[("section-bounds", "trace.db", 0x20)]),
+    // The section reaches over the values and indexes of two contexts.
+    case(
+        "cct.db",
+        0x10,
+        &[0xF8],
+        &[
+            ("section-bounds", "cct.db", 0x60),
+            ("section-bounds", "cct.db", 0x60),
+            ("section-bounds", "cct.db", 0x80),
+            ("section-bounds", "cct.db", 0x80),
+        ],
+    ),
+    // The index of the last profile is that of the one before.
+    case("profile.db", 0xB8, &[0x8C, 0x01], &[("array-overlap", "profile.db", 0xA0)]),
+    // The last sample of the first thread is one of the second too.
+    case(
+        "trace.db",
+        0x60,
+        &[0x7C],
+        &[("alignment", "trace.db", 0x58), ("array-overlap", "trace.db", 0x58)],
+    ),
+    // The values of the last profile begin at an odd byte.
+    case(
+        "profile.db",
+        0xA8,
+        &[0xB1],
+        &[
+            ("alignment", "profile.db", 0xA0),
+            ("metric-unknown", "profile.db", 0x1B1),
+            ("metric-unknown", "profile.db", 0x1BB),
+            ("metric-unknown", "profile.db", 0x1C5),
+            ("metric-unknown", "profile.db", 0x1CF),
+            ("metric-unknown", "profile.db", 0x1D9),
+            ("value-order", "profile.db", 0x1C5),
+            ("value-order", "profile.db", 0x1D9),
+            ("transpose", "cct.db", 0xCC),
+            ("transpose", "cct.db", 0xF0),
+            ("transpose", "cct.db", 0x108),
+            ("transpose", "cct.db", 0x134),
+            ("transpose", "cct.db", 0x14C),
+        ],
+    ),
+    // Both kinds of values of threads have the id 1.
+    case(
+        "meta.db",
+        0x150,
+        &[1],
+        &[
+            ("metric-id", "meta.db", 0x148),
+            ("metric-unknown", "profile.db", 0x158),
+            ("metric-unknown", "profile.db", 0x16C),
+            ("metric-unknown", "profile.db", 0x180),
+            ("metric-unknown", "profile.db", 0x1B0),
+            ("metric-unknown", "profile.db", 0x1C4),
+            ("metric-unknown", "profile.db", 0x1D8),
+            ("metric-unknown", "cct.db", 0xC0),
+            ("metric-unknown", "cct.db", 0xCC),
+            ("metric-unknown", "cct.db", 0xFC),
+            ("metric-unknown", "cct.db", 0x108),
+            ("metric-unknown", "cct.db", 0x140),
+            ("metric-unknown", "cct.db", 0x14C),
+            ("summary-sum", "profile.db", 0x100),
+        ],
+    ),
+    // Both kinds of sums have the id 1.
+    case(
+        "meta.db",
+        0x182,
+        &[1],
+        &[
+            ("metric-id", "meta.db", 0x170),
+            ("metric-unknown", "profile.db", 0x100),
+            ("metric-unknown", "profile.db", 0x114),
+            ("metric-unknown", "profile.db", 0x128),
+            ("tree-sum", "profile.db", 0x40),
+        ],
+    ),
+    // The module of the function, its file, and those of contexts.
+    case("meta.db", 0x240, &[0xF0, 0x01], &[("pointer", "meta.db", 0x238)]),
+    case("meta.db", 0x250, &[0x10, 0x02], &[("pointer", "meta.db", 0x238)]),
+    case("meta.db", 0x290, &[0x10, 0x02], &[("pointer", "meta.db", 0x270)]),
+    case("meta.db", 0x2C0, &[0x30, 0x02], &[("pointer", "meta.db", 0x2A0)]),
+    // The line has the number of the function above it.
+    case(
+        "meta.db",
+        0x280,
+        &[2],
+        &[
+            ("context-id", "meta.db", 0x270),
+            ("unlisted-context", "profile.db", 0x40),
+            ("context-unknown", "trace.db", 0x70),
+        ],
+    ),
+    case(
+        "meta.db",
+        0x280,
+        &[0],
+        &[
+            ("context-id", "meta.db", 0x270),
+            ("unlisted-context", "profile.db", 0x40),
+            ("context-unknown", "trace.db", 0x70),
+        ],
+    ),
+    // It has a number without values: those of number 3 are not listed any more.
+    case(
+        "meta.db",
+        0x280,
+        &[7],
+        &[("unlisted-context", "profile.db", 0x40), ("context-unknown", "trace.db", 0x70)],
+    ),
+    // The first profile does not say that it is the summary; then it has to have identifiers.
+    case(
+        "profile.db",
+        0x68,
+        &[0],
+        &[("summary-first", "profile.db", 0x40), ("id-tuple", "profile.db", 0x40)],
+    ),
+    case("profile.db", 0x90, &[0], &[("id-tuple", "profile.db", 0x70)]),
+    // The second entry of an index is of the same context as the first.
+    case(
+        "profile.db",
+        0x198,
+        &[1],
+        &[
+            ("context-index", "profile.db", 0x18C),
+            ("value-order", "profile.db", 0x162),
+            ("transpose", "cct.db", 0xE4),
+            ("transpose", "cct.db", 0xFC),
+        ],
+    ),
+    // Metrics 3, 1 instead of 1, 3.
+    case(
+        "profile.db",
+        0x162,
+        &[3, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1],
+        &[("value-order", "profile.db", 0x16C)],
+    ),
+    // Profiles 2, 2 instead of 1, 2.
+    case("cct.db", 0xC0, &[2], &[("value-order", "cct.db", 0xCC), ("transpose", "cct.db", 0xC0)]),
+    case("cct.db", 0xCC, &[9], &[("profile-unknown", "cct.db", 0xCC)]),
+    case("trace.db", 0x58, &[9], &[("profile-unknown", "trace.db", 0x58)]),
+    case(
+        "profile.db",
+        0x15A,
+        &[0; 8],
+        &[("zero-value", "profile.db", 0x158), ("transpose", "cct.db", 0xC0)],
+    ),
+    // The main thread has 7 in the summary instead of 5; then less is below it.
+    case("profile.db", 0x102, SEVEN, &[("summary-sum", "profile.db", 0x100)]),
+    // The function has 1 with all that it called, and the line in it 5.
+    case(
+        "profile.db",
+        0x116,
+        &[0, 0, 0, 0, 0, 0, 0xF0, 0x3F],
+        &[("summary-sum", "profile.db", 0x114), ("tree-sum", "profile.db", 0x40)],
+    ),
+    case("trace.db", 0x58, &[1], &[("trace-twice", "trace.db", 0x58)]),
+    // The first sample is at 300, after the second.
+    case(
+        "trace.db",
+        0x70,
+        &[0x2C, 1],
+        &[("trace-moments", "trace.db", 0x20), ("trace-order", "trace.db", 0x7C)],
+    ),
+];
+
+fn database(change: Option<&Case>, taxonomy: Option<&'static str>) -> Source {
+    let files = FILES.map(|name| {
+        let mut bytes = std::fs::read(testdata("hpcdb/tiny").join(name)).unwrap();
+        if let Some(case) = change.filter(|case| case.file == name) {
+            bytes[case.at..case.at + case.bytes.len()].copy_from_slice(case.bytes);
+        }
+        (name, Bytes::from(bytes))
+    });
+    let taxonomy = taxonomy.map(|text| ("metrics/default.yaml", Bytes::from(text)));
+    Source::from_files("tiny", files.into_iter().chain(taxonomy))
+}
+
+fn found(source: &Source) -> Vec<(String, String, u64)> {
+    let findings = HpcDb.check(source, &Context::default()).unwrap().into_iter();
+    let found = findings.map(|one| {
+        (one.rule.to_owned(), one.file.unwrap_or_default(), one.offset.unwrap_or(u64::MAX))
+    });
+    found.collect()
+}
+
+#[test]
+fn what_was_put_together_by_hand_is_sound() {
+    assert_eq!(found(&database(None, None)), []);
+    assert_eq!(found(&database(None, Some("version: 0\n"))), []);
+}
+
+#[test]
+fn each_rule_names_the_byte() {
+    for case in CASES {
+        let mut expected: Vec<_> = case.found.iter().collect();
+        expected.sort();
+        let mut found = found(&database(Some(case), None));
+        found.sort();
+        let found: Vec<_> =
+            found.iter().map(|(rule, file, at)| (rule.as_str(), file.as_str(), *at)).collect();
+        let expected: Vec<_> = expected.into_iter().copied().collect();
+        assert_eq!(found, expected, "{} at {:#x}", case.file, case.at);
+    }
+}
+
+#[test]
+fn the_header_of_traces_may_hold_too_little_or_too_much() {
+    let less = case("trace.db", 0x38, &[150], &[]);
+    let source = database(Some(&less), None);
+    let findings = HpcDb.check(&source, &Context::default()).unwrap();
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((finding.rule, finding.severity), ("trace-moments", Severity::Warning));
+    let more = case("trace.db", 0x30, &[50], &[]);
+    let findings = HpcDb.check(&database(Some(&more), None), &Context::default()).unwrap();
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((finding.rule, finding.severity), ("trace-moments", Severity::Note));
+}
+
+#[test]
+fn a_taxonomy_that_cannot_be_read_is_told() {
+    for text in ["version: 7\n", "inputs: [{metric: a}]\n", "a: [\n"] {
+        let found = found(&database(None, Some(text)));
+        let expected = ("taxonomy".to_owned(), "metrics/default.yaml".to_owned(), u64::MAX);
+        assert_eq!(found, [expected], "{text}");
+    }
+}
+
+/// Rules that the page lists have a sample here, and the other way round.
+#[test]
+fn every_rule_of_the_page_has_a_sample() {
+    let page = testdata("../docs/formats/hpcdb.md");
+    let page = std::fs::read_to_string(Path::new(&page)).unwrap();
+    let rules = page.split("## Rules of `kymo check`").nth(1).unwrap();
+    let rules = rules.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let listed: BTreeSet<_> = rules.collect();
+    let mut tried: BTreeSet<_> =
+        CASES.iter().flat_map(|case| case.found).map(|(rule, ..)| *rule).collect();
+    tried.insert("taxonomy");
+    assert_eq!(tried, listed);
+}
+
+/// Newer versions within the major one, and kinds that are not known, are read.
+#[test]
+fn what_is_newer_is_read() {
+    for (file, at) in
+        [("meta.db", 0x0F), ("profile.db", 0x0F), ("cct.db", 0x0F), ("trace.db", 0x0F)]
+    {
+        assert_eq!(found(&database(Some(&case(file, at, &[9], &[])), None)), [], "{file}");
+    }
+    // A relation, a lexical type, a kind of entry point, a type of scope, reserved flags, gaps.
+    for (at, bytes) in [
+        (0x2B5, &[9][..]),
+        (0x286, &[9]),
+        (0x2DC, &[9]),
+        (0x190, &[9]),
+        (0x1F8, &[0xFF; 8]),
+        (0x25C, &[0xFF; 4]),
+        (0x2A0 + 0x1A, &[0xFF; 6]),
+    ] {
+        assert_eq!(found(&database(Some(&case_at(at, bytes)), None)), [], "{at:#x}");
+    }
+}
+
+fn case_at(at: usize, bytes: &'static [u8]) -> Case {
+    case("meta.db", at, bytes, &[])
+}
