@@ -8,6 +8,7 @@
 mod arrays;
 mod bbbin;
 mod bp;
+mod hpcdb;
 mod hpcrun;
 pub(crate) mod measure;
 mod report;
@@ -54,6 +55,8 @@ enum Peer {
     Rtc(rtc::Peer),
     #[command(flatten)]
     Hpcrun(hpcrun::Peer),
+    #[command(flatten)]
+    Hpcdb(hpcdb::Peer),
 }
 
 /// What ours does, and what it is compared with.
@@ -115,11 +118,13 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     };
     std::fs::create_dir_all(&setup.folder)?;
     let mut rows = Vec::new();
+    let is_wanted =
+        |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup)?);
     let cases = cases.chain(hpcrun::cases(&setup)?).chain(bbbin::cases(&setup, repo)?);
     let cases = cases.chain(arrays::cases(&setup, repo)?);
-    for case in cases {
-        if args.filter.as_ref().is_none_or(|filter| case.name.contains(filter.as_str())) {
+    for case in cases.chain(hpcdb::cases(&setup, repo, is_wanted)?) {
+        if is_wanted(case.name) {
             rows.extend(run_case(&setup, &case, args.repetitions)?);
         }
     }
@@ -131,7 +136,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         let page = report::page(
             &table,
             args.repetitions,
-            &[bp::NOTES, rtc::NOTES, hpcrun::NOTES, bbbin::NOTES, arrays::NOTES],
+            &[bp::NOTES, rtc::NOTES, hpcrun::NOTES, bbbin::NOTES, arrays::NOTES, hpcdb::NOTES],
         )?;
         std::fs::write(&path, page).with_context(|| path.display().to_string())?;
         eprintln!("wrote docs/benchmarks.md");
@@ -145,6 +150,7 @@ pub(crate) fn run_peer(args: &PeerArgs) -> Result<()> {
         Peer::Bp(peer) => peer.run(),
         Peer::Rtc(peer) => peer.run(),
         Peer::Hpcrun(peer) => peer.run(),
+        Peer::Hpcdb(peer) => peer.run(),
     }
 }
 

@@ -1,0 +1,119 @@
+//! HPCToolkit databases: the largest real one, and made ones of up to 3 GB, against Hatchet.
+
+mod database;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::bench::{Case, CommandLine, Setup, command_line};
+use crate::readers;
+use crate::repo::Repo;
+use database::Shape;
+
+/// What the table alone does not say.
+pub(crate) const NOTES: &str = "\
+## HPCToolkit databases\n\n\
+The largest real database that Hatchet opens is `lmp-openmp`, 1.2 MB. The others are made, with 32 \
+threads, one metric in up to four scopes, and a trace of each thread: 70 MB are 18,000 contexts, \
+350 MB are 90,000, 3 GB are 850,000. `top` reads the tree and the summary over all threads. \
+Hatchet is measured as `GraphFrame.from_hpctoolkit_latest`, and its import alone; it is given none \
+of 3 GB, which it has no memory for. Opening is measured as `kymo ls`, which opens a database and \
+lists its tables. Files are in the page cache as far as they fit.\n";
+
+/// The version of Hatchet.
+const REQUIREMENTS: &str = "xtask/src/bench/hpcdb/requirements.txt";
+
+const IMPORT: &str = "import hatchet";
+const LOAD: &str = "import sys, hatchet; hatchet.GraphFrame.from_hpctoolkit_latest(sys.argv[1])";
+
+const THREADS: u32 = 32;
+
+/// The databases that are made.
+const MADE: [(&str, Shape); 3] = [
+    ("70 MB", made(18_000, 50_000)),
+    ("350 MB", made(90_000, 250_000)),
+    ("3 GB", made(850_000, 1_500_000)),
+];
+
+const fn made(contexts: u32, samples: u32) -> Shape {
+    Shape { contexts, profiles: THREADS, metrics: 1, samples }
+}
+
+/// What stands beside the cases.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Peer {
+    /// Make a database of any size.
+    MakeHpcdb {
+        /// Where.
+        path: PathBuf,
+
+        #[command(flatten)]
+        shape: Shape,
+    },
+}
+
+impl Peer {
+    pub(crate) fn run(&self) -> Result<()> {
+        let Self::MakeHpcdb { path, shape } = self;
+        database::make(path, *shape)
+    }
+}
+
+/// The cases that are wanted, on databases that are made when they are not there yet.
+pub(crate) fn cases(
+    setup: &Setup,
+    repo: &Repo,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    let real = crate::data::folder(repo)?.map(|data| data.join("hpctoolkit/databases/lmp-openmp"));
+    let name = "hpcdb: top of the largest real database";
+    if let Some(path) = real.filter(|path| path.exists() && is_wanted(name)) {
+        cases.push(top(setup, name, &path, hatchet(repo, &path)?));
+    }
+    let [small, middle, large] = MADE.map(|(size, _)| setup.folder.join(size.replace(' ', "-")));
+    for (name, path, (_, shape)) in
+        [("hpcdb: top of 70 MB", &small, MADE[0]), ("hpcdb: top of 350 MB", &middle, MADE[1])]
+    {
+        if is_wanted(name) {
+            database::make(path, shape)?;
+            cases.push(top(setup, name, path, hatchet(repo, path)?));
+        }
+    }
+    let name = "hpcdb: top of 3 GB";
+    if is_wanted(name) {
+        database::make(&large, MADE[2].1)?;
+        let meta = ["meta.db", "profile.db"].map(|file| large.join(file));
+        let cat = command_line("cat", meta);
+        cases.push(top(setup, name, &large, vec![("cat meta.db profile.db", cat)]));
+    }
+    let name = "hpcdb: open 3 GB";
+    if is_wanted(name) {
+        database::make(&small, MADE[0].1)?;
+        database::make(&large, MADE[2].1)?;
+        let open = |path: &Path| setup.kymo(["ls".as_ref(), path.as_os_str()]);
+        cases.push(Case { name, ours: open(&large), peers: vec![("kymo, 70 MB", open(&small))] });
+    }
+    Ok(cases)
+}
+
+fn top(
+    setup: &Setup,
+    name: &'static str,
+    path: &Path,
+    peers: Vec<(&'static str, CommandLine)>,
+) -> Case {
+    Case { name, ours: setup.kymo(["top".as_ref(), path.as_os_str()]), peers }
+}
+
+/// Hatchet with a database, and without.
+fn hatchet(repo: &Repo, path: &Path) -> Result<Vec<(&'static str, CommandLine)>> {
+    let python = readers::python(repo, "hatchet", REQUIREMENTS)?;
+    let run = |code: &str, path: Option<&Path>| {
+        let arguments = [OsStr::new("-c"), code.as_ref()].into_iter();
+        command_line(&python, arguments.chain(path.map(Path::as_os_str)))
+    };
+    Ok(vec![("Hatchet, load", run(LOAD, Some(path))), ("Hatchet, import alone", run(IMPORT, None))])
+}
