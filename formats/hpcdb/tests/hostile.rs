@@ -14,7 +14,7 @@ use kymo_conformance::{capture, testdata};
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
     By, Column, ContextNumber, Detail, Metric, MetricId, Node, ProfileSink, Question, Reach,
-    Relation, Scope, SunkValue, Thread, ThreadId, bottom_up, flat, top_down,
+    Relation, Scope, SunkValue, Thread, ThreadId, bottom_up, flat, per_thread, top_down,
 };
 use kymo_core::{
     Context, Destination, DumpRequest, Flow, Format, Record, RecordSink, Result, Severity, Source,
@@ -28,9 +28,9 @@ fn tiny(name: &str) -> Vec<u8> {
 }
 
 /// The tiny database with one of its files changed.
-fn changed(name: &str, bytes: Vec<u8>) -> Source {
+fn changed(name: &str, bytes: &[u8]) -> Source {
     let file = |known: &'static str| {
-        let bytes = if known == name { bytes.clone() } else { tiny(known) };
+        let bytes = if known == name { bytes.to_vec() } else { tiny(known) };
         (known, Bytes::from(bytes))
     };
     Source::from_files("tiny", FILES.map(file))
@@ -47,11 +47,11 @@ fn records(source: &Source) -> Vec<String> {
 /// everything else, by where they are, how many there are and how long each is.
 #[test]
 fn records_that_are_longer_than_known_are_read() {
-    let expected = records(&changed("", Vec::new()));
+    let expected = records(&changed("", &[]));
     for (at, size) in [(0x104, 40), (0x1F4, 24), (0x214, 24), (0x234, 48), (0x26A, 40)] {
         let mut bytes = tiny("meta.db");
         bytes[at] = size;
-        assert_eq!(records(&changed("meta.db", bytes)), expected, "{at:#x}");
+        assert_eq!(records(&changed("meta.db", &bytes)), expected, "{at:#x}");
     }
     for (name, section, count, size) in
         [("profile.db", 0x30, 3, 48), ("cct.db", 0x30, 4, 32), ("trace.db", 0x20, 2, 24)]
@@ -68,8 +68,22 @@ fn records_that_are_longer_than_known_are_read() {
         bytes.extend(footer);
         bytes[section..section + 8].copy_from_slice(&(moved as u64).to_le_bytes());
         bytes[section + 12] = u8::try_from(size + 16).unwrap();
-        assert_eq!(records(&changed(name, bytes)), expected, "{name}");
+        assert_eq!(records(&changed(name, &bytes)), expected, "{name}");
     }
+}
+
+/// A value of a profile that is not there is left out, and that is said.
+#[test]
+fn values_of_no_profile_are_told() {
+    let mut bytes = tiny("cct.db");
+    bytes[0xCC] = 9;
+    let dataset = HpcDb.open(&changed("cct.db", &bytes), &Context::default()).unwrap();
+    let view = dataset.profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert_eq!(per_thread(&question, None).unwrap(), [2.0, 0.0]);
+    let findings = dataset.findings();
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((finding.offset, finding.file.as_deref()), (Some(0xCC), Some("cct.db")));
 }
 
 /// Whatever files are missing, what the others have is read.
@@ -94,6 +108,14 @@ fn any_files_may_be_missing() {
             let rows: Vec<_> =
                 rows.iter().map(|row| (row.label.as_str(), row.inclusive, row.exclusive)).collect();
             assert_eq!(rows, [("<main thread>", 5.0, 0.0), ("main", 5.0, 5.0)], "{there:#b}");
+            // Threads are told apart by their places where nothing names them.
+            let threads: Vec<_> = (0..2).map(|id| view.thread(ThreadId(id)).unwrap()).collect();
+            let kind = if has("profile.db") && has("meta.db") { "THREAD 0" } else { "PROFILE 1" };
+            assert_eq!((view.thread_count(), threads[0].to_string()), (2, kind.to_owned()));
+            assert_eq!(per_thread(&question, None).unwrap(), [2.0, 3.0], "{there:#b}");
+            let values = view.thread_values(ThreadId(1)).unwrap();
+            let values: Vec<_> = values.map(|value| value.unwrap().value).collect();
+            assert_eq!(values, [3.0; 5], "{there:#b}");
         }
     }
 }

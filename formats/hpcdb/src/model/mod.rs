@@ -8,7 +8,7 @@ mod timeline;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use kymo_core::bytes::ReadResult;
+use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::profile::{
     Column, Context, ContextId, ContextNumber, ContextValue, Derived, FileId, Function, FunctionId,
     IdKind, IdPart, Metric, ModuleId, ProfileView, Relation, Scope, Statistic, Thread, ThreadId,
@@ -44,6 +44,8 @@ pub(crate) struct Profiles {
     summary: Option<Profile>,
     /// Contexts by their number.
     by_number: OnceLock<Vec<(u32, u64)>>,
+    /// How many threads have values, where `profile.db` is not there to tell.
+    unnamed: OnceLock<u64>,
 }
 
 impl Profiles {
@@ -58,7 +60,8 @@ impl Profiles {
         }
         let first = database.profile.as_ref().and_then(|file| file.profile(0).ok()?);
         let summary = first.filter(|first| first.is_summary);
-        Some(Self { database, columns, derived, summary, by_number: OnceLock::new() })
+        let (by_number, unnamed) = <_>::default();
+        Some(Self { database, columns, derived, summary, by_number, unnamed })
     }
 
     fn meta(&self) -> Result<&Meta> {
@@ -70,15 +73,45 @@ impl Profiles {
         meta.part.told(read(meta))
     }
 
+    /// The index of the first profile of a thread: the summary comes before.
+    fn first_thread(&self) -> u64 {
+        u64::from(self.summary.is_some() || self.database.profile.is_none())
+    }
+
     /// The index of a thread's profile.
     fn profile_index(&self, thread: ThreadId) -> u64 {
-        u64::from(thread.0) + u64::from(self.summary.is_some())
+        u64::from(thread.0) + self.first_thread()
     }
 
     /// The thread of a profile; the summary is none.
     fn thread_of(&self, profile: u64) -> Option<ThreadId> {
-        let thread = profile.checked_sub(u64::from(self.summary.is_some()))?;
-        u32::try_from(thread).ok().map(ThreadId)
+        let thread = profile.checked_sub(self.first_thread())?;
+        let is_there = thread < self.threads();
+        u32::try_from(thread).ok().filter(|_| is_there).map(ThreadId)
+    }
+
+    /// The thread of a value in `cct.db`. That there is none is said once for each place.
+    fn thread_at(&self, file: &CctDb, profile: u64, offset: u64) -> Option<ThreadId> {
+        let thread = self.thread_of(profile);
+        if thread.is_none() {
+            let why = format!("there is no profile {profile}: its value is left out");
+            let error = ReadError::invalid("profIndex", offset, why);
+            self.database.noted::<()>(&file.part, Err(error));
+        }
+        thread
+    }
+
+    /// How many threads there are.
+    fn threads(&self) -> u64 {
+        match &self.database.profile {
+            Some(file) => file.profiles.count.saturating_sub(self.first_thread()),
+            None => *self.unnamed.get_or_init(|| {
+                let room = self.database.cct.as_ref().map_or(0, |file| file.part.len());
+                let values = rows::context_values(&self.database);
+                // No more than the file has room for, whatever numbers it has.
+                values.map(|row| row.profile).filter(|index| *index < room).max().unwrap_or(0)
+            }),
+        }
     }
 
     fn profile(&self, thread: ThreadId) -> Result<(&ProfileDb, Profile)> {
@@ -137,7 +170,8 @@ impl Profiles {
             let Some(id) = self.columns.id(*column) else { continue };
             for index in file.find(&context, id)? {
                 let (profile, value) = file.value(&context, index)?;
-                let thread = self.thread_of(profile.into());
+                let at = file.value_offset(&context, index);
+                let thread = self.thread_at(file, profile.into(), at);
                 let is_meant = |thread| threads.is_none_or(|threads| threads.contains(thread));
                 if thread.is_some_and(is_meant) {
                     *to += value;
@@ -235,12 +269,15 @@ impl ProfileView for Profiles {
     }
 
     fn thread_count(&self) -> usize {
-        let profiles = self.database.profile.as_ref().map_or(0, |file| file.profiles.count);
-        let threads = profiles.saturating_sub(self.summary.is_some().into());
-        usize::try_from(threads).unwrap_or(usize::MAX)
+        usize::try_from(self.threads()).unwrap_or(usize::MAX)
     }
 
     fn thread(&self, id: ThreadId) -> Result<Thread> {
+        if self.database.profile.is_none() && u64::from(id.0) < self.threads() {
+            // Nothing is left that names it but its place.
+            let (kind, logical) = (IdKind("PROFILE".into()), self.profile_index(id));
+            return Ok(Thread { ids: vec![IdPart { kind, logical, physical: None }] });
+        }
         let (file, profile) = self.profile(id)?;
         let ids = file.part.told(file.ids(&profile))?;
         Ok(thread_of(&self.database, &ids))
@@ -354,18 +391,22 @@ impl ProfileView for Profiles {
             return Ok(Box::new(std::iter::empty()));
         };
         let values = rows::context_values_of(Arc::clone(&self.database), context.number.0, info);
-        let values = values.filter_map(|row| {
+        let values = values.filter_map(move |row| {
             let column = self.columns.column(row.metric)?;
-            let thread = self.thread_of(row.profile)?;
+            let thread = self.thread_at(file, row.profile, row.offset)?;
             Some(Ok(ThreadValue { thread, column, value: row.value }))
         });
         Ok(Box::new(values))
     }
 
     fn thread_values(&self, thread: ThreadId) -> Result<Values<'_, ContextValue>> {
-        let (_, profile) = self.profile(thread)?;
         let index = self.profile_index(thread);
-        let values = rows::values_of(Arc::clone(&self.database), index, profile);
+        let values: rows::Rows<rows::ValueRow> = if self.database.profile.is_some() {
+            let (_, profile) = self.profile(thread)?;
+            Box::new(rows::values_of(Arc::clone(&self.database), index, profile))
+        } else {
+            Box::new(rows::context_values(&self.database).filter(move |row| row.profile == index))
+        };
         let values = values.filter_map(|row| {
             let column = self.columns.column(row.metric)?;
             let context = ContextNumber(row.context);
