@@ -23,7 +23,7 @@ pub(crate) fn ids(profile: &Profile) -> Vec<MeasuredId> {
 
 fn of_tuple(profile: &Profile) -> Vec<MeasuredId> {
     let mut names: HashMap<u16, IdKind> = HashMap::new();
-    for kind in &profile.id_kinds {
+    for kind in profile.id_kinds.iter().filter(|kind| !kind.name.0.is_empty()) {
         let name = || {
             let mut name = kind.name.to_string();
             name.truncate(name.floor_char_boundary(KIND_BYTES_MAX));

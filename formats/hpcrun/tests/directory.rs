@@ -12,6 +12,7 @@ mod assembled;
 use std::fs;
 use std::path::Path;
 
+use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{By, MetricId, Question, ThreadId, flat};
 use kymo_core::{
@@ -228,4 +229,32 @@ fn a_trace_says_whether_its_profile_is_missing_or_cannot_be_read() {
         ("b.hpctrace", "there is no profile beside the trace: its nodes mean nothing"),
     ];
     assert_eq!(found, expected.map(|(file, why)| (file.to_owned(), why.to_owned())));
+}
+
+#[test]
+fn addresses_of_what_the_kernel_maps_are_named_by_the_image_beside() {
+    let image = "vdso/8c1478fcd4f0b7d3e3396d9eac417ef0.vdso";
+    let recorded = format!("hpctoolkit/made-here/matmul-omp/measurements/{image}");
+    let Some(recorded) = shared::file(&recorded) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("vdso")).unwrap();
+    fs::copy(recorded, folder.path().join(image)).unwrap();
+    // By readelf, 0xaf0 and 902 bytes from there are clock_gettime, and __vdso_clock_gettime too.
+    let sample = sampled(&[(THREAD | LOGICAL, 0)], image, 0xaf5);
+    write(&sample, &folder.path().join("a.hpcrun"));
+    let names = functions(folder.path());
+    assert!(matches!(&names[..], [_, name] if name.ends_with("clock_gettime")), "{names:?}");
+}
+
+#[test]
+fn an_id_of_a_kind_without_a_name_is_called_by_the_number_of_the_kind() {
+    let mut bytes = assembled::shipped_0400(true);
+    // Kind 3 of the dictionary: its name of six letters becomes one of none.
+    let at = 0x1002 + 2 + 4 + 4 + 2;
+    assert_eq!(&bytes[at + 4..at + 10], b"THREAD");
+    bytes[at..at + 10].fill(0);
+    let source = Source::from_bytes("a.hpcrun", bytes);
+    let dataset = Hpcrun.open(&source, &Context::default()).unwrap();
+    let thread = dataset.profile().unwrap().thread(ThreadId(0)).unwrap();
+    assert_eq!(thread.to_string(), "NODE 0 [0x7f0100] / kind 3 5");
 }

@@ -94,9 +94,13 @@ impl Run {
 
     /// A cursor at the start of an item, that ends with it.
     pub(crate) fn cursor(&self, index: usize) -> Option<Cursor<'_>> {
+        Some(Cursor::at(self.item(index)?, self.offset_of(index), self.endian))
+    }
+
+    /// The bytes of an item.
+    pub(crate) fn item(&self, index: usize) -> Option<&[u8]> {
         let start = index.checked_mul(self.item_bytes)?;
-        let item = self.bytes.get(start..start.checked_add(self.item_bytes)?)?;
-        Some(Cursor::at(item, self.offset_of(index), self.endian))
+        self.bytes.get(start..start.checked_add(self.item_bytes)?)
     }
 
     /// The items of a range, as many as there are.

@@ -135,14 +135,13 @@ impl Trace {
     /// A record by its place.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<TraceRecord> {
-        self.iter(index..index.checked_add(1)?).next()
+        self.records.item(index).map(|item| record(item, self.endian))
     }
 
     /// The bytes of a record but for its time; none where there is no such record.
     #[must_use]
     pub fn sample_bytes(&self, index: usize) -> &[u8] {
-        let mut item = self.records.items(index..index.saturating_add(1));
-        item.next().and_then(|item| item.get(8..)).unwrap_or_default()
+        self.records.item(index).and_then(|item| item.get(8..)).unwrap_or_default()
     }
 
     /// Some records in order, as many as there are.
