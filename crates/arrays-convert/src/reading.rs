@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 /// Bytes of values that are handed on at once: what a processor keeps near. Larger writes take the
 /// system up to twice the time, for they are copied from memory that is far.
-pub(crate) const PIECE_BYTES: usize = 1 << 16;
+pub(crate) const PIECE_BYTES: usize = 1 << 17;
 
 /// Reads the values of arrays in their order, and remembers what was lost.
 pub struct Reading<'a> {
