@@ -1,20 +1,57 @@
 //! Feeds bytes to the format that `KYMO_FORMAT` names; `cargo xtask fuzz` builds and runs it.
+//! `symbols` is no format: there, bytes are a program that addresses are looked up in.
 #![no_main]
 #![allow(clippy::print_stderr, reason = "there is nobody else to say which format is missing")]
 
 use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::LazyLock;
 
 use kymo_core::Format;
+use kymo_core::bytes::Limits;
+use kymo_core::model::structure::Symbols;
+use kymo_symbols::{Programs, Search};
 use libfuzzer_sys::fuzz_target;
 
-static FORMAT: LazyLock<&'static dyn Format> = LazyLock::new(|| {
+/// What is fed.
+enum Fed {
+    Format(&'static dyn Format),
+    /// The path that programs are put at.
+    Symbols(PathBuf),
+}
+
+static FED: LazyLock<Fed> = LazyLock::new(|| {
     let name = env::var("KYMO_FORMAT").unwrap_or_default();
-    kymo_registry::by_name(&name).unwrap_or_else(|| {
-        eprintln!("KYMO_FORMAT must name a format of the registry, not `{name}`");
+    if name == "symbols" {
+        return Fed::Symbols(env::temp_dir().join(format!("kymo-fuzz-{}", process::id())));
+    }
+    let format = kymo_registry::by_name(&name).unwrap_or_else(|| {
+        eprintln!("KYMO_FORMAT must name a format of the registry, or be symbols, not `{name}`");
         process::exit(2)
-    })
+    });
+    Fed::Format(format)
 });
 
-fuzz_target!(|bytes: &[u8]| kymo_conformance::survive(*FORMAT, bytes));
+/// Looks up addresses where the code of the seeds is, in each way.
+fn look_up(path: &Path, bytes: &[u8]) {
+    if fs::write(path, bytes).is_err() {
+        return;
+    }
+    let name = path.to_string_lossy();
+    for compat in [false, true] {
+        let search = Search { compat, loops: !compat, ..Search::default() };
+        let modules = std::iter::once((&*name, Path::new("")));
+        let programs = Programs::new(modules, &search, &Limits::default());
+        let Some(mut resolver) = programs.module(&name, None) else { continue };
+        for address in (0x40_0100..0x40_0200).step_by(11) {
+            resolver.resolve(address, &mut Vec::new());
+        }
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| match &*FED {
+    Fed::Format(format) => kymo_conformance::survive(*format, bytes),
+    Fed::Symbols(path) => look_up(path, bytes),
+});

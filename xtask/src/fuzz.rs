@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: libFuzzer on every format, with the stable toolchain and nothing installed.
 //!
 //! There is one fuzz target, `fuzz/targets/format.rs`; the variable `KYMO_FORMAT` tells it which
-//! format of the registry to feed. So a new format is fuzzed as soon as it is in the registry.
+//! format of the registry to feed. So a new format is fuzzed as soon as it is in the registry. It
+//! also feeds programs that addresses are looked up in, as `symbols`.
 //! The instrumented build has a target directory of its own, since its flags differ.
 
 use std::env;
@@ -13,6 +14,9 @@ use anyhow::{Context, Result, bail, ensure};
 use kymo_conformance::Folder;
 
 use crate::repo::{self, Repo};
+
+/// Programs that tell of addresses, which are no format.
+const SYMBOLS: &str = "symbols";
 
 /// Inputs longer than this are neither taken as seeds nor made.
 const INPUT_BYTES_MAX: u64 = 65_536;
@@ -68,7 +72,8 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
 
 /// The names of the formats to fuzz, as the registry spells them.
 fn choose(wanted: &[String]) -> Result<Vec<&'static str>> {
-    let known: Vec<_> = kymo_registry::formats().iter().map(|format| format.info().name).collect();
+    let known = kymo_registry::formats().iter().map(|format| format.info().name);
+    let known: Vec<_> = known.chain([SYMBOLS]).collect();
     for name in wanted {
         ensure!(
             known.contains(&name.as_str()),

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use gimli::DebugInfoOffset;
 
-use crate::unit::Inlined;
+use crate::inlining::Inlined;
 
 /// Calls nested deeper than this count as the one around them.
 const DEPTH_MAX: usize = 256;

@@ -13,6 +13,12 @@ pub(crate) enum Style {
 /// Longer names are left as they are: demangling may make them longer still, many times over.
 const NAME_BYTES_MAX: usize = 1 << 16;
 
+/// A name as text, no longer than names may be: many may be the same long one.
+pub(crate) fn bounded(name: &[u8]) -> String {
+    let name = name.get(..NAME_BYTES_MAX).unwrap_or(name);
+    String::from_utf8_lossy(name).into_owned()
+}
+
 impl Style {
     pub(crate) fn of(compat: bool) -> Self {
         if compat { Self::Compat } else { Self::Best }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use gimli::{DebugInfoOffset, Dwarf, EndianSlice, RunTimeEndian, UnitHeader, UnitOffset};
-use kymo_core::model::structure::Resolved;
+use gimli::{DebugInfoOffset, Dwarf, EndianSlice, RunTimeEndian, UnitHeader, UnitOffset, UnitType};
+use kymo_core::model::structure::{Resolved, SourcePlace};
 
+use crate::compat::FileOrder;
 use crate::demangle::Style;
 use crate::image::Image;
 use crate::loops::Finder;
@@ -19,13 +20,14 @@ pub(crate) struct Debug<'a> {
     /// Addresses and the unit they are in, by their start.
     ranges: Vec<(u64, u64, usize)>,
     units: HashMap<usize, Option<Unit<'a>>>,
+    order: FileOrder,
 }
 
 /// What units are read from.
 pub(crate) struct Sections<'a> {
     pub(crate) dwarf: Dwarf<Reader<'a>>,
     /// In the order of the section.
-    headers: Vec<UnitHeader<Reader<'a>>>,
+    pub(crate) headers: Vec<UnitHeader<Reader<'a>>>,
     /// Units that entries of others refer to.
     others: HashMap<usize, Option<gimli::Unit<Reader<'a>>>>,
     pub(crate) style: Style,
@@ -60,7 +62,8 @@ impl<'a> Debug<'a> {
             headers.push(header);
         }
         let sections = Sections { dwarf, headers, others: HashMap::new(), style };
-        let mut debug = Self { sections, ranges: Vec::new(), units: HashMap::new() };
+        let (ranges, units, order) = (Vec::new(), HashMap::new(), FileOrder::default());
+        let mut debug = Self { sections, ranges, units, order };
         debug.find_ranges();
         Some(debug)
     }
@@ -89,7 +92,9 @@ impl<'a> Debug<'a> {
             }
         }
         for (unit, header) in headers.iter().enumerate() {
+            // Parts that others share have no code.
             if is_listed.get(unit) == Some(&false)
+                && !matches!(header.type_(), UnitType::Partial)
                 && let Ok(parsed) = dwarf.unit(*header)
                 && let Ok(mut ranges) = dwarf.unit_ranges(&parsed)
             {
@@ -115,11 +120,42 @@ impl<'a> Debug<'a> {
         let Some((.., unit)) = covering.take(NESTED_MAX).find(|(_, end, _)| address < *end) else {
             return;
         };
-        let Sections { dwarf, headers, .. } = &self.sections;
-        let read = || Unit::read(dwarf, *headers.get(*unit)?);
-        if let Some(found) = self.units.entry(*unit).or_insert_with(read) {
-            found.resolve(&mut self.sections, finder, address, to);
+        let Sections { dwarf, headers, style, .. } = &self.sections;
+        let read = || Unit::read(dwarf, *headers.get(*unit)?, *style);
+        let Some(found) = self.units.entry(*unit).or_insert_with(read) else { return };
+        found.resolve(&mut self.sections, finder, address, to);
+        if to.is_empty() {
+            return;
         }
+        let (from, mut places) = found.lines_at(&self.sections.dwarf, address);
+        if self.sections.style == Style::Compat {
+            places.extend(self.lines_before(*unit, from));
+        }
+        to.extend(self.one_of(places).map(|at| Resolved::Line { at }));
+    }
+
+    /// Where lines of another unit end at an address: to hpcprof they are at it.
+    fn lines_before(&mut self, unit: usize, address: u64) -> Vec<SourcePlace> {
+        let before = self.ranges.partition_point(|(start, ..)| *start < address);
+        let before = before.checked_sub(1).and_then(|at| self.ranges.get(at));
+        let ends = |(_, end, other): &&(u64, u64, usize)| *end == address && *other != unit;
+        let Some((.., other)) = before.filter(ends) else { return Vec::new() };
+        let Sections { dwarf, headers, style, .. } = &self.sections;
+        let read = || Unit::read(dwarf, *headers.get(*other)?, *style);
+        let Some(found) = self.units.entry(*other).or_insert_with(read) else { return Vec::new() };
+        let (from, places) = found.lines_at(dwarf, address);
+        if from == address { places } else { Vec::new() }
+    }
+
+    /// The place that counts of several.
+    fn one_of(&mut self, mut places: Vec<SourcePlace>) -> Option<SourcePlace> {
+        if places.len() < 2 {
+            return places.pop();
+        }
+        let Self { sections, order, .. } = self;
+        let mut ranked = |(path, line): SourcePlace| (order.rank(sections, &path), line, path);
+        let (_, line, path) = places.into_iter().map(&mut ranked).min()?;
+        Some((path, line))
     }
 }
 

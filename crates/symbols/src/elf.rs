@@ -5,6 +5,11 @@ use std::ops::Range;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
+use crate::demangle::bounded;
+
+/// How many bytes all names may have for each byte of the file.
+const NAMES_PER_BYTE: usize = 4;
+
 /// A symbol that has a size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Symbol {
@@ -14,22 +19,34 @@ pub(crate) struct Symbol {
 }
 
 /// The symbols of a program, or those that are left of them for linking. Of several at one address
-/// the first counts.
-pub(crate) fn symbols(file: &object::File<'_>) -> Vec<Symbol> {
-    let mut symbols: Vec<_> = file.symbols().filter_map(|symbol| symbol_of(&symbol)).collect();
+/// the first counts. Many may share one long name: all together they are no longer than a file of
+/// this size can be taken to tell, and the others are left out.
+pub(crate) fn symbols(file: &object::File<'_>, file_bytes: usize) -> Vec<Symbol> {
+    let mut left = file_bytes.saturating_mul(NAMES_PER_BYTE).max(1 << 20);
+    let mut symbols = Vec::new();
+    for symbol in file.symbols() {
+        symbols.extend(symbol_of(&symbol, &mut left));
+    }
     if symbols.is_empty() {
-        symbols.extend(file.dynamic_symbols().filter_map(|symbol| symbol_of(&symbol)));
+        for symbol in file.dynamic_symbols() {
+            symbols.extend(symbol_of(&symbol, &mut left));
+        }
     }
     symbols.sort_by_key(|symbol| symbol.start);
     symbols.dedup_by_key(|symbol| symbol.start);
     symbols
 }
 
-fn symbol_of<'a>(symbol: &impl ObjectSymbol<'a>) -> Option<Symbol> {
+fn symbol_of<'a>(symbol: &impl ObjectSymbol<'a>, left: &mut usize) -> Option<Symbol> {
     let is_code = symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0;
-    let (start, size) = (symbol.address(), symbol.size());
-    let name = || String::from_utf8_lossy(symbol.name_bytes().unwrap_or_default()).into_owned();
-    is_code.then(|| Symbol { start, end: start.saturating_add(size), name: name() })
+    if !is_code || *left == 0 {
+        return None;
+    }
+    // Looking for its end takes as long as the name is.
+    let name = symbol.name_bytes().unwrap_or_default();
+    *left = left.saturating_sub(name.len());
+    let start = symbol.address();
+    Some(Symbol { start, end: start.saturating_add(symbol.size()), name: bounded(name) })
 }
 
 /// The symbol that an address is in.

@@ -17,8 +17,12 @@ use crate::elf::{self, Parts, Symbol};
 /// Where debug files are kept by their build-id.
 const DEBUG: &str = "/usr/lib/debug";
 
-/// What compression makes of a byte at most, and a little more.
-const EXPANSION_MAX: u64 = 1100;
+/// How many times as long a section may become that is compressed. Debug information becomes
+/// five times as long; what is made to fill the memory, a thousand times.
+const EXPANSION_MAX: u64 = 64;
+
+/// Sections up to this length may become that long, whatever they are made of.
+const SMALL_BYTES: u64 = 1 << 20;
 
 /// How much code without a symbol is taken for a part of a function.
 const UNNAMED_BYTES_MAX: u64 = 1 << 12;
@@ -54,12 +58,11 @@ impl Image {
             (Some(object), Some(bytes)) => (object, bytes),
             _ => (&file, &bytes),
         };
-        let mut symbols = elf::symbols(&file);
-        if let Some(debug) = &debug_object
-            && debug.symbols().next().is_some()
-        {
-            symbols = elf::symbols(debug);
-        }
+        let has_symbols = |object: &&object::File<'_>| object.symbols().next().is_some();
+        let symbols = match debug_object.as_ref().filter(has_symbols) {
+            Some(object) => elf::symbols(object, source.len()),
+            None => elf::symbols(&file, bytes.len()),
+        };
         let is_small = source.len() as u64 <= DWARF_BYTES_MAX;
         let dwarf = (has_dwarf(from) && is_small).then(|| load(from, source));
         let code = wants_code.then(|| Code::of(&file, &bytes)).flatten();
@@ -169,7 +172,10 @@ fn section(file: &object::File<'_>, source: &Bytes, id: SectionId) -> Bytes {
     );
     let found = wanted.then(|| file.section_by_name(id.name())).flatten();
     let data = found.and_then(|section| section.compressed_data().ok());
-    let data = data.filter(|data| data.uncompressed_size / EXPANSION_MAX <= data.data.len() as u64);
+    let data = data.filter(|data| {
+        let size = data.uncompressed_size;
+        size <= SMALL_BYTES || size / EXPANSION_MAX <= data.data.len() as u64
+    });
     match data.and_then(|data| data.decompress().ok()) {
         Some(std::borrow::Cow::Borrowed(part)) => source.slice_ref(part),
         Some(std::borrow::Cow::Owned(part)) => Bytes::from(part),

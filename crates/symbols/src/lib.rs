@@ -7,10 +7,12 @@
 
 mod calls;
 mod code;
+mod compat;
 mod demangle;
 mod dwarf;
 mod elf;
 mod image;
+mod inlining;
 mod kernel;
 mod lines;
 mod loops;
@@ -85,7 +87,9 @@ impl Candidate {
                 Image::open(path, loops, limits).map(|image| Known::Image(Box::new(image)))
             }
         };
-        self.known.get_or_init(|| self.paths.iter().find_map(open)).as_ref()
+        // The first file that is there counts, also where it is no program.
+        let mut there = self.paths.iter().filter(|path| path.is_file());
+        self.known.get_or_init(|| there.next().and_then(open)).as_ref()
     }
 }
 

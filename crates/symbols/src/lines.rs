@@ -5,69 +5,83 @@ use std::collections::HashMap;
 use gimli::{AttributeValue, Dwarf, FileEntry, LineProgramHeader};
 use kymo_core::model::structure::SourcePlace;
 
+use crate::demangle::{Style, bounded};
 use crate::dwarf::Reader;
+
+/// How many rows of a unit are read: a byte may make one.
+const ROWS_MAX: usize = 1 << 23;
+
+/// The index of a file, and a line.
+pub(crate) type Place = (u64, u32);
 
 /// From an address on, which file and line it is; nothing after the end of a sequence.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     address: u64,
-    /// The index of the file, and the line.
-    place: Option<(u64, u32)>,
-    /// The same by the last row of the address.
-    last: Option<(u64, u32)>,
+    place: Option<Place>,
 }
 
 /// The lines of a unit.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
+    /// By address, and in the order of the table where addresses are the same.
     rows: Vec<Row>,
+    style: Style,
     /// Paths of files that were asked for.
     files: HashMap<u64, Option<String>>,
 }
 
 impl Lines {
     /// Reads all rows.
-    pub(crate) fn read(unit: &gimli::Unit<Reader<'_>>) -> Self {
+    pub(crate) fn read(unit: &gimli::Unit<Reader<'_>>, style: Style) -> Self {
         let mut lines = Self::default();
         let Some(program) = unit.line_program.clone() else { return lines };
         let mut rows = program.rows();
-        let mut sequences: Vec<Vec<Row>> = Vec::new();
-        let mut open: Vec<Row> = Vec::new();
-        while let Ok(Some((_, row))) = rows.next_row() {
+        // Where a sequence begins another ended, or nothing was: that comes first.
+        let mut ends: Vec<Row> = Vec::new();
+        while let Ok(Some((_, row))) = rows.next_row()
+            && lines.rows.len() < ROWS_MAX
+        {
             let address = row.address();
-            if row.end_sequence() {
-                open.push(Row { address, place: None, last: None });
-                sequences.push(std::mem::take(&mut open));
-                continue;
-            }
-            let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
-            let place = Some((row.file_index(), line.unwrap_or(0)));
-            // Of several rows at an address the first counts: it is where the statement begins.
-            match open.last_mut().filter(|before| before.address == address) {
-                Some(before) => before.last = place,
-                None => open.push(Row { address, place, last: place }),
+            let line = row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or(0);
+            let place = Some((row.file_index(), line));
+            match style {
+                Style::Best if row.end_sequence() => ends.push(Row { address, place: None }),
+                Style::Best => lines.rows.push(Row { address, place }),
+                // To hpcprof the end is a row like others, and file 0 is none.
+                Style::Compat => {
+                    let place = place.filter(|(file, _)| *file > 0);
+                    lines.rows.push(Row { address, place });
+                }
             }
         }
-        // Where a sequence begins another ended, or nothing was.
-        sequences.sort_by_key(|sequence| sequence.first().map_or(0, |row| row.address));
-        lines.rows = sequences.into_iter().flatten().collect();
+        lines.rows.splice(..0, ends);
         lines.rows.sort_by_key(|row| row.address);
+        lines.style = style;
         lines
     }
 
-    /// The place that an address is at.
-    pub(crate) fn find(&self, address: u64) -> Option<(u64, u32)> {
-        self.row(address)?.place
+    /// The places that an address is at, and from which address on. There are several only for
+    /// hpcprof, which chooses by what it knows of their files. To us the last one counts, which the
+    /// code that follows is of.
+    pub(crate) fn find(&self, address: u64) -> (u64, Vec<Place>) {
+        let after = self.rows.partition_point(|row| row.address <= address);
+        let rows = self.rows.get(..after).unwrap_or_default();
+        let from = rows.last().map_or(0, |row| row.address);
+        let start = rows.partition_point(|row| row.address < from);
+        let mut places: Vec<_> = match self.style {
+            Style::Best => rows.last().and_then(|row| row.place).into_iter().collect(),
+            Style::Compat => rows.iter().skip(start).filter_map(|row| row.place).collect(),
+        };
+        places.sort_unstable();
+        places.dedup();
+        (from, places)
     }
 
     /// The place by the last of several rows, which is that of the innermost inlined call.
-    pub(crate) fn find_last(&self, address: u64) -> Option<(u64, u32)> {
-        self.row(address)?.last
-    }
-
-    fn row(&self, address: u64) -> Option<&Row> {
+    pub(crate) fn find_last(&self, address: u64) -> Option<Place> {
         let after = self.rows.partition_point(|row| row.address <= address);
-        self.rows.get(after.checked_sub(1)?)
+        self.rows.get(after.checked_sub(1)?)?.place
     }
 
     /// The path of a file.
@@ -97,7 +111,7 @@ impl Lines {
 
 /// The directory that a unit was compiled in, the directory of the file, and its name, as far as
 /// the latter are relative.
-fn path_of<'a>(
+pub(crate) fn path_of<'a>(
     dwarf: &Dwarf<Reader<'a>>,
     unit: &gimli::Unit<Reader<'a>>,
     header: &LineProgramHeader<Reader<'a>>,
@@ -105,7 +119,7 @@ fn path_of<'a>(
 ) -> Option<String> {
     let text = |value: AttributeValue<Reader<'a>>| {
         let text = dwarf.attr_string(unit, value).ok()?;
-        Some(String::from_utf8_lossy(text.slice()).into_owned())
+        Some(bounded(text.slice()))
     };
     let mut path = text(file.path_name())?;
     let directory = file.directory(header).and_then(text);
@@ -114,7 +128,7 @@ fn path_of<'a>(
     {
         path = format!("{directory}/{path}");
     }
-    let compiled = unit.comp_dir.map(|text| String::from_utf8_lossy(text.slice()).into_owned());
+    let compiled = unit.comp_dir.map(|text| bounded(text.slice()));
     if let Some(compiled) = compiled.filter(|compiled| !compiled.is_empty())
         && !path.starts_with('/')
     {

@@ -267,7 +267,7 @@ mod tests {
 
     use super::*;
     use crate::code::Loop;
-    use crate::unit::Inlined;
+    use crate::inlining::Inlined;
 
     /// The line of an address is the address, in `a.c`; calls stand in it as well.
     struct Numbered;

@@ -3,26 +3,50 @@
 use std::collections::HashMap;
 
 use gimli::{
-    AttributeValue, DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_call_file,
-    DW_AT_call_line, DW_AT_decl_file, DW_AT_decl_line, DW_AT_entry_pc, DW_AT_linkage_name,
-    DW_AT_low_pc, DW_AT_name, DW_AT_specification, DW_TAG_inlined_subroutine, DW_TAG_subprogram,
-    DebugInfoOffset, Dwarf, Range, UnitHeader, UnitOffset,
+    AttributeValue, DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_decl_file,
+    DW_AT_decl_line, DW_AT_entry_pc, DW_AT_linkage_name, DW_AT_low_pc, DW_AT_name,
+    DW_AT_specification, DW_TAG_subprogram, DebugInfoOffset, Dwarf, Range, UnitHeader, UnitOffset,
 };
 use kymo_core::model::structure::{Resolved, SourcePlace};
 
 use crate::calls::{Call, Calls};
-use crate::demangle::Style;
+use crate::compat;
+use crate::demangle::{Style, bounded};
 use crate::dwarf::{Reader, Sections};
+use crate::inlining::Inlining;
 use crate::lines::Lines;
 use crate::loops::{self, Around, Finder, Placed};
 
 /// Where an entry is in the whole section.
-type Offset = DebugInfoOffset;
+pub(crate) type Offset = DebugInfoOffset;
 
-type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
+pub(crate) type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
 
 /// How often an entry may refer to another for its name.
-const REFERENCES_MAX: usize = 16;
+pub(crate) const REFERENCES_MAX: usize = 16;
+
+/// How many ranges of addresses are taken of a unit or a function, and of one entry. Entries may
+/// share long lists of them.
+pub(crate) const RANGES_MAX: usize = 1 << 20;
+const RANGES_OF_ENTRY_MAX: usize = 1 << 16;
+
+/// How many attributes are passed over in a unit. Some take no bytes, so that a short unit may have
+/// any number of them.
+const ATTRIBUTES_MAX: usize = 1 << 28;
+
+/// How much was done of what a unit may take.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    attributes: usize,
+}
+
+impl Work {
+    /// Takes one more entry; whether it is not too much.
+    pub(crate) fn is_left(&mut self, attributes: usize) -> bool {
+        self.attributes = self.attributes.saturating_add(attributes + 1);
+        self.attributes <= ATTRIBUTES_MAX
+    }
+}
 
 /// The file of a call that does not tell its file.
 const UNKNOWN_FILE: &str = "???";
@@ -33,19 +57,11 @@ pub(crate) struct Unit<'a> {
     /// Addresses of functions by their start.
     functions: Vec<(u64, u64, UnitOffset)>,
     lines: Lines,
-    inlined: HashMap<UnitOffset, Vec<Inlined>>,
+    inlined: HashMap<UnitOffset, Inlining>,
     described: HashMap<Offset, Described>,
     loops: HashMap<UnitOffset, Placed>,
-}
-
-/// A call that was inlined in a function.
-pub(crate) struct Inlined {
-    /// The call that it is inlined in, by its place in the list.
-    pub(crate) within: Option<usize>,
-    pub(crate) ranges: Vec<Range>,
-    pub(crate) at: Offset,
-    /// Where the call stands.
-    pub(crate) call: (Option<u64>, u32),
+    /// Where functions are said to begin.
+    entries: HashMap<UnitOffset, Option<u64>>,
 }
 
 /// What is known of a function.
@@ -58,15 +74,23 @@ struct Described {
 
 impl<'a> Unit<'a> {
     /// Finds the functions of a unit.
-    pub(crate) fn read(dwarf: &Dwarf<Reader<'a>>, header: UnitHeader<Reader<'a>>) -> Option<Self> {
+    pub(crate) fn read(
+        dwarf: &Dwarf<Reader<'a>>,
+        header: UnitHeader<Reader<'a>>,
+        style: Style,
+    ) -> Option<Self> {
         let unit = dwarf.unit(header).ok()?;
         let mut functions = Vec::new();
         let mut entries = unit.entries_raw(None).ok()?;
-        while !entries.is_empty() {
+        let mut work = Work::default();
+        while !entries.is_empty() && functions.len() < RANGES_MAX {
             let offset = entries.next_offset();
             // Functions that were read before damage are kept.
             let Ok(abbreviation) = entries.read_abbreviation() else { break };
             let Some(abbreviation) = abbreviation else { continue };
+            if !work.is_left(abbreviation.attributes().len()) {
+                break;
+            }
             if abbreviation.tag() == DW_TAG_subprogram
                 && let Ok(entry) = unit.entry(offset)
             {
@@ -80,9 +104,16 @@ impl<'a> Unit<'a> {
         // Of several functions at one address the first counts.
         functions.sort_by_key(|(start, ..)| *start);
         functions.dedup_by_key(|(start, ..)| *start);
-        let lines = Lines::read(&unit);
-        let (inlined, described, loops) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Some(Self { parsed: unit, functions, lines, inlined, described, loops })
+        let lines = Lines::read(&unit, style);
+        Some(Self {
+            parsed: unit,
+            functions,
+            lines,
+            inlined: HashMap::new(),
+            described: HashMap::new(),
+            loops: HashMap::new(),
+            entries: HashMap::new(),
+        })
     }
 
     /// Appends the scopes around an address, from the function in.
@@ -99,8 +130,9 @@ impl<'a> Unit<'a> {
         let function_at =
             function.to_debug_info_offset(&self.parsed.header).unwrap_or(DebugInfoOffset(0));
         let Described { name, at, entry } = self.described(known, function_at);
+        let entry = self.entry_of(known, function, entry);
         to.push(Resolved::Function { record: function_at.0 as u64, name, at, entry });
-        let calls = self.inlined_at(&known.dwarf, function, address);
+        let calls = self.inlining(&known.dwarf, function).calls_at(address);
         let around = match finder {
             Some(finder) => self.loops(known, finder, function).around(address, calls),
             None => calls.into_iter().map(Around::Call).collect(),
@@ -114,11 +146,6 @@ impl<'a> Unit<'a> {
                     Resolved::Inlined { record: inlined.0 as u64, name, at, call }
                 }
             });
-        }
-        if let Some(place) = self.lines.find(address)
-            && let Some(at) = self.lines.place(&known.dwarf, &self.parsed, place)
-        {
-            to.push(Resolved::Line { at });
         }
     }
 
@@ -151,36 +178,43 @@ impl<'a> Unit<'a> {
         let start = described.entry.or_else(|| ranges.first().map(|range| range.begin));
         let ranges = ranges.iter().map(|range| range.begin..range.end).collect();
         let found = finder.find(ranges, start.unwrap_or(0));
-        let calls = Calls::new(self.inlined.get(&function).map(Vec::as_slice).unwrap_or_default());
+        let calls = Calls::new(&self.inlining(&known.dwarf, function).all);
         let Self { lines, parsed, .. } = self;
         let file = described.at.map(|(file, _)| file);
         let mut lines = FunctionLines { lines, dwarf: &known.dwarf, unit: parsed, file };
         Placed::new(found, calls, &mut lines)
     }
 
-    /// Calls that an address is in, the outermost first, and where each call stands.
-    fn inlined_at(
+    /// The places that an address may be at, and from which address on that is so.
+    pub(crate) fn lines_at(
         &mut self,
         dwarf: &Dwarf<Reader<'a>>,
-        function: UnitOffset,
         address: u64,
-    ) -> Vec<(Offset, (Option<u64>, u32))> {
-        let unit = &self.parsed;
-        let all = self
-            .inlined
-            .entry(function)
-            .or_insert_with(|| inlined_in(dwarf, unit, function).unwrap_or_default());
-        let mut found = Vec::new();
-        let mut within = None;
-        // Calls stand after those they are inlined in.
-        for (index, inlined) in all.iter().enumerate() {
-            let covers = |range: &Range| range.begin <= address && address < range.end;
-            if inlined.within == within && inlined.ranges.iter().any(covers) {
-                within = Some(index);
-                found.push((inlined.at, inlined.call));
-            }
+    ) -> (u64, Vec<SourcePlace>) {
+        let (from, places) = self.lines.find(address);
+        let mut place = |place| self.lines.place(dwarf, &self.parsed, place);
+        (from, places.into_iter().filter_map(&mut place).collect())
+    }
+
+    /// The address that a function is said to begin at. hpcprof takes the lowest of all its copies,
+    /// also of those that were inlined.
+    fn entry_of(
+        &mut self,
+        known: &Sections<'a>,
+        function: UnitOffset,
+        own: Option<u64>,
+    ) -> Option<u64> {
+        if known.style == Style::Best {
+            return own;
         }
-        found
+        let lowest = || compat::lowest_entry(&known.dwarf, &self.parsed, function).or(own);
+        *self.entries.entry(function).or_insert_with(lowest)
+    }
+
+    fn inlining(&mut self, dwarf: &Dwarf<Reader<'a>>, function: UnitOffset) -> &Inlining {
+        let unit = &self.parsed;
+        let read = || Inlining::read(dwarf, unit, function);
+        self.inlined.entry(function).or_insert_with(read)
     }
 
     fn described(&mut self, known: &mut Sections<'a>, entry: Offset) -> Described {
@@ -280,7 +314,7 @@ impl Told {
         let entry = unit.entry(at).ok()?;
         let text = |name| {
             let text = dwarf.attr_string(unit, entry.attr_value(name)?).ok()?;
-            Some(String::from_utf8_lossy(text.slice()).into_owned())
+            Some(bounded(text.slice()))
         };
         let number = |name| entry.attr_value(name).and_then(|value| number(&value));
         self.linkage = self.linkage.take().or_else(|| text(DW_AT_linkage_name));
@@ -297,7 +331,7 @@ impl Told {
 }
 
 /// The entry that one refers to for what it does not tell itself.
-fn referred<'a>(unit: &gimli::Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<Offset> {
+pub(crate) fn referred<'a>(unit: &gimli::Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<Offset> {
     let origin = entry.attr_value(DW_AT_abstract_origin);
     match origin.or_else(|| entry.attr_value(DW_AT_specification))? {
         AttributeValue::UnitRef(offset) => offset.to_debug_info_offset(&unit.header),
@@ -306,7 +340,7 @@ fn referred<'a>(unit: &gimli::Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<Off
     }
 }
 
-fn number(value: &AttributeValue<Reader<'_>>) -> Option<u64> {
+pub(crate) fn number(value: &AttributeValue<Reader<'_>>) -> Option<u64> {
     match value {
         AttributeValue::FileIndex(index) => Some(*index),
         other => other.udata_value(),
@@ -314,7 +348,7 @@ fn number(value: &AttributeValue<Reader<'_>>) -> Option<u64> {
 }
 
 /// Where an entry says that its code begins.
-fn entry_address(
+pub(crate) fn entry_address(
     dwarf: &Dwarf<Reader<'_>>,
     unit: &gimli::Unit<Reader<'_>>,
     entry: &Entry<'_>,
@@ -328,7 +362,7 @@ fn entry_address(
 }
 
 /// Addresses that an entry covers.
-fn ranges<'a>(
+pub(crate) fn ranges<'a>(
     dwarf: &Dwarf<Reader<'a>>,
     unit: &gimli::Unit<Reader<'a>>,
     entry: &Entry<'a>,
@@ -339,49 +373,9 @@ fn ranges<'a>(
         if range.begin < range.end {
             found.push(range);
         }
+        if found.len() >= RANGES_OF_ENTRY_MAX {
+            break;
+        }
     }
     found
-}
-
-/// Calls that were inlined in a function, those around others first.
-fn inlined_in<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-    function: UnitOffset,
-) -> gimli::Result<Vec<Inlined>> {
-    let mut found: Vec<Inlined> = Vec::new();
-    // Calls that are open, with their depth.
-    let mut open: Vec<(isize, usize)> = Vec::new();
-    let mut entries = unit.entries_raw(Some(function))?;
-    let top = entries.next_depth();
-    if let Some(abbreviation) = entries.read_abbreviation()? {
-        entries.skip_attributes(abbreviation.attributes())?;
-    }
-    // Functions within the function are not part of it.
-    let mut skipped: Option<isize> = None;
-    while !entries.is_empty() && entries.next_depth() > top {
-        let (at, depth) = (entries.next_offset(), entries.next_depth());
-        let Some(abbreviation) = entries.read_abbreviation()? else { continue };
-        entries.skip_attributes(abbreviation.attributes())?;
-        if skipped.is_some_and(|from| depth > from) {
-            continue;
-        }
-        while open.last().is_some_and(|(above, _)| *above >= depth) {
-            open.pop();
-        }
-        if abbreviation.tag() == DW_TAG_inlined_subroutine {
-            let entry = unit.entry(at)?;
-            let number = |name| entry.attr_value(name).and_then(|value| number(&value));
-            let line = number(DW_AT_call_line).and_then(|line| u32::try_from(line).ok());
-            let call = (number(DW_AT_call_file), line.unwrap_or(0));
-            let within = open.last().map(|(_, index)| *index);
-            open.push((depth, found.len()));
-            // The function that was inlined tells of all its copies.
-            let own = || at.to_debug_info_offset(&unit.header);
-            let Some(at) = referred(unit, &entry).or_else(own) else { continue };
-            found.push(Inlined { within, ranges: ranges(dwarf, unit, &entry), at, call });
-        }
-        skipped = (abbreviation.tag() == DW_TAG_subprogram).then_some(depth);
-    }
-    Ok(found)
 }
