@@ -47,9 +47,9 @@ impl Repairing<'_> {
     fn cct_again(&mut self) -> Result<()> {
         let source = Source::open(&self.path(FileKind::Profile), &self.limits)?;
         let file = ProfileDb::open(&source, &self.limits)?;
-        let (contexts_max, columns) = (self.contexts_max(&file)?, self.columns());
+        let contexts_max = self.contexts_max(&file)?;
         let (path, form) = (self.path(FileKind::Cct), form_of(&file.part));
-        write_cct(&path, form, &file, None, contexts_max, columns)?;
+        write_cct(&path, form, &file, None, contexts_max)?;
         self.repaired.kept += 1;
         self.corrected(FileKind::Cct, "it was made again from profile.db");
         Ok(())
@@ -106,10 +106,10 @@ impl Repairing<'_> {
         writer.write_infos()?;
         let source = Source::open(&path, &self.limits)?;
         let written = ProfileDb::open(&source, &self.limits)?;
-        let (contexts_max, columns) = (self.contexts_max(&written)?, self.columns());
+        let contexts_max = self.contexts_max(&written)?;
         let sums = sums_of(&database);
         let cct = self.path(FileKind::Cct);
-        write_cct(&cct, form, &written, Some((&mut writer, &sums)), contexts_max, columns)?;
+        write_cct(&cct, form, &written, Some((&mut writer, &sums)), contexts_max)?;
         drop(written);
         writer.finish()?;
         self.repaired.kept += 2;
@@ -153,11 +153,6 @@ impl Repairing<'_> {
             }
         }
         Ok(highest)
-    }
-
-    fn columns(&self) -> u64 {
-        let metrics = self.database.meta.iter().flat_map(|meta| &meta.metrics);
-        metrics.map(|metric| metric.instances.len() as u64).sum()
     }
 }
 

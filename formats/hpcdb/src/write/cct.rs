@@ -1,9 +1,10 @@
 //! `cct.db`: the values of `profile.db`, turned round a few contexts at a time.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
-use kymo_core::bytes::{ReadResult, Sink};
+use kymo_core::bytes::{ReadError, ReadResult, Sink};
 use kymo_core::{Error, Result};
 
 use super::file::{Form, Out};
@@ -15,11 +16,14 @@ use crate::types::Profile;
 /// Where the list of contexts begins.
 const CONTEXTS_AT: u64 = 0x40;
 
-/// How many values are held at once.
-const VALUES_HELD: u64 = 1 << 19;
+/// How many values are held at once, if no context has more.
+const VALUES_HELD: u64 = 1 << 20;
+
+/// How many contexts are held at once.
+const CONTEXTS_HELD: u32 = 1 << 18;
 
 /// A value on its way.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Turned {
     context: u32,
     metric: u16,
@@ -38,7 +42,6 @@ pub(crate) fn write(
     from: &ProfileDb,
     mut sums: Option<Sums<'_>>,
     contexts_max: u32,
-    columns: u64,
 ) -> Result<()> {
     let count = contexts_max.checked_add(1);
     let count = count.ok_or_else(|| Error::request("there are too many contexts"))?;
@@ -52,14 +55,11 @@ pub(crate) fn write(
     head.bytes(&[0; 3]);
     out.put(head.as_slice())?;
     out.zeros(size * u64::from(count))?;
-    let mut gathering = from.part.told(Gathering::new(from))?;
-    // So many contexts that their values fit, had every thread a value in every column.
-    let each = (gathering.profiles.len() as u64).saturating_mul(columns).max(1);
-    let step = u32::try_from((VALUES_HELD / each).clamp(1, 1 << 16)).unwrap_or(1);
+    let mut gathering = from.part.told(Gathering::new(from, count))?;
     let mut start = 0;
     while start < count {
-        let end = start.saturating_add(step).min(count);
-        let values = from.part.told(gathering.until(end))?;
+        let end = gathering.end(start);
+        let values = from.part.told(gathering.values(start..end))?;
         blocks(&mut out, form, start..end, &values, &mut sums)?;
         start = end;
     }
@@ -71,36 +71,107 @@ struct Gathering<'a> {
     file: &'a ProfileDb,
     /// Each profile but the summary, and the next entry of its index.
     profiles: Vec<(u32, Profile, u64)>,
+    counts: Counts,
+    contexts: u32,
+}
+
+/// Contexts that share a page of counts.
+const PAGE: usize = 1 << 12;
+
+/// How many values each context has. Pages are made where there are values: contexts may have any
+/// numbers.
+#[derive(Default)]
+struct Counts {
+    pages: Vec<Option<Box<[u32]>>>,
+}
+
+impl Counts {
+    fn add(&mut self, context: u32, more: u64) {
+        let context = usize::try_from(context).unwrap_or(usize::MAX);
+        if self.pages.len() <= context / PAGE {
+            self.pages.resize_with(context / PAGE + 1, || None);
+        }
+        let page = self.pages.get_mut(context / PAGE);
+        let page = page.map(|page| page.get_or_insert_with(|| vec![0; PAGE].into_boxed_slice()));
+        if let Some(count) = page.and_then(|page| page.get_mut(context % PAGE)) {
+            *count = count.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn get(&self, context: u32) -> u32 {
+        let context = usize::try_from(context).unwrap_or(usize::MAX);
+        let page = self.pages.get(context / PAGE).and_then(Option::as_deref);
+        page.and_then(|page| page.get(context % PAGE)).copied().unwrap_or(0)
+    }
 }
 
 impl<'a> Gathering<'a> {
-    fn new(file: &'a ProfileDb) -> ReadResult<Self> {
-        let mut profiles = Vec::new();
+    fn new(file: &'a ProfileDb, contexts: u32) -> ReadResult<Self> {
+        let (mut profiles, mut counts) = (Vec::new(), Counts::default());
         for (number, index) in (1..file.profiles.count).zip(1..) {
-            if let Some(profile) = file.profile(number)? {
-                profiles.push((index, profile, 0));
+            let Some(profile) = file.profile(number)? else { continue };
+            let mut left = profile.n_values;
+            for entry in 0..profile.n_ctxs {
+                let (context, _) = file.index(&profile, entry)?;
+                let range = file.range(&profile, entry)?;
+                let more = range.end.saturating_sub(range.start);
+                left = left.checked_sub(more).ok_or_else(|| {
+                    let why = "contexts share values, where each has its own";
+                    ReadError::invalid("context indices", profile.ctx_indices, why)
+                })?;
+                counts.add(context, more);
             }
+            profiles.push((index, profile, 0));
         }
-        Ok(Self { file, profiles })
+        Ok(Self { file, profiles, counts, contexts })
     }
 
-    /// The values of contexts that come before one, and were not given yet.
-    fn until(&mut self, end: u32) -> ReadResult<Vec<Turned>> {
-        let mut values = Vec::new();
+    /// Up to which context values are held at once, from one on.
+    fn end(&self, start: u32) -> u32 {
+        let last = start.saturating_add(CONTEXTS_HELD).min(self.contexts);
+        let mut held = 0_u64;
+        let is_too_much = |context: &u32| {
+            held += u64::from(self.counts.get(*context));
+            *context > start && held > VALUES_HELD
+        };
+        (start..last).find(is_too_much).unwrap_or(last)
+    }
+
+    /// The values of the next contexts. They are put where they belong at once: only those of one
+    /// context have to be sorted.
+    fn values(&mut self, contexts: Range<u32>) -> ReadResult<Vec<Turned>> {
+        let mut total = 0;
+        let mut places: Vec<usize> = Vec::with_capacity(contexts.len());
+        for context in contexts.clone() {
+            places.push(total);
+            total += usize::try_from(self.counts.get(context)).unwrap_or(0);
+        }
+        let mut values = vec![Turned::default(); total];
         for (number, profile, entry) in &mut self.profiles {
             while *entry < profile.n_ctxs {
                 let (context, _) = self.file.index(profile, *entry)?;
-                if context >= end {
+                if context >= contexts.end {
                     break;
                 }
+                let within = context.checked_sub(contexts.start);
+                let within = within.and_then(|at| usize::try_from(at).ok()).unwrap_or(usize::MAX);
                 for index in self.file.range(profile, *entry)? {
                     let (metric, value) = self.file.value(profile, index)?;
-                    values.push(Turned { context, metric, profile: *number, value });
+                    let value = Turned { context, metric, profile: *number, value };
+                    let Some(place) = places.get_mut(within) else { continue };
+                    if let Some(slot) = values.get_mut(*place) {
+                        *slot = value;
+                    }
+                    *place += 1;
                 }
                 *entry += 1;
             }
         }
-        values.sort_by_key(|value| (value.context, value.metric, value.profile));
+        // Where contexts of a profile are not in order, some places are left.
+        values.retain(|value| value.profile != 0);
+        for these in values.chunk_by_mut(|a, b| a.context == b.context) {
+            these.sort_by_key(|value| (value.metric, value.profile));
+        }
         Ok(values)
     }
 }
@@ -109,7 +180,7 @@ impl<'a> Gathering<'a> {
 fn blocks(
     out: &mut Out,
     form: Form,
-    contexts: std::ops::Range<u32>,
+    contexts: Range<u32>,
     values: &[Turned],
     sums: &mut Option<Sums<'_>>,
 ) -> Result<()> {

@@ -124,9 +124,8 @@ impl Writer {
         let written = Source::open(&path(FileKind::Profile), &Limits::default())?;
         let written = ProfileDb::open(&written, &Limits::default())?;
         let contexts = meta.contexts_max().max(profile.contexts_max());
-        let columns = u64::from(meta.metric_count().saturating_mul(SCOPES));
         let sums = (&mut profile, &HashMap::new());
-        cct::write(&path(FileKind::Cct), form, &written, Some(sums), contexts, columns)?;
+        cct::write(&path(FileKind::Cct), form, &written, Some(sums), contexts)?;
         drop(written);
         profile.finish()?;
         if let Some(trace) = trace {
