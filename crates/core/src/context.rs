@@ -10,6 +10,11 @@ pub trait Progress: Send + Sync {
     fn begin(&self, what: &'static str, bytes: u64);
     /// So many bytes of the stage are done in all. Call it every few megabytes.
     fn at(&self, bytes: u64);
+    /// What else can be told of the stage at this point, such as how much was found. It is asked
+    /// for only where it is shown.
+    fn note(&self, note: &dyn Fn() -> String) {
+        let _ = note;
+    }
     /// The stage is over.
     fn end(&self);
 }

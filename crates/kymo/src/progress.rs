@@ -11,7 +11,7 @@ use crate::render::numbers;
 /// Work that is over sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-const BYTES: &str = "{msg} {bar:30} {percent:>3}%  {binary_bytes_per_sec}  {eta} left";
+const BYTES: &str = "{msg} {bar:30} {percent:>3}%  {binary_bytes_per_sec}  {eta} left{prefix}";
 const ITEMS: &str = "{msg} {bar:30} {percent:>3}%  {rate}  {eta} left";
 
 /// Draws the progress of one piece of work at a time.
@@ -84,6 +84,13 @@ impl Progress for Bars {
                 stage.is_drawn = true;
             }
             stage.bar.set_position(done);
+        }
+    }
+
+    fn note(&self, note: &dyn Fn() -> String) {
+        let slot = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stage) = slot.as_ref().filter(|stage| stage.is_drawn) {
+            stage.bar.set_prefix(format!(", {}", note()));
         }
     }
 

@@ -38,6 +38,11 @@ impl Report {
         Self { writer, paint, is_terminal, is_quiet: false }
     }
 
+    /// Whether nothing is to be said but errors.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_quiet
+    }
+
     /// Whether a person sees it, and wants to.
     pub(crate) fn is_watched(&self) -> bool {
         self.is_terminal && !self.is_quiet

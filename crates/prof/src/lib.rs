@@ -17,6 +17,8 @@ mod names;
 mod only;
 mod placing;
 mod propagation;
+mod routes;
+mod sharing;
 mod statistics;
 mod summing;
 mod threads;

@@ -1,7 +1,9 @@
 //! From addresses to the scopes around them: what is put below a context for an instruction.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io::Read;
+use std::rc::Rc;
 
 use foldhash::fast::RandomState;
 use kymo_core::model::profile::Relation;
@@ -10,6 +12,7 @@ use kymo_core::model::structure::{
 };
 
 use crate::names::{Interned, Loop, Names, Record, index};
+use crate::routes::{Callers, Route};
 use crate::tree::{Key, Scope};
 
 /// What is known of the program and its libraries.
@@ -38,11 +41,16 @@ pub(crate) struct Lookup<'a> {
     chains: Vec<Key>,
     /// Room for scopes around an address.
     resolved: Vec<Resolved>,
+    compat: bool,
 }
 
 /// What is known of a module.
 struct Known<'a> {
     structure: Option<&'a Module>,
+    /// Who calls whom, once that was asked for.
+    callers: OnceCell<Option<Callers>>,
+    /// The ways to each function that was asked for.
+    routes: HashMap<ScopeId, Option<Rc<[Route]>>, RandomState>,
     symbols: Option<Box<dyn Resolver + 'a>>,
     files: HashMap<structure::FileId, u32, RandomState>,
     /// By the scope or the record that tells of them.
@@ -52,7 +60,7 @@ struct Known<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    pub(crate) fn new(known: &'a Program<'a>) -> Self {
+    pub(crate) fn new(known: &'a Program<'a>, compat: bool) -> Self {
         Self {
             known,
             names: Names::default(),
@@ -61,6 +69,7 @@ impl<'a> Lookup<'a> {
             ends: Vec::new(),
             chains: Vec::new(),
             resolved: Vec::new(),
+            compat,
         }
     }
 
@@ -73,8 +82,7 @@ impl<'a> Lookup<'a> {
             let structure = structure.or_else(|| self.known.structure.module(resolved?));
             let symbols = self.known.symbols.filter(|_| structure.is_none());
             let symbols = symbols.and_then(|symbols| symbols.module(path, resolved));
-            let (files, functions) = (HashMap::default(), HashMap::default());
-            self.modules.push(Known { structure, symbols, files, functions, unknown: 0 });
+            self.modules.push(Known::new(structure, symbols));
         }
         number
     }
@@ -95,6 +103,23 @@ impl<'a> Lookup<'a> {
         let start = point.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
         let end = self.ends.get(point).copied().unwrap_or(0);
         self.chains.get(start.unwrap_or(0)..end).unwrap_or_default()
+    }
+
+    /// The ways that may lead to an instruction; nothing where it is not told who calls whom.
+    pub(crate) fn routes(&mut self, point: u32) -> Option<Rc<[Route]>> {
+        let (module, offset) = *self.points.items().get(index(point))?;
+        self.modules.get_mut(index(module))?.routes(offset, self.compat)
+    }
+
+    /// The function that a way starts with.
+    pub(crate) fn kernel(&mut self, module: u32, scope: ScopeId) -> Option<u32> {
+        let Self { names, modules, .. } = self;
+        let known = modules.get_mut(index(module))?;
+        let found = known.structure?;
+        let structure::Scope::Function { name, at, entry, .. } = found.scope(scope)? else {
+            return None;
+        };
+        Some(known.function(names, found, scope, (name, module, entry.unwrap_or(0), *at)))
     }
 
     /// The module and the offset of each instruction.
@@ -170,7 +195,28 @@ fn scopes(
     }
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    fn new(structure: Option<&'a Module>, symbols: Option<Box<dyn Resolver + 'a>>) -> Self {
+        Self {
+            structure,
+            callers: OnceCell::new(),
+            routes: HashMap::default(),
+            symbols,
+            files: HashMap::default(),
+            functions: HashMap::default(),
+            unknown: 0,
+        }
+    }
+
+    /// The ways to the function that an address is in.
+    fn routes(&mut self, offset: u64, compat: bool) -> Option<Rc<[Route]>> {
+        let structure = self.structure?;
+        let function = structure.lookup(offset)?.next()?;
+        let callers = self.callers.get_or_init(|| Callers::new(structure, compat)).as_ref()?;
+        let found = || callers.routes(function).map(Rc::from);
+        self.routes.entry(function).or_insert_with(found).clone()
+    }
+
     fn file(&mut self, names: &mut Names, found: &Module, file: structure::FileId) -> u32 {
         let path = || names.file(found.file(file).unwrap_or_default());
         *self.files.entry(file).or_insert_with(path)

@@ -71,9 +71,10 @@ pub fn merge(
     number_of_threads(&found)?;
     sink.statistics(options.statistics.statistics())?;
     sink.threads(&threads::named(&found))?;
-    let mut merging = Merging::new(views, program, context);
+    let mut merging = Merging::new(views, program, context, options.compat);
     let began = Instant::now();
-    context.progress.begin("merging", found.len() as u64);
+    let sizes = found.iter().map(|found| size_bytes(views, found));
+    context.progress.begin("merging", sizes.sum());
     let mut summing = Summing::new(views, options, sink);
     if options.jobs > 1 && found.len() > 1 {
         merging.beside(&found, &mut summing)?;
@@ -100,6 +101,12 @@ pub fn merge(
     })
 }
 
+/// About how many bytes there are of a thread.
+fn size_bytes(views: &[Arc<dyn MeasurementView>], found: &Found) -> u64 {
+    let view = views.get(index(found.measurement));
+    view.map_or(0, |view| view.size_bytes(found.thread))
+}
+
 fn number_of_threads(found: &[Found]) -> Result<()> {
     let many = |_| Error::request("there are more threads than can be numbered");
     u32::try_from(found.len()).map(drop).map_err(many)
@@ -111,11 +118,14 @@ struct Merging<'a> {
     context: &'a Context<'a>,
     tree: Tree,
     lookup: Lookup<'a>,
+    compat: bool,
     /// By name and description.
     metrics: HashMap<(String, String), u32>,
     /// How many contexts were told to the second half of the way.
     told: usize,
     findings: Findings,
+    /// About how many bytes were read.
+    done_bytes: u64,
 }
 
 impl<'a> Merging<'a> {
@@ -123,15 +133,18 @@ impl<'a> Merging<'a> {
         views: &'a [Arc<dyn MeasurementView>],
         program: &'a Program<'a>,
         context: &'a Context<'a>,
+        compat: bool,
     ) -> Self {
         Self {
             views,
             context,
             tree: Tree::new(context.limits.items_max),
-            lookup: Lookup::new(program),
+            lookup: Lookup::new(program, compat),
+            compat,
             metrics: HashMap::new(),
             told: 0,
             findings: Findings::new(&context.limits),
+            done_bytes: 0,
         }
     }
 
@@ -159,22 +172,32 @@ impl<'a> Merging<'a> {
 
     /// Reads a thread and finds its contexts.
     fn thread(&mut self, found: &Found, id: ThreadId) -> Result<Placed> {
-        self.context.progress.at(id.0.into());
-        let view = usize::try_from(found.measurement).ok().and_then(|at| self.views.get(at));
+        self.context.progress.at(self.done_bytes);
+        let contexts = self.tree.contexts().len();
+        self.context.progress.note(&|| format!("{} threads, {contexts} contexts", id.0));
+        self.done_bytes += size_bytes(self.views, found);
+        let view = self.views.get(index(found.measurement));
         let view = view.ok_or_else(|| Error::request("a thread is of no measurement"))?;
         let mut read = view.thread(found.thread)?;
         self.findings.extend(std::mem::take(&mut read.findings));
         let modules = self.modules(&read, found, view.as_ref());
         let (metrics, new) = self.metrics(&read)?;
-        let places = places(&mut self.tree, &mut self.lookup, view.as_ref(), &read, &modules)?;
+        let (places, mut strays) =
+            places(&mut self.tree, &mut self.lookup, view.as_ref(), &read, &modules)?;
         let own = read.values.iter().filter_map(|value| {
             let place = places.get(index(value.node))?;
             let is_of_call = read.metrics.get(index(value.metric))?.is_of_call;
             let metric = *metrics.get(index(value.metric))?;
+            if let Some(stray) = strays.of_node.get(&value.node).copied() {
+                strays.value(stray, metric, value.value);
+                return None;
+            }
             let context = if is_of_call { place.called } else { place.full };
             Some(Own { context, metric, value: value.value })
         });
-        let own = own.collect();
+        let mut own = own.collect();
+        let metrics: Vec<_> = read.metrics.iter().zip(metrics).collect();
+        strays.share(&mut own, &metrics, &self.lookup, self.compat);
         let contexts = self.tree.contexts();
         let links = contexts.get(self.told..).unwrap_or_default().iter().map(Link::of).collect();
         self.told = contexts.len();

@@ -52,6 +52,10 @@ impl MeasurementView for Only {
         self.view.ids(self.thread_of(thread))
     }
 
+    fn size_bytes(&self, thread: usize) -> u64 {
+        self.view.size_bytes(self.thread_of(thread))
+    }
+
     fn modules(&self) -> Vec<String> {
         self.view.modules()
     }

@@ -6,6 +6,7 @@ use kymo_core::model::profile::Relation;
 
 use crate::lookup::Lookup;
 use crate::names::index;
+use crate::sharing::Strays;
 use crate::tree::{Entry, GLOBAL, Key, Scope, Tree};
 
 /// What a node became.
@@ -24,21 +25,34 @@ impl Place {
 }
 
 /// Finds the context of each node, and makes it where it is not there yet. `modules` are the
-/// numbers of the thread's modules.
+/// numbers of the thread's modules. What is known to be below a context, but not by which way, is
+/// told apart.
 pub(crate) fn places(
     tree: &mut Tree,
     lookup: &mut Lookup<'_>,
     view: &dyn MeasurementView,
     thread: &MeasuredThread,
     modules: &[u32],
-) -> Result<Vec<Place>> {
+) -> Result<(Vec<Place>, Strays)> {
     let mut places: Vec<Place> = Vec::with_capacity(thread.nodes.len());
-    let mut placing = Placing { tree, lookup, view, modules };
-    for node in &thread.nodes {
+    let strays = Strays::default();
+    let mut placing = Placing { tree, lookup, view, modules, strays, node: 0 };
+    for (node, number) in thread.nodes.iter().zip(0..) {
         let above = places.get(index(node.above)).map_or(GLOBAL, |above| above.full);
+        placing.node = number;
         places.push(placing.place(above, node.frame)?);
     }
-    Ok(places)
+    Ok((places, placing.strays))
+}
+
+/// An instruction that was called, or that calls: with the scopes around it.
+pub(crate) fn code(tree: &mut Tree, lookup: &Lookup<'_>, above: u32, point: u32) -> Result<Place> {
+    let (mut full, mut called) = (above, None);
+    for key in lookup.chain(point) {
+        full = tree.child(full, *key)?;
+        called = called.or(Some(full));
+    }
+    Ok(Place { full, called: called.unwrap_or(full) })
 }
 
 struct Placing<'a, 'b> {
@@ -46,6 +60,9 @@ struct Placing<'a, 'b> {
     lookup: &'a mut Lookup<'b>,
     view: &'a dyn MeasurementView,
     modules: &'a [u32],
+    strays: Strays,
+    /// The index of the node that is placed.
+    node: u32,
 }
 
 impl Placing<'_, '_> {
@@ -93,19 +110,19 @@ impl Placing<'_, '_> {
         self.below(above, Scope::Function(function))
     }
 
-    /// An instruction that was called, or that calls: with the scopes around it.
     fn code(&mut self, above: u32, point: u32) -> Result<Place> {
-        let mut full = self.parent(above)?;
-        let mut called = None;
-        for key in self.lookup.chain(point) {
-            full = self.tree.child(full, *key)?;
-            called = called.or(Some(full));
-        }
-        Ok(Place { full, called: called.unwrap_or(full) })
+        let above = self.parent(above)?;
+        code(self.tree, self.lookup, above, point)
     }
 
     /// An instruction that nobody knows the caller of.
     fn stray(&mut self, above: u32, point: u32) -> Result<Place> {
+        if let Some(routes) = self.lookup.routes(point) {
+            let root = self.parent(above)?;
+            let node = (self.node, root, point);
+            self.strays.add(node, routes, self.tree, self.lookup)?;
+            return Ok(Place::at(root));
+        }
         let Place { full: called, .. } = self.below(above, Scope::Unknown)?;
         let key = Key { scope: Scope::Point(point), relation: Relation::Call };
         Ok(Place { full: self.tree.child(called, key)?, called })

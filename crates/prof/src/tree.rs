@@ -51,6 +51,11 @@ impl Entry {
 }
 
 impl Key {
+    /// A function that is called.
+    pub(crate) fn called(function: u32) -> Self {
+        Self { scope: Scope::Function(function), relation: Relation::Call }
+    }
+
     /// Whether it is part of the line above it, and listed nowhere.
     pub(crate) fn is_elided(self) -> bool {
         matches!(self.scope, Scope::Point(_)) && self.relation == Relation::Lexical

@@ -52,6 +52,10 @@ impl MeasurementView for View {
         vec![MeasuredId { kind, physical: id, logical: id, given: GivenIds::Logical }]
     }
 
+    fn size_bytes(&self, _thread: usize) -> u64 {
+        0
+    }
+
     fn modules(&self) -> Vec<String> {
         vec!["/app".to_owned()]
     }
@@ -67,7 +71,11 @@ impl MeasurementView for View {
         let count = u32::try_from(nodes.len()).unwrap();
         let node = |(frame, above)| MeasuredNode { above: u32::try_from(above).unwrap(), frame };
         Ok(MeasuredThread {
-            metrics: vec![MeasuredMetric { metric: Metric::named("time"), is_of_call: false }],
+            metrics: vec![MeasuredMetric {
+                metric: Metric::named("time"),
+                is_of_call: false,
+                counts: None,
+            }],
             modules: self.modules(),
             nodes: nodes.into_iter().map(node).collect(),
             numbers: Numbers::new(0..count),

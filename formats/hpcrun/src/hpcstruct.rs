@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use kymo_core::Error;
 use kymo_core::bytes::{Limits, ReadError, ReadErrorKind, ReadResult};
-use kymo_core::model::structure::{FileId, Module, ModuleBuilder, Place, Scope, ScopeId};
+use kymo_core::model::structure::{Call, FileId, Module, ModuleBuilder, Place, Scope, ScopeId};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
@@ -44,7 +44,9 @@ impl StructureFile {
         limits: &Limits,
         is_wanted: &dyn Fn(&str) -> bool,
     ) -> ReadResult<()> {
-        let text = String::from_utf8_lossy(bytes);
+        // Most are sound, which is quicker to find out than to make them so.
+        let text = std::str::from_utf8(bytes).map(Cow::Borrowed);
+        let text = text.unwrap_or_else(|_| String::from_utf8_lossy(bytes));
         let start = text.find(ROOT).ok_or_else(|| {
             ReadError::invalid("structure file", 0, "there is no element HPCToolkitStructure")
         })?;
@@ -81,9 +83,10 @@ struct Document<'a> {
 }
 
 /// An element that has begun and not ended.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Open {
-    /// The scope that what is within hangs below.
+    /// The function, and the scope that what is within hangs below.
+    function: Option<ScopeId>,
     scope: Option<ScopeId>,
     /// The file that lines are of.
     file: Option<FileId>,
@@ -112,19 +115,19 @@ impl<'a> Document<'a> {
             return Err(over.at("depth of an element", self.offset.min(self.size)));
         }
         let above = self.open.last().copied();
-        let above = above.unwrap_or(Open { scope: None, file: None, call: None });
+        let above = above.unwrap_or_default();
         let inside = Open { call: None, ..above };
         let opened = match element.name().as_ref() {
-            "LM" => self.load_module(element)?,
+            "LM" => self.load_module(&Attributes::of(element))?,
             _ if self.module.is_none() => inside,
             "F" => {
-                let path = attribute(element, "n");
+                let path = text(Attributes::of(element).n);
                 Open { file: Some(self.file(&path)?), ..inside }
             }
-            "P" => self.procedure(element, inside)?,
-            "L" => self.repetition(element, inside)?,
-            "S" | "C" => self.statement(element, inside)?,
-            "A" => self.alien(element, above)?,
+            "P" => self.procedure(&Attributes::of(element), inside)?,
+            "L" => self.repetition(&Attributes::of(element), inside)?,
+            "S" | "C" => self.statement(&Attributes::of(element), inside)?,
+            "A" => self.alien(&Attributes::of(element), above)?,
             _ => inside,
         };
         self.open.push(opened);
@@ -154,72 +157,92 @@ impl<'a> Document<'a> {
         self.modules
     }
 
-    fn load_module(&mut self, element: &BytesStart<'_>) -> ReadResult<Open> {
+    fn load_module(&mut self, attributes: &Attributes<'_>) -> ReadResult<Open> {
         if self.open.len() != 1 {
             return Err(self.invalid("load module", "it is not directly below the root"));
         }
-        let path = attribute(element, "n");
+        let path = text(attributes.n);
         let is_wanted = (self.is_wanted)(&path);
         self.module = is_wanted.then(|| ModuleBuilder::new(path, self.limits));
-        Ok(Open { scope: None, file: None, call: None })
+        if let Some(module) = self.module.as_mut().filter(|_| attributes.has_calls == "1") {
+            module.tells_calls();
+        }
+        Ok(Open::default())
     }
 
-    fn procedure(&mut self, element: &BytesStart<'_>, above: Open) -> ReadResult<Open> {
+    fn procedure(&mut self, attributes: &Attributes<'_>, above: Open) -> ReadResult<Open> {
         if above.scope.is_some() {
             return Err(self.invalid("procedure", "it is within another"));
         }
-        let line = self.number(element, "l")?;
-        let entry = self.ranges(element)?.first().map(|range| range.start);
-        let link_name = attribute(element, "ln");
+        let line = self.line(attributes)?;
+        let entry = self.entry(attributes)?;
+        let link_name = text(attributes.ln).into_owned();
         let function = Scope::Function {
-            name: attribute(element, "n"),
+            name: text(attributes.n).into_owned(),
             link_name: Some(link_name).filter(|name| !name.is_empty()),
             at: above.file.map(|file| Place { file, line }),
             entry,
         };
-        Ok(Open { scope: Some(self.scope(None, function)?), ..above })
+        let function = Some(self.scope(None, function)?);
+        Ok(Open { function, scope: function, ..above })
     }
 
-    fn repetition(&mut self, element: &BytesStart<'_>, above: Open) -> ReadResult<Open> {
-        let path = attribute(element, "f");
+    fn repetition(&mut self, attributes: &Attributes<'_>, above: Open) -> ReadResult<Open> {
+        let path = text(attributes.f);
         let file = match above.file {
             Some(file) if path.is_empty() => file,
             _ => self.file(&path)?,
         };
-        let at = Place { file, line: self.number(element, "l")? };
-        let entry = self.ranges(element)?.first().map(|range| range.start);
+        let at = Place { file, line: self.line(attributes)? };
+        let entry = self.entry(attributes)?;
         let scope = self.scope(above.scope, Scope::Loop { at, entry })?;
         // Lines within the loop are of its file.
         Ok(Open { scope: Some(scope), file: Some(file), ..above })
     }
 
-    fn statement(&mut self, element: &BytesStart<'_>, above: Open) -> ReadResult<Open> {
+    fn statement(&mut self, attributes: &Attributes<'_>, above: Open) -> ReadResult<Open> {
         let Some(file) = above.file else {
             return Err(self.invalid("statement", "it is within no file"));
         };
-        let at = Place { file, line: self.number(element, "l")? };
+        let at = Place { file, line: self.line(attributes)? };
         let line = self.scope(above.scope, Scope::Line { at })?;
-        for range in self.ranges(element)? {
+        for range in ranges(attributes.v) {
+            let range = range.map_err(|part| self.no_range(part))?;
             let module = self.module.as_mut().map(|module| module.range(line, range));
             module.transpose().map_err(|error| self.refused(&error))?;
+        }
+        if !attributes.t.is_empty() {
+            self.call(attributes, above)?;
         }
         Ok(above)
     }
 
+    /// A statement that calls says where that leads. Calls through pointers say nothing.
+    fn call(&mut self, attributes: &Attributes<'_>, above: Open) -> ReadResult<()> {
+        let why = || format!("{} is no address", kymo_core::shortened(attributes.t));
+        let target = address(attributes.t).ok_or_else(|| self.invalid("call", why()))?;
+        let (Some(at), Some(within)) = (self.entry(attributes)?, above.function) else {
+            return Err(self.invalid("call", "it has no address, or is within no procedure"));
+        };
+        let module = self.module.as_mut().map(|module| module.call(Call { at, within, target }));
+        module.transpose().map(drop).map_err(|error| self.refused(&error))
+    }
+
     /// The outer half of an inlined call says where the call stands; the inner half, directly
     /// within it, is the function that was inlined.
-    fn alien(&mut self, element: &BytesStart<'_>, above: Open) -> ReadResult<Open> {
-        let file = self.file(&attribute(element, "f"))?;
-        let at = Place { file, line: self.number(element, "l")? };
-        let name = attribute(element, "n");
+    fn alien(&mut self, attributes: &Attributes<'_>, above: Open) -> ReadResult<Open> {
+        let file = self.file(&text(attributes.f))?;
+        let at = Place { file, line: self.line(attributes)? };
+        let name = text(attributes.n);
         let Some(call) = above.call else {
             // A guard holds lines of another file, and no call.
             let call = (name != GUARD).then_some(at);
             return Ok(Open { file: Some(file), call, ..above });
         };
+        let name = name.into_owned();
         let inlined = Scope::Inlined { name, at: Some(at), call: Some(call) };
         let scope = self.scope(above.scope, inlined)?;
-        Ok(Open { scope: Some(scope), file: Some(file), call: None })
+        Ok(Open { scope: Some(scope), file: Some(file), call: None, ..above })
     }
 
     fn file(&mut self, path: &str) -> ReadResult<FileId> {
@@ -235,37 +258,116 @@ impl<'a> Document<'a> {
     }
 
     /// A line: nothing is 0, which stands for unknown.
-    fn number(&self, element: &BytesStart<'_>, name: &str) -> ReadResult<u32> {
-        let text = attribute(element, name);
+    fn line(&self, attributes: &Attributes<'_>) -> ReadResult<u32> {
+        let text = attributes.l;
         if text.is_empty() {
             return Ok(0);
         }
-        let why = || format!("{} is no line", kymo_core::shortened(&text));
+        let why = || format!("{} is no line", kymo_core::shortened(text));
         text.parse().map_err(|_| self.invalid("line", why()))
     }
 
-    /// Ranges of addresses: `{[0xA-0xB) [0xC-0xD)}`.
-    fn ranges(&self, element: &BytesStart<'_>) -> ReadResult<Vec<Range<u64>>> {
-        let text = attribute(element, "v");
-        let parts = text.split(['{', '}', ' ', ',']).filter(|part| !part.is_empty());
-        let range = |part: &str| {
-            let (start, end) = part.strip_prefix('[')?.strip_suffix(')')?.split_once('-')?;
-            let address = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
-            Some(address(start)?..address(end)?)
-        };
-        let why = |part| format!("{} is no range", kymo_core::shortened(part));
-        parts.map(|part| range(part).ok_or_else(|| self.invalid("addresses", why(part)))).collect()
+    /// The first address, where one is told.
+    fn entry(&self, attributes: &Attributes<'_>) -> ReadResult<Option<u64>> {
+        let first = ranges(attributes.v).next().transpose();
+        let first = first.map_err(|part| self.no_range(part))?;
+        Ok(first.map(|range| range.start))
+    }
+
+    fn no_range(&self, part: &str) -> ReadError {
+        self.invalid("addresses", format!("{} is no range", kymo_core::shortened(part)))
     }
 }
 
-/// The value of an attribute; empty where it is not there.
-fn attribute(element: &BytesStart<'_>, name: &str) -> String {
-    let found = element.attributes().flatten().find(|attribute| attribute.key.as_ref() == name);
-    let value = found.as_ref().map(|attribute| {
-        let raw = &attribute.value;
-        quick_xml::escape::unescape(raw).map_or_else(|_| raw.to_string(), Cow::into_owned)
-    });
-    value.unwrap_or_default()
+/// The attributes that matter, as they are written; empty where they are not there.
+#[derive(Default)]
+struct Attributes<'a> {
+    n: &'a str,
+    ln: &'a str,
+    l: &'a str,
+    f: &'a str,
+    v: &'a str,
+    t: &'a str,
+    has_calls: &'a str,
+}
+
+impl<'a> Attributes<'a> {
+    /// Goes through them once: files have hundreds of thousands of elements.
+    fn of(element: &'a BytesStart<'_>) -> Self {
+        let mut found = Self::default();
+        let mut rest = element.attributes_raw();
+        while let Some((name, value, after)) = attribute(rest) {
+            found.set(name.trim_ascii(), value);
+            rest = after;
+        }
+        found
+    }
+
+    fn set(&mut self, name: &str, value: &'a str) {
+        match name {
+            "n" => self.n = value,
+            "ln" => self.ln = value,
+            "l" => self.l = value,
+            "f" => self.f = value,
+            "v" => self.v = value,
+            "t" => self.t = value,
+            "has-calls" => self.has_calls = value,
+            _ => {}
+        }
+    }
+}
+
+/// The name and the value of the first attribute, and what comes after it.
+fn attribute(text: &str) -> Option<(&str, &str, &str)> {
+    let (name, quoted) = split(text, b'=')?;
+    let quoted = quoted.trim_ascii_start();
+    let quote = *quoted.as_bytes().first().filter(|quote| matches!(quote, b'"' | b'\''))?;
+    let (value, after) = split(quoted.get(1..)?, quote)?;
+    Some((name, value, after))
+}
+
+/// What is before and after a byte. A plain loop: texts are short.
+fn split(text: &str, at: u8) -> Option<(&str, &str)> {
+    let end = text.bytes().position(|byte| byte == at)?;
+    Some((text.get(..end)?, text.get(end + 1..)?))
+}
+
+/// What an attribute says.
+fn text(raw: &str) -> Cow<'_, str> {
+    quick_xml::escape::unescape(raw).unwrap_or(Cow::Borrowed(raw))
+}
+
+/// Ranges of addresses, `{[0xA-0xB) [0xC-0xD)}`, or what is none among them.
+fn ranges(text: &str) -> impl Iterator<Item = Result<Range<u64>, &str>> {
+    let is_between = |byte: u8| matches!(byte, b'{' | b'}' | b' ' | b',');
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.bytes().position(|byte| !is_between(byte))?;
+        let part = rest.get(start..)?;
+        let end = part.bytes().position(is_between).unwrap_or(part.len());
+        rest = part.get(end..)?;
+        let part = part.get(..end)?;
+        Some(range(part).ok_or(part))
+    })
+}
+
+/// `[0xA-0xB)`.
+fn range(part: &str) -> Option<Range<u64>> {
+    let (start, end) = split(part.strip_prefix('[')?.strip_suffix(')')?, b'-')?;
+    Some(address(start)?..address(end)?)
+}
+
+fn address(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x").filter(|digits| (1..=16).contains(&digits.len()))?;
+    digits.bytes().try_fold(0, |number, digit| {
+        let digit = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            b'A'..=b'F' => digit - b'A' + 10,
+            _ => return None,
+        };
+        Some(number << 4 | u64::from(digit))
+    })
 }
 
 #[cfg(test)]

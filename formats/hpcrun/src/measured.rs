@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_core::model::measurement::{
-    Frame, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample, MeasuredThread, MeasuredValue,
-    MeasurementView, Numbers, Samples,
+    Counts, Frame, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample, MeasuredThread,
+    MeasuredValue, MeasurementView, Numbers, Samples,
 };
 use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimeNs;
@@ -21,6 +21,13 @@ use crate::spec::{NODE_UNWOUND, TRACE_CALLS, placeholder};
 use crate::threads::ids;
 use crate::tree::Tree;
 use crate::types::{Dialect, Epoch, Node};
+
+/// What a node takes in the files of today, with the place of its values.
+const NODE_BYTES: usize = 31;
+/// What a value takes.
+const VALUE_BYTES: usize = 10;
+/// What a record of a trace takes.
+const RECORD_BYTES: usize = 12;
 
 /// The threads of a measurement.
 pub(crate) struct Measured {
@@ -80,6 +87,16 @@ impl MeasurementView for Measured {
     fn ids(&self, thread: usize) -> Vec<MeasuredId> {
         let profile = self.first(thread).and_then(|part| part.profile.as_ref());
         profile.map(|profile| ids(profile)).unwrap_or_default()
+    }
+
+    fn size_bytes(&self, thread: usize) -> u64 {
+        let (parts, mut size) = (self.parts(thread), 0);
+        for epoch in parts.iter().filter_map(Part::epoch) {
+            size += epoch.nodes.len() * NODE_BYTES + epoch.values.len(&epoch.nodes) * VALUE_BYTES;
+        }
+        let traces = parts.iter().filter_map(|part| part.trace.as_ref());
+        size += traces.map(|trace| trace.len() * RECORD_BYTES).sum::<usize>();
+        size as u64
     }
 
     fn modules(&self) -> Vec<String> {
@@ -144,6 +161,7 @@ fn add(to: &mut MeasuredThread, epoch: &Epoch, dialect: Dialect, name: &str) -> 
     to.metrics.extend(epoch.metrics.iter().map(|metric| MeasuredMetric {
         metric: metric_of(metric),
         is_of_call: is_of_call(metric),
+        counts: counts(&metric.name.to_string()),
     }));
     to.modules.extend(epoch.load_modules.iter().map(|module| module.path.to_string()));
     let numbers = Numbers::new(epoch.nodes.iter().map(|node| node.id));
@@ -171,6 +189,16 @@ fn add(to: &mut MeasuredThread, epoch: &Epoch, dialect: Dialect, name: &str) -> 
         to.numbers = order.renumbered(numbers, epoch);
     }
     Ok(())
+}
+
+/// What metrics of GPUs count, by the names that hpcrun gives them.
+fn counts(name: &str) -> Option<Counts> {
+    match name {
+        "GKER:COUNT" => Some(Counts::Calls),
+        "GKER:SAMPLED_COUNT" => Some(Counts::MeasuredCalls),
+        "GINS" => Some(Counts::Instructions),
+        _ => None,
+    }
 }
 
 /// Adds the values of an epoch. Those of nodes that are not there count for an entry of their

@@ -1,6 +1,6 @@
 //! HPCToolkit measurements: a profile of ten million nodes, a trace of a hundred million records.
 
-mod file;
+pub(crate) mod file;
 
 use std::fs::File;
 use std::io::Read;
@@ -59,8 +59,9 @@ fn sum(mut file: impl Read) -> Result<u64> {
 pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let profile = setup.folder.join("nodes.hpcrun");
     let trace = setup.folder.join("records.hpctrace");
-    file::make_profile(&profile)?;
-    file::make_trace(&trace)?;
+    let shape = file::Shape { thread: 0, nodes: 10_000_000, metrics: 4 };
+    file::make_profile(&profile, shape)?;
+    file::make_trace(&trace, 100_000_000, 4096)?;
     let case = |name, command: &[&str], path: &Path| {
         let arguments = command.iter().map(AsRef::as_ref).chain([path.as_os_str()]);
         Case {

@@ -11,6 +11,7 @@ mod bp;
 mod hpcdb;
 mod hpcrun;
 pub(crate) mod measure;
+mod prof;
 mod report;
 mod rtc;
 
@@ -121,8 +122,8 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     let is_wanted =
         |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup)?);
-    let cases = cases.chain(hpcrun::cases(&setup)?).chain(bbbin::cases(&setup, repo)?);
-    let cases = cases.chain(arrays::cases(&setup, repo)?);
+    let cases = cases.chain(hpcrun::cases(&setup)?).chain(prof::cases(&setup)?);
+    let cases = cases.chain(bbbin::cases(&setup, repo)?).chain(arrays::cases(&setup, repo)?);
     for case in cases.chain(hpcdb::cases(&setup, repo, is_wanted)?) {
         if is_wanted(case.name) {
             rows.extend(run_case(&setup, &case, args.repetitions)?);
@@ -136,7 +137,15 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
         let page = report::page(
             &table,
             args.repetitions,
-            &[bp::NOTES, rtc::NOTES, hpcrun::NOTES, bbbin::NOTES, arrays::NOTES, hpcdb::NOTES],
+            &[
+                bp::NOTES,
+                rtc::NOTES,
+                hpcrun::NOTES,
+                prof::NOTES,
+                bbbin::NOTES,
+                arrays::NOTES,
+                hpcdb::NOTES,
+            ],
         )?;
         std::fs::write(&path, page).with_context(|| path.display().to_string())?;
         eprintln!("wrote docs/benchmarks.md");

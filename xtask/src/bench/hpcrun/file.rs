@@ -6,9 +6,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-const NODES: u32 = 10_000_000;
-const METRICS: u16 = 4;
-const RECORDS: u64 = 100_000_000;
+/// How much there is of a thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// The number of the thread.
+    pub(crate) thread: u32,
+    pub(crate) nodes: u32,
+    pub(crate) metrics: u16,
+}
 
 /// How many children a node has at most.
 const CHILDREN: u32 = 8;
@@ -59,8 +64,8 @@ fn make(path: &Path, fill: impl FnOnce(BufWriter<File>) -> Result<()>) -> Result
     Ok(fs::rename(unfinished, path)?)
 }
 
-/// A tree of ten million nodes, each with four values.
-pub(crate) fn make_profile(path: &Path) -> Result<()> {
+/// A tree whose nodes have a value of each metric.
+pub(crate) fn make_profile(path: &Path, shape: Shape) -> Result<()> {
     make(path, |out| {
         let mut file = Sections { out, position: 0, bounds: Vec::new() };
         file.section(|file| {
@@ -75,13 +80,13 @@ pub(crate) fn make_profile(path: &Path) -> Result<()> {
             file.text("/opt/generated")?;
             file.put(&1_u64.to_be_bytes())
         })?;
-        file.section(nodes)?;
-        file.section(metrics)?;
+        file.section(|file| nodes(file, shape))?;
+        file.section(|file| metrics(file, shape))?;
         file.section(|file| {
             file.put(&[0, 1, 0, 3])?;
             file.text("THREAD")
         })?;
-        file.section(values)?;
+        file.section(|file| values(file, shape))?;
         let start = file.position;
         for bound in file.bounds.clone() {
             file.put(&bound.to_be_bytes())?;
@@ -92,9 +97,9 @@ pub(crate) fn make_profile(path: &Path) -> Result<()> {
     })
 }
 
-fn nodes(file: &mut Sections) -> Result<()> {
-    file.put(&u64::from(NODES).to_be_bytes())?;
-    for node in 0..NODES {
+fn nodes(file: &mut Sections, shape: Shape) -> Result<()> {
+    file.put(&u64::from(shape.nodes).to_be_bytes())?;
+    for node in 0..shape.nodes {
         let parent = node.checked_sub(1).map_or(0, |before| id(before / CHILDREN));
         file.put(&id(node).to_be_bytes())?;
         file.put(&parent.to_be_bytes())?;
@@ -107,9 +112,9 @@ fn nodes(file: &mut Sections) -> Result<()> {
     Ok(())
 }
 
-fn metrics(file: &mut Sections) -> Result<()> {
-    file.put(&u32::from(METRICS).to_be_bytes())?;
-    for metric in 0..METRICS {
+fn metrics(file: &mut Sections, shape: Shape) -> Result<()> {
+    file.put(&u32::from(shape.metrics).to_be_bytes())?;
+    for metric in 0..shape.metrics {
         file.text(&format!("metric {metric}"))?;
         file.text("")?;
         file.put(&[1, 0, 2, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0])?;
@@ -121,37 +126,38 @@ fn metrics(file: &mut Sections) -> Result<()> {
     Ok(())
 }
 
-fn values(file: &mut Sections) -> Result<()> {
+fn values(file: &mut Sections, shape: Shape) -> Result<()> {
     // One thread, by its logical number alone.
     file.put(&1_u16.to_be_bytes())?;
     file.put(&(3_u16 | 3 << 14).to_be_bytes())?;
-    file.put(&[0; 16])?;
-    let count = u64::from(NODES) * u64::from(METRICS);
+    file.put(&u64::from(shape.thread).to_be_bytes())?;
+    file.put(&u64::from(shape.thread).to_be_bytes())?;
+    let count = u64::from(shape.nodes) * u64::from(shape.metrics);
     file.put(&count.to_be_bytes())?;
-    file.put(&NODES.to_be_bytes())?;
-    for node in 0..NODES {
-        for metric in 0..METRICS {
+    file.put(&shape.nodes.to_be_bytes())?;
+    for node in 0..shape.nodes {
+        for metric in 0..shape.metrics {
             file.put(&(f64::from(node % 1000) / 1000.0 + f64::from(metric)).to_be_bytes())?;
             file.put(&metric.to_be_bytes())?;
         }
     }
-    for node in 0..NODES {
+    for node in 0..shape.nodes {
         file.put(&id(node).to_be_bytes())?;
-        file.put(&(u64::from(node) * u64::from(METRICS)).to_be_bytes())?;
+        file.put(&(u64::from(node) * u64::from(shape.metrics)).to_be_bytes())?;
     }
     file.put(b"end!")?;
     file.put(&count.to_be_bytes())
 }
 
-/// A hundred million records, one each microsecond.
-pub(crate) fn make_trace(path: &Path) -> Result<()> {
+/// Records, one each microsecond, that name so many nodes in turn.
+pub(crate) fn make_trace(path: &Path, records: u64, nodes: u64) -> Result<()> {
     make(path, |mut out| {
         out.write_all(b"HPCRUN-trace______01.01b")?;
         out.write_all(&0_u64.to_be_bytes())?;
-        for record in 0..RECORDS {
+        for record in 0..records {
             let time = 1_700_000_000_000_000_000 + record * 1000;
             out.write_all(&time.to_be_bytes())?;
-            out.write_all(&id(u32::try_from(record % 4096)?).to_be_bytes())?;
+            out.write_all(&id(u32::try_from(record % nodes)?).to_be_bytes())?;
         }
         Ok(out.flush()?)
     })

@@ -32,6 +32,9 @@ pub trait MeasurementView: Send + Sync {
     /// What names a thread. Cheap: nothing else of it is read.
     fn ids(&self, thread: usize) -> Vec<MeasuredId>;
 
+    /// About how many bytes there are of a thread, to tell how far the work is.
+    fn size_bytes(&self, thread: usize) -> u64;
+
     /// Paths of all modules that some thread may have been in.
     fn modules(&self) -> Vec<String>;
 
@@ -114,6 +117,19 @@ pub struct MeasuredMetric {
     pub metric: Metric,
     /// Whether its values belong to what was called at a node, and not to the instruction.
     pub is_of_call: bool,
+    /// What it counts, where that helps to find out who called whom.
+    pub counts: Option<Counts>,
+}
+
+/// What a metric counts of code whose callers nobody records, such as that of a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Counts {
+    /// How often kernels ran.
+    Calls,
+    /// How often they ran while they were measured.
+    MeasuredCalls,
+    /// Samples of instructions.
+    Instructions,
 }
 
 /// A node of a thread's tree.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::{FileId, Module, Nested, Scope, ScopeId};
+use super::{Call, FileId, Module, Nested, Scope, ScopeId};
 use crate::bytes::Limits;
 use crate::{Error, Result};
 
@@ -18,9 +18,9 @@ pub struct ModuleBuilder {
     files: Vec<String>,
     by_path: HashMap<String, FileId>,
     scopes: Vec<Nested>,
-    /// The end and the scope of each range, by its start.
-    ranges: BTreeMap<u64, (u64, ScopeId)>,
-    dropped: u64,
+    /// In the order they were told.
+    ranges: Vec<(Range<u64>, ScopeId)>,
+    calls: Option<Vec<Call>>,
 }
 
 impl ModuleBuilder {
@@ -32,8 +32,8 @@ impl ModuleBuilder {
             files: Vec::new(),
             by_path: HashMap::new(),
             scopes: Vec::new(),
-            ranges: BTreeMap::new(),
-            dropped: 0,
+            ranges: Vec::new(),
+            calls: None,
         }
     }
 
@@ -64,33 +64,43 @@ impl ModuleBuilder {
         Ok(id)
     }
 
-    /// Gives addresses to a scope; whether it got them. An empty range is none.
+    /// Gives addresses to a scope, as far as no other has them. An empty range is none.
     ///
     /// # Errors
     /// When the scope is not there, or when there are too many ranges.
-    pub fn range(&mut self, scope: ScopeId, range: Range<u64>) -> Result<bool> {
+    pub fn range(&mut self, scope: ScopeId, range: Range<u64>) -> Result<()> {
         self.known(scope)?;
-        if range.is_empty() {
-            return Ok(false);
+        if !range.is_empty() {
+            self.next("ranges of addresses", self.ranges.len())?;
+            self.ranges.push((range, scope));
         }
-        self.next("ranges of addresses", self.ranges.len())?;
-        // The last range that begins before the end of this one is the only one in question.
-        let before = self.ranges.range(..range.end).next_back();
-        let is_free = before.is_none_or(|(_, &(end, _))| end <= range.start);
-        if is_free {
-            self.ranges.insert(range.start, (range.end, scope));
-        } else {
-            self.dropped += 1;
-        }
-        Ok(is_free)
+        Ok(())
+    }
+
+    /// Says that every call there is will be told, if there are any.
+    pub fn tells_calls(&mut self) {
+        self.calls.get_or_insert_default();
+    }
+
+    /// Adds a call.
+    ///
+    /// # Errors
+    /// When the function around it is not there, or when there are too many.
+    pub fn call(&mut self, call: Call) -> Result<()> {
+        self.known(call.within)?;
+        self.next("calls", self.calls.as_ref().map_or(0, Vec::len))?;
+        self.calls.get_or_insert_default().push(call);
+        Ok(())
     }
 
     /// Makes the structure.
     #[must_use]
     pub fn finish(self) -> Module {
-        let Self { path, files, scopes, ranges, dropped, .. } = self;
-        let ranges = ranges.into_iter().map(|(start, (end, scope))| (start..end, scope)).collect();
-        Module { path, files, scopes, ranges, dropped }
+        let Self { path, files, scopes, ranges, calls, .. } = self;
+        let told = ranges.len();
+        let ranges = apart(ranges);
+        let dropped = (told - ranges.len()) as u64;
+        Module { path, files, scopes, ranges, calls, dropped }
     }
 
     fn known(&self, id: ScopeId) -> Result<()> {
@@ -104,6 +114,25 @@ impl ModuleBuilder {
         let id = u32::try_from(count).ok().filter(|&id| u64::from(id) < self.items_max);
         id.ok_or_else(|| Error::Request(format!("there are more than {count} {what}")))
     }
+}
+
+/// Ranges by address, without those that overlap one that was told before.
+fn apart(told: Vec<(Range<u64>, ScopeId)>) -> Vec<(Range<u64>, ScopeId)> {
+    let mut sorted = told.clone();
+    sorted.sort_by_key(|(range, _)| range.start);
+    // As a rule none overlap, and it does not matter which came first.
+    if sorted.is_sorted_by(|(one, _), (next, _)| one.end <= next.start) {
+        return sorted;
+    }
+    let mut kept: BTreeMap<u64, (u64, ScopeId)> = BTreeMap::new();
+    for (range, scope) in told {
+        // The last range that begins before the end of this one is the only one in question.
+        let before = kept.range(..range.end).next_back();
+        if before.is_none_or(|(_, (end, _))| *end <= range.start) {
+            kept.insert(range.start, (range.end, scope));
+        }
+    }
+    kept.into_iter().map(|(start, (end, scope))| (start..end, scope)).collect()
 }
 
 #[cfg(test)]
@@ -120,14 +149,13 @@ mod tests {
     fn the_range_that_was_told_first_keeps_its_addresses() {
         let mut builder = ModuleBuilder::new("a", &Limits::default());
         let (first, second) = (line(&mut builder, 1), line(&mut builder, 2));
-        assert!(builder.range(first, 10..20).unwrap());
+        builder.range(first, 10..20).unwrap();
         for overlapping in [5..11, 19..30, 12..13, 0..100, 10..20] {
-            assert!(!builder.range(second, overlapping).unwrap());
+            builder.range(second, overlapping).unwrap();
         }
-        for free in [5..10, 20..30] {
-            assert!(builder.range(second, free).unwrap());
+        for free in [5..10, 20..30, 40..40] {
+            builder.range(second, free).unwrap();
         }
-        assert!(!builder.range(second, 40..40).unwrap());
         let module = builder.finish();
         assert_eq!(module.dropped(), 5);
         assert_eq!(module.ranges(), [(5..10, second), (10..20, first), (20..30, second)]);
@@ -141,6 +169,7 @@ mod tests {
         let error = builder.scope(Some(ScopeId(0)), scope).unwrap_err();
         assert_eq!(error.to_string(), "there is no scope 0 in a");
         assert!(builder.range(ScopeId(7), 0..1).is_err());
+        assert!(builder.call(Call { at: 0, within: ScopeId(7), target: 0 }).is_err());
     }
 
     #[test]
@@ -149,7 +178,7 @@ mod tests {
         let mut builder = ModuleBuilder::new("a", &limits);
         let only = line(&mut builder, 1);
         assert!(builder.file("b.c").is_err());
-        assert!(builder.range(only, 0..1).unwrap());
+        builder.range(only, 0..1).unwrap();
         assert!(builder.range(only, 1..2).is_err());
     }
 }

@@ -67,8 +67,8 @@ mod tests {
         let repeat = builder.scope(Some(inlined), repeat).unwrap();
         let line = builder.scope(Some(repeat), Scope::Line { at: at(4) }).unwrap();
         let other = builder.scope(Some(function), Scope::Line { at: at(5) }).unwrap();
-        assert!(builder.range(line, 16..20).unwrap());
-        assert!(builder.range(other, 24..28).unwrap());
+        builder.range(line, 16..20).unwrap();
+        builder.range(other, 24..28).unwrap();
         let module = builder.finish();
         let chain = |address| module.lookup(address).map(Iterator::collect::<Vec<_>>);
         assert_eq!(chain(19).unwrap(), [function, inlined, repeat, line]);

@@ -68,6 +68,17 @@ pub enum Scope {
     },
 }
 
+/// A call of one function by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// The address of the instruction that calls.
+    pub at: u64,
+    /// The function that it is in.
+    pub within: ScopeId,
+    /// The address of the first instruction of what is called.
+    pub target: u64,
+}
+
 /// The structure of one module.
 ///
 /// ```
@@ -100,6 +111,7 @@ pub struct Module {
     scopes: Vec<Nested>,
     /// By address, without overlap.
     ranges: Vec<(Range<u64>, ScopeId)>,
+    calls: Option<Vec<Call>>,
     dropped: u64,
 }
 
@@ -145,6 +157,13 @@ impl Module {
     #[must_use]
     pub fn ranges(&self) -> &[(Range<u64>, ScopeId)] {
         &self.ranges
+    }
+
+    /// The calls of functions by others, in the order they were told; nothing where nobody tells
+    /// which calls there are.
+    #[must_use]
+    pub fn calls(&self) -> Option<&[Call]> {
+        self.calls.as_deref()
     }
 
     /// How many ranges were left out because an earlier one had some of their addresses.

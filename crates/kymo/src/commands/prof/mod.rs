@@ -140,6 +140,7 @@ impl Statistics {
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
+    outlet::clean_up_when_interrupted()?;
     let output = output(args);
     let mut opened = Vec::new();
     for path in &args.inputs {

@@ -24,6 +24,9 @@ pub(super) fn print(
     if is_json {
         return print_json(session, output, merged);
     }
+    if session.report.is_quiet() {
+        return Ok(());
+    }
     let [threads, contexts, listed, values, samples] =
         [merged.threads, merged.contexts, merged.listed, merged.values, merged.samples]
             .map(numbers::grouped);

@@ -1,0 +1,254 @@
+//! What options of `kymo prof` do, on measurements small enough to work out by hand.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use kymo_hpcrun::ProfileBuilder;
+use serde_json::Value;
+use support::{folder, kymo, names, run};
+
+/// The metric of everything here.
+const TIME: &str = "CPUTIME (sec)";
+
+/// A thread of a program: 0x1187 calls 0x1200 + its number, which spent so many seconds.
+fn thread(program: &str, number: u32, seconds: f64) -> ProfileBuilder {
+    let mut builder = ProfileBuilder::new(program);
+    builder.id(3 | 3 << 14, number.into(), number.into());
+    let module = builder.load_module("/none/app", None).unwrap();
+    let time = builder.metric(TIME, "time on a CPU", true).unwrap();
+    let main = builder.child(ProfileBuilder::ROOT, module, 0x1187);
+    let leaf = builder.child(main, module, 0x1200 + u64::from(number));
+    builder.add(leaf, time, seconds);
+    builder
+}
+
+fn write(builder: &ProfileBuilder, to: &Path) {
+    let mut bytes = Vec::new();
+    builder.write(&mut bytes).unwrap();
+    fs::write(to, bytes).unwrap();
+}
+
+/// A measurement directory of threads that spent so many seconds each, numbered from `first` on.
+fn measurement(folder: &Path, program: &str, first: u32, seconds: &[f64]) -> PathBuf {
+    let path = folder.join(format!("hpctoolkit-{program}-measurements"));
+    fs::create_dir_all(&path).unwrap();
+    for (number, seconds) in (first..).zip(seconds) {
+        let name = format!("{program}-000000-{number:03}-1-2-0.hpcrun");
+        write(&thread(program, number, *seconds), &path.join(name));
+    }
+    path
+}
+
+/// Makes a database with these arguments, and gives its summary.
+fn prof(to: &Path, arguments: &[&str], inputs: &[&Path]) -> Value {
+    let mut command = kymo();
+    command.args(["prof", "--json", "-f", "-o"]).arg(to).args(arguments).args(inputs);
+    let (code, out, said) = run(&mut command);
+    assert_eq!((code, said.as_str()), (Some(0), ""), "{arguments:?}");
+    serde_json::from_str(&out).unwrap()
+}
+
+/// What all threads have together of the whole program: the numbers of statistics and values.
+fn whole(database: &Path) -> Vec<(u32, f64)> {
+    let arguments = ["convert", "--table", "values", "--to", "csv", "--filter", "profile=0"];
+    let (code, out, said) = run(kymo().args(arguments).arg(database).arg("-"));
+    assert_eq!(code, Some(0), "{said}");
+    let row = |line: &str| {
+        let cells: Vec<_> = line.split(',').collect();
+        let is_whole = cells.get(2) == Some(&"0");
+        is_whole.then(|| (cells[3].parse().unwrap(), cells[4].parse().unwrap()))
+    };
+    out.lines().skip(1).filter_map(row).collect()
+}
+
+#[test]
+fn statistics_are_those_that_were_asked_for() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0, 2.0, 3.0]);
+    let database = folder.path().join("database");
+    // Each statistic has four reaches, of which the whole program has the last.
+    for (asked, expected) in [
+        ("none", &[][..]),
+        ("sum", &[(3, 6.0)]),
+        ("normal", &[(3, 3.0), (7, 6.0), (11, 14.0)]),
+        ("extrema", &[(3, 3.0), (7, 6.0), (11, 14.0), (15, 1.0), (19, 3.0)]),
+        ("stats", &[(3, 3.0), (7, 6.0), (11, 14.0), (15, 1.0), (19, 3.0)]),
+    ] {
+        prof(&database, &["-M", asked], &[&input]);
+        assert_eq!(whole(&database), expected, "{asked}");
+        let (code, out, said) = run(kymo().arg("check").arg(&database));
+        assert_eq!(code, Some(0), "{asked}: {out}{said}");
+    }
+}
+
+#[test]
+fn several_measurements_make_one_database_in_whatever_order_they_come() {
+    let folder = folder();
+    let one = measurement(folder.path(), "one", 0, &[1.0, 2.0]);
+    let other = measurement(folder.path(), "other", 2, &[4.0]);
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    let made = prof(&first, &["-j", "1", "--name", "both"], &[&one, &other]);
+    assert_eq!(made["threads"], 3);
+    assert_eq!(whole(&first), [(3, 7.0)]);
+    prof(&second, &["-j", "2", "--name", "both"], &[&other, &one]);
+    for file in ["meta.db", "profile.db", "cct.db", "metrics/default.yaml"] {
+        let bytes = |database: &Path| fs::read(database.join(file)).unwrap();
+        assert!(bytes(&first) == bytes(&second), "{file} depends on the order");
+    }
+    let (_, out, _) = run(kymo().arg("info").arg(&first));
+    assert!(out.contains("title") && out.contains("both"), "{out}");
+}
+
+#[test]
+fn only_threads_of_the_named_program_count() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0, 2.0]);
+    write(&thread("helper", 7, 32.0), &input.join("helper-000000-007-1-2-0.hpcrun"));
+    let database = folder.path().join("database");
+    assert_eq!(prof(&database, &["--only-exe", "app"], &[&input])["threads"], 2);
+    assert_eq!(whole(&database), [(3, 3.0)]);
+    let (code, _, said) = run(kymo().args(["prof", "-f", "--only-exe", "none"]).arg(&input));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("there is no thread"), "{said}");
+}
+
+#[test]
+fn files_of_the_described_format_are_taken_too() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    let mut old = ProfileBuilder::new("app");
+    let place = kymo_hpcrun::Place { load_addr: 0x40_0000, load_offset: 0 };
+    let module = old.load_module("/none/app", Some(place)).unwrap();
+    let time = old.metric(TIME, "time on a CPU", true).unwrap();
+    let main = old.child(ProfileBuilder::ROOT, module, 0x40_1187);
+    let leaf = old.child(main, module, 0x40_1200);
+    old.add(leaf, time, 2.5);
+    let mut bytes = Vec::new();
+    old.write_described(&mut bytes).unwrap();
+    fs::write(input.join("app-000000-009-1-2-0.hpcrun"), bytes).unwrap();
+    let database = folder.path().join("database");
+    assert_eq!(prof(&database, &[], &[&input])["threads"], 2);
+    // Old files do not describe their metrics, so that theirs is another one.
+    assert_eq!(whole(&database), [(3, 2.5), (7, 1.0)]);
+}
+
+/// A structure of the program, whose source is a file in a folder.
+fn structure(folder: &Path, source: &Path) -> PathBuf {
+    let path = folder.join("app.hpcstruct");
+    let text = format!(
+        "<HPCToolkitStructure i=\"0\" version=\"4.9\" n=\"\">\n<LM i=\"2\" n=\"/none/app\" v=\"{{}}\">\n\
+         <F i=\"3\" n=\"{}\">\n<P i=\"4\" n=\"caller\" l=\"1\" v=\"{{[0x1180-0x1181)}}\">\n\
+         <S i=\"5\" l=\"2\" v=\"{{[0x1180-0x1190)}}\"/>\n</P>\n\
+         <P i=\"6\" n=\"worker\" l=\"5\" v=\"{{[0x1200-0x1201)}}\">\n\
+         <S i=\"7\" l=\"6\" v=\"{{[0x1200-0x1210)}}\"/>\n</P>\n</F>\n</LM>\n</HPCToolkitStructure>\n",
+        source.display()
+    );
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn structure_files_tell_names_and_sources_are_copied_from_where_they_are_now() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    fs::write(folder.path().join("a.c"), "int main;\n").unwrap();
+    let given = structure(folder.path(), Path::new("/gone/a.c"));
+    let given = given.to_str().unwrap();
+    let database = folder.path().join("database");
+    let replace = format!("/gone={}", folder.path().display());
+    let made = prof(&database, &["-S", given, "-R", &replace], &[&input]);
+    assert_eq!(made["without_names"], serde_json::json!([]));
+    let (_, out, _) = run(kymo().args(["top", "--json"]).arg(&database));
+    assert!(out.contains("worker"), "{out}");
+    assert_eq!(fs::read_to_string(database.join("src/gone/a.c")).unwrap(), "int main;\n");
+    prof(&database, &["-S", given, "-R", &replace, "--no-source"], &[&input]);
+    assert!(!database.join("src").exists());
+    let made = prof(&database, &["-R", &replace], &[&input]);
+    assert_eq!(made["without_names"][0]["module"], "/none/app");
+}
+
+#[test]
+fn traces_are_kept_unless_they_are_not_wanted() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[]);
+    let mut builder = thread("app", 0, 1.0);
+    let node = builder.retain(2);
+    write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
+    let mut trace = b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0".to_vec();
+    for time in [5_u64, 9] {
+        trace.extend(time.to_be_bytes());
+        trace.extend(node.to_be_bytes());
+    }
+    fs::write(input.join("app-000000-000-1-2-0.hpctrace"), trace).unwrap();
+    let database = folder.path().join("database");
+    assert_eq!(prof(&database, &[], &[&input])["samples"], 2);
+    assert!(database.join("trace.db").exists());
+    assert_eq!(prof(&database, &["--no-traces"], &[&input])["samples"], 0);
+    assert!(!database.join("trace.db").exists());
+}
+
+#[test]
+fn quiet_says_nothing_where_nothing_is_wrong() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    let done = run(kymo().args(["prof", "--quiet"]).arg(&input));
+    assert_eq!(done, (Some(0), String::new(), String::new()));
+    assert!(folder.path().join("hpctoolkit-app-database").is_dir());
+}
+
+/// A signal on the way leaves neither the database nor anything hidden beside it.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_nothing_half_made() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    // A trace that takes seconds to read, and no room on the disk.
+    let trace = File::create(input.join("app-000000-000-1-2-0.hpctrace")).unwrap();
+    std::io::Write::write_all(&mut &trace, b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0").unwrap();
+    trace.set_len(32 + 12 * 400_000_000).unwrap();
+    for signal in ["-INT", "-TERM"] {
+        let before = names(folder.path());
+        let mut command = kymo();
+        command.arg("prof").arg(&input).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        while names(folder.path()) == before {
+            assert_eq!(child.try_wait().unwrap(), None, "it was done too early");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let told = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(told.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        assert_eq!(names(folder.path()), before, "{signal}");
+    }
+}
+
+/// A bound on all memory, mapped files included.
+#[cfg(target_os = "linux")]
+#[test]
+fn four_thousand_threads_take_less_than_a_gibibyte() {
+    let folder = folder();
+    let input = folder.path().join("many");
+    fs::create_dir(&input).unwrap();
+    for number in 0..4096 {
+        let mut builder = thread("app", number, 1.0);
+        let (mut above, time) = (1, 0);
+        for depth in 0..100 {
+            above = builder.child(above, 1, 0x2000 + u64::from(depth % 10 + number % 7));
+            builder.add(above, time, f64::from(depth + 1));
+        }
+        write(&builder, &input.join(format!("app-000000-{number:04}-1-2-0.hpcrun")));
+    }
+    let line = "ulimit -v 1048576; exec \"$0\" prof --quiet -j 2 -o \"$1\" \"$2\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", line, env!("CARGO_BIN_EXE_kymo")]);
+    let database = folder.path().join("database");
+    let done = run(command.arg(&database).arg(&input));
+    assert_eq!(done, (Some(0), String::new(), String::new()));
+    // 1 at the leaf, and 1 to 100 along the way.
+    assert_eq!(whole(&database), [(3, 4096.0 * 5051.0)]);
+}
