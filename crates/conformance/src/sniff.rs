@@ -37,8 +37,9 @@ fn odd_input_is_sniffed_without_a_claim(format: &dyn Format) {
         let claim = sniff_bytes(format, bytes);
         assert!(claim.is_none(), "{what} is sniffed as {claim:?}");
     }
+    let path = Path::new("a-folder");
     let directory =
-        Probe { head: &[], size_bytes: 0, path: Path::new("a-folder"), is_directory: true };
+        Probe { head: &[], size_bytes: 0, path, is_directory: true, has_grammar: false };
     let claim = format.sniff(&directory);
     assert!(claim.is_none(), "a folder is sniffed as {claim:?}");
 }

@@ -45,11 +45,14 @@ pub struct Context<'a> {
     /// Told how far a long operation is. Shared, so that a dataset that goes through its file
     /// when it is asked to, and not when it is opened, can keep it.
     pub progress: &'a Arc<dyn Progress>,
+    /// Texts are UTF-8, read and written, in formats that have another encoding and no way to
+    /// say so.
+    pub is_utf8: bool,
 }
 
 impl Default for Context<'_> {
     fn default() -> Self {
-        Self { limits: Limits::default(), progress: &NO_PROGRESS }
+        Self { limits: Limits::default(), progress: &NO_PROGRESS, is_utf8: false }
     }
 }
 

@@ -23,12 +23,26 @@ pub struct Destination {
     path: PathBuf,
     force: bool,
     sources: Vec<Source>,
+    origins: Vec<Origin>,
+}
+
+/// Where a recording came from that is converted, for formats that keep that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The name of the file or directory.
+    pub name: String,
+    /// How many bytes it has.
+    pub size_bytes: u64,
+    /// What read it.
+    pub importer: String,
+    /// When, in milliseconds since the Epoch.
+    pub time_ms: i64,
 }
 
 impl Destination {
     /// Output at a path; one that exists is replaced only with `force`.
     pub fn new(path: impl Into<PathBuf>, force: bool) -> Self {
-        Self { path: path.into(), force, sources: Vec::new() }
+        Self { path: path.into(), force, sources: Vec::new(), origins: Vec::new() }
     }
 
     /// Says what the output is made from: when one of these has changed meanwhile, nothing
@@ -37,6 +51,19 @@ impl Destination {
     pub fn made_from(mut self, sources: &[Source]) -> Self {
         self.sources.extend_from_slice(sources);
         self
+    }
+
+    /// Says where the recordings came from that are written.
+    #[must_use]
+    pub fn imported(mut self, origin: Origin) -> Self {
+        self.origins.push(origin);
+        self
+    }
+
+    /// Where the recordings came from that are written, as far as the caller said so.
+    #[must_use]
+    pub fn origins(&self) -> &[Origin] {
+        &self.origins
     }
 
     /// The path that output appears at.

@@ -36,7 +36,9 @@ mod value;
 
 pub use context::{Context, NoProgress, Progress};
 pub use dataset::{Dataset, Recording};
-pub use destination::{AtomicDirectory, AtomicFile, AtomicPath, Destination, abandon, copy_beside};
+pub use destination::{
+    AtomicDirectory, AtomicFile, AtomicPath, Destination, Origin, abandon, copy_beside,
+};
 pub use error::{Error, Result};
 pub use finding::{Finding, Findings, Severity, shortened};
 pub use format::{

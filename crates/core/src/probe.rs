@@ -15,6 +15,8 @@ pub struct Probe<'a> {
     pub path: &'a Path,
     /// Whether it is a directory.
     pub is_directory: bool,
+    /// Whether the caller named what tells how to read it.
+    pub has_grammar: bool,
 }
 
 impl Probe<'_> {
@@ -29,6 +31,13 @@ impl Probe<'_> {
     pub fn has_extension(&self, extensions: &[&str]) -> bool {
         let extension = self.path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|found| extensions.iter().any(|e| e.eq_ignore_ascii_case(found)))
+    }
+
+    /// Whether there is a regular file of another name in the folder of this one.
+    #[must_use]
+    pub fn has_beside(&self, name: impl AsRef<Path>) -> bool {
+        let is_named = !self.is_directory && self.path.file_name().is_some();
+        is_named && self.path.with_file_name(name.as_ref()).is_file()
     }
 
     /// The names within a directory, in no order; none for a file, or where they cannot be read.

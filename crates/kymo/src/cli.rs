@@ -1,5 +1,7 @@
 //! The command line: what can be typed.
 
+use std::path::PathBuf;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
@@ -95,6 +97,14 @@ pub(crate) struct FormatArgs {
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     #[arg(hide_possible_values = true)]
     pub(crate) from: Option<String>,
+
+    /// What lines of a text log mean, in TOML; otherwise NAME.toml or log.toml beside it.
+    #[arg(long, value_name = "TOML")]
+    pub(crate) grammar: Option<PathBuf>,
+
+    /// Texts of BBBin are UTF-8 and not Latin-1, read and written.
+    #[arg(long)]
+    pub(crate) utf8: bool,
 }
 
 /// How a file is opened that may be damaged.

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use kymo_core::bytes::Limits;
 use kymo_core::{Error, Format, Source};
 
 use crate::failure::Failure;
@@ -13,25 +12,33 @@ use crate::render::numbers;
 /// A file to work on, or why there is none.
 pub(crate) type Input = Result<PathBuf, (PathBuf, anyhow::Error)>;
 
+/// Opens a source.
+type Open<'a> = &'a dyn Fn(&Path) -> kymo_core::Result<Source>;
+
 /// Puts the recordings found in a directory in its place, unless a format claims the directory
 /// as a whole.
-pub(crate) fn expand(paths: &[PathBuf], from: Option<&dyn Format>, limits: &Limits) -> Vec<Input> {
+pub(crate) fn expand(
+    paths: &[PathBuf],
+    from: Option<&dyn Format>,
+    open: impl Fn(&Path) -> kymo_core::Result<Source>,
+) -> Vec<Input> {
+    let open: Open<'_> = &open;
     let mut inputs = Vec::new();
     for path in paths {
         // A directory that cannot be looked at says so when it is walked through.
-        let is_one = || !path.is_dir() || is_claimed(path, from, limits).unwrap_or(false);
+        let is_one = || !path.is_dir() || is_claimed(path, from, open).unwrap_or(false);
         if path.as_os_str() == "-" || is_one() {
             inputs.push(Ok(path.clone()));
             continue;
         }
-        inputs.extend(walk(path, from, limits));
+        inputs.extend(walk(path, from, open));
     }
     inputs
 }
 
 /// The recordings below a directory, sorted; those that no format claims are passed over. A
 /// directory that cannot be listed stands among them with the reason.
-fn walk(root: &Path, from: Option<&dyn Format>, limits: &Limits) -> Vec<Input> {
+fn walk(root: &Path, from: Option<&dyn Format>, open: Open<'_>) -> Vec<Input> {
     let mut found = Vec::new();
     let mut seen = 0_u64;
     let mut pending = vec![root.to_path_buf()];
@@ -48,7 +55,7 @@ fn walk(root: &Path, from: Option<&dyn Format>, limits: &Limits) -> Vec<Input> {
         };
         seen += u64::from(!kind.is_dir());
         let may_be_claimed = kind.is_file() || (kind.is_dir() && path != root);
-        match may_be_claimed.then(|| is_claimed(&path, from, limits)) {
+        match may_be_claimed.then(|| is_claimed(&path, from, open)) {
             Some(Ok(true)) => found.push(Ok(path)),
             Some(Err(error)) => found.push(Err((path, error.into()))),
             Some(Ok(false)) | None if !kind.is_dir() => {}
@@ -87,8 +94,8 @@ fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Whether a format takes a path for its own, if only by its name.
-fn is_claimed(path: &Path, from: Option<&dyn Format>, limits: &Limits) -> kymo_core::Result<bool> {
-    let source = Source::open(path, limits)?;
+fn is_claimed(path: &Path, from: Option<&dyn Format>, open: Open<'_>) -> kymo_core::Result<bool> {
+    let source = open(path)?;
     Ok(match from {
         Some(format) => format.sniff(&source.probe()).is_some(),
         None => kymo_registry::detect_to_check(&source).is_ok(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Dataset, Finding, Format, Progress, Severity, Source};
+use kymo_core::{Context, Dataset, Error, Finding, Format, Progress, Severity, Source};
 
 use crate::cli::{Command, FormatArgs, Globals, OpenArgs};
 use crate::commands;
@@ -51,6 +51,8 @@ pub(crate) struct Session {
     /// The same, as formats know it.
     progress: Arc<dyn Progress>,
     limits: Limits,
+    /// What `--utf8` says, of the file that was opened last.
+    pub(crate) is_utf8: bool,
 }
 
 /// A file and what opening it gave.
@@ -73,6 +75,7 @@ impl Session {
             bars,
             report,
             limits: Limits::default(),
+            is_utf8: false,
         }
     }
 
@@ -86,6 +89,7 @@ impl Session {
             progress: Arc::clone(&bars) as Arc<dyn Progress>,
             bars,
             limits: self.limits,
+            is_utf8: self.is_utf8,
         }
     }
 
@@ -210,7 +214,7 @@ impl Session {
         how: &OpenArgs,
         work: impl FnOnce(&mut Self, &Opened) -> anyhow::Result<Outcome>,
     ) -> anyhow::Result<Outcome> {
-        let source = Source::open(path, &self.limits)?;
+        let source = self.source_as(path, &how.format)?;
         let result = self.open(&source, how).and_then(|opened| {
             let outcome = work(self, &opened)?;
             self.out.flush()?;
@@ -229,6 +233,7 @@ impl Session {
 
     fn open(&mut self, source: &Source, how: &OpenArgs) -> anyhow::Result<Opened> {
         let format = format_of(source, &how.format)?;
+        self.is_utf8 = how.format.utf8;
         let context = self.context();
         let dataset = if how.salvage {
             format.salvage(source, &context)?
@@ -249,7 +254,7 @@ impl Session {
 
     /// The files meant by paths, directories among them walked through.
     pub(crate) fn expand(&self, paths: &[PathBuf], how: &FormatArgs) -> Vec<Input> {
-        inputs::expand(paths, named_format(how), &self.limits)
+        inputs::expand(paths, named_format(how), |path| self.source_as(path, how))
     }
 
     /// Opens a source without looking into it.
@@ -257,9 +262,19 @@ impl Session {
         Source::open(path, &self.limits)
     }
 
+    /// Opens a source without looking into it, with the grammar that was named.
+    pub(crate) fn source_as(&self, path: &Path, how: &FormatArgs) -> kymo_core::Result<Source> {
+        let source = self.source(path)?;
+        let Some(grammar) = &how.grammar else { return Ok(source) };
+        let grammar = Source::open(grammar, &self.limits).map_err(|error| {
+            Error::Request(format!("the grammar {}: {error}", inputs::display(grammar)))
+        })?;
+        Ok(source.with_grammar(grammar))
+    }
+
     /// What operations of a format run under.
     pub(crate) fn context(&self) -> Context<'_> {
-        Context { limits: self.limits, progress: &self.progress }
+        Context { limits: self.limits, progress: &self.progress, is_utf8: self.is_utf8 }
     }
 }
 

@@ -86,14 +86,16 @@ impl<G: Grammar> LinesDataset<G> {
     }
 }
 
-/// Checks a recording: what opening finds, and what a rule finds besides.
+/// Checks a recording, given its grammar and the byte that lines begin at: what opening finds, and
+/// what a rule finds besides.
 pub fn check<G: Grammar>(
     source: &Source,
-    grammar: G,
+    grammar: Result<(G, usize)>,
     context: &Context<'_>,
     rule: impl FnOnce(&Reader<G>, &Limits) -> Vec<Finding>,
 ) -> Result<Vec<Finding>> {
-    let reader = match Reader::open(source, 0, grammar, context) {
+    let opened = grammar.and_then(|(grammar, start)| Reader::open(source, start, grammar, context));
+    let reader = match opened {
         Ok(reader) => reader,
         Err(Error::Read(error)) => return Ok(vec![Finding::unreadable("unreadable", &error)]),
         Err(error) => return Err(error),

@@ -44,8 +44,8 @@ pub enum Read<'a> {
     Aside,
     /// Something worth knowing: how bad it is, the rule, and what to say.
     Remark(Severity, &'static str, Cow<'static, str>),
-    /// Not what it should be, and why.
-    Broken(&'static str),
+    /// Not what it should be: how bad that is, and why.
+    Broken(Severity, &'static str),
 }
 
 /// An event as a line has it.

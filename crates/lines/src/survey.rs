@@ -53,6 +53,7 @@ struct Disorder {
 /// Lines one after another that are wrong in the same way.
 #[derive(Debug)]
 struct Broken {
+    severity: Severity,
     offset: u64,
     count: u64,
     why: &'static str,
@@ -66,7 +67,7 @@ pub(crate) fn survey(
     start: usize,
     context: &Context<'_>,
 ) -> Result<Survey> {
-    let Context { limits, progress } = *context;
+    let Context { limits, progress, .. } = *context;
     progress.begin("reading", bytes.len() as u64);
     let mut parts = parts(bytes, start).into_iter();
     let first = parts.next().unwrap_or((0, &[]));
@@ -171,7 +172,8 @@ impl Survey {
         telling: &mut Telling,
     ) {
         if raw.bytes.len() as u64 > limits.value_bytes_max {
-            return self.breaks(raw.offset, "it is longer than the limits allow", "");
+            let why = "it is longer than the limits allow";
+            return self.breaks(raw.offset, (Severity::Error, why), "");
         }
         let text = raw.text();
         match grammar.read(&text) {
@@ -180,7 +182,9 @@ impl Survey {
             Read::Remark(severity, rule, message) => {
                 self.findings.push(Finding::at(severity, rule, raw.offset, message));
             }
-            Read::Broken(why) => return self.breaks(raw.offset, why, &text),
+            Read::Broken(severity, why) => {
+                return self.breaks(raw.offset, (severity, why), &text);
+            }
         }
         self.say_broken();
         if matches!(text, std::borrow::Cow::Owned(_)) {
@@ -221,7 +225,11 @@ impl Survey {
     }
 
     fn told(&mut self, told: Told<'_>) {
-        let Told { key, name, .. } = told;
+        let Told { key, name, peer, .. } = told;
+        // Where lines tell processors, the other end may be on another one.
+        if let Some(peer) = peer.filter(|peer| peer.cpu().is_none()) {
+            self.see(peer);
+        }
         if let (Key::Task(_, Who::Id(id)) | Key::Calls(Who::Id(id)), Some(name)) = (&key, name) {
             self.name(*id, name);
         }
@@ -257,25 +265,27 @@ impl Survey {
         }
     }
 
-    fn breaks(&mut self, offset: u64, why: &'static str, text: &str) {
+    fn breaks(&mut self, offset: u64, (severity, why): (Severity, &'static str), text: &str) {
         match &mut self.broken {
             Some(broken) if broken.why == why => broken.count += 1,
             _ => {
                 self.say_broken();
                 let text = shortened(text).into_owned();
-                self.broken = Some(Broken { offset, count: 1, why, text });
+                self.broken = Some(Broken { severity, offset, count: 1, why, text });
             }
         }
     }
 
     fn say_broken(&mut self) {
-        let Some(Broken { offset, count, why, text }) = self.broken.take() else { return };
+        let Some(Broken { severity, offset, count, why, text }) = self.broken.take() else {
+            return;
+        };
         let text = if text.is_empty() { String::new() } else { format!(": {text}") };
         let message = match count {
             1 => format!("{why}{text}"),
             _ => format!("{count} lines, each: {why}; the first{text}"),
         };
-        self.findings.push(Finding::at(Severity::Error, "line", offset, message));
+        self.findings.push(Finding::at(severity, "line", offset, message));
     }
 
     /// Adds what the next part of the file has.

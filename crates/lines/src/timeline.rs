@@ -19,12 +19,19 @@ pub(crate) struct Timeline<G> {
     reader: Arc<Reader<G>>,
     tracks: Vec<Track>,
     found: HashMap<Key<'static>, TrackId, RandomState>,
+    /// The first track of each task, whatever processor it is of.
+    of_tasks: HashMap<Who<'static>, TrackId, RandomState>,
 }
 
 impl<G: Grammar> Timeline<G> {
     pub(crate) fn new(reader: Arc<Reader<G>>) -> Self {
         let keys: BTreeSet<_> = reader.survey().keys.iter().cloned().collect();
-        let mut timeline = Self { reader, tracks: Vec::new(), found: HashMap::default() };
+        let mut timeline = Self {
+            reader,
+            tracks: Vec::new(),
+            found: HashMap::default(),
+            of_tasks: HashMap::default(),
+        };
         for key in keys {
             timeline.add(key);
         }
@@ -60,7 +67,11 @@ impl<G: Grammar> Timeline<G> {
             content: content.to_owned(),
             attributes,
         };
-        self.found.insert(key, TrackId(self.tracks.len()));
+        let id = TrackId(self.tracks.len());
+        if let Key::Task(_, who) = &key {
+            self.of_tasks.entry(who.clone()).or_insert(id);
+        }
+        self.found.insert(key, id);
         self.tracks.push(track);
     }
 
@@ -96,6 +107,16 @@ impl<G: Grammar> Timeline<G> {
             }
         };
         self.track(&parent)
+    }
+
+    /// The track of the other end of a message; it may be on another processor.
+    fn peer(&self, key: &Key<'_>) -> Option<TrackId> {
+        let of_tasks: &HashMap<Who<'_>, TrackId, RandomState> = &self.of_tasks;
+        let elsewhere = || match key {
+            Key::Task(_, who) => of_tasks.get(who).copied(),
+            _ => None,
+        };
+        self.track(key).or_else(elsewhere)
     }
 
     fn track(&self, key: &Key<'_>) -> Option<TrackId> {
@@ -207,7 +228,7 @@ impl<G: Grammar> Walking<G> {
         }
         grammar.tell(line, telling, &mut |Told { key, content, peer, .. }| {
             if let Some(track) = timeline.track(&key).filter(|track| wants(*track)) {
-                let peer = peer.and_then(|peer| timeline.track(&peer));
+                let peer = peer.and_then(|peer| timeline.peer(&peer));
                 push(track, into_owned(content, peer));
             }
         });

@@ -45,7 +45,7 @@ pub(crate) fn recognise(source: &Source) -> Option<Unrecognised> {
         Some(Mark { name, advice, .. }) => Some(Unrecognised::Foreign { name, advice }),
         None if is_text(head) => Some(Unrecognised::Foreign {
             name: "plain text",
-            advice: "name the recording itself; --from FORMAT reads it all the same",
+            advice: "name the recording itself, or what its lines mean: --grammar TOML",
         }),
         None => None,
     }

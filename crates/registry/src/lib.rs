@@ -13,10 +13,12 @@ use kymo_mcap::Mcap;
 use kymo_perf::Perf;
 use kymo_rtc::Rtc;
 use kymo_systemview::SystemView;
+use kymo_textlog::TextLog;
 
-/// Every format. A new one is one line here.
+/// Every format. A new one is one line here. Of two that are equally sure the later counts, so text
+/// logs are the last: they are sure only where a grammar was named.
 static FORMATS: &[&dyn Format] =
-    &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun, &Ctf, &Perf, &Ftrace, &SystemView, &Bbbin];
+    &[&Bp, &Rtc, &Mcap, &HpcDb, &Hpcrun, &Ctf, &Perf, &Ftrace, &SystemView, &Bbbin, &TextLog];
 
 /// Every format, in the order of the README's table.
 #[must_use]

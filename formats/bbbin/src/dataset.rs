@@ -1,8 +1,9 @@
 //! The format's side of core's contract.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use kymo_core::model::timeline::TimelineView;
+use kymo_core::model::timeline::{Shown, TimeNs, TimelineView};
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
     FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Section, Source, Summary,
@@ -12,6 +13,7 @@ use kymo_core::{
 use crate::model::Timeline;
 use crate::spec::{MAGIC, VERSION};
 use crate::types::{LogFile, TaskExecution};
+use crate::utf8::{self, Recoded, RecodedSink, RecodedTable, Recoding};
 use crate::{Reader, check, demo, dump, extract, from_timeline, repair, tables};
 
 /// The format.
@@ -46,7 +48,7 @@ impl Format for Bbbin {
     }
 
     fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        Ok(Box::new(LogSet(Reader::open(source, context)?)))
+        Ok(Box::new(LogSet::new(Reader::open(source, context)?, context)))
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
@@ -54,7 +56,7 @@ impl Format for Bbbin {
     }
 
     fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        Ok(Box::new(LogSet(Reader::salvage(source, context)?)))
+        Ok(Box::new(LogSet::new(Reader::salvage(source, context)?, context)))
     }
 
     fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
@@ -79,8 +81,13 @@ impl Format for Bbbin {
         &self,
         timeline: Arc<dyn TimelineView>,
         to: &Destination,
-        _context: &Context<'_>,
+        context: &Context<'_>,
     ) -> Result<Written> {
+        let timeline: Arc<dyn TimelineView> = if context.is_utf8 {
+            Arc::new(Recoded { timeline, recoding: Recoding::Write })
+        } else {
+            timeline
+        };
         from_timeline::write(timeline, to)
     }
 
@@ -90,38 +97,85 @@ impl Format for Bbbin {
 }
 
 /// An open file.
-struct LogSet(Arc<Reader>);
+struct LogSet {
+    reader: Arc<Reader>,
+    /// Where texts are read as UTF-8: how, and whether some were none.
+    utf8: Option<(Recoding, Arc<AtomicBool>)>,
+}
+
+impl LogSet {
+    fn new(reader: Arc<Reader>, context: &Context<'_>) -> Self {
+        let utf8 = context.is_utf8.then(|| {
+            let lost = Arc::new(AtomicBool::new(false));
+            (Recoding::Read(Arc::clone(&lost)), lost)
+        });
+        Self { reader, utf8 }
+    }
+
+    fn recoding(&self) -> Option<&Recoding> {
+        self.utf8.as_ref().map(|(recoding, _)| recoding)
+    }
+
+    /// A table with its texts as they are asked for.
+    fn shown(&self, table: Arc<dyn Table>) -> Arc<dyn Table> {
+        match self.recoding() {
+            None => table,
+            Some(recoding) => RecodedTable::of(table, recoding),
+        }
+    }
+}
 
 impl Dataset for LogSet {
     fn summary(&self) -> Summary {
-        summary(&self.0)
+        let mut summary = summary(&self.reader);
+        if let Some(recoding) = self.recoding() {
+            recoding.summary(&mut summary);
+        }
+        summary
     }
 
     fn findings(&self) -> Vec<Finding> {
-        self.0.findings()
+        let mut findings = self.reader.findings();
+        findings.extend(self.utf8.as_ref().and_then(|(_, lost)| utf8::finding(lost)));
+        findings
     }
 
     fn recordings(&self) -> Vec<Recording> {
-        let recording =
-            |of: &LogFile| Recording { kind: "log file", name: of.name.clone(), bytes: None };
-        self.0.definitions().log_files.iter().map(recording).collect()
+        let recording = |of: &LogFile| {
+            let name = self.recoding().map_or_else(|| of.name.clone(), |to| to.text(&of.name));
+            Recording { kind: "log file", name, bytes: None }
+        };
+        self.reader.definitions().log_files.iter().map(recording).collect()
     }
 
     fn tables(&self) -> Vec<Arc<dyn Table>> {
-        tables::tables(&self.0)
+        tables::tables(&self.reader).into_iter().map(|table| self.shown(table)).collect()
     }
 
     fn table(&self, name: &str) -> Option<Arc<dyn Table>> {
         let fixed = self.tables().into_iter().find(|table| table.name() == name);
-        fixed.or_else(|| tables::type_table(&self.0, name))
+        fixed.or_else(|| {
+            let name = self.recoding().map_or_else(|| name.to_owned(), |_| utf8::to_bytes(name));
+            Some(self.shown(tables::type_table(&self.reader, &name)?))
+        })
     }
 
     fn dump(&self, request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
-        dump::dump(&self.0, request, sink)
+        match self.recoding() {
+            None => dump::dump(&self.reader, request, sink),
+            Some(recoding) => {
+                let mut sink = RecodedSink { sink, recoding: recoding.clone() };
+                dump::dump(&self.reader, request, &mut sink)
+            }
+        }
     }
 
     fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
-        Some(Arc::new(Timeline::new(Arc::clone(&self.0))))
+        let timeline = Arc::new(Timeline::new(Arc::clone(&self.reader)));
+        Some(match self.recoding() {
+            None => timeline,
+            Some(recoding) => Arc::new(Recoded { timeline, recoding: recoding.clone() }),
+        })
     }
 }
 
@@ -154,7 +208,12 @@ fn summary(reader: &Reader) -> Summary {
 }
 
 fn log_file_words(of: &LogFile) -> String {
-    format!("log file {}, {} bytes, imported by {}", of.id.0, of.size, of.importer)
+    let time = TimeNs(of.imported_at_ms.saturating_mul(1_000_000));
+    let time = match of.imported_at_ms {
+        0 => String::new(),
+        _ => format!(" at {}", Shown { time, since_epoch: true }),
+    };
+    format!("log file {}, {} bytes, imported by {}{time}", of.id.0, of.size, of.importer)
 }
 
 /// Those that ran longest come first.

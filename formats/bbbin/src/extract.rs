@@ -11,7 +11,7 @@ use kymo_core::{Context, Destination, Finding, Part, Result, Severity, Source, W
 
 use crate::model::Timeline;
 use crate::types::{Definitions, Found, LogFileId};
-use crate::{Merge, Reader, Writer};
+use crate::{Merge, Reader, Writer, utf8};
 
 /// Writes a part of some files as one file.
 pub(crate) fn extract(
@@ -24,6 +24,7 @@ pub(crate) fn extract(
     let readers = readers.collect::<Result<Vec<_>>>()?;
     let mut numbering = Numbering::default();
     let definitions = numbering.definitions(&readers);
+    let part = &asked(part, context);
     let mut choices: Vec<_> = readers.iter().map(|reader| Choice::new(reader, part)).collect();
     let mut file = to.file()?;
     let mut writer = Writer::new(&mut file, &definitions.log_files, &definitions.types)?;
@@ -52,6 +53,17 @@ pub(crate) fn extract(
         written.losses.extend(choice.disorder);
     }
     Ok(written)
+}
+
+/// What is asked for, with names as the files have them.
+fn asked(part: &Part, context: &Context<'_>) -> Part {
+    let mut part = part.clone();
+    if context.is_utf8 {
+        for name in part.tracks.iter_mut().flatten() {
+            *name = utf8::to_bytes(name);
+        }
+    }
+    part
 }
 
 /// The log files of several files, one after the other.

@@ -40,6 +40,7 @@ pub mod spec;
 mod tables;
 mod tally;
 mod types;
+mod utf8;
 mod write;
 
 pub use dataset::Bbbin;

@@ -15,8 +15,11 @@ use std::sync::Arc;
 use kymo_bbbin::{Bbbin, Reader};
 use kymo_conformance::testdata;
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{ClockId, TimeNs, TimelineView, TrackId, Window};
-use kymo_core::{Context, Dataset, Destination, Format, Part, Severity, Source, Written};
+use kymo_core::model::timeline::{
+    Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
+    TrackId, TrackKind, Window,
+};
+use kymo_core::{Context, Dataset, Destination, Format, Origin, Part, Severity, Source, Written};
 use support::{Bytes, Hand, log_file, task_switch, type_of};
 
 fn sample(name: &str) -> Source {
@@ -37,7 +40,6 @@ fn lines(timeline: &Arc<dyn TimelineView>, window: &Window) -> Vec<String> {
     let mut events = Arc::clone(timeline).events(window).unwrap();
     let mut lines = Vec::new();
     while let Some(event) = events.next().unwrap() {
-        use kymo_core::model::timeline::Content;
         let what = match &event.content {
             Content::Value(value) => value.to_string(),
             Content::Text(text) => text.to_string(),
@@ -289,4 +291,120 @@ fn an_event_of_no_log_file_is_said_to_be_on_no_track() {
     let dataset = Bbbin.open(&source, &Context::with_limits(Limits::default())).unwrap();
     assert_eq!(lines(&dataset.timeline().unwrap(), &Window::default()), [""; 0]);
     assert_eq!(dataset.findings()[0].rule, "unknown-log-file");
+}
+
+#[test]
+fn texts_are_utf_8_for_those_who_ask() {
+    let source = sample("classes.bin");
+    let utf8 = Context { is_utf8: true, ..Context::default() };
+    let view = timeline(&source);
+    let (written, made) = written(|to| Bbbin.write_timeline(view, to, &utf8).unwrap());
+    assert_eq!(written.losses, []);
+    let bytes = made.bytes().unwrap();
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|at| at == text);
+    assert!(has("küche.log".as_bytes()) && has("Grüße".as_bytes()) && !has(b"k\xFCche.log"));
+    // As Latin-1 the two bytes of each are two characters.
+    assert!(all(&made).contains(&"40 control: send GrÃ¼Ã\u{9F}e".to_owned()));
+    let opened = Bbbin.open(&made, &utf8).unwrap();
+    let view = opened.timeline().unwrap();
+    let found = lines(&view, &Window::default());
+    assert!(found.contains(&"40 control: send Grüße".to_owned()), "{found:?}");
+    assert_eq!(opened.recordings()[0].name, "küche.log");
+    assert_eq!(opened.findings(), []);
+    // The other way round something is lost, and said.
+    let opened = Bbbin.open(&source, &utf8).unwrap();
+    let names: Vec<_> = opened.recordings().into_iter().map(|of| of.name).collect();
+    assert_eq!(names, ["k\u{FFFD}che.log"]);
+    assert_eq!(opened.findings()[0].rule, "utf-8");
+    // A part of it has the bytes that it had.
+    let part = Part { tracks: Some(vec!["control".into()]), ..Part::default() };
+    let (_, cut) = written_as(&made, &part, &utf8);
+    let bytes = cut.bytes().unwrap();
+    assert!(bytes.windows(10).any(|at| at == "küche.log".as_bytes()));
+}
+
+fn written_as(source: &Source, part: &Part, context: &Context<'_>) -> (Written, Source) {
+    written(|to| Bbbin.extract(std::slice::from_ref(source), part, to, context).unwrap())
+}
+
+/// Two processors, a message from one to the other, and nothing that BBBin made.
+struct Foreign;
+
+impl TimelineView for Foreign {
+    fn clocks(&self) -> Vec<Clock> {
+        vec![Clock { name: "clock".into(), recording: 0, since_epoch: false }]
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        let track = |name: &str, parent: Option<usize>, attribute: (&str, i64)| Track {
+            name: name.into(),
+            recording: 0,
+            parent: parent.map(TrackId),
+            kind: if parent.is_some() { TrackKind::Task } else { TrackKind::Calls },
+            clock: Some(ClockId(0)),
+            content: String::new(),
+            attributes: [(attribute.0.to_owned(), attribute.1.into())].into_iter().collect(),
+        };
+        vec![
+            track("cpu 0", None, (Track::CPU_ID, 0)),
+            track("cpu 7", None, (Track::CPU_ID, 7)),
+            track("a", Some(0), ("tid", 1)),
+            track("b", Some(1), ("tid", 2)),
+        ]
+    }
+
+    fn events(self: Arc<Self>, _window: &Window) -> kymo_core::Result<Box<dyn Events>> {
+        Ok(Box::new(Once(false)))
+    }
+}
+
+struct Once(bool);
+
+impl Events for Once {
+    fn next(&mut self) -> kymo_core::Result<Option<Event<'_>>> {
+        let message = Message { name: "M".into(), peer: Some(TrackId(3)), peer_time: None };
+        let content = Content::Activity(Activity::Send(message));
+        let event =
+            Event { track: TrackId(2), time: Some(TimeNs(5)), offset: 0, content, payload: &[] };
+        Ok((!std::mem::replace(&mut self.0, true)).then_some(event))
+    }
+}
+
+#[test]
+fn log_files_remember_where_they_came_from() {
+    let origin = Origin {
+        name: "trace/kernel".into(),
+        size_bytes: 4711,
+        importer: "kymo, CTF".into(),
+        time_ms: 1_700_000_000_123,
+    };
+    let (told, made) = written(|to| {
+        let to = to.clone().imported(origin);
+        Bbbin.write_timeline(Arc::new(Foreign), &to, &Context::default()).unwrap()
+    });
+    let logs = |source: &Source| {
+        let reader = Reader::open(source, &Context::default()).unwrap();
+        let of = |log: &kymo_bbbin::LogFile| {
+            (log.name.clone(), log.size, log.importer.clone(), log.imported_at_ms)
+        };
+        reader.definitions().log_files.iter().map(of).collect::<Vec<_>>()
+    };
+    let log = |name: &str| (name.to_owned(), 4711, "kymo, CTF".to_owned(), 1_700_000_000_123);
+    let expected = [log("trace/kernel, cpu 0"), log("trace/kernel, cpu 7")];
+    assert_eq!(logs(&made), expected);
+    // Ids are of one log file.
+    let rules: Vec<_> = told.losses.iter().map(|loss| loss.rule).collect();
+    assert_eq!(rules, ["peer"]);
+    // What is of BBBin already stays what it was, whatever it is converted with.
+    let view = timeline(&made);
+    let other = Origin { name: "x".into(), size_bytes: 1, importer: "y".into(), time_ms: 2 };
+    let (_, again) = written(|to| {
+        let to = to.clone().imported(other);
+        Bbbin.write_timeline(view, &to, &Context::default()).unwrap()
+    });
+    assert_eq!(logs(&again), expected);
+    let cpus = timeline(&again).tracks().into_iter();
+    let cpus: Vec<_> =
+        cpus.filter_map(|track| track.attributes.get(Track::CPU_ID).cloned()).collect();
+    assert_eq!(cpus, [0, 7]);
 }

@@ -39,6 +39,6 @@ impl Format for Ftrace {
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-        kymo_lines::check(source, TRACE, context, kernel::unbalanced)
+        kymo_lines::check(source, Ok((TRACE, 0)), context, kernel::unbalanced)
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn read(line: &str) -> Read<'_> {
     match event(line) {
         Some(event) => Read::Event(event),
         None if is_below(line) => Read::Aside,
-        None => Read::Broken("it is no line of ftrace"),
+        None => Read::Broken(Severity::Error, "it is no line of ftrace"),
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
         }
         let broken = ["hello", " 0)   1.2 us    |  f();", "a-1 [x] 1.5: e: f", "a [000] 1.5: e: f"];
         for broken in broken {
-            assert!(matches!(read(broken), Read::Broken(_)), "{broken}");
+            assert!(matches!(read(broken), Read::Broken(..)), "{broken}");
         }
     }
 }

@@ -36,6 +36,6 @@ impl Format for Perf {
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-        kymo_lines::check(source, SCRIPT, context, kernel::unbalanced)
+        kymo_lines::check(source, Ok((SCRIPT, 0)), context, kernel::unbalanced)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn read(line: &str) -> Read<'_> {
         Some(event) if event.name == "PERF_RECORD_LOST" => lost(&event),
         Some(event) => Read::Event(event),
         None if is_frame(line) => Read::Aside,
-        None => Read::Broken("it is no line of perf script"),
+        None => Read::Broken(Severity::Error, "it is no line of perf script"),
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(read(aside), Read::Aside, "{aside}");
         }
         for broken in ["hello", "a b: c", "1.5: x", "a [0] 1.5: x", "perf x [000] 1.5: x"] {
-            assert!(matches!(read(broken), Read::Broken(_)), "{broken}");
+            assert!(matches!(read(broken), Read::Broken(..)), "{broken}");
         }
         let text = "swapper 0 [000] 1.000000: PERF_RECORD_LOST lost 12";
         assert!(matches!(read(text), Read::Remark(Severity::Note, "lost-events", _)));

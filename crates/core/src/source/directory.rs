@@ -125,7 +125,8 @@ impl Source {
         let path = self.path.join(&name);
         if directory.is_in_memory {
             let is_directory = opened.keys().any(|known| known.starts_with(&within));
-            let below = || Self { path, within: Some(within), kind: self.kind.clone() };
+            let (within, kind) = (Some(within), self.kind.clone());
+            let below = || Self { path, within, kind, grammar: None };
             return Ok(is_directory.then(below));
         }
         let metadata = match fs::metadata(&path) {
@@ -134,7 +135,8 @@ impl Source {
             Err(error) => return Err(Error::Io { action: "open a file within it", error }),
         };
         if metadata.is_dir() {
-            return Ok(Some(Self { path, within: Some(within), kind: self.kind.clone() }));
+            let kind = self.kind.clone();
+            return Ok(Some(Self { path, within: Some(within), kind, grammar: None }));
         }
         // Before it is opened: that could wait for the other end of a pipe.
         if !metadata.is_file() {

@@ -33,6 +33,8 @@ pub struct Source {
     /// The name within the directory that it was opened through.
     within: Option<PathBuf>,
     kind: Kind,
+    /// What the caller says tells how to read it.
+    grammar: Option<Arc<Source>>,
 }
 
 #[derive(Debug, Clone)]
@@ -64,7 +66,7 @@ impl Source {
     }
 
     fn new(path: PathBuf, kind: Kind) -> Self {
-        Self { path, within: None, kind }
+        Self { path, within: None, kind, grammar: None }
     }
 
     /// Standard input, mapped where it is a file, and read to its end otherwise.
@@ -141,6 +143,31 @@ impl Source {
         &self.path
     }
 
+    /// The same source, with another that tells how to read it: text does not say it itself.
+    #[must_use]
+    pub fn with_grammar(self, grammar: Self) -> Self {
+        Self { grammar: Some(Arc::new(grammar)), ..self }
+    }
+
+    /// What the caller says tells how to read it.
+    #[must_use]
+    pub fn grammar(&self) -> Option<&Self> {
+        self.grammar.as_deref()
+    }
+
+    /// A regular file of another name in the folder of this one, where there is one.
+    ///
+    /// # Errors
+    /// When it is there and cannot be opened.
+    pub fn beside(&self, name: impl AsRef<Path>, limits: &Limits) -> Result<Option<Self>> {
+        let is_file = matches!(self.kind, Kind::File { .. } | Kind::Copied { .. });
+        let path = self.path.with_file_name(name.as_ref());
+        if !is_file || self.path == Path::new("-") || !path.is_file() {
+            return Ok(None);
+        }
+        Self::open(&path, limits).map(Some)
+    }
+
     /// Whether it is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {
@@ -174,6 +201,7 @@ impl Source {
             size_bytes: self.size_bytes(),
             path: &self.path,
             is_directory: self.is_directory(),
+            has_grammar: self.grammar.is_some(),
         }
     }
 
@@ -183,6 +211,7 @@ impl Source {
     ///
     /// Call it after the last look at the bytes and before success is reported.
     pub fn verify(&self) -> Result<()> {
+        self.grammar.as_ref().map_or(Ok(()), |grammar| grammar.verify())?;
         match &self.kind {
             Kind::File { mapping, .. } => mapping.verify(),
             Kind::Copied { from, .. } => from.verify(),
@@ -234,6 +263,23 @@ mod tests {
         assert_eq!(source.bytes().unwrap(), &b"recorded"[..]);
         assert_eq!(source.size_bytes(), 8);
         source.verify().unwrap();
+    }
+
+    #[test]
+    fn what_lies_beside_a_file_is_found_and_what_is_in_memory_has_nothing_beside() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("run.log");
+        for name in ["run.log", "run.log.toml"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let (source, limits) = (open(&log), Limits::default());
+        let beside = source.beside("run.log.toml", &limits).unwrap().unwrap();
+        assert_eq!(beside.bytes().unwrap(), &b"run.log.toml"[..]);
+        assert!(source.beside("log.toml", &limits).unwrap().is_none());
+        assert!(source.probe().has_beside("run.log.toml") && !source.probe().has_grammar);
+        assert!(source.with_grammar(beside).probe().has_grammar);
+        let memory = Source::from_bytes(log, Vec::new());
+        assert!(memory.beside("run.log.toml", &limits).unwrap().is_none());
     }
 
     #[test]

@@ -83,7 +83,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 }
 
 fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
-    let source = session.source(&args.input)?;
+    let source = session.source_as(&args.input, &args.format)?;
+    session.is_utf8 = args.format.utf8;
     outlet::refuse_input(&args.input, &args.output)?;
     let format = format_of(&source, &args.format)?;
     if !format.info().can(Ability::Repair) {

@@ -32,7 +32,7 @@ const LOSSES_MAX: usize = 1000;
 
 /// Writes a timeline.
 pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
-    let plan = Plan::new(&timeline)?;
+    let plan = Plan::new(&timeline, to.origins().first())?;
     let mut file = to.file()?;
     let mut taking = Taking::new(&plan, &mut file)?;
     taking.lose_clocks(timeline.clocks().len());
@@ -51,6 +51,8 @@ struct Taking<'a, W> {
     writer: Writer<W>,
     written: Written,
     lost_characters: u64,
+    /// Messages whose other end is of another log file.
+    lost_peers: u64,
     logs: HashMap<LogFileId, LogState>,
     /// The stretches that each track is in: the names of functions, and nothing for a task.
     open: HashMap<TrackId, Vec<Option<Vec<u8>>>>,
@@ -95,6 +97,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             writer,
             written: Written::default(),
             lost_characters: 0,
+            lost_peers: 0,
             logs: HashMap::new(),
             open: HashMap::new(),
         })
@@ -174,6 +177,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
     fn message(&mut self, track: TrackId, flow: &Flow<'_>, is_sending: bool) -> OwnedMessage {
         let own = self.plan.artifact(track);
         let peer = flow.peer.map_or(UNKNOWN, |peer| self.plan.peer(track, peer));
+        self.lost_peers += u64::from(flow.peer.is_some() && peer == UNKNOWN);
         let (sender, receiver) = if is_sending { (own, peer) } else { (peer, own) };
         let other_timestamp = flow.peer_time.map_or(UNKNOWN_TIME, |time| time.0);
         OwnedMessage { sender, receiver, other_timestamp, name: self.latin1(&flow.name) }
@@ -320,6 +324,13 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         }
         self.written.events = self.writer.num_events();
         let finished = self.writer.finish(&self.plan.definitions.artifacts)?;
+        if self.lost_peers > 0 {
+            let message = format!(
+                "the other end of {} messages is in another log file, which BBBin cannot name",
+                self.lost_peers
+            );
+            self.written.losses.push(Finding::whole(Severity::Warning, "peer", message));
+        }
         let lost = self.lost_characters + finished.lost_characters;
         if lost > 0 {
             let message =

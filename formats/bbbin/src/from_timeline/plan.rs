@@ -6,8 +6,9 @@ use std::sync::Arc;
 use kymo_core::model::timeline::{
     Activity, Content, Event, TimelineView, Track, TrackId, TrackKind, Window,
 };
-use kymo_core::{Result, Value};
+use kymo_core::{Origin, Result, Value};
 
+use crate::model::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
 use crate::spec::{FieldType, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_TASK};
 use crate::types::{
     ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, LogFileId, TypeId,
@@ -38,7 +39,7 @@ pub(super) enum Role {
 
 impl Plan {
     /// Looks at every event once.
-    pub(super) fn new(timeline: &Arc<dyn TimelineView>) -> Result<Self> {
+    pub(super) fn new(timeline: &Arc<dyn TimelineView>, origin: Option<&Origin>) -> Result<Self> {
         let tracks = timeline.tracks();
         let mut roles: Vec<Role> = tracks.iter().map(first_role).collect();
         let mut values: BTreeMap<TrackId, FieldType> = BTreeMap::new();
@@ -72,12 +73,17 @@ impl Plan {
             types: HashMap::new(),
             empty_types: HashMap::new(),
         };
-        plan.define(&values, entered);
+        plan.define(&values, entered, origin);
         Ok(plan)
     }
 
-    fn define(&mut self, values: &BTreeMap<TrackId, FieldType>, entered: Vec<(TrackId, String)>) {
-        self.define_logs();
+    fn define(
+        &mut self,
+        values: &BTreeMap<TrackId, FieldType>,
+        entered: Vec<(TrackId, String)>,
+        origin: Option<&Origin>,
+    ) {
+        self.define_logs(origin);
         let mut ids = Ids::default();
         for number in 0..self.tracks.len() {
             self.define_track(TrackId(number), &mut ids);
@@ -100,7 +106,7 @@ impl Plan {
 
     /// Each recording is a log file, and each processor of it one of its own: in a log of several,
     /// switches would not tell who ran.
-    fn define_logs(&mut self) {
+    fn define_logs(&mut self, origin: Option<&Origin>) {
         let mut known: HashMap<(usize, Option<TrackId>), LogFileId> = HashMap::new();
         let cpus = cpus(&self.tracks);
         // What is of no processor comes first, so that a recording's own log file is its first.
@@ -114,15 +120,7 @@ impl Plan {
             }
         }
         for (number, cpu) in keys {
-            let is_log = |track: &&Track| track.recording == number && track.content == "log file";
-            let own = cpu.and_then(|cpu| self.tracks.get(cpu.0));
-            let named = own.or_else(|| self.tracks.iter().find(is_log));
-            let name = named.map(|track| match track.attributes.get(Track::CPU_ID) {
-                Some(cpu) => format!("cpu {cpu}"),
-                None => track.name.clone(),
-            });
-            let name = name.unwrap_or_else(|| format!("recording {number}"));
-            let log = self.definitions.add_log_file(&name, "kymo");
+            let log = self.define_log(number, cpu, origin);
             let empty = self.definitions.empty_type(log);
             self.empty_types.insert(log, empty);
             known.insert((number, cpu), log);
@@ -131,6 +129,45 @@ impl Plan {
             known.get(&(track.recording, *cpu)).copied().unwrap_or(LogFileId(0))
         };
         self.logs = self.tracks.iter().zip(&cpus).map(of).collect();
+    }
+
+    /// A log file of BBBin stays what it was; any other says where it came from.
+    fn define_log(
+        &mut self,
+        recording: usize,
+        cpu: Option<TrackId>,
+        origin: Option<&Origin>,
+    ) -> LogFileId {
+        let is_log = |track: &&Track| track.recording == recording && track.content == LOG_FILE;
+        let own = cpu.and_then(|cpu| self.tracks.get(cpu.0));
+        let log = own.filter(|track| track.content == LOG_FILE);
+        let log =
+            log.or_else(|| self.tracks.iter().find(is_log).filter(|_| own.is_none())).cloned();
+        if let Some(log) = log {
+            let text = log.attributes.get(IMPORTER_NAME).and_then(serde_json::Value::as_str);
+            let number = |name: &str| log.attributes.get(name).and_then(serde_json::Value::as_i64);
+            let id = self.definitions.add_log_file(&log.name, text.unwrap_or("kymo"));
+            if let Some(of) = self.definitions.log_files.last_mut() {
+                of.size = number(LOG_FILE_SIZE).unwrap_or(0);
+                of.imported_at_ms = number(IMPORTED_AT).unwrap_or(0);
+            }
+            return id;
+        }
+        let cpu = own.and_then(|track| track.attributes.get(Track::CPU_ID));
+        let cpu = cpu.map(|cpu| format!("cpu {cpu}"));
+        let name = match (origin, cpu) {
+            (Some(origin), Some(cpu)) => format!("{}, {cpu}", origin.name),
+            (Some(origin), None) if recording == 0 => origin.name.clone(),
+            (_, Some(cpu)) => cpu,
+            (_, None) => format!("recording {recording}"),
+        };
+        let importer = origin.map_or("kymo", |origin| &origin.importer);
+        let id = self.definitions.add_log_file(&name, importer);
+        if let (Some(origin), Some(of)) = (origin, self.definitions.log_files.last_mut()) {
+            of.size = i64::try_from(origin.size_bytes).unwrap_or(i64::MAX);
+            of.imported_at_ms = origin.time_ms;
+        }
+        id
     }
 
     fn define_track(&mut self, track: TrackId, ids: &mut Ids) {

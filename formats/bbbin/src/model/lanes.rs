@@ -42,6 +42,14 @@ pub(crate) struct TypeLanes {
     pub counters: Vec<(usize, TrackId)>,
 }
 
+/// What the tracks of log files hold.
+pub(crate) const LOG_FILE: &str = "log file";
+
+/// Attributes of log files, under the names of the specification.
+pub(crate) const LOG_FILE_SIZE: &str = "log_file_size";
+pub(crate) const IMPORTED_AT: &str = "imported_at_timestamp";
+pub(crate) const IMPORTER_NAME: &str = "importer_name";
+
 /// The name of the track for tasks that nothing declares.
 const OTHER_TASKS: &str = "other tasks";
 
@@ -107,7 +115,14 @@ impl Lanes {
         if self.logs.contains_key(&of.id) {
             return;
         }
-        let own = self.add(reader, of.id, of.name.clone(), TrackKind::Calls, "log file");
+        let own = self.add(reader, of.id, of.name.clone(), TrackKind::Calls, LOG_FILE);
+        if let Some(track) = self.tracks.get_mut(own.0) {
+            let attributes = &mut track.attributes;
+            attributes.insert(Track::CPU_ID.into(), cpu_of(of).into());
+            attributes.insert(LOG_FILE_SIZE.into(), of.size.into());
+            attributes.insert(IMPORTED_AT.into(), of.imported_at_ms.into());
+            attributes.insert(IMPORTER_NAME.into(), of.importer.clone().into());
+        }
         let other_tasks = self.add(reader, of.id, OTHER_TASKS.into(), TrackKind::Task, "TASK");
         self.put_under(other_tasks, own);
         self.logs.insert(of.id, LogLanes { own, other_tasks });
@@ -180,6 +195,12 @@ impl Lanes {
             track.parent = Some(parent);
         }
     }
+}
+
+/// The processor that a log file is of: what its name ends in, and else its own number.
+fn cpu_of(of: &LogFile) -> i32 {
+    let named = of.name.rsplit_once("cpu ").and_then(|(_, number)| number.parse().ok());
+    named.unwrap_or(of.id.0)
 }
 
 /// What a task without an artifact is called.

@@ -27,6 +27,8 @@ use crate::spec::{ArtifactClass, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME};
 use crate::types::{ArtifactId, Body, Found, LogFileId};
 use lanes::Lanes;
 
+pub(crate) use lanes::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
+
 /// What happens on a track; the payload, where there is one, is the event's values.
 pub(crate) type Happening = (TrackId, Content<'static>);
 

@@ -93,7 +93,7 @@ impl Reader {
     /// What going through all of the file finds.
     pub(crate) fn scan(&self) -> &Scan {
         self.scan.get_or_init(|| {
-            let context = Context { limits: self.limits, progress: &self.progress };
+            let context = Context { limits: self.limits, progress: &self.progress, is_utf8: false };
             // What is over the limits is left out, and said; nothing else fails.
             Scan::new(&self.bytes, self.known(), &context, true).unwrap_or_default()
         })

@@ -1,6 +1,10 @@
 //! A recording in another format: its whole timeline.
 
-use kymo_core::{Ability, Finding, Format, Progress, Severity};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs, io};
+
+use kymo_core::{Ability, Finding, Format, Origin, Progress, Severity};
 
 use super::Args;
 use crate::extracting;
@@ -42,13 +46,54 @@ pub(super) fn convert(
         failure.hint("tables go to csv or jsonl")
     })?;
     let sources = std::slice::from_ref(&opened.source);
+    let origin = origin(opened);
     let written = outlet::make(session, &args.output, args.force, sources, |to, context| {
-        format.write_timeline(timeline, to, context)
+        format.write_timeline(timeline, &to.clone().imported(origin), context)
     });
     session.bars.end();
     let mut written = written?;
     written.losses.extend(profile_left(opened, title));
     Ok(extracting::say(session, &args.output, &written))
+}
+
+/// Where a recording came from, for formats that keep that.
+fn origin(opened: &Opened) -> Origin {
+    let path = opened.source.path();
+    Origin {
+        name: opened.name.clone(),
+        size_bytes: size_bytes(path).unwrap_or_else(|_| opened.source.size_bytes()),
+        importer: format!("kymo, {}", opened.format.info().title),
+        time_ms: now_ms(),
+    }
+}
+
+/// The bytes of a file, or of all files below a directory.
+fn size_bytes(path: &Path) -> io::Result<u64> {
+    let mut size = 0;
+    let mut pending = vec![path.to_path_buf()];
+    while let Some(path) = pending.pop() {
+        let metadata = fs::symlink_metadata(&path)?;
+        if metadata.is_dir() {
+            let entries = fs::read_dir(&path)?.map(|entry| Ok(entry?.path()));
+            pending.extend(entries.collect::<io::Result<Vec<_>>>()?);
+        } else {
+            size += metadata.len();
+        }
+    }
+    Ok(size)
+}
+
+/// Now, in milliseconds since the Epoch; `SOURCE_DATE_EPOCH` takes its place, so that the same
+/// input gives the same output.
+fn now_ms() -> i64 {
+    let given = env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse::<i64>().ok());
+    given.map_or_else(
+        || {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        },
+        |seconds| seconds.saturating_mul(1000),
+    )
 }
 
 /// Says that a profile stays behind: a timeline has no place for it.

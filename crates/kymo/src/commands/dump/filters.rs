@@ -18,7 +18,8 @@ pub(crate) struct FilterArgs {
     #[arg(long = "match", value_name = "REGEX")]
     texts: Vec<String>,
 
-    /// Only events with a field that compares: speed>=40, name=~^k. May be given again: all must.
+    /// Only events with a field that compares: speed>=40, name=~^k. Activities have priority, name,
+    /// budget, remaining, message and state; times are in nanoseconds. May be given again: all must.
     #[arg(long = "where", value_name = "FIELD")]
     fields: Vec<String>,
 
@@ -181,14 +182,25 @@ impl Filters {
         let found = match &event.content {
             Content::Value(_) if is_track || field.name == "value" => Some(text.to_owned()),
             Content::Text(_) => named(text, &field.name),
-            Content::Activity(Activity::Begin { priority: Some(priority), .. })
-                if field.name == "priority" =>
-            {
-                Some(priority.to_string())
-            }
+            Content::Activity(activity) => of_activity(activity, &field.name),
             _ => None,
         };
         found.is_some_and(|found| field.test.holds(&found))
+    }
+}
+
+/// What an activity says under a name.
+fn of_activity(activity: &Activity<'_>, name: &str) -> Option<String> {
+    match (activity, name) {
+        (Activity::Begin { priority, .. }, "priority") => Some((*priority)?.to_string()),
+        (Activity::Begin { name, .. }, "name") => name.as_deref().map(str::to_owned),
+        (Activity::Release { budget_ns }, "budget") => Some((*budget_ns)?.to_string()),
+        (Activity::Complete { remaining_ns }, "remaining") => Some((*remaining_ns)?.to_string()),
+        (Activity::Send(message) | Activity::Receive(message), "message") => {
+            Some(message.name.to_string())
+        }
+        (Activity::Enter { state, .. }, "state") => Some(state.to_string()),
+        _ => None,
     }
 }
 
@@ -218,7 +230,7 @@ fn number(text: &str) -> Option<f64> {
     hex.or_else(|| text.parse().ok())
 }
 
-/// The value of a field in a text: of a JSON object, or as `name = value`.
+/// The value of a field in a text: of a JSON object, or as `name = value`, or as `name=value`.
 fn named(text: &str, name: &str) -> Option<String> {
     if text.starts_with('{')
         && let Ok(Json::Object(object)) = serde_json::from_str::<Json>(text)
@@ -226,16 +238,34 @@ fn named(text: &str, name: &str) -> Option<String> {
         let value = object.get(name)?;
         return Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     }
-    let pattern = format!("{name} = ");
-    let places = text.match_indices(&pattern).map(|(at, _)| at);
-    // A name may end as another does.
-    let is_whole = |at: &usize| text.get(..*at).is_some_and(|lead| lead.ends_with([' ', '{']));
-    let start = { places }.find(is_whole)? + pattern.len();
-    let rest = text.get(start..)?;
-    match rest.strip_prefix('"') {
-        Some(rest) => rest.split('"').next().map(str::to_owned),
-        None => rest.split([',', ' ', '}']).next().map(str::to_owned),
-    }
+    let spaced = after(text, &format!("{name} = ")).map(|rest| match rest.strip_prefix('"') {
+        Some(rest) => rest.split('"').next().unwrap_or(rest),
+        None => rest.split([',', ' ', '}']).next().unwrap_or(rest),
+    });
+    let plain = || after(text, &format!("{name}=")).map(until_next_name);
+    spaced.or_else(plain).map(str::to_owned)
+}
+
+/// What follows a pattern that begins a word: a name may end as another does.
+fn after<'a>(text: &'a str, pattern: &str) -> Option<&'a str> {
+    let places = text.match_indices(pattern).map(|(at, _)| at);
+    let is_whole = |at: &usize| {
+        text.get(..*at).is_some_and(|lead| lead.is_empty() || lead.ends_with([' ', '{', '[', '(']))
+    };
+    text.get({ places }.find(is_whole)? + pattern.len()..)
+}
+
+/// A value up to the next `name=`: names of tasks have spaces.
+fn until_next_name(text: &str) -> &str {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let ends = text.match_indices('=').filter_map(|(at, _)| {
+        let lead = text.get(..at)?;
+        let name = lead.trim_end_matches(is_word);
+        (name.len() < lead.len() && name.ends_with([' ', '[', '('])).then_some(name)
+    });
+    let value = { ends }.next().unwrap_or(text);
+    let value = value.trim_end_matches([' ', '[', '(', ',']).trim_end_matches("==>");
+    value.trim_end().trim_end_matches(']')
 }
 
 fn text_of(event: &Event<'_>) -> String {
@@ -260,6 +290,20 @@ mod tests {
         assert_eq!(named(text, "addr").as_deref(), Some("0x10"));
         assert_eq!(named(text, "id"), None);
         assert_eq!(named("{\"speed\":62.5}", "speed").as_deref(), Some("62.5"));
+        let text =
+            "sched_switch: prev_comm=a b prev_pid=7 prev_state=S ==> next_comm=c next_pid=12";
+        let found =
+            ["prev_comm", "prev_pid", "prev_state", "next_pid"].map(|name| named(text, name));
+        assert_eq!(
+            found.each_ref().map(|found| found.as_deref().unwrap()),
+            ["a b", "7", "S", "12"]
+        );
+        assert_eq!(named(text, "pid"), None);
+        assert_eq!(named("softirq_entry: vec=1 [action=TIMER]", "vec").as_deref(), Some("1"));
+        assert_eq!(
+            named("softirq_entry: vec=1 [action=TIMER]", "action").as_deref(),
+            Some("TIMER")
+        );
     }
 
     #[test]

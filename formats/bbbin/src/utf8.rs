@@ -1,0 +1,248 @@
+//! Texts that writers meant as UTF-8.
+//!
+//! Within this crate a string has one character for each byte, as Latin-1 has, so that whatever is
+//! read can be written again. Here is the border to everything else, for those who ask for UTF-8.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
+use kymo_core::model::timeline::{
+    Activity, Clock, Content, Event, Events, Message, TimelineView, Track, Window,
+};
+use kymo_core::table::{Batches, Scan};
+use kymo_core::{
+    Error, Field, Finding, Flow, Record, RecordSink, Result, Severity, Summary, Table, Value,
+};
+
+/// How texts cross the border.
+#[derive(Debug, Clone)]
+pub(crate) enum Recoding {
+    /// Bytes are read as UTF-8; whether some are none is noted.
+    Read(Arc<AtomicBool>),
+    /// UTF-8 is written as bytes.
+    Write,
+}
+
+impl Recoding {
+    pub(crate) fn text(&self, text: &str) -> String {
+        match self {
+            Self::Write => to_bytes(text),
+            Self::Read(lost) => {
+                // What has a character beyond Latin-1 was not read from the file.
+                let Some(bytes) = bytes_of(text) else { return text.to_owned() };
+                let text = String::from_utf8_lossy(&bytes);
+                if let Cow::Owned(_) = text {
+                    lost.store(true, Ordering::Relaxed);
+                }
+                text.into_owned()
+            }
+        }
+    }
+
+    fn cow(&self, text: &str) -> Cow<'static, str> {
+        Cow::Owned(self.text(text))
+    }
+
+    fn value(&self, value: Value) -> Value {
+        match value {
+            Value::Text(text) => Value::Text(self.text(&text)),
+            Value::List(values) => {
+                Value::List(values.into_iter().map(|value| self.value(value)).collect())
+            }
+            value => value,
+        }
+    }
+
+    pub(crate) fn summary(&self, summary: &mut Summary) {
+        for row in summary.sections.iter_mut().flat_map(|section| &mut section.rows) {
+            (row.name, row.text) = (self.text(&row.name), self.text(&row.text));
+            for (_, value) in &mut row.values {
+                *value = self.value(value.clone());
+            }
+        }
+    }
+}
+
+/// A text whose characters are the bytes of its UTF-8.
+pub(crate) fn to_bytes(text: &str) -> String {
+    text.bytes().map(char::from).collect()
+}
+
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    text.chars().map(|character| u8::try_from(u32::from(character)).ok()).collect()
+}
+
+/// Says that some texts were no UTF-8.
+pub(crate) fn finding(lost: &AtomicBool) -> Option<Finding> {
+    let message = "texts that are no UTF-8 are shown with marks; without --utf8 they are Latin-1";
+    let is_lost = lost.load(Ordering::Relaxed);
+    is_lost.then(|| Finding::whole(Severity::Warning, "utf-8", message))
+}
+
+/// A timeline whose texts cross the border.
+pub(crate) struct Recoded {
+    pub(crate) timeline: Arc<dyn TimelineView>,
+    pub(crate) recoding: Recoding,
+}
+
+impl TimelineView for Recoded {
+    fn clocks(&self) -> Vec<Clock> {
+        self.timeline.clocks()
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        let mut tracks = self.timeline.tracks();
+        for track in &mut tracks {
+            track.name = self.recoding.text(&track.name);
+            for (_, value) in &mut track.attributes {
+                if let serde_json::Value::String(text) = value {
+                    *text = self.recoding.text(text);
+                }
+            }
+        }
+        tracks
+    }
+
+    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        let events = Arc::clone(&self.timeline).events(window)?;
+        Ok(Box::new(RecodedEvents { events, recoding: self.recoding.clone() }))
+    }
+}
+
+struct RecodedEvents {
+    events: Box<dyn Events>,
+    recoding: Recoding,
+}
+
+impl Events for RecodedEvents {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        let recoding = &self.recoding;
+        let event = self.events.next()?;
+        Ok(event.map(|event| Event { content: content(recoding, event.content), ..event }))
+    }
+}
+
+fn content<'a>(recoding: &Recoding, content: Content<'a>) -> Content<'a> {
+    let message = |of: Message<'a>| Message { name: recoding.cow(&of.name), ..of };
+    match content {
+        Content::Text(text) => Content::Text(recoding.cow(&text)),
+        Content::Value(value) => Content::Value(recoding.value(value)),
+        Content::Activity(activity) => Content::Activity(match activity {
+            Activity::Begin { name: Some(name), priority } => {
+                Activity::Begin { name: Some(recoding.cow(&name)), priority }
+            }
+            Activity::Send(of) => Activity::Send(message(of)),
+            Activity::Receive(of) => Activity::Receive(message(of)),
+            Activity::Enter { state, settled } => {
+                Activity::Enter { state: recoding.cow(&state), settled }
+            }
+            other => other,
+        }),
+        other => other,
+    }
+}
+
+/// A table whose texts cross the border.
+pub(crate) struct RecodedTable {
+    pub(crate) table: Arc<dyn Table>,
+    pub(crate) name: String,
+    pub(crate) recoding: Recoding,
+}
+
+impl RecodedTable {
+    pub(crate) fn of(table: Arc<dyn Table>, recoding: &Recoding) -> Arc<dyn Table> {
+        let name = recoding.text(table.name());
+        Arc::new(Self { table, name, recoding: recoding.clone() })
+    }
+}
+
+impl Table for RecodedTable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> &str {
+        self.table.about()
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
+    fn brief(&self) -> Vec<usize> {
+        self.table.brief()
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        self.table.row_count()
+    }
+
+    /// Filters compare what is seen, so they come last.
+    fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
+        let all = Scan { batch_rows: scan.batch_rows, ..Scan::default() };
+        let recoding = self.recoding.clone();
+        let batches = Arc::clone(&self.table).scan(&all)?;
+        Ok(scan.finish(Box::new(batches.map(move |batch| recoded(&recoding, &batch?)))))
+    }
+}
+
+fn recoded(recoding: &Recoding, batch: &RecordBatch) -> Result<RecordBatch> {
+    let column = |column: &ArrayRef| -> ArrayRef {
+        match column.as_any().downcast_ref::<StringArray>() {
+            None => Arc::clone(column),
+            Some(texts) => {
+                let texts = texts.iter().map(|text| text.map(|text| recoding.text(text)));
+                Arc::new(texts.collect::<StringArray>())
+            }
+        }
+    };
+    let columns = batch.columns().iter().map(column).collect();
+    RecordBatch::try_new(batch.schema(), columns).map_err(|error| Error::request(error.to_string()))
+}
+
+/// Takes records whose texts cross the border.
+pub(crate) struct RecodedSink<'a> {
+    pub(crate) sink: &'a mut dyn RecordSink,
+    pub(crate) recoding: Recoding,
+}
+
+impl RecordSink for RecodedSink<'_> {
+    fn record(&mut self, record: &Record<'_>) -> Result<Flow> {
+        let fields = record.fields.iter().map(|(name, field)| {
+            let field = match field {
+                Field::Value(value) => Field::Value(self.recoding.value(value.clone())),
+                Field::Array(array) => Field::Array(*array),
+            };
+            (*name, field)
+        });
+        let fields = fields.collect();
+        let Record { kind, index, offset, .. } = *record;
+        self.sink.record(&Record { kind, index, offset, fields })
+    }
+
+    fn text(&mut self, text: &[u8]) -> Result<Flow> {
+        self.sink.text(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn utf_8_goes_there_and_back() {
+        let lost = Arc::new(AtomicBool::new(false));
+        let read = Recoding::Read(Arc::clone(&lost));
+        for text in ["pump", "Pümpe €", "\u{1F600}"] {
+            assert_eq!(read.text(&Recoding::Write.text(text)), text);
+        }
+        // As Latin-1 sees the two bytes of an ü.
+        assert_eq!(Recoding::Write.text("ü"), "\u{C3}\u{BC}");
+        assert_eq!(finding(&lost), None);
+        assert_eq!(read.text("\u{FC}"), "\u{FFFD}");
+        assert_eq!(finding(&lost).map(|finding| finding.rule), Some("utf-8"));
+    }
+}

@@ -1,0 +1,218 @@
+//! TOML to rules.
+
+use std::ops::Range;
+
+use kymo_core::bytes::{ReadError, ReadResult};
+use regex::{Regex, RegexBuilder};
+use toml_edit::{Document, Item, Table, Value};
+
+use crate::spec::{self, Class};
+use crate::time::{TimeFormat, digits};
+
+/// What lines of a log mean.
+#[derive(Debug)]
+pub struct TextGrammar {
+    pub(crate) title: Option<String>,
+    pub(crate) time: TimeFormat,
+    pub(crate) is_since_epoch: bool,
+    /// How many digits after the point of a length of time are nanoseconds.
+    pub(crate) duration_digits: usize,
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// What lines mean that match an expression.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) expression: Regex,
+    pub(crate) class: Class,
+    /// What events are called: the rule's own word, or its class.
+    pub(crate) label: String,
+    /// Groups that every line has with the same value.
+    pub(crate) constants: Vec<(String, String)>,
+}
+
+impl Rule {
+    fn has(&self, group: &str) -> bool {
+        let is_constant = self.constants.iter().any(|(name, _)| name == group);
+        is_constant || self.expression.capture_names().flatten().any(|name| name == group)
+    }
+
+    /// Whether a line says which task stops; else it is the one that ran.
+    pub(crate) fn tells_who_stops(&self) -> bool {
+        self.has("from")
+    }
+}
+
+fn wrong(what: &'static str, span: Option<Range<usize>>, why: impl Into<String>) -> ReadError {
+    let offset = span.map_or(0, |span| span.start as u64);
+    ReadError::invalid(what, offset, why.into())
+}
+
+impl TextGrammar {
+    /// Reads a grammar.
+    ///
+    /// # Errors
+    /// When it is no TOML, or has keys or words that mean nothing.
+    pub fn read(toml: &str) -> ReadResult<Self> {
+        if toml.len() > spec::GRAMMAR_BYTES_MAX {
+            return Err(wrong("grammar", None, "it has more than a megabyte"));
+        }
+        let document = Document::parse(toml).map_err(|error| {
+            wrong("grammar", error.span(), format!("it is no TOML: {}", error.message().trim()))
+        })?;
+        let table = document.as_table();
+        known(table, &["title", "time", "epoch", "unit", "year", "line"])?;
+        let year = match table.get("year") {
+            None => None,
+            Some(item) => Some(year(item)?),
+        };
+        let word = text(table, "time")?.unwrap_or("s");
+        let time = TimeFormat::new(word, year).ok_or_else(|| {
+            let why = format!("{word} is none of s, ms, us, ns, iso, or a pattern with %");
+            wrong("time", span(table, "time"), why)
+        })?;
+        let is_since_epoch = match table.get("epoch") {
+            None => time.has_date(),
+            Some(item) => item
+                .as_bool()
+                .ok_or_else(|| wrong("epoch", item.span(), "it is neither true nor false"))?,
+        };
+        let unit = text(table, "unit")?.unwrap_or(if matches!(word, "ms" | "us" | "ns") {
+            word
+        } else {
+            "s"
+        });
+        let duration_digits = digits(unit)
+            .ok_or_else(|| wrong("unit", span(table, "unit"), "it is none of s, ms, us, ns"))?;
+        let title = text(table, "title")?.map(str::to_owned);
+        let rules = rules(table)?;
+        Ok(Self { title, time, is_since_epoch, duration_digits, rules })
+    }
+}
+
+fn year(item: &Item) -> ReadResult<i16> {
+    let year = item.as_integer().and_then(|year| i16::try_from(year).ok());
+    year.ok_or_else(|| wrong("year", item.span(), "it is no year"))
+}
+
+/// Refuses keys that mean nothing, which may be misspelt.
+fn known(table: &Table, keys: &[&str]) -> ReadResult<()> {
+    match table.iter().find(|(key, _)| !keys.contains(key)) {
+        None => Ok(()),
+        Some((key, item)) => {
+            let why = format!("`{key}` is none of {}", keys.join(", "));
+            Err(wrong("key", item.span(), why))
+        }
+    }
+}
+
+fn text<'a>(table: &'a Table, key: &'static str) -> ReadResult<Option<&'a str>> {
+    let Some(item) = table.get(key) else { return Ok(None) };
+    match item.as_str() {
+        Some(text) => Ok(Some(text)),
+        None => Err(wrong(key, item.span(), "it is no text")),
+    }
+}
+
+fn span(table: &Table, key: &str) -> Option<Range<usize>> {
+    table.get(key).and_then(Item::span)
+}
+
+fn rules(table: &Table) -> ReadResult<Vec<Rule>> {
+    let none = || wrong("line", None, "there is no [[line]]: a grammar has one for each kind");
+    let item = table.get("line").ok_or_else(none)?;
+    let lines = item.as_array_of_tables().ok_or_else(none)?;
+    if lines.len() > spec::RULES_MAX {
+        let why = format!("there are more than {}", spec::RULES_MAX);
+        return Err(wrong("line", item.span(), why));
+    }
+    lines.iter().map(rule).collect()
+}
+
+fn rule(table: &Table) -> ReadResult<Rule> {
+    let keys = ["match", "class", "label"];
+    let all: Vec<_> = keys.iter().chain(&spec::GROUPS).copied().collect();
+    known(table, &all)?;
+    let expression = text(table, "match")?
+        .ok_or_else(|| wrong("line", table.span(), "it has no expression to `match`"))?;
+    let expression = RegexBuilder::new(expression)
+        .size_limit(spec::EXPRESSION_BYTES_MAX)
+        .dfa_size_limit(spec::EXPRESSION_BYTES_MAX)
+        .build()
+        .map_err(|error| wrong("match", span(table, "match"), one_line(&error.to_string())))?;
+    let class = class(table)?;
+    let label = text(table, "label")?.map_or_else(|| word(class).to_owned(), str::to_owned);
+    let constants = table.iter().filter(|(key, _)| !keys.contains(key)).map(constant);
+    let constants = constants.collect::<ReadResult<Vec<_>>>()?;
+    let rule = Rule { expression, class, label, constants };
+    match class.needs().iter().find(|group| !rule.has(group)) {
+        None => Ok(rule),
+        Some(group) => {
+            let word = word(class);
+            let why = format!("{word} needs a group (?<{group}>…), or a key `{group}`");
+            Err(wrong("line", table.span(), why))
+        }
+    }
+}
+
+/// What an expression is wrong in, without the picture of where.
+fn one_line(message: &str) -> String {
+    let words = message.lines().filter(|line| !line.starts_with("    ")).map(str::trim);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn class(table: &Table) -> ReadResult<Class> {
+    let word = text(table, "class")?.unwrap_or("text");
+    let found = Class::ALL.iter().find(|(known, _)| *known == word);
+    found.map(|(_, class)| *class).ok_or_else(|| {
+        let words = Class::ALL.map(|(word, _)| word).join(", ");
+        wrong("class", span(table, "class"), format!("{word} is none of {words}"))
+    })
+}
+
+fn word(class: Class) -> &'static str {
+    Class::ALL.iter().find(|(_, known)| *known == class).map_or("", |(word, _)| word)
+}
+
+fn constant((key, item): (&str, &Item)) -> ReadResult<(String, String)> {
+    let value = match item.as_value() {
+        Some(Value::String(text)) => text.value().clone(),
+        Some(Value::Integer(number)) => number.value().to_string(),
+        _ => return Err(wrong("key", item.span(), format!("`{key}` is no text and no number"))),
+    };
+    Ok((key.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(toml: &str) -> (u64, String) {
+        let error = TextGrammar::read(toml).unwrap_err();
+        (error.offset, error.to_string())
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_byte() {
+        let (offset, why) = error("time = 's'\ntimes = 's'\n");
+        assert_eq!(offset, 19);
+        assert!(why.contains("`times` is none of title, time, "), "{why}");
+        let (_, why) = error("time = 'h'\n[[line]]\nmatch = 'a'");
+        assert!(why.contains("h is none of s, ms, us, ns, iso"), "{why}");
+        let (_, why) = error("[[line]]\nmatch = '('");
+        assert!(why.contains("unclosed group"), "{why}");
+        let (_, why) = error("[[line]]\nmatch = 'a'\nclass = 'enter'\ntask = 'door'");
+        assert!(why.contains("enter needs a group (?<state>…), or a key `state`"), "{why}");
+        let (_, why) = error("[[line]]\nmatch = 'a'\nclass = 'run'");
+        assert!(why.contains("run is none of ignore, text, switch"), "{why}");
+        for wrong in ["", "line = 3", "[[line]]", "[[line]]\nmatch = 3", "= 1"] {
+            assert!(TextGrammar::read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_expression_may_not_take_much_memory() {
+        let (_, why) = error("[[line]]\nmatch = '((\\w{100}){100}){100}'");
+        assert!(why.contains("exceeds size limit"), "{why}");
+    }
+}

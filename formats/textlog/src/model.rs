@@ -1,0 +1,211 @@
+//! Lines to events, and what these are to tasks.
+//!
+//! A line is told by the first rule that matches it. Its groups that have no meaning of their own are
+//! fields; those that are numbers are also numbers over time, of the task that the line is of.
+
+use std::borrow::Cow;
+
+use kymo_core::model::timeline::{Activity, Content, Message, TimeNs};
+use kymo_core::{Severity, Value};
+use kymo_lines::{Grammar, Key, Line, Read, Telling, Told, Who, scaled};
+use regex::Captures;
+
+use crate::grammar::{Rule, TextGrammar};
+use crate::spec::{Class, GROUPS};
+
+impl Grammar for TextGrammar {
+    fn read<'a>(&'a self, line: &'a str) -> Read<'a> {
+        if line.trim_start().is_empty() {
+            return Read::Aside;
+        }
+        let matched = self
+            .rules
+            .iter()
+            .enumerate()
+            .find_map(|(number, rule)| Some((number, rule, rule.expression.captures(line)?)));
+        let Some((number, rule, captures)) = matched else {
+            return Read::Broken(Severity::Warning, "it matches no rule of the grammar");
+        };
+        if rule.class == Class::Ignore {
+            return Read::Aside;
+        }
+        let groups = Groups { rule, captures };
+        match self.time_of(&groups) {
+            Ok(time) => Read::Event(Line {
+                time,
+                cpu: groups.get("cpu").and_then(|cpu| cpu.parse().ok()),
+                task: groups.get("task"),
+                tid: None,
+                name: &rule.label,
+                rest: line,
+                rule: number,
+            }),
+            Err(why) => Read::Broken(Severity::Error, why),
+        }
+    }
+
+    fn fields<'a>(&'a self, line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+        let Some(groups) = self.groups(line) else { return Vec::new() };
+        let is_column = |name: &str| ["time", "cpu", "task"].contains(&name);
+        let all = groups.all().filter(|(name, _)| !is_column(name));
+        all.map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
+    fn text<'a>(&'a self, line: &Line<'a>) -> Cow<'a, str> {
+        let text = self.groups(line).and_then(|groups| groups.get("text"));
+        text.unwrap_or(line.rest).into()
+    }
+
+    fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
+        let Some(groups) = self.groups(line) else { return };
+        if let Some(task) = line.task {
+            self.tell_class(line, task, &groups, telling, to);
+        }
+        for (name, value) in groups.all().filter(|(name, _)| !GROUPS.contains(name)) {
+            let Some(value) = number(value) else { continue };
+            let who = line.task.map(|task| Who::Name(task.into()));
+            let key = Key::Counter(who, name.into());
+            to(Told { key, name: None, content: Content::Value(value), peer: None });
+        }
+    }
+
+    fn is_stateful(&self) -> bool {
+        self.rules.iter().any(|rule| rule.class == Class::Switch && !rule.tells_who_stops())
+    }
+
+    fn is_since_epoch(&self) -> bool {
+        self.is_since_epoch
+    }
+
+    fn dialect(&self) -> String {
+        match &self.title {
+            Some(title) => kymo_core::shortened(title).into_owned(),
+            None => format!("a grammar of {} rules", self.rules.len()),
+        }
+    }
+}
+
+/// The groups of a line that matched a rule.
+struct Groups<'a> {
+    rule: &'a Rule,
+    captures: Captures<'a>,
+}
+
+impl<'a> Groups<'a> {
+    /// What a group matched, or what the rule says it always is.
+    fn get(&self, name: &str) -> Option<&'a str> {
+        let matched = self.captures.name(name).map(|group| group.as_str());
+        matched.or_else(|| {
+            let constant = self.rule.constants.iter().find(|(known, _)| known == name);
+            constant.map(|(_, value)| value.as_str())
+        })
+    }
+
+    /// Every group that has a name and matched something, and what always is.
+    fn all(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let rule = self.rule;
+        let names = rule.expression.capture_names().flatten();
+        let matched = names.filter_map(|name| Some((name, self.captures.name(name)?.as_str())));
+        let is_matched = |name: &str| self.captures.name(name).is_some();
+        let constants = rule.constants.iter().filter(move |(name, _)| !is_matched(name));
+        matched.chain(constants.map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+}
+
+impl TextGrammar {
+    fn groups<'a>(&'a self, line: &Line<'a>) -> Option<Groups<'a>> {
+        let rule = self.rules.get(line.rule)?;
+        Some(Groups { rule, captures: rule.expression.captures(line.rest)? })
+    }
+
+    fn time_of(&self, groups: &Groups<'_>) -> Result<Option<TimeNs>, &'static str> {
+        match groups.get("time") {
+            None => Ok(None),
+            Some(text) => self.time.read(text).map(Some).ok_or("its time cannot be read"),
+        }
+    }
+
+    fn duration(&self, text: Option<&str>) -> Option<i64> {
+        scaled(text?, self.duration_digits)
+    }
+
+    fn tell_class<'a>(
+        &self,
+        line: &Line<'a>,
+        task: &'a str,
+        groups: &Groups<'a>,
+        telling: &mut Telling,
+        to: &mut dyn FnMut(Told<'a>),
+    ) {
+        let who = || Who::Name(Cow::Borrowed(task));
+        let key = Key::Task(line.cpu, who());
+        let name = || groups.get("name").map(Cow::Borrowed);
+        let priority = groups.get("priority").and_then(|priority| priority.parse().ok());
+        let (key, activity) = match groups.rule.class {
+            Class::Ignore | Class::Text => return,
+            Class::Switch => {
+                stop_other(line, task, groups, telling, to);
+                (key, Activity::Begin { name: None, priority })
+            }
+            Class::Begin => (key, Activity::Begin { name: name(), priority }),
+            Class::End => (key, Activity::End),
+            Class::Release => {
+                (key, Activity::Release { budget_ns: self.duration(groups.get("budget")) })
+            }
+            Class::Complete => {
+                let remaining_ns = self.duration(groups.get("remaining"));
+                (key, Activity::Complete { remaining_ns })
+            }
+            Class::Send => return message(line, key, groups, Activity::Send, to),
+            Class::Receive => return message(line, key, groups, Activity::Receive, to),
+            Class::Enter => {
+                let state = groups.get("state").unwrap_or_default().into();
+                (Key::Machine(task.into()), Activity::Enter { state, settled: None })
+            }
+            Class::Call => (Key::Calls(who()), Activity::Begin { name: name(), priority: None }),
+            Class::Return => (Key::Calls(who()), Activity::End),
+        };
+        to(Told::activity(key, None, activity));
+    }
+}
+
+/// Ends the stretch of the task that a switch stops.
+fn stop_other<'a>(
+    line: &Line<'a>,
+    task: &'a str,
+    groups: &Groups<'a>,
+    telling: &mut Telling,
+    to: &mut dyn FnMut(Told<'a>),
+) {
+    let now = Key::Task(line.cpu, Who::Name(Cow::Owned(task.to_owned())));
+    let before = match groups.get("from") {
+        Some(from) => Some(Key::Task(line.cpu, Who::Name(from.into()))),
+        None => telling.run(line.cpu, now),
+    };
+    if let Some(before) = before {
+        to(Told::activity(before, None, Activity::End));
+    }
+}
+
+fn message<'a>(
+    line: &Line<'a>,
+    key: Key<'a>,
+    groups: &Groups<'a>,
+    end: fn(Message<'a>) -> Activity<'a>,
+    to: &mut dyn FnMut(Told<'a>),
+) {
+    let name = groups.get("message").unwrap_or("message").into();
+    let activity = end(Message { name, peer: None, peer_time: None });
+    let peer = groups.get("peer").map(|peer| Key::Task(line.cpu, Who::Name(peer.into())));
+    to(Told { key, name: None, content: Content::Activity(activity), peer });
+}
+
+/// A number of a field.
+fn number(text: &str) -> Option<Value> {
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(Value::Int(whole));
+    }
+    let starts = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.');
+    let number = text.parse::<f64>().ok().filter(|number| starts && number.is_finite());
+    number.map(Value::Float)
+}

@@ -1,0 +1,118 @@
+//! A log with its grammar beside it, with what is in it worked out by hand.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
+
+use std::fs;
+use std::path::Path;
+
+use kymo_core::bytes::Limits;
+use kymo_core::model::timeline::{Activity, Content, TimeNs, Window};
+use kymo_core::{Confidence, Context, Dataset, Format, Source, Value};
+use kymo_textlog::TextLog;
+
+fn sample(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/textlog").join(name)
+}
+
+fn open(path: &Path) -> Box<dyn Dataset> {
+    let source = Source::open(path, &Limits::default()).unwrap();
+    TextLog.open(&source, &Context::default()).unwrap()
+}
+
+/// Every event but the texts: when in microseconds, on which track, what.
+fn told(dataset: &dyn Dataset, window: &Window) -> Vec<String> {
+    let timeline = dataset.timeline().unwrap();
+    let tracks = timeline.tracks();
+    let mut events = timeline.events(window).unwrap();
+    let mut lines = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        let name = &tracks[event.track.0].name;
+        let what = match &event.content {
+            Content::Activity(Activity::Send(message) | Activity::Receive(message)) => {
+                let peer = message.peer.map(|peer| tracks[peer.0].name.as_str());
+                format!("{} with {}", event_word(&event.content), peer.unwrap_or("nobody"))
+            }
+            Content::Activity(activity) => activity.to_string(),
+            Content::Value(value) => value.to_string(),
+            _ => continue,
+        };
+        lines.push(format!("{} {name}: {what}", event.time.unwrap().0 / 1000));
+    }
+    lines
+}
+
+fn event_word(content: &Content<'_>) -> String {
+    match content {
+        Content::Activity(activity) => activity.to_string(),
+        _ => String::new(),
+    }
+}
+
+#[test]
+fn lines_mean_what_the_grammar_beside_them_says() {
+    let dataset = open(&sample("robot.txt"));
+    assert_eq!(dataset.findings(), []);
+    let expected = [
+        "0 control: release, budget 2000000 ns",
+        "100 idle0: end",
+        "100 control: begin, priority 20",
+        "200 gripper: enter opening",
+        "400 control: send MOVE with motor",
+        "450 motor: release",
+        "500 idle1: end",
+        "500 motor: begin, priority 10",
+        "600 motor: receive MOVE with control",
+        "1100 control: complete",
+        "1100 control: end",
+        "1100 idle0: begin, priority 0",
+        "1200 motor.speed: -3.5",
+        "1200 motor.load: 40",
+        "2000 gripper: enter open",
+        "2500 motor: complete",
+        "2500 motor: end",
+        "2500 idle1: begin, priority 0",
+        "5000 control: release, budget 2000000 ns",
+        "7500 idle0: end",
+        "7500 control: begin, priority 20",
+        "8000 control: complete",
+        "8000 control: end",
+        "8000 idle0: begin, priority 0",
+    ];
+    assert_eq!(told(&*dataset, &Window::default()), expected);
+    let window = Window { last: Some(3), ..Window::default() };
+    assert_eq!(told(&*dataset, &window), expected[22..]);
+    let from = Some(TimeNs(2_000_000));
+    let window = Window { from, until: Some(TimeNs(5_000_001)), ..Window::default() };
+    assert_eq!(told(&*dataset, &window), expected[14..19]);
+}
+
+#[test]
+fn who_ran_before_is_known_in_every_window_where_lines_do_not_tell() {
+    let dataset = open(&sample("pump.log"));
+    let window = Window { from: Some(TimeNs(900_000_000)), ..Window::default() };
+    let expected = ["1000000 pump: end", "1000000 idle: begin", "1000000 idle.bar: 0"];
+    assert_eq!(told(&*dataset, &window), expected);
+}
+
+#[test]
+fn a_grammar_is_named_or_lies_beside_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, toml) = (folder.path().join("run.log"), folder.path().join("log.toml"));
+    fs::copy(sample("robot.txt"), &log).unwrap();
+    let limits = Limits::default();
+    let source = Source::open(&log, &limits).unwrap();
+    assert_eq!(TextLog.sniff(&source.probe()), None);
+    let error = TextLog.open(&source, &Context::default()).err().unwrap().to_string();
+    assert!(error.contains("--grammar names it"), "{error}");
+    let grammar = Source::open(&sample("robot.txt.toml"), &limits).unwrap();
+    let named = source.clone().with_grammar(grammar);
+    assert_eq!(TextLog.sniff(&named.probe()), Some(Confidence::Magic));
+    let dataset = TextLog.open(&named, &Context::default()).unwrap();
+    assert_eq!(dataset.summary().facts[0].value, Value::UInt(17));
+    fs::copy(sample("robot.txt.toml"), &toml).unwrap();
+    assert_eq!(TextLog.sniff(&source.probe()), Some(Confidence::Plausible));
+    assert_eq!(open(&log).summary().facts[0].value, Value::UInt(17));
+    // What is wrong with it is said of it.
+    fs::write(&toml, "tme = 1").unwrap();
+    let error = TextLog.open(&source, &Context::default()).err().unwrap().to_string();
+    assert!(error.contains("log.toml: key at byte 0x6: `tme` is none of title, time"), "{error}");
+}
