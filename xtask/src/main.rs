@@ -64,7 +64,7 @@ fn run(task: Task) -> anyhow::Result<()> {
     match task {
         Task::Ci(args) => ci::run(&Repo::find()?, &args),
         Task::Fuzz(args) => fuzz::run(&Repo::find()?, &args),
-        Task::Bench(args) => bench::run(&Repo::find()?, &args),
+        Task::Bench(args) => bench::run(Repo::find()?, &args),
         Task::Bless => bless::run(&Repo::find()?),
         Task::NewFormat(args) => new_format::run(&Repo::find()?, &args),
         Task::Measure(args) => bench::measure::run(&args),

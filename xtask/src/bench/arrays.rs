@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 
 use crate::bench::{Case, Setup, command_line};
 use crate::readers;
-use crate::repo::Repo;
 
 /// What the table alone does not say.
 pub(crate) const NOTES: &str = "\
@@ -26,17 +25,17 @@ const VALUES: u32 = 2 << 20;
 const SCRIPT: &str = "xtask/src/bench/arrays.py";
 
 /// The cases, on a file that is made when it is not there yet.
-pub(crate) fn cases(setup: &Setup, repo: &Repo) -> Result<Vec<Case>> {
+pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let file = setup.folder.join("arrays.bp");
     make(&file).with_context(|| file.display().to_string())?;
-    let python = readers::prepare(repo)?;
+    let python = readers::prepare(&setup.repo)?;
     let ours = |option: &str, to: &str| {
         let to = setup.folder.join(to);
         let args = ["convert", "--force", "--to=hdf5", option].map(AsRef::as_ref);
         setup.kymo(args.into_iter().chain([file.as_os_str(), to.as_os_str()]))
     };
     let script = |how: &str| {
-        let (script, to) = (repo.path(SCRIPT), setup.folder.join("python.h5"));
+        let (script, to) = (setup.repo.path(SCRIPT), setup.folder.join("python.h5"));
         command_line(&python, [script.as_os_str(), how.as_ref(), file.as_os_str(), to.as_os_str()])
     };
     let copy = setup.folder.join("copy.bp");

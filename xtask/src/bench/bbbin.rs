@@ -5,7 +5,6 @@ mod file;
 use anyhow::Result;
 
 use crate::bench::{Case, Setup, command_line};
-use crate::repo::Repo;
 
 /// What the table alone does not say.
 pub(crate) const NOTES: &str = "\
@@ -17,7 +16,7 @@ page cache as far as it fits. The CTF trace is `many-threads`, 240,644 events; b
 the same events with its own sink, and the ratio that matters is that of CPU time.\n";
 
 /// The cases, on files that are made when they are not there yet.
-pub(crate) fn cases(setup: &Setup, repo: &Repo) -> Result<Vec<Case>> {
+pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let log = setup.folder.join("switches.bbbin");
     file::make(&log)?;
     let cat = || ("cat > /dev/null", command_line("cat", [&log]));
@@ -43,7 +42,7 @@ pub(crate) fn cases(setup: &Setup, repo: &Repo) -> Result<Vec<Case>> {
             peers: vec![("kymo --version", setup.kymo(["--version"]))],
         },
     ];
-    let trace = crate::data::folder(repo)?.map(|data| data.join("traces/ctf/many-threads"));
+    let trace = crate::data::folder(&setup.repo)?.map(|data| data.join("traces/ctf/many-threads"));
     if let Some(trace) = trace.filter(|trace| trace.exists()) {
         let count = ["-c", "sink.utils.counter"];
         let theirs = command_line(

@@ -62,35 +62,32 @@ impl Peer {
 }
 
 /// The cases that are wanted, on databases that are made when they are not there yet.
-pub(crate) fn cases(
-    setup: &Setup,
-    repo: &Repo,
-    is_wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<Case>> {
+pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
+    let repo = &setup.repo;
     let real = crate::data::folder(repo)?.map(|data| data.join("hpctoolkit/databases/lmp-openmp"));
     let name = "hpcdb: top of the largest real database";
-    if let Some(path) = real.filter(|path| path.exists() && is_wanted(name)) {
+    if let Some(path) = real.filter(|path| path.exists() && setup.wants(name)) {
         cases.push(top(setup, name, &path, hatchet(repo, &path)?));
     }
     let [small, middle, large] = MADE.map(|(size, _)| setup.folder.join(size.replace(' ', "-")));
     for (name, path, (_, shape)) in
         [("hpcdb: top of 70 MB", &small, MADE[0]), ("hpcdb: top of 350 MB", &middle, MADE[1])]
     {
-        if is_wanted(name) {
+        if setup.wants(name) {
             database::make(path, shape)?;
             cases.push(top(setup, name, path, hatchet(repo, path)?));
         }
     }
     let name = "hpcdb: top of 3 GB";
-    if is_wanted(name) {
+    if setup.wants(name) {
         database::make(&large, MADE[2].1)?;
         let meta = ["meta.db", "profile.db"].map(|file| large.join(file));
         let cat = command_line("cat", meta);
         cases.push(top(setup, name, &large, vec![("cat meta.db profile.db", cat)]));
     }
     let name = "hpcdb: open 3 GB";
-    if is_wanted(name) {
+    if setup.wants(name) {
         database::make(&small, MADE[0].1)?;
         database::make(&large, MADE[2].1)?;
         let open = |path: &Path| setup.kymo(["ls".as_ref(), path.as_os_str()]);

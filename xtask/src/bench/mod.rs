@@ -16,10 +16,12 @@ mod report;
 mod rtc;
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use clap::builder::PossibleValuesParser;
 
 use crate::bench::measure::Measurement;
 use crate::repo::{self, Repo};
@@ -27,17 +29,50 @@ use crate::repo::{self, Repo};
 /// Which cases to run, and how.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Which groups to run; all when none is named.
+    #[arg(value_name = "GROUP", value_parser = group_names())]
+    groups: Vec<String>,
+
     /// Run only cases whose name contains this.
-    #[arg(value_name = "PART OF A NAME")]
-    filter: Option<String>,
+    #[arg(long, value_name = "PART OF A NAME")]
+    case: Option<String>,
 
     /// How often to run each command.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
 
-    /// Keep the table in docs/benchmarks.md.
-    #[arg(long, conflicts_with = "filter")]
+    /// Keep the tables in docs/benchmarks.md; groups that did not run stay as they are there.
+    #[arg(long, conflicts_with = "case")]
     write: bool,
+}
+
+impl Args {
+    fn wants_group(&self, group: &Group) -> bool {
+        self.groups.is_empty() || self.groups.iter().any(|name| name == group.name)
+    }
+}
+
+/// Cases that are run together, and have a section of the page.
+struct Group {
+    name: &'static str,
+    /// The section: its heading, and what the table alone does not say.
+    notes: &'static str,
+    cases: fn(&Setup) -> Result<Vec<Case>>,
+}
+
+/// Every group, in the order of the page.
+const GROUPS: &[Group] = &[
+    Group { name: "bp", notes: bp::NOTES, cases: bp::cases },
+    Group { name: "rtc", notes: rtc::NOTES, cases: rtc::cases },
+    Group { name: "hpcrun", notes: hpcrun::NOTES, cases: hpcrun::cases },
+    Group { name: "hpcdb", notes: hpcdb::NOTES, cases: hpcdb::cases },
+    Group { name: "prof", notes: prof::NOTES, cases: prof::cases },
+    Group { name: "bbbin", notes: bbbin::NOTES, cases: bbbin::cases },
+    Group { name: "arrays", notes: arrays::NOTES, cases: arrays::cases },
+];
+
+fn group_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(GROUPS.iter().map(|group| group.name))
 }
 
 /// Which peer to be.
@@ -86,9 +121,17 @@ struct Setup {
     kymo: PathBuf,
     xtask: PathBuf,
     folder: PathBuf,
+    /// Part of the names of the cases to run.
+    case: Option<String>,
+    repo: Repo,
 }
 
 impl Setup {
+    /// Whether the case of this name is to run.
+    fn wants(&self, name: &str) -> bool {
+        self.case.as_ref().is_none_or(|part| name.contains(part.as_str()))
+    }
+
     /// `kymo` with these arguments.
     fn kymo<I: Into<OsString>>(&self, args: impl IntoIterator<Item = I>) -> CommandLine {
         command_line(&self.kymo, args)
@@ -109,48 +152,45 @@ fn command_line<I: Into<OsString>>(
     std::iter::once(program.into()).chain(args.into_iter().map(Into::into)).collect()
 }
 
-/// Runs the cases and prints their table.
-pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
+/// Runs the groups and prints a table of each.
+pub(crate) fn run(repo: Repo, args: &Args) -> Result<()> {
     repo::run(&mut repo.cargo(["build", "--release", "--package", "kymo", "--package", "xtask"]))?;
     let setup = Setup {
         kymo: repo.target("release/kymo"),
         xtask: repo.target("release/xtask"),
         folder: repo.target("bench"),
+        case: args.case.clone(),
+        repo,
     };
-    std::fs::create_dir_all(&setup.folder)?;
-    let mut rows = Vec::new();
-    let is_wanted =
-        |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
-    let cases = bp::cases(&setup)?.into_iter().chain(rtc::cases(&setup)?);
-    let cases = cases.chain(hpcrun::cases(&setup)?).chain(prof::cases(&setup)?);
-    let cases = cases.chain(bbbin::cases(&setup, repo)?).chain(arrays::cases(&setup, repo)?);
-    for case in cases.chain(hpcdb::cases(&setup, repo, is_wanted)?) {
-        if is_wanted(case.name) {
-            rows.extend(run_case(&setup, &case, args.repetitions)?);
+    fs::create_dir_all(&setup.folder)?;
+    let path = setup.repo.path("docs/benchmarks.md");
+    let mut is_any = false;
+    for group in GROUPS.iter().filter(|group| args.wants_group(group)) {
+        let rows = run_group(&setup, group, args.repetitions)?;
+        if rows.is_empty() {
+            continue;
+        }
+        is_any = true;
+        let table = report::table(&rows);
+        println!("{table}");
+        if args.write {
+            // After each group, so that an interrupted run keeps what it measured.
+            let section = report::section(group.notes, &table, args.repetitions)?;
+            let page = report::renew(&fs::read_to_string(&path).unwrap_or_default(), &section);
+            fs::write(&path, page).with_context(|| path.display().to_string())?;
+            eprintln!("wrote the section of {} in docs/benchmarks.md", group.name);
         }
     }
-    ensure!(!rows.is_empty(), "no case has that in its name");
-    let table = report::table(&rows);
-    println!("{table}");
-    if args.write {
-        let path = repo.path("docs/benchmarks.md");
-        let page = report::page(
-            &table,
-            args.repetitions,
-            &[
-                bp::NOTES,
-                rtc::NOTES,
-                hpcrun::NOTES,
-                prof::NOTES,
-                bbbin::NOTES,
-                arrays::NOTES,
-                hpcdb::NOTES,
-            ],
-        )?;
-        std::fs::write(&path, page).with_context(|| path.display().to_string())?;
-        eprintln!("wrote docs/benchmarks.md");
-    }
+    ensure!(is_any, "no case has that in its name");
     Ok(())
+}
+
+fn run_group(setup: &Setup, group: &Group, repetitions: u32) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for case in (group.cases)(setup)?.iter().filter(|case| setup.wants(case.name)) {
+        rows.extend(run_case(setup, case, repetitions)?);
+    }
+    Ok(rows)
 }
 
 /// Does what a peer does.

@@ -52,20 +52,33 @@ fn size(bytes: u64) -> String {
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
-/// The page `docs/benchmarks.md`.
-pub(crate) fn page(table: &str, repetitions: u32, notes: &[&str]) -> Result<String> {
+/// What stands above all sections of `docs/benchmarks.md`.
+const PREAMBLE: &str = "\
+# Benchmarks
+
+Made by `cargo xtask bench --write`; each section says when and on what. Ours and the peers ran in \
+turn, several times each after one round that is not counted; times are medians, memory is the \
+most of any run. \"Peak anon\" is memory that the program allocated, \"max RSS\" counts pages of \
+mapped files too. A ratio below 1 means that ours is faster.
+";
+
+/// The section of a group: its notes, which begin with a heading, and its table.
+pub(crate) fn section(notes: &str, table: &str, repetitions: u32) -> Result<String> {
     let date = repo::output(Command::new("date").args(["-u", "+%F"]))?;
-    Ok(format!(
-        "# Benchmarks\n\n\
-         Made by `cargo xtask bench --write` on {date}, on {machine}. Ours and the peers ran in \
-         turn, {repetitions} times each after one round that is not counted; times are medians, \
-         memory is the most of any run. \"Peak anon\" is memory that the program allocated, \
-         \"max RSS\" counts pages of mapped files too. A ratio below 1 means that ours is \
-         faster.\n\n{table}\n{notes}",
-        date = date.trim(),
-        machine = machine()?,
-        notes = notes.join("\n"),
-    ))
+    let (date, machine, notes) = (date.trim(), machine()?, notes.trim_end());
+    Ok(format!("{notes}\n\n{date}, {repetitions} rounds on {machine}:\n\n{table}"))
+}
+
+/// The page with this section in the place of the one with the same heading, or at the end.
+pub(crate) fn renew(page: &str, section: &str) -> String {
+    let heading = |section: &str| section.lines().next().unwrap_or_default().to_owned();
+    let old = page.split("\n## ").skip(1).map(|rest| format!("## {}\n", rest.trim_end()));
+    let mut sections: Vec<String> = old.collect();
+    match sections.iter_mut().find(|old| heading(old) == heading(section)) {
+        Some(old) => section.clone_into(old),
+        None => sections.push(section.to_owned()),
+    }
+    format!("{PREAMBLE}\n{}", sections.join("\n"))
 }
 
 /// What this runs on, in a line.
@@ -91,6 +104,13 @@ fn field(path: &str, name: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_section_takes_the_place_of_its_forerunner() {
+        let page = renew(&renew("", "## A\n\nold\n"), "## B\n\nsecond\n");
+        let page = renew(&page, "## A\n\nnew\n");
+        assert_eq!(page, format!("{PREAMBLE}\n## A\n\nnew\n\n## B\n\nsecond\n"));
+    }
 
     #[test]
     fn a_row_has_both_ratios() {
