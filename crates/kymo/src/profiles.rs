@@ -140,7 +140,8 @@ impl ProfileArgs {
         let metrics = view.metrics();
         let metric = match &self.metric {
             Some(name) => {
-                named(&metrics, name).map_err(|failure| of_top(view.as_ref(), name, failure))?
+                refuse_derived(view.as_ref(), name)?;
+                named(&metrics, name)?
             }
             None => first(view.as_ref(), &metrics, threads.as_ref())?,
         };
@@ -179,14 +180,15 @@ impl ThreadArgs {
     }
 }
 
-/// Says which command shows a metric that is computed from others.
-fn of_top(view: &dyn ProfileView, name: &str, failure: Failure) -> Failure {
+/// Says which commands show a metric that is computed from others; another whose name starts so is
+/// not meant.
+fn refuse_derived(view: &dyn ProfileView, name: &str) -> Result<(), Failure> {
     if view.derived().iter().any(|derived| derived.metric.name == name) {
         let why = format!("{} is computed from other metrics", escaped(name));
         let hint = "top, tree, callers and threads show it; here, name one it is computed from";
-        return Failure::new(why).hint(hint);
+        return Err(Failure::new(why).hint(hint));
     }
-    failure
+    Ok(())
 }
 
 /// Why there is no profile: the file has none, or it could not be made.

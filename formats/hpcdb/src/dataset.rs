@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::profile::{ProfileView, Question};
+use kymo_core::model::profile::{Derived, ProfileView, Question};
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Destination, DumpRequest, Finding, Format, FormatInfo,
@@ -140,6 +140,7 @@ fn summary(database: &Arc<Database>) -> Summary {
         traces(database, &mut summary);
     }
     summary.sections.extend(metrics(database));
+    summary.sections.extend(computed(database));
     summary
 }
 
@@ -175,4 +176,18 @@ fn metrics(database: &Arc<Database>) -> Option<Section> {
         }
     }
     Some(Section::new("metrics, over all threads", rows, METRICS_MAX))
+}
+
+/// Metrics that are computed from those, as `-m` names them.
+fn computed(database: &Arc<Database>) -> Option<Section> {
+    let derived = Profiles::new(Arc::clone(database))?.derived();
+    let shortened = |text: &str| kymo_core::shortened(text).into_owned();
+    let row = |of: &Derived| {
+        let (name, text) = (shortened(&of.metric.name), shortened(&of.metric.description));
+        let values = vec![("description", Value::from(text.as_str()))];
+        Row { name, text, values }
+    };
+    let rows: Vec<_> = derived.iter().map(row).collect();
+    let title = "metrics that are computed from others";
+    (!rows.is_empty()).then(|| Section::new(title, rows, METRICS_MAX))
 }

@@ -204,6 +204,9 @@ fn print(
     let span = found.range.map_or(0, |(first, last)| last.0.abs_diff(first.0));
     let span = measure::value(seconds(span));
     writeln!(out, "{bold}{}{bold:#}: {samples} of {threads} in {span} s", opened.name)?;
+    if found.lines.is_empty() {
+        return Ok(());
+    }
     let spent = by_time(found);
     let legend = Legend::new(found, &spent);
     let total: u64 = spent.iter().fold(0, |total, (_, ns)| total.saturating_add(*ns));

@@ -295,13 +295,10 @@ impl ProfileView for Profiles {
     }
 
     fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()> {
-        let mut offsets = Vec::new();
         self.told(|meta| {
-            let range = meta.node(of.0)?.children;
-            meta.sibling_offsets(range, &mut offsets)
-        })?;
-        to.extend(offsets.into_iter().map(ContextId));
-        Ok(())
+            let range = meta.children_of(of.0)?;
+            meta.each_sibling(range, |at| to.push(ContextId(at)))
+        })
     }
 
     fn context(&self, id: ContextId) -> Result<Context> {

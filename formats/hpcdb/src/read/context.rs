@@ -41,6 +41,15 @@ impl Meta {
 
     /// Appends where each context of an array is.
     pub(crate) fn sibling_offsets(&self, range: Range<u64>, to: &mut Vec<u64>) -> ReadResult<()> {
+        self.each_sibling(range, |at| to.push(at))
+    }
+
+    /// Tells where each context of an array is.
+    pub(crate) fn each_sibling(
+        &self,
+        range: Range<u64>,
+        mut take: impl FnMut(u64),
+    ) -> ReadResult<()> {
         let mut at = range.start;
         while at < range.end {
             let mut cursor = self.part.cursor("context", at)?;
@@ -52,10 +61,15 @@ impl Meta {
                 let why = format!("needs {size} bytes, and {left} are left of its array");
                 return Err(invalid("context", at, why));
             }
-            to.push(at);
+            take(at);
             at += size;
         }
         Ok(())
+    }
+
+    /// Where the children of an entry point or a context are, which is the first it says.
+    pub(crate) fn children_of(&self, offset: u64) -> ReadResult<Range<u64>> {
+        self.children(&mut self.part.cursor("context", offset)?, offset)
     }
 
     /// The entry point or context at an offset.

@@ -120,8 +120,21 @@ impl ProfileDb {
     }
 
     /// The values of a context.
+    ///
+    /// Contexts are in order, each once: it is no further than its number, and where few have no
+    /// values, close to there. So it is searched for from there backwards, in growing steps.
     pub(crate) fn find(&self, profile: &Profile, ctx_id: u32) -> ReadResult<Range<u64>> {
-        let entry = first(profile.n_ctxs, |entry| Ok(self.index(profile, entry)?.0 >= ctx_id))?;
+        let is_there = |entry| Ok(self.index(profile, entry)?.0 >= ctx_id);
+        let mut end = profile.n_ctxs.min(u64::from(ctx_id) + 1);
+        let mut step = 1;
+        let start = loop {
+            let start = end.saturating_sub(step);
+            if start == 0 || !is_there(start)? {
+                break start;
+            }
+            (end, step) = (start, step * 2);
+        };
+        let entry = start + first(end - start, |entry| is_there(start + entry))?;
         if entry < profile.n_ctxs && self.index(profile, entry)?.0 == ctx_id {
             return self.range(profile, entry);
         }

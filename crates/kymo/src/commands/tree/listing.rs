@@ -82,7 +82,8 @@ fn print(
         let is_part = !tree.is_computed;
         let share = if is_part { measure::share(inclusive, tree.total) } else { String::new() };
         let cells = format!("{:>11}  {share:>6}", measure::known(inclusive));
-        let spent = if exclusive == 0.0 { String::new() } else { measure::known(exclusive) };
+        let is_spent = exclusive != 0.0 && !exclusive.is_nan();
+        let spent = if is_spent { measure::value(exclusive) } else { String::new() };
         let style = match branch {
             Branch::Node { is_hot: true, .. } => bold,
             Branch::Node { .. } => paint.style(style::of_share(exclusive, tree.total)),
