@@ -4,7 +4,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::Path;
 
-use kymo_core::{Context, Destination, Error, Source};
+use kymo_core::{Context, Destination, Error, FormatInfo, Source};
 
 use crate::failure::Failure;
 use crate::inputs;
@@ -126,6 +126,42 @@ pub(crate) fn refuse_input(input: &Path, output: &Path) -> Result<(), Failure> {
         return Err(Failure::new(why).hint("name another directory"));
     }
     Ok(())
+}
+
+/// Refuses an output that lies within the directory it is made from.
+pub(crate) fn refuse_within(input: &Path, output: &Path) -> Result<(), Failure> {
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let (Ok(parent), Ok(input)) =
+        (fs::canonicalize(parent.unwrap_or(Path::new("."))), fs::canonicalize(input))
+    else {
+        return Ok(());
+    };
+    if input.is_dir() && parent.starts_with(&input) {
+        let why = "the output lies within the input, which must stay as it is";
+        return Err(Failure::new(why).hint("name another directory"));
+    }
+    Ok(())
+}
+
+/// Refuses to put a directory in the place of what is no recording of its format: `--force` must
+/// not cost anyone their data.
+pub(crate) fn refuse_stranger(
+    session: &Session,
+    output: &Path,
+    format: &FormatInfo,
+) -> Result<(), Failure> {
+    let Ok(found) = fs::symlink_metadata(output) else { return Ok(()) };
+    let is_empty = || fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_none());
+    let is_alike = || {
+        let source = session.source(output).ok();
+        let found = source.and_then(|source| kymo_registry::detect(&source).ok());
+        found.is_some_and(|found| found.format.info().name == format.name)
+    };
+    if found.is_dir() && (is_empty() || is_alike()) {
+        return Ok(());
+    }
+    let why = format!("{} is there already and is no {}", inputs::display(output), format.title);
+    Err(Failure::new(why).hint("name another directory, or delete it yourself"))
 }
 
 /// Whether a file lies below a directory, or is linked into it.

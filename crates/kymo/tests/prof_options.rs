@@ -252,3 +252,45 @@ fn four_thousand_threads_take_less_than_a_gibibyte() {
     // 1 at the leaf, and 1 to 100 along the way.
     assert_eq!(whole(&database), [(3, 4096.0 * 5051.0)]);
 }
+
+#[test]
+fn force_replaces_a_database_and_nothing_else() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    let before = names(&input);
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("precious")).unwrap();
+    fs::write(at("precious/thesis.tex"), "thesis").unwrap();
+    fs::write(at("file"), "thesis").unwrap();
+    let force = |output: &Path| run(kymo().args(["prof", "-f", "-o"]).arg(output).arg(&input));
+    let refused = [
+        (input.clone(), "the output is the input"),
+        (folder.path().to_path_buf(), "a directory with the input in it"),
+        (input.join("inner"), "the output lies within the input"),
+        (at("precious"), "is no HPCToolkit database"),
+        (at("file"), "is no HPCToolkit database"),
+    ];
+    for (output, why) in refused {
+        let (code, _, said) = force(&output);
+        assert!(code == Some(1) && said.contains(why), "{}: {said}", output.display());
+    }
+    assert_eq!(names(&input), before);
+    assert_eq!(fs::read_to_string(at("precious/thesis.tex")).unwrap(), "thesis");
+    assert_eq!(fs::read_to_string(at("file")).unwrap(), "thesis");
+    for _ in 0..2 {
+        let (code, _, said) = force(&at("database"));
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn repair_replaces_a_measurement_and_nothing_else() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    let precious = folder.path().join("precious");
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("thesis.tex"), "thesis").unwrap();
+    let (code, _, said) = run(kymo().args(["repair", "-f"]).arg(&input).arg(&precious));
+    assert!(code == Some(1) && said.contains("is no HPCToolkit measurements"), "{said}");
+    assert_eq!(names(&precious), ["thesis.tex"]);
+}

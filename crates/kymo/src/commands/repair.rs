@@ -91,6 +91,9 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
         let why = format!("files of format {} cannot be repaired", format.info().title);
         return Err(Failure::new(why).into());
     }
+    if source.is_directory() && args.force {
+        outlet::refuse_stranger(session, &args.output, format.info())?;
+    }
     let sources = std::slice::from_ref(&source);
     let repaired = outlet::make(session, &args.output, args.force, sources, |to, context| {
         format.repair(&source, to, context)

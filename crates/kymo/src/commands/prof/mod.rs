@@ -13,7 +13,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::structure::Structure;
-use kymo_core::{Destination, Source};
+use kymo_core::{Destination, Format, Source};
 use kymo_prof::{Merged, OpenSource, Options, Phase, Program, Requested};
 use kymo_symbols::{Programs, Search};
 
@@ -145,12 +145,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut opened = Vec::new();
     for path in &args.inputs {
         let of_input = |error| Named::error(inputs::display(path), error);
+        outlet::refuse_input(path, &output).map_err(|failure| of_input(failure.into()))?;
+        outlet::refuse_within(path, &output).map_err(|failure| of_input(failure.into()))?;
         let source = session.source(path).map_err(anyhow::Error::from).map_err(of_input)?;
         opened.push(session.open_as(&source, &args.format).map_err(of_input)?);
     }
     let sources: Vec<Source> = opened.iter().map(|opened| opened.source.clone()).collect();
     let to = Destination::new(&output, args.force).made_from(&sources);
     to.check().map_err(|error| outlet::about(&output, error))?;
+    outlet::refuse_stranger(session, &output, kymo_hpcdb::HpcDb.info())?;
     let views = views(args, &opened)?;
     let mut outcome = Outcome::Done;
     for opened in &opened {
