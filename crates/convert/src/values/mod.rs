@@ -241,7 +241,7 @@ pub fn write_value(value: &Value, notation: Notation, out: &mut Vec<u8>) {
             write_pair(&[Value::Float(*re), Value::Float(*im)], out);
         }
         // Writing into memory cannot fail.
-        (_, Notation::Text) => drop(write!(out, "{value}")),
+        (_, Notation::Text) | (Value::Bytes(_), Notation::Csv) => drop(write!(out, "{value}")),
         (_, Notation::Json | Notation::Csv) => drop(serde_json::to_writer(out, value)),
     }
 }

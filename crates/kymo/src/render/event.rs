@@ -273,5 +273,6 @@ mod tests {
             ",,\"a,b\",\"say \"\"hi\"\"\n\"\n"
         );
         assert_eq!(line(Look::Csv, Some(1), Content::Sample(3)), "1,0.000000001,\"a,b\",3\n");
+        assert_eq!(line(Look::Csv, None, Content::Payload), ",,\"a,b\",ab\n");
     }
 }
