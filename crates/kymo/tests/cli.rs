@@ -337,3 +337,14 @@ fn the_readme_has_the_table_of_formats() {
     let readme = fs::read_to_string(readme).unwrap();
     assert!(readme.contains(&table), "the README lacks what `kymo formats --markdown` prints");
 }
+
+#[test]
+fn traces_of_measurements_are_chosen_and_named_as_their_profiles_are() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/measurements/matmul-omp");
+    let (code, out, said) = run(kymo().args(["trace", "--json", "--thread", "3"]).arg(path));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!out.is_empty());
+    for line in out.lines() {
+        assert!(line.contains("\"NODE 0 [0x7f0100] / CORE 0 / THREAD 3\""), "{line}");
+    }
+}

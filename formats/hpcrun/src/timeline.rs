@@ -116,6 +116,8 @@ impl TimelineView for Timeline {
 fn attributes(part: &Part) -> Map<String, Value> {
     let mut attributes = Map::new();
     attributes.insert("name".into(), json!(part.name));
+    // The track has a short name; this is the one that profiles and databases have.
+    attributes.insert("thread".into(), json!(part.thread.to_string()));
     if let Some(trace) = &part.trace {
         attributes.insert("byte_order".into(), json!(trace.endian.name()));
     }

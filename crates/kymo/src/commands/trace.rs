@@ -125,7 +125,7 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track
         }
     };
     let is_meant = |track: &Track| {
-        let is_named = names.as_ref().is_none_or(|names| names.contains(&track.name));
+        let is_named = names.as_ref().is_none_or(|names| names.contains(thread_name(track)));
         track.kind == TrackKind::Samples && is_named
     };
     let chosen = tracks.iter().enumerate().filter(|(_, track)| is_meant(track));
@@ -250,6 +250,12 @@ fn track_name<'a>(tracks: &'a [Track], line: &TracedLine) -> &'a str {
     tracks.get(line.track.0).map_or("", |track| track.name.as_str())
 }
 
+/// The thread of a track as a profile names it.
+fn thread_name(track: &Track) -> &str {
+    let named = track.attributes.get("thread").and_then(|name| name.as_str());
+    named.filter(|name| !name.is_empty()).unwrap_or(&track.name)
+}
+
 fn print_rows(
     session: &mut Session,
     rows: &mut Rows,
@@ -262,7 +268,7 @@ fn print_rows(
         for (function, ns) in &line.spent {
             let object = json!({
                 "file": opened.name,
-                "thread": track_name(tracks, line),
+                "thread": tracks.get(line.track.0).map_or("", thread_name),
                 "function": found.functions.get(*function),
                 "time_ns": ns,
                 "total_ns": total,
