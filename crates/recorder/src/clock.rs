@@ -159,24 +159,13 @@ impl Clocks {
         Ok(Setting::new(state.id, Encoded::unsigned(steps).as_bytes()))
     }
 
-    /// The frames that tell the last value of every clock again, at the start of a part. Bases
-    /// come before the deltas on them, as they were added.
-    pub(crate) fn repeat(&mut self) -> Result<Vec<Setting>> {
-        let mut frames = Vec::new();
-        for number in 0..self.states.len() {
-            let clock = Clock(number);
-            let state = self.get(clock)?;
-            let Some(time) = state.last else { continue };
-            frames.push(match state.kind {
-                Kind::Absolute | Kind::Counter { .. } => self.value(clock, time)?,
-                Kind::Delta { base, resolution, .. } if self.get(base)?.last <= Some(time) => {
-                    self.delta(clock, base, resolution, time)?
-                }
-                // The base went on by itself: the delta's own time cannot be told from it.
-                Kind::Delta { .. } => continue,
-            });
-        }
-        Ok(frames)
+    /// The clocks that count from another.
+    pub(crate) fn deltas_on(&self, id: StreamId) -> impl Iterator<Item = StreamId> {
+        let is_on = move |state: &&State| match state.kind {
+            Kind::Delta { base, .. } => self.get(base).is_ok_and(|base| base.id == id),
+            Kind::Absolute | Kind::Counter { .. } => false,
+        };
+        self.states.iter().filter(is_on).map(|state| state.id)
     }
 }
 

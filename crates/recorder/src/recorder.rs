@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{StreamId, Writer};
 
-use crate::clock::{Clock, Clocks, Every, Kind};
+use crate::clock::{Clock, Clocks, Every, Kind, Setting};
 use crate::config::{Config, Flush, Sync};
 use crate::error::{Error, Result};
 use crate::file::{Parts, Target};
@@ -227,7 +227,19 @@ impl Recorder {
         self.writer()?;
         self.rotate_if_full()?;
         for setting in self.clocks.set(clock, time.into())?.into_iter().flatten() {
-            self.writer()?.write(setting.id, setting.bytes())?;
+            self.write_clock(&setting)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what a clock shows; later Units begin with it. What counts from this clock would
+    /// show something else with its new value, and is not told again before it is set.
+    fn write_clock(&mut self, setting: &Setting) -> Result<()> {
+        let writer = self.writer.as_mut().ok_or(Error::Finished)?;
+        writer.write(setting.id, setting.bytes())?;
+        writer.keep(setting.id, setting.bytes())?;
+        for delta in self.clocks.deltas_on(setting.id) {
+            writer.keep(delta, &[])?;
         }
         Ok(())
     }
@@ -277,9 +289,6 @@ impl Recorder {
             former.sync()?;
         }
         self.flushed_at = 0;
-        for setting in self.clocks.repeat()? {
-            self.writer()?.write(setting.id, setting.bytes())?;
-        }
         Ok(())
     }
 

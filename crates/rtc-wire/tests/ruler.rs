@@ -247,6 +247,42 @@ fn a_restarted_writer_keeps_its_streams_on_another_output() {
     assert_eq!(session.streams.len(), 2);
 }
 
+/// Stream 9 keeps its last message. A message of stream 10 that the end of a Unit divides goes on
+/// first; before the next one begins, stream 9 is told again.
+#[test]
+fn what_is_kept_stands_in_every_unit_before_a_message_begins() {
+    let mut writer = writer(small());
+    let clock = writer.add(&StreamMeta::new("clock").length(2)).unwrap();
+    let data = writer.add(&StreamMeta::new("data").length(700)).unwrap();
+    writer.write(clock, b"t1").unwrap();
+    writer.keep(clock, b"t1").unwrap();
+    assert_eq!(writer.keep(clock, b"long"), Err(WriteError::Length { expected: 2, found: 4 }));
+    for number in 0..40 {
+        writer.write(data, &[number; 700]).unwrap();
+        if number == 20 {
+            writer.keep(clock, b"t2").unwrap();
+        }
+    }
+    let session = read(&writer.finish().unwrap());
+    assert!(session.units.len() > 3);
+    for unit in session.units.iter().skip(1) {
+        let of_unit = unit.at..unit.at + 8192;
+        let mut frames = session.frames.iter().filter(|frame| of_unit.contains(&frame.at));
+        let begun = session.messages.iter().filter(|message| message.id == 10);
+        let begun = begun.filter(|message| of_unit.contains(&message.at));
+        let Some(first) = frames.find(|frame| frame.id == 9) else {
+            assert_eq!(begun.count(), 0, "what went on is all that the last Unit has");
+            continue;
+        };
+        assert!(begun.clone().all(|message| first.at < message.at), "Unit at {}", unit.at);
+        let twentieth = session.messages.iter().filter(|message| message.id == 10).nth(20).unwrap();
+        let expected = if first.at > twentieth.end { b"t2" } else { b"t1" };
+        let told = session.messages.iter().find(|message| message.at == first.at).unwrap();
+        assert_eq!(told.bytes, expected);
+    }
+    assert_eq!(session.of("data").len(), 40);
+}
+
 #[test]
 fn very_many_streams_are_added_and_closed_in_no_time() {
     let mut writer = writer(Options::new().sizes(1 << 26, 1 << 23).unwrap());

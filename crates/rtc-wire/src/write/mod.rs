@@ -37,13 +37,13 @@ pub use options::{ByteOrder, Options, SizesError};
 #[cfg(feature = "std")]
 pub use output::IoOutput;
 pub use output::Output;
-pub use streams::StreamId;
+pub use streams::{KEPT_BYTES_MAX, StreamId};
 
 use crate::meta::StreamMeta;
 use crate::spec::{PAYLOAD_BYTES_MAX, id};
 use page::Page;
 use ruler::Ruler;
-use streams::{Slot, Streams};
+use streams::{Kept, Slot, Streams};
 
 /// The longest frame, header included, that is not split at the end of a unit.
 pub const WHOLE_BYTES_MAX: usize = 64;
@@ -146,6 +146,22 @@ impl<O: Output> Writer<O> {
         self.write_chain(stream, payload, true)
     }
 
+    /// Has every later Unit begin with a message of a stream, after what goes on from the Unit
+    /// before, until another is kept; an empty one ends that. It is what the last value of a clock
+    /// needs, so that any part of a file has its times.
+    ///
+    /// Does nothing with a message of more than [`KEPT_BYTES_MAX`] bytes.
+    pub fn keep(&mut self, stream: StreamId, message: &[u8]) -> Result<(), WriteError<O::Error>> {
+        let slot = self.streams.find(stream).ok_or(WriteError::UnknownStream)?;
+        if !message.is_empty() {
+            check_length(slot, message.len() as u64, false)?;
+        }
+        if let (Some(kept), Some(slot)) = (Kept::new(message), self.streams.get(stream.slot)) {
+            slot.kept = kept;
+        }
+        Ok(())
+    }
+
     /// Hands on everything so far: after this, it is readable whatever happens to the program.
     pub fn flush(&mut self) -> Result<(), WriteError<O::Error>> {
         self.page.flush()
@@ -217,6 +233,10 @@ impl<O: Output> Writer<O> {
         if !self.ruler.has_begun() {
             self.begin_major()?;
         }
+        self.make_room(stream.slot, payload.len())?;
+        if self.ruler.begins_messages() {
+            self.write_kept()?;
+        }
         let mut rest = self.write_frame(stream.slot, payload, more, true)?;
         while !rest.is_empty() {
             rest = self.write_frame(stream.slot, rest, more, false)?;
@@ -251,6 +271,18 @@ impl<O: Output> Writer<O> {
         let more = more || !later.is_empty();
         frame::put(&mut self.page, slot.header, has_length, now, more)?;
         Ok(later)
+    }
+
+    /// Writes what streams have kept, at the first place of a Unit where no message goes on.
+    fn write_kept(&mut self) -> Result<(), WriteError<O::Error>> {
+        let mut from = 0;
+        while let Some((slot, kept, next)) = self.streams.next_kept(from)
+            && self.has_room_for_kept()
+        {
+            self.write_frame(slot, kept.bytes(), false, true)?;
+            from = next;
+        }
+        Ok(())
     }
 
     /// Goes on to where a frame of this stream can stand: a place where it fits, at least in part,

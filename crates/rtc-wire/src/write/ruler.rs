@@ -40,6 +40,8 @@ pub(super) struct Ruler {
     major: u64,
     minor: u64,
     first_minor: u64,
+    /// The last Unit in which a message began.
+    begun_in: u64,
     /// Where this Unit ends, its Crc aside.
     major_end: u64,
     index_at: u64,
@@ -63,6 +65,7 @@ impl Ruler {
             major: 0,
             minor: 0,
             first_minor: 0,
+            begun_in: 0,
             major_end: 0,
             index_at: 0,
             meta_at: 0,
@@ -78,7 +81,7 @@ impl Ruler {
 
     /// Goes back to before the first Unit. Serial numbers start again, so streams must as well.
     pub(super) fn restart(&mut self) {
-        (self.major, self.minor, self.first_minor) = (0, 0, 0);
+        (self.major, self.minor, self.first_minor, self.begun_in) = (0, 0, 0, 0);
         (self.index_at, self.meta_at) = (0, 0);
         (self.other_meta_at, self.platform_at, self.crc_at) = (None, None, None);
         self.meta.clear();
@@ -90,6 +93,11 @@ impl Ruler {
 
     pub(super) fn major(&self) -> u64 {
         self.major
+    }
+
+    /// Whether the message that begins is the first of this Unit to do so.
+    pub(super) fn begins_messages(&mut self) -> bool {
+        core::mem::replace(&mut self.begun_in, self.major) != self.major
     }
 
     #[inline]
@@ -302,6 +310,13 @@ impl<O: Output> Writer<O> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a short message fits into this Unit, whatever comes before it.
+    pub(super) fn has_room_for_kept(&self) -> bool {
+        let needed = LEAST_ROOM_BYTES + SPLIT_BYTES + self.ruler.index_bytes;
+        let described = frame::chained(self.streams.totals().longest_meta_bytes()) as u64;
+        self.page.position() + 2 * needed + described <= self.ruler.major_end
     }
 
     fn leave_room(&mut self, bytes: u64) -> Result<(), WriteError<O::Error>> {

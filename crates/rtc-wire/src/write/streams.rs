@@ -43,6 +43,31 @@ pub(super) struct Slot {
     pub(super) seen_at: u64,
     /// The object in Meta.
     pub(super) json: String,
+    /// The message that later Units begin with.
+    pub(super) kept: Kept,
+}
+
+/// The longest message that later Units can begin with: a clock's is shorter.
+pub const KEPT_BYTES_MAX: usize = 16;
+
+/// A short message; none when it is empty.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Kept {
+    bytes: [u8; KEPT_BYTES_MAX],
+    length: u8,
+}
+
+impl Kept {
+    /// Keeps a message, if it is short enough.
+    pub(super) fn new(message: &[u8]) -> Option<Self> {
+        let mut kept = Self { length: u8::try_from(message.len()).ok()?, ..Self::default() };
+        kept.bytes.get_mut(..message.len())?.copy_from_slice(message);
+        Some(kept)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or_default()
+    }
 }
 
 impl Slot {
@@ -162,6 +187,17 @@ impl Streams {
         self.slots.get(stream.slot).filter(|slot| slot.id == stream.id)
     }
 
+    /// The next open stream, from `from` on in the order of ids, that has a message to be kept: its
+    /// slot, and where to go on.
+    pub(super) fn next_kept(&self, from: usize) -> Option<(usize, Kept, usize)> {
+        let order = self.order.iter().enumerate().skip(from);
+        order.map(|(at, slot)| (at, *slot)).find_map(|(at, number)| {
+            let slot = self.slots.get(number).filter(|slot| slot.id != id::NUL)?;
+            let is_kept = !slot.kept.bytes().is_empty() && !slot.is_open;
+            is_kept.then_some((number, slot.kept, at + 1))
+        })
+    }
+
     /// The open streams by ascending id.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
         let slots = self.order.iter().filter_map(|&slot| self.slots.get(slot));
@@ -193,6 +229,7 @@ impl Streams {
             seen_in: 0,
             seen_at: 0,
             json,
+            kept: Kept::default(),
         };
         self.next_id = id + 1;
         let slot = self.place(slot);
@@ -218,6 +255,7 @@ impl Streams {
             slot.restart();
             slot.id = id::NUL;
             slot.json = String::new();
+            slot.kept = Kept::default();
             self.closed += 1;
         }
         // Seldom enough that closing very many streams takes no more than a few looks at each.
