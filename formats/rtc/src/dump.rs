@@ -48,10 +48,27 @@ fn message_fields<'a>(
         ("time_ns", message.time.map_or(Value::Null, |time| time.0.into()).into()),
         ("bytes", message.payload.len().into()),
     ];
+    if let Some(partial) = partial(message) {
+        fields.push(("partial", partial.into()));
+    }
     if !request.headers_only {
-        fields.push(("value", reader.decode(message).value.into()));
+        match told(reader.decode(message).value) {
+            (value, Value::Null) => fields.push(("value", value.into())),
+            (_, payload) => fields.push(("payload", payload.into())),
+        }
     }
     fields
+}
+
+/// What a message lacks, where that is known.
+pub(crate) fn partial(message: &Message<'_>) -> Option<&'static str> {
+    message.may_lack_beginning.then_some("its beginning may be missing")
+}
+
+/// What is told of a message: its value, or its bytes where they are no better known. So text
+/// cannot be taken for bytes.
+pub(crate) fn told(value: Value) -> (Value, Value) {
+    if let Value::Bytes(_) = value { (Value::Null, value) } else { (value, Value::Null) }
 }
 
 /// What a stream is, as the file says.

@@ -103,7 +103,7 @@ impl Follower {
     fn tell_of_streams(&mut self, to: &mut dyn Followed) -> Result<()> {
         for index in self.lanes.tracks().len()..self.tracker.streams().len() {
             let clock = self.tracker.clock_of(index);
-            self.lanes.add(self.tracker.streams(), index, clock);
+            self.lanes.add(self.tracker.streams(), index, clock, self.tracker.endian());
         }
         for clock in self.lanes.clocks().iter().skip(self.told.0) {
             to.clock(clock)?;

@@ -29,18 +29,26 @@ pub(crate) struct Lanes {
     epoch: Option<(usize, ClockId)>,
 }
 
-/// The format, with its byte order: what is outside of the file cannot look that up. Payloads of
-/// big-endian writers are turned around, because some formats have no name for theirs.
-fn content(stream: &Stream) -> String {
+/// The format, with its byte order: what is outside of the file cannot look that up. Where a
+/// format has no name for that of big-endian writers, its payloads are turned around.
+fn content(stream: &Stream, endian: Endian) -> String {
+    if !has_named_order(stream) {
+        return stream.format.clone();
+    }
     match stream.encoding {
         Encoding::Integer { bytes: 2.., endian: None, .. }
-        | Encoding::Float { endian: None, .. }
-            if stream.format != "platform" =>
-        {
-            format!("{}le", stream.format)
+        | Encoding::Float { endian: None, .. } => {
+            let order = if endian == Endian::Big { "be" } else { "le" };
+            format!("{}{order}", stream.format)
         }
         _ => stream.format.clone(),
     }
+}
+
+/// Whether the name of a format can tell the byte order.
+fn has_named_order(stream: &Stream) -> bool {
+    let is_number = matches!(stream.encoding, Encoding::Integer { .. } | Encoding::Float { .. });
+    is_number && stream.format != "platform"
 }
 
 impl Lanes {
@@ -58,7 +66,13 @@ impl Lanes {
     }
 
     /// Adds the next stream; `clock` is the stream that gives its times.
-    pub(crate) fn add(&mut self, streams: &[Stream], index: usize, clock: Option<usize>) {
+    pub(crate) fn add(
+        &mut self,
+        streams: &[Stream],
+        index: usize,
+        clock: Option<usize>,
+        endian: Endian,
+    ) {
         let Some(stream) = streams.get(index) else { return };
         if stream.is_clock() {
             let since_epoch = is_since_epoch(streams, stream, clock);
@@ -82,7 +96,7 @@ impl Lanes {
             parent: None,
             kind: kind(stream),
             clock,
-            content: content(stream),
+            content: content(stream, endian),
             attributes: all_attributes(stream),
         });
     }
@@ -152,6 +166,7 @@ pub(crate) fn event<'a>(
     };
     let (track, time, offset) = (TrackId(message.stream), message.time, message.offset);
     let mut payload = message.payload;
+    let stream = stream.filter(|stream| !has_named_order(stream));
     if let (Some(stream), Endian::Big) = (stream, endian) {
         turned.clear();
         turned.extend_from_slice(payload);

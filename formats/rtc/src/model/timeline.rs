@@ -28,7 +28,9 @@ impl Timeline {
         let mut lanes = Lanes::default();
         let streams = reader.streams();
         for index in 0..streams.len() {
-            lanes.add(streams, index, reader.clocks().get(index).copied().flatten());
+            let clock = reader.clocks().get(index).copied().flatten();
+            let session = streams.get(index).map_or(0, |stream| stream.session);
+            lanes.add(streams, index, clock, reader.endian(session));
         }
         Self { reader, lanes }
     }

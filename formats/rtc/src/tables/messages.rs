@@ -10,7 +10,7 @@ use kymo_core::{Result, Table, Value};
 use super::batches::{Rows, Sequence};
 use super::{schema, values};
 use crate::Reader;
-use crate::read;
+use crate::{dump, read};
 
 /// Bytes of values in one batch, but for the last row.
 const BATCH_BYTES: usize = 16 << 20;
@@ -23,18 +23,20 @@ pub(super) fn messages(reader: &Arc<Reader>) -> Arc<dyn Table> {
         Field::new("time_ns", DataType::Int64, true),
         Field::new("offset", DataType::UInt64, false),
         Field::new("bytes", DataType::UInt64, false),
+        Field::new("partial", DataType::Utf8, true),
         Field::new("value", DataType::Utf8, true),
+        Field::new("payload", DataType::Binary, true),
     ];
     let of = Arc::clone(reader);
     Arc::new(Sequence {
         name: "messages".into(),
         about: "every message of every stream, with its time and its value as text",
         schema: schema(fields),
-        brief: vec![1, 2, 4, 5],
+        brief: vec![1, 2, 4, 6, 7],
         row_count: Some(reader.scan().messages),
         begin: Box::new(move |wanted| {
             let messages = of.messages();
-            let wants_value = wanted.get(5).copied().unwrap_or(true);
+            let wants_value = wanted.iter().skip(6).any(|is_wanted| *is_wanted);
             Box::new(All { reader: Arc::clone(&of), messages, wants_value })
         }),
     })
@@ -49,8 +51,8 @@ struct All {
 impl Rows for All {
     fn read(&mut self, rows: usize) -> Result<Option<Vec<ArrayRef>>> {
         let (mut recording, mut time, mut offset, mut bytes) = (vec![], vec![], vec![], vec![]);
-        let mut stream = StringBuilder::new();
-        let (mut value, mut total) = (Vec::new(), 0);
+        let (mut stream, mut partial) = (StringBuilder::new(), StringBuilder::new());
+        let (mut values, mut payloads, mut total) = (Vec::new(), Vec::new(), 0);
         while recording.len() < rows && total < BATCH_BYTES {
             let Some(message) = self.messages.next() else { break };
             let of = self.reader.streams().get(message.stream);
@@ -59,12 +61,13 @@ impl Rows for All {
             time.push(message.time.map(|time| time.0));
             offset.push(message.offset);
             bytes.push(message.payload.len() as u64);
+            partial.append_option(dump::partial(&message));
             total += message.payload.len();
-            value.push(if self.wants_value {
-                self.reader.decode(&message).value
-            } else {
-                Value::Null
-            });
+            let value =
+                if self.wants_value { self.reader.decode(&message).value } else { Value::Null };
+            let (value, payload) = dump::told(value);
+            values.push(value);
+            payloads.push(payload);
         }
         if recording.is_empty() {
             return Ok(None);
@@ -75,7 +78,9 @@ impl Rows for All {
             Arc::new(Int64Array::from(time)),
             Arc::new(UInt64Array::from(offset)),
             Arc::new(UInt64Array::from(bytes)),
-            values::texts(&value),
+            Arc::new(partial.finish()),
+            values::texts(&values),
+            values::column(&DataType::Binary, &payloads),
         ]))
     }
 }
@@ -91,12 +96,16 @@ pub(super) fn stream(reader: &Arc<Reader>, name: &str) -> Option<Arc<dyn Table>>
     let ids: Vec<usize> = found.iter().map(|(index, _)| *index).collect();
     let counts = ids.iter().filter_map(|id| reader.scan().statistics.get(*id));
     let row_count = Some(counts.map(|statistics| statistics.messages).sum());
-    let fields = vec![
+    let mut fields = vec![
         Field::new("recording", DataType::UInt64, false),
         Field::new("time_ns", DataType::Int64, true),
         Field::new("offset", DataType::UInt64, false),
         Field::new("value", data_type.clone(), true),
     ];
+    if data_type != DataType::Binary {
+        // Of messages that are not what the format says.
+        fields.push(Field::new("payload", DataType::Binary, true));
+    }
     let of = Arc::clone(reader);
     Some(Arc::new(Sequence {
         name: name.to_owned(),
@@ -122,7 +131,7 @@ struct One {
 impl Rows for One {
     fn read(&mut self, rows: usize) -> Result<Option<Vec<ArrayRef>>> {
         let (mut recording, mut time, mut offset) = (vec![], vec![], vec![]);
-        let (mut value, mut total) = (Vec::new(), 0);
+        let (mut value, mut payload, mut total) = (Vec::new(), Vec::new(), 0);
         while recording.len() < rows && total < BATCH_BYTES {
             let Some(message) = self.messages.next() else { break };
             if !self.ids.contains(&message.stream) {
@@ -133,16 +142,27 @@ impl Rows for One {
             time.push(message.time.map(|time| time.0));
             offset.push(message.offset);
             total += message.payload.len();
-            value.push(self.reader.decode(&message).value);
+            let told = self.reader.decode(&message).value;
+            if self.data_type == DataType::Binary {
+                value.push(told);
+                continue;
+            }
+            let (of_format, bytes) = dump::told(told);
+            value.push(of_format);
+            payload.push(bytes);
         }
         if recording.is_empty() {
             return Ok(None);
         }
-        Ok(Some(vec![
+        let mut columns: Vec<ArrayRef> = vec![
             Arc::new(UInt64Array::from(recording)),
             Arc::new(Int64Array::from(time)),
             Arc::new(UInt64Array::from(offset)),
             values::column(&self.data_type, &value),
-        ]))
+        ];
+        if self.data_type != DataType::Binary {
+            columns.push(values::column(&DataType::Binary, &payload));
+        }
+        Ok(Some(columns))
     }
 }
