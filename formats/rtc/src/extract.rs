@@ -54,6 +54,9 @@ pub(crate) fn extract(
     } else {
         merge(&mut inputs, None, part, &mut file, &mut written)?;
     }
+    for input in &inputs {
+        input.say_untimed(&mut written);
+    }
     file.commit()?;
     Ok(written)
 }
@@ -75,6 +78,8 @@ struct Input {
     outlets: HashMap<usize, usize>,
     /// The byte order of the output.
     endian: Endian,
+    /// Messages that are asked for but for their time, of which they have none.
+    untimed: u64,
 }
 
 /// What a clock shows, and what the clock under it showed then.
@@ -105,6 +110,20 @@ impl Input {
             found: None,
             outlets: HashMap::new(),
             endian: Endian::Little,
+            untimed: 0,
+        }
+    }
+
+    /// Says how many messages are not in a range of time for want of one.
+    fn say_untimed(&self, written: &mut Written) {
+        if self.untimed > 0 {
+            let message = match self.untimed {
+                1 => "an event has no time and is left out".to_owned(),
+                count => format!("{count} events have no time and are left out"),
+            };
+            let mut loss = Finding::whole(Severity::Warning, "time", message);
+            loss.file = Some(self.name.clone());
+            written.losses.push(loss);
         }
     }
 
@@ -112,16 +131,16 @@ impl Input {
     fn say_losses(&self, limits: &Limits, written: &mut Written) {
         let scan = self.reader.scan();
         let unfinished = scan.problems.iter().filter_map(|problem| match problem {
-            Problem::Unfinished { offset, stream, is_at_end: true, .. } => Some((offset, stream)),
+            Problem::Unfinished { offset, stream, .. } => Some((*offset, *stream)),
             _ => None,
         });
-        let is_wanted: HashSet<u64> = unfinished
-            .filter(|(_, stream)| self.wanted.contains(stream))
-            .map(|(offset, _)| *offset)
-            .collect();
+        let unfinished: HashMap<u64, usize> = unfinished.collect();
         for mut loss in check::losses(scan, limits).into_vec() {
-            if loss.rule == "unfinished" && loss.offset.is_some_and(|at| is_wanted.contains(&at)) {
-                loss.severity = loss.severity.max(Severity::Warning);
+            let stream = loss.offset.filter(|_| loss.rule == "unfinished");
+            let stream = stream.and_then(|offset| unfinished.get(&offset));
+            if let Some(stream) = stream {
+                let is_wanted = self.wanted.contains(stream);
+                loss.severity = if is_wanted { Severity::Warning } else { Severity::Note };
             }
             if loss.severity > Severity::Note {
                 loss.file = Some(self.name.clone());
@@ -339,6 +358,8 @@ impl Input {
             return Ok(());
         }
         if !is_asked {
+            let is_untimed = message.time.is_none() && self.wanted.contains(&index);
+            self.untimed += u64::from(is_untimed);
             return Ok(());
         }
         if let Some(clock) = self.clock_of(index)

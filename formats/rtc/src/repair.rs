@@ -23,10 +23,10 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     let mut repaired = Repaired { unit: "messages", ..Repaired::default() };
     copy(&reader, &mut file, &mut repaired)?;
     for finding in check::losses(reader.scan(), &context.limits).into_vec() {
-        // What is only noted is still as it was.
+        // What is only noted is still as it was, but for the end that it gets.
         if finding.severity > Severity::Note {
             repaired.losses.push(finding);
-        } else {
+        } else if finding.rule != "end" {
             repaired.corrected.push(finding);
         }
     }

@@ -36,8 +36,7 @@ pub(crate) fn summary(reader: &Reader) -> Summary {
 fn units(scan: &Scan, summary: &mut Summary) {
     let count = |is: fn(&Unit) -> bool| scan.units.iter().filter(|unit| is(unit)).count();
     let wrong = count(|unit| unit.checksum == UnitChecksum::Wrong);
-    let held =
-        count(|unit| matches!(unit.checksum, UnitChecksum::Holds(_) | UnitChecksum::HoldsEarly(_)));
+    let held = count(|unit| unit.checksum.holds());
     let without = scan.units.len() - wrong - held;
     let health = format!("{held} with a checksum that holds, {wrong} wrong, {without} without");
     summary.detailed("Units", scan.units.len(), health);
@@ -45,7 +44,13 @@ fn units(scan: &Scan, summary: &mut Summary) {
         let detail = format!("units of {} bytes", ruler.minor);
         summary.detailed("Unit size", ruler.major, detail);
     }
-    summary.fact("bytes lost", scan.units.iter().map(|unit| unit.lost_bytes).sum::<u64>());
+    summary.fact("bytes lost", scan.lost_bytes);
+    let of_events = scan.catalog.streams.iter().zip(&scan.statistics);
+    let of_events = of_events.filter(|(stream, _)| !stream.is_clock());
+    let untimed = of_events.map(|(_, statistics)| statistics.untimed).sum::<u64>();
+    if untimed > 0 {
+        summary.detailed("without a time", untimed, "messages whose clock showed none yet");
+    }
 }
 
 /// From the first to the last time on clocks that can be compared: those that count from the

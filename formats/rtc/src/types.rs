@@ -152,6 +152,8 @@ pub struct Session {
     pub endian: Option<Endian>,
     /// The checksum of its Units; nothing where whole Units have none.
     pub crc: Option<Polynomial>,
+    /// Whether its last Unit has a checksum, with which a writer ends a session.
+    pub is_ended: bool,
 }
 
 /// One Unit, or what is left of it.
@@ -189,6 +191,12 @@ pub enum UnitChecksum {
 }
 
 impl UnitChecksum {
+    /// Whether there is one and it is right.
+    #[must_use]
+    pub fn holds(self) -> bool {
+        matches!(self, Self::Holds(_) | Self::HoldsEarly(_))
+    }
+
     /// The word for it in listings.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -18,9 +18,10 @@ use kymo_rtc_wire::write::{Options, Writer};
 /// Where the parts of a Unit are that begins the file: the Marker has 1025 bytes.
 const INDEX: usize = 1025;
 
-/// The rule and place of each finding.
+/// The rule and place of each finding, but that a session without checksums does not end with one.
 fn findings(bytes: &[u8]) -> Vec<(&'static str, u64)> {
-    checked(bytes).into_iter().map(|finding| (finding.rule, finding.offset.unwrap())).collect()
+    let found = checked(bytes).into_iter().filter(|finding| finding.rule != "end");
+    found.map(|finding| (finding.rule, finding.offset.unwrap())).collect()
 }
 
 fn checked(bytes: &[u8]) -> Vec<Finding> {
@@ -188,12 +189,60 @@ fn a_message_without_an_end_is_noted() {
     assert_eq!(findings(&bytes), [("unfinished", begun as u64)]);
 }
 
+/// A writer that was killed left a message without an end, and no checksum.
+#[test]
+fn what_a_killed_writer_leaves_is_told() {
+    let mut writer = Writer::new(Vec::new(), Options::new());
+    let stream = writer.add(&StreamMeta::new("text")).unwrap();
+    writer.write_part(stream, b"begun").unwrap();
+    writer.flush().unwrap();
+    let bytes = writer.output().clone();
+    let begun = find(&bytes, &[19, 5, b'b'], INDEX);
+    let found = checked(&bytes);
+    let found: Vec<_> = found.iter().map(|f| (f.severity, f.rule, f.offset)).collect();
+    let expected = [
+        (Severity::Warning, "unfinished", Some(begun as u64)),
+        (Severity::Note, "end", Some(bytes.len() as u64)),
+    ];
+    assert_eq!(found, expected);
+}
+
+/// A clock is set once, in the first Unit; `level` is on it and fills three. Without the first
+/// Unit none of its messages has a time, and that is said with their number.
+#[test]
+fn messages_whose_clock_was_lost_are_counted() {
+    let mut writer = Writer::new(Vec::new(), Options::new().sizes(8192, 2048).unwrap());
+    let clock = StreamMeta::new("clk").length(8).format("uint64le").flag("clock", true).unwrap();
+    let clock = writer.add(&clock.number("gain", 1e-9).unwrap()).unwrap();
+    let level = StreamMeta::new("level").length(4).text("clock", "clk").unwrap();
+    let level = writer.add(&level).unwrap();
+    writer.write(clock, &7_u64.to_le_bytes()).unwrap();
+    while writer.position() < 8192 {
+        writer.write(level, b"1234").unwrap();
+    }
+    let first = writer.position();
+    for _ in 0..300 {
+        writer.write(level, b"1234").unwrap();
+    }
+    assert!(first < 8192 + 1025 + 200, "the last of these is the only one in the second Unit");
+    let bytes = writer.finish().unwrap();
+    assert!(checked(&bytes).is_empty());
+    let found = checked(&bytes[8192..]);
+    let said = found.iter().find(|finding| finding.rule == "time").unwrap();
+    assert_eq!(said.severity, Severity::Warning);
+    let expected =
+        "301 messages of level without a time: what its clock showed before them was lost";
+    assert_eq!(said.message, expected);
+}
+
 #[test]
 fn missing_units_and_bytes_that_are_left_over_are_found() {
     let bytes = sound();
     let found = checked(&bytes[8192..]);
     assert_eq!((found[0].rule, found[0].offset), ("count", Some(0)));
-    assert!(found.iter().all(|finding| finding.severity == Severity::Note), "{found:?}");
+    assert_eq!(found[0].severity, Severity::Warning);
+    let others = &found[1..];
+    assert!(others.iter().all(|finding| finding.severity == Severity::Note), "{found:?}");
     // What follows the last frame is none.
     let mut longer = bytes.clone();
     longer.extend_from_slice(&[0xFF; 30]);

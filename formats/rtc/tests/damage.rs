@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use kymo_conformance::{shared, testdata};
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Context, Format, Severity, Source};
 use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::read::{Begin, Frame, Item, View, Walker};
@@ -319,5 +319,7 @@ fn a_writer_that_gave_up_leaves_all_that_it_wrote() {
 fn nothing_is_in_an_empty_file() {
     assert!(read(&[]).is_empty());
     let source = Source::from_bytes("empty.rtc", Vec::new());
-    assert!(Rtc.check(&source, &Context::default()).unwrap().is_empty());
+    let found = Rtc.check(&source, &Context::default()).unwrap();
+    let said: Vec<_> = found.iter().map(|finding| (finding.severity, finding.rule)).collect();
+    assert_eq!(said, [(Severity::Note, "empty")]);
 }

@@ -171,7 +171,7 @@ fn what_has_no_end_and_cannot_be_written_is_told_of() {
     // A frame has at most 1024 bytes and, here, a header of one.
     let cut = &writer.output()[..whole + 1025];
     let (out, said) = repaired(cut);
-    assert_eq!((said.kept, rules(&said.losses)), (1, vec!["unwritten"]));
+    assert_eq!((said.kept, rules(&said.losses)), (1, vec!["unwritten", "unfinished"]));
     assert!(said.losses[0].message.starts_with("1024 bytes of a message of block"));
     assert_eq!(events(&out).len(), 1);
     let (out, written) = extracted(&[cut], &Part::default());
@@ -192,9 +192,35 @@ fn a_unit_that_is_missing_in_the_middle_is_a_loss() {
     assert!(whole.len() > 3 * 8192);
     let cut = [&whole[..8192], &whole[2 * 8192..]].concat();
     let (_, said) = repaired(&cut);
-    assert!(rules(&said.losses).contains(&"count"), "{said:?}");
+    assert!(rules(&said.losses).contains(&"ruler"), "{said:?}");
     let found = Rtc.check(&Source::from_bytes("cut.rtc", cut), &Context::default()).unwrap();
-    assert!(found.iter().any(|f| f.rule == "count" && f.severity == Severity::Warning));
+    let says = "8192 bytes are missing before this place";
+    assert!(found.iter().any(|f| f.offset == Some(8192) && f.message == says), "{found:?}");
+}
+
+/// Two messages before their clock is first set, three after it: a range of time has two of these,
+/// and says that the two without a time are not in it.
+#[test]
+fn a_range_of_time_says_what_it_leaves_out_for_want_of_a_time() {
+    let mut writer = Writer::new(Vec::new(), Options::new());
+    let clock = StreamMeta::new("clk").length(8).format("uint64le").flag("clock", true).unwrap();
+    let clock = writer.add(&clock.number("gain", 1e-9).unwrap()).unwrap();
+    let level = StreamMeta::new("level").length(1).text("clock", "clk").unwrap();
+    let level = writer.add(&level).unwrap();
+    writer.write(level, &[1]).unwrap();
+    writer.write(level, &[2]).unwrap();
+    for time in 3..6_u8 {
+        writer.write(clock, &u64::from(time).to_le_bytes()).unwrap();
+        writer.write(level, &[time]).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    let part = Part { from: Some(TimeNs(4)), ..Part::default() };
+    let (out, written) = extracted(&[&bytes], &part);
+    assert_eq!(of(&events(&out), "level").len(), 2);
+    assert_eq!(rules(&written.losses), ["time"]);
+    assert_eq!(written.losses[0].message, "2 events have no time and are left out");
+    // All of it loses nothing.
+    assert_eq!(rules(&extracted(&[&bytes], &Part::default()).1.losses), Vec::<&str>::new());
 }
 
 /// Behind the Marker the Index begins; the Meta of these streams is not far.

@@ -140,6 +140,10 @@ pub enum Why {
     Undescribed,
     /// The bytes end within a frame.
     Cut,
+    /// So many bytes are missing before this place, since the ruler goes on earlier.
+    Missing(u64),
+    /// So many bytes are too many before this place, since the ruler goes on later.
+    TooMany(u64),
     /// There is no Marker at all.
     Nothing,
 }
@@ -165,6 +169,8 @@ impl core::fmt::Display for Why {
             }
             Self::Undescribed => f.write_str("no Meta says how long the frames of a unit are"),
             Self::Cut => f.write_str("the bytes end within a frame"),
+            Self::Missing(bytes) => write!(f, "{bytes} bytes are missing before this place"),
+            Self::TooMany(bytes) => write!(f, "{bytes} bytes too many are before this place"),
             Self::Nothing => f.write_str("there is no Marker and no index to read frames from"),
         }
     }

@@ -8,8 +8,8 @@ use kymo_core::{Finding, Findings, Severity, shortened};
 use kymo_rtc_wire::read::{Damage, Why};
 
 use crate::Reader;
-use crate::read::{Problem, Scan};
-use crate::types::UnitChecksum;
+use crate::read::{After, Problem, Scan};
+use crate::types::{Session, UnitChecksum};
 
 /// What opening a file found: everything that was lost, or that may be.
 pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
@@ -24,20 +24,51 @@ pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
     for unit in scan.units.iter().filter(|unit| unit.checksum == UnitChecksum::Wrong) {
         findings.push(wrong_checksum(unit.offset));
     }
-    for (number, session) in scan.sessions.iter().enumerate() {
-        if let Some(count) = session.first_count.filter(|count| *count > 0) {
-            findings.push(missing_units(number, session.start, count));
-        }
+    for session in &scan.sessions {
+        self::session(scan, session, &mut findings);
+    }
+    untimed(scan, &mut findings);
+    if scan.end == 0 {
+        let message = "the file is empty: nothing was recorded, or nothing has been yet";
+        findings.push(Finding::whole(Severity::Note, "empty", message));
     }
     findings
 }
 
-/// A session counts its Units from 0. What is missing of the first may have been cut off on
-/// purpose; of a later one it was lost.
-fn missing_units(session: usize, offset: u64, count: u64) -> Finding {
-    let message = format!("the session begins with Unit {count}: those before are missing");
-    let severity = if session == 0 { Severity::Note } else { Severity::Warning };
-    Finding::at(severity, "count", offset, message)
+/// A session counts its Units from 0, and its writer ends it with a checksum. A part of a file is
+/// as good a file, but what is known to be missing is said.
+fn session(scan: &Scan, session: &Session, findings: &mut Findings) {
+    if let Some(count) = session.first_count.filter(|count| *count > 0) {
+        let message = format!("the session begins with Unit {count}: those before are missing");
+        findings.push(Finding::at(Severity::Warning, "count", session.start, message));
+    }
+    let is_cut = |problem: &Problem| match problem {
+        Problem::Damage(damage) => damage.why == Why::Cut && damage.end == session.end,
+        _ => false,
+    };
+    if !session.is_ended && session.crc.is_some() && !scan.problems.iter().any(is_cut) {
+        let message = "the session does not end with a checksum: its writer was stopped, or still \
+                       writes, or the end is missing";
+        findings.push(Finding::at(Severity::Note, "end", session.end, message));
+    }
+}
+
+/// Messages that have no time although their stream has a clock. In a file of which nothing is
+/// missing that is how it was recorded.
+fn untimed(scan: &Scan, findings: &mut Findings) {
+    for (index, statistics) in scan.statistics.iter().enumerate() {
+        let stream = scan.catalog.streams.get(index).filter(|stream| !stream.is_clock());
+        let (Some(stream), Some(offset)) = (stream, statistics.untimed_at) else { continue };
+        let name = shortened(&stream.name);
+        let lost = statistics.untimed_by_loss;
+        let (severity, count, why) = match lost {
+            0 => (Severity::Note, statistics.untimed, "its clock was not set before them"),
+            _ => (Severity::Warning, lost, "what its clock showed before them was lost"),
+        };
+        let messages = if count == 1 { "message" } else { "messages" };
+        let message = format!("{count} {messages} of {name} without a time: {why}");
+        findings.push(Finding::at(severity, "time", offset, message));
+    }
 }
 
 /// A Unit whose checksum says that something in it was changed.
@@ -48,6 +79,9 @@ pub(crate) fn wrong_checksum(offset: u64) -> Finding {
 
 /// Bytes that were passed over.
 pub(crate) fn damage(damage: &Damage) -> Finding {
+    if let Why::Missing(_) | Why::TooMany(_) = damage.why {
+        return Finding::at(Severity::Error, "ruler", damage.start, damage.why.to_string());
+    }
     let bytes = damage.end - damage.start;
     let (rule, lost) = match damage.why {
         Why::Cut => ("cut", "are left of it"),
@@ -73,11 +107,15 @@ fn finding(scan: &Scan, problem: &Problem) -> Finding {
     };
     match *problem {
         Problem::Damage(damage) => self::damage(&damage),
-        Problem::Unfinished { offset, stream, bytes, is_at_end } => {
+        Problem::Unfinished { offset, stream, bytes, after } => {
             let name = name(stream);
-            let why = if is_at_end { "the end" } else { "lost frames" };
+            let (why, severity) = match after {
+                After::Loss => ("lost frames", Severity::Warning),
+                After::End => ("the end", Severity::Warning),
+                // Who ended the session left it so.
+                After::Finish => ("the end", Severity::Note),
+            };
             let message = format!("a message of {name} has {bytes} bytes and no end before {why}");
-            let severity = if is_at_end { Severity::Note } else { Severity::Warning };
             Finding::at(severity, "unfinished", offset, message)
         }
         Problem::LeftOut { offset, stream, bytes } => {

@@ -23,7 +23,7 @@ use crate::types::{ClockRole, Message, OwnedMessage, Stream};
 pub(crate) use messages::Found;
 pub use messages::Messages;
 pub(crate) use outline::{Outline, Tick};
-pub(crate) use scan::{Problem, Scan, Statistics, begin_unit};
+pub(crate) use scan::{After, Problem, Scan, Statistics, begin_unit};
 pub(crate) use seek::{Doubt, Seeker, Sure};
 pub(crate) use tracker::{Catalog, Tracker};
 

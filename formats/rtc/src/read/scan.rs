@@ -7,7 +7,7 @@ use kymo_core::bytes::{Endian, Limits, ReadErrorKind};
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Error, Result};
 use kymo_rtc_wire::crc::Polynomial;
-use kymo_rtc_wire::read::{self, Checksum, Damage, Frame, Item, View, Walker};
+use kymo_rtc_wire::read::{self, Checksum, Damage, Frame, Item, View, Walker, Why};
 use kymo_rtc_wire::spec::id;
 
 use super::tracker::{Catalog, Open, Tracker};
@@ -34,6 +34,8 @@ pub(crate) struct Scan {
     pub frames: u64,
     pub messages: u64,
     pub polynomial: Option<Polynomial>,
+    /// Bytes that could not be read, or are missing.
+    pub lost_bytes: u64,
     /// Where reading ended.
     pub end: u64,
 }
@@ -49,6 +51,22 @@ pub(crate) struct Statistics {
     pub went_back: Option<u64>,
     /// A time that does not fit, and where.
     pub unfit: Option<u64>,
+    /// Messages without a time, because their clock showed none yet.
+    pub untimed: u64,
+    /// Those of them after something of the session was lost, and where the first is.
+    pub untimed_by_loss: u64,
+    pub untimed_at: Option<u64>,
+}
+
+/// What comes after a message that has no end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    /// Frames that were lost.
+    Loss,
+    /// The end of a session that was not ended.
+    End,
+    /// The checksum with which a writer ended the session.
+    Finish,
 }
 
 /// What could not be read as it should.
@@ -57,7 +75,7 @@ pub(crate) enum Problem {
     /// Bytes that were passed over.
     Damage(Damage),
     /// A message without an end.
-    Unfinished { offset: u64, stream: usize, bytes: usize, is_at_end: bool },
+    Unfinished { offset: u64, stream: usize, bytes: usize, after: After },
     /// A message that is too long, or of which only the end is there.
     LeftOut { offset: u64, stream: usize, bytes: u64 },
     /// The limits allow no more: the rest was not read.
@@ -95,6 +113,7 @@ impl Scan {
             tracker: Tracker::knowing(known, &context.limits),
             walker: Walker::new(),
             limits: context.limits,
+            has_lost: false,
         };
         let view = View::whole(bytes);
         context.progress.begin("reading", view.end());
@@ -112,7 +131,7 @@ impl Scan {
                 pass.problem(Problem::Limit { offset: position, found, limit });
                 return Ok(pass.finish(position));
             }
-            if pass.walker.position() - told > PROGRESS_BYTES {
+            if pass.walker.position().saturating_sub(told) > PROGRESS_BYTES {
                 told = pass.walker.position();
                 context.progress.at(told);
             }
@@ -130,6 +149,8 @@ struct Pass {
     tracker: Tracker,
     walker: Walker,
     limits: Limits,
+    /// Whether something of the session was lost.
+    has_lost: bool,
 }
 
 impl Pass {
@@ -149,6 +170,7 @@ impl Pass {
         let session = usize::try_from(unit.session).unwrap_or(usize::MAX);
         if session >= self.scan.sessions.len() {
             self.end_session(unit.position);
+            self.has_lost = unit.count != Some(0);
             self.scan.sessions.push(Session {
                 start: unit.position,
                 end: unit.position,
@@ -156,6 +178,7 @@ impl Pass {
                 ruler: unit.ruler,
                 endian: None,
                 crc: Some(Polynomial::Ieee),
+                is_ended: false,
             });
         }
         self.scan.units.push(Unit {
@@ -185,7 +208,9 @@ impl Pass {
     }
 
     fn end_session(&mut self, position: u64) {
-        self.unfinished(true);
+        let last = self.scan.units.last();
+        let is_ended = last.is_some_and(|unit| unit.checksum != UnitChecksum::Absent);
+        self.unfinished(if is_ended { After::Finish } else { After::End });
         let number = self.scan.sessions.len().saturating_sub(1);
         let mut units = self.scan.units.iter().rev().take_while(|unit| unit.session == number);
         let whole = units.clone().count();
@@ -194,13 +219,14 @@ impl Pass {
         }
         if let Some(session) = self.scan.sessions.last_mut() {
             session.end = position;
+            session.is_ended = is_ended;
         }
     }
 
-    fn unfinished(&mut self, is_at_end: bool) {
+    fn unfinished(&mut self, after: After) {
         for Open { offset, stream, bytes, .. } in self.tracker.drop_open() {
             let bytes = bytes.len();
-            self.problem(Problem::Unfinished { offset, stream, bytes, is_at_end });
+            self.problem(Problem::Unfinished { offset, stream, bytes, after });
         }
     }
 
@@ -253,8 +279,11 @@ impl Pass {
         statistics.messages += 1;
         self.scan.messages += 1;
         let is_clock = self.tracker.streams().get(stream).is_some_and(Stream::is_clock);
+        let clock = self.tracker.clock_of(stream);
+        let is_unset = clock.is_some_and(|clock| self.tracker.shows(clock).is_none());
         match completed.time {
             Some(time) => statistics.see(time, is_clock, completed.offset),
+            None if is_unset => statistics.miss_time(completed.offset, self.has_lost),
             None if is_clock => statistics.unfit = statistics.unfit.or(Some(completed.offset)),
             None => {}
         }
@@ -282,11 +311,15 @@ impl Pass {
 
     fn damage(&mut self, damage: &Damage) {
         if damage.loses_frames() {
-            self.unfinished(false);
+            self.unfinished(After::Loss);
+            self.has_lost = true;
         }
         self.problem(Problem::Damage(*damage));
+        let missing = if let Why::Missing(bytes) = damage.why { bytes } else { 0 };
+        let lost = (damage.end - damage.start).saturating_add(missing);
+        self.scan.lost_bytes = self.scan.lost_bytes.saturating_add(lost);
         if let Some(unit) = self.scan.units.last_mut() {
-            unit.lost_bytes += damage.end - damage.start;
+            unit.lost_bytes = unit.lost_bytes.saturating_add(lost);
         }
     }
 
@@ -310,6 +343,13 @@ impl Statistics {
         let times = self.times.as_ref()?;
         let span = times.end().0.checked_sub(times.start().0).filter(|span| *span > 0)?;
         Some(self.messages.saturating_sub(1) as f64 / (span as f64 / 1e9))
+    }
+
+    /// Counts a message without a time.
+    fn miss_time(&mut self, offset: u64, has_lost: bool) {
+        self.untimed += 1;
+        self.untimed_by_loss += u64::from(has_lost);
+        self.untimed_at = self.untimed_at.or(Some(offset));
     }
 
     fn see(&mut self, time: TimeNs, is_clock: bool, offset: u64) {

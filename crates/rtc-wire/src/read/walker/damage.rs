@@ -42,8 +42,13 @@ impl Walker {
         noticed: u64,
         why: Why,
     ) -> Result<Option<Item>, NeedMore> {
-        self.resume(view, start, start + 1)?;
-        let end = self.position;
+        let here = (self.position, self.boundary, self.is_last, self.end);
+        if let Err(more) = self.resume(view, start, start + 1) {
+            // With more bytes it is looked for again from here.
+            (self.position, self.boundary, self.is_last, self.end) = here;
+            return Err(more);
+        }
+        let (start, end) = (start.min(self.position), self.position);
         self.forget_chains();
         (self.is_index_open, self.is_meta_open) = (false, false);
         self.has_tried_rest = false;
@@ -66,10 +71,29 @@ impl Walker {
         let limit = self.boundary;
         Self::need(view, limit.saturating_add(PROOF_BYTES))?;
         let near = view.until(limit.saturating_add(PROOF_BYTES));
-        if let Some(marker) = find_marker(&near, first).filter(|marker| *marker < limit) {
+        let from = self.before_swallowed(view, first);
+        let marker = find_marker(&near, from).filter(|marker| *marker < limit);
+        if marker.is_none() && self.index_at(view, limit).is_some() {
+            return self.resume_before(view, start, first);
+        }
+        if self.shift(view, first, marker.unwrap_or(limit))? {
+            return self.resume_moved(view, first);
+        }
+        if let Some(marker) = marker {
             self.go_to_marker(marker);
             return Ok(());
         }
+        self.resume_before(view, start, first)
+    }
+
+    /// Finds where to go on before the boundary; else at it, or later.
+    pub(super) fn resume_before(
+        &mut self,
+        view: &View<'_>,
+        start: u64,
+        first: u64,
+    ) -> Result<(), NeedMore> {
+        let limit = self.boundary;
         if self.streams.is_undescribed() {
             return self.pass_boundary(view, first);
         }
@@ -148,6 +172,12 @@ impl Walker {
                 self.settle_end(view)?;
             }
             Self::need(view, self.boundary.saturating_add(PROOF_BYTES))?;
+            if self.index_at(view, self.boundary).is_none() {
+                let limit = self.boundary;
+                if self.shift(view, first, limit)? {
+                    return self.resume_moved(view, first);
+                }
+            }
         }
     }
 
@@ -155,7 +185,10 @@ impl Walker {
         if self.resume_in_next_unit(view, first)? {
             return Ok(());
         }
-        let found = find_marker(view, first);
+        let found = find_marker(view, self.before_swallowed(view, first));
+        if self.shift(view, first, found.unwrap_or(view.end()))? {
+            return self.resume_moved(view, first);
+        }
         if found.is_none() {
             Self::need(view, view.end() + 1)?;
         }
@@ -178,6 +211,10 @@ impl Walker {
         for end in [ruler.end(), ruler.early_end()] {
             let next = Ruler { marker: i64::try_from(end).unwrap_or(i64::MAX), ..ruler };
             let Some(tick) = first_tick(view, &next, end.max(first), limit) else { continue };
+            if self.shift(view, first, tick)? {
+                self.resume_moved(view, first)?;
+                return Ok(true);
+            }
             self.ruler = Some(next);
             self.count = self.count.map(|count| count + 1);
             self.begin_data(tick);

@@ -146,19 +146,24 @@ impl Walker {
 
     /// Learns streams and byte order from the Unit that begins at a Marker.
     fn learn_from(&mut self, view: &View<'_>, marker: u64) -> Result<(), NeedMore> {
-        let mut ahead = Self::at(marker).without_checksums();
-        loop {
-            match ahead.next(view)? {
-                Item::Unit(_) => {}
-                Item::Frame(frame) if frame.id < id::PLATFORM => {}
-                _ => break,
-            }
-        }
+        let ahead = Self::at(marker).ahead(view)?;
         self.streams = ahead.streams;
         self.is_big_endian = ahead.is_big_endian;
         self.has_crc = ahead.has_crc;
         self.definitions = ahead.definitions;
         Ok(())
+    }
+
+    /// This walk when it has read what opens the Unit that it begins with.
+    pub(super) fn ahead(mut self, view: &View<'_>) -> Result<Self, NeedMore> {
+        self.verifies = false;
+        loop {
+            match self.next(view)? {
+                Item::Unit(_) => {}
+                Item::Frame(frame) if frame.id < id::PLATFORM => {}
+                _ => return Ok(self),
+            }
+        }
     }
 }
 

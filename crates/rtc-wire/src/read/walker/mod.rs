@@ -5,6 +5,7 @@ mod damage;
 mod frame;
 mod head;
 mod rest;
+mod shift;
 mod special;
 mod sum;
 mod unit;
@@ -77,6 +78,10 @@ pub struct Walker {
     has_tried_rest: bool,
     /// How many guesses at rests are left: a file made to be slow gets no more.
     rests_left: u32,
+    /// How many indices away from their place are still to be proven by frames.
+    shifts_left: u32,
+    /// Up to here no such index was found.
+    unshifted: u64,
     /// How many contradictions of Metas are still looked into.
     contradictions_left: u32,
     definitions: Definitions,
@@ -84,7 +89,7 @@ pub struct Walker {
     has_crc: Option<bool>,
     after_crc: bool,
     sum: Sum,
-    queued: [Option<Item>; 2],
+    queued: [Option<Item>; 4],
     verifies: bool,
     /// What can be read in two ways counts as damage.
     is_strict: bool,
@@ -140,13 +145,15 @@ impl Walker {
             is_headless: false,
             has_tried_rest: false,
             rests_left: RESTS_TOTAL,
+            shifts_left: shift::SHIFTS_TOTAL,
+            unshifted: 0,
             contradictions_left: CONTRADICTIONS_MAX,
             definitions: Definitions::default(),
             is_big_endian: None,
             has_crc: None,
             after_crc: false,
             sum: Sum::new(0, Polynomial::Ieee),
-            queued: [None; 2],
+            queued: [None; 4],
             verifies: true,
             is_strict: false,
             is_first: false,
@@ -213,10 +220,8 @@ impl Walker {
     /// The first byte that a view must still have after [`absorb`](Self::absorb).
     #[must_use]
     pub fn needs(&self) -> u64 {
-        self.sum
-            .next
-            .filter(|_| self.verifies)
-            .map_or(self.position, |next| next.min(self.position))
+        let position = self.position.saturating_sub(shift::SWALLOWED_MAX);
+        self.sum.next.filter(|_| self.verifies).map_or(position, |next| next.min(position))
     }
 
     /// The ruler of the current Unit.
@@ -274,7 +279,7 @@ impl Walker {
     fn step(&mut self, view: &View<'_>) -> Result<Item, NeedMore> {
         loop {
             if let Some(item) = self.queued[0].take() {
-                self.queued.swap(0, 1);
+                self.queued.rotate_left(1);
                 return Ok(item);
             }
             let item = if self.is_lost {
@@ -291,10 +296,8 @@ impl Walker {
     }
 
     fn queue(&mut self, item: Item) {
-        if self.queued[0].is_none() {
-            self.queued[0] = Some(item);
-        } else {
-            self.queued[1] = Some(item);
+        if let Some(free) = self.queued.iter_mut().find(|queued| queued.is_none()) {
+            *free = Some(item);
         }
     }
 

@@ -3,10 +3,12 @@
 use crate::spec::{MARKER_HEADER, id};
 
 use super::super::marker::{PROOF_BYTES, looks_like_marker};
+use super::super::meta::{Declared, Definition};
 use super::super::{
     Begin, Damage, Frame, Item, MajorIndex, NeedMore, Ruler, Streams, Unit, View, Why, major_index,
 };
 use super::head::confirmed;
+use super::shift::moved_ruler;
 use super::{CRC, MARKER, Sum, UnitEnd, Walker};
 
 impl Walker {
@@ -16,13 +18,13 @@ impl Walker {
         let index = major_index(view, position);
         let bytes = view.get(position..position + MARKER);
         if looks_like_marker(bytes) && index.is_some() {
-            return Ok(Some(self.start_unit(view, index, true)));
+            return self.start_unit(view, index, true).map(Some);
         }
         Self::need(view, position + PROOF_BYTES)?;
         let is_expected = matches!(self.end, UnitEnd::Known { marker, .. } if marker == position);
         let is_cut = view.end() < position + PROOF_BYTES;
         if looks_like_marker(bytes) && (is_expected || is_cut) {
-            return Ok(Some(self.start_unit(view, None, true)));
+            return self.start_unit(view, None, true).map(Some);
         }
         let is_run = |bytes: &[u8]| bytes.iter().skip(1).all(|&byte| byte == 0xB9);
         if is_cut && bytes.first() == Some(&MARKER_HEADER) && is_run(bytes) {
@@ -30,7 +32,7 @@ impl Walker {
         }
         let is_next = |next: MajorIndex| self.count.is_some_and(|count| next.count == count + 1);
         if is_expected && index.is_some_and(is_next) {
-            let unit = self.start_unit(view, index, false);
+            let unit = self.start_unit(view, index, false)?;
             self.queue(unit);
             let (end, why) = (position + MARKER, Why::Marker);
             return Ok(Some(Item::Damage(Damage { start: position, end, noticed: position, why })));
@@ -44,11 +46,12 @@ impl Walker {
         view: &View<'_>,
         index: Option<MajorIndex>,
         has_marker: bool,
-    ) -> Item {
+    ) -> Result<Item, NeedMore> {
         let position = self.position;
-        let is_first = core::mem::take(&mut self.is_first);
-        let is_same = is_first || self.is_same_session(position, index);
-        if !is_same {
+        let joined =
+            if self.is_first { Joined::InPlace } else { self.joined(view, position, index)? };
+        self.is_first = false;
+        if joined == Joined::Anew {
             self.session += u64::from(self.is_started);
             self.streams = Streams::new();
             (self.count, self.ruler) = (None, None);
@@ -72,13 +75,21 @@ impl Walker {
         }
         self.begin_data(position + MARKER);
         self.set_boundary(view);
+        let unit = Item::Unit(self.unit(position));
+        if let Joined::Moved(_) = joined {
+            self.forget_chains();
+            self.queue(unit);
+        }
         if has_marker {
             let payload = position + 1;
             let (begin, end) = (Begin::Start, position + MARKER);
             let marker = Frame { position, id: id::MARKER, more: false, begin, payload, end };
             self.queue(Item::Frame(marker));
         }
-        Item::Unit(self.unit(position))
+        Ok(match joined {
+            Joined::Moved(missing) => moved_ruler(position, missing),
+            Joined::Anew | Joined::InPlace => unit,
+        })
     }
 
     pub(super) fn unit(&self, position: u64) -> Unit {
@@ -96,19 +107,58 @@ impl Walker {
         self.sum = Sum::new(position, self.sum.usual);
     }
 
-    /// Whether a Unit here goes on with the session before.
-    pub(super) fn is_same_session(&self, position: u64, index: Option<MajorIndex>) -> bool {
-        let (Some(ruler), true) = (self.ruler, self.is_started) else { return false };
-        let Some(index) = index else {
-            return matches!(self.end, UnitEnd::Known { marker, .. } if marker == position);
+    /// How a Unit here goes on with what came before it.
+    fn joined(
+        &self,
+        view: &View<'_>,
+        position: u64,
+        index: Option<MajorIndex>,
+    ) -> Result<Joined, NeedMore> {
+        let (Some(ruler), true) = (self.ruler, self.is_started) else { return Ok(Joined::Anew) };
+        let is_end = matches!(self.end, UnitEnd::Known { marker, .. } if marker == position);
+        let (index, count) = match (index, self.count) {
+            (None, _) => return Ok(if is_end { Joined::InPlace } else { Joined::Anew }),
+            (Some(index), None) if index.count > 0 => return Ok(Joined::InPlace),
+            (Some(_), None) => return Ok(Joined::Anew),
+            (Some(index), Some(count)) => (index, count),
         };
-        let Some(units) = self.count.and_then(|count| index.count.checked_sub(count)) else {
-            return self.count.is_none() && index.count > 0;
+        let Some(units) = index.count.checked_sub(count).filter(|units| *units > 0) else {
+            return Ok(Joined::Anew);
         };
         let distance = i128::from(position) - i128::from(ruler.marker);
         let most = i128::from(units) * i128::from(ruler.major);
         // The oldest writer is short by a checksum in each Unit.
         let least = most - i128::from(units) * i128::from(CRC);
-        units > 0 && (least..=most).contains(&distance)
+        if (least..=most).contains(&distance) {
+            return Ok(Joined::InPlace);
+        }
+        let is_same =
+            index.ruler.major == ruler.major && self.describes_the_same(view, position)?;
+        Ok(if is_same { Joined::Moved(most - distance) } else { Joined::Anew })
     }
+
+    /// Whether the Unit at a Marker describes its streams as they were described before.
+    fn describes_the_same(&self, view: &View<'_>, marker: u64) -> Result<bool, NeedMore> {
+        let ahead = Self::at(marker).ahead(view)?;
+        let is_same = |found: &Definition| {
+            let known = self.definitions.streams.iter().find(|known| known.id == found.id);
+            let length = self.streams.slot(found.id).length;
+            known.is_none_or(|known| known.text == found.text)
+                && (self.streams.is_undescribed()
+                    || [length, Declared::Unproven].contains(&found.length)
+                    || length == Declared::Unproven)
+        };
+        Ok(ahead.definitions.streams.iter().all(is_same))
+    }
+}
+
+/// How a Unit goes on with what came before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Joined {
+    /// It is of another session.
+    Anew,
+    /// It is where the ruler has it.
+    InPlace,
+    /// It is of the same session, and so many bytes are missing before it; below zero, too many.
+    Moved(i128),
 }

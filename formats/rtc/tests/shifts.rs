@@ -1,0 +1,210 @@
+//! Bytes that are missing or too many in the middle of a file: everything from the next tick of
+//! the ruler on is there, and nothing is invented.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::collections::HashSet;
+
+use kymo_core::{Context, Destination, Format, Source};
+use kymo_rtc::{Reader, Rtc};
+use kymo_rtc_wire::meta::StreamMeta;
+use kymo_rtc_wire::read::{Item, View, Walker};
+use kymo_rtc_wire::write::{Options, Writer};
+
+const UNIT: usize = 16_384;
+const MINOR: usize = 2048;
+const INDEX: usize = 1025;
+
+/// Texts of their own number, samples of a fixed length that a tick may divide, and now and then a
+/// message of several frames.
+fn recording() -> Vec<u8> {
+    let options = Options::new().sizes(UNIT as u64, MINOR as u64).unwrap();
+    let mut writer = Writer::new(Vec::new(), options);
+    let text = writer.add(&StreamMeta::new("text").format("utf-8")).unwrap();
+    let sample = writer.add(&StreamMeta::new("sample").length(90)).unwrap();
+    let long = writer.add(&StreamMeta::new("long")).unwrap();
+    for number in 0_u32.. {
+        writer.write(text, format!("line {number:06}").as_bytes()).unwrap();
+        if number % 3 == 0 {
+            let mut bytes = [0xE0; 90];
+            bytes[..4].copy_from_slice(&number.to_le_bytes());
+            writer.write(sample, &bytes).unwrap();
+        }
+        if number % 40 == 0 {
+            writer.write(long, format!("{number:06}").repeat(300).as_bytes()).unwrap();
+        }
+        if writer.position() > 5 * UNIT as u64 {
+            break;
+        }
+    }
+    writer.finish().unwrap()
+}
+
+/// A message: its stream's id and its bytes; every one is different.
+type Message = (u32, Vec<u8>);
+
+struct Read {
+    /// Each with its place and whether its beginning may be missing.
+    messages: Vec<(u64, Message, bool)>,
+    sessions: usize,
+}
+
+fn read(bytes: &[u8]) -> Read {
+    let source = Source::from_bytes("test.rtc", bytes.to_vec());
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    let mut messages = reader.messages();
+    let mut found = Vec::new();
+    while let Some(message) = messages.next() {
+        let id = reader.streams()[message.stream].id;
+        found.push((message.offset, (id, message.payload.to_vec()), message.may_lack_beginning));
+    }
+    let sessions = reader.streams().iter().map(|stream| stream.session).max().unwrap() + 1;
+    Read { messages: found, sessions }
+}
+
+/// The first tick, of a Unit or of a unit, at a place of the whole file or after it.
+fn tick_from(place: usize) -> usize {
+    let within = place % UNIT;
+    let unit = place - within;
+    let ticks = (1..UNIT / MINOR).map(|tick| INDEX + tick * MINOR).chain([UNIT]);
+    unit + [0].into_iter().chain(ticks).find(|tick| *tick >= within).unwrap()
+}
+
+/// Reads what is left after `whole[from..to]` was replaced, and compares.
+fn compare(whole: &[u8], original: &Read, from: usize, to: usize, instead: &[u8]) {
+    let damaged = [&whole[..from], instead, &whole[to..]].concat();
+    let found = read(&damaged);
+    let what = format!("{from}..{to} replaced by {} bytes", instead.len());
+    assert_eq!(found.sessions, 1, "{what}");
+    let there: HashSet<&Message> = found.messages.iter().map(|(_, message, _)| message).collect();
+    let next = tick_from(to) as u64;
+    for (offset, message, _) in &original.messages {
+        let is_before = *offset + 4000 < from as u64;
+        // A tick may divide the message that begins before it.
+        if is_before || *offset >= next {
+            assert!(there.contains(message), "{what}: lost {message:?} at {offset}");
+        }
+    }
+    let written: HashSet<&Message> = original.messages.iter().map(|(_, m, _)| m).collect();
+    for (offset, message, may_lack_beginning) in &found.messages {
+        let reach = *offset as usize..*offset as usize + message.1.len() + 2500;
+        let holds_damage = reach.start <= from + instead.len() && from <= reach.end;
+        let is_one = written.contains(message) || *may_lack_beginning || holds_damage;
+        assert!(is_one, "{what}: invented {message:?} at {offset}");
+    }
+}
+
+#[test]
+fn missing_bytes_cost_nothing_from_the_next_tick_on() {
+    let whole = recording();
+    let original = read(&whole);
+    for missing in [1, 2, 3, 5, 13, 100, 1024, 1500, 5000, 20_000] {
+        for from in (1400..whole.len() - 21_500).step_by(997) {
+            compare(&whole, &original, from, from + missing, &[]);
+        }
+    }
+}
+
+#[test]
+fn bytes_too_many_cost_nothing_from_the_next_tick_on() {
+    let whole = recording();
+    let original = read(&whole);
+    let noise: Vec<u8> =
+        (0..40_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for more in [1, 2, 7, 100, 1025, 3000, 40_000] {
+        for from in (1400..whole.len() - MINOR).step_by(1499) {
+            compare(&whole, &original, from, from, &noise[..more]);
+            compare(&whole, &original, from, from, &vec![0; more]);
+        }
+    }
+}
+
+/// Bytes are missing in the last unit but one: the last index stands alone, and the frames behind
+/// it prove it.
+#[test]
+fn the_last_index_alone_is_found() {
+    let whole = recording();
+    let whole = &whole[..4 * UNIT + INDEX + 3 * MINOR + 700];
+    let original = read(whole);
+    let from = 4 * UNIT + INDEX + 2 * MINOR + 200;
+    compare(whole, &original, from, from + 300, &[]);
+}
+
+/// Bytes that arrive a few at a time give what the whole file gives.
+#[test]
+fn a_moved_ruler_is_found_in_bytes_that_arrive() {
+    let whole = recording();
+    let frames = |bytes: &[u8], step: usize| {
+        let mut walker = Walker::new();
+        let (mut frames, mut base, mut end) = (Vec::new(), 0, 0);
+        loop {
+            let view = View::part(&bytes[base..end], base as u64, end == bytes.len());
+            match walker.next(&view) {
+                Ok(Item::End) => return frames,
+                Ok(Item::Frame(frame)) => frames.push(frame),
+                Ok(_) => {}
+                Err(_) => {
+                    walker.absorb(&view);
+                    base = usize::try_from(walker.needs()).unwrap();
+                    end = bytes.len().min(end + step);
+                }
+            }
+        }
+    };
+    for from in (1400..whole.len() - 5000).step_by(4999) {
+        for damaged in [
+            [&whole[..from], &whole[from + 1500..]].concat(),
+            [&whole[..from], &[0x55; 900], &whole[from..]].concat(),
+        ] {
+            let all = frames(&damaged, damaged.len());
+            for step in [333, 5000] {
+                assert!(frames(&damaged, step) == all, "{from}, by {step}");
+            }
+        }
+    }
+}
+
+/// What is said, and where: the tick at 16,384 + 1025 + 2 × 2048 moved by 1500 bytes.
+#[test]
+fn how_many_bytes_are_missing_is_said() {
+    let whole = recording();
+    let tick = UNIT + INDEX + 2 * MINOR;
+    let from = tick - 2000;
+    let damaged = [&whole[..from], &whole[from + 1500..]].concat();
+    let source = Source::from_bytes("test.rtc", damaged);
+    let found = Rtc.check(&source, &Context::default()).unwrap();
+    let said = found.iter().find(|finding| finding.rule == "ruler").unwrap();
+    assert_eq!(said.offset, Some(tick as u64 - 1500));
+    assert_eq!(said.message, "1500 bytes are missing before this place");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("repaired.rtc");
+    let repaired =
+        Rtc.repair(&source, &Destination::new(&path, false), &Context::default()).unwrap();
+    assert!(repaired.losses.iter().any(|finding| finding.rule == "ruler"));
+    let sound = Source::from_bytes("sound.rtc", std::fs::read(&path).unwrap());
+    assert_eq!(Rtc.check(&sound, &Context::default()).unwrap(), []);
+}
+
+/// A message holds a part of an RTC file, an index among it, as a recording of a recording has.
+/// It is no tick.
+#[test]
+fn payload_that_holds_an_index_is_not_taken_for_one() {
+    let other = recording();
+    let tick = INDEX + 2 * MINOR;
+    let options = Options::new().sizes(UNIT as u64, MINOR as u64).unwrap();
+    let mut writer = Writer::new(Vec::new(), options);
+    let copy = writer.add(&StreamMeta::new("copy")).unwrap();
+    for number in 0..60_usize {
+        writer.write(copy, &other[tick - 300 + number..tick + 600]).unwrap();
+    }
+    let whole = writer.finish().unwrap();
+    let original = read(&whole);
+    for from in (1200..whole.len() - 5000).step_by(211) {
+        compare(&whole, &original, from, from + 40, &[]);
+        compare(&whole, &original, from, from, &[0x55; 33]);
+    }
+}
