@@ -1,12 +1,12 @@
 //! Datasets: their types, and their values a piece at a time.
 
-use arrow_buffer::{Buffer, MutableBuffer};
 use kymo_core::{Error, Result};
 use rust_hdf5::types::Complex64;
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5Group, H5Type};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use super::failed;
-use crate::boxes::boxes;
+use crate::boxes::{Part, boxes};
 use crate::plan::Array;
 use crate::reading::PIECE_BYTES;
 use crate::{Kind, Reading};
@@ -120,32 +120,43 @@ impl Cells {
         dataset.write_raw_bytes(&all).map_err(failed)
     }
 
-    fn write_run(&self, dataset: &H5Dataset, first: usize, bytes: &[u8]) -> Result<()> {
-        // The library wants values at places that are multiples of their width.
-        let mut aligned = MutableBuffer::with_capacity(bytes.len());
-        aligned.extend_from_slice(bytes);
-        let bytes = Buffer::from(aligned);
-        let mut at = 0;
+    fn write_run(&self, dataset: &H5Dataset, first: usize, mut bytes: &[u8]) -> Result<()> {
         for part in boxes(&self.shape, first, bytes.len() / self.width) {
-            let length = part.values * self.width;
-            let run = bytes.slice_with_length(at, length);
-            let (start, count) = (&part.start[..], &part.count[..]);
-            let written = match self.width {
-                // The carrier says nothing but how wide a cell is.
-                1 => dataset.write_slice(start, count, run.as_slice()),
-                2 => dataset.write_slice(start, count, run.typed_data::<u16>()),
-                4 => dataset.write_slice(start, count, run.typed_data::<u32>()),
-                8 => dataset.write_slice(start, count, run.typed_data::<u64>()),
-                _ => dataset.write_slice(start, count, &pairs(&run)),
-            };
-            written.map_err(failed)?;
-            at += length;
+            let cut = bytes.split_at_checked(part.values * self.width);
+            let (run, rest) = cut.ok_or_else(|| Error::request("values end within a cell"))?;
+            match self.width {
+                1 => put::<1>(dataset, &part, run),
+                2 => put::<2>(dataset, &part, run),
+                4 => put::<4>(dataset, &part, run),
+                8 => put::<8>(dataset, &part, run),
+                _ => put::<16>(dataset, &part, run),
+            }?;
+            bytes = rest;
         }
         Ok(())
     }
 }
 
-fn pairs(bytes: &Buffer) -> Vec<Complex64> {
-    let (pairs, _) = bytes.typed_data::<f64>().as_chunks::<2>();
-    pairs.iter().map(|&[re, im]| Complex64 { re, im }).collect()
+/// Bytes of a cell that may lie anywhere, so that values go to the system from where they are in
+/// the source.
+#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(transparent)]
+struct Cell<const WIDTH: usize>([u8; WIDTH]);
+
+impl<const WIDTH: usize> H5Type for Cell<WIDTH> {
+    /// Never asked for: a dataset is made with its own type.
+    fn hdf5_type() -> DatatypeMessage {
+        DatatypeMessage::u8_type()
+    }
+
+    fn element_size() -> usize {
+        WIDTH
+    }
+}
+
+/// Writes the cells of one box of a dataset.
+fn put<const WIDTH: usize>(dataset: &H5Dataset, part: &Part, bytes: &[u8]) -> Result<()> {
+    let cells = <[Cell<WIDTH>]>::ref_from_bytes(bytes)
+        .map_err(|_| Error::request("values end within a cell"))?;
+    dataset.write_slice(&part.start, &part.count, cells).map_err(failed)
 }
