@@ -231,7 +231,8 @@ impl Session {
         self.open(source, &OpenArgs { format: how.clone(), salvage: false })
     }
 
-    fn open(&mut self, source: &Source, how: &OpenArgs) -> anyhow::Result<Opened> {
+    /// Opens a source as the options say.
+    pub(crate) fn open(&mut self, source: &Source, how: &OpenArgs) -> anyhow::Result<Opened> {
         let format = format_of(source, &how.format)?;
         self.is_utf8 = how.format.utf8;
         let context = self.context();

@@ -506,3 +506,48 @@ fn options_that_mean_nothing_are_refused() {
     several.arg("convert").args([&file, &file]).arg("x.csv");
     assert_eq!(run(&mut several).0, Some(2));
 }
+
+/// The elements of a BP file, each with its length in front, in two halves.
+fn halves(file: &[u8]) -> (&[u8], &[u8]) {
+    let mut ends = vec![0];
+    while let Some(word) = file[ends[ends.len() - 1]..].first_chunk::<4>() {
+        let length = usize::try_from(u32::from_le_bytes(*word)).unwrap();
+        if length == 0 {
+            break;
+        }
+        ends.push(ends[ends.len() - 1] + length);
+    }
+    let (middle, end) = (ends[ends.len() / 2], ends[ends.len() - 1]);
+    (&file[..middle], &file[middle..end])
+}
+
+#[test]
+fn files_of_processes_become_what_one_file_of_all_becomes() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["03_global_blocks", "04_attributes", "01_scalars_all_types"] {
+        let whole = data(&format!("v1-2008-07-11/{name}.bp"));
+        let bytes = fs::read(&whole).unwrap();
+        let (one, other) = halves(&bytes);
+        fs::write(path("rank.0.bp"), one).unwrap();
+        fs::write(path("rank.1.bp"), other).unwrap();
+        let (joined, alone) = (path(&format!("{name}.npz")), path(&format!("{name}-alone.npz")));
+        let ranks = [path("rank.0.bp"), path("rank.1.bp")];
+        let (code, _, said) = run(kymo().args(["convert", "--join"]).args(ranks).arg(&joined));
+        let (alone_code, _, alone_said) = run(kymo().arg("convert").arg(&whole).arg(&alone));
+        assert_eq!(code, alone_code, "{said}{alone_said}");
+        assert_eq!(fs::read(joined).unwrap(), fs::read(alone).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn files_are_joined_only_when_all_can_be_read() {
+    let (folder, sound) = (folder(), data("v1-2008-07-11/03_global_blocks.bp"));
+    let (bad, output) = (folder.path().join("bad.bp"), folder.path().join("out.h5"));
+    fs::write(&bad, b"neither this nor that").unwrap();
+    let mut convert = kymo();
+    convert.args(["convert", "--join"]).args([&sound, &bad]).arg(&output);
+    let (code, _, said) = run(&mut convert);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("bad.bp") && !output.exists(), "{said}");
+}

@@ -110,18 +110,7 @@ impl Grouping {
     pub(crate) fn variable(&self, id: usize) -> Variable {
         match self.variables.get(id) {
             Some(grouped) => grouped.variable(),
-            None => Variable {
-                path: String::new(),
-                type_name: "".into(),
-                data_type: arrow_schema::DataType::Null,
-                rounds: false,
-                kind: VariableKind::Scalar,
-                rank: 0,
-                min_shape: Vec::new(),
-                max_shape: Vec::new(),
-                steps: 0,
-                blocks: 0,
-            },
+            None => Variable::none(),
         }
     }
 

@@ -7,6 +7,7 @@
 mod assembly;
 #[cfg(test)]
 mod fixture;
+mod joined;
 mod statistics;
 mod table;
 
@@ -20,6 +21,7 @@ use crate::bytes::Endian;
 use crate::{Error, Result, Value};
 
 pub use assembly::{Chunk, Chunks};
+pub use joined::JoinedArrays;
 pub use statistics::{Statistics, statistics};
 pub use table::VariableTable;
 
@@ -96,6 +98,25 @@ pub struct Variable {
     pub steps: u64,
     /// How many blocks its steps have in all.
     pub blocks: u64,
+}
+
+impl Variable {
+    /// What a view says of a variable that it does not have.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            path: String::new(),
+            type_name: "".into(),
+            data_type: DataType::Null,
+            rounds: false,
+            kind: VariableKind::Scalar,
+            rank: 0,
+            min_shape: Vec::new(),
+            max_shape: Vec::new(),
+            steps: 0,
+            blocks: 0,
+        }
+    }
 }
 
 /// How the parts of a variable make a whole.

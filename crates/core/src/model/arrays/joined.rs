@@ -1,0 +1,273 @@
+//! The arrays of several files as those of one.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+
+use super::{
+    ArraysView, Attribute, Block, BlockId, Step, Stored, Target, Variable, VariableId, VariableKind,
+};
+use crate::{Error, Result};
+
+/// The arrays of files that the processes of one run wrote, as if the files stood one after the
+/// other in one.
+///
+/// Variables of the same path, type and rank are one. Blocks that say their place in a larger
+/// array meet in it, step by step; whatever else was written again is a further step.
+pub struct JoinedArrays {
+    views: Vec<Arc<dyn ArraysView>>,
+    variables: Vec<Joined>,
+    /// The variable of ours for each of each view.
+    ids: Vec<Vec<VariableId>>,
+}
+
+/// A variable, and where its steps come from.
+struct Joined {
+    variable: Variable,
+    steps: Vec<JoinedStep>,
+}
+
+/// A step of one shape.
+struct JoinedStep {
+    shape: Vec<u64>,
+    origins: Vec<Origin>,
+}
+
+/// A step of a variable of one of the files.
+#[derive(Clone, Copy)]
+struct Origin {
+    view: usize,
+    id: VariableId,
+    step: u64,
+}
+
+/// What makes two variables the same.
+type Key = (String, String, VariableKind, usize);
+
+fn key(variable: &Variable) -> Key {
+    (variable.path.clone(), variable.type_name.to_string(), variable.kind, variable.rank)
+}
+
+impl JoinedArrays {
+    /// Looks at every step of every file, and at no values.
+    pub fn new(views: Vec<Arc<dyn ArraysView>>) -> Result<Self> {
+        let mut joined = Self { views: Vec::new(), variables: Vec::new(), ids: Vec::new() };
+        let mut known = HashMap::new();
+        for view in views {
+            let ids = (0..view.variable_count()).map(|id| {
+                let id = VariableId(id);
+                joined.add(&mut known, view.as_ref(), id)
+            });
+            let ids = ids.collect::<Result<_>>()?;
+            joined.ids.push(ids);
+            joined.views.push(view);
+        }
+        Ok(joined)
+    }
+
+    /// Adds a variable of the next view to the one that it is the same as.
+    fn add(
+        &mut self,
+        known: &mut HashMap<Key, VariableId>,
+        view: &dyn ArraysView,
+        id: VariableId,
+    ) -> Result<VariableId> {
+        let variable = view.variable(id);
+        let next = VariableId(self.variables.len());
+        let ours = *known.entry(key(&variable)).or_insert(next);
+        if ours == next {
+            let variable = Variable { blocks: 0, ..variable.clone() };
+            self.variables.push(Joined { variable, steps: Vec::new() });
+        }
+        let number = self.views.len();
+        let Some(joined) = self.variables.get_mut(ours.0) else {
+            return Err(Error::request("a variable is missing"));
+        };
+        joined.widen(&variable);
+        for step in 0..variable.steps {
+            let shape = view.step(id, step)?.shape;
+            joined.add_step(shape, Origin { view: number, id, step });
+        }
+        Ok(ours)
+    }
+
+    fn view(&self, number: usize) -> Result<&dyn ArraysView> {
+        self.views.get(number).map(AsRef::as_ref).ok_or_else(|| Error::request("no such file"))
+    }
+
+    /// A number for a block of a view that no block of another has.
+    fn outer(&self, view: usize, block: BlockId) -> Result<BlockId> {
+        let number = block.0.checked_mul(self.views.len() as u64);
+        let number = number.and_then(|number| number.checked_add(view as u64));
+        number.map(BlockId).ok_or_else(|| Error::request("there are too many blocks"))
+    }
+
+    /// The view of a block, and its number there.
+    fn inner(&self, block: BlockId) -> Result<(&dyn ArraysView, BlockId)> {
+        let views = (self.views.len() as u64).max(1);
+        let number = usize::try_from(block.0 % views).unwrap_or(usize::MAX);
+        Ok((self.view(number)?, BlockId(block.0 / views)))
+    }
+}
+
+impl Joined {
+    fn widen(&mut self, other: &Variable) {
+        let ours = &mut self.variable;
+        ours.rounds |= other.rounds;
+        ours.blocks = ours.blocks.saturating_add(other.blocks);
+        for (length, other) in ours.min_shape.iter_mut().zip(&other.min_shape) {
+            *length = (*length).min(*other);
+        }
+        for (length, other) in ours.max_shape.iter_mut().zip(&other.max_shape) {
+            *length = (*length).max(*other);
+        }
+    }
+
+    /// Puts a step of a file to the same step of the files before, if it is a part of it.
+    fn add_step(&mut self, shape: Vec<u64>, origin: Origin) {
+        let is_global = self.variable.kind == VariableKind::Global;
+        let at = usize::try_from(origin.step).ok().filter(|_| is_global);
+        let same = at.and_then(|at| self.steps.get_mut(at)).filter(|same| same.shape == shape);
+        match same {
+            Some(same) => same.origins.push(origin),
+            None => self.steps.push(JoinedStep { shape, origins: vec![origin] }),
+        }
+    }
+}
+
+impl ArraysView for JoinedArrays {
+    fn variable_count(&self) -> usize {
+        self.variables.len()
+    }
+
+    fn variable(&self, id: VariableId) -> Variable {
+        match self.variables.get(id.0) {
+            Some(Joined { variable, steps }) => {
+                Variable { steps: steps.len() as u64, ..variable.clone() }
+            }
+            None => Variable::none(),
+        }
+    }
+
+    fn step(&self, id: VariableId, step: u64) -> Result<Step> {
+        let joined = self.variables.get(id.0);
+        let at = usize::try_from(step).unwrap_or(usize::MAX);
+        let step = joined.and_then(|joined| joined.steps.get(at));
+        let step = step.ok_or_else(|| Error::request("there is no such step"))?;
+        let mut blocks = Vec::new();
+        for origin in &step.origins {
+            for block in self.view(origin.view)?.step(origin.id, origin.step)?.blocks {
+                blocks.push(Block { id: self.outer(origin.view, block.id)?, ..block });
+            }
+        }
+        Ok(Step { shape: step.shape.clone(), blocks })
+    }
+
+    fn read_block(&self, block: BlockId, values: Range<u64>) -> Result<ArrayRef> {
+        let (view, block) = self.inner(block)?;
+        view.read_block(block, values)
+    }
+
+    fn values_at_once(&self, block: BlockId) -> u64 {
+        self.inner(block).map_or(1, |(view, block)| view.values_at_once(block))
+    }
+
+    fn stored(&self, block: BlockId) -> Option<Stored<'_>> {
+        let (view, block) = self.inner(block).ok()?;
+        view.stored(block)
+    }
+
+    fn has_rounded(&self) -> bool {
+        self.views.iter().any(|view| view.has_rounded())
+    }
+
+    /// Those that every process wrote alike are there once.
+    fn attributes(&self) -> Vec<Attribute> {
+        let mut all: Vec<Attribute> = Vec::new();
+        let mut known: HashMap<(String, String), Vec<usize>> = HashMap::new();
+        for view in &self.views {
+            let before = all.len();
+            for mut attribute in view.attributes() {
+                if attribute.target == Target::Nothing && !self.find(&attribute.path).is_empty() {
+                    attribute.target = Target::Variable;
+                }
+                let name = (attribute.path.clone(), attribute.name.clone());
+                let same = known.entry(name).or_default();
+                let is_alike = |&at: &usize| all.get(at).is_some_and(|it| alike(it, &attribute));
+                if same.iter().filter(|&&at| at < before).any(is_alike) {
+                    continue;
+                }
+                same.push(all.len());
+                all.push(attribute);
+            }
+        }
+        all
+    }
+
+    fn find(&self, path: &str) -> Vec<VariableId> {
+        let found = self.views.iter().zip(&self.ids).flat_map(|(view, ids)| {
+            view.find(path).into_iter().filter_map(|id| ids.get(id.0).copied())
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_unstable();
+        found.dedup();
+        let paths = found.iter().filter_map(|id| self.variables.get(id.0));
+        let mut paths: Vec<_> = paths.map(|joined| &joined.variable.path).collect();
+        paths.dedup();
+        // A name that only one path of each file ends in may still be a part of several.
+        if paths.len() > 1 { Vec::new() } else { found }
+    }
+}
+
+fn alike(one: &Attribute, other: &Attribute) -> bool {
+    let what = |it: &Attribute| (it.target, it.type_name.clone(), it.data_type.clone());
+    what(one) == what(other) && one.value == other.value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::Grid;
+    use super::*;
+
+    fn joined(grids: Vec<Grid>) -> JoinedArrays {
+        let views = grids.into_iter().map(|grid| grid.share() as Arc<dyn ArraysView>);
+        JoinedArrays::new(views.collect()).unwrap()
+    }
+
+    /// What every value of a step is, and where it stands.
+    fn blocks(arrays: &JoinedArrays, step: u64) -> Vec<(Vec<u64>, Vec<i32>)> {
+        use arrow_array::cast::AsArray;
+        use arrow_array::types::Int32Type;
+        let step = arrays.step(VariableId(0), step).unwrap();
+        let read = |block: Block| {
+            let count = super::super::volume(&block.count);
+            let values = arrays.read_block(block.id, 0..count).unwrap();
+            (block.start, values.as_primitive::<Int32Type>().values().to_vec())
+        };
+        step.blocks.into_iter().map(read).collect()
+    }
+
+    #[test]
+    fn parts_of_a_larger_array_meet_in_it() {
+        let top = Grid::new().step_of(&[2, 2]).block(&[0, 0], &[1, 2]);
+        let bottom = Grid::new().step_of(&[2, 2]).block(&[1, 0], &[1, 2]);
+        let arrays = joined(vec![top, bottom]);
+        assert_eq!(arrays.variable_count(), 1);
+        let variable = arrays.variable(VariableId(0));
+        assert_eq!((variable.steps, variable.blocks), (1, 2));
+        assert_eq!(blocks(&arrays, 0), [(vec![0, 0], vec![0, 1]), (vec![1, 0], vec![0, 1])]);
+    }
+
+    #[test]
+    fn an_array_of_another_shape_is_a_further_step() {
+        let small = Grid::new().step_of(&[2]).block(&[0], &[2]);
+        let large = Grid::new().step_of(&[3]).block(&[0], &[3]);
+        let arrays = joined(vec![small, large]);
+        let variable = arrays.variable(VariableId(0));
+        assert_eq!((variable.steps, variable.min_shape, variable.max_shape), (2, vec![2], vec![3]));
+        assert_eq!(blocks(&arrays, 1), [(vec![0], vec![0, 1, 2])]);
+        assert_eq!(arrays.find("/grid"), [VariableId(0)]);
+    }
+}

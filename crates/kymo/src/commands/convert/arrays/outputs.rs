@@ -1,0 +1,81 @@
+//! Where the outputs of a conversion go.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kymo_arrays_convert::Target;
+use kymo_core::Error;
+
+use super::super::Args;
+use crate::failure::Failure;
+use crate::inputs;
+use crate::outlet;
+use crate::session::Named;
+
+/// Where outputs go.
+pub(super) enum Outputs {
+    /// To OUT itself.
+    One,
+    /// Into the directory OUT, each under its own name.
+    Many(HashMap<PathBuf, PathBuf>),
+}
+
+impl Outputs {
+    /// A name in OUT for every input: its own with another extension, below the directories that
+    /// it was found in.
+    pub(super) fn many(
+        args: &Args,
+        target: &dyn Target,
+        found: &[inputs::Input],
+    ) -> anyhow::Result<Self> {
+        let is_named_as_file = args.output.extension().is_some_and(|extension| {
+            extension.to_str().and_then(kymo_arrays_convert::by_extension).is_some()
+        });
+        if args.output.is_file() || (is_named_as_file && !args.output.is_dir()) {
+            let failure = Failure::usage("several files become files in a directory");
+            let name = target.name();
+            let hint = format!("name a directory, and --to {name}; --join makes one file of them");
+            return Err(Named::error(inputs::display(&args.output), failure.hint(hint)));
+        }
+        let extension = target.extensions().first().copied().unwrap_or_default();
+        let mut outputs = HashMap::new();
+        let mut sources: HashMap<PathBuf, PathBuf> = HashMap::new();
+        for input in found.iter().flatten() {
+            let mut below = args.inputs.iter().filter(|root| root.is_dir());
+            let below = below.find_map(|root| input.strip_prefix(root).ok());
+            let name = below.or(input.file_name().map(Path::new)).unwrap_or(input);
+            let output = args.output.join(with_extension(name, extension));
+            if let Some(other) = sources.insert(output.clone(), input.clone()) {
+                let [one, other] = [input, &other].map(|path| inputs::display(path));
+                let failure = Failure::usage(format!("{one} and {other} would have one output"));
+                let failure = failure.hint("convert them into different directories");
+                return Err(Named::error(inputs::display(&output), failure));
+            }
+            outputs.insert(input.clone(), output);
+        }
+        Ok(Self::Many(outputs))
+    }
+
+    /// The output for an input, in a directory that is there.
+    pub(super) fn of(&self, args: &Args, input: &Path) -> anyhow::Result<PathBuf> {
+        let Self::Many(outputs) = self else {
+            return Ok(args.output.clone());
+        };
+        let output = outputs.get(input).cloned().unwrap_or_else(|| args.output.clone());
+        if let Some(directory) = output.parent() {
+            let made = fs::create_dir_all(directory).map_err(Error::io("create a directory"));
+            made.map_err(|error| outlet::about(directory, error))?;
+        }
+        Ok(output)
+    }
+}
+
+/// A name with another extension. One that is a number counts parts of a run, and stays.
+fn with_extension(name: &Path, extension: &str) -> PathBuf {
+    let old = name.extension().and_then(|old| old.to_str()).unwrap_or_default();
+    if !old.is_empty() && old.bytes().all(|byte| byte.is_ascii_digit()) {
+        return name.with_extension(format!("{old}.{extension}"));
+    }
+    name.with_extension(extension)
+}
