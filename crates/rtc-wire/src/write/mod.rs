@@ -162,6 +162,41 @@ impl<O: Output> Writer<O> {
         Ok(())
     }
 
+    /// Writes a message of several frames at once, where all of them fit before the next tick and
+    /// nothing else is due.
+    fn write_at_once(&mut self, stream: StreamId, payload: &[u8]) -> Option<()> {
+        let minor = self.ruler.minor();
+        let slot = self.streams.find(stream).filter(|slot| slot.ready_in == minor)?;
+        let (whole, rest) = payload.as_chunks::<PAYLOAD_BYTES_MAX>();
+        let (last, others) = whole.split_last()?;
+        let has_length = match slot.length {
+            Some(length) if length != payload.len() as u64 => return None,
+            length => length.is_none(),
+        };
+        let head = |payload: usize| {
+            slot.header.len() + if has_length { frame::length_bytes(payload) } else { 0 }
+        };
+        let (whole_head, rest_head) = (head(PAYLOAD_BYTES_MAX), head(rest.len()));
+        let rest_bytes = if rest.is_empty() { 0 } else { rest_head + rest.len() };
+        let mut frames =
+            self.page.take(whole.len() * (whole_head + PAYLOAD_BYTES_MAX) + rest_bytes)?;
+        let mut put = |head: usize, payload: &[u8], more: bool| {
+            let (frame, others) = core::mem::take(&mut frames).split_at_mut(head + payload.len());
+            let (head, body) = frame.split_at_mut(head);
+            slot.header.fill(head, payload.len(), more);
+            body.copy_from_slice(payload);
+            frames = others;
+        };
+        for payload in others {
+            put(whole_head, payload, true);
+        }
+        put(whole_head, last, !rest.is_empty());
+        if !rest.is_empty() {
+            put(rest_head, rest, false);
+        }
+        Some(())
+    }
+
     /// Hands on everything so far: after this, it is readable whatever happens to the program.
     pub fn flush(&mut self) -> Result<(), WriteError<O::Error>> {
         self.page.flush()
@@ -224,6 +259,9 @@ impl<O: Output> Writer<O> {
         payload: &[u8],
         more: bool,
     ) -> Result<(), WriteError<O::Error>> {
+        if !more && self.write_at_once(stream, payload).is_some() {
+            return Ok(());
+        }
         self.usable()?;
         let slot = self.streams.find(stream).ok_or(WriteError::UnknownStream)?;
         check_length(slot, payload.len() as u64, more)?;
