@@ -36,6 +36,7 @@ fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
     while let Some(event) = events.next()? {
         taking.event(&event)?;
     }
+    taking.tracks_without_events()?;
     taking.writer.finish()?;
     if taking.losses_beyond > 0 {
         let message = format!("{} further events, not told of one by one", taking.losses_beyond);
@@ -160,8 +161,34 @@ impl<W: Write> Taking<W> {
             Content::Payload => Way::Payload,
             Content::Text(_) | Content::Value(_) | Content::Activity(_) => Way::Text,
         };
-        self.ways.insert(event.track, way);
-        let Some(track) = self.tracks.get(event.track.0) else { return Ok(way) };
+        self.add_track(event.track, way)?;
+        Ok(way)
+    }
+
+    /// Defines the streams of tracks on which nothing happened.
+    fn tracks_without_events(&mut self) -> Result<()> {
+        for track in self.tracks.iter().filter(|track| is_clock(track)) {
+            if !["timespec", "int64le"].contains(&track.content.as_str()) {
+                let (name, content) = (shortened(&track.name), &track.content);
+                let message = format!(
+                    "the clock {name} was of format {content}, and is written as times: they are \
+                     the same"
+                );
+                self.written.losses.push(Finding::whole(Severity::Note, "clock", message));
+            }
+        }
+        let is_unused = |id: &TrackId| {
+            let is_event = self.tracks.get(id.0).is_some_and(|track| !is_clock(track));
+            is_event && !self.ways.contains_key(id)
+        };
+        let unused: Vec<_> = (0..self.tracks.len()).map(TrackId).filter(is_unused).collect();
+        unused.into_iter().try_for_each(|id| self.add_track(id, Way::Payload))
+    }
+
+    /// Defines the stream of a track.
+    fn add_track(&mut self, id: TrackId, way: Way) -> Result<()> {
+        self.ways.insert(id, way);
+        let Some(track) = self.tracks.get(id.0) else { return Ok(()) };
         let meta = StreamMeta::new(&track.name);
         let meta = match way {
             Way::Payload => meta.format(&track.content),
@@ -170,7 +197,7 @@ impl<W: Write> Taking<W> {
             Way::Unsigned => meta.length(8).format("uint64le"),
             Way::Text => meta.format("utf-8"),
         };
-        let clock = self.clock_of(event.track).and_then(|clock| self.clock_names.get(clock.0));
+        let clock = self.clock_of(id).and_then(|clock| self.clock_names.get(clock.0));
         let meta = match clock {
             Some(name) => with(meta, "clock", &Json::String(name.clone())),
             None => meta,
@@ -184,8 +211,8 @@ impl<W: Write> Taking<W> {
             _ => meta,
         };
         let meta = with_all(meta.cont(is_cont), &attributes);
-        self.writer.add(self.clocks.len() + event.track.0, None, &meta)?;
-        Ok(way)
+        self.writer.add(self.clocks.len() + id.0, None, &meta)?;
+        Ok(())
     }
 
     /// Has a clock show a time.

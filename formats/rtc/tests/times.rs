@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{Content, TimeNs, TrackId, Window};
-use kymo_core::{Context, Destination, Format, Part, Source, Value};
+use kymo_core::{Context, Destination, Format, Part, Severity, Source, Value};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, StreamId, Writer};
@@ -244,6 +244,24 @@ fn a_timeline_becomes_a_recording_with_the_same_events() {
     let folder = tempfile::tempdir().unwrap();
     let to = Destination::new(folder.path().join("out.rtc"), false);
     let written = Rtc.write_timeline(timeline, &to, &Context::default()).unwrap();
-    assert_eq!((written.events, written.losses.len()), (5, 0));
+    assert_eq!(written.events, 5);
+    // The delta clock becomes times, which is no loss but is said.
+    let said: Vec<_> = written.losses.iter().map(|loss| (loss.severity, loss.rule)).collect();
+    assert_eq!(said, [(Severity::Note, "clock")]);
     assert_eq!(samples(&std::fs::read(to.path()).unwrap()), expected());
+}
+
+#[test]
+fn a_stream_without_messages_stays_a_stream_when_converted() {
+    let Recording { mut writer, .. } = recording();
+    writer.add(&StreamMeta::new("idle").format("utf-8")).unwrap();
+    let source = Source::from_bytes("in.rtc", writer.finish().unwrap());
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let to = Destination::new(folder.path().join("out.rtc"), false);
+    Rtc.write_timeline(timeline, &to, &Context::default()).unwrap();
+    let written = Source::from_bytes("out.rtc", std::fs::read(to.path()).unwrap());
+    let tracks = Rtc.open(&written, &Context::default()).unwrap().timeline().unwrap().tracks();
+    let idle = tracks.iter().find(|track| track.name == "idle").unwrap();
+    assert_eq!(idle.content, "utf-8");
 }

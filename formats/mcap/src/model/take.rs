@@ -160,7 +160,8 @@ impl Taking {
                 ),
             ),
             (
-                self.clocks.len() > 1,
+                // Those that count from the Epoch are on one axis as they are.
+                self.clocks.len() > 1 && own > 0,
                 "clocks",
                 format!("{} clocks become one time axis", self.clocks.len()),
             ),
