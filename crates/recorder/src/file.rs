@@ -79,9 +79,38 @@ impl Parts {
     }
 }
 
+/// The further parts of a recording that rotated, as far as they exist, by their numbers.
+pub fn parts_of(path: impl AsRef<Path>) -> io::Result<Vec<PathBuf>> {
+    let parts = Parts::new(path.as_ref());
+    let folder = path.as_ref().parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(folder.unwrap_or(Path::new(".")))? {
+        let name = entry?.file_name();
+        // The number stands last, or before the extension.
+        let texts = Path::new(&name).file_stem().into_iter().chain([name.as_os_str()]);
+        let number = texts.filter_map(|text| text.to_str()?.rsplit_once('.')?.1.parse().ok());
+        let is_part = |number: &u64| parts.name(*number).file_name() == Some(name.as_os_str());
+        numbers.extend(number.filter(is_part));
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers.into_iter().map(|number| parts.name(number)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_that_exist_are_found_by_their_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |name: &str| folder.path().join(name);
+        for file in ["run.rtc", "run.10.rtc", "run.2.rtc", "run.x.rtc", "other.3.rtc", "run.4"] {
+            std::fs::write(name(file), b"").unwrap();
+        }
+        assert_eq!(parts_of(name("run.rtc")).unwrap(), [name("run.2.rtc"), name("run.10.rtc")]);
+        assert_eq!(parts_of(name("run")).unwrap(), [name("run.4")]);
+    }
 
     #[test]
     fn parts_are_numbered_before_the_extension() {

@@ -88,7 +88,7 @@ impl Feeds {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(Error::io("run it"));
+            .map_err(not_run);
         let mut child = child.map_err(|error| Named::error(program.as_str(), error))?;
         if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
             self.start("stdout", || Ok(stdout));
@@ -116,6 +116,11 @@ impl Feeds {
             let pid = rustix::process::Pid::from_child(child);
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
+    }
+
+    /// Whether the command has ended, whoever still writes to its output.
+    pub(super) fn has_exited(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(Some(_))))
     }
 
     /// Ends the command, whatever it does.
@@ -147,6 +152,15 @@ impl Feeds {
             let _ = sender.send(read.map_or_else(News::Failed, |()| News::Ended));
         });
     }
+}
+
+/// Why a command could not be run, in words where it is simply not there.
+fn not_run(error: io::Error) -> anyhow::Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        let failure = Failure::new("there is no program of this name");
+        return failure.hint("PATH is searched for names; a path has a `/`").into();
+    }
+    Error::io("run it")(error).into()
 }
 
 fn read(

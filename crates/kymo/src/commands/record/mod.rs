@@ -37,6 +37,7 @@ const QUEUE_LINES: usize = 1024;
 /// of a second before: `kymo follow` shows it as it grows. Interrupting ends the recording
 /// properly. A command that is recorded is left to end by itself, and what it says meanwhile is
 /// recorded too; after two seconds it is told to end, and interrupting again ends it at once.
+/// Programs that it started and that go on are not waited for.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch that one types")]
 #[command(after_help = "\
@@ -48,7 +49,7 @@ EXAMPLES
   kymo record -o day.rtc --rotate 64M --tee     parts of 64 MiB, lines passed on
 
 EXIT STATUS
-  0 done, 1 failed, or the command did, 2 bad usage")]
+  0 done, also when interrupted, 1 failed, or the command did, 2 bad usage")]
 pub(crate) struct Args {
     /// The file to write.
     #[arg(short, long, value_name = "OUT")]
@@ -75,7 +76,7 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with = "force")]
     append: bool,
 
-    /// Replace OUT if it exists.
+    /// Replace OUT if it exists, and with --rotate the further parts of a recording of this name.
     #[arg(short, long)]
     force: bool,
 
@@ -118,17 +119,21 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let (sender, news) = std::sync::mpsc::sync_channel(QUEUE_LINES);
     interrupt(sender.clone()).map_err(about)?;
     let mut feeds = feeds(args, sender)?;
+    if args.force && args.rotate.is_some() {
+        remove_parts(session, &args.output).map_err(about)?;
+    }
     let mut tape = Tape::new(args, &feeds).map_err(about)?;
     let recorded = record(session, args, &mut tape, &news, &mut feeds);
     // Whatever happened, what came before is kept.
     let finished = tape.recorder.finish();
-    recorded.map_err(about)?;
+    let is_interrupted = recorded.map_err(about)?;
     finished.map_err(|error| about(error.into()))?;
     let lines = numbers::count(tape.messages, "message", "messages");
     let bytes = numbers::count(tape.bytes, "byte", "bytes");
     session.report.remark(&name, format_args!("{lines} recorded, {bytes}"));
     match feeds.end()? {
-        Some(status) if !status.success() => Err(failed(args, status)),
+        // Who interrupts it asks for its end.
+        Some(status) if !status.success() && !is_interrupted => Err(failed(args, status)),
         _ => Ok(Outcome::Done),
     }
 }
@@ -159,17 +164,28 @@ fn refuse(output: &Path, may_exist: bool) -> anyhow::Result<()> {
 
 /// Refuses to add to a file that is no recording.
 fn refuse_others(session: &Session, output: &Path) -> anyhow::Result<()> {
-    if !std::fs::metadata(output).is_ok_and(|found| found.is_file() && found.len() > 0) {
+    let has_bytes = |found: std::fs::Metadata| found.is_file() && found.len() > 0;
+    if !std::fs::metadata(output).is_ok_and(has_bytes) || is_recording(session, output)? {
         return Ok(());
     }
-    let detected = kymo_registry::detect(&session.source(output)?);
-    match detected {
-        Ok(detected) if detected.format.info().name == "rtc" => Ok(()),
-        _ => {
-            let failure = Failure::new("it is no RTC recording that could be added to");
-            Err(failure.hint("name another file, or replace it with --force").into())
+    let failure = Failure::new("it is no RTC recording that could be added to");
+    Err(failure.hint("name another file, or replace it with --force").into())
+}
+
+fn is_recording(session: &Session, path: &Path) -> anyhow::Result<bool> {
+    let detected = kymo_registry::detect(&session.source(path)?);
+    Ok(detected.is_ok_and(|detected| detected.format.info().name == "rtc"))
+}
+
+/// Removes the parts that an earlier recording of this name has beside its first: they would be
+/// taken for those of this one. A file that is no recording stays.
+fn remove_parts(session: &Session, output: &Path) -> anyhow::Result<()> {
+    for part in kymo_recorder::parts_of(output).map_err(Error::io("look for its parts"))? {
+        if is_recording(session, &part)? {
+            std::fs::remove_file(&part).map_err(Error::io("remove an earlier part"))?;
         }
     }
+    Ok(())
 }
 
 /// Ends the recording properly when it is interrupted.
@@ -243,14 +259,14 @@ impl Tape {
     }
 }
 
-/// Writes what comes until all feeds have ended, or the user has enough.
+/// Writes what comes until all feeds have ended, or the user has enough; whether it was the user.
 fn record(
     session: &mut Session,
     args: &Args,
     tape: &mut Tape,
     news: &Receiver<News>,
     feeds: &mut Feeds,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     let mut rate = Rate::new(session.report.is_watched() && !args.tee, "messages");
     let mut open = feeds.count();
     let mut stopping = Stopping::default();
@@ -265,16 +281,21 @@ fn record(
             Ok(News::Interrupted) if !stopping.has_to_end(feeds) => {}
             Ok(News::Interrupted) => {
                 rate.clear();
-                return take_rest(session, args, tape, news, feeds);
+                take_rest(session, args, tape, news, feeds)?;
+                return Ok(true);
             }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => tape.recorder.flush()?,
         }
         stopping.insist(feeds);
+        if stopping.is_over(feeds) {
+            take_rest(session, args, tape, news, feeds)?;
+            break;
+        }
         rate.draw();
     }
     rate.clear();
-    Ok(())
+    Ok(stopping.since.is_some())
 }
 
 /// How far it is with ending a command.
@@ -296,6 +317,12 @@ impl Stopping {
             feeds.kill();
         }
         is_again
+    }
+
+    /// Whether the command has ended, and had time to: what still holds its output open is a
+    /// program that it started.
+    fn is_over(&self, feeds: &mut Feeds) -> bool {
+        self.since.is_some_and(|since| since.elapsed() >= GRACE) && feeds.has_exited()
     }
 
     /// Tells a command to end that does not do so by itself: the signal may have been for this
