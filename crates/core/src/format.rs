@@ -224,6 +224,12 @@ pub trait Follow: Send {
     /// Clocks and tracks that are new are given before the first event on them.
     fn push(&mut self, bytes: &[u8], to: &mut dyn Followed) -> Result<()>;
 
+    /// Whether the recording was ended by its writer, as far as the bytes so far tell. It may go on
+    /// all the same, as another session.
+    fn is_ended(&self) -> bool {
+        false
+    }
+
     /// No more bytes will come: gives what was held back.
     fn finish(&mut self, to: &mut dyn Followed) -> Result<()>;
 }

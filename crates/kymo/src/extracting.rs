@@ -114,6 +114,7 @@ fn part(
         part.from = part.from.into_iter().chain(of_one.from).min();
         part.until = part.until.into_iter().chain(of_one.until).max();
     }
+    moment::refuse_reversed(part.from, part.until)?;
     names.sort_unstable();
     names.dedup();
     part.tracks = (!wanted.streams.is_all()).then_some(names);

@@ -104,6 +104,17 @@ impl FromStr for Span {
     }
 }
 
+/// Refuses a range that ends before it begins.
+pub(crate) fn refuse_reversed(from: Option<TimeNs>, until: Option<TimeNs>) -> Result<(), Failure> {
+    match (from, until) {
+        (Some(from), Some(until)) if until < from => {
+            let failure = Failure::usage("the range ends before it begins");
+            Err(failure.hint("--since comes first in time, --until after it"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The moment meant on the clock of the chosen tracks.
 pub(crate) fn resolve(
     moment: Moment,

@@ -305,3 +305,103 @@ fn what_cannot_be_cut_or_followed_says_so() {
     assert_eq!(code, Some(2));
     assert!(err.contains("nothing says where to cut"), "{err}");
 }
+
+/// A range that ends before it begins is bad usage; one that has nothing is said to.
+#[test]
+fn ranges_that_are_reversed_or_empty_are_told() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    make(&path, 100, 5);
+    let out = folder.path().join("part.rtc");
+    for name in ["dump", "cut"] {
+        let mut command = kymo();
+        command.args([name, "--since", "104", "--until", "101"]).arg(&path);
+        if name == "cut" {
+            command.arg(&out);
+        }
+        let (code, _, err) = run(&mut command);
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains("the range ends before it begins"), "{err}");
+    }
+    let (code, out, err) = run(kymo().args(["dump", "--since", "500"]).arg(&path));
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+    assert!(err.contains("no event of it was asked for"), "{err}");
+}
+
+/// Clocks tell the times of other streams, and are events only for who names them.
+#[test]
+fn clocks_are_left_out_unless_they_are_named() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    make(&path, 100, 3);
+    let names = |more: &[&str]| {
+        let (code, out, _) = run(kymo().args(["dump", "--csv"]).args(more).arg(&path));
+        assert_eq!(code, Some(0));
+        let name = |line: &str| line.split(',').nth(2).unwrap().to_owned();
+        out.lines().skip(1).map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["--last", "4"]), ["level", "log", "level", "log"]);
+    assert_eq!(names(&["--stream", "clk"]), ["clk"; 3]);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let command = ["--", "no-such-program-anywhere"];
+    let (code, _, err) = run(kymo().args(["record", "-o"]).arg(&path).args(command));
+    assert_eq!(code, Some(1));
+    assert!(err.contains("no-such-program-anywhere: there is no program of this name"), "{err}");
+    assert!(!path.exists());
+}
+
+/// The command ends when it is told to; what it started goes on for long, and is not waited for.
+#[test]
+fn an_interrupted_command_is_not_waited_for_through_what_it_started() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let script = "echo said; sleep 60 & wait";
+    let mut command = kymo();
+    command.args(["record", "-o"]).arg(&path).args(["--", "sh", "-c", script]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while fs::metadata(&path).map_or(0, |found| found.len()) < 1025 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let began = std::time::Instant::now();
+    let told = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(told.unwrap().success());
+    assert!(child.wait().unwrap().success(), "its end was asked for");
+    assert!(began.elapsed() < Duration::from_secs(30));
+    assert_eq!(essence(&events(&path, &["--stream", "stdout"])[0]).2, "said\n");
+}
+
+/// Parts of an earlier recording of the same name do not stay beside a later one.
+#[test]
+fn a_recording_that_is_replaced_is_replaced_with_its_parts() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    for (number, name) in ["run.1.rtc", "run.2.rtc"].iter().enumerate() {
+        make(&folder.path().join(name), 100 * number as u64, 2);
+    }
+    let stranger = folder.path().join("run.3.rtc");
+    fs::write(&stranger, "no recording").unwrap();
+    make(&path, 100, 2);
+    let command = ["record", "--force", "--rotate", "64M", "-o"];
+    let (code, _, err) = run(kymo().args(command).arg(&path).args(["--", "echo", "new"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(names(folder.path()), ["run.3.rtc", "run.rtc"]);
+    assert_eq!(fs::read(&stranger).unwrap(), b"no recording");
+}
+
+/// A stream that is not there may still come: that is said, and no failure.
+#[test]
+fn following_a_stream_that_is_not_there_says_so() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    make(&path, 100, 2);
+    let command = ["follow", "--idle", "200ms", "--stream", "leval"];
+    let (code, out, err) = run(kymo().args(command).arg(&path));
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+    assert!(err.contains("there is no stream leval so far"), "{err}");
+    assert!(err.contains("its writer has ended it"), "{err}");
+}

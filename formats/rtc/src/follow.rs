@@ -162,6 +162,10 @@ impl Follow for Follower {
         Ok(())
     }
 
+    fn is_ended(&self) -> bool {
+        self.walker.is_ended()
+    }
+
     fn finish(&mut self, to: &mut dyn Followed) -> Result<()> {
         self.walk(true, to)?;
         self.bytes.clear();

@@ -92,14 +92,15 @@ fn clocks(reader: &Reader) -> Option<Section> {
 
 fn clock_words(stream: &Stream, statistics: &Statistics, since_epoch: bool) -> String {
     let from = match &stream.clock {
-        ClockRole::Delta(base) => format!("counts from {base}"),
-        _ if since_epoch => "since the Epoch".into(),
-        _ => "from a zero of its own".into(),
+        ClockRole::Delta(base) => format!("from {base}, "),
+        // A date tells as much.
+        _ if since_epoch => String::new(),
+        _ => "from a zero of its own, ".into(),
     };
-    let Some(times) = &statistics.times else { return format!("{from}, never shown") };
-    let shown = |time: &TimeNs| Shown { time: *time, since_epoch };
+    let Some(times) = &statistics.times else { return format!("{from}never shown") };
+    let start = Shown { time: *times.start(), since_epoch };
     let length = Length(times.end().0.abs_diff(times.start().0));
-    format!("{from}, {} to {}, {length}", shown(times.start()), shown(times.end()))
+    format!("{from}{start} for {length}")
 }
 
 fn streams(scan: &Scan) -> Section {

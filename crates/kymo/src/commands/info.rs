@@ -187,18 +187,18 @@ fn json_of(opened: &Opened) -> Value {
     let mut facts = Map::new();
     let mut details = Map::new();
     for fact in &summary.facts {
-        facts.insert(fact.name.to_owned(), json!(fact.value));
-        facts.extend(fact.exact.as_ref().map(|(name, value)| ((*name).to_owned(), json!(value))));
+        facts.insert(key(fact.name), json!(fact.value));
+        facts.extend(fact.exact.as_ref().map(|(name, value)| (key(name), json!(value))));
         if !fact.detail.is_empty() {
-            details.insert(fact.name.to_owned(), json!(fact.detail));
+            details.insert(key(fact.name), json!(fact.detail));
         }
     }
     let (mut sections, mut left_out) = (Map::new(), Map::new());
     for section in &summary.sections {
         let rows: Vec<_> = section.rows.iter().map(json_of_row).collect();
-        sections.insert(section.title.to_owned(), json!(rows));
+        sections.insert(key(section.title), json!(rows));
         if section.more > 0 {
-            left_out.insert(section.title.to_owned(), json!(section.more));
+            left_out.insert(key(section.title), json!(section.more));
         }
     }
     let recordings = opened.dataset.recordings();
@@ -216,6 +216,11 @@ fn json_of(opened: &Opened) -> Value {
         "health": json_of_health(&opened.dataset.findings()),
         "findings": opened.dataset.findings(),
     })
+}
+
+/// A name as programs type it: `bytes_lost`.
+fn key(name: &str) -> String {
+    name.to_lowercase().replace(' ', "_")
 }
 
 /// A row with its values, or with its text where it has none.

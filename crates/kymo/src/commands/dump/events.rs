@@ -26,11 +26,12 @@ pub(super) fn dump(
         failure.hint(format!("`kymo dump {}` shows its records", quoted(&opened.name)))
     })?;
     let (clocks, tracks) = (timeline.clocks(), timeline.tracks());
-    let chosen = args.streams.among(&tracks)?;
+    let chosen = args.streams.events_among(&tracks)?;
     let resolve = |moment: Option<_>| {
         moment.map(|moment| moment::resolve(moment, &timeline, chosen.as_deref())).transpose()
     };
     let (from, until) = (resolve(args.since)?, resolve(args.until)?);
+    moment::refuse_reversed(from, until)?;
     let look = match (args.json, args.csv) {
         (true, _) => Look::Json,
         (_, true) => Look::Csv,
@@ -66,6 +67,7 @@ pub(super) fn dump(
     let mut events = Arc::clone(&timeline).events(&window)?;
     let mut held = Vec::with_capacity(2 * HELD_BYTES);
     let (mut skip, mut left) = (skip, args.limit.unwrap_or(u64::MAX));
+    let mut is_empty = left > 0;
     while left > 0
         && let Some(event) = events.next()?
     {
@@ -77,6 +79,7 @@ pub(super) fn dump(
             continue;
         }
         left -= 1;
+        is_empty = false;
         lines.write(&event, &mut held);
         if held.len() >= HELD_BYTES {
             session.out.write_all(&held)?;
@@ -85,6 +88,9 @@ pub(super) fn dump(
     }
     lines.finish(&mut held);
     session.out.write_all(&held)?;
+    if is_empty {
+        session.report.remark(&opened.name, "no event of it was asked for");
+    }
     Ok(Outcome::Done)
 }
 

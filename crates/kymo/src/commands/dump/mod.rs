@@ -193,7 +193,14 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let file = args.json.then_some(opened.name.as_str());
         let outcome = match (&args.style, args.variable.is_empty()) {
             (Some(style), _) => imitate(session, args, opened, style)?,
-            (None, true) if args.wants_events() => events::dump(session, args, opened, file)?,
+            (None, true) if args.wants_events() => {
+                let dumped = events::dump(session, args, opened, file);
+                if dumped.is_err() {
+                    // What cannot be read may be why something is not there.
+                    session.findings(opened);
+                }
+                dumped?
+            }
             (None, true) => records(session, args, opened, file)?,
             (None, false) => variables::dump(session, args, opened, file)?,
         };

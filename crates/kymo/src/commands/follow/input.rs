@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kymo_core::Error;
 
 /// What is followed.
 pub(super) enum Input {
     /// A file that grows.
-    File { file: File, position: u64 },
+    File { file: File, path: PathBuf, position: u64 },
     /// A pipe that ends when its writer goes.
     Pipe { reader: Box<dyn Read>, head: Vec<u8>, is_at_end: bool },
 }
@@ -35,7 +35,7 @@ impl Input {
         let file = File::open(path).map_err(Error::io("open it"))?;
         let metadata = file.metadata().map_err(Error::io("look at it"))?;
         match metadata.is_file() {
-            true => Ok(Self::File { file, position: 0 }),
+            true => Ok(Self::File { file, path: path.to_owned(), position: 0 }),
             false if metadata.is_dir() => Err(Error::request("it is a directory")),
             false => Ok(Self::pipe(file)),
         }
@@ -80,7 +80,7 @@ impl Input {
 
     /// Goes on from a byte of the file.
     pub(super) fn seek(&mut self, to: u64) -> kymo_core::Result<()> {
-        if let Self::File { file, position } = self {
+        if let Self::File { file, position, .. } = self {
             file.seek(SeekFrom::Start(to)).map_err(Error::io("read it"))?;
             *position = to;
         }
@@ -91,7 +91,7 @@ impl Input {
     pub(super) fn read(&mut self, chunk: &mut [u8]) -> kymo_core::Result<Arrived> {
         let failed = Error::io("read it");
         match self {
-            Self::File { file, position } => {
+            Self::File { file, position, .. } => {
                 let count = retry(|| file.read(chunk)).map_err(failed)?;
                 *position += count as u64;
                 if count > 0 {

@@ -3,7 +3,7 @@
 mod input;
 mod screen;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,9 @@ use screen::Screen;
 
 /// How long to wait before looking for more.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// After how long it is said why nothing comes.
+const LONG: Duration = Duration::from_secs(1);
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 1 << 18;
@@ -88,17 +91,31 @@ fn follow(session: &mut Session, args: &Args, name: &str) -> anyhow::Result<Outc
     }
     let look = if args.json { Look::Json } else { Look::Text(session.out.paint()) };
     let backlog = (input.is_file() && !args.all).then_some(args.last);
-    let mut screen = Screen::new(session, name, look, args.streams.matcher()?, backlog);
+    let mut screen = Screen::new(session, name, look, &args.streams, backlog)?;
     let mut chunk = vec![0; CHUNK_BYTES];
+    let (mut is_told, mut parts) = (false, Parts::new(&args.file));
     loop {
         match input.read(&mut chunk)? {
             Arrived::Bytes(count) => {
                 follower.push(chunk.get(..count).unwrap_or_default(), &mut screen)?;
                 screen.show(count)?;
                 patience.restart();
+                is_told = false;
             }
             Arrived::Nothing => {
                 screen.caught_up()?;
+                if let Some(next) = parts.next_of(&input) {
+                    follower.finish(&mut screen)?;
+                    screen.go_on_in(&inputs::display(&next))?;
+                    input = Input::open(&next)?;
+                    follower = self::follower(format, screen.session())?;
+                    patience.restart();
+                    continue;
+                }
+                let is_long = patience.is_long() || patience.is_over();
+                if is_long && follower.is_ended() && !std::mem::replace(&mut is_told, true) {
+                    screen.say("its writer has ended it; waiting for more");
+                }
                 if patience.is_over() {
                     break;
                 }
@@ -113,6 +130,36 @@ fn follow(session: &mut Session, args: &Args, name: &str) -> anyhow::Result<Outc
     }
     follower.finish(&mut screen)?;
     screen.end()
+}
+
+/// The files of a recording that rotates.
+struct Parts {
+    first: PathBuf,
+    is_due: bool,
+}
+
+impl Parts {
+    fn new(first: &Path) -> Self {
+        Self { first: first.to_owned(), is_due: false }
+    }
+
+    /// The part after the one that is read, when that has been written to since. It is looked for
+    /// twice, so that the end of the former, which is written later, is read.
+    fn next_of(&mut self, input: &Input) -> Option<PathBuf> {
+        let Input::File { file, path, .. } = input else { return None };
+        let parts = kymo_recorder::parts_of(&self.first).ok()?;
+        let of_path = parts.iter().position(|part| part == path);
+        let next = parts.get(of_path.map_or(0, |number| number + 1))?;
+        let changed = |found: std::fs::Metadata| found.modified().ok();
+        let before = file.metadata().ok().and_then(changed)?;
+        let is_later = std::fs::metadata(next).ok().and_then(changed)? >= before;
+        let is_next = is_later && (of_path.is_some() || *path == self.first);
+        let was_due = std::mem::replace(&mut self.is_due, is_next);
+        (is_next && was_due).then(|| {
+            self.is_due = false;
+            next.clone()
+        })
+    }
 }
 
 fn follower(format: &dyn Format, session: &Session) -> anyhow::Result<Box<dyn Follow>> {
@@ -155,6 +202,11 @@ impl Patience {
 
     fn restart(&mut self) {
         self.since = Instant::now();
+    }
+
+    /// Whether one may wonder why nothing comes.
+    fn is_long(&self) -> bool {
+        self.since.elapsed() >= LONG
     }
 
     fn is_over(&self) -> bool {

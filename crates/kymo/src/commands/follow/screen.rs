@@ -9,7 +9,7 @@ use kymo_core::{Finding, Followed, Result};
 use crate::rate::Rate;
 use crate::render::event::{EventLines, Look};
 use crate::session::{Outcome, Session};
-use crate::tracks::StreamMatcher;
+use crate::tracks::{StreamArgs, StreamMatcher};
 
 /// Shows events as they come, and the rate.
 pub(super) struct Screen<'a> {
@@ -17,7 +17,9 @@ pub(super) struct Screen<'a> {
     name: &'a str,
     look: Look,
     lines: EventLines<'a>,
-    streams: StreamMatcher,
+    streams: &'a StreamArgs,
+    matcher: StreamMatcher,
+    tracks: Vec<Track>,
     /// Whether each track is wanted.
     is_wanted: Vec<bool>,
     /// The last lines of what was there already, until that is passed.
@@ -25,6 +27,7 @@ pub(super) struct Screen<'a> {
     held: Vec<u8>,
     rate: Rate,
     outcome: Outcome,
+    is_caught_up: bool,
 }
 
 struct Backlog {
@@ -37,14 +40,40 @@ impl<'a> Screen<'a> {
         session: &'a mut Session,
         name: &'a str,
         look: Look,
-        streams: StreamMatcher,
+        streams: &'a StreamArgs,
         backlog: Option<usize>,
-    ) -> Self {
+    ) -> anyhow::Result<Self> {
         let rate = Rate::new(session.report.is_watched(), "events");
         let backlog = backlog.map(|lines_max| Backlog { lines: VecDeque::new(), lines_max });
         let lines = EventLines::new(look, None);
-        let (is_wanted, held, outcome) = (Vec::new(), Vec::new(), Outcome::Done);
-        Self { session, name, look, lines, streams, is_wanted, backlog, held, rate, outcome }
+        Ok(Self {
+            session,
+            name,
+            look,
+            lines,
+            streams,
+            matcher: streams.matcher()?,
+            tracks: Vec::new(),
+            is_wanted: Vec::new(),
+            backlog,
+            held: Vec::new(),
+            rate,
+            outcome: Outcome::Done,
+            is_caught_up: false,
+        })
+    }
+
+    /// Says something of the recording.
+    pub(super) fn say(&mut self, what: &str) {
+        let (report, name) = (&mut self.session.report, self.name);
+        self.rate.aside(|| report.remark(name, what));
+    }
+
+    /// The recording goes on in another file.
+    pub(super) fn go_on_in(&mut self, part: &str) -> anyhow::Result<()> {
+        self.forget()?;
+        self.say(&format!("it goes on in {part}"));
+        Ok(())
     }
 
     /// The session it shows things in.
@@ -69,16 +98,28 @@ impl<'a> Screen<'a> {
         if let Some(backlog) = self.backlog.take() {
             backlog.lines.iter().for_each(|line| self.held.extend_from_slice(line));
         }
+        if !std::mem::replace(&mut self.is_caught_up, true)
+            && let Err(missing) = self.streams.among(&self.tracks)
+        {
+            // It may still come.
+            self.say(&format!("{missing} so far"));
+        }
         self.show(0)
+    }
+
+    /// Forgets the streams: others come.
+    fn forget(&mut self) -> anyhow::Result<()> {
+        self.caught_up()?;
+        self.lines = EventLines::new(self.look, None);
+        self.is_wanted.clear();
+        self.tracks.clear();
+        Ok(())
     }
 
     /// The file was written anew: forgets its streams.
     pub(super) fn begin_again(&mut self) -> anyhow::Result<()> {
-        self.caught_up()?;
-        self.lines = EventLines::new(self.look, None);
-        self.is_wanted.clear();
-        let (report, name) = (&mut self.session.report, self.name);
-        self.rate.aside(|| report.remark(name, "it became shorter; reading it from its beginning"));
+        self.forget()?;
+        self.say("it became shorter; reading it from its beginning");
         Ok(())
     }
 
@@ -97,7 +138,8 @@ impl Followed for Screen<'_> {
     }
 
     fn track(&mut self, track: &Track) -> Result<()> {
-        self.is_wanted.push(self.streams.matches(&track.name));
+        self.is_wanted.push(self.streams.wants(&self.matcher, track));
+        self.tracks.push(track.clone());
         self.lines.track(track.clone());
         Ok(())
     }

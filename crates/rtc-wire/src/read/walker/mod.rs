@@ -224,6 +224,12 @@ impl Walker {
         self.sum.next.filter(|_| self.verifies).map_or(position, |next| next.min(position))
     }
 
+    /// Whether the last frame was a checksum: where no Marker follows, its writer ended there.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.after_crc
+    }
+
     /// The ruler of the current Unit.
     #[must_use]
     pub fn ruler(&self) -> Option<Ruler> {
