@@ -136,7 +136,7 @@ fn a_database_without_structure_has_loops_unless_they_are_not_wanted() {
     let measurement = made.path().join("measurement");
     fs::create_dir(&measurement).unwrap();
     for entry in fs::read_dir(here.join("matmul-omp/measurements")).unwrap().map(Result::unwrap) {
-        if entry.path().extension().is_some_and(|extension| extension == "hpcrun") {
+        if entry.path().extension().is_some_and(|end| end == "hpcrun" || end == "hpctrace") {
             fs::copy(entry.path(), measurement.join(entry.file_name())).unwrap();
         }
     }

@@ -29,7 +29,10 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
 /// What is wrong with what was opened, and read as far as it goes.
 pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Finding> {
     let mut found = Findings::new(&context.limits);
-    found.extend(measurement.findings.iter().cloned());
+    let losses = measurement.losses();
+    let findings = measurement.findings.iter().cloned();
+    found.extend(findings.filter(|finding| !losses.iter().any(|loss| says(loss, finding))));
+    found.extend(losses);
     context.progress.begin("checking", measurement.recordings.len() as u64);
     for (done, part) in measurement.recordings.iter().enumerate() {
         context.progress.at(done as u64);
@@ -52,6 +55,12 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
     context.progress.end();
     found.extend(structure_of(measurement).1);
     found.into_vec()
+}
+
+/// Whether a loss says all that a finding does.
+fn says(loss: &Finding, finding: &Finding) -> bool {
+    (loss.rule, loss.offset, &loss.file) == (finding.rule, finding.offset, &finding.file)
+        && loss.message.starts_with(&finding.message)
 }
 
 /// Nodes that are not there: the first record that names each, and how many do.
@@ -261,16 +270,17 @@ impl Rules<'_> {
 
     /// Times ascend, nodes are those of the profile, and the profile knows the first and last.
     fn trace(&mut self, trace: &Arc<Trace>, part: &Part, tree: Option<&Tree>) {
-        if !part.is_disordered() {
-            self.trace_order(trace);
-        }
+        let is_in_order = !part.is_disordered() && self.trace_order(trace);
         if let Some(tree) = tree {
             self.trace_nodes(trace, tree);
         }
-        self.trace_bounds(trace, part);
+        for why in part.trace_bounds(is_in_order) {
+            self.warn("trace-bounds", trace.offset_of(0), why);
+        }
     }
 
-    fn trace_order(&mut self, trace: &Trace) {
+    /// Says which times go back, and whether none does.
+    fn trace_order(&mut self, trace: &Trace) -> bool {
         let room = if self.found.has_room() { STRANGE_MAX } else { 0 };
         let descents = in_parts(trace.len(), RECORDS_MIN, |part| {
             let (mut places, mut more) = (Vec::new(), 0_u64);
@@ -290,6 +300,7 @@ impl Rules<'_> {
             let why = format!("{more} further times come after later ones");
             self.warn("trace-order", trace.offset_of(0), why);
         }
+        more == 0 && descents.iter().all(|(places, _)| places.is_empty())
     }
 
     /// One finding for each node that is not there, however many records name it.
@@ -305,19 +316,6 @@ impl Rules<'_> {
             let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
             let why = format!("the profile has no node {node}, which {records} name");
             self.warn("trace-node", trace.offset_of(index), why);
-        }
-    }
-
-    fn trace_bounds(&mut self, trace: &Trace, part: &Part) {
-        let Some(profile) = &part.profile else { return };
-        let Some((first, last)) = part.trace_ends() else { return };
-        for (name, time) in [("trace-min-time", first), ("trace-max-time", last)] {
-            let told = profile.header.value(name).and_then(|told| told.parse::<u64>().ok());
-            let fits = told.is_none_or(|told| i64::try_from(told) == Ok(time));
-            if !fits {
-                let why = format!("the profile says {name} {}", told.unwrap_or(0));
-                self.warn("trace-bounds", trace.offset_of(0), format!("{why}, the trace {time}"));
-            }
         }
     }
 }

@@ -14,7 +14,7 @@ use kymo_core::{
 
 use crate::measured::Measured;
 use crate::measurement::{Measurement, Mode, PROFILE, TRACE, has_extension};
-use crate::model::Model;
+use crate::model::{Model, words};
 use crate::spec::{MAGIC_DESCRIBED, MAGIC_PROFILE, MAGIC_TRACE};
 use crate::timeline::Timeline;
 use crate::{check, demo, dump, hpcproftt, repair, summary, tables};
@@ -104,37 +104,42 @@ pub(crate) struct Opened {
     pub(crate) measurement: Arc<Measurement>,
     /// Made when it is first asked for: that reads all values.
     model: OnceLock<std::result::Result<Model, Finding>>,
-    /// Samples of each recording that have no context, as far as they were read, and the first
-    /// byte of them.
-    nowhere: Mutex<BTreeMap<usize, (u64, u64)>>,
+    /// What is odd about samples, as far as they were read.
+    noted: Mutex<Noted>,
 }
+
+/// How many samples of a recording break a rule, and the first byte of them.
+type Noted = BTreeMap<(usize, &'static str), (u64, u64)>;
 
 impl Opened {
     fn open(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Box<dyn Dataset>> {
         let measurement = Measurement::open(source, context, mode)?;
-        let (model, nowhere) = (OnceLock::new(), Mutex::default());
-        Ok(Box::new(HpcrunDataset(Arc::new(Self { measurement, model, nowhere }))))
+        let (model, noted) = (OnceLock::new(), Mutex::default());
+        Ok(Box::new(HpcrunDataset(Arc::new(Self { measurement, model, noted }))))
     }
 
-    /// Keeps count of samples without a context, of which the same may be read again.
-    pub(crate) fn note_nowhere(&self, found: &BTreeMap<usize, (u64, u64)>) {
+    /// Notes how many samples of a recording break a rule; the same may be read again.
+    pub(crate) fn note(&self, recording: usize, rule: &'static str, count: u64, first: u64) {
         // What is counted stays right whoever panicked meanwhile.
-        let mut nowhere = self.nowhere.lock().unwrap_or_else(PoisonError::into_inner);
-        for (recording, (count, first)) in found {
-            let known = nowhere.entry(*recording).or_insert((0, *first));
-            *known = (known.0.max(*count), known.1.min(*first));
-        }
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = noted.entry((recording, rule)).or_insert((0, first));
+        *known = (known.0.max(count), known.1.min(first));
     }
 
     /// What the samples that were read say of themselves.
-    fn samples_nowhere(&self) -> Vec<Finding> {
-        let nowhere = self.nowhere.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = nowhere.iter().filter_map(|(recording, (count, first))| {
+    fn of_samples(&self) -> Vec<Finding> {
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = noted.iter().filter_map(|((recording, rule), (count, first))| {
             let part = self.measurement.recordings.get(*recording)?;
-            // A trace by itself is no worse for it; `no-profile` says it where one is missing.
-            part.profile.as_ref()?;
-            let why = format!("samples of nodes that stand for no calling context: {count}");
-            let finding = Finding::at(Severity::Warning, "trace-node", *first, why);
+            let why = match *rule {
+                "trace-node" => {
+                    // A trace by itself is no worse for it; `no-profile` says where one is missing.
+                    part.profile.as_ref()?;
+                    format!("samples of nodes that stand for no calling context: {count}")
+                }
+                rule => words(rule, *count),
+            };
+            let finding = Finding::at(Severity::Warning, rule, *first, why);
             Some(self.measurement.in_file(&part.name, TRACE, vec![finding]))
         });
         found.flatten().collect()
@@ -164,7 +169,7 @@ impl Dataset for HpcrunDataset {
             Some(Err(finding)) => findings.push(finding.clone()),
             None => {}
         }
-        findings.extend(self.0.samples_nowhere());
+        findings.extend(self.0.of_samples());
         findings
     }
 

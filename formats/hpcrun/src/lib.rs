@@ -34,6 +34,7 @@ mod listing;
 mod measured;
 mod measurement;
 mod model;
+mod pairs;
 mod read;
 mod repair;
 pub mod spec;

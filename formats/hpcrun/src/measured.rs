@@ -12,12 +12,12 @@ use kymo_core::model::measurement::{
 };
 use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Finding, Result};
+use kymo_core::{Error, Finding, Result, Severity};
 
-use crate::measurement::{Measurement, PROFILE, Part};
+use crate::measurement::{Measurement, PROFILE, Part, TRACE};
 use crate::model::{Remarks, amount, is_of_call, metric_of, old_code, read_structure};
 use crate::read::Trace;
-use crate::spec::{NODE_UNWOUND, TRACE_CALLS, placeholder};
+use crate::spec::{TRACE_CALLS, placeholder};
 use crate::threads::ids;
 use crate::tree::Tree;
 use crate::types::{Dialect, Epoch, Node};
@@ -115,6 +115,8 @@ impl MeasurementView for Measured {
                 add(&mut read, epoch, profile.header.dialect, &part.name)?;
             }
         }
+        let findings = self.first(thread).map(|part| of_trace(part, &read.numbers));
+        read.findings.extend(findings.unwrap_or_default());
         Ok(read)
     }
 
@@ -133,6 +135,32 @@ impl MeasurementView for Measured {
     }
 }
 
+/// What is wrong with the trace of a thread, whose nodes have these numbers.
+fn of_trace(part: &Part, numbers: &Numbers) -> Vec<Finding> {
+    let Some(trace) = &part.trace else { return Vec::new() };
+    let mut remarks = Remarks::default();
+    let mut is_in_order = !part.is_disordered();
+    if let Some((count, first)) = trace.descents().filter(|_| is_in_order) {
+        is_in_order = false;
+        remarks.add_many("trace-order", count, trace.offset_of(first));
+    }
+    let mut known = None;
+    for (record, index) in trace.iter(0..trace.len()).zip(0..) {
+        if known != Some(record.node) {
+            known = numbers.find(record.node).map(|_| record.node);
+        }
+        if known.is_none() {
+            remarks.add("trace-node", trace.offset_of(index));
+        }
+    }
+    let bounds = part.trace_bounds(is_in_order).into_iter();
+    let bound = |why| Finding::at(Severity::Warning, "trace-bounds", trace.offset_of(0), why);
+    let found = remarks.findings().into_iter().chain(bounds.map(bound));
+    found
+        .map(|finding| Finding { file: Some(format!("{}.{TRACE}", part.name)), ..finding })
+        .collect()
+}
+
 /// The records of a trace in the order of their times, which is that of the file as a rule.
 fn samples(trace: &Trace) -> Samples<'_> {
     let is_of_call = trace.flags & TRACE_CALLS != 0;
@@ -143,7 +171,7 @@ fn samples(trace: &Trace) -> Samples<'_> {
             Some(MeasuredSample { time, node: record.node, is_of_call })
         })
     };
-    if records().is_sorted_by_key(|sample| sample.time) {
+    if trace.descents().is_none() {
         return Box::new(records());
     }
     let mut sorted: Vec<_> = records().collect();
@@ -357,7 +385,7 @@ impl<'a> Reading<'a> {
     fn frame(&mut self, node: &Node, is_root: bool) -> Frame {
         let distance = self.epoch.header.as_ref().map_or(0, |header| header.ra_distance);
         let distance = if node.is_leaf { 0 } else { u64::from(distance) };
-        let is_called = node.flags.is_none_or(|flags| flags & NODE_UNWOUND != 0);
+        let is_called = node.is_called();
         self.is_strange = false;
         let found = match self.dialect {
             Dialect::Described => self.described(node),

@@ -1,6 +1,5 @@
 //! What is opened: a measurement directory, or a single profile or trace.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::model::profile::Thread;
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
+use crate::pairs::{self, Found, Pairs};
 use crate::read::{Profile, Trace};
 use crate::spec::MAGIC_TRACE;
 use crate::threads;
@@ -20,9 +20,8 @@ pub(crate) const TRACE: &str = "hpctrace";
 /// The extension of structure files.
 pub(crate) const STRUCT: &str = "hpcstruct";
 
-/// Why samples of a trace have no contexts.
-const NO_PROFILE: &str = "there is no profile beside the trace: its nodes mean nothing";
-const UNREADABLE: &str = "the profile beside the trace cannot be read: its nodes mean nothing";
+/// What is wrong with a name that nothing is behind.
+pub(crate) const NOWHERE: &str = "it is a link that leads nowhere";
 
 /// How much of what is wrong is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,16 +87,30 @@ impl Part {
         told.and_then(|told| told.parse::<u64>().ok()).is_some_and(|bound| bound > 0)
     }
 
-    /// The first and the last time of the trace, in nanoseconds.
-    pub(crate) fn trace_ends(&self) -> Option<(i64, i64)> {
+    /// The first and the last time of the trace, in nanoseconds; all are looked at where they are
+    /// not in order.
+    pub(crate) fn trace_ends(&self, is_in_order: bool) -> Option<(i64, i64)> {
         let trace = self.trace.as_ref()?;
         let time = |record: TraceRecord| trace.nanoseconds(record.time);
-        if self.is_disordered() {
+        if !is_in_order {
             let times = || trace.iter(0..trace.len()).filter_map(time);
             return times().min().zip(times().max());
         }
         let last = trace.len().checked_sub(1).and_then(|last| trace.get(last));
         trace.get(0).and_then(time).zip(last.and_then(time))
+    }
+
+    /// Where the profile says other times than the trace has.
+    pub(crate) fn trace_bounds(&self, is_in_order: bool) -> Vec<String> {
+        let ends = self.profile.as_ref().zip(self.trace_ends(is_in_order));
+        let Some((profile, (first, last))) = ends else { return Vec::new() };
+        let times = [("trace-min-time", first), ("trace-max-time", last)].into_iter();
+        let wrong = times.filter_map(|(name, time)| {
+            let told = profile.header.value(name)?.parse::<u64>().ok()?;
+            let why = format!("the profile says {name} {told}, the trace {time}");
+            (i64::try_from(told) != Ok(time)).then_some(why)
+        });
+        wrong.collect()
     }
 }
 
@@ -152,8 +165,7 @@ impl Measurement {
     fn directory(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Self> {
         let mut measurement = Self::new(source, context);
         let mut findings = Findings::new(&context.limits);
-        let mut pairs: BTreeMap<String, (Option<Profile>, Option<Trace>)> = BTreeMap::new();
-        let mut refused = BTreeSet::new();
+        let mut pairs = Pairs::new();
         let names = source.entries()?;
         let names: Vec<_> = names.iter().filter(|name| is_ours(name)).collect();
         if names.is_empty() {
@@ -162,43 +174,44 @@ impl Measurement {
         context.progress.begin("opening", names.len() as u64);
         for (done, name) in names.into_iter().enumerate() {
             context.progress.at(done as u64);
-            let file = source.child(name, &context.limits);
-            let file = file.and_then(|child| {
-                child.map(|child| read(&child, &context.limits, mode)).transpose()
-            });
-            match file {
-                Ok(Some(File::Profile(profile))) if has_extension(name, PROFILE) => {
+            let pair = pairs.entry(stem(name)).or_default();
+            match child(source, name, &context.limits, mode) {
+                Ok(File::Profile(profile)) if has_extension(name, PROFILE) => {
                     findings.extend(named(profile.findings(), name));
-                    pairs.entry(stem(name)).or_default().0 = Some(profile);
+                    pair.profile = Found::Read(profile);
                 }
-                Ok(Some(File::Trace(trace))) if has_extension(name, TRACE) => {
+                Ok(File::Trace(trace)) if has_extension(name, TRACE) => {
                     findings.extend(named(trace.findings(), name));
-                    pairs.entry(stem(name)).or_default().1 = Some(trace);
+                    pair.trace = Found::Read(trace);
                 }
-                Ok(Some(file)) => findings.extend(named(vec![misnamed(&file)], name)),
-                Ok(None) => {}
+                Ok(file) => {
+                    pair.refuse(name);
+                    findings.extend(named(vec![misnamed(&file)], name));
+                }
                 Err(error) => {
+                    pair.refuse(name);
                     let finding = unreadable(unreadable_rule(name), &error);
                     findings.extend(named(vec![finding], name));
-                    refused.insert(name.clone());
                 }
             }
         }
         context.progress.end();
-        for (name, (profile, trace)) in pairs {
-            if profile.is_none() {
-                let is_there = refused.contains(Path::new(&format!("{name}.{PROFILE}")));
-                let why = if is_there { UNREADABLE } else { NO_PROFILE };
-                let file = PathBuf::from(format!("{name}.{TRACE}"));
-                let finding = Finding::whole(Severity::Warning, "no-profile", why);
-                findings.extend(named(vec![finding], &file));
-            }
+        findings.extend(pairs::findings(&pairs));
+        for (name, pair) in pairs.into_iter().filter(|(_, pair)| pair.is_readable()) {
+            let (profile, trace) = (pair.profile.into_option(), pair.trace.into_option());
             measurement.push(&name, profile, trace.map(Arc::new));
         }
-        let structs = listed(source, "structs", context)?.into_iter();
-        measurement.structs = structs.filter(|name| has_extension(name, STRUCT)).collect();
-        measurement.vdso = listed(source, "vdso", context)?.len();
-        measurement.kernel_symbols = listed(source, "kernel_symbols", context)?.len();
+        let mut beside = |folder, rule| {
+            listed(source, folder, context).unwrap_or_else(|error| {
+                let finding = Finding::whole(Severity::Warning, rule, error.to_string());
+                findings.extend(named(vec![finding], Path::new(folder)));
+                Vec::new()
+            })
+        };
+        measurement.structs = beside("structs", "structure");
+        measurement.structs.retain(|name| has_extension(name, STRUCT));
+        measurement.vdso = beside("vdso", "symbols").len();
+        measurement.kernel_symbols = beside("kernel_symbols", "symbols").len();
         measurement.findings = findings.into_vec();
         Ok(measurement)
     }
@@ -209,6 +222,15 @@ impl Measurement {
             return named(findings, &PathBuf::from(format!("{stem}.{ext}")));
         }
         findings
+    }
+
+    /// What could not be read of each profile.
+    pub(crate) fn losses(&self) -> Vec<Finding> {
+        let of_part = |part: &Part| {
+            let losses = part.first_of_profile().map_or(&[][..], |profile| profile.losses());
+            self.in_file(&part.name, PROFILE, losses.to_vec())
+        };
+        self.recordings.iter().flat_map(of_part).collect()
     }
 
     /// Adds a recording for each epoch, and one where there is none.
@@ -281,12 +303,21 @@ pub(crate) fn named(mut findings: Vec<Finding>, file: &Path) -> Vec<Finding> {
 /// The names in a folder of a measurement directory; none where there is no such folder.
 fn listed(source: &Source, folder: &str, context: &Context<'_>) -> Result<Vec<PathBuf>> {
     let folder = Path::new(folder);
-    match source.child(folder, &context.limits)? {
-        Some(child) if child.is_directory() => {
-            Ok(child.entries()?.into_iter().map(|name| folder.join(name)).collect())
+    let child = match source.child(folder, &context.limits)? {
+        Some(child) if child.is_directory() => child,
+        Some(_) => return Err(Error::request("it is a file, where a directory should be")),
+        None if source.entries()?.iter().any(|name| name == folder) => {
+            return Err(Error::request(NOWHERE));
         }
-        _ => Ok(Vec::new()),
-    }
+        None => return Ok(Vec::new()),
+    };
+    Ok(child.entries()?.into_iter().map(|name| folder.join(name)).collect())
+}
+
+/// Reads a file of a directory that was listed there.
+fn child(source: &Source, name: &Path, limits: &Limits, mode: Mode) -> Result<File> {
+    let child = source.child(name, limits)?;
+    read(&child.ok_or_else(|| Error::request(NOWHERE))?, limits, mode)
 }
 
 fn stem(path: &Path) -> String {

@@ -7,7 +7,7 @@ use kymo_core::{
 };
 
 use crate::check;
-use crate::measurement::{File, Measurement, Mode, PROFILE, Part, TRACE, has_extension, read};
+use crate::measurement::{File, Measurement, Mode, PROFILE, TRACE, has_extension, read};
 use crate::write::write_profile;
 
 /// Rules whose breach costs nothing once the file is written anew.
@@ -17,13 +17,16 @@ const CORRECTED: [&str; 5] = ["footer", "footer-start", "section", "index-end", 
 const DROPPED: [&str; 7] =
     ["trailing", "gap", "section-size", "trace-cut", "trace", "profile", "magic"];
 
+/// Rules about files that are missing, which are so afterwards too.
+const MISSING: [&str; 2] = ["no-profile", "no-trace"];
+
 /// Writes what can be read of a file, or of each file of a directory, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let measurement = Measurement::open(source, context, Mode::Salvage)?;
     if measurement.recordings.is_empty() {
         return Err(Error::request("nothing in it can be read, so nothing was written"));
     }
-    let mut losses = losses(&measurement);
+    let mut losses = measurement.losses();
     let mut corrected = Vec::new();
     for finding in check::of(&measurement, context) {
         if finding.severity == Severity::Note || is_among(&losses, &finding) {
@@ -32,6 +35,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         match finding.rule {
             rule if DROPPED.contains(&rule) => losses.push(finding),
             rule if CORRECTED.contains(&rule) || has_lost_nothing(rule) => corrected.push(finding),
+            rule if MISSING.contains(&rule) => corrected.push(finding),
             _ => corrected.push(kept(finding)),
         }
     }
@@ -44,15 +48,6 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         1
     };
     Ok(Repaired { kept: files, unit: "files", corrected, losses })
-}
-
-/// What readers could not read, of each profile.
-fn losses(measurement: &Measurement) -> Vec<Finding> {
-    let of_part = |part: &Part| {
-        let losses = part.first_of_profile().map_or(&[][..], |profile| profile.losses());
-        measurement.in_file(&part.name, PROFILE, losses.to_vec())
-    };
-    measurement.recordings.iter().flat_map(of_part).collect()
 }
 
 /// Whether a loss says what a finding does.

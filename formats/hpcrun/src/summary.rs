@@ -113,7 +113,8 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
     let records: usize = traces().map(|trace| trace.len()).sum();
     summary.fact("trace records", records);
     let parts = measurement.recordings.iter();
-    let ends = parts.filter_map(Part::trace_ends).flat_map(<[i64; 2]>::from);
+    let ends =
+        parts.filter_map(|part| part.trace_ends(!part.is_disordered())).flat_map(<[i64; 2]>::from);
     let ends: Vec<_> = ends.collect();
     if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
         summary.span(&(TimeNs(*first)..=TimeNs(*last)), true);

@@ -3,19 +3,20 @@
 //! A sample's payload is its record without the time: the node, and the metric of data-centric
 //! traces, in the byte order that the track tells.
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
-use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Clock, ClockId, Content, Event, Events, Merged, Run, TimeNs, TimelineView, Track, TrackId,
+    TrackKind, Window,
 };
+use kymo_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::dataset::Opened;
 use crate::measurement::Part;
 use crate::read::Trace;
+use crate::types::TraceRecord;
 
 /// The traces of a measurement.
 pub(crate) struct Timeline {
@@ -36,35 +37,50 @@ impl Timeline {
         (!traced.is_empty()).then_some(Self { opened, traced, orders })
     }
 
-    /// The place in the file of the next record of a track in the order of times.
-    fn place(&self, track: TrackId, next: usize) -> usize {
-        let Some(order) = self.orders.get(track.0) else { return next };
-        let order = order.get_or_init(|| self.part(track).and_then(order_of));
-        let Some(order) = order else { return next };
-        let place = order.get(next).and_then(|place| usize::try_from(*place).ok());
+    /// The samples of a track that a window holds.
+    fn samples(self: &Arc<Self>, track: TrackId, window: &Window) -> Option<Samples> {
+        let recording = *self.traced.get(track.0)?;
+        let mut samples = Samples {
+            timeline: Arc::clone(self),
+            track,
+            recording,
+            trace: self.opened.measurement.recordings.get(recording)?.trace.clone()?,
+            places: 0..0,
+            nowhere: None,
+        };
+        let length = samples.trace.len();
+        let edge = |time: Option<TimeNs>, or| time.map_or(or, |time| samples.not_before(time));
+        let places = edge(window.from, 0)..edge(window.until, length);
+        samples.places = places;
+        Some(samples)
+    }
+
+    /// The place in the file of a record of a track in the order of times.
+    fn place(&self, track: TrackId, index: usize) -> usize {
+        let Some(order) = self.orders.get(track.0) else { return index };
+        let Some(order) = order.get_or_init(|| self.order(track)) else { return index };
+        let place = order.get(index).and_then(|place| usize::try_from(*place).ok());
         place.unwrap_or(usize::MAX)
     }
 
-    fn part(&self, track: TrackId) -> Option<&Part> {
-        self.opened.measurement.recordings.get(*self.traced.get(track.0)?)
+    /// The records of a trace by their times, those of one time as they are in the file. Nothing
+    /// where that is the order of the file. It is said unless the profile tells it.
+    fn order(&self, track: TrackId) -> Option<Vec<u32>> {
+        let recording = *self.traced.get(track.0)?;
+        let part = self.opened.measurement.recordings.get(recording)?;
+        let records = part.trace.as_ref()?;
+        let (count, first) = records.descents()?;
+        if !part.is_disordered() {
+            self.opened.note(recording, "trace-order", count, records.offset_of(first));
+        }
+        let mut order: Vec<_> = (0..u32::try_from(records.len()).ok()?).collect();
+        let time = |place: &u32| {
+            let record = usize::try_from(*place).ok().and_then(|place| records.get(place));
+            record.map(|record| record.time)
+        };
+        order.sort_by_cached_key(time);
+        Some(order)
     }
-
-    fn trace(&self, track: TrackId) -> Option<&Arc<Trace>> {
-        self.part(track)?.trace.as_ref()
-    }
-}
-
-/// The records of a trace by their times, those of one time as they are in the file. Nothing
-/// where the profile does not say that they are out of order.
-fn order_of(part: &Part) -> Option<Vec<u32>> {
-    let trace = part.trace.as_ref().filter(|_| part.is_disordered())?;
-    let mut order: Vec<_> = (0..u32::try_from(trace.len()).ok()?).collect();
-    let time = |place: &u32| {
-        let record = usize::try_from(*place).ok().and_then(|place| trace.get(place));
-        record.map(|record| record.time)
-    };
-    order.sort_by_cached_key(time);
-    Some(order)
 }
 
 impl TimelineView for Timeline {
@@ -88,27 +104,20 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        let mut samples = Samples::new(Arc::clone(&self), window);
-        if let Some(last) = window.last {
-            let mut skip = Samples::new(self, window).count().saturating_sub(last);
-            while skip > 0 && samples.step().is_some() {
-                skip -= 1;
-            }
-        }
-        Ok(Box::new(samples))
+        let tracks = (0..self.traced.len()).map(TrackId).filter(|track| window.wants(*track));
+        let samples = tracks.filter_map(|track| self.samples(track, window));
+        Ok(Box::new(Merged::new(samples.collect(), window)?))
     }
 
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
-        let mut range: Option<(i64, i64)> = None;
+        let mut range: Option<(TimeNs, TimeNs)> = None;
         for track in (0..self.traced.len()).map(TrackId).filter(|_| clock == ClockId(0)) {
-            let Some(trace) = self.trace(track) else { continue };
-            let times = trace.iter(0..trace.len()).filter_map(|r| trace.nanoseconds(r.time));
-            range = times.fold(range, |range, time| match range {
-                None => Some((time, time)),
-                Some((first, last)) => Some((first.min(time), last.max(time))),
-            });
+            let Some(samples) = self.samples(track, &Window::default()) else { continue };
+            let Some((start, end)) = samples.ends() else { continue };
+            range =
+                Some(range.map_or((start, end), |(first, last)| (first.min(start), last.max(end))));
         }
-        Ok(range.map(|(first, last)| TimeNs(first)..=TimeNs(last)))
+        Ok(range.map(|(first, last)| first..=last))
     }
 }
 
@@ -117,7 +126,7 @@ fn attributes(part: &Part) -> Map<String, Value> {
     let mut attributes = Map::new();
     attributes.insert("name".into(), json!(part.name));
     // The track has a short name; this is the one that profiles and databases have.
-    attributes.insert("thread".into(), json!(part.thread.to_string()));
+    attributes.insert(Track::THREAD.into(), json!(part.thread.to_string()));
     if let Some(trace) = &part.trace {
         attributes.insert("byte_order".into(), json!(trace.endian.name()));
     }
@@ -127,95 +136,88 @@ fn attributes(part: &Part) -> Map<String, Value> {
     attributes
 }
 
-/// Samples of a window, track after track.
+/// The samples of a track, in the order of their times.
 struct Samples {
     timeline: Arc<Timeline>,
-    window: Window,
-    /// The track that comes next.
-    track: usize,
-    /// The track that is gone through, with its trace.
-    current: Option<(TrackId, Arc<Trace>)>,
-    next: usize,
-    /// Samples of each recording that have no context, and the first byte of them.
-    nowhere: BTreeMap<usize, (u64, u64)>,
-}
-
-/// A record that is asked for.
-struct Sample {
     track: TrackId,
-    index: usize,
-    time: Option<TimeNs>,
-    node: u32,
+    recording: usize,
+    trace: Arc<Trace>,
+    places: Range<usize>,
+    /// How many of them have no context, and the first byte of them.
+    nowhere: Option<(u64, u64)>,
 }
 
 impl Samples {
-    fn new(timeline: Arc<Timeline>, window: &Window) -> Self {
-        let (window, nowhere) = (window.clone(), BTreeMap::new());
-        Self { timeline, window, track: 0, current: None, next: 0, nowhere }
+    /// Where the record is that comes at a place in the order of times, and what it says.
+    fn record(&self, place: usize) -> Option<(usize, TraceRecord)> {
+        let index = self.timeline.place(self.track, place);
+        Some((index, self.trace.get(index)?))
     }
 
-    fn count(mut self) -> u64 {
-        let mut count = 0;
-        while self.step().is_some() {
-            count += 1;
+    fn time(&self, place: usize) -> Option<TimeNs> {
+        let (_, record) = self.record(place)?;
+        self.trace.nanoseconds(record.time).map(TimeNs)
+    }
+
+    /// The first place whose time is not before a moment. What has no time is after all that has
+    /// one: its number is too large.
+    fn not_before(&self, moment: TimeNs) -> usize {
+        self.first(|time| time.is_none_or(|time| time >= moment))
+    }
+
+    /// The first and the last moment.
+    fn ends(&self) -> Option<(TimeNs, TimeNs)> {
+        let last = self.first(|time| time.is_none()).checked_sub(1)?;
+        self.time(0).zip(self.time(last))
+    }
+
+    /// The first place for whose time something holds, which then does for all that follow.
+    fn first(&self, holds: impl Fn(Option<TimeNs>) -> bool) -> usize {
+        let (mut from, mut until) = (0, self.trace.len());
+        while from < until {
+            let middle = from + (until - from) / 2;
+            if holds(self.time(middle)) { until = middle } else { from = middle + 1 }
         }
-        count
+        from
     }
 
-    fn step(&mut self) -> Option<Sample> {
-        loop {
-            let Some((track, records)) = &self.current else {
-                self.advance()?;
-                continue;
-            };
-            while self.next < records.len() {
-                let index = self.timeline.place(*track, self.next);
-                self.next += 1;
-                let Some(record) = records.get(index) else { continue };
-                let time = records.nanoseconds(record.time).map(TimeNs);
-                if self.window.holds(time) {
-                    return Some(Sample { track: *track, index, time, node: record.node });
-                }
-            }
-            self.current = None;
-        }
-    }
-
-    /// Goes on to the next track that is asked for; nothing after the last.
-    fn advance(&mut self) -> Option<()> {
-        let mut left = (self.track..self.timeline.traced.len()).map(TrackId);
-        let track = left.find(|track| self.window.wants(*track))?;
-        let records = self.timeline.part(track)?.trace.clone()?;
-        (self.track, self.next) = (track.0 + 1, 0);
-        self.current = Some((track, records));
-        Some(())
-    }
-
-    /// The context of a node of a track's profile; what has none is counted.
-    fn content(&mut self, track: TrackId, node: u32, offset: u64) -> Content<'static> {
-        let recording = self.timeline.traced.get(track.0).copied().unwrap_or(0);
+    /// The context of a node of the track's profile; what has none is counted.
+    fn content(&mut self, node: u32, offset: u64) -> Content<'static> {
         let model = self.timeline.opened.model();
-        if let Some(context) = model.and_then(|model| model.context(recording, node)) {
+        if let Some(context) = model.and_then(|model| model.context(self.recording, node)) {
             return Content::Sample(context.0);
         }
-        let (count, _) = self.nowhere.entry(recording).or_insert((0, offset));
-        *count += 1;
+        let (count, first) = self.nowhere.unwrap_or((0, offset));
+        self.nowhere = Some((count + 1, first.min(offset)));
         Content::Payload
     }
 }
 
 impl Drop for Samples {
     fn drop(&mut self) {
-        self.timeline.opened.note_nowhere(&self.nowhere);
+        if let Some((count, first)) = self.nowhere {
+            self.timeline.opened.note(self.recording, "trace-node", count, first);
+        }
     }
 }
 
-impl Events for Samples {
-    fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let Some(Sample { track, index, time, node }) = self.step() else { return Ok(None) };
-        let offset = self.current.as_ref().map_or(0, |(_, records)| records.offset_of(index));
-        let content = self.content(track, node, offset);
-        let payload = self.current.as_ref().map(|(_, records)| records.sample_bytes(index));
-        Ok(Some(Event { track, time, offset, content, payload: payload.unwrap_or_default() }))
+impl Run for Samples {
+    fn places(&self) -> Range<u64> {
+        self.places.start as u64..self.places.end as u64
+    }
+
+    fn time(&self, place: u64) -> Result<Option<TimeNs>> {
+        Ok(usize::try_from(place).ok().and_then(|place| self.time(place)))
+    }
+
+    fn event(&mut self, place: u64) -> Result<Event<'_>> {
+        let record = usize::try_from(place).ok().and_then(|place| self.record(place));
+        let (index, record) =
+            record.ok_or_else(|| Error::request("a trace has fewer records than before"))?;
+        let offset = self.trace.offset_of(index);
+        let content = self.content(record.node, offset);
+        let time = self.trace.nanoseconds(record.time).map(TimeNs);
+        let payload = self.trace.sample_bytes(index);
+        Ok(Event { track: self.track, time, offset, content, payload })
     }
 }

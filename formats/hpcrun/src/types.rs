@@ -354,6 +354,12 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether the node above is known to have called it. Of samples of GPU code it is not.
+    #[must_use]
+    pub fn is_called(&self) -> bool {
+        self.flags.is_none_or(|flags| flags & spec::NODE_UNWOUND != 0)
+    }
+
     /// The code of a placeholder in letters; what cannot be printed is `\` and two digits.
     #[must_use]
     pub fn placeholder(&self) -> Option<String> {

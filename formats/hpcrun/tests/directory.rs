@@ -225,8 +225,8 @@ fn a_trace_says_whether_its_profile_is_missing_or_cannot_be_read() {
     let found = open(folder.path()).findings().into_iter().filter(|f| f.rule == "no-profile");
     let found: Vec<_> = found.map(|f| (f.file.unwrap(), f.message)).collect();
     let expected = [
-        ("a.hpctrace", "the profile beside the trace cannot be read: its nodes mean nothing"),
-        ("b.hpctrace", "there is no profile beside the trace: its nodes mean nothing"),
+        ("a.hpctrace", "a.hpcrun beside it cannot be read: what its nodes stand for is unknown"),
+        ("b.hpctrace", "there is no b.hpcrun beside it: what its nodes stand for is unknown"),
     ];
     assert_eq!(found, expected.map(|(file, why)| (file.to_owned(), why.to_owned())));
 }

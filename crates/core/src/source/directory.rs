@@ -76,9 +76,10 @@ impl Source {
         Self::new(path, Kind::Directory(Arc::new(directory)))
     }
 
-    /// The names of the files and directories in a directory, sorted.
+    /// The names of all that is in a directory, sorted.
     ///
-    /// What is neither, such as a device, is left out.
+    /// What is neither a file nor a directory is among them: [`child`](Self::child) says so of a
+    /// device or a pipe, and finds nothing behind a link that leads nowhere.
     ///
     /// # Errors
     /// When it is no directory, or has more entries than the limits it was opened under allow.
@@ -94,15 +95,14 @@ impl Source {
                 let limit = directory.items_max;
                 return Err(Error::Request(format!("the directory has more than {limit} entries")));
             }
-            if fs::metadata(entry.path()).is_ok_and(|m| m.is_file() || m.is_dir()) {
-                names.push(PathBuf::from(entry.file_name()));
-            }
+            names.push(PathBuf::from(entry.file_name()));
         }
         names.sort_unstable();
         Ok(names)
     }
 
-    /// Opens a file or directory within a directory; nothing when it is not there.
+    /// Opens a file or directory within a directory; nothing when it is not there, or is a link
+    /// that leads nowhere.
     ///
     /// [`verify`](Self::verify) of the directory checks every file that was opened through it.
     /// The same name gives the same file each time. Links are followed.
@@ -256,13 +256,20 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_no_file_is_not_opened() {
+    fn what_is_no_file_is_listed_and_not_opened() {
+        use std::os::unix::fs::symlink;
         let (directory, source) = sample();
         let socket = directory.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
         let error = source.child(Path::new("socket"), &Limits::default()).unwrap_err();
         assert_eq!(error.to_string(), "socket is no regular file");
-        assert_eq!(source.entries().unwrap().len(), 3);
+        symlink("nowhere", directory.path().join("dangling")).unwrap();
+        symlink("round", directory.path().join("round")).unwrap();
+        let names = ["below", "dangling", "large", "round", "small", "socket"].map(PathBuf::from);
+        assert_eq!(source.entries().unwrap(), names);
+        let child = |name| source.child(Path::new(name), &Limits::default());
+        assert!(child("dangling").unwrap().is_none());
+        assert!(matches!(child("round").unwrap_err(), Error::Io { .. }));
     }
 
     #[test]

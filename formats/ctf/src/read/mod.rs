@@ -86,25 +86,35 @@ impl Reader {
         };
         let names = if source.is_directory() { source.entries()? } else { Vec::new() };
         for name in names {
-            reader.file(source, name)?;
+            reader.file(source, name);
         }
         reader.find_tracks();
         Ok(Arc::new(reader))
     }
 
-    fn file(&mut self, source: &Source, name: PathBuf) -> Result<()> {
+    /// Finds the packets of a file; why it cannot be read is a finding.
+    fn file(&mut self, source: &Source, name: PathBuf) {
         let is_hidden = name.to_string_lossy().starts_with('.');
         if is_hidden || name == Path::new(spec::METADATA_FILE) {
-            return Ok(());
+            return;
         }
-        let Some(child) = source.child(&name, &self.limits)? else { return Ok(()) };
-        if child.is_directory() {
-            return Ok(());
+        let child = source.child(&name, &self.limits);
+        if child.as_ref().is_ok_and(|child| child.as_ref().is_some_and(Source::is_directory)) {
+            return;
         }
-        let bytes = child.bytes()?;
-        self.files.push(File { name, bytes });
-        self.find_packets(self.files.len() - 1);
-        Ok(())
+        let nowhere = || Error::request("it is a link that leads nowhere");
+        let bytes = child.and_then(|child| child.ok_or_else(nowhere)?.bytes());
+        let file = self.files.len();
+        match bytes {
+            Ok(bytes) => {
+                self.files.push(File { name, bytes });
+                self.find_packets(file);
+            }
+            Err(error) => {
+                self.files.push(File { name, bytes: Bytes::new() });
+                self.report(file, &ReadError::invalid("file", 0, error.to_string()));
+            }
+        }
     }
 
     /// Goes from packet to packet. What is no packet ends its file.

@@ -3,11 +3,12 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use kymo_core::Result;
 use kymo_core::bytes::ReadResult;
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Clock, ClockId, Content, Event, Events, Merged, Run, TimeNs, TimelineView, Track, TrackId,
+    TrackKind, Window,
 };
+use kymo_core::{Error, Result};
 use serde_json::Map;
 
 use super::thread_of;
@@ -65,15 +66,11 @@ impl TimelineView for Timeline {
             let (Some(trace), Some(file)) = (trace, &self.0.trace) else { continue };
             if window.wants(TrackId(index)) {
                 let range = file.part.told(within(file, &trace, window))?;
-                runs.push(Run { track: TrackId(index), trace, range });
+                let database = Arc::clone(&self.0);
+                runs.push(Elements { database, track: TrackId(index), trace, range });
             }
         }
-        if let Some(last) = window.last {
-            keep_last(&mut runs, last);
-        }
-        runs.reverse();
-        let (database, window) = (Arc::clone(&self.0), window.clone());
-        Ok(Box::new(Samples { database, runs, window }))
+        Ok(Box::new(Merged::new(runs, window)?))
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -103,70 +100,50 @@ fn within(file: &TraceDb, trace: &Trace, window: &Window) -> ReadResult<Range<u6
     Ok(start..edge(window.until, trace.count)?.max(start))
 }
 
-/// Leaves so many elements at the end.
-fn keep_last(runs: &mut Vec<Run>, last: u64) {
-    let mut left = last;
-    for run in runs.iter_mut().rev() {
-        let kept = (run.range.end - run.range.start).min(left);
-        run.range.start = run.range.end - kept;
-        left -= kept;
-    }
-    runs.retain(|run| !run.range.is_empty());
-}
-
 fn moment(timestamp: u64) -> TimeNs {
     TimeNs(i64::try_from(timestamp).unwrap_or(i64::MAX))
 }
 
-/// Elements of a trace that are still to come.
-struct Run {
+/// Elements of a trace. Where they are not sorted by time, their range has some that are outside
+/// of the window.
+struct Elements {
+    database: Arc<Database>,
     track: TrackId,
     trace: Trace,
     range: Range<u64>,
 }
 
-struct Samples {
-    database: Arc<Database>,
-    /// The next one last.
-    runs: Vec<Run>,
-    /// What was asked for: where elements are not sorted by time, their range has others too.
-    window: Window,
-}
+impl Elements {
+    fn file(&self) -> Result<&TraceDb> {
+        self.database.trace.as_ref().ok_or_else(|| Error::request("there are no traces in it"))
+    }
 
-impl Samples {
-    /// The next element that is asked for.
-    fn step(&mut self) -> Result<Option<(TrackId, Trace, u64, Element)>> {
-        let Self { database, runs, window } = self;
-        let Some(file) = &database.trace else { return Ok(None) };
-        while let Some(run) = runs.last_mut() {
-            let Some(index) = run.range.next() else {
-                runs.pop();
-                continue;
-            };
-            let element = file.part.told(file.element(&run.trace, index))?;
-            if window.holds(Some(moment(element.timestamp))) {
-                return Ok(Some((run.track, run.trace, index, element)));
-            }
-        }
-        Ok(None)
+    fn element(&self, index: u64) -> Result<Element> {
+        let file = self.file()?;
+        file.part.told(file.element(&self.trace, index))
     }
 }
 
-impl Events for Samples {
-    fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let Some((id, trace, index, element)) = self.step()? else { return Ok(None) };
-        let Some(file) = &self.database.trace else { return Ok(None) };
-        let part = &file.part;
-        let offset = TraceDb::element_offset(&trace, index);
+impl Run for Elements {
+    fn places(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    fn time(&self, index: u64) -> Result<Option<TimeNs>> {
+        Ok(Some(moment(self.element(index)?.timestamp)))
+    }
+
+    fn event(&mut self, index: u64) -> Result<Event<'_>> {
+        let (element, part) = (self.element(index)?, &self.file()?.part);
+        let offset = TraceDb::element_offset(&self.trace, index);
         let bytes = part.cursor("trace element", offset);
         let bytes = bytes.and_then(|mut cursor| cursor.bytes("trace element", ELEMENT_BYTES));
-        let payload = part.told(bytes)?;
-        Ok(Some(Event {
-            track: id,
+        Ok(Event {
+            track: self.track,
             time: Some(moment(element.timestamp)),
             offset,
             content: Content::Sample(element.ctx_id.into()),
-            payload,
-        }))
+            payload: part.told(bytes)?,
+        })
     }
 }

@@ -20,18 +20,22 @@ use kymo_core::model::profile::{
     Relation, Scope, Thread, ThreadId,
 };
 use kymo_core::model::structure::Structure;
-use kymo_core::{Finding, Result, Severity};
+use kymo_core::{Error, Finding, Result, Severity};
 use kymo_symbols::{Programs, Search};
 
 use crate::hpcstruct::StructureFile;
-use crate::measurement::{Measurement, PROFILE, Part, named};
+use crate::measurement::{Measurement, NOWHERE, PROFILE, Part, named};
 use crate::spec::placeholder;
 use crate::tree::Tree;
 use crate::types::{self, Dialect, Epoch};
 
 use code::Code;
 use placing::{Place, Placing};
-pub(crate) use remarks::Remarks;
+pub(crate) use remarks::{Remarks, words};
+
+/// What is said where nobody recorded who called some code.
+const STRAYS: &str = "samples of GPU code hang where they were taken: `kymo prof` finds out what \
+    called it, so that inclusive values of its database are others";
 
 /// The merged tree, and which context each node of each recording became.
 pub(crate) struct Model {
@@ -60,13 +64,16 @@ impl Model {
         let builder = CallTreeBuilder::new(&limits(measurement));
         let symbols = symbols_of(measurement);
         let code = Code::new(structure, &symbols, measurement.source.path());
-        let mut merging = Merging { builder, code };
+        let mut merging = Merging { builder, code, has_strays: false };
         let mut contexts = Vec::with_capacity(measurement.recordings.len());
         let mut threads = BTreeMap::new();
         for part in &measurement.recordings {
             let mut remarks = Remarks::default();
             contexts.push(merging.recording(part, &mut threads, &mut remarks)?);
             findings.extend(measurement.in_file(&part.name, PROFILE, remarks.findings()));
+        }
+        if merging.has_strays {
+            merging.builder.remark(STRAYS);
         }
         Ok(Self { tree: Arc::new(merging.builder.finish()), contexts, findings })
     }
@@ -95,10 +102,9 @@ pub(crate) fn read_structure(
     let (mut structure, mut findings) = (Structure::default(), Vec::new());
     for path in &measurement.structs {
         let child = measurement.source.child(path, &measurement.limits);
-        let bytes = child.and_then(|child| child.map(|child| child.bytes()).transpose());
-        let file = match bytes {
-            Ok(Some(bytes)) => StructureFile::read(&bytes, &measurement.limits, is_wanted),
-            Ok(None) => continue,
+        let child = child.and_then(|child| child.ok_or_else(|| Error::request(NOWHERE)));
+        let file = match child.and_then(|child| child.bytes()) {
+            Ok(bytes) => StructureFile::read(&bytes, &measurement.limits, is_wanted),
             Err(error) => {
                 let finding = Finding::whole(Severity::Warning, "structure", error.to_string());
                 findings.extend(named(vec![finding], path));
@@ -136,6 +142,8 @@ fn is_beside(path: &str) -> bool {
 struct Merging<'a> {
     builder: CallTreeBuilder,
     code: Code<'a>,
+    /// Whether there are nodes that the one above is not known to have called.
+    has_strays: bool,
 }
 
 /// A thread that several epochs are of.
@@ -156,6 +164,9 @@ impl Merging<'_> {
             None => self.builder.thread(Thread::clone(&part.thread))?,
         };
         threads.insert(part.name.clone(), thread);
+        if profile.has_lost_values() {
+            self.builder.lose_values(thread);
+        }
         let metrics = epoch.metrics.iter().map(|metric| self.builder.metric(metric_of(metric)));
         let metrics = metrics.collect::<Result<Vec<_>>>()?;
         let tree = Tree::new(epoch);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use kymo_core::Result;
-use kymo_core::model::profile::{ContextId, Node, Relation, Scope};
+use kymo_core::model::profile::{ContextId, IDLE, Node, Relation, Scope};
 
 use super::code::Known;
 use super::remarks::Remarks;
@@ -141,6 +141,7 @@ impl<'a, 'b> Placing<'a, 'b> {
             let module = self.merging.code.module(&mut self.merging.builder, &name);
             return Some((Some(module), node.ip));
         }
+        self.merging.has_strays |= !node.is_called();
         let index = self.by_id.get(&node.lm_id.into()).copied();
         let module = index.and_then(|index| self.modules.get(index)).copied();
         Some((module, node.ip.wrapping_sub(distance)))
@@ -178,7 +179,7 @@ impl<'a, 'b> Placing<'a, 'b> {
         };
         let (name, scope) = match (entry, code) {
             (Some(name), _) if parent.is_none() => (name.to_owned(), Scope::Entry),
-            (_, placeholder::NO_ACTIVITY) => ("<no activity>".to_owned(), Scope::Placeholder),
+            (_, placeholder::NO_ACTIVITY) => (IDLE.to_owned(), Scope::Placeholder),
             (_, placeholder::UNNORMALIZED) => ("<unknown function>".to_owned(), Scope::Function),
             _ => (display_name(node), Scope::Placeholder),
         };

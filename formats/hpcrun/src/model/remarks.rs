@@ -14,8 +14,13 @@ pub(crate) struct Remarks(BTreeMap<&'static str, (u64, u64)>);
 impl Remarks {
     /// Counts one more.
     pub(crate) fn add(&mut self, rule: &'static str, offset: u64) {
+        self.add_many(rule, 1, offset);
+    }
+
+    /// Counts some more.
+    pub(crate) fn add_many(&mut self, rule: &'static str, many: u64, offset: u64) {
         let (count, first) = self.0.entry(rule).or_insert((0, offset));
-        *count += 1;
+        *count += many;
         *first = offset.min(*first);
     }
 
@@ -46,7 +51,8 @@ impl Remarks {
     }
 }
 
-fn words(rule: &str, count: u64) -> String {
+/// What it means that so many break a rule.
+pub(crate) fn words(rule: &str, count: u64) -> String {
     let is_one = count == 1;
     let of = |what: &str| if is_one { format!("1 {what}") } else { format!("{count} {what}s") };
     let (is, has, names) = if is_one { ("is", "has", "names") } else { ("are", "have", "name") };
@@ -74,6 +80,12 @@ fn words(rule: &str, count: u64) -> String {
                 "{} {is} of a node that is not there: {it} {counts} as an unknown entry",
                 of("value")
             )
+        }
+        "trace-order" => {
+            format!("{} {is} before the one before: all are sorted by time", of("sample"))
+        }
+        "trace-node" => {
+            format!("{} {is} of a node that the profile does not have, and left out", of("sample"))
         }
         "value-number" => format!("{} {is} no number, and left out", of("value")),
         _ => format!("{} {is} of a metric that is not in the table, and left out", of("value")),

@@ -79,6 +79,12 @@ impl Profile {
     pub fn losses(&self) -> &[Finding] {
         &self.losses
     }
+
+    /// Whether values were measured that are not among those that could be read.
+    pub(crate) fn has_lost_values(&self) -> bool {
+        let with_values = ["sparse", "index-order", "metric-table", "epoch"];
+        self.losses.iter().any(|loss| with_values.contains(&loss.rule))
+    }
 }
 
 /// A profile being read.

@@ -163,6 +163,17 @@ impl Trace {
         }
     }
 
+    /// How many records have a time before that of the record before them, and the first of them;
+    /// nothing where all are in order.
+    pub(crate) fn descents(&self) -> Option<(u64, usize)> {
+        let mut found = None;
+        self.each_descent(0..self.len(), &mut |place| {
+            let (count, first) = found.unwrap_or((0, place));
+            found = Some((count + 1, first));
+        });
+        found
+    }
+
     /// Whether times are nanoseconds since the Epoch; those of old traces are microseconds.
     ///
     /// The version does not tell; how large the times are does.

@@ -46,6 +46,8 @@ pub struct CallTreeBuilder {
     modules: Interned<String>,
     nodes: Vec<Stored>,
     known: HashMap<(u32, Node), u32>,
+    incomplete: Vec<ThreadId>,
+    remarks: Vec<String>,
 }
 
 impl CallTreeBuilder {
@@ -64,6 +66,8 @@ impl CallTreeBuilder {
             modules: Interned::default(),
             nodes: Vec::new(),
             known: HashMap::new(),
+            incomplete: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 
@@ -90,6 +94,16 @@ impl CallTreeBuilder {
         self.threads.push(thread);
         self.own.push(Vec::new());
         Ok(ThreadId(id))
+    }
+
+    /// Says that values of a thread were lost.
+    pub fn lose_values(&mut self, thread: ThreadId) {
+        self.incomplete.push(thread);
+    }
+
+    /// Says something that is good to know of the values.
+    pub fn remark(&mut self, text: impl Into<String>) {
+        self.remarks.push(text.into());
     }
 
     /// A function.
@@ -140,7 +154,7 @@ impl CallTreeBuilder {
     #[must_use]
     pub fn finish(mut self) -> CallTree {
         self.own.iter_mut().for_each(summed);
-        CallTree::new(
+        let mut tree = CallTree::new(
             self.metrics,
             self.threads,
             self.own,
@@ -148,7 +162,10 @@ impl CallTreeBuilder {
             self.files.items,
             self.modules.items,
             self.nodes,
-        )
+        );
+        tree.incomplete = self.incomplete.into_iter().collect();
+        tree.remarks = self.remarks;
+        tree
     }
 
     fn index(&self, id: ContextId) -> Result<u32> {

@@ -141,6 +141,15 @@ impl Labels {
         self.of(key, || view.label(context))
     }
 
+    /// Whether a label is that of functions of a name, which may leave out the module that stands
+    /// behind it in brackets.
+    pub(super) fn is_called(&self, label: Label, name: &str) -> bool {
+        let rest = self.text(label).strip_prefix(name);
+        rest.is_some_and(|rest| {
+            rest.is_empty() || (rest.starts_with(" [") && rest.ends_with(']') && !name.is_empty())
+        })
+    }
+
     pub(super) fn text(&self, label: Label) -> &str {
         self.texts.get(label.0).map_or("", String::as_str)
     }
@@ -151,5 +160,22 @@ impl Labels {
 
     pub(super) fn into_texts(self) -> Vec<String> {
         self.texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_called_by_its_name_with_or_without_its_module() {
+        let mut labels = Labels::default();
+        let label = labels.named("ext4_read [ext4] [vmlinux]");
+        for name in ["ext4_read", "ext4_read [ext4]", "ext4_read [ext4] [vmlinux]"] {
+            assert!(labels.is_called(label, name), "{name}");
+        }
+        for name in ["", "ext4", "ext4_read [", "read"] {
+            assert!(!labels.is_called(label, name), "{name}");
+        }
     }
 }

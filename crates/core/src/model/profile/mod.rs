@@ -34,7 +34,7 @@ pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
 pub use per_thread::per_thread;
 pub use sink::{ProfileSink, Statistic, SummaryValue, SunkValue, copy_profile};
 pub use threads::{IdKind, IdPart, Thread, ThreadSet};
-pub use traces::{Traced, TracedLine, traced};
+pub use traces::{IDLE, Traced, TracedLine, traced};
 pub use tree::{CallTree, Node};
 pub use walk::{Step, Walk};
 
@@ -88,6 +88,16 @@ pub trait ProfileView: Send + Sync {
 
     /// What a thread is.
     fn thread(&self, id: ThreadId) -> Result<Thread>;
+
+    /// Whether values of a thread were lost, so that what it spent is not known.
+    fn is_incomplete(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
+    /// What is good to know of its values, in sentences without full stop.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// How many contexts there can be at most. [`Walk`] stops a tree that has more: it leads
     /// round in circles.

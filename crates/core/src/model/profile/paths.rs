@@ -202,7 +202,7 @@ impl<'a> Making<'a> {
     }
 
     fn is_called(&self, label: Label, name: Option<&str>) -> bool {
-        name.is_some_and(|name| self.labels.text(label) == name)
+        name.is_some_and(|name| self.labels.is_called(label, name))
     }
 
     fn depth_below(&self, parent: Option<usize>) -> usize {

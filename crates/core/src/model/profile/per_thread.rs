@@ -39,7 +39,7 @@ fn frames(question: &Question<'_>, function: &str) -> Result<Vec<Context>> {
             continue;
         }
         let label = labels.of_context(question.view, &context)?;
-        if labels.text(label) == function {
+        if labels.is_called(label, function) {
             found.push(context);
             // What is below is part of it.
             walk.prune();

@@ -8,6 +8,9 @@ use super::{ProfileView, Step, Walk};
 use crate::Result;
 use crate::model::timeline::{Content, TimeNs, TimelineView, TrackId, Window};
 
+/// What threads are in that do nothing.
+pub const IDLE: &str = "<no activity>";
+
 /// What threads did when.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Traced {
@@ -17,6 +20,8 @@ pub struct Traced {
     pub functions: Vec<String>,
     /// A line for each track that has samples.
     pub lines: Vec<TracedLine>,
+    /// Samples that are before the one before them, and thereby let that last no time.
+    pub backwards: u64,
 }
 
 /// What one thread did when.
@@ -34,7 +39,8 @@ pub struct TracedLine {
 }
 
 /// Finds out what threads did when. A sample counts from its moment to that of the next; the last
-/// of a thread only tells where it ends.
+/// of a thread only tells where it ends. Of a sample that reaches over an edge of the window, the
+/// part within counts.
 ///
 /// `depth` is how many calls below the entry point to look; without one it is the innermost
 /// function. `stretches` is how many parts the time is divided into.
@@ -50,20 +56,57 @@ pub fn traced(
     depth: Option<usize>,
     stretches: usize,
 ) -> Result<Traced> {
-    let mut lines: BTreeMap<TrackId, Line> = BTreeMap::new();
+    let mut lines = edges(timeline, window)?;
     each(timeline, window, |track, time, _| lines.entry(track).or_default().extend(time))?;
+    for line in lines.values_mut() {
+        line.reach(window);
+    }
+    lines.retain(|_, line| line.first.is_some());
     let first = lines.values().filter_map(|line| line.first).min();
     let last = lines.values().filter_map(|line| line.last).max();
     let Some((first, last)) = first.zip(last) else { return Ok(Traced::default()) };
     let scale = Scale { first, last, stretches };
     each(timeline, window, |track, time, number| {
-        lines.entry(track).or_default().add(&scale, time, number);
+        lines.entry(track).or_default().add(&scale, time, Some(number));
     })?;
+    if let Some(until) = window.until {
+        for line in lines.values_mut().filter(|line| line.goes_on) {
+            line.add(&scale, until, None);
+        }
+    }
+    let backwards = lines.values().map(|line| line.backwards).sum();
     let names = names(view, &lines, depth)?;
     let lines = lines.into_iter().map(|(track, line)| line.finish(track, stretches, &names));
     let lines = lines.collect();
-    Ok(Traced { range: Some((first, last)), functions: names.labels.into_texts(), lines })
+    let functions = names.labels.into_texts();
+    Ok(Traced { range: Some((first, last)), functions, lines, backwards })
 }
+
+/// What samples that reach over the edges of a window tell of its tracks.
+fn edges(timeline: &Arc<dyn TimelineView>, window: &Window) -> Result<BTreeMap<TrackId, Line>> {
+    let mut lines: BTreeMap<TrackId, Line> = BTreeMap::new();
+    if window.from.is_none() && window.until.is_none() {
+        return Ok(lines);
+    }
+    let all = || (0..timeline.tracks().len()).map(TrackId).collect();
+    for track in window.tracks.clone().unwrap_or_else(all) {
+        let of_track = Window { tracks: Some(vec![track]), ..Window::default() };
+        let mut line = Line::default();
+        if let Some(from) = window.from {
+            let before = Window { until: Some(from), last: Some(1), ..of_track.clone() };
+            each(timeline, &before, |_, _, number| line.open = Some((from, number)))?;
+        }
+        if let Some(until) = window.until {
+            let after = Window { from: Some(until), ..of_track };
+            line.goes_on = Arc::clone(timeline).events(&after)?.next()?.is_some();
+        }
+        lines.insert(track, line);
+    }
+    Ok(lines)
+}
+
+/// The number of a sample whose context is not known.
+const UNKNOWN: u64 = u64::MAX;
 
 /// Every sample that is asked for: its track, its moment, the number of its context.
 fn each(
@@ -73,7 +116,12 @@ fn each(
 ) -> Result<()> {
     let mut events = Arc::clone(timeline).events(window)?;
     while let Some(event) = events.next()? {
-        if let (Content::Sample(number), Some(time)) = (event.content, event.time) {
+        let number = match event.content {
+            Content::Sample(number) => number,
+            Content::Payload => UNKNOWN,
+            _ => continue,
+        };
+        if let Some(time) = event.time {
             take(event.track, time, number);
         }
     }
@@ -113,6 +161,9 @@ struct Line {
     samples: u64,
     /// Where it has been since when.
     open: Option<(TimeNs, u64)>,
+    /// Whether there are samples behind the window.
+    goes_on: bool,
+    backwards: u64,
     spent: HashMap<u64, u64>,
     strip: HashMap<(usize, u64), u64>,
 }
@@ -124,9 +175,24 @@ impl Line {
         self.samples += 1;
     }
 
-    fn add(&mut self, scale: &Scale, time: TimeNs, number: u64) {
-        if let Some((since, number)) = self.open.replace((time, number)) {
+    /// Lets the line reach up to the edges of the window that samples reach over.
+    fn reach(&mut self, window: &Window) {
+        // The last sample of all only tells where the thread ends.
+        self.open = self.open.filter(|_| self.samples > 0 || self.goes_on);
+        if let Some((from, _)) = self.open {
+            self.first = Some(from);
+            self.last = self.last.or(self.first);
+        }
+        let until = window.until.filter(|_| self.goes_on && self.first.is_some());
+        self.last = until.or(self.last);
+    }
+
+    /// Ends what is open, and begins what comes next.
+    fn add(&mut self, scale: &Scale, time: TimeNs, number: Option<u64>) {
+        let next = number.map(|number| (time, number));
+        if let Some((since, number)) = std::mem::replace(&mut self.open, next) {
             // Time that runs backwards lasts no time.
+            self.backwards += u64::from(time < since);
             let lasted = u64::try_from(i128::from(time.0) - i128::from(since.0)).unwrap_or(0);
             *self.spent.entry(number).or_default() += lasted;
             let mut at = since.0;
@@ -216,7 +282,7 @@ fn names(
             Step::Leave(..) => {}
         }
     }
-    let idle = labels.named("<idle>");
+    let idle = labels.named(IDLE);
     let unknown = labels.named("<unknown context>");
     Ok(Names { labels, by_number, idle, unknown })
 }
@@ -237,8 +303,14 @@ mod tests {
         fn tracks(&self) -> Vec<Track> {
             Vec::new()
         }
-        fn events(self: Arc<Self>, _: &Window) -> Result<Box<dyn Events>> {
-            Ok(Box::new(Playing(self.0.clone().into_iter())))
+        fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+            let is_meant = |(track, time, _): &&(usize, i64, u64)| {
+                window.wants(TrackId(*track)) && window.holds(Some(TimeNs(*time)))
+            };
+            let mut meant: Vec<_> = self.0.iter().filter(is_meant).copied().collect();
+            let last = window.last.map_or(meant.len(), |last| usize::try_from(last).unwrap());
+            let meant = meant.split_off(meant.len().saturating_sub(last));
+            Ok(Box::new(Playing(meant.into_iter())))
         }
     }
 
@@ -250,7 +322,7 @@ mod tests {
                 track: TrackId(track),
                 time: Some(TimeNs(time)),
                 offset: 0,
-                content: Content::Sample(number),
+                content: if number == 77 { Content::Payload } else { Content::Sample(number) },
                 payload: &[],
             };
             Ok(self.0.next().map(event))
@@ -258,8 +330,12 @@ mod tests {
     }
 
     fn lines(samples: &[(usize, i64, u64)], depth: Option<usize>) -> Vec<String> {
+        within(samples, depth, &Window::default())
+    }
+
+    fn within(samples: &[(usize, i64, u64)], depth: Option<usize>, window: &Window) -> Vec<String> {
         let timeline: Arc<dyn TimelineView> = Arc::new(Recorded(samples.to_vec()));
-        let found = traced(&fixture::tree(), &timeline, &Window::default(), depth, 4).unwrap();
+        let found = traced(&fixture::tree(), &timeline, window, depth, 4).unwrap();
         let name = |function: &usize| found.functions[*function].clone();
         let line = |line: &TracedLine| {
             let spent = line.spent.iter().map(|(function, ns)| format!("{} {ns}", name(function)));
@@ -278,6 +354,36 @@ mod tests {
         assert_eq!(lines(&samples, None), expected);
         assert_eq!(lines(&samples, Some(1))[0], "4: main 100: main main main main");
         assert_eq!(lines(&samples, Some(2))[0], "4: work 75, main 25: main work work work");
+    }
+
+    #[test]
+    fn a_sample_that_reaches_over_an_edge_counts_for_the_part_within() {
+        let samples =
+            [(0, 100, 1), (0, 200, 3), (0, 300, 1), (1, 100, 3), (1, 400, 1), (2, 320, 1)];
+        let window = |from, until, tracks: usize| Window {
+            tracks: Some((0..tracks).map(TrackId).collect()),
+            from: Some(TimeNs(from)),
+            until: Some(TimeNs(until)),
+            last: None,
+        };
+        // From 150 to 250: 50 in main, 50 in work; the second thread is in work all the time.
+        let expected =
+            ["1: main 50, work 50: main main work work", "0: work 100: work work work work"];
+        assert_eq!(within(&samples, None, &window(150, 250, 3)), expected);
+        // From 290 on: the first thread ends at 300, and the third begins at 320 and has one sample.
+        let expected =
+            ["1: work 10: work - - -", "0: work 40: work work work work", "1: : - - - -"];
+        assert_eq!(within(&samples, None, &window(290, 330, 3)), expected);
+        // What ends before the window and what begins after it is not there.
+        assert_eq!(within(&samples, None, &window(0, 100, 3)), [""; 0]);
+        assert_eq!(within(&samples, None, &window(350, 360, 1)), [""; 0]);
+    }
+
+    #[test]
+    fn a_sample_of_no_context_ends_the_one_before() {
+        let samples = [(0, 100, 1), (0, 150, 77), (0, 200, 1)];
+        let strip = "main main <unknown context> <unknown context>";
+        assert_eq!(lines(&samples, None), [format!("3: <unknown context> 50, main 50: {strip}")]);
     }
 
     #[test]

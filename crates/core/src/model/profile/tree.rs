@@ -75,6 +75,9 @@ pub struct CallTree {
     modules: Vec<String>,
     nodes: Vec<Stored>,
     first_root: u32,
+    /// Threads that values of were lost.
+    pub(super) incomplete: ThreadSet,
+    pub(super) remarks: Vec<String>,
     kept: Mutex<Vec<Kept>>,
 }
 
@@ -95,10 +98,19 @@ impl CallTree {
         modules: Vec<String>,
         nodes: Vec<Stored>,
     ) -> Self {
-        let kept = Mutex::default();
-        let first_root = NONE;
-        let mut tree =
-            Self { metrics, threads, own, functions, files, modules, nodes, first_root, kept };
+        let mut tree = Self {
+            metrics,
+            threads,
+            own,
+            functions,
+            files,
+            modules,
+            nodes,
+            first_root: NONE,
+            incomplete: ThreadSet::default(),
+            remarks: Vec::new(),
+            kept: Mutex::default(),
+        };
         tree.link();
         tree
     }
@@ -241,6 +253,14 @@ impl ProfileView for CallTree {
 
     fn thread(&self, id: ThreadId) -> Result<Thread> {
         item(&self.threads, id.0.into(), "thread")
+    }
+
+    fn is_incomplete(&self, thread: ThreadId) -> bool {
+        self.incomplete.contains(thread)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
     }
 
     fn contexts_max(&self) -> u64 {

@@ -5,6 +5,7 @@
 //! track: a message, a value, a sample, a remark about the past.
 
 mod activity;
+mod merged;
 mod shown;
 
 use std::borrow::Cow;
@@ -16,6 +17,7 @@ use serde_json::Map;
 use crate::{Result, Value};
 
 pub use activity::{Activity, Message};
+pub use merged::{Merged, Run};
 pub use shown::{Length, Shown};
 
 /// A track's index in its view.
@@ -38,7 +40,8 @@ pub trait TimelineView: Send + Sync {
     /// The tracks; their ids count from 0. Parents come before their children.
     fn tracks(&self) -> Vec<Track>;
 
-    /// The events of a window, in the order of the recording.
+    /// The events of a window, in the order of the recording; where that keeps each track by
+    /// itself, in the order of their times ([`Merged`]).
     ///
     /// A format with an index reads only what it needs to.
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>>;
@@ -109,6 +112,17 @@ impl Track {
 
     /// The attribute of a task that runs when there is nothing to do.
     pub const IS_IDLE: &str = "is_idle";
+
+    /// The attribute that names the thread of samples as profiles do, where the track is called
+    /// otherwise.
+    pub const THREAD: &str = "thread";
+
+    /// What profiles call the thread that a track is of.
+    #[must_use]
+    pub fn thread(&self) -> &str {
+        let named = self.attributes.get(Self::THREAD).and_then(|name| name.as_str());
+        named.filter(|name| !name.is_empty()).unwrap_or(&self.name)
+    }
 
     /// The number that the recording gives a task. Tracks of one recording, name and number are
     /// of one task, which ran on several processors.

@@ -1,0 +1,131 @@
+//! Which files of a directory belong together, and which are missing or are there twice.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use kymo_core::model::measurement::MeasuredId;
+use kymo_core::{Finding, Severity};
+
+use crate::measurement::{PROFILE, TRACE, has_extension, named};
+use crate::read::{Profile, Trace};
+use crate::threads::ids;
+
+/// The files of a directory by the names that they share.
+pub(crate) type Pairs = BTreeMap<String, Pair>;
+
+/// The files of one name.
+#[derive(Default)]
+pub(crate) struct Pair {
+    pub(crate) profile: Found<Profile>,
+    pub(crate) trace: Found<Trace>,
+}
+
+impl Pair {
+    /// Notes that a file of this name is there, and is of no use.
+    pub(crate) fn refuse(&mut self, name: &Path) {
+        if has_extension(name, TRACE) {
+            self.trace = Found::Unreadable;
+        } else {
+            self.profile = Found::Unreadable;
+        }
+    }
+
+    /// Whether any of its files could be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.profile.as_ref().is_some() || self.trace.as_ref().is_some()
+    }
+}
+
+/// A file that may be there.
+#[derive(Default)]
+pub(crate) enum Found<T> {
+    #[default]
+    Nothing,
+    /// It is there, and cannot be read.
+    Unreadable,
+    Read(T),
+}
+
+impl<T> Found<T> {
+    pub(crate) fn as_ref(&self) -> Option<&T> {
+        match self {
+            Self::Read(file) => Some(file),
+            Self::Nothing | Self::Unreadable => None,
+        }
+    }
+
+    pub(crate) fn into_option(self) -> Option<T> {
+        match self {
+            Self::Read(file) => Some(file),
+            Self::Nothing | Self::Unreadable => None,
+        }
+    }
+}
+
+/// What is wrong with files that are sound by themselves: those that miss their other half, and
+/// those that are of one thread.
+pub(crate) fn findings(pairs: &Pairs) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut add = |name: &str, extension: &str, rule, why: String| {
+        let finding = Finding::whole(Severity::Warning, rule, why);
+        found.extend(named(vec![finding], Path::new(&format!("{name}.{extension}"))));
+    };
+    let mut known: BTreeMap<Identity, &str> = BTreeMap::new();
+    for (name, pair) in pairs {
+        if let Some(why) = no_profile(name, pair) {
+            add(name, TRACE, "no-profile", why);
+        }
+        if let Some(why) = no_trace(name, pair) {
+            add(name, PROFILE, "no-trace", why);
+        }
+        let identity = pair.profile.as_ref().and_then(Identity::of);
+        let first =
+            identity.map_or(name.as_str(), |identity| known.entry(identity).or_insert(name));
+        if first != name {
+            let why =
+                format!("{first}.{PROFILE} is of the same thread, by its ids and its process");
+            add(name, PROFILE, "duplicate-profile", format!("{why}: both count"));
+        }
+    }
+    found
+}
+
+/// Why the nodes of a trace mean nothing, where they do not.
+fn no_profile(name: &str, pair: &Pair) -> Option<String> {
+    pair.trace.as_ref()?;
+    let lead = match pair.profile {
+        Found::Read(_) => return None,
+        Found::Unreadable => format!("{name}.{PROFILE} beside it cannot be read"),
+        Found::Nothing => format!("there is no {name}.{PROFILE} beside it"),
+    };
+    Some(format!("{lead}: what its nodes stand for is unknown"))
+}
+
+/// Why a thread that was traced has no trace, where it has none.
+fn no_trace(name: &str, pair: &Pair) -> Option<String> {
+    let Found::Nothing = pair.trace else { return None };
+    let told = pair.profile.as_ref()?.header.value("trace-min-time")?;
+    let is_traced = told.parse::<u64>().is_ok_and(|time| time > 0);
+    let why = format!("it says trace-min-time {told}, but there is no {name}.{TRACE} beside it");
+    is_traced.then(|| format!("{why}: the trace of this thread is missing"))
+}
+
+/// What two profiles of one thread have in common.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Identity {
+    ids: Vec<MeasuredId>,
+    /// Processes may follow each other under one number, and then have other times.
+    process: [Option<String>; 4],
+}
+
+impl Identity {
+    /// Nothing where a profile does not tell its thread and its process.
+    fn of(profile: &Profile) -> Option<Self> {
+        profile.header.value("process-id")?;
+        let names = ["host-id", "process-id", "job-id", "trace-min-time"];
+        let process = names.map(|name| profile.header.value(name).map(Cow::into_owned));
+        let ids = ids(profile);
+        (!ids.is_empty()).then_some(Self { ids, process })
+    }
+}
