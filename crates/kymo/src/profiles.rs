@@ -1,5 +1,6 @@
 //! What is asked of a profile: which metric, which threads.
 
+use std::io::Write;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use kymo_core::model::profile::{
 };
 
 use crate::failure::Failure;
-use crate::render::escaped;
-use crate::session::Opened;
+use crate::render::{escaped, numbers};
+use crate::session::{Opened, Session};
 
 /// Metrics listed in a hint.
 const LISTED: usize = 8;
@@ -36,7 +37,7 @@ pub(crate) struct ThreadArgs {
     #[arg(long, value_name = "NUMBERS")]
     thread: Option<Numbers>,
 
-    /// Only processes of these ranks.
+    /// Only processes of these ranks; a process of a program without ranks has rank 0.
     #[arg(long, value_name = "NUMBERS")]
     rank: Option<Numbers>,
 }
@@ -60,6 +61,34 @@ impl Asked {
         let all = (0..).map(ThreadId).take(self.view.thread_count());
         let is_meant = |id: &ThreadId| self.threads.as_ref().is_none_or(|set| set.contains(*id));
         all.filter(is_meant).map(|id| Ok((id, self.view.thread(id)?))).collect()
+    }
+
+    /// Whether values of a thread were lost.
+    pub(crate) fn is_incomplete(&self, thread: ThreadId) -> bool {
+        self.view.is_incomplete(thread)
+    }
+
+    /// How many of the threads that are meant lost values.
+    pub(crate) fn incomplete(&self) -> kymo_core::Result<u64> {
+        let threads = self.threads()?.into_iter();
+        Ok(threads.filter(|(id, _)| self.is_incomplete(*id)).count() as u64)
+    }
+
+    /// How many threads are meant, in words.
+    pub(crate) fn threads_in_words(&self) -> kymo_core::Result<String> {
+        let threads = numbers::count(self.thread_count as u64, "thread", "threads");
+        Ok(match self.incomplete()? {
+            0 => threads,
+            lost => format!("{threads}, {lost} of them with values lost"),
+        })
+    }
+
+    /// Says what is good to know of the values.
+    pub(crate) fn say_remarks(&self, session: &mut Session, opened: &Opened) {
+        let _ = session.out.flush();
+        for text in self.view.remarks() {
+            session.report.remark(&opened.name, text);
+        }
     }
 
     /// A flat profile of what is asked for.
@@ -172,11 +201,12 @@ impl ThreadArgs {
     }
 
     fn means(&self, thread: &Thread) -> bool {
-        let is_among = |numbers: &Option<Numbers>, kind: &str| {
-            let holds = |numbers: &Numbers| thread.id(kind).is_some_and(|id| numbers.holds(id));
+        let is_among = |numbers: &Option<Numbers>, id: Option<u64>| {
+            let holds = |numbers: &Numbers| id.is_some_and(|id| numbers.holds(id));
             numbers.as_ref().is_none_or(holds)
         };
-        is_among(&self.thread, "THREAD") && is_among(&self.rank, "RANK")
+        let rank = thread.id("RANK").or(Some(0));
+        is_among(&self.thread, thread.id("THREAD")) && is_among(&self.rank, rank)
     }
 }
 
@@ -296,7 +326,7 @@ impl FromStr for Numbers {
 #[cfg(test)]
 mod tests {
     use kymo_core::bytes::Limits;
-    use kymo_core::model::profile::{CallTreeBuilder, Node, Relation, Scope};
+    use kymo_core::model::profile::{CallTreeBuilder, IdKind, IdPart, Node, Relation, Scope};
 
     use super::*;
 
@@ -308,6 +338,17 @@ mod tests {
         for wrong in ["", "a", "3-1", "1,", "-1", "1-2-3"] {
             assert!(wrong.parse::<Numbers>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_thread_of_a_program_without_ranks_has_rank_0() {
+        let of = |rank: &str| ThreadArgs { thread: None, rank: Some(rank.parse().unwrap()) };
+        let thread = |kind: &'static str, logical| {
+            let part = IdPart { kind: IdKind(kind.into()), logical, physical: None };
+            Thread { ids: vec![part] }
+        };
+        assert!(of("0").means(&thread("THREAD", 5)) && !of("1-9").means(&thread("THREAD", 5)));
+        assert!(of("3").means(&thread("RANK", 3)) && !of("0").means(&thread("RANK", 3)));
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Only callers of functions of this name.
+    /// Only callers of functions of this name, with or without the module in brackets.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
 
@@ -64,6 +64,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             writeln!(session.out)?;
         }
         args.listing.print(session, rows.as_mut(), opened, &asked, &tree)?;
+        asked.say_remarks(session, opened);
         Ok(session.findings(opened))
     })
 }

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::Thread;
+use kymo_core::model::profile::{Thread, ThreadId};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::profiles::{Asked, ProfileArgs};
 use crate::render::rows::{RowArgs, Rows};
-use crate::render::{escaped, measure, style};
+use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
 
 /// How long the bar of the thread that spent most is.
@@ -19,7 +19,7 @@ const BAR: u32 = 24;
 /// Show what each thread spent, in all or in one function.
 ///
 /// Values are inclusive of calls. Imbalance is how much more than the mean the thread that spent
-/// most has: 0% is even, 100% is twice the mean.
+/// most has: 0% is even, 100% is twice the mean. `-` is a thread whose values were lost.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Only what was spent in functions of this name.
+    /// Only what was spent in functions of this name, with or without the module in brackets.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
 
@@ -62,11 +62,24 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             write!(session.out, "{gap}")?;
             print(session, args, opened, &asked, &spent)?;
         }
+        say_unknown(session, opened, &asked)?;
         Ok(session.findings(opened))
     })
 }
 
-/// Each thread, and what it spent.
+/// Says that values of threads were lost.
+fn say_unknown(session: &mut Session, opened: &Opened, asked: &Asked) -> anyhow::Result<()> {
+    let lost = asked.incomplete()?;
+    if lost > 0 {
+        let _ = session.out.flush();
+        let threads = numbers::count(lost, "thread", "threads");
+        let text = format!("values of {threads} were lost: what was spent is unknown and left out");
+        session.report.remark(&opened.name, text);
+    }
+    Ok(())
+}
+
+/// Each thread, and what it spent; no number where that is not known.
 fn rows(asked: &Asked, function: Option<&str>) -> anyhow::Result<Vec<(Thread, f64)>> {
     let spent = asked.per_thread(function)?;
     if asked.derived.is_some() && spent.iter().all(|value| value.is_nan()) {
@@ -78,9 +91,12 @@ fn rows(asked: &Asked, function: Option<&str>) -> anyhow::Result<Vec<(Thread, f6
         let failure = Failure::new(format!("nothing was spent in {}", escaped(name)));
         return Err(failure.hint("`kymo top -n 0` lists the functions").into());
     }
-    let value = |index: u32| spent.get(usize::try_from(index).ok()?).copied();
+    let value = |id: ThreadId| match spent.get(usize::try_from(id.0).ok()?) {
+        _ if asked.is_incomplete(id) => Some(f64::NAN),
+        found => found.copied(),
+    };
     let threads = asked.threads()?.into_iter();
-    Ok(threads.map(|(id, thread)| (thread, value(id.0).unwrap_or(0.0))).collect())
+    Ok(threads.map(|(id, thread)| (thread, value(id).unwrap_or(0.0))).collect())
 }
 
 fn print(
@@ -98,12 +114,13 @@ fn print(
     let metric = escaped(&asked.described.name);
     let most = spent.iter().map(|(_, value)| *value).fold(0.0, f64::max);
     writeln!(out, "{bold}{}{bold:#}: {metric}{of}, {}", opened.name, spread(spent))?;
+    let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(39).max(16));
     for (thread, value) in spent {
         let share = if most > 0.0 { value / most } else { 0.0 };
         let bar = measure::bar(share, BAR, is_terminal);
         let value = measure::known(*value);
-        let name = thread.to_string();
-        writeln!(out, "{value:>11}  {faint}{bar:<24}{faint:#}  {}", escaped(&name))?;
+        let name = measure::fitted(&escaped(&thread.to_string()), room);
+        writeln!(out, "{value:>11}  {faint}{bar:<24}{faint:#}  {name}")?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::cli::OpenArgs;
 use crate::profiles::{Asked, ProfileArgs};
 use crate::render::rows::{RowArgs, Rows};
-use crate::render::{escaped, measure, numbers, style};
+use crate::render::{escaped, measure, style};
 use crate::session::{Opened, Outcome, Session};
 
 /// How long the bar of all that was spent would be, on a terminal.
@@ -99,6 +99,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             write!(session.out, "{gap}")?;
             print(session, args, opened, &asked, &found)?;
         }
+        asked.say_remarks(session, opened);
         Ok(session.findings(opened))
     })
 }
@@ -141,7 +142,7 @@ fn print(
     let out = &mut session.out;
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
-    let threads = numbers::count(asked.thread_count as u64, "thread", "threads");
+    let threads = asked.threads_in_words()?;
     let (metric, total) = (escaped(&asked.described.name), measure::known(found.total));
     writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
     let bars = if out.is_terminal() { BAR + 2 } else { 0 };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
-use kymo_core::model::profile::{Traced, TracedLine, traced};
+use kymo_core::model::profile::{IDLE, Traced, TracedLine, traced};
 use kymo_core::model::timeline::{Track, TrackId, TrackKind, Window};
 use serde_json::json;
 
@@ -21,8 +21,8 @@ use crate::session::{Opened, Outcome, Session};
 /// How many functions have a letter of their own.
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// What threads are in that do nothing.
-const IDLE: [&str; 2] = ["<idle>", "<no activity>"];
+/// How many functions are listed by themselves.
+const NUMBER: usize = 10;
 
 /// How wide a strip is where there is no terminal.
 const WIDTH: usize = 64;
@@ -66,9 +66,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "CALLS")]
     depth: Option<usize>,
 
-    /// How many functions to list.
-    #[arg(short, long, default_value = "10", value_name = "ROWS")]
-    number: usize,
+    /// How many functions to list: those that took longest. 0 lists all, which --json and --csv do
+    /// by themselves; otherwise it is 10.
+    #[arg(short, long, value_name = "ROWS")]
+    number: Option<usize>,
 
     /// Not before this moment.
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
@@ -96,14 +97,32 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let width = width(session);
         let (tracks, found) = read(args, opened, width)?;
         if let Some(rows) = &mut rows {
-            print_rows(session, rows, opened, &tracks, &found)?;
+            print_rows(session, args, rows, opened, &tracks, &found)?;
         } else {
             let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
             write!(session.out, "{gap}")?;
             print(session, args, opened, &tracks, &found)?;
         }
-        Ok(session.findings(opened))
+        let outcome = say_backwards(session, opened, &found);
+        Ok(outcome.max(session.findings(opened)))
     })
+}
+
+/// Says that times are wrong because samples are not in the order of time.
+fn say_backwards(session: &mut Session, opened: &Opened, found: &Traced) -> Outcome {
+    if found.backwards == 0 {
+        return Outcome::Done;
+    }
+    let _ = session.out.flush();
+    let samples = numbers::count(found.backwards, "sample is", "samples are");
+    let text = format!("{samples} before the one before, so that some times are wrong");
+    session.report.remark(&opened.name, text);
+    Outcome::Findings
+}
+
+/// How many functions are listed, of so many.
+fn listed(number: usize, all: usize) -> usize {
+    if number == 0 { all } else { number.min(all) }
 }
 
 /// How wide a strip is: half of the terminal, so that names have room.
@@ -125,7 +144,7 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track
         }
     };
     let is_meant = |track: &Track| {
-        let is_named = names.as_ref().is_none_or(|names| names.contains(thread_name(track)));
+        let is_named = names.as_ref().is_none_or(|names| names.contains(track.thread()));
         track.kind == TrackKind::Samples && is_named
     };
     let chosen = tracks.iter().enumerate().filter(|(_, track)| is_meant(track));
@@ -172,7 +191,7 @@ impl Legend {
         let colors = COLORS.into_iter().cycle().map(AnsiColor::on_default);
         let name = |function: usize| found.functions.get(function).map_or("", String::as_str);
         let (idle, busy): (Vec<usize>, Vec<usize>) =
-            spent.iter().map(|(function, _)| *function).partition(|id| IDLE.contains(&name(*id)));
+            spent.iter().map(|(function, _)| *function).partition(|id| name(*id) == IDLE);
         let idle = idle.into_iter().map(|function| (function, ('.', style::FAINT)));
         for (function, sign) in idle.chain(busy.into_iter().zip(LETTERS.chars().zip(colors))) {
             if let Some(letter) = letters.get_mut(function) {
@@ -211,20 +230,25 @@ fn print(
     let legend = Legend::new(found, &spent);
     let total: u64 = spent.iter().fold(0, |total, (_, ns)| total.saturating_add(*ns));
     writeln!(out, "{faint}{:>13}  {:>6}    function{faint:#}", "time (sec)", "")?;
-    for (function, ns) in spent.iter().take(args.number) {
+    let listed = listed(args.number.unwrap_or(NUMBER), spent.len());
+    let columns = out.columns();
+    let room = |taken| columns.map_or(usize::MAX, |columns| columns.saturating_sub(taken).max(16));
+    for (function, ns) in spent.iter().take(listed) {
         let (letter, color) = legend.sign(Some(*function));
         let color = paint.style(color);
         let share = measure::share(seconds(*ns), seconds(total));
         let (time, name) = (measure::value(seconds(*ns)), name(found, *function));
+        let name = measure::fitted(&name, room(25));
         writeln!(out, "{time:>13}  {share:>6}  {color}{letter} {name}{color:#}")?;
     }
-    let more = spent.len().saturating_sub(args.number);
+    let more = spent.len() - listed;
     if more > 0 {
-        writeln!(out, "{faint}{:>21}  {more} more (-n shows more){faint:#}", "…")?;
+        writeln!(out, "{faint}{:>21}  {more} more (-n 0 shows all){faint:#}", "…")?;
     }
     for line in &found.lines {
+        let name = measure::fitted(&escaped(track_name(tracks, line)), room(line.strip.len() + 4));
         let strip = strip(line, &legend, |style| paint.style(style));
-        writeln!(out, "|{strip}|  {}", escaped(track_name(tracks, line)))?;
+        writeln!(out, "|{strip}|  {name}")?;
     }
     Ok(())
 }
@@ -250,25 +274,23 @@ fn track_name<'a>(tracks: &'a [Track], line: &TracedLine) -> &'a str {
     tracks.get(line.track.0).map_or("", |track| track.name.as_str())
 }
 
-/// The thread of a track as a profile names it.
-fn thread_name(track: &Track) -> &str {
-    let named = track.attributes.get("thread").and_then(|name| name.as_str());
-    named.filter(|name| !name.is_empty()).unwrap_or(&track.name)
-}
-
 fn print_rows(
     session: &mut Session,
+    args: &Args,
     rows: &mut Rows,
     opened: &Opened,
     tracks: &[Track],
     found: &Traced,
 ) -> anyhow::Result<()> {
+    let spent = by_time(found);
+    let listed = listed(args.number.unwrap_or(0), spent.len());
+    let listed: HashSet<usize> = spent.iter().take(listed).map(|(function, _)| *function).collect();
     for line in &found.lines {
         let total: u64 = line.spent.iter().fold(0, |total, (_, ns)| total.saturating_add(*ns));
-        for (function, ns) in &line.spent {
+        for (function, ns) in line.spent.iter().filter(|(function, _)| listed.contains(function)) {
             let object = json!({
                 "file": opened.name,
-                "thread": tracks.get(line.track.0).map_or("", thread_name),
+                "thread": tracks.get(line.track.0).map_or("", Track::thread),
                 "function": found.functions.get(*function),
                 "time_ns": ns,
                 "total_ns": total,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::profile::{
-    Column, Context, ContextValue, FileId, MetricId, ModuleId, ProfileView, Reach, Relation, Scope,
-    Step, ThreadId, Walk,
+    Column, Context, ContextValue, FileId, IDLE, MetricId, ModuleId, ProfileView, Reach, Relation,
+    Scope, Step, ThreadId, Walk,
 };
 use kymo_core::model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
 use serde_json::json;
@@ -90,6 +90,11 @@ impl Side {
                 above.pop();
                 continue;
             };
+            if above.len() == 1 && is_idle(side.view.as_ref(), &context)? {
+                side.paths.insert(context.number.0, WHOLE);
+                above.push(WHOLE);
+                continue;
+            }
             let label = label(side.view.as_ref(), &context)?;
             let path = paths.of(above.last().copied().unwrap_or(WHOLE), label);
             side.paths.insert(context.number.0, path);
@@ -152,12 +157,12 @@ impl Side {
         Ok(values)
     }
 
-    /// Tracks by what names them.
+    /// Tracks by the threads that they are of.
     fn tracks(&self) -> BTreeMap<String, TrackId> {
         let mut tracks = BTreeMap::new();
         let found = self.timeline.iter().flat_map(|timeline| timeline.tracks());
         for (index, track) in found.enumerate().filter(|(_, t)| t.kind == TrackKind::Samples) {
-            tracks.insert(numbered(track.name, &tracks), TrackId(index));
+            tracks.insert(numbered(track.thread().to_owned(), &tracks), TrackId(index));
         }
         tracks
     }
@@ -183,6 +188,13 @@ fn numbered<T>(name: String, known: &BTreeMap<String, T>) -> String {
     let repeats = (2..).map(|count| format!("{name} #{count}"));
     let mut names = std::iter::once(name.clone()).chain(repeats);
     names.find(|name| !known.contains_key(name)).unwrap_or(name)
+}
+
+/// Whether a context stands for doing nothing, which some recordings have no context for.
+fn is_idle(view: &dyn ProfileView, context: &Context) -> Result<bool> {
+    let function = context.function.map(|id| view.function(id)).transpose()?;
+    let is_named = function.is_some_and(|function| function.name == IDLE);
+    Ok(is_named && context.scope == Scope::Placeholder)
 }
 
 /// Everything that is known of a context, in words.

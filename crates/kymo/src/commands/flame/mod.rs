@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::outlet::{self, Outlet};
 use crate::profiles::{Asked, ProfileArgs};
-use crate::render::escaped;
+use crate::render::{escaped, numbers};
 use crate::session::{Named, Opened, Outcome, Session};
 use stacks::Stacks;
 
@@ -24,7 +24,7 @@ use stacks::Stacks;
 /// It is an SVG to open in a browser: a click on a box zooms in, and there is a search. With
 /// --folded it is one line a path, with what was spent itself at its end, which is what other
 /// tools make flame graphs of. Those take whole numbers: what is not whole is multiplied with a
-/// power of ten.
+/// power of ten, which is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -75,6 +75,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let bytes = if args.folded { folded(&stacks) } else { picture(&asked, opened, &stacks)? };
         put(session, args, opened, &bytes)?;
         let outcome = say_negative(session, opened, &stacks);
+        if args.folded {
+            say_scale(session, opened, &asked, &stacks);
+        }
+        asked.say_remarks(session, opened);
         Ok(outcome.max(session.findings(opened)))
     });
     result.map_err(|error| match error.downcast::<Named>() {
@@ -118,6 +122,19 @@ fn put(session: &mut Session, args: &Args, opened: &Opened, bytes: &[u8]) -> any
     file.commit().map_err(about)
 }
 
+/// Says what the numbers of folded stacks are: whole ones, whatever was measured.
+fn say_scale(session: &mut Session, opened: &Opened, asked: &Asked, stacks: &Stacks) {
+    let metric = escaped(&asked.described.name);
+    let text = match &asked.described.unit {
+        Some(unit) => {
+            format!("numbers are of {metric}: 1 is {:e} {}", stacks.factor, escaped(unit))
+        }
+        None => format!("numbers are of {metric}: 1 is {:e}", stacks.factor),
+    };
+    let _ = session.out.flush();
+    session.report.remark(&opened.name, text);
+}
+
 fn say_negative(session: &mut Session, opened: &Opened, stacks: &Stacks) -> Outcome {
     if stacks.negative == 0 {
         return Outcome::Done;
@@ -126,8 +143,10 @@ fn say_negative(session: &mut Session, opened: &Opened, stacks: &Stacks) -> Outc
         .example
         .as_deref()
         .map_or(String::new(), |name| format!(", such as {}", escaped(name)));
-    let many = stacks.negative;
-    let text = format!("{many} paths spent less than nothing and are not drawn{example}");
+    let paths = numbers::count(stacks.negative, "path", "paths");
+    let verb = if stacks.negative == 1 { "is" } else { "are" };
+    let text = format!("{paths} spent less than nothing and {verb} not shown{example}");
+    let _ = session.out.flush();
     session.report.remark(&opened.name, text);
     Outcome::Findings
 }

@@ -198,6 +198,10 @@ fn make(
     let sources: Option<&OpenSource> = if args.no_source { None } else { Some(&open) };
     let program = Program { structure: &structure, symbols: Some(&programs), sources };
     let mut merged = kymo_prof::merge(views, &program, options, &mut writer, &session.context())?;
+    if args.strict {
+        session.report.findings(&inputs::display(to.path()), &merged.findings);
+    }
+    refuse(args, Outcome::of(&merged.findings))?;
     let began = Instant::now();
     writer.finish()?;
     merged.phases.insert(0, reading);

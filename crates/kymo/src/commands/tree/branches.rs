@@ -46,8 +46,11 @@ impl<'a> Branches<'a> {
             let siblings = node.parent.and_then(|parent| children.get_mut(parent));
             siblings.unwrap_or(&mut roots).push(index);
         }
+        // Of one function's callers, the total is what that function spent.
+        let nodes = roots.iter().filter_map(|index| tree.nodes.get(*index));
+        let all = nodes.map(|node| node.inclusive.abs()).sum();
         let mut branches = Self { tree, children, pending: Vec::new(), least };
-        branches.push(roots, tree.total, true, 0);
+        branches.push(roots, all, true, 0);
         branches
     }
 

@@ -15,6 +15,10 @@ use crate::session::{Opened, Session};
 const INDENT: usize = 2;
 const INDENT_MAX: usize = 80;
 
+/// The places that stand before a label, and the least that it has.
+const BEFORE: usize = 36;
+const LABEL_MIN: usize = 24;
+
 /// What is printed of a tree of paths.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(in crate::commands) struct ListingArgs {
@@ -67,16 +71,16 @@ fn print(
     let out = &mut session.out;
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
-    let threads = numbers::count(asked.thread_count as u64, "thread", "threads");
+    let threads = asked.threads_in_words()?;
     let (metric, total) = (escaped(&asked.described.name), measure::known(tree.total));
     writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
     writeln!(out, "{faint}{:>19}  {:>11}   path{faint:#}", "inclusive", "exclusive")?;
     let columns = out.columns();
     for branch in branches {
-        let indent = (branch.depth() * INDENT).min(INDENT_MAX);
-        let room =
-            columns.map_or(usize::MAX, |columns| columns.saturating_sub(36 + indent).max(16));
-        let label = measure::fitted(&text(&branch, tree), room);
+        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(BEFORE));
+        let indent_max = INDENT_MAX.min(room.saturating_sub(LABEL_MIN));
+        let indent = (branch.depth() * INDENT).min(indent_max);
+        let label = measure::fitted(&text(&branch, tree), (room - indent).max(LABEL_MIN));
         let (inclusive, exclusive) = branch.spent();
         // What is computed is no part of a whole.
         let is_part = !tree.is_computed;

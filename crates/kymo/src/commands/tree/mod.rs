@@ -84,6 +84,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             writeln!(session.out)?;
         }
         args.listing.print(session, rows.as_mut(), opened, &asked, &tree)?;
+        asked.say_remarks(session, opened);
         Ok(session.findings(opened))
     })
 }

@@ -1,0 +1,134 @@
+//! Reports on measurements that something is odd about, small enough to work out by hand.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use kymo_hpcrun::{ProfileBuilder, TraceRecord, TraceWriter};
+use support::{folder, kymo, run};
+
+/// The time that all others are after, in nanoseconds.
+const START: u64 = 1_700_000_000_000_000_000;
+
+/// Writes a thread that spent so many seconds at an address, and was there at these times; `None`
+/// is a node that the profile does not have.
+fn thread(folder: &Path, number: u32, seconds: f64, times: &[(u64, Option<()>)]) {
+    let mut profile = ProfileBuilder::new("app");
+    profile.id(3 | 3 << 14, number.into(), number.into());
+    let module = profile.load_module("/none/app", None).unwrap();
+    let time = profile.metric("CPUTIME (sec)", "", true).unwrap();
+    let main = profile.child(ProfileBuilder::ROOT, module, 0x1187);
+    profile.add(main, time, seconds);
+    let node = profile.retain(main);
+    let name = format!("app-000000-{number:03}-1-2-0");
+    let mut bytes = Vec::new();
+    profile.write(&mut bytes).unwrap();
+    fs::write(folder.join(format!("{name}.hpcrun")), bytes).unwrap();
+    if !times.is_empty() {
+        let mut trace = TraceWriter::new(Vec::new());
+        for (time, is_known) in times {
+            let node = is_known.map_or(9999, |()| node);
+            trace.record(&TraceRecord { time: START + time, node, metric: None }).unwrap();
+        }
+        fs::write(folder.join(format!("{name}.hpctrace")), trace.finish().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn dump_shows_samples_of_all_threads_in_the_order_of_their_times() {
+    let folder = folder();
+    thread(folder.path(), 0, 1.0, &[(100, Some(())), (300, Some(()))]);
+    thread(folder.path(), 1, 1.0, &[(200, Some(())), (250, Some(())), (400, Some(()))]);
+    let (code, out, said) = run(kymo().args(["dump", "--csv", "--last", "3"]).arg(folder.path()));
+    assert_eq!(code, Some(0), "{said}");
+    let lines: Vec<_> = out.lines().skip(1).collect();
+    assert_eq!(lines.len(), 3, "{out}");
+    for (line, time) in lines.into_iter().zip([250, 300, 400]) {
+        assert!(line.contains(&format!("000000{time}")), "{line} is not of {time} ns");
+    }
+}
+
+#[test]
+fn prof_says_which_samples_it_leaves_out_and_strict_refuses_them() {
+    let folder = folder();
+    let input = folder.path().join("hpctoolkit-app-measurements");
+    fs::create_dir(&input).unwrap();
+    thread(&input, 0, 1.0, &[(100, Some(())), (200, None), (300, Some(()))]);
+    let database = folder.path().join("hpctoolkit-app-database");
+    let (code, _, said) = run(kymo().args(["prof", "--strict"]).arg(&input));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("trace-node in app-000000-000-1-2-0.hpctrace"), "{said}");
+    assert!(!database.exists());
+    let (code, _, said) = run(kymo().arg("prof").arg(&input));
+    assert_eq!(code, Some(3), "{said}");
+    let why = "1 sample is of a node that the profile does not have, and left out";
+    assert!(said.contains(why), "{said}");
+    assert!(database.exists());
+}
+
+#[test]
+fn a_thread_whose_values_were_lost_is_unknown_and_no_part_of_the_mean() {
+    let folder = folder();
+    for (number, seconds) in [1.0, 3.0, 5.0].into_iter().enumerate() {
+        thread(folder.path(), u32::try_from(number).unwrap(), seconds, &[]);
+    }
+    // The last section has an id of 18 bytes, then the numbers of values and of nodes.
+    let path = folder.path().join("app-000000-002-1-2-0.hpcrun");
+    let mut bytes = fs::read(&path).unwrap();
+    let footer = bytes.len() - 112;
+    let start = u64::from_be_bytes(bytes[footer + 0x50..footer + 0x58].try_into().unwrap());
+    let values = usize::try_from(start).unwrap() + 2 + 18;
+    bytes[values..values + 12].fill(0xFF);
+    fs::write(&path, bytes).unwrap();
+    let (code, out, said) = run(kymo().args(["threads", "--salvage"]).arg(folder.path()));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(out.contains("least 1, mean 2, most 3, imbalance 50.0%"), "{out}");
+    assert!(out.lines().last().unwrap().trim_start().starts_with("- "), "{out}");
+    assert!(said.contains("values of 1 thread were lost: what was spent is unknown"), "{said}");
+    let (_, out, _) = run(kymo().args(["threads", "--salvage", "--json"]).arg(folder.path()));
+    assert!(out.lines().last().unwrap().contains("\"value\":null"), "{out}");
+    let (_, out, _) = run(kymo().args(["top", "--salvage"]).arg(folder.path()));
+    assert!(out.contains("4 in all, 3 threads, 1 of them with values lost"), "{out}");
+}
+
+#[test]
+fn trace_lists_as_many_functions_as_asked_for_and_says_which_times_are_unknown() {
+    let folder = folder();
+    thread(folder.path(), 0, 1.0, &[(0, Some(())), (400, None), (500, Some(()))]);
+    let rows = |arguments: &[&str]| {
+        let (code, out, said) =
+            run(kymo().args(["trace", "--csv"]).args(arguments).arg(folder.path()));
+        assert_eq!(code, Some(3), "{said}");
+        let cells = |line: &str| {
+            let cells: Vec<_> = line.split(',').collect();
+            (cells[2].to_owned(), cells[3].parse().unwrap())
+        };
+        out.lines().skip(1).map(cells).collect::<Vec<(String, u64)>>()
+    };
+    let (app, unknown) = ("app+0x1187".to_owned(), "<unknown context>".to_owned());
+    assert_eq!(rows(&[]), [(app.clone(), 400), (unknown.clone(), 100)]);
+    assert_eq!(rows(&["-n", "0"]), [(app.clone(), 400), (unknown, 100)]);
+    assert_eq!(rows(&["-n", "1"]), [(app, 400)]);
+}
+
+#[test]
+fn rank_0_is_that_of_a_program_without_ranks() {
+    let folder = folder();
+    thread(folder.path(), 0, 1.0, &[]);
+    let (code, out, said) = run(kymo().args(["top", "--rank", "0"]).arg(folder.path()));
+    assert_eq!(code, Some(0), "{out}{said}");
+    let (code, _, said) = run(kymo().args(["top", "--rank", "1"]).arg(folder.path()));
+    assert_eq!(code, Some(1), "{said}");
+}
+
+#[test]
+fn the_callers_of_a_function_have_their_hot_path_marked() {
+    let folder = folder();
+    thread(folder.path(), 0, 1.0, &[]);
+    thread(folder.path(), 1, 1.0, &[]);
+    let (code, out, said) = run(kymo().args(["callers", "-f", "app+0x1187"]).arg(folder.path()));
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(out.lines().filter(|line| line.contains(" > ")).count(), 2, "{out}");
+}
