@@ -132,3 +132,31 @@ fn the_callers_of_a_function_have_their_hot_path_marked() {
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(out.lines().filter(|line| line.contains(" > ")).count(), 2, "{out}");
 }
+
+#[test]
+fn prof_counts_the_samples_that_it_writes() {
+    let folder = folder();
+    let mut profile = ProfileBuilder::new("app");
+    profile.id(3 | 3 << 14, 0, 0);
+    let module = profile.load_module("/none/app", None).unwrap();
+    let time = profile.metric("CPUTIME (sec)", "", true).unwrap();
+    let main = profile.child(ProfileBuilder::ROOT, module, 0x1187);
+    profile.add(main, time, 1.0);
+    let idle = profile.child(ProfileBuilder::ROOT, 0, u64::from_be_bytes(*b"NoActvty"));
+    let (main, idle) = (profile.retain(main), profile.retain(idle));
+    let mut bytes = Vec::new();
+    profile.write(&mut bytes).unwrap();
+    fs::write(folder.path().join("app.hpcrun"), bytes).unwrap();
+    let mut trace = TraceWriter::new(Vec::new());
+    for (time, node) in (START..).zip([idle, idle, main, main, idle, idle, idle]) {
+        trace.record(&TraceRecord { time, node, metric: None }).unwrap();
+    }
+    fs::write(folder.path().join("app.hpctrace"), trace.finish().unwrap()).unwrap();
+    let made = support::folder();
+    let mut command = kymo();
+    command.args(["prof", "--json", "-o"]).arg(made.path().join("database")).arg(folder.path());
+    let (code, out, said) = run(&mut command);
+    assert_eq!(code, Some(0), "{said}");
+    // Idle is said once: idle, main twice, idle.
+    assert!(out.contains("\"samples\":4,"), "{out}");
+}

@@ -111,12 +111,15 @@ impl<'a> Summing<'a> {
         }
         let propagation = &self.propagation;
         let count = &mut self.sample_count;
+        let mut is_idle = false;
         let mut samples = samples.filter_map(|sample| {
             let place = placed.places.get(index(placed.numbers.find(sample.node)?))?;
             let context = if sample.is_of_call { place.called } else { place.full };
             let listed = propagation.link(context).filter(|link| link.is_elided);
             let context = listed.map_or(context, |link| link.parent);
-            *count += 1;
+            // Idle is said once, however often it was sampled.
+            let was_idle = std::mem::replace(&mut is_idle, context == GLOBAL);
+            *count += u64::from(!(was_idle && is_idle));
             let context = (context != GLOBAL).then_some(ContextNumber(context.into()));
             Some(Ok((sample.time, context)))
         });
