@@ -93,6 +93,9 @@ impl Kind {
                 let width = self.width();
                 let data = values.to_data();
                 let buffer = data.buffers().first().ok_or_else(unexpected)?;
+                if Self::of(data.data_type()) != Some(self) {
+                    return Err(unexpected());
+                }
                 let bytes = buffer.slice_with_length(data.offset() * width, data.len() * width);
                 Ok(self.filled(values, bytes))
             }

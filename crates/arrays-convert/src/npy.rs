@@ -8,7 +8,7 @@ use kymo_core::{Error, Result};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::plan::{Array, Plan, Rules, kept_name};
+use crate::plan::{Array, Plan, Rules, kept_name, shortened};
 use crate::{Kind, Loss, LossKind, Reading, Target, json};
 
 /// Where the attributes of all arrays and groups are in an .npz.
@@ -19,12 +19,14 @@ const BUFFER_BYTES: usize = crate::reading::PIECE_BYTES;
 
 static RULES: Rules = Rules { name: file_name, attribute: str::to_owned, rank_max: 63 };
 
-/// A name that leads nowhere else when it is unpacked, and is not that of the attributes.
+/// A name that leads nowhere else when it is unpacked, is not that of the attributes, and does not
+/// end as that of the file in it, which `NumPy` takes for the array without the ending.
 fn file_name(name: &str) -> String {
     match name {
         ".." => "__".to_owned(),
         ATTRIBUTES => format!("_{ATTRIBUTES}"),
-        _ => kept_name(name),
+        _ if name.ends_with(".npy") => shortened(kept_name(&format!("{name}_"))),
+        _ => shortened(kept_name(name)),
     }
 }
 

@@ -45,8 +45,10 @@ fn walk(root: &Path, from: Option<&dyn Format>, open: Open<'_>) -> Vec<Input> {
     while let Some(path) = pending.pop() {
         let kind = match fs::metadata(&path) {
             Ok(metadata) => metadata.file_type(),
-            // A link to nothing, or a file that is gone by now.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            // A file that is gone by now, or a link to nothing that nobody would miss.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_recording(&path) => {
+                continue;
+            }
             Err(error) => {
                 let error = Error::Io { action: "look at it", error };
                 found.push(Err((path, error.into())));
@@ -58,6 +60,9 @@ fn walk(root: &Path, from: Option<&dyn Format>, open: Open<'_>) -> Vec<Input> {
         match may_be_claimed.then(|| is_claimed(&path, from, open)) {
             Some(Ok(true)) => found.push(Ok(path)),
             Some(Err(error)) => found.push(Err((path, error.into()))),
+            None if !kind.is_dir() && is_recording(&path) => {
+                found.push(Err((path, Failure::new("it is no file").into())));
+            }
             Some(Ok(false)) | None if !kind.is_dir() => {}
             Some(Ok(false)) | None => match entries(&path) {
                 // What comes first in the order is taken from the end of the list.
@@ -75,6 +80,15 @@ fn walk(root: &Path, from: Option<&dyn Format>, open: Open<'_>) -> Vec<Input> {
     found
 }
 
+/// Whether something in a directory is named as recordings are.
+fn is_recording(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    let is_of = |format: &&dyn Format| {
+        extension.is_some_and(|extension| format.info().extensions.contains(&extension))
+    };
+    (path.is_symlink() || path.exists()) && kymo_registry::formats().iter().any(is_of)
+}
+
 /// What is in a directory, sorted, without hidden files and links to other directories.
 fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let failed = Error::io("list the directory");
@@ -89,8 +103,25 @@ fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
             entries.push(path);
         }
     }
-    entries.sort();
+    entries.sort_by_cached_key(|path| natural(path));
     Ok(entries)
+}
+
+/// What paths are sorted by: numbers in them count as numbers, so that part 10 comes after part 9.
+fn natural(path: &Path) -> Vec<(u128, Vec<u8>)> {
+    let mut runs: Vec<(u128, Vec<u8>)> = vec![(0, Vec::new())];
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        let Some((number, rest)) = runs.last_mut() else { break };
+        match byte {
+            b'0'..=b'9' if rest.is_empty() => {
+                *number = number.saturating_mul(10).saturating_add(u128::from(byte - b'0'));
+            }
+            b'0'..=b'9' => runs.push((u128::from(byte - b'0'), Vec::new())),
+            _ => rest.push(byte),
+        }
+    }
+    runs.push((0, path.as_os_str().as_encoded_bytes().to_vec()));
+    runs
 }
 
 /// Whether a format takes a path for its own, if only by its name.

@@ -1,10 +1,11 @@
 //! Which variables a name means, and what to say when it means none or too many.
 
-use kymo_core::model::arrays::{ArraysView, VariableId};
+use kymo_core::model::arrays::{ArraysView, Variable, VariableId};
 
 use crate::failure::{Failure, quoted};
 use crate::masks::Masks;
 use crate::render::escaped;
+use crate::session::{Opened, Outcome, Session};
 
 /// Paths that a message lists.
 const LISTED_MAX: usize = 5;
@@ -35,6 +36,23 @@ pub(crate) fn find(
         None => format!("`kymo ls {}` lists the variables", quoted(file)),
     };
     Err(Failure::new(format!("there is no variable {}", escaped(wanted))).hint(hint))
+}
+
+/// Says that a path has values of other types than those that something is done with.
+pub(crate) fn say_others(
+    session: &mut Session,
+    opened: &Opened,
+    variable: &Variable,
+    others: usize,
+    done: &str,
+) -> Outcome {
+    let (path, type_name) = (escaped(&variable.path), &variable.type_name);
+    let loss = format!(
+        "{path}: only the values of type {type_name} are {done}; the path has {others} other \
+         type(s) too"
+    );
+    session.report.remark(&opened.name, loss);
+    Outcome::Findings
 }
 
 /// Why a name that several paths end in means no variable.

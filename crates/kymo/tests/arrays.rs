@@ -540,6 +540,56 @@ fn files_of_processes_become_what_one_file_of_all_becomes() {
     }
 }
 
+/// A file of one array: 32-bit words of its bounds, then values of a type of the specification.
+fn array(path: &Path, name: &str, datatype: u32, bounds: [u32; 3], values: &[u8]) {
+    let mut element = Vec::new();
+    for (tag, text) in [(2_u32, name), (4, "/")] {
+        element.extend([tag, u32::try_from(text.len()).unwrap()].map(u32::to_le_bytes).concat());
+        element.extend_from_slice(text.as_bytes());
+    }
+    let [local, global, offset] = bounds;
+    let words = [6, u32::try_from(values.len()).unwrap(), 1, local, global, offset, datatype];
+    element.extend(words.map(u32::to_le_bytes).concat());
+    element.extend_from_slice(values);
+    let length = u32::try_from(element.len() + 4).unwrap();
+    fs::write(path, [&length.to_le_bytes()[..], &element].concat()).unwrap();
+}
+
+/// The shape and the bytes of the values of an .npy.
+fn stored(npy: &Path) -> (String, Vec<u8>) {
+    let bytes = fs::read(npy).unwrap();
+    let header = usize::from(u16::from_le_bytes([bytes[8], bytes[9]])) + 10;
+    let text = String::from_utf8_lossy(&bytes[10..header]).into_owned();
+    let shape = text.split("'shape': ").nth(1).unwrap().split(')').next().unwrap().to_owned();
+    (shape, bytes[header..].to_vec())
+}
+
+#[test]
+fn an_array_that_each_file_has_whole_is_a_step_of_each() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    let int = |values: [i32; 2]| values.map(i32::to_le_bytes).concat();
+    for (at, values) in [[1, 2], [3, 4], [5, 6]].into_iter().enumerate() {
+        array(&path(&format!("t.bp.{}", 9 + at)), "x", 2, [2, 2, 0], &int(values));
+    }
+    let output = path("all.npy");
+    let (code, _, said) = run(kymo().args(["convert", "--join"]).arg(folder.path()).arg(&output));
+    assert_eq!(code, Some(0), "{said}");
+    // Part 9 comes before parts 10 and 11.
+    let all = [1, 2, 3, 4, 5, 6].map(i32::to_le_bytes).concat();
+    assert_eq!(stored(&output), ("(3, 2".to_owned(), all));
+}
+
+#[test]
+fn what_is_named_as_a_recording_and_is_no_file_is_told() {
+    let folder = folder();
+    fs::copy(data("v1-2008-07-11/03_global_blocks.bp"), folder.path().join("a.bp")).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.path().join("b.bp")).unwrap();
+    let (code, _, said) = run(kymo().arg("info").arg(folder.path()));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("b.bp"), "{said}");
+}
+
 #[test]
 fn files_are_joined_only_when_all_can_be_read() {
     let (folder, sound) = (folder(), data("v1-2008-07-11/03_global_blocks.bp"));
@@ -550,4 +600,10 @@ fn files_are_joined_only_when_all_can_be_read() {
     let (code, _, said) = run(&mut convert);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("bad.bp") && !output.exists(), "{said}");
+    let missing = folder.path().join("missing.bp");
+    let mut convert = kymo();
+    convert.args(["convert", "--join", "--json"]).args([&sound, &missing]).arg(&output);
+    let (code, out, said) = run(&mut convert);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("missing.bp") && out.contains("missing.bp"), "{said}{out}");
 }

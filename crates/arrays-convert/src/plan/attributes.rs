@@ -56,14 +56,16 @@ pub(super) struct Holders<'a> {
     taken: HashSet<(Place, String)>,
     /// Of names that were wanted again: the number that comes next.
     next: HashMap<(Place, String), u64>,
+    /// Groups that have other names than in the source.
+    renamed: HashSet<String>,
 }
 
 impl<'a> Holders<'a> {
     pub(super) fn new(groups: &'a mut [Group], arrays: &'a mut [Array]) -> Self {
         let paths = groups.iter().enumerate().map(|(index, group)| (group.path.clone(), index));
         let group_index = paths.collect();
-        let (put, taken, next) = Default::default();
-        Self { groups, arrays, group_index, put, taken, next }
+        let (put, taken, next, renamed) = Default::default();
+        Self { groups, arrays, group_index, put, taken, next, renamed }
     }
 
     /// Puts an attribute where it belongs, and notes what cannot stay as it was.
@@ -85,7 +87,11 @@ impl<'a> Holders<'a> {
         losses.extend(change.map(|it| Loss::new(LossKind::Changed, label.clone(), it)));
         let mut name = found.name.clone();
         let places = match found.target {
-            Target::Group => vec![Place::Group(names.group(&found.path))],
+            Target::Group => {
+                let group = names.group(&found.path);
+                losses.extend(self.renamed(&found.path, &group));
+                vec![Place::Group(group)]
+            }
             Target::Variable => places.get(&found.path).cloned().unwrap_or_default(),
             Target::Nothing => {
                 let (group, last) = names.split(&found.path);
@@ -107,6 +113,12 @@ impl<'a> Holders<'a> {
                 losses.push(Loss::new(LossKind::Renamed, label.clone(), what));
             }
         }
+    }
+
+    /// What is to be said of a group that cannot have its name; once.
+    fn renamed(&mut self, source: &str, group: &str) -> Option<Loss> {
+        let is_new = source.trim_matches('/') != group && self.renamed.insert(source.to_owned());
+        is_new.then(|| Loss::new(LossKind::Renamed, source, format!("stored as /{group}")))
     }
 
     /// Adds an attribute under a name that is free, and gives that; nothing where the same one is
@@ -182,7 +194,10 @@ fn content(value: &Value) -> Result<(Content, Option<String>), &'static str> {
                     has_nul.then(|| "has NUL in its text, where most readers end it".into());
                 return Ok((Content::Text(text.clone()), change));
             }
-            Value::Bytes(bytes) => Content::Numbers(Kind::Unsigned(1), bytes.clone()),
+            Value::Bytes(bytes) => {
+                let change = "stored as bytes, for nobody knows its type".to_owned();
+                return Ok((Content::Numbers(Kind::Unsigned(1), bytes.clone()), Some(change)));
+            }
             Value::List(values) => return list(values).map(|content| (content, None)),
             _ => return Err("no target has its type"),
         },

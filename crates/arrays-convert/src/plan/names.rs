@@ -23,6 +23,9 @@ pub(crate) fn kept_name(name: &str) -> String {
     }
 }
 
+/// How deep groups nest.
+const DEPTH_MAX: usize = 32;
+
 /// What a name may have in most file systems, and in NetCDF.
 const NAME_BYTES_MAX: usize = 240;
 
@@ -129,8 +132,16 @@ impl<'a> Names<'a> {
         (self.rules.attribute)(name)
     }
 
+    /// The names that a path leads through. What nests deeper than anyone would have it is one
+    /// name: each group on the way is kept with its whole path.
     fn parts(&self, path: &str) -> Vec<String> {
-        path.split('/').filter(|part| !part.is_empty()).map(self.rules.name).collect()
+        let path = path.trim_matches('/');
+        let parts = path.splitn(DEPTH_MAX, '/').filter(|part| !part.is_empty());
+        let name = |part: &str| match (self.rules.name)(part) {
+            deep if part.contains('/') => shortened(deep),
+            name => name,
+        };
+        parts.map(name).collect()
     }
 }
 
@@ -171,6 +182,17 @@ mod tests {
         let [one, other] = ["a", "b"].map(|end| shortened(format!("{}{end}", "é".repeat(200))));
         assert!(one.len() <= NAME_BYTES_MAX && one != other);
         assert_eq!(shortened("phi".to_owned()), "phi");
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_one_name() {
+        let mut names = Names::new(&PLAIN);
+        let deep = "/a".repeat(20_000);
+        names.add_groups_above(&deep);
+        assert_eq!(names.groups().count(), DEPTH_MAX);
+        let placed = names.place(&deep);
+        assert_eq!(placed.matches('/').count(), DEPTH_MAX - 1);
+        assert!(placed.len() < 2 * DEPTH_MAX + NAME_BYTES_MAX, "{placed}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The arrays of several files as those of one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use arrow_schema::DataType;
 
 use super::{
     ArraysView, Attribute, Block, BlockId, Step, Stored, Target, Variable, VariableId, VariableKind,
@@ -33,6 +34,8 @@ struct Joined {
 struct JoinedStep {
     shape: Vec<u64>,
     origins: Vec<Origin>,
+    /// Where its blocks begin. What begins where another does was written again.
+    starts: HashSet<Vec<u64>>,
 }
 
 /// A step of a variable of one of the files.
@@ -43,11 +46,12 @@ struct Origin {
     step: u64,
 }
 
-/// What makes two variables the same.
-type Key = (String, String, VariableKind, usize);
+/// What makes two variables the same. A word for a type may mean several widths.
+type Key = (String, String, DataType, VariableKind, usize);
 
 fn key(variable: &Variable) -> Key {
-    (variable.path.clone(), variable.type_name.to_string(), variable.kind, variable.rank)
+    let Variable { path, type_name, data_type, kind, rank, .. } = variable;
+    (path.clone(), type_name.to_string(), data_type.clone(), *kind, *rank)
 }
 
 impl JoinedArrays {
@@ -86,9 +90,10 @@ impl JoinedArrays {
             return Err(Error::request("a variable is missing"));
         };
         joined.widen(&variable);
+        let mut next = 0;
         for step in 0..variable.steps {
-            let shape = view.step(id, step)?.shape;
-            joined.add_step(shape, Origin { view: number, id, step });
+            let found = view.step(id, step)?;
+            next = joined.add_step(found, Origin { view: number, id, step }, next) + 1;
         }
         Ok(ours)
     }
@@ -125,15 +130,24 @@ impl Joined {
         }
     }
 
-    /// Puts a step of a file to the same step of the files before, if it is a part of it.
-    fn add_step(&mut self, shape: Vec<u64>, origin: Origin) {
+    /// Puts a step of a file to the first step of the files before that it is a part of, from a
+    /// place on, and gives that place. It is none of a step that has something where it begins.
+    fn add_step(&mut self, step: Step, origin: Origin, from: usize) -> usize {
+        let Step { shape, blocks } = step;
+        let starts: HashSet<_> = blocks.into_iter().map(|block| block.start).collect();
+        let is_part =
+            |known: &JoinedStep| known.shape == shape && known.starts.is_disjoint(&starts);
         let is_global = self.variable.kind == VariableKind::Global;
-        let at = usize::try_from(origin.step).ok().filter(|_| is_global);
-        let same = at.and_then(|at| self.steps.get_mut(at)).filter(|same| same.shape == shape);
-        match same {
-            Some(same) => same.origins.push(origin),
-            None => self.steps.push(JoinedStep { shape, origins: vec![origin] }),
+        let rest = self.steps.iter().skip(from).position(is_part);
+        let at = rest.filter(|_| is_global).map_or(self.steps.len(), |rest| from + rest);
+        match self.steps.get_mut(at) {
+            Some(known) => {
+                known.origins.push(origin);
+                known.starts.extend(starts);
+            }
+            None => self.steps.push(JoinedStep { shape, origins: vec![origin], starts }),
         }
+        at
     }
 }
 
@@ -185,23 +199,24 @@ impl ArraysView for JoinedArrays {
 
     /// Those that every process wrote alike are there once.
     fn attributes(&self) -> Vec<Attribute> {
-        let mut all: Vec<Attribute> = Vec::new();
-        let mut known: HashMap<(String, String), Vec<usize>> = HashMap::new();
+        let mut all = Vec::new();
+        let mut known = HashSet::new();
         for view in &self.views {
-            let before = all.len();
+            let mut new = Vec::new();
             for mut attribute in view.attributes() {
                 if attribute.target == Target::Nothing && !self.find(&attribute.path).is_empty() {
                     attribute.target = Target::Variable;
                 }
-                let name = (attribute.path.clone(), attribute.name.clone());
-                let same = known.entry(name).or_default();
-                let is_alike = |&at: &usize| all.get(at).is_some_and(|it| alike(it, &attribute));
-                if same.iter().filter(|&&at| at < before).any(is_alike) {
-                    continue;
+                let Attribute { target, path, name, type_name, data_type, value, .. } = &attribute;
+                let value = format!("{type_name} {data_type:?} {value:?}");
+                let said = (*target, path.clone(), name.clone(), value);
+                if !known.contains(&said) {
+                    new.push(said);
+                    all.push(attribute);
                 }
-                same.push(all.len());
-                all.push(attribute);
             }
+            // What one file says twice stays twice.
+            known.extend(new);
         }
         all
     }
@@ -219,11 +234,6 @@ impl ArraysView for JoinedArrays {
         // A name that only one path of each file ends in may still be a part of several.
         if paths.len() > 1 { Vec::new() } else { found }
     }
-}
-
-fn alike(one: &Attribute, other: &Attribute) -> bool {
-    let what = |it: &Attribute| (it.target, it.type_name.clone(), it.data_type.clone());
-    what(one) == what(other) && one.value == other.value
 }
 
 #[cfg(test)]
@@ -258,6 +268,34 @@ mod tests {
         let variable = arrays.variable(VariableId(0));
         assert_eq!((variable.steps, variable.blocks), (1, 2));
         assert_eq!(blocks(&arrays, 0), [(vec![0, 0], vec![0, 1]), (vec![1, 0], vec![0, 1])]);
+    }
+
+    #[test]
+    fn an_array_that_another_file_has_too_is_a_further_step() {
+        let grid = || Grid::new().step_of(&[2]).block(&[0], &[1]).block(&[1], &[1]);
+        let arrays = joined(vec![grid(), grid(), grid()]);
+        assert_eq!(arrays.variable(VariableId(0)).steps, 3);
+        assert_eq!(blocks(&arrays, 2), [(vec![0], vec![0]), (vec![1], vec![1000])]);
+    }
+
+    #[test]
+    fn steps_of_one_file_never_meet_in_one() {
+        let one = Grid::new().step_of(&[2]).block(&[0], &[2]);
+        let other = Grid::new().step_of(&[3]).block(&[0], &[3]).step_of(&[3]).block(&[0], &[3]);
+        let arrays = joined(vec![one, other]);
+        assert_eq!(arrays.variable(VariableId(0)).steps, 3);
+        assert_eq!(blocks(&arrays, 2), [(vec![0], vec![1000, 1001, 1002])]);
+    }
+
+    #[test]
+    fn ranks_with_several_steps_meet_step_by_step() {
+        let rank = |start: u64| {
+            let grid = Grid::new().step_of(&[2]).block(&[start], &[1]);
+            grid.step_of(&[2]).block(&[start], &[1])
+        };
+        let arrays = joined(vec![rank(0), rank(1)]);
+        assert_eq!(arrays.variable(VariableId(0)).steps, 2);
+        assert_eq!(blocks(&arrays, 1), [(vec![0], vec![1000]), (vec![1], vec![1000])]);
     }
 
     #[test]

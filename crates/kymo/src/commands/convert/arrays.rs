@@ -19,7 +19,7 @@ use crate::failure::{Failure, quoted};
 use crate::inputs;
 use crate::outlet;
 use crate::render::escaped;
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{Named, Opened, Outcome, Session};
 use crate::variables;
 
 /// What one can say of arrays alone.
@@ -70,9 +70,7 @@ pub(super) fn run(
     let found = session.expand(&args.inputs, &args.open.format);
     if args.arrays.join {
         outlet::clean_up_when_interrupted()?;
-        let inputs = found.into_iter().collect::<Result<Vec<_>, _>>();
-        let inputs = inputs.map_err(|(path, error)| error.context(inputs::display(&path)))?;
-        return joined(session, args, target, &inputs);
+        return joined(session, args, target, found);
     }
     // A directory that is one recording stands for itself.
     let is_itself = |input: &PathBuf| matches!(&found[..], [Ok(path)] if path == input);
@@ -101,15 +99,25 @@ fn joined(
     session: &mut Session,
     args: &Args,
     target: &dyn Target,
-    inputs: &[PathBuf],
+    found: Vec<inputs::Input>,
 ) -> anyhow::Result<Outcome> {
-    let open = |session: &mut Session, input: &PathBuf| {
+    let open = |session: &mut Session, input: &Path| {
         let source = session.source_as(input, &args.open.format)?;
         session.open(&source, &args.open)
     };
     let mut parts = Vec::new();
-    for input in inputs {
-        parts.push(open(session, input).map_err(|error| error.context(inputs::display(input)))?);
+    for input in found {
+        let opened = match input {
+            Ok(path) => open(session, &path).map_err(|error| (path, error)),
+            Err(failed) => Err(failed),
+        };
+        match opened {
+            Ok(opened) => parts.push(opened),
+            Err((path, error)) => {
+                say_failure(session, args, &path, &error)?;
+                return Err(Named::error(inputs::display(&path), error));
+            }
+        }
     }
     let outcome = one(session, args, &parts, target, &args.output);
     for part in &parts {

@@ -416,13 +416,7 @@ fn variable(
     let mut outcome = Outcome::Done;
     if found.len() > 1 {
         let others = found.len() - 1;
-        let (path, type_name) = (escaped(&variable.path), &variable.type_name);
-        let loss = format!(
-            "{path}: only the values of type {type_name} are converted; the path has {others} \
-             other type(s) too"
-        );
-        session.report.remark(&opened.name, loss);
-        outcome = Outcome::Findings;
+        outcome = variables::say_others(session, opened, &variable, others, "converted");
     }
     let part = Part::new(&view, id, args)?;
     let rows = part.rows()?;

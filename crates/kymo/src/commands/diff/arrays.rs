@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef};
-use kymo_core::Result;
 use kymo_core::model::arrays::{
     ArraysView, Attribute, Chunks, Order, Selection, Step, Variable, VariableId, volume,
 };
+use kymo_core::{Error, Result};
 use serde_json::{Value, json};
 
 use super::Difference;
@@ -75,8 +75,11 @@ fn variable(
     found: &mut Vec<Difference>,
 ) -> Result<()> {
     if left.data_type != right.data_type || left.type_name != right.type_name {
-        let names = [&left, &right].map(|variable| variable.type_name.clone().into_owned());
-        found.push(two(path, "type", names));
+        let name = |variable: &Variable| match left.type_name == right.type_name {
+            false => variable.type_name.clone().into_owned(),
+            true => format!("{} read as {}", variable.type_name, variable.data_type),
+        };
+        found.push(two(path, "type", [&left, &right].map(name)));
     }
     if left.steps != right.steps {
         found.push(two(path, "steps", [left.steps, right.steps].map(|steps| steps.to_string())));
@@ -93,7 +96,14 @@ fn variable(
             found.push(two(path, &format!("shape of step {step}"), shapes));
             continue;
         }
-        all.add(step, [one, other], &left, steps, tolerance)?;
+        match all.add(step, [one, other], &left, steps, tolerance) {
+            // What cannot be gone through is no reason to leave out the rest.
+            Err(Error::Request(why)) => {
+                let what = format!("step {step} is not compared: {why}");
+                found.push(Difference::new(path, what, json!({ "step": step, "error": why })));
+            }
+            added => added?,
+        }
     }
     found.extend(all.difference(path, left.steps));
     Ok(())

@@ -80,7 +80,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             }
             _ => terminal::print(session, &field)?,
         }
-        let outcome = say_missing(session, opened, &field);
+        let outcome = say_missing(session, opened, &field).max(say_others(session, args, opened));
         Ok(outcome.max(session.findings(opened)))
     });
     result.map_err(|error| match error.downcast::<Named>() {
@@ -105,6 +105,18 @@ fn field(args: &Args, opened: &Opened) -> anyhow::Result<Field> {
         return Err(failure.hint(hint).into());
     };
     field::read(&view, id, args)
+}
+
+/// Says that a path has values of other types too, which are not drawn.
+fn say_others(session: &mut Session, args: &Args, opened: &Opened) -> Outcome {
+    let Some(view) = opened.dataset.arrays() else { return Outcome::Done };
+    match view.find(&args.variable).as_slice() {
+        [id, others @ ..] if !others.is_empty() => {
+            let (variable, others) = (view.variable(*id), others.len());
+            variables::say_others(session, opened, &variable, others, "drawn")
+        }
+        _ => Outcome::Done,
+    }
 }
 
 fn say_missing(session: &mut Session, opened: &Opened, field: &Field) -> Outcome {
