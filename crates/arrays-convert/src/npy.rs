@@ -25,7 +25,7 @@ fn file_name(name: &str) -> String {
     match name {
         ".." => "__".to_owned(),
         ATTRIBUTES => format!("_{ATTRIBUTES}"),
-        _ if name.ends_with(".npy") => shortened(kept_name(&format!("{name}_"))),
+        _ if name.strip_suffix(".npy").is_some() => shortened(kept_name(&format!("{name}_"))),
         _ => shortened(kept_name(name)),
     }
 }

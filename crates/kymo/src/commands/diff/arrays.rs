@@ -75,9 +75,11 @@ fn variable(
     found: &mut Vec<Difference>,
 ) -> Result<()> {
     if left.data_type != right.data_type || left.type_name != right.type_name {
-        let name = |variable: &Variable| match left.type_name == right.type_name {
-            false => variable.type_name.clone().into_owned(),
-            true => format!("{} read as {}", variable.type_name, variable.data_type),
+        // A word for a type may mean several widths.
+        let is_one_word = left.type_name == right.type_name;
+        let name = |variable: &Variable| {
+            let width = is_one_word.then(|| format!(" read as {}", variable.data_type));
+            format!("{}{}", variable.type_name, width.unwrap_or_default())
         };
         found.push(two(path, "type", [&left, &right].map(name)));
     }
