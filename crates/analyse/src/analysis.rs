@@ -1,14 +1,16 @@
 //! One way through the events of a timeline, for any number of passes.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Content, Event, TimeNs, TimelineView, Track, TrackId, Window,
+    Activity, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
+use crate::bounds::Bounds;
+use crate::outside::{After, Before, of_kinds};
+use crate::switches::{Ended, Running, Switches};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// A timeline that is being analysed.
@@ -17,21 +19,37 @@ pub struct Analysis {
     window: Window,
     tracks: Vec<Track>,
     tasks: Tasks,
-    /// What runs on each track, since when.
-    running: Vec<Option<(TaskId, TimeNs)>>,
-    /// When each processor switched last.
-    switched: Vec<Option<TimeNs>>,
-    /// Where each processor's window cuts through what was recorded: its begin and its end.
-    cuts: Vec<(Option<TimeNs>, Option<TimeNs>)>,
+    /// Which tracks are meant; nothing means all.
+    meant: Option<Vec<bool>>,
+    is_all_read: bool,
+    switches: Switches,
+    /// How many interrupts are under way on each processor.
+    interrupts: Vec<u32>,
+    bounds: Bounds,
 }
 
 /// Something that is worked out on the way.
 pub trait Pass {
+    /// Takes what goes on already when the window begins.
+    fn standing(&mut self, _what: &Standing<'_>, _begin: TimeNs) {}
+
     /// Takes an event.
     fn event(&mut self, seen: &Seen<'_>);
 
     /// Takes a stretch that is not over when the events are.
     fn unfinished(&mut self, _stretch: &Stretch) {}
+
+    /// Takes the time that was looked at, when all is seen.
+    fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {}
+}
+
+/// What goes on when the window begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing<'a> {
+    /// A task runs.
+    Task(TaskId),
+    /// A state machine is in a state.
+    State(TrackId, &'a str),
 }
 
 /// An event, and what it is to tasks.
@@ -45,6 +63,10 @@ pub struct Seen<'a> {
     pub task: Option<(TaskId, CpuId)>,
     /// Whether it begins or ends a stretch of that task.
     pub run: Option<Run>,
+    /// A stretch of another task that nothing ended, so that its end is not known.
+    pub lost: Option<Stretch>,
+    /// Who released the task: a task's track, or that of a processor in an interrupt.
+    pub by: Option<TrackId>,
     /// The tasks that are known by now.
     pub tasks: &'a Tasks,
 }
@@ -76,6 +98,19 @@ pub struct Stretch {
     pub until: TimeNs,
 }
 
+/// What could not be used, or is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shortcomings {
+    /// Events without a time.
+    pub timeless: u64,
+    /// Switches that stop a task that did not run, or let one run beside another, by processor.
+    pub unbalanced: BTreeMap<CpuId, u64>,
+    /// Processors that do not switch in the window, and nothing near it tells who ran.
+    pub unknown: Vec<CpuId>,
+    /// State machines whose state at the begin of the window is too far back to be found.
+    pub unknown_states: Vec<TrackId>,
+}
+
 impl Seen<'_> {
     /// The stretch that ends here, when its begin is known.
     #[must_use]
@@ -88,17 +123,38 @@ impl Seen<'_> {
 
 impl Analysis {
     /// Prepares to go through a window of a timeline. Tasks whose name is said to be of one are
-    /// idle, besides those that the recording says so of.
-    #[must_use]
+    /// idle, besides those that the recording says so of. Tracks of the window are those that are
+    /// meant; others are looked at too, for they tell who ran when.
     pub fn new(
         timeline: Arc<dyn TimelineView>,
         window: Window,
         is_idle: &dyn Fn(&str) -> bool,
-    ) -> Self {
+    ) -> Result<Self> {
         let tracks = timeline.tracks();
         let tasks = Tasks::new(&tracks, is_idle);
-        let (running, switched) = (vec![None; tracks.len()], vec![None; tasks.cpu_count()]);
-        Self { timeline, window, tracks, tasks, running, switched, cuts: Vec::new() }
+        let bounds = Bounds::new(&timeline, &tracks, &window)?;
+        let is_meant = |tracks_meant: &Vec<TrackId>| {
+            let ids = (0..tracks.len()).map(TrackId);
+            ids.map(|id| tracks_meant.binary_search(&id).is_ok()).collect()
+        };
+        Ok(Self {
+            meant: window.tracks.as_ref().map(is_meant),
+            is_all_read: false,
+            switches: Switches::new(&tasks, tracks.len()),
+            interrupts: vec![0; tasks.cpu_count()],
+            timeline,
+            window,
+            tracks,
+            tasks,
+            bounds,
+        })
+    }
+
+    /// Hands on all events, also those that are no doings of tasks, functions and machines.
+    #[must_use]
+    pub fn with_all(mut self) -> Self {
+        self.is_all_read = true;
+        self
     }
 
     /// The tasks. While events are gone through, those come in that nothing declares.
@@ -113,99 +169,194 @@ impl Analysis {
         &self.tracks
     }
 
-    /// What is gone through.
+    /// Which tracks are meant; nothing means all.
     #[must_use]
-    pub fn window(&self) -> &Window {
-        &self.window
+    pub fn meant(&self) -> Option<Vec<bool>> {
+        self.meant.clone()
     }
 
-    /// Hands every event that has a time to every pass. Tells how many had none.
-    pub fn run(&mut self, passes: &mut [&mut dyn Pass]) -> Result<u64> {
-        self.cuts = self.find_cuts()?;
-        let mut events = Arc::clone(&self.timeline).events(&self.window)?;
-        let mut timeless = 0;
+    /// Whether a track is meant.
+    #[must_use]
+    pub fn means(&self, track: TrackId) -> bool {
+        self.meant.as_ref().is_none_or(|meant| meant.get(track.0).copied().unwrap_or(false))
+    }
+
+    /// Whether a task is meant: one has the same name on all its tracks.
+    #[must_use]
+    pub fn means_task(&self, task: TaskId) -> bool {
+        self.tasks.get(task).is_some_and(|task| self.means(task.home))
+    }
+
+    /// Hands every event that has a time to every pass, and what was before and after them. Tells
+    /// what could not be used.
+    pub fn run(&mut self, passes: &mut [&mut dyn Pass]) -> Result<Shortcomings> {
+        let mut short = Shortcomings::default();
+        let is_all_before = self.look_before(passes, &mut short)?;
+        let window = Window { tracks: self.read(), ..self.window.clone() };
+        let mut events = Arc::clone(&self.timeline).events(&window)?;
         while let Some(event) = events.next()? {
             let Some(time) = event.time else {
-                timeless += 1;
+                short.timeless += 1;
                 continue;
             };
-            let (task, run) = self.resolve(&event, time);
-            let seen = Seen { event: &event, time, task, run, tasks: &self.tasks };
+            self.bounds.see(event.track, time);
+            let Resolved { task, run, lost, by } = self.resolve(&event, time);
+            let seen = Seen { event: &event, time, task, run, lost, by, tasks: &self.tasks };
             for pass in &mut *passes {
                 pass.event(&seen);
             }
         }
         drop(events);
-        for stretch in self.unfinished() {
+        for stretch in self.unfinished(is_all_before, &mut short)? {
             for pass in &mut *passes {
                 pass.unfinished(&stretch);
             }
         }
-        Ok(timeless)
+        for pass in &mut *passes {
+            pass.finish(&self.bounds, &self.tasks);
+        }
+        Ok(short)
     }
 
-    /// Where the window begins after the recording does, and ends before it.
-    fn find_cuts(&self) -> Result<Vec<(Option<TimeNs>, Option<TimeNs>)>> {
-        let Window { from, until, .. } = self.window;
-        if from.is_none() && until.is_none() {
-            return Ok(Vec::new());
+    /// The tracks to read: those where tasks, functions and machines do something, and what is
+    /// meant besides.
+    fn read(&self) -> Option<Vec<TrackId>> {
+        use TrackKind::{Calls, States, Task};
+        if self.is_all_read && self.meant.is_none() {
+            return None;
         }
-        let mut ranges = HashMap::new();
-        let cpus = (0..self.tasks.cpu_count()).filter_map(|cpu| self.tasks.cpu(CpuId(cpu)));
-        cpus.map(|cpu| {
-            let Some(clock) = cpu.clock else { return Ok((None, None)) };
-            let range = match ranges.entry(clock) {
-                Entry::Occupied(range) => range.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(Arc::clone(&self.timeline).range(clock)?),
-            };
-            let Some(range) = range else { return Ok((None, None)) };
-            let from = from.filter(|from| from > range.start());
-            Ok((from, until.filter(|until| until < range.end())))
-        })
-        .collect()
+        let is_read = |(id, track): &(usize, &Track)| {
+            let is_meant = self.meant.is_some() && self.means(TrackId(*id));
+            is_meant || matches!(track.kind, Task | States | Calls)
+        };
+        Some(self.tracks.iter().enumerate().filter(is_read).map(|(id, _)| TrackId(id)).collect())
+    }
+
+    /// Finds out what goes on when the window begins. Tells whether all that was before is known.
+    fn look_before(
+        &mut self,
+        passes: &mut [&mut dyn Pass],
+        short: &mut Shortcomings,
+    ) -> Result<bool> {
+        let begins = (0..self.tracks.len()).find_map(|id| self.bounds.from(TrackId(id)));
+        let Some(moment) = begins else { return Ok(true) };
+        let mut before = Before::look(&self.timeline, &self.tracks, &mut self.tasks, moment)?;
+        before.switches.restart(moment);
+        let bounds = &self.bounds;
+        before.switches.forget(|track| bounds.from(track).is_none());
+        for (_, running) in before.switches.all_running() {
+            for pass in &mut *passes {
+                pass.standing(&Standing::Task(running.task), moment);
+            }
+        }
+        before.states.retain(|track, _| bounds.from(*track).is_some());
+        for (track, state) in &before.states {
+            for pass in &mut *passes {
+                pass.standing(&Standing::State(*track, state), moment);
+            }
+        }
+        if !before.is_all {
+            let machines = of_kinds(&self.tracks, &[TrackKind::States]).into_iter();
+            let unknown = machines.filter(|track| !before.states.contains_key(track));
+            short.unknown_states = unknown.collect();
+        }
+        self.switches = before.switches;
+        Ok(before.is_all)
     }
 
     /// What an event is to tasks.
-    fn resolve(
-        &mut self,
-        event: &Event<'_>,
-        time: TimeNs,
-    ) -> (Option<(TaskId, CpuId)>, Option<Run>) {
-        let Content::Activity(activity) = &event.content else { return (None, None) };
+    fn resolve(&mut self, event: &Event<'_>, time: TimeNs) -> Resolved {
+        let mut resolved = Resolved::default();
+        let Content::Activity(activity) = &event.content else { return resolved };
         let track = event.track;
-        let (name, is_begin) = match activity {
-            Activity::Begin { name, .. } => (name.as_deref(), true),
-            Activity::End => (None, false),
-            _ => return (self.tasks.of(track, None), None),
+        let name = match activity {
+            Activity::Begin { name, .. } => name.as_deref(),
+            _ => None,
         };
-        let Some((own, cpu)) = self.tasks.of(track, name) else { return (None, None) };
-        if let Some(switched) = self.switched.get_mut(cpu.0) {
-            *switched = Some(switched.map_or(time, |last| last.max(time)));
-        }
-        let Some(running) = self.running.get_mut(track.0) else { return (None, None) };
-        if is_begin {
-            *running = Some((own, time));
-            return (Some((own, cpu)), Some(Run::Begins));
-        }
-        // What ends and did not begin ran already when the window began.
-        let cut = self.cuts.get(cpu.0).and_then(|cut| cut.0);
-        let (task, since) = match running.take() {
-            Some((task, since)) => (task, Some(since)),
-            None => (own, cut),
+        let Some((own, cpu)) = self.tasks.of(track, name) else {
+            self.count_interrupts(track, activity);
+            return resolved;
         };
-        (Some((task, cpu)), Some(Run::Ends { since }))
+        resolved.task = Some((own, cpu));
+        match activity {
+            Activity::Begin { .. } => {
+                resolved.run = Some(Run::Begins);
+                resolved.lost = self.switches.begin(Running { task: own, track, since: time });
+            }
+            Activity::End => {
+                let (ended, lost) = self.switches.end(track, time);
+                let (task, since) = match ended {
+                    Ended::Ran(running) => (running.task, Some(running.since)),
+                    Ended::First => (own, self.bounds.from(track)),
+                    Ended::Unbalanced => (own, None),
+                };
+                resolved.task = Some((task, cpu));
+                resolved.run = Some(Run::Ends { since });
+                resolved.lost = lost;
+            }
+            Activity::Release { by: Some(by), .. } => resolved.by = Some(self.releaser(*by)),
+            _ => {}
+        }
+        resolved
     }
 
-    /// What still runs at the end: until then, or until the processor's last switch.
-    fn unfinished(&self) -> Vec<Stretch> {
-        let running = self.running.iter().enumerate();
-        let stretches = running.filter_map(|(track, running)| {
-            let (track, (task, since)) = (TrackId(track), (*running)?);
-            let (_, cpu) = self.tasks.of_track(track)?;
-            let cut = self.cuts.get(cpu.0).and_then(|cut| cut.1);
-            let until = cut.or(*self.switched.get(cpu.0)?)?;
-            Some(Stretch { task, cpu, track, since, until })
-        });
-        stretches.collect()
+    /// Interrupts are stretches on the track of a processor itself.
+    fn count_interrupts(&mut self, track: TrackId, activity: &Activity<'_>) {
+        let cpu = self.tasks.is_cpu(track);
+        let Some(count) = cpu.and_then(|cpu| self.interrupts.get_mut(cpu.0)) else { return };
+        match activity {
+            Activity::Begin { .. } => *count += 1,
+            Activity::End => *count = count.saturating_sub(1),
+            _ => {}
+        }
     }
+
+    /// Who released a task on a track: the task that runs there. In an interrupt, and where
+    /// nothing else runs, it is the processor itself.
+    fn releaser(&self, on: TrackId) -> TrackId {
+        let Some(cpu) = self.tasks.is_cpu(on) else { return self.tasks.home(on) };
+        let running = self.switches.running(cpu).filter(|of| !self.tasks.is_idle(of.task));
+        let is_interrupted = self.interrupts.get(cpu.0).is_some_and(|count| *count > 0);
+        running.filter(|_| !is_interrupted).map_or(on, |of| self.tasks.home(of.track))
+    }
+
+    /// What still runs at the end: until then, or until the processor's last switch. Of processors
+    /// that did not switch, the first switch after the window tells.
+    fn unfinished(&self, is_all_before: bool, short: &mut Shortcomings) -> Result<Vec<Stretch>> {
+        let mut stretches = Vec::new();
+        for (cpu, running) in self.switches.all_running() {
+            let until = self.bounds.until(running.track);
+            match until.or(self.switches.of(cpu).last) {
+                Some(until) => stretches.push(running.until(until, cpu)),
+                None => short.unknown.push(cpu),
+            }
+        }
+        for cpu in (0..self.tasks.cpu_count()).map(CpuId) {
+            let count = self.switches.of(cpu).unbalanced;
+            if count > 0 {
+                short.unbalanced.insert(cpu, count);
+            }
+        }
+        let is_cut = |cpu: &CpuId| {
+            let track = self.tasks.cpu(*cpu).map(|cpu| cpu.track);
+            track.is_some_and(|track| self.bounds.from(track).is_some())
+        };
+        let unknown = self.switches.unknown(&self.tasks).filter(is_cut).collect();
+        let after = After::look(&self.timeline, &self.tracks, &self.tasks, &self.bounds, unknown)?;
+        stretches.extend(after.stretches);
+        // What switches nowhere is no processor that is missed.
+        if !(is_all_before && after.is_all) {
+            short.unknown.extend(after.unknown);
+        }
+        Ok(stretches)
+    }
+}
+
+/// What an event is to tasks.
+#[derive(Default)]
+struct Resolved {
+    task: Option<(TaskId, CpuId)>,
+    run: Option<Run>,
+    lost: Option<Stretch>,
+    by: Option<TrackId>,
 }

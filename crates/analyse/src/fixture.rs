@@ -9,7 +9,7 @@ use kymo_core::model::timeline::{
 };
 use serde_json::Map;
 
-use crate::{Analysis, Pass};
+use crate::{Analysis, Pass, Shortcomings};
 
 /// What happens on which track, when.
 pub(crate) type Told = (i64, usize, Activity<'static>);
@@ -27,7 +27,7 @@ pub(crate) fn named(name: &'static str) -> Activity<'static> {
 }
 
 pub(crate) fn release(budget_ns: Option<i64>) -> Activity<'static> {
-    Activity::Release { budget_ns }
+    Activity::Release { budget_ns, by: None }
 }
 
 pub(crate) fn complete(remaining_ns: Option<i64>) -> Activity<'static> {
@@ -47,6 +47,8 @@ fn track(name: &str, kind: TrackKind, parent: Option<usize>) -> Track {
     let mut attributes = Map::new();
     match name {
         "a" => drop(attributes.insert("tid".into(), 7.into())),
+        "cpu 0" => drop(attributes.insert(Track::CPU_ID.into(), 0.into())),
+        "cpu 1" => drop(attributes.insert(Track::CPU_ID.into(), 1.into())),
         "idle" => drop(attributes.insert(Track::IS_IDLE.into(), true.into())),
         _ => {}
     }
@@ -79,7 +81,13 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(Box::new(Telling { timeline: self, window: window.clone(), next: 0 }))
+        let is_in = |(time, track, _): &&Told| {
+            window.holds(Some(TimeNs(*time))) && window.wants(TrackId(*track))
+        };
+        let all = self.0.iter().filter(is_in).count();
+        let last = window.last.map_or(all, |last| usize::try_from(last).unwrap_or(all));
+        let skip = all.saturating_sub(last);
+        Ok(Box::new(Telling { timeline: self, window: window.clone(), next: 0, skip }))
     }
 }
 
@@ -87,6 +95,8 @@ struct Telling {
     timeline: Arc<Timeline>,
     window: Window,
     next: usize,
+    /// So many of the first are not asked for.
+    skip: usize,
 }
 
 impl Events for Telling {
@@ -95,6 +105,10 @@ impl Events for Telling {
             self.next += 1;
             let (time, track) = (Some(TimeNs(*time)), TrackId(*track));
             if self.window.holds(time) && self.window.wants(track) {
+                if self.skip > 0 {
+                    self.skip -= 1;
+                    continue;
+                }
                 let content = Content::Activity(activity.clone());
                 return Ok(Some(Event { track, time, offset: 0, content, payload: &[] }));
             }
@@ -103,9 +117,21 @@ impl Events for Telling {
     }
 }
 
+/// Goes through what is told, and tells what could not be used.
+pub(crate) fn analysed_with(
+    told: Vec<Told>,
+    window: Window,
+    pass: &mut dyn Pass,
+) -> (Analysis, Shortcomings) {
+    let analysis = Analysis::new(Arc::new(Timeline(told)), window, &|_| false);
+    let mut analysis = analysis.unwrap().with_all();
+    let short = analysis.run(&mut [pass]).unwrap();
+    (analysis, short)
+}
+
 /// Goes through what is told.
 pub(crate) fn analysed(told: Vec<Told>, window: Window, pass: &mut dyn Pass) -> Analysis {
-    let mut analysis = Analysis::new(Arc::new(Timeline(told)), window, &|_| false);
-    assert_eq!(analysis.run(&mut [pass]).ok(), Some(0));
+    let (analysis, short) = analysed_with(told, window, pass);
+    assert_eq!(short, Shortcomings::default());
     analysis
 }

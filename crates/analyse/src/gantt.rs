@@ -5,11 +5,17 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
-use crate::tasks::TaskId;
-use crate::{Buckets, Messages, Pass, Seen, Stretch};
+use crate::bounds::Bounds;
+use crate::messages::Moved;
+use crate::states::OTHERS;
+use crate::tasks::{TaskId, Tasks};
+use crate::{Buckets, Messages, Pass, Seen, Standing, Stretch};
 
 /// Messages that are drawn; more would hide everything else.
 const ARROWS_MAX: usize = 300;
+
+/// States of one machine that are told apart: there are not that many colours. The rest are one.
+const STATES_MAX: usize = 255;
 
 /// What a row shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,9 +31,11 @@ pub enum RowKind {
 pub struct Row {
     /// What it shows.
     pub kind: RowKind,
-    /// For each cell, how much of it is filled, and with what: the processor's index, or the
+    /// For each cell, how much of it is filled, and with what most: the processor's index, or the
     /// state's place in `states`.
     pub cells: Vec<(u64, usize)>,
+    /// With what else each cell is filled.
+    parts: Vec<Vec<(u64, usize)>>,
     /// The names of states.
     pub states: Vec<String>,
     /// Cells with a release.
@@ -38,30 +46,43 @@ pub struct Row {
 impl Row {
     fn new(kind: RowKind, cells: usize) -> Self {
         let (states, releases) = (Vec::new(), Vec::new());
-        Self { kind, cells: vec![(0, 0); cells], states, releases, now: None }
+        let parts = vec![Vec::new(); cells];
+        Self { kind, cells: Vec::new(), parts, states, releases, now: None }
     }
 
-    /// Fills cells; what fills most of a cell is what it shows.
+    /// Fills cells.
     fn fill(&mut self, buckets: Buckets, since: TimeNs, until: TimeNs, with: usize) {
         for (index, ns) in buckets.split(since, until) {
-            let Some(cell) = self.cells.get_mut(index) else { continue };
-            *cell = match *cell {
-                (filled, what) if what == with => (filled.saturating_add(ns), with),
-                (filled, _) if filled < ns => (ns, with),
-                other => other,
-            };
+            let Some(parts) = self.parts.get_mut(index) else { continue };
+            match parts.iter_mut().find(|(_, what)| *what == with) {
+                Some((filled, _)) => *filled = filled.saturating_add(ns),
+                None => parts.push((ns, with)),
+            }
         }
     }
 
-    fn enter(&mut self, buckets: Buckets, time: TimeNs, state: &str) {
-        let found = self.states.iter().position(|known| known == state);
-        let place = found.unwrap_or_else(|| {
-            // There are not that many colours.
-            if self.states.len() < usize::from(u8::MAX) {
-                self.states.push(state.to_owned());
-            }
+    /// What fills most of a cell is what it shows.
+    fn settle(&mut self) {
+        let most = |parts: &Vec<(u64, usize)>| {
+            let all = parts.iter().fold(0, |all: u64, (ns, _)| all.saturating_add(*ns));
+            let most = parts.iter().max_by_key(|(ns, what)| (*ns, usize::MAX - what));
+            most.map_or((0, 0), |(_, what)| (all, *what))
+        };
+        self.cells = self.parts.iter().map(most).collect();
+    }
+
+    fn place(&mut self, state: &str) -> usize {
+        let known = |states: &[String], state: &str| states.iter().position(|of| of == state);
+        let is_full = self.states.len() >= STATES_MAX;
+        let state = if is_full && known(&self.states, state).is_none() { OTHERS } else { state };
+        known(&self.states, state).unwrap_or_else(|| {
+            self.states.push(state.to_owned());
             self.states.len() - 1
-        });
+        })
+    }
+
+    fn enter(&mut self, buckets: Buckets, time: TimeNs, state: &str) {
+        let place = self.place(state);
         if let Some((before, since)) = self.now.replace((place, time)) {
             self.fill(buckets, since, time, before);
         }
@@ -91,7 +112,6 @@ pub struct Gantt {
     task_of: HashMap<TrackId, TaskId, RandomState>,
     arrows: Vec<Arrow>,
     arrows_left_out: u64,
-    latest: Option<TimeNs>,
 }
 
 impl Gantt {
@@ -106,7 +126,6 @@ impl Gantt {
             task_of: HashMap::default(),
             arrows: Vec::new(),
             arrows_left_out: 0,
-            latest: None,
         }
     }
 
@@ -116,16 +135,10 @@ impl Gantt {
         self.buckets
     }
 
-    /// The rows. States last until the last event.
+    /// The rows.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
-        let mut rows = self.rows.clone();
-        for row in &mut rows {
-            if let (Some((state, since)), Some(end)) = (row.now.take(), self.latest) {
-                row.fill(self.buckets, since, end, state);
-            }
-        }
-        rows
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
     }
 
     /// Messages between rows.
@@ -154,7 +167,7 @@ impl Gantt {
     }
 
     fn arrow(&mut self, seen: &Seen<'_>) {
-        let Some(sent) = self.messages.take(seen) else { return };
+        let Some(Moved::Arrived(sent)) = self.messages.take(seen) else { return };
         let ends = sent.from.and_then(|from| self.row(from)).zip(self.row(sent.to));
         let Some(((from, to), left)) = ends.zip(sent.left) else { return };
         if self.arrows.len() < ARROWS_MAX {
@@ -183,10 +196,17 @@ impl Gantt {
 }
 
 impl Pass for Gantt {
+    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+        let Standing::State(track, state) = what else { return };
+        let at = self.row_of.get(&RowKind::States(*track));
+        if let Some(row) = at.and_then(|at| self.rows.get_mut(*at)) {
+            row.enter(self.buckets, begin, state);
+        }
+    }
+
     fn event(&mut self, seen: &Seen<'_>) {
-        self.latest = Some(self.latest.map_or(seen.time, |latest| latest.max(seen.time)));
         if let Some((task, _)) = seen.task {
-            self.task_of.insert(seen.event.track, task);
+            self.task_of.insert(seen.tasks.home(seen.event.track), task);
         }
         if let Some(stretch) = seen.stretch() {
             self.fill(&stretch);
@@ -199,6 +219,20 @@ impl Pass for Gantt {
 
     fn unfinished(&mut self, stretch: &Stretch) {
         self.fill(stretch);
+    }
+
+    /// States last until the end.
+    fn finish(&mut self, bounds: &Bounds, _tasks: &Tasks) {
+        for row in &mut self.rows {
+            let end = match row.kind {
+                RowKind::States(track) => bounds.of(track).map(|(_, end)| end),
+                RowKind::Task(_) => None,
+            };
+            if let (Some((state, since)), Some(end)) = (row.now.take(), end) {
+                row.fill(self.buckets, since, end, state);
+            }
+            row.settle();
+        }
     }
 }
 
@@ -234,8 +268,23 @@ mod tests {
         assert_eq!(rows[1].cells, [(5, 0), (10, 0), (0, 0), (0, 0)]);
         assert_eq!(rows[1].releases, [0]);
         assert_eq!(rows[2].states, ["shut", "open"]);
-        assert_eq!(rows[2].cells, [(10, 0), (10, 0), (6, 0), (10, 1)]);
+        assert_eq!(rows[2].cells, [(10, 0), (10, 0), (10, 0), (10, 1)]);
         let arrow = Arrow { from: 1, to: 0, left: TimeNs(12), arrived: TimeNs(25) };
         assert_eq!((gantt.arrows(), gantt.arrows_left_out()), (&[arrow][..], 0));
+    }
+
+    #[test]
+    fn a_cell_shows_what_fills_most_of_it() {
+        let mut row = Row::new(RowKind::Task(TaskId(0)), 1);
+        let buckets = Buckets::over(TimeNs(0), TimeNs(10), 1);
+        for (since, until, with) in [(0, 3, 0), (3, 7, 1), (7, 10, 0)] {
+            row.fill(buckets, TimeNs(since), TimeNs(until), with);
+        }
+        row.settle();
+        assert_eq!(row.cells, [(10, 0)]);
+        for state in 0..300 {
+            row.place(&state.to_string());
+        }
+        assert_eq!((row.states.len(), row.states.last().unwrap().as_str()), (256, OTHERS));
     }
 }

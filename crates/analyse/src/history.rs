@@ -13,7 +13,7 @@ pub struct Turn {
     pub run_ns: Option<u64>,
     /// How long the task was not running before, where it ran before.
     pub wait_ns: Option<u64>,
-    /// How long before the stretch it was released, where it was after the stretch before.
+    /// How long before the stretch it was released, where that is known.
     pub delay_ns: Option<u64>,
 }
 
@@ -30,6 +30,10 @@ struct Before {
     ended: Option<TimeNs>,
     /// When it was released first after that.
     released: Option<TimeNs>,
+    /// When it was released for the stretch that it runs.
+    released_for: Option<TimeNs>,
+    /// When it was complete.
+    completed: Option<TimeNs>,
 }
 
 impl<'a> History<'a> {
@@ -47,12 +51,14 @@ impl<'a> History<'a> {
 
     fn ends(&mut self, stretch: Stretch, is_whole: bool, tasks: &Tasks) {
         let Some(before) = self.of(stretch.task.0) else { return };
-        let Before { ended, released } = std::mem::take(before);
+        let Before { ended, released, released_for, completed } = std::mem::take(before);
         before.ended = Some(stretch.until);
+        // What is asleep was released for the next stretch; what is preempted was not.
+        before.released = released.filter(|_| completed == Some(stretch.until));
         let until_begin = |from: Option<TimeNs>| {
             from.filter(|_| is_whole).map(|from| elapsed(from, stretch.since))
         };
-        let (wait_ns, delay_ns) = (until_begin(ended), until_begin(released));
+        let (wait_ns, delay_ns) = (until_begin(ended), until_begin(released_for));
         let run_ns = is_whole.then(|| elapsed(stretch.since, stretch.until));
         (self.to)(Turn { stretch, run_ns, wait_ns, delay_ns }, tasks);
     }
@@ -61,10 +67,16 @@ impl<'a> History<'a> {
 impl Pass for History<'_> {
     fn event(&mut self, seen: &Seen<'_>) {
         let Some((task, cpu)) = seen.task else { return };
-        if let Content::Activity(Activity::Release { .. }) = &seen.event.content
-            && let Some(before) = self.of(task.0)
-        {
-            before.released = before.released.or(Some(seen.time));
+        let Some(before) = self.of(task.0) else { return };
+        match &seen.event.content {
+            Content::Activity(Activity::Release { .. }) => {
+                before.released = before.released.or(Some(seen.time));
+            }
+            Content::Activity(Activity::Complete { .. }) => before.completed = Some(seen.time),
+            Content::Activity(Activity::Begin { .. }) => {
+                before.released_for = before.released.take();
+            }
+            _ => {}
         }
         if let Some(Run::Ends { since }) = seen.run {
             let (track, until) = (seen.event.track, seen.time);
@@ -77,7 +89,7 @@ impl Pass for History<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Told, analysed, begin, release};
+    use crate::fixture::{Told, analysed, begin, complete, release};
     use kymo_core::model::timeline::Window;
 
     #[test]
@@ -105,5 +117,25 @@ mod tests {
             (60, Some(20), None, Some(10)),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_woken_while_it_falls_asleep_has_its_delay() {
+        // Woken at 8, asleep at 10 all the same, runs 15–20; preempted then, though woken at 18.
+        let told: Vec<Told> = vec![
+            (0, 2, begin(1)),
+            (8, 2, release(None)),
+            (10, 2, complete(None)),
+            (10, 2, Activity::End),
+            (15, 2, begin(1)),
+            (18, 2, release(None)),
+            (20, 2, Activity::End),
+            (25, 2, begin(1)),
+            (30, 2, Activity::End),
+        ];
+        let mut found = Vec::new();
+        let mut keep = |turn: Turn, _: &Tasks| found.push((turn.stretch.until.0, turn.delay_ns));
+        analysed(told, Window::default(), &mut History::new(&mut keep));
+        assert_eq!(found, [(10, None), (20, Some(7)), (30, None)]);
     }
 }

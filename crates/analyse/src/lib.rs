@@ -17,6 +17,7 @@
 //! ```
 
 mod analysis;
+mod bounds;
 mod distribution;
 #[cfg(test)]
 mod fixture;
@@ -24,19 +25,22 @@ mod gantt;
 mod history;
 mod load;
 mod messages;
+mod outside;
 mod rules;
 mod sched;
 mod states;
+mod switches;
 mod tasks;
 
-pub use analysis::{Analysis, Pass, Run, Seen, Stretch};
+pub use analysis::{Analysis, Pass, Run, Seen, Shortcomings, Standing, Stretch};
+pub use bounds::Bounds;
 pub use distribution::Distribution;
 pub use gantt::{Arrow, Gantt, Row, RowKind};
 pub use history::{History, Turn};
 pub use load::{Buckets, CpuLoad, Load, TaskLoad};
-pub use messages::{Messages, Pair, PairKey, Sent, Sequence};
-pub use rules::{Demand, Matcher, Meant, Rule, Rules, Violation};
-pub use sched::{Completed, Progress, Sched, TaskSched};
+pub use messages::{Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
+pub use rules::{Demand, Matcher, Meant, Rule, Rules, Vacuous, Violation};
+pub use sched::{Completed, Progress, Release, Sched, TaskSched};
 pub use states::{MachineStates, StateTime, States};
 pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
 

@@ -13,6 +13,8 @@ use crate::{Pass, Run, Seen, Stretch, elapsed};
 pub struct Buckets {
     /// Where the first begins.
     pub start: TimeNs,
+    /// Where the last ends; it may be shorter than the others.
+    pub end: TimeNs,
     /// How long each is.
     pub width_ns: u64,
     /// How many there are.
@@ -20,14 +22,16 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// So many stretches from one moment to another.
+    /// At most so many stretches from one moment to another.
     #[must_use]
     pub fn over(start: TimeNs, end: TimeNs, count: usize) -> Self {
-        let width_ns = elapsed(start, end).div_ceil(count.max(1) as u64).max(1);
-        Self { start, width_ns, count: count.max(1) }
+        let span = elapsed(start, end);
+        let width_ns = span.div_ceil(count.max(1) as u64).max(1);
+        let count = usize::try_from(span.div_ceil(width_ns)).unwrap_or(count).max(1);
+        Self { start, end: end.max(start), width_ns, count }
     }
 
-    /// The begin of a stretch; the last ends where the next would begin.
+    /// The begin of a stretch.
     #[must_use]
     pub fn begin(&self, index: usize) -> TimeNs {
         let ns = (index as u64).saturating_mul(self.width_ns);
@@ -58,8 +62,11 @@ impl Buckets {
 #[derive(Debug, Default)]
 pub struct Load {
     buckets: Option<Buckets>,
-    seen: HashMap<CpuId, (TimeNs, TimeNs), RandomState>,
+    /// From when to when each processor was seen.
+    seen: Vec<Option<(TimeNs, TimeNs)>>,
     ran: HashMap<(CpuId, TaskId), Ran, RandomState>,
+    /// How long it is not known who ran.
+    lost: HashMap<CpuId, u64, RandomState>,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +102,8 @@ pub struct CpuLoad {
     pub busy_ns: u64,
     /// How long idle tasks ran, where the recording has any.
     pub idle_ns: u64,
+    /// How long it is not known who ran, since switches are missing.
+    pub unknown_ns: u64,
     /// Its tasks, the busiest first, idle ones last.
     pub tasks: Vec<TaskLoad>,
 }
@@ -143,17 +152,20 @@ impl Load {
     }
 
     fn see(&mut self, cpu: CpuId, time: TimeNs) {
-        let (first, last) = self.seen.entry(cpu).or_insert((time, time));
-        (*first, *last) = ((*first).min(time), (*last).max(time));
+        if self.seen.len() <= cpu.0 {
+            self.seen.resize(cpu.0 + 1, None);
+        }
+        if let Some(seen) = self.seen.get_mut(cpu.0) {
+            let (first, last) = seen.unwrap_or((time, time));
+            *seen = Some((first.min(time), last.max(time)));
+        }
     }
 
     /// What was found, a processor after the other.
     #[must_use]
     pub fn cpus(&self, tasks: &Tasks) -> Vec<CpuLoad> {
-        let mut found: Vec<_> =
-            self.seen.iter().map(|(cpu, seen)| self.cpu(*cpu, *seen, tasks)).collect();
-        found.sort_by_key(|load| load.cpu);
-        found
+        let seen = self.seen.iter().enumerate();
+        seen.filter_map(|(cpu, seen)| Some(self.cpu(CpuId(cpu), (*seen)?, tasks))).collect()
     }
 
     fn cpu(&self, cpu: CpuId, seen: (TimeNs, TimeNs), tasks: &Tasks) -> CpuLoad {
@@ -173,7 +185,9 @@ impl Load {
         let sum = |loads: &[&TaskLoad]| {
             loads.iter().fold(0, |sum: u64, load| sum.saturating_add(load.run_ns))
         };
-        CpuLoad { cpu, seen, busy_ns: sum(&busy), idle_ns: sum(&idle), tasks: loads }
+        let unknown_ns = self.lost.get(&cpu).copied().unwrap_or(0);
+        let (busy_ns, idle_ns) = (sum(&busy), sum(&idle));
+        CpuLoad { cpu, seen, busy_ns, idle_ns, unknown_ns, tasks: loads }
     }
 }
 
@@ -181,6 +195,11 @@ impl Pass for Load {
     fn event(&mut self, seen: &Seen<'_>) {
         let (Some((_, cpu)), Some(run)) = (seen.task, seen.run) else { return };
         self.see(cpu, seen.time);
+        if let Some(lost) = seen.lost {
+            let ns = self.lost.entry(lost.cpu).or_default();
+            *ns = ns.saturating_add(elapsed(lost.since, lost.until));
+            self.see(lost.cpu, lost.since);
+        }
         if let (Run::Ends { .. }, Some(stretch)) = (run, seen.stretch()) {
             self.ran(&stretch);
         }
@@ -194,8 +213,8 @@ impl Pass for Load {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{analysed, begin, named};
-    use kymo_core::model::timeline::{Activity, Window};
+    use crate::fixture::{analysed, analysed_with, begin, named};
+    use kymo_core::model::timeline::{Activity, TrackId, Window};
 
     /// On cpu 0: b 100–300, idle 300–600, b 600–700, then a; on cpu 1: a 200–1000.
     fn told() -> Vec<crate::fixture::Told> {
@@ -268,6 +287,95 @@ mod tests {
         let analysis = analysed(told, Window::default(), &mut load);
         let found = shares(&load.cpus(analysis.tasks())[0], analysis.tasks());
         assert_eq!(found, [("interrupt 3".to_owned(), 10), ("interrupt 4".to_owned(), 5)]);
+    }
+
+    /// On one processor: 0 a begins, 50 b ends and idle begins, 100 a ends and b begins.
+    fn unbalanced() -> Vec<crate::fixture::Told> {
+        vec![
+            (0, 3, Activity::End),
+            (0, 1, begin(1)),
+            (50, 2, Activity::End),
+            (50, 3, begin(0)),
+            (100, 1, Activity::End),
+            (100, 2, begin(1)),
+        ]
+    }
+
+    #[test]
+    fn where_switches_are_missing_nobody_is_said_to_have_run() {
+        let mut load = Load::new();
+        let (analysis, short) = analysed_with(unbalanced(), Window::default(), &mut load);
+        // What stops is not what ran, at 50 and at 100: each tells so once.
+        assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [2]);
+        let cpus = load.cpus(analysis.tasks());
+        assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (100, 0, 0));
+        assert_eq!(cpus[0].unknown_ns, 100);
+        // From 10 on: a runs, as is known from before; the rest as before.
+        let window = Window { from: Some(TimeNs(10)), ..Window::default() };
+        let mut load = Load::new();
+        let (analysis, short) = analysed_with(unbalanced(), window, &mut load);
+        assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [2]);
+        let of = &load.cpus(analysis.tasks())[0];
+        assert_eq!((of.busy_ns, of.unknown_ns, of.span_ns()), (0, 90, 90));
+    }
+
+    #[test]
+    fn a_task_that_begins_ends_whoever_ran() {
+        let told = vec![
+            (0, 1, begin(1)),
+            (40, 2, begin(1)),
+            (70, 2, Activity::End),
+            (70, 3, begin(1)),
+            (100, 3, Activity::End),
+        ];
+        let mut load = Load::new();
+        let (analysis, short) = analysed_with(told, Window::default(), &mut load);
+        assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [1]);
+        let cpus = load.cpus(analysis.tasks());
+        let of = &cpus[0];
+        assert_eq!((of.busy_ns, of.idle_ns, of.unknown_ns, of.span_ns()), (30, 30, 40, 100));
+    }
+
+    fn loads_within(told: Vec<crate::fixture::Told>, from: i64, until: i64) -> Vec<(u64, u64)> {
+        let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
+        let mut load = Load::new();
+        let window = Window { from, until, ..Window::default() };
+        let analysis = analysed(told, window, &mut load);
+        load.cpus(analysis.tasks()).iter().map(|of| (of.busy_ns, of.idle_ns)).collect()
+    }
+
+    #[test]
+    fn who_runs_all_through_a_window_is_found_before_it_or_after_it() {
+        // From 320 to 580 nothing switches: idle runs on cpu 0, and a on cpu 1.
+        assert_eq!(loads_within(told(), 320, 580), [(0, 260), (260, 0)]);
+        // Nothing switches before 50 and 60; what stops first after them ran then, if anything.
+        let told = vec![
+            (20, 5, begin(1)),
+            (90, 2, Activity::End),
+            (90, 3, begin(0)),
+            (99, 5, Activity::End),
+        ];
+        assert_eq!(loads_within(told, 50, 60), [(10, 0), (10, 0)]);
+    }
+
+    #[test]
+    fn shares_of_some_tasks_are_of_the_processors_whole_time() {
+        let mut load = Load::new();
+        let window = Window { tracks: Some(vec![TrackId(1)]), ..Window::default() };
+        let analysis = analysed(told(), window, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns), (800, 500));
+        let meant: Vec<_> = (0..3).map(|task| analysis.means_task(TaskId(task))).collect();
+        assert_eq!(meant, [true, false, false]);
+    }
+
+    #[test]
+    fn buckets_end_where_the_time_does() {
+        let buckets = Buckets::over(TimeNs(0), TimeNs(1500), 1000);
+        assert_eq!((buckets.width_ns, buckets.count, buckets.end), (2, 750, TimeNs(1500)));
+        let buckets = Buckets::over(TimeNs(5), TimeNs(25), 1000);
+        assert_eq!((buckets.width_ns, buckets.count, buckets.end), (1, 20, TimeNs(25)));
+        assert_eq!(Buckets::over(TimeNs(5), TimeNs(5), 3).count, 1);
     }
 
     #[test]

@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 
 use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
-use crate::{Distribution, Pass, Seen, elapsed};
+use crate::bounds::Bounds;
+use crate::{Distribution, Pass, Seen, Standing, Tasks, elapsed};
 
 /// States of one machine that are told apart; the rest are one.
 const STATES_MAX: usize = 4096;
 
 /// What states beyond that are called.
-const OTHERS: &str = "(other states)";
+pub(crate) const OTHERS: &str = "(other states)";
 
-/// Time per state, and transitions.
+/// Time per state, and transitions. A state lasts until the next, and the last one to the end.
 #[derive(Debug, Default)]
 pub struct States {
-    until: Option<TimeNs>,
-    latest: Option<TimeNs>,
     machines: BTreeMap<TrackId, MachineStates>,
 }
 
@@ -60,6 +59,13 @@ impl MachineStates {
         Some(name)
     }
 
+    /// It is in a state that it entered before.
+    fn stand(&mut self, name: &str, begin: TimeNs) {
+        let name = self.known(name);
+        self.states.entry(name.clone()).or_default();
+        self.now = Some((name, begin));
+    }
+
     fn enter(&mut self, name: &str, time: TimeNs, settled: Option<TimeNs>) {
         let name = self.known(name);
         if let Some(before) = self.leave(time) {
@@ -75,33 +81,38 @@ impl MachineStates {
 }
 
 impl States {
-    /// States up to a moment; without one, up to the last event of all.
+    /// Nothing yet.
     #[must_use]
-    pub fn until(until: Option<TimeNs>) -> Self {
-        Self { until, ..Self::default() }
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// What was found, by track. States last until the end.
+    /// What was found, by track.
     #[must_use]
-    pub fn machines(&self) -> BTreeMap<TrackId, MachineStates> {
-        let mut machines = self.machines.clone();
-        let end = match (self.until, self.latest) {
-            (Some(until), Some(latest)) => Some(until.min(latest)),
-            (_, latest) => latest,
-        };
-        for machine in machines.values_mut() {
-            end.and_then(|end| machine.leave(end));
-        }
-        machines
+    pub fn machines(&self) -> &BTreeMap<TrackId, MachineStates> {
+        &self.machines
     }
 }
 
 impl Pass for States {
+    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+        if let Standing::State(track, state) = what {
+            self.machines.entry(*track).or_default().stand(state, begin);
+        }
+    }
+
     fn event(&mut self, seen: &Seen<'_>) {
-        self.latest = Some(self.latest.map_or(seen.time, |latest| latest.max(seen.time)));
         if let Content::Activity(Activity::Enter { state, settled }) = &seen.event.content {
             let machine = self.machines.entry(seen.event.track).or_default();
             machine.enter(state, seen.time, *settled);
+        }
+    }
+
+    fn finish(&mut self, bounds: &Bounds, _tasks: &Tasks) {
+        for (track, machine) in &mut self.machines {
+            if let Some((_, end)) = bounds.of(*track) {
+                machine.leave(end);
+            }
         }
     }
 }
@@ -136,5 +147,15 @@ mod tests {
         let transitions: Vec<_> = door.transitions.iter().collect();
         let key = |from: &str, to: &str| (from.to_owned(), to.to_owned());
         assert_eq!(transitions, [(&key("open", "shut"), &2), (&key("shut", "open"), &1)]);
+    }
+
+    #[test]
+    fn a_state_that_lasts_through_a_window_is_known_in_it() {
+        let told = vec![(0, 6, enter("open", None)), (100, 6, enter("shut", None))];
+        let (from, until) = (Some(TimeNs(30)), Some(TimeNs(40)));
+        let mut states = States::default();
+        analysed(told, Window { from, until, ..Window::default() }, &mut states);
+        let open = &states.machines()[&TrackId(6)].states["open"];
+        assert_eq!((open.entries, open.stay_ns.sum()), (0, 10));
     }
 }

@@ -25,6 +25,10 @@ pub struct Task {
     pub recording: usize,
     /// It runs when there is nothing to do.
     pub is_idle: bool,
+    /// Whenever it stops by itself it is said to be complete.
+    pub tells_completion: bool,
+    /// The first of its tracks, which stands for all of them.
+    pub home: TrackId,
 }
 
 /// What tasks take turns on: a processor, or a log file that is of one.
@@ -36,6 +40,9 @@ pub struct Cpu {
     pub track: TrackId,
     /// What gives its times.
     pub clock: Option<ClockId>,
+    /// Whether it is one processor, where one task runs at a time. On what the recording calls no
+    /// processor, tasks run side by side.
+    pub is_one: bool,
 }
 
 /// The tasks of a timeline.
@@ -44,58 +51,75 @@ pub struct Tasks {
     all: Vec<Task>,
     cpus: Vec<Cpu>,
     of_track: Vec<Option<(TaskId, CpuId)>>,
+    /// The processors that tracks are, and not just of.
+    is_cpu: Vec<Option<CpuId>>,
     /// Tasks that only their stretches name.
-    named: HashMap<(TrackId, String), TaskId, RandomState>,
+    named: HashMap<TrackId, HashMap<String, TaskId, RandomState>, RandomState>,
+    named_count: usize,
 }
 
 impl Tasks {
     /// Finds tasks among tracks. Those whose name is said to be of one are idle.
     pub fn new(tracks: &[Track], is_idle: &dyn Fn(&str) -> bool) -> Self {
-        let mut tasks = Self::default();
+        let mut tasks = Self { is_cpu: vec![None; tracks.len()], ..Self::default() };
         let mut known = HashMap::new();
-        let mut cpus = HashMap::new();
         for (id, track) in tracks.iter().enumerate() {
-            let found = (track.kind == TrackKind::Task).then(|| {
-                let key = (track.recording, track.name.as_str(), track.task_id());
-                let task = *known.entry(key).or_insert_with(|| {
-                    let is_idle = track.is_idle() || is_idle(&track.name);
-                    tasks.add(&track.name, track.recording, is_idle)
-                });
-                let on = cpu_of(tracks, TrackId(id));
-                let cpu = *cpus.entry(on).or_insert_with(|| tasks.add_cpu(tracks, on));
-                (task, cpu)
+            if track.kind != TrackKind::Task {
+                tasks.of_track.push(None);
+                continue;
+            }
+            let (id, on) = (TrackId(id), cpu_of(tracks, TrackId(id)));
+            let key = (track.recording, track.name.as_str(), track.task_id());
+            let task = *known.entry(key).or_insert_with(|| {
+                tasks.add(Task {
+                    name: track.name.clone(),
+                    recording: track.recording,
+                    is_idle: track.is_idle() || is_idle(&track.name),
+                    tells_completion: track.says(Track::TELLS_COMPLETION),
+                    home: id,
+                })
             });
-            tasks.of_track.push(found);
+            let known_cpu = tasks.is_cpu(on);
+            let cpu = known_cpu.unwrap_or_else(|| tasks.add_cpu(tracks, on));
+            tasks.of_track.push(Some((task, cpu)));
         }
         tasks
     }
 
-    fn add(&mut self, name: &str, recording: usize, is_idle: bool) -> TaskId {
-        self.all.push(Task { name: name.to_owned(), recording, is_idle });
+    fn add(&mut self, task: Task) -> TaskId {
+        self.all.push(task);
         TaskId(self.all.len() - 1)
     }
 
     fn add_cpu(&mut self, tracks: &[Track], track: TrackId) -> CpuId {
         let of = tracks.get(track.0);
-        let name = of.map_or(String::new(), |track| track.name.clone());
-        self.cpus.push(Cpu { name, track, clock: of.and_then(|track| track.clock) });
-        CpuId(self.cpus.len() - 1)
+        self.cpus.push(Cpu {
+            name: of.map_or(String::new(), |track| track.name.clone()),
+            track,
+            clock: of.and_then(|track| track.clock),
+            is_one: of.is_some_and(|track| track.attributes.contains_key(Track::CPU_ID)),
+        });
+        let cpu = CpuId(self.cpus.len() - 1);
+        if let Some(of_track) = self.is_cpu.get_mut(track.0) {
+            *of_track = Some(cpu);
+        }
+        cpu
     }
 
     /// The task and the processor of a track; with a name, a task that only stretches name.
     pub(crate) fn of(&mut self, track: TrackId, name: Option<&str>) -> Option<(TaskId, CpuId)> {
         let (own, cpu) = self.of_track(track)?;
         let Some(name) = name else { return Some((own, cpu)) };
-        let key = (track, name.to_owned());
-        if let Some(task) = self.named.get(&key) {
+        if let Some(task) = self.named.get(&track).and_then(|named| named.get(name)) {
             return Some((*task, cpu));
         }
-        if self.named.len() >= NAMED_MAX {
+        if self.named_count >= NAMED_MAX {
             return Some((own, cpu));
         }
-        let recording = self.get(own).map_or(0, |task| task.recording);
-        let task = self.add(name, recording, false);
-        self.named.insert(key, task);
+        self.named_count += 1;
+        let of_track = self.get(own)?.clone();
+        let task = self.add(Task { name: name.to_owned(), is_idle: false, ..of_track });
+        self.named.entry(track).or_default().insert(name.to_owned(), task);
         Some((task, cpu))
     }
 
@@ -103,6 +127,19 @@ impl Tasks {
     #[must_use]
     pub fn of_track(&self, track: TrackId) -> Option<(TaskId, CpuId)> {
         self.of_track.get(track.0).copied().flatten()
+    }
+
+    /// The processor that a track is, where it is one that tasks run on.
+    #[must_use]
+    pub fn is_cpu(&self, track: TrackId) -> Option<CpuId> {
+        self.is_cpu.get(track.0).copied().flatten()
+    }
+
+    /// The track that stands for all of a task's: it may have run on several processors.
+    #[must_use]
+    pub fn home(&self, track: TrackId) -> TrackId {
+        let task = self.of_track(track).and_then(|(task, _)| self.get(task));
+        task.map_or(track, |task| task.home)
     }
 
     /// A task.

@@ -141,3 +141,18 @@ pub(crate) fn display(path: &Path) -> String {
         crate::render::escaped(&path.to_string_lossy()).into_owned()
     }
 }
+/// The bytes of a file, or of all files below a directory.
+pub(crate) fn size_bytes(path: &Path) -> io::Result<u64> {
+    let mut size = 0;
+    let mut pending = vec![path.to_path_buf()];
+    while let Some(path) = pending.pop() {
+        let metadata = fs::symlink_metadata(&path)?;
+        if metadata.is_dir() {
+            let entries = fs::read_dir(&path)?.map(|entry| Ok(entry?.path()));
+            pending.extend(entries.collect::<io::Result<Vec<_>>>()?);
+        } else {
+            size += metadata.len();
+        }
+    }
+    Ok(size)
+}

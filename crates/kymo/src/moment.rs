@@ -115,6 +115,20 @@ pub(crate) fn refuse_reversed(from: Option<TimeNs>, until: Option<TimeNs>) -> Re
     }
 }
 
+/// The range of time meant on the clock of the chosen tracks.
+pub(crate) fn resolve_range(
+    since: Option<Moment>,
+    until: Option<Moment>,
+    timeline: &Arc<dyn TimelineView>,
+    tracks: Option<&[TrackId]>,
+) -> anyhow::Result<(Option<TimeNs>, Option<TimeNs>)> {
+    let resolve =
+        |moment: Option<Moment>| moment.map(|moment| resolve(moment, timeline, tracks)).transpose();
+    let (since, until) = (resolve(since)?, resolve(until)?);
+    refuse_reversed(since, until)?;
+    Ok((since, until))
+}
+
 /// The moment meant on the clock of the chosen tracks.
 pub(crate) fn resolve(
     moment: Moment,

@@ -1,15 +1,18 @@
 //! What part of a timeline is analysed.
 
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
-use kymo_analyse::{Analysis, Buckets, Pass};
-use kymo_core::model::timeline::{TimelineView, TrackKind, Window};
+use kymo_analyse::{Analysis, Buckets, Pass, Shortcomings, TaskId};
+use kymo_core::model::timeline::{Shown, TimeNs, TimelineView, TrackKind, Window};
 
+use crate::cli::OpenArgs;
 use crate::failure::{Failure, quoted};
 use crate::moment::{self, Moment};
-use crate::session::{Opened, Session};
-use crate::tracks::StreamArgs;
+use crate::render::{escaped, numbers};
+use crate::session::{Opened, Outcome, Session};
+use crate::tracks::{Pattern, StreamArgs};
 
 /// What part of a timeline is analysed.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -25,7 +28,8 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
     until: Option<Moment>,
 
-    /// Tasks that run when there is nothing to do: a name or a glob. May be given again.
+    /// Tasks that run when there is nothing to do: a name or a glob. May be given again. Those
+    /// that the recording calls so, and idle, idle0, swapper/0 and the like, always are.
     #[arg(long, value_name = "NAME")]
     idle: Vec<String>,
 }
@@ -34,10 +38,29 @@ pub(crate) struct ScopeArgs {
 pub(crate) struct Scope {
     pub(crate) timeline: Arc<dyn TimelineView>,
     window: Window,
-    idle: GlobSet,
+    idle: Vec<Pattern>,
+    /// What was said already, for events may be gone through again.
+    said: RefCell<Vec<String>>,
 }
 
 impl ScopeArgs {
+    /// Opens each file and works on the part of it that is meant; tells whether it is the first.
+    pub(crate) fn each(
+        &self,
+        session: &mut Session,
+        files: &[PathBuf],
+        open: &OpenArgs,
+        mut work: impl FnMut(&mut Session, &Opened, &Scope, bool) -> anyhow::Result<Outcome>,
+    ) -> anyhow::Result<Outcome> {
+        let inputs = session.expand(files, &open.format);
+        let mut is_first = true;
+        session.each_dataset(inputs, open, |session, opened| {
+            let scope = self.of(opened)?;
+            let outcome = work(session, opened, &scope, std::mem::take(&mut is_first))?;
+            Ok(outcome.max(session.findings(opened)))
+        })
+    }
+
     /// What is meant of a file.
     pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Scope> {
         let timeline = opened.dataset.timeline().ok_or_else(|| {
@@ -45,40 +68,137 @@ impl ScopeArgs {
             failure.hint(format!("`kymo ls {}` shows what is in it", quoted(&opened.name)))
         })?;
         let tracks = self.streams.among(&timeline.tracks())?;
-        let resolve = |moment: Option<_>| {
-            moment.map(|moment| moment::resolve(moment, &timeline, tracks.as_deref())).transpose()
-        };
-        let (from, until) = (resolve(self.since)?, resolve(self.until)?);
-        let mut idle = GlobSetBuilder::new();
-        for text in &self.idle {
-            let glob = Glob::new(text).map_err(|error| {
-                Failure::usage(format!("{text} is no pattern: {}", error.kind()))
-            })?;
-            idle.add(glob);
-        }
+        let (from, until) =
+            moment::resolve_range(self.since, self.until, &timeline, tracks.as_deref())?;
+        let idle = self.idle.iter().map(|text| Pattern::new(text));
+        let idle = idle.collect::<Result<Vec<_>, _>>()?;
         let window = Window { tracks, from, until, last: None };
-        Ok(Scope { timeline, window, idle: idle.build()? })
+        let scope = Scope { timeline, window, idle, said: RefCell::default() };
+        scope.refuse_elsewhere()?;
+        Ok(scope)
     }
 }
 
+/// Which events are gone through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// What tasks, functions and state machines do.
+    Activities,
+    /// Also values, texts and whatever else there is.
+    Everything,
+}
+
 impl Scope {
+    /// Refuses a range of time that the recording has nothing of.
+    fn refuse_elsewhere(&self) -> anyhow::Result<()> {
+        let Window { from, until, .. } = self.window;
+        if from.is_none() && until.is_none() {
+            return Ok(());
+        }
+        let Ok(range) = moment::range_of(&self.timeline, None) else { return Ok(()) };
+        if from.is_some_and(|from| from > *range.end())
+            || until.is_some_and(|until| until <= *range.start())
+        {
+            let (start, end) = (self.shown(*range.start()), self.shown(*range.end()));
+            let why = format!("nothing of it is in that range: it is from {start} to {end}");
+            return Err(Failure::new(why).into());
+        }
+        Ok(())
+    }
+
+    /// A moment as a person reads it.
+    pub(crate) fn shown(&self, time: TimeNs) -> Shown {
+        Shown::on(self.timeline.clocks().first(), time)
+    }
+
+    /// What goes through the events.
+    pub(crate) fn analysis(&self, reading: Reading) -> anyhow::Result<Analysis> {
+        let is_idle = |name: &str| is_idle_name(name) || self.is_named_idle(name);
+        let analysis = Analysis::new(Arc::clone(&self.timeline), self.window.clone(), &is_idle)?;
+        Ok(if reading == Reading::Everything { analysis.with_all() } else { analysis })
+    }
+
     /// Goes through the events for some passes, and says what could not be used.
     pub(crate) fn run(
         &self,
         session: &mut Session,
         opened: &Opened,
+        analysis: &mut Analysis,
         passes: &mut [&mut dyn Pass],
-    ) -> anyhow::Result<Analysis> {
-        let mut analysis = self.analysis();
-        let timeless = analysis.run(passes)?;
-        say_timeless(session, opened, timeless);
-        Ok(analysis)
+    ) -> anyhow::Result<Outcome> {
+        let short = analysis.run(passes)?;
+        Ok(self.tell(session, opened, analysis, &short))
     }
 
-    /// What goes through the events.
-    pub(crate) fn analysis(&self) -> Analysis {
-        let is_idle = |name: &str| self.idle.is_match(name);
-        Analysis::new(Arc::clone(&self.timeline), self.window.clone(), &is_idle)
+    /// What was said of what could not be used.
+    pub(crate) fn said(&self) -> Vec<String> {
+        self.said.borrow().clone()
+    }
+
+    /// Says something once.
+    fn say(&self, session: &mut Session, opened: &Opened, text: String) {
+        let mut said = self.said.borrow_mut();
+        if !said.contains(&text) {
+            session.report.remark(&opened.name, &text);
+            said.push(text);
+        }
+    }
+
+    /// Says what could not be used, once, and what that means for the exit code.
+    pub(crate) fn tell(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        analysis: &Analysis,
+        short: &Shortcomings,
+    ) -> Outcome {
+        let Shortcomings { timeless, unbalanced, unknown, unknown_states } = short;
+        self.say_unmatched(session, opened, analysis);
+        if *timeless > 0 {
+            let events = numbers::count(*timeless, "event has", "events have");
+            self.say(session, opened, format!("{events} no time; they are left out"));
+        }
+        let name = |cpu| analysis.tasks().cpu(cpu).map_or("", |cpu| &cpu.name);
+        for (cpu, count) in unbalanced {
+            let switches = numbers::count(*count, "switch does", "switches do");
+            let why = "events are missing, and who ran meanwhile is not known";
+            let text = format!("{switches} not fit to who ran before: {why}");
+            self.say(session, opened, format!("{}: {text}", escaped(name(*cpu))));
+        }
+        for cpu in unknown {
+            let text = "does not switch in that range, and who ran there is not known";
+            self.say(session, opened, format!("{} {text}", escaped(name(*cpu))));
+        }
+        for track in unknown_states {
+            let machine = analysis.tracks().get(track.0).map_or("", |track| &track.name);
+            let text = "its state when the range begins is not known";
+            self.say(session, opened, format!("{}: {text}", escaped(machine)));
+        }
+        let is_sound = unbalanced.is_empty() && unknown.is_empty() && unknown_states.is_empty();
+        if is_sound { Outcome::Done } else { Outcome::Findings }
+    }
+
+    /// Says which of the tasks that are said to be idle are not there.
+    fn say_unmatched(&self, session: &mut Session, opened: &Opened, analysis: &Analysis) {
+        let tasks = analysis.tasks();
+        let names = || (0..tasks.len()).map(|task| tasks.name(TaskId(task)));
+        for pattern in self.idle.iter().filter(|idle| !names().any(|name| idle.matches(name))) {
+            let typed = escaped(pattern.typed()).into_owned();
+            self.say(session, opened, format!("it has no task {typed} that could be idle"));
+        }
+    }
+
+    fn is_named_idle(&self, name: &str) -> bool {
+        self.idle.iter().any(|pattern| pattern.matches(name))
+    }
+
+    /// Whether a task is idle for no other reason than its name.
+    pub(crate) fn is_idle_by_name(&self, analysis: &Analysis, task: TaskId) -> bool {
+        let of = analysis.tasks().get(task);
+        let track = of.and_then(|of| analysis.tracks().get(of.home.0));
+        let is_marked = track.is_some_and(kymo_core::model::timeline::Track::is_idle);
+        let name = of.map_or("", |of| &of.name);
+        is_idle_name(name) && !is_marked && !self.is_named_idle(name)
     }
 
     /// Refuses a timeline that has no tracks of a kind.
@@ -89,24 +209,40 @@ impl Scope {
         Err(Failure::new(why).hint("`kymo ls -l` shows what streams there are").into())
     }
 
-    /// So many stretches of time, one after another, from the begin to the end of what is meant.
+    /// At most so many stretches of time, one after another, from the begin to the end of what is
+    /// meant.
     pub(crate) fn buckets(&self, count: usize) -> anyhow::Result<Buckets> {
         let range = moment::range_of(&self.timeline, self.window.tracks.as_deref())?;
         let start = self.window.from.map_or(*range.start(), |from| from.max(*range.start()));
         let end = self.window.until.map_or(*range.end(), |until| until.min(*range.end()));
         Ok(Buckets::over(start, end, count))
     }
-
-    /// The moment that the window ends at, where it does.
-    pub(crate) fn until(&self) -> Option<kymo_core::model::timeline::TimeNs> {
-        self.window.until
-    }
 }
 
-/// Says how many events could not be used.
-pub(crate) fn say_timeless(session: &mut Session, opened: &Opened, timeless: u64) {
-    if timeless > 0 {
-        let text = format!("{timeless} events have no time and are left out");
-        session.report.remark(&opened.name, text);
+/// Whether people call a task so that runs when there is nothing to do: `idle`, `IDLE1`,
+/// `Idle task`, `swapper/3`.
+fn is_idle_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let rest = name.strip_prefix("idle").or_else(|| name.strip_prefix("swapper"));
+    let Some(rest) = rest else { return false };
+    let between = |c: char| matches!(c, ' ' | '_' | '-' | '/' | '.');
+    let rest = rest.trim_start_matches(between);
+    let rest = ["task", "thread"].iter().find_map(|word| rest.strip_prefix(word)).unwrap_or(rest);
+    rest.trim_start_matches(between).bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_tasks_are_known_by_their_names() {
+        for name in ["idle", "IDLE1", "idle0", "Idle task", "idle_thread_2", "swapper/3", "swapper"]
+        {
+            assert!(is_idle_name(name), "{name}");
+        }
+        for name in ["idle_inject/0", "idler", "idle time", "my idle", "", "swapperd"] {
+            assert!(!is_idle_name(name), "{name}");
+        }
     }
 }

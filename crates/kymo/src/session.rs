@@ -64,6 +64,13 @@ pub(crate) struct Opened {
     pub(crate) dataset: Box<dyn Dataset>,
 }
 
+impl Opened {
+    /// The bytes of the file, or of all files below the directory.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        inputs::size_bytes(self.source.path()).unwrap_or_else(|_| self.source.size_bytes())
+    }
+}
+
 impl Session {
     /// A session on the standard streams.
     pub(crate) fn new(globals: Globals) -> Self {

@@ -104,13 +104,13 @@ impl StreamMatcher {
 
 /// A name as it is, or a glob.
 #[derive(Debug)]
-struct Pattern {
+pub(crate) struct Pattern {
     name: String,
     glob: GlobMatcher,
 }
 
 impl Pattern {
-    fn new(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(text: &str) -> Result<Self, Failure> {
         let glob = GlobBuilder::new(text).build().map_err(|error| {
             Failure::usage(format!("{text} is no pattern: {}", error.kind()))
                 .hint("* and ? stand for characters, [ab] for one of some")
@@ -118,7 +118,12 @@ impl Pattern {
         Ok(Self { name: text.to_owned(), glob: glob.compile_matcher() })
     }
 
-    fn matches(&self, name: &str) -> bool {
+    /// The name or the glob as it was typed.
+    pub(crate) fn typed(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn matches(&self, name: &str) -> bool {
         self.name == name || self.glob.is_match(name)
     }
 }

@@ -23,7 +23,7 @@ fn of_activity(activity: Activity<'_>, peer: Option<TrackId>) -> Activity<'stati
     match activity {
         Activity::Begin { name, priority } => Activity::Begin { name: name.map(kept), priority },
         Activity::End => Activity::End,
-        Activity::Release { budget_ns } => Activity::Release { budget_ns },
+        Activity::Release { budget_ns, .. } => Activity::Release { budget_ns, by: peer },
         Activity::Complete { remaining_ns } => Activity::Complete { remaining_ns },
         Activity::Send(sent) => Activity::Send(message(sent)),
         Activity::Receive(received) => Activity::Receive(message(received)),

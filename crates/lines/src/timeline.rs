@@ -53,7 +53,11 @@ impl<G: Grammar> Timeline<G> {
                 attributes.insert(Track::CPU_ID.to_owned(), json!(cpu));
             }
             Key::Idle(_) => drop(attributes.insert(Track::IS_IDLE.to_owned(), json!(true))),
-            Key::Task(_, Who::Id(id)) | Key::Calls(Who::Id(id)) => {
+            Key::Task(_, Who::Id(id)) => {
+                attributes.insert("tid".to_owned(), json!(id));
+                attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
+            }
+            Key::Calls(Who::Id(id)) => {
                 attributes.insert("tid".to_owned(), json!(id));
             }
             _ => {}

@@ -24,6 +24,8 @@ pub(crate) struct Timeline {
     found: HashMap<Key, TrackId>,
     /// Places of packets, in the order of their times.
     order: Vec<u32>,
+    /// Whether tasks are said to stop by themselves; some systems do not tell.
+    tells_completion: bool,
 }
 
 /// What a track is of.
@@ -69,7 +71,11 @@ impl Timeline {
             packet.and_then(|packet| reader.time_ns(packet))
         };
         order.sort_by_cached_key(|at| (time(at), *at));
-        let mut timeline = Self { reader, tracks: Vec::new(), found: HashMap::new(), order };
+        let stops =
+            |packet: &Packet| matches!(packet.id, spec::TASK_STOP_EXEC | spec::TASK_STOP_READY);
+        let tells_completion = reader.packets().iter().any(stops);
+        let (tracks, found) = (Vec::new(), HashMap::new());
+        let mut timeline = Self { reader, tracks, found, order, tells_completion };
         for (key, name) in keys {
             timeline.add(key, name);
         }
@@ -90,6 +96,9 @@ impl Timeline {
             Key::Task(_, tid) => ("tid", json!(tid)),
         };
         attributes.insert(own.0.to_owned(), own.1);
+        if kind == TrackKind::Task && self.tells_completion {
+            attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
+        }
         let is_below = kind == TrackKind::Task;
         let parent = is_below.then(|| self.found.get(&Key::Cpu(core)).copied()).flatten();
         self.found.insert(key, TrackId(self.tracks.len()));
@@ -147,7 +156,8 @@ impl Timeline {
             spec::TASK_START_READY | spec::TASK_STOP_READY => {
                 let Some(tid) = number() else { return };
                 let activity = if packet.id == spec::TASK_START_READY {
-                    Activity::Release { budget_ns: None }
+                    let by = self.found.get(&Key::Cpu(core)).copied();
+                    Activity::Release { budget_ns: None, by }
                 } else {
                     Activity::Complete { remaining_ns: None }
                 };

@@ -150,7 +150,8 @@ impl TextGrammar {
             Class::Begin => (key, Activity::Begin { name: name(), priority }),
             Class::End => (key, Activity::End),
             Class::Release => {
-                (key, Activity::Release { budget_ns: self.duration(groups.get("budget")) })
+                let budget_ns = self.duration(groups.get("budget"));
+                (key, Activity::Release { budget_ns, by: None })
             }
             Class::Complete => {
                 let remaining_ns = self.duration(groups.get("remaining"));

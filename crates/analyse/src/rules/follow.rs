@@ -11,6 +11,7 @@ const WAITING_MAX: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(super) struct Follow {
     waiting: VecDeque<Due>,
+    given_up: u64,
 }
 
 /// Something that must come before a moment.
@@ -26,9 +27,15 @@ impl Follow {
     pub(super) fn wait(&mut self, since: TimeNs, within: u64, track: TrackId, offset: u64) {
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
+            self.given_up += 1;
         }
         let until = TimeNs(since.0.saturating_add_unsigned(within));
         self.waiting.push_back(Due { since, until, track, offset });
+    }
+
+    /// How much was too much to be waited for.
+    pub(super) fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     /// It came: everything that is not overdue has what it waited for.

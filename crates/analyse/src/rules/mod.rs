@@ -1,18 +1,21 @@
 //! What must hold over a recording, and where it does not.
 
+mod ending;
 mod follow;
-
-use std::collections::BTreeMap;
+mod found;
+mod memory;
 
 use kymo_core::Value;
 use kymo_core::model::timeline::{Activity, Content, Event, TimeNs, Track, TrackId};
 
+use crate::bounds::Bounds;
+use crate::messages::Moved;
 use crate::sched::Progress;
-use crate::{Load, Messages, Pass, Sched, Seen, Tasks, elapsed};
-use follow::Follow;
+use crate::{Load, Messages, Pass, Sched, Seen, Standing, Tasks, elapsed};
+use found::{At, Found};
+use memory::Memory;
 
-/// Violations that are told one by one; the rest are counted.
-const TOLD_MAX: usize = 1000;
+pub use found::Violation;
 
 /// Decides whether a name or a text is meant.
 pub type Matcher = Box<dyn Fn(&str) -> bool + Send>;
@@ -87,6 +90,8 @@ pub enum Demand {
 
 /// Which events are meant: those of some streams, with some text.
 pub struct Meant {
+    /// What people call them.
+    pub name: String,
     /// Which streams.
     pub stream: Matcher,
     /// What they say.
@@ -97,6 +102,10 @@ impl Meant {
     fn is(&self, tracks: &[Track], event: &Event<'_>) -> bool {
         let name = tracks.get(event.track.0).map_or("", |track| &track.name);
         (self.stream)(name) && self.text.as_ref().is_none_or(|text| text(&text_of(event)))
+    }
+
+    fn has_stream(&self, tracks: &[Track]) -> bool {
+        tracks.iter().any(|track| (self.stream)(&track.name))
     }
 }
 
@@ -111,73 +120,45 @@ fn text_of(event: &Event<'_>) -> String {
     }
 }
 
-/// Where a rule does not hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// The rule's place among all.
-    pub rule: usize,
-    /// When.
-    pub time: Option<TimeNs>,
-    /// On which track.
-    pub track: Option<TrackId>,
-    /// The byte of the event that shows it.
-    pub offset: Option<u64>,
-    /// What is wrong.
-    pub message: String,
-}
-
 /// Looks whether rules hold.
 pub struct Rules {
     tracks: Vec<Track>,
+    /// Which tracks are looked at; nothing means all.
+    chosen: Option<Vec<bool>>,
     all: Vec<(Rule, Memory)>,
     sched: Sched,
     messages: Messages,
-    violations: Vec<Violation>,
-    more: u64,
-    latest: Option<TimeNs>,
+    found: Found,
 }
 
-/// What a rule has to remember.
-#[derive(Default)]
-struct Memory {
-    /// Whether the rule is about a track at all.
-    is_meant: Vec<bool>,
-    last: BTreeMap<TrackId, (TimeNs, String)>,
-    follow: Follow,
+/// A rule that nothing in the recording is about: it holds, and that proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vacuous {
+    /// The rule's place among all.
+    pub rule: usize,
+    /// What it is about that is not there.
+    pub why: String,
+    /// Whether a name is probably misspelt. What a rule forbids may well never happen.
+    pub is_suspect: bool,
 }
 
 impl Rules {
-    /// Rules for a timeline with such tracks.
+    /// Rules for a timeline with such tracks, all of them or those that are chosen.
     #[must_use]
-    pub fn new(tracks: &[Track], rules: Vec<Rule>) -> Self {
+    pub fn new(tracks: &[Track], chosen: Option<Vec<bool>>, rules: Vec<Rule>) -> Self {
+        let found = Found::new(rules.len());
         let with_memory = |rule: Rule| {
-            let matcher = match &rule.demand {
-                Demand::Task { task, .. } => Some(task),
-                Demand::Gap { stream, .. } | Demand::Value { stream, .. } => Some(stream),
-                Demand::State { machine, .. } => Some(machine),
-                Demand::Follows { .. } | Demand::Message { .. } => None,
-            };
-            let is_meant = |track: &Track| matcher.is_none_or(|is_meant| is_meant(&track.name));
-            let is_meant = tracks.iter().map(is_meant).collect();
-            (rule, Memory { is_meant, ..Memory::default() })
+            let memory = Memory::new(&rule.demand, tracks);
+            (rule, memory)
         };
         Self {
             tracks: tracks.to_vec(),
+            chosen,
             all: rules.into_iter().map(with_memory).collect(),
             sched: Sched::new(),
             messages: Messages::new(),
-            violations: Vec::new(),
-            more: 0,
-            latest: None,
+            found,
         }
-    }
-
-    /// The rules that are about nothing in the timeline: probably a name is misspelt.
-    #[must_use]
-    pub fn idle(&self) -> Vec<usize> {
-        let is_idle = |(_, memory): &(Rule, Memory)| !memory.is_meant.iter().any(|is| *is);
-        let rules = self.all.iter().enumerate();
-        rules.filter(|(_, rule)| is_idle(rule)).map(|(at, _)| at).collect()
     }
 
     /// The name of a rule.
@@ -198,190 +179,225 @@ impl Rules {
         self.all.is_empty()
     }
 
-    /// What is wrong, in the order in which it was found, and how much more there is. Loads are
-    /// looked at last.
+    /// The rules that nothing is about.
     #[must_use]
-    pub fn finish(mut self, load: &Load, tasks: &Tasks) -> (Vec<Violation>, u64) {
-        let mut found = Found { at: None, list: &mut self.violations, more: &mut self.more };
+    pub fn vacuous(&self) -> Vec<Vacuous> {
+        let rules = self.all.iter().enumerate();
+        rules
+            .filter_map(|(at, (rule, memory))| memory.vacuous(at, &rule.demand, &self.tracks))
+            .collect()
+    }
+
+    /// Messages and events that were too many to be waited for, so that rules about them may not
+    /// hold.
+    #[must_use]
+    pub fn given_up(&self) -> u64 {
+        let follows = self.all.iter().map(|(_, memory)| memory.follow.given_up());
+        self.messages.given_up() + follows.sum::<u64>()
+    }
+
+    /// What is wrong, by time, and for each rule how much more there is. Loads are looked at last.
+    #[must_use]
+    pub fn violations(&mut self, load: &Load, tasks: &Tasks) -> (Vec<Violation>, Vec<u64>) {
         for (index, (rule, memory)) in self.all.iter_mut().enumerate() {
             if let Demand::Task { task, load_max: Some(limit), .. } = &rule.demand {
-                loads(index, task, *limit, load, tasks, &mut found);
-            }
-            if let (Demand::Follows { within, .. }, Some(latest)) = (&rule.demand, self.latest) {
-                for due in memory.follow.overdue(latest) {
-                    found.follow(index, &due, *within);
-                }
-            }
-            if let (Demand::State { stay_max, .. }, Some(latest)) = (&rule.demand, self.latest) {
-                for (track, (since, state)) in std::mem::take(&mut memory.last) {
-                    let stay = elapsed(since, latest);
-                    found.at = Some((since, track, None));
-                    found.limit(index, &format!("{state} lasted"), stay, Some(*stay_max));
-                }
+                memory.matched += loads(index, task, *limit, load, tasks, &mut self.found);
             }
         }
-        (self.violations, self.more)
+        std::mem::replace(&mut self.found, Found::new(self.all.len())).sorted()
+    }
+
+    fn is_chosen(&self, track: TrackId) -> bool {
+        let chosen = self.chosen.as_ref();
+        chosen.is_none_or(|chosen| chosen.get(track.0).copied().unwrap_or(false))
     }
 }
 
-/// Violations as they are found.
-struct Found<'a> {
-    /// The event that shows them.
-    at: Option<(TimeNs, TrackId, Option<u64>)>,
-    list: &'a mut Vec<Violation>,
-    more: &'a mut u64,
-}
-
-impl Found<'_> {
-    fn add(&mut self, rule: usize, message: String) {
-        if self.list.len() >= TOLD_MAX {
-            *self.more += 1;
-            return;
-        }
-        let (time, track) = (self.at.map(|at| at.0), self.at.map(|at| at.1));
-        let offset = self.at.and_then(|at| at.2);
-        self.list.push(Violation { rule, time, track, offset, message });
-    }
-
-    /// Adds a violation where a time is longer than it may be.
-    fn limit(&mut self, rule: usize, what: &str, ns: u64, most: Option<u64>) {
-        if let Some(most) = most.filter(|most| ns > *most) {
-            self.add(rule, format!("{what} {ns} ns, more than {most} ns"));
-        }
-    }
-
-    fn follow(&mut self, rule: usize, due: &follow::Due, within: u64) {
-        self.at = Some((due.since, due.track, Some(due.offset)));
-        self.add(rule, format!("nothing that is expected came within {within} ns"));
-    }
-}
-
+/// Compares loads with what is allowed. Tells how many there are.
 fn loads(
     rule: usize,
     is_meant: &Matcher,
     limit: f64,
     load: &Load,
     tasks: &Tasks,
-    found: &mut Found<'_>,
-) {
+    found: &mut Found,
+) -> u64 {
+    let mut count = 0;
     for cpu in load.cpus(tasks) {
         for of in cpu.tasks.iter().filter(|of| is_meant(tasks.name(of.task))) {
+            count += 1;
             #[allow(clippy::cast_precision_loss, reason = "a share has a few digits")]
             let share = of.run_ns as f64 / cpu.span_ns().max(1) as f64;
             if share > limit {
                 let (name, on) = (tasks.name(of.task), tasks.cpu(cpu.cpu));
                 let on = on.map_or("", |cpu| &cpu.name);
                 let (share, limit) = (share * 100.0, limit * 100.0);
-                found.at = None;
-                found.add(rule, format!("{name} used {share:.1}% of {on}, more than {limit:.1}%"));
+                let what = format!("{name} used {share:.1}% of {on}, more than {limit:.1}%");
+                found.add(rule, None, what);
             }
         }
     }
+    count
 }
 
 impl Pass for Rules {
-    fn event(&mut self, seen: &Seen<'_>) {
-        self.latest = Some(self.latest.map_or(seen.time, |latest| latest.max(seen.time)));
-        let (progress, sent) = (self.sched.take(seen), self.messages.take(seen));
-        let track = seen.event.track;
-        let at = Some((seen.time, track, Some(seen.event.offset)));
-        let mut found = Found { at, list: &mut self.violations, more: &mut self.more };
-        for (index, (rule, memory)) in self.all.iter_mut().enumerate() {
-            if !memory.is_meant.get(track.0).copied().unwrap_or(false) {
-                continue;
+    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+        self.sched.standing(what, begin);
+        let Standing::State(track, state) = what else { return };
+        if !self.is_chosen(*track) {
+            return;
+        }
+        for (rule, memory) in &mut self.all {
+            if let Demand::State { state: is_meant, .. } = &rule.demand
+                && memory.means(*track)
+                && is_meant(state)
+            {
+                memory.matched += 1;
+                memory.last.insert(*track, (begin, (*state).to_owned()));
             }
-            found.at = at;
+        }
+    }
+
+    fn event(&mut self, seen: &Seen<'_>) {
+        let (progress, moved) = (self.sched.take(seen), self.messages.take(seen));
+        let track = seen.event.track;
+        if !self.is_chosen(track) {
+            return;
+        }
+        let at = Some(At { time: seen.time, track, offset: Some(seen.event.offset) });
+        let Self { tracks, all, found, .. } = self;
+        for (index, (rule, memory)) in all.iter_mut().enumerate() {
+            let mut found = found.of(index, at);
             match &rule.demand {
-                Demand::Task { .. } => {
-                    let progress = progress.map(|(_, progress)| progress);
-                    if let Some(progress) = progress {
-                        job(index, &rule.demand, progress, &mut found);
-                    }
-                }
-                Demand::Gap { gap_max, .. } => {
-                    let before = memory.last.insert(track, (seen.time, String::new()));
-                    if let Some((before, _)) = before {
-                        found.limit(
-                            index,
-                            "nothing came for",
-                            elapsed(before, seen.time),
-                            Some(*gap_max),
+                Demand::Task { task, .. } => {
+                    let of = seen.task.map(|(of, _)| of);
+                    if of.is_some_and(|of| memory.means_task(of, task, seen.tasks)) {
+                        memory.matched += 1;
+                        job(
+                            &rule.demand,
+                            progress.map(|(_, progress)| progress),
+                            memory,
+                            &mut found,
                         );
                     }
                 }
-                Demand::Value { min, max, .. } => value(index, seen, *min, *max, &mut found),
+                Demand::Gap { gap_max, .. } if memory.means(track) => {
+                    memory.matched += 1;
+                    memory.first.entry(track).or_insert(seen.time);
+                    let before = memory.last.insert(track, (seen.time, String::new()));
+                    if let Some((before, _)) = before {
+                        found.limit("nothing came for", elapsed(before, seen.time), *gap_max);
+                    }
+                }
+                Demand::Value { min, max, .. } if memory.means(track) => {
+                    memory.matched += u64::from(value(seen, *min, *max, &mut found));
+                }
                 Demand::Follows { after, expect, within } => {
-                    if expect.is(&self.tracks, seen.event) {
+                    if expect.is(tracks, seen.event) {
                         memory.follow.came(seen.time);
                     }
                     for due in memory.follow.overdue(seen.time) {
-                        found.follow(index, &due, *within);
+                        found.due(&due, expect, *within);
                     }
-                    if after.is(&self.tracks, seen.event) {
+                    if after.is(tracks, seen.event) {
+                        memory.matched += 1;
                         memory.follow.wait(seen.time, *within, track, seen.event.offset);
                     }
                 }
                 Demand::Message { message, latency_max } => {
-                    let sent = sent.as_ref().filter(|sent| message(&sent.name));
-                    if let Some((left, sent)) = sent.and_then(|sent| Some((sent.left?, sent))) {
-                        let took = elapsed(left, sent.arrived);
-                        found.limit(
-                            index,
-                            &format!("{} took", sent.name),
-                            took,
-                            Some(*latency_max),
-                        );
-                    }
+                    latency(moved.as_ref(), message, *latency_max, memory, &mut found);
                 }
-                Demand::State { state, stay_max, .. } => {
-                    let Content::Activity(Activity::Enter { state: entered, .. }) =
+                Demand::State { state, stay_max, .. } if memory.means(track) => {
+                    if let Content::Activity(Activity::Enter { state: entered, .. }) =
                         &seen.event.content
-                    else {
-                        continue;
-                    };
-                    if let Some((since, name)) = memory.last.remove(&track) {
-                        let stay = elapsed(since, seen.time);
-                        found.limit(index, &format!("{name} lasted"), stay, Some(*stay_max));
-                    }
-                    if state(entered) {
-                        memory.last.insert(track, (seen.time, entered.to_string()));
+                    {
+                        memory.leave(track, seen.time, *stay_max, &mut found);
+                        if state(entered) {
+                            memory.matched += 1;
+                            memory.last.insert(track, (seen.time, entered.to_string()));
+                        }
                     }
                 }
+                _ => {}
             }
         }
+    }
+
+    /// Looks at what has not come when the recording ends.
+    fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+        self.end(bounds, tasks);
     }
 }
 
 /// Looks at a job of a task.
-fn job(rule: usize, demand: &Demand, progress: Progress, found: &mut Found<'_>) {
+fn job(
+    demand: &Demand,
+    progress: Option<Progress>,
+    memory: &mut Memory,
+    found: &mut found::OfRule<'_>,
+) {
     let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
+    let Some(progress) = progress else { return };
+    memory.jobs += 1;
     match progress {
-        Progress::Started(delay) => found.limit(rule, "waited", delay, *delay_max),
+        Progress::Started(delay) => found.maybe_limit("waited", delay, *delay_max),
         Progress::Completed(job) => {
             if let Some(response) = job.response_ns {
-                found.limit(rule, "answered after", response, *response_max);
+                found.maybe_limit("answered after", response, *response_max);
             }
-            found.limit(rule, "ran", job.run_ns, *run_max);
+            found.maybe_limit("ran", job.run_ns, *run_max);
             if *on_time && job.is_late {
-                found.add(rule, "was later than its budget".to_owned());
+                found.add("was later than its budget".to_owned());
             }
         }
     }
 }
 
+/// Looks at a message that leaves or arrives.
+fn latency(
+    moved: Option<&Moved>,
+    is_meant: &Matcher,
+    most: u64,
+    memory: &mut Memory,
+    found: &mut found::OfRule<'_>,
+) {
+    match moved {
+        Some(Moved::Left(left)) if is_meant(&left.name) => memory.matched += 1,
+        Some(Moved::Arrived(sent)) if is_meant(&sent.name) => {
+            memory.matched += 1;
+            if let Some(left) = sent.left {
+                found.limit(&format!("{} took", sent.name), elapsed(left, sent.arrived), most);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Compares a number with its bounds. Tells whether there is one.
 #[allow(clippy::cast_precision_loss, reason = "a limit is compared")]
-fn value(rule: usize, seen: &Seen<'_>, min: Option<f64>, max: Option<f64>, found: &mut Found<'_>) {
+fn value(
+    seen: &Seen<'_>,
+    min: Option<f64>,
+    max: Option<f64>,
+    found: &mut found::OfRule<'_>,
+) -> bool {
     let number = match &seen.event.content {
         Content::Value(Value::Int(number)) => *number as f64,
         Content::Value(Value::UInt(number)) => *number as f64,
         Content::Value(Value::Float32(number)) => f64::from(*number),
         Content::Value(Value::Float(number)) => *number,
-        _ => return,
+        _ => return false,
     };
-    let is_low = min.is_some_and(|min| number < min);
-    if is_low || max.is_some_and(|max| number > max) || number.is_nan() {
-        found.add(rule, format!("{number} is out of bounds"));
+    if let Some(min) = min.filter(|min| number < *min) {
+        found.add(format!("{number} is less than {min}"));
     }
+    if let Some(max) = max.filter(|max| number > *max) {
+        found.add(format!("{number} is more than {max}"));
+    }
+    if number.is_nan() {
+        found.add("it is not a number".to_owned());
+    }
+    true
 }
 
 #[cfg(test)]

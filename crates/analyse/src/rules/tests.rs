@@ -9,20 +9,37 @@ fn is(name: &'static str) -> Matcher {
 }
 
 fn meant(stream: &'static str, text: &'static str) -> Meant {
-    Meant { stream: is(stream), text: Some(Box::new(move |said| said.starts_with(text))) }
+    let name = format!("{text} of {stream}");
+    Meant { name, stream: is(stream), text: Some(Box::new(move |said| said.starts_with(text))) }
+}
+
+/// Goes through what is told, in a window.
+fn checked(told: Vec<Told>, window: Window, demand: Demand) -> Rules {
+    use kymo_core::model::timeline::TimelineView;
+    let tracks = crate::fixture::Timeline(Vec::new()).tracks();
+    let mut rules = Rules::new(&tracks, None, vec![Rule { name: "rule".to_owned(), demand }]);
+    analysed(told, window, &mut rules);
+    rules
 }
 
 /// When each violation was, and what it says.
-fn violations(told: Vec<Told>, demand: Demand) -> Vec<(Option<i64>, String)> {
-    use kymo_core::model::timeline::TimelineView;
-    let tracks = crate::fixture::Timeline(Vec::new()).tracks();
-    let mut rules = Rules::new(&tracks, vec![Rule { name: "rule".to_owned(), demand }]);
+fn violations_in(told: Vec<Told>, window: Window, demand: Demand) -> Vec<(Option<i64>, String)> {
     let mut load = Load::new();
-    analysed(told.clone(), Window::default(), &mut rules);
-    let analysis = analysed(told, Window::default(), &mut load);
-    let (found, more) = rules.finish(&load, analysis.tasks());
-    assert_eq!(more, 0);
-    found.into_iter().map(|of| (of.time.map(|time| time.0), of.message)).collect()
+    let mut rules = checked(told.clone(), window.clone(), demand);
+    let analysis = analysed(told, window, &mut load);
+    let (found, more) = rules.violations(&load, analysis.tasks());
+    assert_eq!(more, [0]);
+    let ns = |ns: u64| format!("{ns} ns");
+    found.into_iter().map(|of| (of.time.map(|time| time.0), of.message(ns))).collect()
+}
+
+fn violations(told: Vec<Told>, demand: Demand) -> Vec<(Option<i64>, String)> {
+    violations_in(told, Window::default(), demand)
+}
+
+fn within(from: i64, until: i64) -> Window {
+    let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
+    Window { from, until, ..Window::default() }
 }
 
 fn task() -> Demand {
@@ -54,7 +71,8 @@ fn jobs_that_are_slow_are_found() {
 
 #[test]
 fn gaps_are_found_on_each_stream() {
-    let told = vec![(0, 2, begin(1)), (10, 2, END), (25, 1, begin(1)), (21, 2, begin(1))];
+    let told =
+        vec![(0, 2, begin(1)), (10, 2, END), (21, 2, begin(1)), (25, 2, END), (25, 1, begin(1))];
     let demand = Demand::Gap { stream: is("b"), gap_max: 10 };
     let expected = [(Some(21), "nothing came for 11 ns, more than 10 ns".to_owned())];
     assert_eq!(violations(told, demand), expected);
@@ -72,11 +90,12 @@ fn what_does_not_follow_is_found_where_it_should_have() {
         (0, 1, release(None)),
         (10, 2, begin(1)),
         (20, 1, release(None)),
+        (30, 2, END),
         (31, 2, begin(1)),
         (40, 1, release(None)),
         (60, 2, END),
     ];
-    let text = "nothing that is expected came within 10 ns".to_owned();
+    let text = "no begin of b came within 10 ns".to_owned();
     assert_eq!(violations(told, follows()), [(Some(20), text.clone()), (Some(40), text)]);
     // The recording ends before the time is over.
     assert_eq!(violations(vec![(0, 1, release(None)), (9, 2, END)], follows()), []);
@@ -91,8 +110,12 @@ fn messages_and_states_that_take_long_are_found() {
     let demand = Demand::Message { message: is("M"), latency_max: 8 };
     assert_eq!(violations(told, demand), [(Some(9), "M took 9 ns, more than 8 ns".to_owned())]);
     let enter = |state: &'static str| Activity::Enter { state: state.into(), settled: None };
-    let told =
-        vec![(0, 6, enter("open")), (9, 6, enter("shut")), (30, 6, enter("open")), (50, 1, END)];
+    let told = vec![
+        (0, 6, enter("open")),
+        (9, 6, enter("shut")),
+        (30, 6, enter("open")),
+        (50, 1, begin(1)),
+    ];
     let demand = Demand::State { machine: is("door"), state: is("open"), stay_max: 8 };
     let expected = [
         (Some(9), "open lasted 9 ns, more than 8 ns".to_owned()),
@@ -101,9 +124,96 @@ fn messages_and_states_that_take_long_are_found() {
     assert_eq!(violations(told, demand), expected);
 }
 
+fn vacuous(told: Vec<Told>, demand: Demand) -> Option<(String, bool)> {
+    let found = checked(told, Window::default(), demand).vacuous().pop();
+    found.map(|of| (of.why, of.is_suspect))
+}
+
 #[test]
 fn rules_about_nothing_are_told() {
-    let tracks = Vec::new();
-    let rule = Rule { name: "gap".to_owned(), demand: Demand::Gap { stream: is("x"), gap_max: 1 } };
-    assert_eq!(Rules::new(&tracks, vec![rule]).idle(), [0]);
+    let told = || vec![(0, 2, release(None)), (1, 2, begin(1)), (5, 2, END)];
+    let suspect = |why: &str| Some((why.to_owned(), true));
+    let gap = |name| Demand::Gap { stream: is(name), gap_max: 1 };
+    assert_eq!(vacuous(told(), gap("x")), suspect("there is no such stream"));
+    assert_eq!(vacuous(told(), gap("b")), None);
+    let value = Demand::Value { stream: is("b"), min: Some(5.0), max: None };
+    assert_eq!(vacuous(told(), value), suspect("its streams have no numbers"));
+    let message = Demand::Message { message: is("NOPE"), latency_max: 1 };
+    assert_eq!(vacuous(told(), message), suspect("there is no such message"));
+    let state = |machine| Demand::State { machine: is(machine), state: is("nosuch"), stay_max: 0 };
+    assert_eq!(vacuous(told(), state("x")), suspect("there is no such state machine"));
+    // What is forbidden may never happen.
+    let never = Some(("such a state was never entered".to_owned(), false));
+    assert_eq!(vacuous(told(), state("door")), never);
+    let follows = |after, expect| Demand::Follows {
+        after: meant(after, "release"),
+        expect: meant(expect, "begin"),
+        within: 1,
+    };
+    assert_eq!(vacuous(told(), follows("b", "x")), suspect("there is no stream of begin of x"));
+    assert_eq!(
+        vacuous(told(), follows("a", "b")),
+        Some(("release of a never came".to_owned(), false))
+    );
+    assert_eq!(vacuous(told(), follows("b", "b")), None);
+    let task = |name| Demand::Task {
+        task: is(name),
+        response_max: Some(1),
+        delay_max: None,
+        run_max: None,
+        on_time: false,
+        load_max: None,
+    };
+    assert_eq!(vacuous(told(), task("x")), suspect("no task of it did anything"));
+    assert_eq!(
+        vacuous(vec![(1, 2, begin(1)), (5, 2, END)], task("b")),
+        suspect("no job of its tasks is known")
+    );
+    assert_eq!(vacuous(told(), task("b")), None);
+}
+
+#[test]
+fn what_never_happens_is_found_at_the_end() {
+    // Released at 0 with a budget of 45, runs from 6 on, and is not complete at 100.
+    let told = vec![(0, 2, release(Some(45))), (6, 2, begin(1)), (100, 2, END)];
+    let expected = [
+        (Some(0), "was not complete after 100 ns, more than 50 ns"),
+        (Some(0), "was not complete when its budget was over"),
+        (Some(6), "waited 6 ns, more than 5 ns"),
+        (None, "b used 100.0% of cpu 0, more than 50.0%"),
+    ];
+    assert_eq!(violations(told, task()), expected.map(|(time, text)| (time, text.to_owned())));
+    // Released at 0 and never runs.
+    let told = vec![(0, 2, release(None)), (40, 1, begin(1))];
+    let expected = [(Some(0), "did not run for 40 ns, more than 5 ns".to_owned())];
+    assert_eq!(violations(told, task()), expected);
+    // A stream that comes late and then stops; one that never has anything.
+    let told =
+        || vec![(0, 1, begin(1)), (20, 1, END), (20, 2, begin(1)), (30, 2, END), (90, 1, begin(1))];
+    let gap = |name| Demand::Gap { stream: is(name), gap_max: 10 };
+    let expected = [
+        (Some(0), "nothing came for 20 ns, more than 10 ns".to_owned()),
+        (Some(30), "nothing came any more for 60 ns, more than 10 ns".to_owned()),
+    ];
+    assert_eq!(violations(told(), gap("b")), expected);
+    let expected = [(Some(0), "nothing came for 90 ns, more than 10 ns".to_owned())];
+    assert_eq!(violations(told(), gap("door")), expected);
+    // A message that does not arrive, and one that still may.
+    let send = |time, name| (time, 1, Activity::Send(message(name, Some(2), None)));
+    let told = vec![send(0, "PING"), send(95, "PING"), (100, 2, begin(1))];
+    let demand = Demand::Message { message: is("PING"), latency_max: 8 };
+    assert_eq!(violations(told, demand), [(Some(0), "PING did not arrive within 8 ns".to_owned())]);
+}
+
+#[test]
+fn what_goes_on_when_a_window_begins_counts_in_it() {
+    // b runs 0–1000, and the door is open all the time; the window is 200–300.
+    let enter = |state: &'static str| Activity::Enter { state: state.into(), settled: None };
+    let told =
+        || vec![(0, 2, begin(1)), (0, 6, enter("open")), (1000, 2, END), (1000, 6, enter("shut"))];
+    let expected = [(None, "b used 100.0% of cpu 0, more than 50.0%".to_owned())];
+    assert_eq!(violations_in(told(), within(200, 300), task()), expected);
+    let demand = Demand::State { machine: is("door"), state: is("open"), stay_max: 99 };
+    let expected = [(Some(200), "open lasted 100 ns, more than 99 ns".to_owned())];
+    assert_eq!(violations_in(told(), within(200, 300), demand), expected);
 }

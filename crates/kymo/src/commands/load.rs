@@ -1,5 +1,6 @@
 //! `kymo load`: who used the processors, in all and over time.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -8,22 +9,26 @@ use kymo_core::Value;
 use kymo_core::model::timeline::TrackKind;
 
 use crate::cli::OpenArgs;
+use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::render::grid::{Column, Grid, GridArgs, Look, share};
+use crate::render::listing::more_rows;
 use crate::render::{escaped, measure, style};
-use crate::scope::ScopeArgs;
+use crate::scope::{Reading, Scope, ScopeArgs};
 use crate::session::{Opened, Outcome, Session};
 
 /// Show what each task used of the processors, in all and over time.
 ///
 /// There is a table for each processor, or for each log file that is of one. Shares are of the
-/// time from its first switch to its last, for who ran before and after is not known. The column
-/// `over time` has a mark for each part of that time: the higher, the more of it the task ran.
+/// time from its first switch to its last, for who ran before and after is not known; within
+/// --since and --until they are of that range. Where switches are missing, nobody is said to have
+/// run. --stream and --exclude choose which tasks are shown. The column `over time` has a mark for
+/// each part of the time: the higher, the more of it the task ran.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
   kymo load trace                             the busiest tasks of each processor
-  kymo load --idle 'idle*' controller.bin     what runs when there is nothing to do is no load
+  kymo load --idle 'wait*' controller.bin     what runs when there is nothing to do is no load
   kymo load --since +1s --until +2s trace     of one second
   kymo load --json -n 0 trace                 all tasks, one JSON object each
   kymo load --buckets 100 --csv trace         a row for each task and hundredth of the time
@@ -31,7 +36,8 @@ EXAMPLES
 {MOMENTS}
 
 EXIT STATUS
-  0 done, 1 unreadable or without tasks, 2 bad usage, 3 read, with findings"))]
+  0 done, 1 unreadable or without tasks, 2 bad usage, 3 read, with findings, or
+  with switches that do not fit together"))]
 pub(crate) struct Args {
     /// Files or directories.
     #[arg(required = true, value_name = "FILE")]
@@ -78,24 +84,50 @@ const OVER_TIME: &[Column] = &[
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let inputs = session.expand(&args.files, &args.open.format);
-    let mut is_first = true;
-    session.each_dataset(inputs, &args.open, |session, opened| {
-        let scope = args.scope.of(opened)?;
+    args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
         scope.wants(TrackKind::Task, "no tasks are recorded in it")?;
-        let buckets = scope.buckets(args.buckets.unwrap_or(PARTS).into())?;
-        let mut load = Load::over(buckets);
-        let analysis = scope.run(session, opened, &mut [&mut load])?;
-        if std::mem::take(&mut is_first) && args.grid.csv {
+        let mut load = Load::over(scope.buckets(args.buckets.unwrap_or(PARTS).into())?);
+        let mut analysis = scope.analysis(Reading::Activities)?;
+        let outcome = scope.run(session, opened, &mut analysis, &mut [&mut load])?;
+        if is_first && args.grid.csv {
             let columns = if args.buckets.is_some() { OVER_TIME } else { COLUMNS };
             Grid::new(columns).csv_header(&mut session.out)?;
         }
-        for cpu in load.cpus(analysis.tasks()) {
-            let shown = Shown { args, analysis: &analysis, load: &load, cpu: &cpu };
+        let cpus = cpus(&load, &analysis);
+        if cpus.is_empty() {
+            return Err(Failure::new("no task ran in it").into());
+        }
+        for cpu in &cpus {
+            let shown = Shown { args, analysis: &analysis, load: &load, cpu };
             shown.print(session, opened)?;
         }
-        Ok(session.findings(opened))
+        if let Some(text) = idle_by_name(&cpus, scope, &analysis) {
+            session.report.remark(&opened.name, text);
+        }
+        Ok(outcome)
     })
+}
+
+/// The processors, each with the tasks that are meant.
+pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
+    let mut cpus = load.cpus(analysis.tasks());
+    for cpu in &mut cpus {
+        cpu.tasks.retain(|of| analysis.means_task(of.task));
+    }
+    cpus.retain(|cpu| !cpu.tasks.is_empty() || cpu.unknown_ns > 0);
+    cpus
+}
+
+/// Says which tasks are taken for idle though the recording does not call them so.
+pub(super) fn idle_by_name(cpus: &[CpuLoad], scope: &Scope, analysis: &Analysis) -> Option<String> {
+    let tasks: BTreeSet<_> = cpus.iter().flat_map(|cpu| &cpu.tasks).map(|of| of.task).collect();
+    let tasks = tasks.into_iter().filter(|task| scope.is_idle_by_name(analysis, *task));
+    let names: Vec<_> = tasks.map(|task| escaped(analysis.tasks().name(task))).collect();
+    match &names[..] {
+        [] => None,
+        [name] => Some(format!("{name} is taken for idle by its name")),
+        names => Some(format!("{} are taken for idle by their names", names.join(", "))),
+    }
 }
 
 /// What is shown of a processor.
@@ -121,14 +153,12 @@ impl Shown<'_> {
         let out = &mut session.out;
         if self.args.grid.is_text() {
             let bold = out.paint().style(style::TITLE);
-            writeln!(out, "{bold}{}{bold:#}: {}", opened.name, heading(self.name(), self.cpu))?;
+            let heading = heading(self.analysis.tasks(), self.cpu);
+            writeln!(out, "{bold}{}{bold:#}: {heading}", opened.name)?;
         }
         grid.print(out, self.args.grid, &opened.name)?;
         if self.args.grid.is_text() {
-            let faint = out.paint().style(style::FAINT);
-            if more > 0 {
-                writeln!(out, "{faint}… {more} more (-n 0 shows all){faint:#}")?;
-            }
+            more_rows(out, more)?;
         }
         Ok(())
     }
@@ -153,13 +183,22 @@ impl Shown<'_> {
 }
 
 /// What a processor did, in a few words.
-pub(super) fn heading(name: &str, cpu: &CpuLoad) -> String {
-    let span = measure::duration(cpu.span_ns());
-    let busy = match share(cpu.busy_ns, cpu.span_ns()) {
+pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad) -> String {
+    let of = tasks.cpu(cpu.cpu);
+    let name = escaped(of.map_or("", |of| &of.name)).into_owned();
+    let mut words = vec![name, measure::duration(cpu.span_ns())];
+    words.push(match share(cpu.busy_ns, cpu.span_ns()) {
+        Value::Null => "never switched".to_owned(),
+        // Tasks of no processor may run at the same time.
+        _ if !of.is_some_and(|of| of.is_one) => "no processor is recorded".to_owned(),
         Value::Float(share) => format!("{:.1}% busy", share * 100.0),
-        _ => "never switched".to_owned(),
-    };
-    format!("{}, {span}, {busy}", escaped(name))
+        _ => String::new(),
+    });
+    if let (Value::Float(share), true) = (share(cpu.unknown_ns, cpu.span_ns()), cpu.unknown_ns > 0)
+    {
+        words.push(format!("{:.1}% not known", share * 100.0));
+    }
+    words.join(", ")
 }
 
 /// The tasks of a processor.

@@ -1,22 +1,23 @@
 //! `kymo states`: how long state machines were in which state.
 
-use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, States};
+use kymo_analyse::{Analysis, MachineStates, States};
 use kymo_core::model::timeline::TrackKind;
 
 use crate::cli::OpenArgs;
+use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::render::grid::{Column, Grid, GridArgs, Look, maybe, share};
-use crate::render::style;
-use crate::scope::ScopeArgs;
+use crate::render::listing::Listing;
+use crate::scope::{Reading, ScopeArgs};
 use crate::session::{Outcome, Session};
 
 /// Show how long state machines were in which state, and where they went from there.
 ///
 /// A state lasts until the next is entered; the last one lasts until the last event. What was
-/// before the first is not known. Shares are of the time that a state is known.
+/// before the first is not known. Shares are of the time that a state is known. With --since, the
+/// state that a machine is in at that moment counts from there, and is not entered.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -67,31 +68,29 @@ const TRANSITIONS: &[Column] = &[
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let inputs = session.expand(&args.files, &args.open.format);
-    let mut is_first = true;
-    session.each_dataset(inputs, &args.open, |session, opened| {
-        let scope = args.scope.of(opened)?;
+    args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
         scope.wants(TrackKind::States, "no state machines are recorded in it")?;
-        let mut states = States::until(scope.until());
-        let analysis = scope.run(session, opened, &mut [&mut states])?;
-        let grid = if args.transitions {
-            transitions(&states, &analysis)
-        } else {
-            table(&states, &analysis)
-        };
-        let out = &mut session.out;
-        let is_first = std::mem::take(&mut is_first);
-        if args.grid.csv && is_first {
-            grid.csv_header(out)?;
+        let mut states = States::new();
+        let mut analysis = scope.analysis(Reading::Everything)?;
+        let outcome = scope.run(session, opened, &mut analysis, &mut [&mut states])?;
+        let times = table(&states, &analysis);
+        if times.len() == 0 {
+            return Err(Failure::new("no state was entered in it").into());
         }
-        if args.grid.is_text() {
-            let bold = out.paint().style(style::TITLE);
-            let gap = if is_first { "" } else { "\n" };
-            writeln!(out, "{gap}{bold}{}{bold:#}", opened.name)?;
-        }
-        grid.print(out, args.grid, &opened.name)?;
-        Ok(session.findings(opened))
+        let grid = if args.transitions { transitions(&states, &analysis) } else { times };
+        let listing = Listing { file: &opened.name, title: "", is_first, rows: 0 };
+        listing.print(&mut session.out, args.grid, grid)?;
+        Ok(outcome)
     })
+}
+
+/// The machines that are meant.
+fn meant<'a>(
+    states: &'a States,
+    analysis: &'a Analysis,
+) -> impl Iterator<Item = (&'a str, &'a MachineStates)> {
+    let machines = states.machines().iter().filter(|(track, _)| analysis.means(**track));
+    machines.map(|(track, machine)| (name_of(analysis, *track), machine))
 }
 
 fn name_of(analysis: &Analysis, track: kymo_core::model::timeline::TrackId) -> &str {
@@ -101,7 +100,7 @@ fn name_of(analysis: &Analysis, track: kymo_core::model::timeline::TrackId) -> &
 /// The time that every machine was in every state.
 pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TIMES);
-    for (track, machine) in states.machines() {
+    for (machine_name, machine) in meant(states, analysis) {
         let whole = u64::try_from(machine.total_ns()).unwrap_or(u64::MAX);
         for (name, state) in &machine.states {
             let time = u64::try_from(state.stay_ns.sum()).unwrap_or(u64::MAX);
@@ -113,7 +112,7 @@ pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
                 maybe(state.stay_ns.mean()),
                 maybe(state.stay_ns.max()),
                 maybe(state.settle_ns.max()),
-                name_of(analysis, track).into(),
+                machine_name.into(),
                 name.as_str().into(),
             ]);
         }
@@ -123,15 +122,9 @@ pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
 
 fn transitions(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TRANSITIONS);
-    for (track, machine) in states.machines() {
+    for (name, machine) in meant(states, analysis) {
         for ((from, to), count) in &machine.transitions {
-            let machine = name_of(analysis, track);
-            grid.row(vec![
-                (*count).into(),
-                machine.into(),
-                from.as_str().into(),
-                to.as_str().into(),
-            ]);
+            grid.row(vec![(*count).into(), name.into(), from.as_str().into(), to.as_str().into()]);
         }
     }
     grid

@@ -152,10 +152,7 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track
     if chosen.is_empty() {
         return Err(Failure::new("no thread that is asked for has a trace").into());
     }
-    let resolve = |moment: Option<Moment>| {
-        moment.map(|moment| moment::resolve(moment, &timeline, Some(&chosen))).transpose()
-    };
-    let (from, until) = (resolve(args.since)?, resolve(args.until)?);
+    let (from, until) = moment::resolve_range(args.since, args.until, &timeline, Some(&chosen))?;
     let window = Window { tracks: Some(chosen.clone()), from, until, last: None };
     let found = traced(view.as_ref(), &Arc::clone(&timeline), &window, args.depth, width)?;
     Ok((tracks, found))

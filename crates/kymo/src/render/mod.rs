@@ -4,6 +4,7 @@ pub(crate) mod array;
 pub(crate) mod columns;
 pub(crate) mod event;
 pub(crate) mod grid;
+pub(crate) mod listing;
 pub(crate) mod measure;
 pub(crate) mod numbers;
 pub(crate) mod record;

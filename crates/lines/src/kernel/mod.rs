@@ -135,7 +135,8 @@ fn release<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
     // Where lines do not tell processors, tasks are of none.
     let cpu = line.cpu.and(cpu.or(line.cpu));
     if task.pid != 0 {
-        to(told(cpu, &task, Activity::Release { budget_ns: None }));
+        let release = told(cpu, &task, Activity::Release { budget_ns: None, by: None });
+        to(Told { peer: line.cpu.map(Key::Cpu), ..release });
     }
 }
 

@@ -148,7 +148,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
                 }
             }
             Activity::End => return self.end(log, track, id),
-            Activity::Release { budget_ns } => {
+            Activity::Release { budget_ns, .. } => {
                 Body::TaskRelease { task: id, time_budget: budget_ns.unwrap_or(UNKNOWN_TIME) }
             }
             Activity::Complete { remaining_ns } => Body::TaskCompletion {

@@ -77,7 +77,7 @@ impl Timeline {
             }
             Body::TaskRelease { task, time_budget } => {
                 let track = self.lanes.task(log, task).map(|(track, _)| track);
-                activity(track, Activity::Release { budget_ns: Some(time_budget) });
+                activity(track, Activity::Release { budget_ns: Some(time_budget), by: None });
             }
             Body::TaskCompletion { task, remaining_time } => {
                 let track = self.lanes.task(log, task).map(|(track, _)| track);

@@ -164,6 +164,7 @@ impl Lanes {
                 }
                 Key::Task(cpu, tid) => {
                     attributes.insert("tid".to_owned(), json!(tid));
+                    attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
                     if tid == 0 {
                         attributes.insert(Track::IS_IDLE.to_owned(), json!(true));
                     }
@@ -214,7 +215,8 @@ impl Lanes {
             Role::Wakeup if self.has_waking => {}
             Role::Wakeup | Role::WakeupNew | Role::Waking => {
                 let target = facts.number("target_cpu").and_then(|cpu| u64::try_from(cpu).ok());
-                on(task(target.or(cpu), "tid"), Activity::Release { budget_ns: None });
+                let by = cpu.and_then(|cpu| self.found.get(&Key::Cpu(cpu))).copied();
+                on(task(target.or(cpu), "tid"), Activity::Release { budget_ns: None, by });
             }
             Role::Irq => {
                 let number = facts.number("irq").unwrap_or(-1);

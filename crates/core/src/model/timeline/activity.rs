@@ -24,6 +24,9 @@ pub enum Activity<'a> {
     Release {
         /// How long it may take, in nanoseconds.
         budget_ns: Option<i64>,
+        /// Where it was released: the track of a processor, whose running task did it, or that of
+        /// the task itself.
+        by: Option<TrackId>,
     },
     /// It is done.
     Complete {
@@ -65,7 +68,7 @@ impl fmt::Display for Activity<'_> {
                 priority.iter().try_for_each(|priority| write!(f, ", priority {priority}"))
             }
             Self::End => f.write_str("end"),
-            Self::Release { budget_ns } => {
+            Self::Release { budget_ns, .. } => {
                 f.write_str("release")?;
                 budget_ns.iter().try_for_each(|budget| write!(f, ", budget {budget} ns"))
             }
@@ -91,7 +94,10 @@ mod tests {
         assert_eq!(shown(Activity::Begin { name, priority }), "begin main");
         let (name, priority) = (None, Some(-3));
         assert_eq!(shown(Activity::Begin { name, priority }), "begin, priority -3");
-        assert_eq!(shown(Activity::Release { budget_ns: Some(5) }), "release, budget 5 ns");
+        assert_eq!(
+            shown(Activity::Release { budget_ns: Some(5), by: None }),
+            "release, budget 5 ns"
+        );
         assert_eq!(shown(Activity::Complete { remaining_ns: None }), "complete");
         let message = Message { name: "PING".into(), peer: None, peer_time: None };
         assert_eq!(shown(Activity::Send(message)), "send PING");

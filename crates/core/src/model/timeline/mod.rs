@@ -124,6 +124,10 @@ impl Track {
         named.filter(|name| !name.is_empty()).unwrap_or(&self.name)
     }
 
+    /// The attribute of a task that is said to be complete whenever it stops by itself: where a
+    /// stretch ends without that, the task was preempted.
+    pub const TELLS_COMPLETION: &str = "tells_completion";
+
     /// The number that the recording gives a task. Tracks of one recording, name and number are
     /// of one task, which ran on several processors.
     #[must_use]
@@ -134,7 +138,13 @@ impl Track {
     /// Whether it is of a task that runs when there is nothing to do.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.attributes.get(Self::IS_IDLE).is_some_and(|value| value == true)
+        self.says(Self::IS_IDLE)
+    }
+
+    /// Whether an attribute is true.
+    #[must_use]
+    pub fn says(&self, attribute: &str) -> bool {
+        self.attributes.get(attribute).is_some_and(|value| value == true)
     }
 }
 
@@ -206,7 +216,7 @@ pub enum Content<'a> {
 /// Which events are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Only these tracks; nothing means all.
+    /// Only these tracks, in ascending order; nothing means all.
     pub tracks: Option<Vec<TrackId>>,
     /// Not before this moment.
     pub from: Option<TimeNs>,
@@ -220,7 +230,7 @@ impl Window {
     /// Whether events of a track are asked for.
     #[must_use]
     pub fn wants(&self, track: TrackId) -> bool {
-        self.tracks.as_ref().is_none_or(|tracks| tracks.contains(&track))
+        self.tracks.as_ref().is_none_or(|tracks| tracks.binary_search(&track).is_ok())
     }
 
     /// Whether a moment is asked for. What has no time is outside of every range of times.

@@ -5,21 +5,26 @@ pub(super) mod rules;
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_analyse::{Load, Rules, Violation};
+use kymo_analyse::{Load, Rules, Vacuous, Violation};
 use kymo_core::model::timeline::{Clock, Shown, Track};
 use kymo_core::{Value, shortened};
 
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
 use crate::render::grid::{Column, Grid, GridArgs, Look, maybe};
-use crate::render::{escaped, numbers, style};
-use crate::scope::{Scope, ScopeArgs};
+use crate::render::{escaped, measure, numbers, style};
+use crate::scope::{Reading, Scope, ScopeArgs};
 use crate::session::{Opened, Outcome, Session};
 
 /// Look whether rules hold: response times, gaps, values, order, latencies, states.
 ///
 /// Prints a line for each place where a rule does not hold: when, on which stream, at which byte.
-/// Prints nothing when all hold.
+/// Prints nothing when all hold. What never happens is found at the end of the recording: a job that
+/// is not complete, a stream that stops, a message that does not arrive.
+///
+/// A rule that nothing in the recording is about holds and proves nothing, so that this is said and
+/// counts as a finding; but for states that are never entered, and for what would have to be
+/// followed and never comes, which are only said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -59,21 +64,20 @@ const COLUMNS: &[Column] = &[
     ("time", "", Look::Plain),
     ("stream", "", Look::Plain),
     ("offset", "", Look::Plain),
+    ("took_ns", "", Look::Plain),
+    ("most_ns", "", Look::Plain),
     ("message", "", Look::Plain),
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     rules::read(&args.rules)?;
-    let inputs = session.expand(&args.files, &args.open.format);
     if args.grid.csv {
         Grid::new(COLUMNS).csv_header(&mut session.out)?;
     }
-    session.each_dataset(inputs, &args.open, |session, opened| {
-        let scope = args.scope.of(opened)?;
-        let found = Checked::new(session, opened, &scope, rules::read(&args.rules)?)?;
+    args.scope.each(session, &args.files, &args.open, |session, opened, scope, _| {
+        let found = Checked::new(session, opened, scope, rules::read(&args.rules)?)?;
         found.print(session, opened, args.grid)?;
-        let outcome = if found.violations.is_empty() { Outcome::Done } else { Outcome::Findings };
-        Ok(outcome.max(found.say_idle(session, opened)).max(session.findings(opened)))
+        Ok(found.say(session, opened))
     })
 }
 
@@ -82,9 +86,13 @@ pub(super) struct Checked {
     tracks: Vec<Track>,
     clocks: Vec<Clock>,
     names: Vec<String>,
-    idle: Vec<usize>,
+    vacuous: Vec<Vacuous>,
+    given_up: u64,
     pub(super) violations: Vec<Violation>,
-    pub(super) more: u64,
+    /// For each rule, how many more there are.
+    more: Vec<u64>,
+    /// What the way through the events came to.
+    outcome: Outcome,
 }
 
 impl Checked {
@@ -95,12 +103,19 @@ impl Checked {
         rules: Vec<kymo_analyse::Rule>,
     ) -> anyhow::Result<Self> {
         let (tracks, clocks) = (scope.timeline.tracks(), scope.timeline.clocks());
-        let (mut rules, mut load) = (Rules::new(&tracks, rules), Load::new());
+        let mut analysis = scope.analysis(Reading::Everything)?;
+        let mut rules = Rules::new(&tracks, analysis.meant(), rules);
+        let mut load = Load::new();
         let names = (0..rules.len()).map(|rule| rules.name(rule).to_owned()).collect();
-        let idle = rules.idle();
-        let analysis = scope.run(session, opened, &mut [&mut rules, &mut load])?;
-        let (violations, more) = rules.finish(&load, analysis.tasks());
-        Ok(Self { tracks, clocks, names, idle, violations, more })
+        let outcome = scope.run(session, opened, &mut analysis, &mut [&mut rules, &mut load])?;
+        let (violations, more) = rules.violations(&load, analysis.tasks());
+        let (vacuous, given_up) = (rules.vacuous(), rules.given_up());
+        Ok(Self { tracks, clocks, names, vacuous, given_up, violations, more, outcome })
+    }
+
+    /// How often rules do not hold.
+    pub(super) fn broken(&self) -> u64 {
+        self.violations.len() as u64 + self.more.iter().sum::<u64>()
     }
 
     pub(super) fn name(&self, violation: &Violation) -> &str {
@@ -137,7 +152,9 @@ impl Checked {
                 self.time(violation).into(),
                 self.stream(violation).into(),
                 maybe(violation.offset),
-                violation.message.as_str().into(),
+                maybe(violation.took_ns),
+                maybe(violation.most_ns),
+                violation.message(measure::duration).into(),
             ]);
         }
         Ok(grid.print(&mut session.out, how, &opened.name)?)
@@ -153,24 +170,44 @@ impl Checked {
                 time if time.is_empty() => String::new(),
                 time => format!(" {time} {stream}{at}:"),
             };
-            let (name, message) = (escaped(name), shortened(&violation.message));
+            let message = violation.message(measure::duration);
+            let (name, message) = (escaped(name), shortened(&message));
             let message = escaped(&message);
             writeln!(out, "{}: {error}{name}{error:#}:{when} {message}", opened.name)?;
-        }
-        if self.more > 0 {
-            let more = numbers::count(self.more, "violation", "violations");
-            session.report.remark(&opened.name, format!("{more} more"));
         }
         Ok(())
     }
 
-    /// A rule about nothing is no proof of anything.
-    pub(super) fn say_idle(&self, session: &mut Session, opened: &Opened) -> Outcome {
-        for rule in &self.idle {
-            let name = self.names.get(*rule).map_or("", String::as_str);
-            let text = format!("the rule \"{}\" is about no stream of it", escaped(name));
+    /// Which rules prove nothing, and why.
+    pub(super) fn vacuous(&self) -> Vec<String> {
+        let text = |of: &Vacuous| {
+            let name = self.names.get(of.rule).map_or("", String::as_str);
+            format!("the rule \"{}\" proves nothing: {}", escaped(name), escaped(&of.why))
+        };
+        self.vacuous.iter().map(text).collect()
+    }
+
+    /// Says what is not shown, and which rules prove nothing. Tells what that means for the exit
+    /// code.
+    pub(super) fn say(&self, session: &mut Session, opened: &Opened) -> Outcome {
+        let mut outcome = self.outcome;
+        if self.broken() > 0 || self.given_up > 0 {
+            outcome = outcome.max(Outcome::Findings);
+        }
+        for (name, more) in self.names.iter().zip(&self.more).filter(|(_, more)| **more > 0) {
+            let more = numbers::count(*more, "violation", "violations");
+            session.report.remark(&opened.name, format!("{}: {more} more", escaped(name)));
+        }
+        for text in self.vacuous() {
             session.report.remark(&opened.name, text);
         }
-        if self.idle.is_empty() { Outcome::Done } else { Outcome::Findings }
+        if self.vacuous.iter().any(|of| of.is_suspect) {
+            outcome = outcome.max(Outcome::Findings);
+        }
+        if self.given_up > 0 {
+            let text = "too much was waited for at once, so that rules about these may not hold";
+            session.report.remark(&opened.name, format!("{} events: {text}", self.given_up));
+        }
+        outcome
     }
 }

@@ -18,6 +18,8 @@ const BYTES_MAX: u64 = 1 << 20;
 /// What a file of rules looks like.
 pub(crate) const RULES: &str = r#"RULES
   A file of TOML with a table for each rule. Names are names or globs, times have units.
+  A stream that never has an event, a job that is never complete and a message that never
+  arrives break their rules too, when the recording is longer than they may take.
 
   [[rule]]
   name = "control answers in time"    # what it is called; may be left out
@@ -102,7 +104,9 @@ impl Reader<'_> {
             return Err(self.refuse(&format!("{key} is not known here")));
         }
         let name = self.table.get("name").and_then(Item::as_str);
-        let name = name.map_or_else(|| format!("rule {}", self.index + 1), str::to_owned);
+        let about = about.first().and_then(|key| self.table.get(key)).and_then(Item::as_str);
+        let about = about.map_or(String::new(), |about| format!(" ({about})"));
+        let name = name.map_or_else(|| format!("rule {}{about}", self.index + 1), str::to_owned);
         Ok(Rule { name, demand })
     }
 
@@ -133,6 +137,9 @@ impl Reader<'_> {
         let (min, max) = (self.number("min")?, self.number("max")?);
         if min.is_none() && max.is_none() {
             return Err(self.refuse("a stream has gap_max, min or max"));
+        }
+        if min.zip(max).is_some_and(|(min, max)| min > max) {
+            return Err(self.refuse("min is more than max, so that no value could be right"));
         }
         Ok(Demand::Value { stream: self.names("stream")?, min, max })
     }
@@ -172,18 +179,18 @@ impl Reader<'_> {
         let wrong = || self.refuse(&format!("{key} is a stream, or {{ stream = …, text = … }}"));
         let item = self.table.get(key).ok_or_else(wrong)?;
         if let Some(stream) = item.as_str() {
-            return Ok(Meant { stream: self.matcher(stream)?, text: None });
+            let name = stream.to_owned();
+            return Ok(Meant { name, stream: self.matcher(stream)?, text: None });
         }
         let table: &dyn TableLike = item.as_table_like().ok_or_else(wrong)?;
         if table.iter().any(|(key, _)| key != "stream" && key != "text") {
             return Err(wrong());
         }
         let stream = table.get("stream").and_then(Item::as_str).unwrap_or("*");
-        let text = match table.get("text") {
-            None => None,
-            Some(item) => Some(self.expression(item.as_str().ok_or_else(wrong)?)?),
-        };
-        Ok(Meant { stream: self.matcher(stream)?, text })
+        let text = table.get("text").map(|item| item.as_str().ok_or_else(wrong)).transpose()?;
+        let name = text.map_or(stream.to_owned(), |text| format!("{stream} {text}"));
+        let text = text.map(|text| self.expression(text)).transpose()?;
+        Ok(Meant { name, stream: self.matcher(stream)?, text })
     }
 
     fn expression(&self, text: &str) -> Result<Matcher, Failure> {
@@ -199,6 +206,9 @@ impl Reader<'_> {
         if !self.table.contains_key(key) {
             return Ok(None);
         }
+        if self.text(key)?.ends_with(|c: char| c.is_ascii_digit()) {
+            return Err(self.refuse(&format!("{key} has no unit; write such as \"2ms\"")));
+        }
         let span = self.text(key)?.parse::<Span>();
         let span = span.map_err(|why| self.refuse(&format!("{key}: {why}")))?;
         Ok(Some(u64::try_from(span.0.as_nanos()).unwrap_or(u64::MAX)))
@@ -210,7 +220,7 @@ impl Reader<'_> {
         }
         let text =
             self.text(key)?.strip_suffix('%').and_then(|text| text.trim().parse::<f64>().ok());
-        let percent = text.filter(|number| number.is_finite());
+        let percent = text.filter(|number| (0.0..=100.0).contains(number));
         let percent = percent.ok_or_else(|| self.refuse(&format!("{key} is such as \"40%\"")))?;
         Ok(Some(percent / 100.0))
     }
@@ -231,7 +241,14 @@ mod tests {
     fn the_rules_of_the_help_are_read() {
         let text = RULES.split_once("\n\n").unwrap().1;
         let names: Vec<_> = parse(text).unwrap().into_iter().map(|rule| rule.name).collect();
-        assert_eq!(names, ["control answers in time", "rule 2", "rule 3", "rule 4", "rule 5"]);
+        let expected = [
+            "control answers in time",
+            "rule 2 (imu*)",
+            "rule 3",
+            "rule 4 (SAMPLE)",
+            "rule 5 (motor)",
+        ];
+        assert_eq!(names, expected);
     }
 
     #[test]
@@ -243,6 +260,15 @@ mod tests {
             ("[[rule]]\ntask = 'a'", "rule 1: it demands nothing of the task"),
             ("[[rule]]\ntask = 'a'\nspeed = 1", "rule 1: speed is not known here"),
             ("[[rule]]\ntask = 'a'\nload_max = '1'", "rule 1: load_max is such as \"40%\""),
+            ("[[rule]]\ntask = 'a'\nload_max = '400%'", "rule 1: load_max is such as \"40%\""),
+            (
+                "[[rule]]\ntask = 'a'\nrun_max = '2'",
+                "rule 1: run_max has no unit; write such as \"2ms\"",
+            ),
+            (
+                "[[rule]]\nstream = 'a'\nmin = 5\nmax = 1",
+                "rule 1: min is more than max, so that no value could be right",
+            ),
             ("[[rule]]\nstream = 'a'", "rule 1: a stream has gap_max, min or max"),
             ("[[rule]]\nmessage = 'a'", "rule 1: latency_max is missing"),
         ];

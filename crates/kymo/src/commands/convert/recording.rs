@@ -1,8 +1,7 @@
 //! A recording in another format: its whole timeline.
 
-use std::path::Path;
+use std::env;
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{env, fs, io};
 
 use kymo_core::{Ability, Finding, Format, Origin, Progress, Severity};
 
@@ -58,29 +57,12 @@ pub(super) fn convert(
 
 /// Where a recording came from, for formats that keep that.
 fn origin(opened: &Opened) -> Origin {
-    let path = opened.source.path();
     Origin {
         name: opened.name.clone(),
-        size_bytes: size_bytes(path).unwrap_or_else(|_| opened.source.size_bytes()),
+        size_bytes: opened.size_bytes(),
         importer: format!("kymo, {}", opened.format.info().title),
         time_ms: now_ms(),
     }
-}
-
-/// The bytes of a file, or of all files below a directory.
-fn size_bytes(path: &Path) -> io::Result<u64> {
-    let mut size = 0;
-    let mut pending = vec![path.to_path_buf()];
-    while let Some(path) = pending.pop() {
-        let metadata = fs::symlink_metadata(&path)?;
-        if metadata.is_dir() {
-            let entries = fs::read_dir(&path)?.map(|entry| Ok(entry?.path()));
-            pending.extend(entries.collect::<io::Result<Vec<_>>>()?);
-        } else {
-            size += metadata.len();
-        }
-    }
-    Ok(size)
 }
 
 /// Now, in milliseconds since the Epoch; `SOURCE_DATE_EPOCH` takes its place, so that the same

@@ -27,11 +27,8 @@ pub(super) fn dump(
     })?;
     let (clocks, tracks) = (timeline.clocks(), timeline.tracks());
     let chosen = args.streams.events_among(&tracks)?;
-    let resolve = |moment: Option<_>| {
-        moment.map(|moment| moment::resolve(moment, &timeline, chosen.as_deref())).transpose()
-    };
-    let (from, until) = (resolve(args.since)?, resolve(args.until)?);
-    moment::refuse_reversed(from, until)?;
+    let (from, until) =
+        moment::resolve_range(args.since, args.until, &timeline, chosen.as_deref())?;
     let look = match (args.json, args.csv) {
         (true, _) => Look::Json,
         (_, true) => Look::Csv,

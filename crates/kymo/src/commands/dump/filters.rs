@@ -89,6 +89,9 @@ impl FilterArgs {
 
     /// What decides over the events of some tracks.
     pub(crate) fn over(&self, tracks: &[Track]) -> Result<Filters, Failure> {
+        if let Some(cpu) = self.cpus.iter().find(|cpu| !is_cpu(tracks, **cpu)) {
+            return Err(Failure::new(format!("no stream of it is of processor {cpu}")));
+        }
         let texts = self.texts.iter().map(|text| expression(text));
         let fields = self.fields.iter().map(|text| field_test(text));
         Ok(Filters {
@@ -103,6 +106,12 @@ impl FilterArgs {
 
 fn expression(text: &str) -> Result<Regex, Failure> {
     Regex::new(text).map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn is_cpu(tracks: &[Track], cpu: i64) -> bool {
+    tracks
+        .iter()
+        .any(|track| track.attributes.get(Track::CPU_ID).and_then(Json::as_i64) == Some(cpu))
 }
 
 /// Which tracks are of one of some processors, themselves or by those above them.
@@ -194,7 +203,7 @@ fn of_activity(activity: &Activity<'_>, name: &str) -> Option<String> {
     match (activity, name) {
         (Activity::Begin { priority, .. }, "priority") => Some((*priority)?.to_string()),
         (Activity::Begin { name, .. }, "name") => name.as_deref().map(str::to_owned),
-        (Activity::Release { budget_ns }, "budget") => Some((*budget_ns)?.to_string()),
+        (Activity::Release { budget_ns, .. }, "budget") => Some((*budget_ns)?.to_string()),
         (Activity::Complete { remaining_ns }, "remaining") => Some((*remaining_ns)?.to_string()),
         (Activity::Send(message) | Activity::Receive(message), "message") => {
             Some(message.name.to_string())

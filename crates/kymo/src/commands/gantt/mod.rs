@@ -3,25 +3,26 @@
 mod scene;
 mod terminal;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Gantt, Load, RowKind};
-use kymo_core::model::timeline::{Activity, Content, TrackId};
+use kymo_analyse::{Analysis, CpuId, Gantt, Load, Pass, RowKind, Seen, Standing};
+use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::picture::{self, Picture};
 use crate::render::numbers;
-use crate::scope::{Scope, ScopeArgs};
+use crate::scope::{Reading, Scope, ScopeArgs};
 use crate::session::{Opened, Outcome, Session};
 
 /// Draw tasks over time: when each ran, what it was released for, and messages between them.
 ///
 /// Without --output it is drawn in the terminal. There is a row for each of the busiest tasks and
 /// each state machine. Colours tell the processor that a task ran on, or the state. A paler colour
-/// means that it ran for a part of the time only; --since and --until show a part of the time.
-/// Small marks below a row are releases, and arrows are messages.
+/// means that it ran for a part of the time only; --since and --until show a part of the time, and
+/// what went on when it began is known from before. Small marks below a row are releases, and arrows are messages.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -44,9 +45,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 
-    /// How many rows at the most.
+    /// How many rows at the most; 0 draws all, up to a thousand.
     #[arg(short, long, default_value = "40", value_name = "ROWS")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(value_parser = clap::value_parser!(u16).range(..=1000))]
     number: u16,
 
     /// Replace OUT if it exists.
@@ -60,6 +61,9 @@ pub(crate) struct Args {
     open: OpenArgs,
 }
 
+/// Rows that a chart has at the most.
+const ROWS_MAX: usize = 1000;
+
 /// Cells of a row in a picture.
 const CELLS: usize = 1000;
 
@@ -69,7 +73,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     session.each_dataset(inputs, &args.open, |session, opened| {
         let scope = args.scope.of(opened)?;
         let cells = if kind.is_some() { CELLS } else { terminal::cells(&session.out) };
-        let drawn = Drawn::new(session, opened, &scope, args.number.into(), cells)?;
+        let rows = if args.number == 0 { ROWS_MAX } else { args.number.into() };
+        let (drawn, outcome) = Drawn::new(session, opened, &scope, rows, cells)?;
         match (kind, &args.output) {
             (Some(kind), Some(output)) => {
                 let bytes = kind.bytes(&drawn.picture(&opened.name))?;
@@ -78,7 +83,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             _ => terminal::print(&mut session.out, &drawn)?,
         }
         drawn.say_left_out(session, opened);
-        Ok(session.findings(opened))
+        Ok(outcome.max(session.findings(opened)))
     })
 }
 
@@ -99,26 +104,39 @@ impl Drawn {
         scope: &Scope,
         rows: usize,
         cells: usize,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<(Self, Outcome)> {
         let mut load = Load::new();
         let mut machines = Machines::default();
-        let analysis = scope.run(session, opened, &mut [&mut load, &mut machines])?;
+        let mut analysis = scope.analysis(Reading::Activities)?;
+        scope.run(session, opened, &mut analysis, &mut [&mut load, &mut machines])?;
         let mut chosen = busiest(&load, &analysis);
-        chosen.extend(machines.0.into_iter().map(RowKind::States));
+        let meant = machines.0.into_iter().filter(|track| analysis.means(*track));
+        chosen.extend(meant.map(RowKind::States));
         if chosen.is_empty() {
             return Err(Failure::new("no tasks ran in it, and no states were entered").into());
         }
         let rows_left_out = chosen.len().saturating_sub(rows);
         chosen.truncate(rows);
         let mut gantt = Gantt::new(scope.buckets(cells)?, &chosen);
-        let analysis = scope.run(session, opened, &mut [&mut gantt])?;
+        let mut analysis = scope.analysis(Reading::Activities)?;
+        let outcome = scope.run(session, opened, &mut analysis, &mut [&mut gantt])?;
         let since_epoch = scope.timeline.clocks().first().is_some_and(|clock| clock.since_epoch);
-        Ok(Self { analysis, gantt, since_epoch, rows_left_out })
+        Ok((Self { analysis, gantt, since_epoch, rows_left_out }, outcome))
     }
 
     /// The picture.
     pub(super) fn picture(&self, title: &str) -> Picture {
         scene::picture(self, title)
+    }
+
+    /// The processors that tasks ran on in the picture, by their indices.
+    fn cpus(&self) -> Vec<(usize, &str)> {
+        let rows = self.gantt.rows().iter().filter(|row| matches!(row.kind, RowKind::Task(_)));
+        let cells = rows.flat_map(|row| &row.cells).filter(|(ns, _)| *ns > 0);
+        let cpus: BTreeSet<usize> = cells.map(|(_, cpu)| *cpu).collect();
+        let tasks = self.analysis.tasks();
+        let named = |cpu| Some((cpu, tasks.cpu(CpuId(cpu))?.name.as_str()));
+        cpus.into_iter().filter_map(named).collect()
     }
 
     /// The name of a row.
@@ -131,20 +149,27 @@ impl Drawn {
         }
     }
 
-    pub(super) fn say_left_out(&self, session: &mut Session, opened: &Opened) {
-        let rows = numbers::count(self.rows_left_out as u64, "row is", "rows are");
-        if self.rows_left_out > 0 {
-            session.report.remark(&opened.name, format!("{rows} not drawn (-n draws more)"));
-        }
+    /// Rows and messages that are not drawn.
+    fn left_out(&self) -> Vec<String> {
+        let rows = self.rows_left_out as u64;
+        let rows = (rows > 0).then(|| {
+            format!("{} not drawn (-n draws more)", numbers::count(rows, "row is", "rows are"))
+        });
         let arrows = self.gantt.arrows_left_out();
-        if arrows > 0 {
-            let arrows = numbers::count(arrows, "message is", "messages are");
-            session.report.remark(&opened.name, format!("{arrows} not drawn"));
+        let arrows = (arrows > 0)
+            .then(|| format!("{} not drawn", numbers::count(arrows, "message is", "messages are")));
+        rows.into_iter().chain(arrows).collect()
+    }
+
+    pub(super) fn say_left_out(&self, session: &mut Session, opened: &Opened) {
+        for text in self.left_out() {
+            session.report.remark(&opened.name, text);
         }
     }
 }
 
-/// Tasks that are not idle, in the order of the time they ran on all processors.
+/// Tasks that are meant, in the order of the time they ran on all processors; idle ones are none,
+/// unless nothing else ran.
 fn busiest(load: &Load, analysis: &Analysis) -> Vec<RowKind> {
     let tasks = analysis.tasks();
     let mut ran = vec![0_u64; tasks.len()];
@@ -154,17 +179,26 @@ fn busiest(load: &Load, analysis: &Analysis) -> Vec<RowKind> {
         }
     }
     let ids = ran.iter().enumerate().map(|(id, ns)| (kymo_analyse::TaskId(id), *ns));
-    let mut ids: Vec<_> = ids.filter(|(id, ns)| *ns > 0 && !tasks.is_idle(*id)).collect();
+    let mut ids: Vec<_> = ids.filter(|(id, ns)| *ns > 0 && analysis.means_task(*id)).collect();
+    if ids.iter().any(|(id, _)| !tasks.is_idle(*id)) {
+        ids.retain(|(id, _)| !tasks.is_idle(*id));
+    }
     ids.sort_by_key(|(id, ns)| (u64::MAX - ns, *id));
     ids.into_iter().map(|(id, _)| RowKind::Task(id)).collect()
 }
 
-/// State machines that entered a state.
+/// State machines that are in a state or enter one.
 #[derive(Default)]
-struct Machines(std::collections::BTreeSet<TrackId>);
+struct Machines(BTreeSet<TrackId>);
 
-impl kymo_analyse::Pass for Machines {
-    fn event(&mut self, seen: &kymo_analyse::Seen<'_>) {
+impl Pass for Machines {
+    fn standing(&mut self, what: &Standing<'_>, _begin: TimeNs) {
+        if let Standing::State(track, _) = what {
+            self.0.insert(*track);
+        }
+    }
+
+    fn event(&mut self, seen: &Seen<'_>) {
         if let Content::Activity(Activity::Enter { .. }) = seen.event.content {
             self.0.insert(seen.event.track);
         }

@@ -37,7 +37,10 @@ const SHADES: u64 = 4;
 pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
     let rows = drawn.gantt.rows();
     let bottom = TOP + place(rows.len()) * ROW;
-    let mut picture = Picture::new(LEFT + WIDTH + RIGHT, bottom + BOTTOM);
+    let notes = drawn.left_out();
+    let height = bottom + BOTTOM + place(notes.len()) * ROW;
+    let mut picture = Picture::new(LEFT + WIDTH + RIGHT, height + place(key_rows(drawn)) * ROW);
+    key(&mut picture, drawn, bottom + BOTTOM);
     axis(&mut picture, drawn, bottom);
     for (index, row) in rows.iter().enumerate() {
         let top = TOP + place(index) * ROW;
@@ -48,8 +51,31 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
     for arrow in drawn.gantt.arrows() {
         message(&mut picture, drawn, arrow);
     }
+    let height = height + place(key_rows(drawn)) * ROW;
+    for (index, note) in notes.iter().rev().enumerate() {
+        let y = height - ROW * (place(index) + 0.5);
+        picture.text((LEFT, y), Anchor::Start, note);
+    }
     picture.text((LEFT, TOP / 2.0), Anchor::Start, &measure::fitted(&escaped(title), 110));
     picture
+}
+
+/// How many processors a row of the key has.
+const KEYS: usize = 5;
+
+fn key_rows(drawn: &Drawn) -> usize {
+    drawn.cpus().len().div_ceil(KEYS)
+}
+
+/// Which colour is which processor.
+fn key(picture: &mut Picture, drawn: &Drawn, top: f64) {
+    for (index, (cpu, name)) in drawn.cpus().into_iter().enumerate() {
+        let x = LEFT + place(index % KEYS) * (WIDTH / place(KEYS));
+        let y = top + place(index / KEYS) * ROW;
+        picture.rect((x, y - BAR / 2.0), (BAR, BAR), color(cpu, SHADES));
+        let name = measure::fitted(&escaped(name), 20);
+        picture.text((x + BAR + 6.0, y), Anchor::Start, &name);
+    }
 }
 
 /// Round times below, counted from the first moment, which is named.

@@ -37,7 +37,7 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
         writeln!(out, "{kind}{name:<width$}{kind:#}  {}", cells.trim_end())?;
     }
     let shown = |time| Shown { time, since_epoch: drawn.since_epoch };
-    let (start, end) = (buckets.start, buckets.begin(buckets.count));
+    let (start, end) = (buckets.start, buckets.end);
     let faint = out.paint().style(style::FAINT);
     let span = measure::duration(elapsed(start, end));
     writeln!(out, "{faint}{:width$}  {} to {}, {span}{faint:#}", "", shown(start), shown(end))?;

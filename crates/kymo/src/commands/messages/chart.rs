@@ -16,9 +16,16 @@ const COLUMN: (usize, usize) = (10, 28);
 
 const LINE: Color = [170, 170, 170];
 const ARROW: Color = [31, 99, 173];
+const LOST: Color = [190, 60, 60];
+
+/// The first line of a picture, the distance to the next, the first arrow, and the next.
+const LEFT: f64 = 360.0;
+const STEP: f64 = 190.0;
+const TOP: f64 = 70.0;
+const ROW: f64 = 26.0;
 
 /// What a chart shows.
-pub(super) struct Chart<'a> {
+pub(in crate::commands) struct Chart<'a> {
     analysis: &'a Analysis,
     clock: Option<Clock>,
     /// Who sends and receives, in the order in which they come in.
@@ -32,11 +39,27 @@ struct Arrow {
     to: usize,
     name: String,
     left: Option<TimeNs>,
-    arrived: TimeNs,
+    arrived: Option<TimeNs>,
+}
+
+impl Arrow {
+    /// When it left; where that is not known, when it arrived.
+    fn time(&self) -> TimeNs {
+        self.left.or(self.arrived).unwrap_or(TimeNs(0))
+    }
+
+    /// How long it took.
+    fn took(&self) -> String {
+        match (self.left, self.arrived) {
+            (Some(left), Some(arrived)) => measure::duration(elapsed(left, arrived)),
+            (Some(_), None) => "lost".to_owned(),
+            _ => "unsent".to_owned(),
+        }
+    }
 }
 
 impl<'a> Chart<'a> {
-    pub(super) fn new(
+    pub(in crate::commands) fn new(
         sequence: &Sequence,
         analysis: &'a Analysis,
         timeline: &dyn TimelineView,
@@ -49,15 +72,16 @@ impl<'a> Chart<'a> {
                 ends.len() - 1
             })
         };
-        let arrows = sequence.sent().iter().map(|sent| Arrow {
-            from: place(sent.from),
-            to: place(Some(sent.to)),
-            name: escaped(&sent.name).into_owned(),
-            left: sent.left,
-            arrived: sent.arrived,
+        let arrows = sequence.transfers().iter().map(|transfer| Arrow {
+            from: place(transfer.from),
+            to: place(transfer.to),
+            name: escaped(&transfer.name).into_owned(),
+            left: transfer.left,
+            arrived: transfer.arrived,
         });
         let arrows = arrows.collect();
-        let first = sequence.sent().first().and_then(|sent| analysis.tracks().get(sent.to.0));
+        let first = sequence.transfers().first().and_then(|transfer| transfer.from.or(transfer.to));
+        let first = first.and_then(|track| analysis.tracks().get(track.0));
         let clock = first.and_then(|track| timeline.clocks().get(track.clock?.0).cloned());
         Self { analysis, clock, ends, arrows }
     }
@@ -71,59 +95,74 @@ impl<'a> Chart<'a> {
         Shown::on(self.clock.as_ref(), time).to_string()
     }
 
-    /// Draws it with characters.
+    /// Draws it with characters. Times are when messages leave.
     pub(super) fn print(&self, out: &mut Output) -> anyhow::Result<()> {
         let names = self.names();
-        let widest = names.iter().map(|name| width_of(name) + 2);
-        let widest = widest.chain(self.arrows.iter().map(|arrow| width_of(&arrow.name) + 5)).max();
-        let width = widest.unwrap_or(0).clamp(COLUMN.0, COLUMN.1);
-        let lead = self.arrows.iter().map(|arrow| self.time(arrow.arrived).len()).max();
+        let lead = self.arrows.iter().map(|arrow| self.time(arrow.time()).len()).max();
         let lead = lead.unwrap_or(0);
+        let width = self.width(&names, out.columns().map(|all| all.saturating_sub(lead + 12)));
         let (bold, faint) = (out.paint().style(style::TITLE), out.paint().style(style::FAINT));
         let heads =
             names.iter().map(|name| format!("{:<width$}", measure::fitted(name, width - 2)));
         let heads = heads.collect::<Vec<_>>().concat();
         writeln!(out, "{:lead$}  {bold}{}{bold:#}", "", heads.trim_end())?;
         for arrow in &self.arrows {
-            let time = self.time(arrow.arrived);
-            let took = arrow.left.map(|left| measure::duration(elapsed(left, arrow.arrived)));
-            let took = took.map_or(String::new(), |took| format!("  {took}"));
+            let (time, took) = (self.time(arrow.time()), arrow.took());
             let drawn = drawn(arrow, names.len(), width);
-            writeln!(out, "{faint}{time:>lead$}{faint:#}  {drawn}{faint}{took}{faint:#}")?;
+            writeln!(out, "{faint}{time:>lead$}{faint:#}  {drawn}  {faint}{took}{faint:#}")?;
         }
         Ok(())
     }
 
+    /// How far lines are apart: as names need it, or as there is room for.
+    fn width(&self, names: &[String], room: Option<usize>) -> usize {
+        let widest = names.iter().map(|name| width_of(name) + 2);
+        let widest = widest.chain(self.arrows.iter().map(|arrow| width_of(&arrow.name) + 5)).max();
+        let wanted = widest.unwrap_or(0).clamp(COLUMN.0, COLUMN.1);
+        let room = room.map_or(wanted, |room| room / names.len().max(1));
+        wanted.min(room.max(COLUMN.0))
+    }
+
     /// Draws it as a picture. Arrows are one below the other, whatever the time between them.
-    pub(super) fn picture(&self) -> Picture {
-        const LEFT: f64 = 240.0;
-        const STEP: f64 = 170.0;
-        const ROW: f64 = 26.0;
+    pub(in crate::commands) fn picture(&self) -> Picture {
         let place = |index: usize| f64::from(u32::try_from(index).unwrap_or(u32::MAX));
         let names = self.names();
-        let bottom = 70.0 + place(self.arrows.len()) * ROW;
+        let bottom = TOP + place(self.arrows.len()) * ROW;
         let mut picture = Picture::new(LEFT + place(names.len()) * STEP, bottom + 20.0);
         for (index, name) in names.iter().enumerate() {
             let x = LEFT + place(index) * STEP;
             picture.line(&[(x, 45.0), (x, bottom)], LINE);
-            picture.text((x, 28.0), Anchor::Middle, &measure::fitted(name, 20));
+            picture.text((x, 28.0), Anchor::Middle, &measure::fitted(name, 18));
         }
         for (row, arrow) in self.arrows.iter().enumerate() {
-            let y = 70.0 + place(row) * ROW;
+            let y = TOP + place(row) * ROW;
             let (from, to) = (LEFT + place(arrow.from) * STEP, LEFT + place(arrow.to) * STEP);
-            picture.text((LEFT - 90.0, y), Anchor::End, &self.time(arrow.arrived));
-            if arrow.from == arrow.to {
-                picture.line(&[(from, y - 6.0), (from + 24.0, y - 6.0), (from + 24.0, y)], ARROW);
-                picture.arrow((from + 24.0, y), (to, y), ARROW);
-                picture.text((from + 30.0, y), Anchor::Start, &measure::fitted(&arrow.name, 16));
-            } else {
-                picture.arrow((from, y), (to, y), ARROW);
-                let middle = (f64::midpoint(from, to), y - 9.0);
-                picture.text(middle, Anchor::Middle, &measure::fitted(&arrow.name, 20));
-            }
+            picture.text((LEFT - 60.0, y), Anchor::End, &self.time(arrow.time()));
+            draw(&mut picture, arrow, (from, to), y);
         }
         picture
     }
+}
+
+/// An arrow with its name and how long it took. What does not arrive ends in a cross.
+fn draw(picture: &mut Picture, arrow: &Arrow, (from, to): (f64, f64), y: f64) {
+    let label = format!("{} {}", measure::fitted(&arrow.name, 14), arrow.took());
+    if arrow.from == arrow.to {
+        picture.line(&[(from, y - 6.0), (from + 24.0, y - 6.0), (from + 24.0, y)], ARROW);
+        picture.arrow((from + 24.0, y), (to, y), ARROW);
+        return picture.text((from + 30.0, y), Anchor::Start, &label);
+    }
+    if arrow.arrived.is_some() {
+        picture.arrow((from, y), (to, y), ARROW);
+    } else {
+        let end = to + if from < to { -8.0 } else { 8.0 };
+        picture.line(&[(from, y), (end, y)], LOST);
+        picture.line(&[(end - 4.0, y - 4.0), (end + 4.0, y + 4.0)], LOST);
+        picture.line(&[(end - 4.0, y + 4.0), (end + 4.0, y - 4.0)], LOST);
+    }
+    // Beside the line it leaves, where no other line goes through it.
+    let middle = from + if from < to { STEP / 2.0 } else { -STEP / 2.0 };
+    picture.text((middle, y - 9.0), Anchor::Middle, &label);
 }
 
 /// A message between the lines of all ends: `│──PING───▶│`.
@@ -140,12 +179,17 @@ fn drawn(arrow: &Arrow, ends: usize, width: usize) -> String {
     let (low, high) = (arrow.from.min(arrow.to) * width, arrow.from.max(arrow.to) * width);
     let name = measure::fitted(&arrow.name, width - 4);
     if low == high {
-        set(low + 1, '◀');
+        set(low + 1, if arrow.arrived.is_some() { '◀' } else { '✗' });
         name.chars().enumerate().for_each(|(at, c)| set(low + 3 + at, c));
     } else {
         (low + 1..high).for_each(|at| set(at, '─'));
         let is_right = arrow.from < arrow.to;
-        set(if is_right { high - 1 } else { low + 1 }, if is_right { '▶' } else { '◀' });
+        let head = match arrow.arrived {
+            None => '✗',
+            Some(_) if is_right => '▶',
+            Some(_) => '◀',
+        };
+        set(if is_right { high - 1 } else { low + 1 }, head);
         let start = (low + high).saturating_sub(width_of(&name)) / 2;
         name.chars().enumerate().for_each(|(at, c)| set(start + at, c));
     }
@@ -158,10 +202,17 @@ mod tests {
 
     #[test]
     fn arrows_go_from_line_to_line() {
-        let arrow =
-            |from, to| Arrow { from, to, name: "PING".to_owned(), left: None, arrived: TimeNs(0) };
+        let arrow = |from, to| Arrow {
+            from,
+            to,
+            name: "PING".to_owned(),
+            left: Some(TimeNs(0)),
+            arrived: Some(TimeNs(5)),
+        };
         assert_eq!(drawn(&arrow(0, 1), 2, 10), "│──PING──▶│");
         assert_eq!(drawn(&arrow(2, 1), 3, 10), "│         │◀─PING───│");
         assert_eq!(drawn(&arrow(1, 1), 2, 10), "│         │◀ PING");
+        let lost = Arrow { arrived: None, ..arrow(0, 1) };
+        assert_eq!((drawn(&lost, 2, 10).as_str(), lost.took().as_str()), ("│──PING──✗│", "lost"));
     }
 }

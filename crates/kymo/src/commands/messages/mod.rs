@@ -1,11 +1,10 @@
 //! `kymo messages`: who sent what to whom, and how long it took.
 
-mod chart;
+pub(super) mod chart;
 
-use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Messages, Sequence};
+use kymo_analyse::{Analysis, Messages, Pass, Sequence, Wakeups};
 use kymo_core::model::timeline::TrackId;
 
 use crate::cli::OpenArgs;
@@ -13,15 +12,20 @@ use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::picture;
 use crate::render::grid::{Column, Grid, GridArgs, Look, maybe};
-use crate::render::{numbers, style};
-use crate::scope::{Scope, ScopeArgs};
+use crate::render::listing::Listing;
+use crate::render::numbers;
+use crate::scope::{Reading, Scope, ScopeArgs};
 use crate::session::{Opened, Outcome, Session};
+use chart::Chart;
 
 /// Show who sent what to whom, how long it took, and what never arrived.
 ///
 /// A message that left is matched with the one that arrived by sender, receiver and name: by the
 /// time that the other end says, and else in their order. Those lost left and did not arrive as
 /// far as was recorded; those unsent arrived and did not leave.
+///
+/// Where a trace has no messages, wakeups of tasks are shown as such: from the task that woke
+/// another, or from the processor that did in an interrupt, at that moment, to when the other ran.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -29,7 +33,9 @@ EXAMPLES
   kymo messages --chart controller.bin        a sequence diagram in the terminal
   kymo messages --chart -o chart.svg -n 100 controller.bin
                                               the first hundred messages as a picture
-  kymo messages --csv trace                   all pairs as CSV
+  kymo messages --chart --stream 'Xorg*' --since +1s trace
+                                              what some tasks send and get, from a moment on
+  kymo messages --csv -n 0 trace              all pairs as CSV
 
 {MOMENTS}
 
@@ -52,7 +58,11 @@ pub(crate) struct Args {
     #[arg(short, long, requires = "output")]
     force: bool,
 
-    /// How many pairs, or messages of a chart; 0 shows all pairs.
+    /// Show who woke whom, also where there are messages.
+    #[arg(long)]
+    wakeups: bool,
+
+    /// How many pairs, or messages of a chart; 0 shows all.
     #[arg(short, long, default_value = "40", value_name = "ROWS")]
     number: usize,
 
@@ -87,38 +97,86 @@ const COLUMNS: &[Column] = &[
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let kind = args.output.as_deref().map(picture::Kind::of).transpose()?;
-    let inputs = session.expand(&args.files, &args.open.format);
-    if args.output.is_some() && inputs.len() > 1 {
+    if args.output.is_some() && session.expand(&args.files, &args.open.format).len() > 1 {
         return Err(Failure::usage("one picture is of one file").into());
     }
-    let mut is_first = true;
-    session.each_dataset(inputs, &args.open, |session, opened| {
-        let scope = args.scope.of(opened)?;
-        let is_first = std::mem::take(&mut is_first);
-        if !args.chart {
-            print(session, args, opened, &scope, is_first)?;
-            return Ok(session.findings(opened));
+    args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
+        if args.chart {
+            draw(session, args, opened, scope, kind)
+        } else {
+            print(session, args, opened, scope, is_first)
         }
-        let mut sequence = Sequence::new(args.number.clamp(1, CHART_MAX));
-        let analysis = scope.run(session, opened, &mut [&mut sequence])?;
-        if sequence.sent().is_empty() {
-            return Err(Failure::new("no messages arrive in it").into());
-        }
-        let chart = chart::Chart::new(&sequence, &analysis, scope.timeline.as_ref());
-        match (kind, &args.output) {
-            (Some(kind), Some(output)) => {
-                let bytes = kind.bytes(&chart.picture())?;
-                picture::write(&opened.source, output, args.force, &bytes)?;
-            }
-            _ => chart.print(&mut session.out)?,
-        }
-        if sequence.more() > 0 {
-            let more = numbers::count(sequence.more(), "message is", "messages are");
-            session.report.remark(&opened.name, format!("{more} not drawn (-n draws more)"));
-        }
-        Ok(session.findings(opened))
     })
 }
+
+/// Draws a sequence diagram, in a file or in the terminal.
+fn draw(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    scope: &Scope,
+    kind: Option<picture::Kind>,
+) -> anyhow::Result<Outcome> {
+    let most = if args.number == 0 { CHART_MAX } else { args.number.min(CHART_MAX) };
+    let mut analysis = scope.analysis(Reading::Activities)?;
+    let mut drawn = Drawn::new(&analysis, most);
+    let outcome = scope.run(session, opened, &mut analysis, &mut drawn.passes())?;
+    let sequence = drawn.chosen(args.wakeups).ok_or_else(none)?;
+    drawn.say_wakeups(session, opened, args.wakeups);
+    let chart = Chart::new(sequence, &analysis, scope.timeline.as_ref());
+    match (kind, &args.output) {
+        (Some(kind), Some(output)) => {
+            let bytes = kind.bytes(&chart.picture())?;
+            picture::write(&opened.source, output, args.force, &bytes)?;
+        }
+        _ => chart.print(&mut session.out)?,
+    }
+    if sequence.more() > 0 {
+        let more = numbers::count(sequence.more(), "message is", "messages are");
+        session.report.remark(&opened.name, format!("{more} not drawn (-n draws more)"));
+    }
+    Ok(outcome)
+}
+
+fn none() -> Failure {
+    Failure::new("no messages are recorded in it, and nothing tells who woke whom")
+}
+
+/// Messages one by one, and wakeups for want of them.
+pub(super) struct Drawn {
+    messages: Sequence,
+    wakeups: Sequence,
+}
+
+impl Drawn {
+    pub(super) fn new(analysis: &Analysis, most: usize) -> Self {
+        Self {
+            messages: Sequence::of_messages(most).between(analysis.meant()),
+            wakeups: Sequence::of_wakeups(most).between(analysis.meant()),
+        }
+    }
+
+    pub(super) fn passes(&mut self) -> [&mut dyn Pass; 2] {
+        [&mut self.messages, &mut self.wakeups]
+    }
+
+    /// What is drawn, where there is anything.
+    pub(super) fn chosen(&self, wants_wakeups: bool) -> Option<&Sequence> {
+        let is_wakeups = wants_wakeups || self.messages.transfers().is_empty();
+        let chosen = if is_wakeups { &self.wakeups } else { &self.messages };
+        Some(chosen).filter(|chosen| !chosen.transfers().is_empty())
+    }
+
+    fn say_wakeups(&self, session: &mut Session, opened: &Opened, is_asked_for: bool) {
+        if self.messages.transfers().is_empty() && !is_asked_for {
+            session.report.remark(&opened.name, WAKEUPS);
+        }
+    }
+}
+
+/// What is said where wakeups are shown for want of messages.
+pub(super) const WAKEUPS: &str =
+    "no messages are recorded in it; these are wakeups, from who woke a task to when it ran";
 
 fn print(
     session: &mut Session,
@@ -126,33 +184,40 @@ fn print(
     opened: &Opened,
     scope: &Scope,
     is_first: bool,
-) -> anyhow::Result<()> {
-    let mut messages = Messages::new();
-    let analysis = scope.run(session, opened, &mut [&mut messages])?;
+) -> anyhow::Result<Outcome> {
+    let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
+    let mut analysis = scope.analysis(Reading::Activities)?;
+    let outcome = scope.run(session, opened, &mut analysis, &mut [&mut messages, &mut wakeups])?;
     let mut grid = table(&messages, &analysis);
+    let mut shown = &messages;
+    if grid.len() == 0 || args.wakeups {
+        shown = wakeups.messages();
+        grid = table(shown, &analysis);
+        if grid.len() > 0 && !args.wakeups {
+            session.report.remark(&opened.name, WAKEUPS);
+        }
+    }
     if grid.len() == 0 {
-        return Err(Failure::new("no messages are recorded in it").into());
+        return Err(none().into());
     }
-    let more = grid.keep(args.number);
-    let out = &mut session.out;
-    if args.grid.csv && is_first {
-        grid.csv_header(out)?;
-    }
-    if args.grid.is_text() {
-        let bold = out.paint().style(style::TITLE);
-        let gap = if is_first { "" } else { "\n" };
-        writeln!(out, "{gap}{bold}{}{bold:#}", opened.name)?;
-    }
-    grid.print(out, args.grid, &opened.name)?;
-    if args.grid.is_text() && more > 0 {
-        let faint = out.paint().style(style::FAINT);
-        writeln!(out, "{faint}… {more} more (-n 0 shows all){faint:#}")?;
-    }
-    if messages.left_out() > 0 {
-        let text = format!("{} messages are of too many other pairs", messages.left_out());
+    let listing = Listing { file: &opened.name, title: "", is_first, rows: args.number };
+    listing.print(&mut session.out, args.grid, grid)?;
+    Ok(outcome.max(say_left_out(session, opened, shown)))
+}
+
+/// Says which messages could not be told apart.
+pub(super) fn say_left_out(session: &mut Session, opened: &Opened, messages: &Messages) -> Outcome {
+    let (left_out, given_up) = (messages.left_out(), messages.given_up());
+    if left_out > 0 {
+        let text = format!("{left_out} messages are of too many other pairs");
         session.report.remark(&opened.name, text);
     }
-    Ok(())
+    if given_up > 0 {
+        let text = "that did not arrive were too many to wait for: if they did, they are unsent";
+        let given_up = numbers::count(given_up, "message", "messages");
+        session.report.remark(&opened.name, format!("{given_up} {text}"));
+    }
+    if left_out + given_up > 0 { Outcome::Findings } else { Outcome::Done }
 }
 
 /// The name of one end; a question mark where the recording does not tell.
@@ -161,10 +226,14 @@ fn end_name(analysis: &Analysis, track: Option<TrackId>) -> &str {
     track.map_or("?", |track| &track.name)
 }
 
-/// All pairs, the busiest first.
+/// All pairs that have an end that is meant, the busiest first.
 pub(super) fn table(messages: &Messages, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(COLUMNS);
+    let is_meant = |track: Option<TrackId>| track.is_some_and(|track| analysis.means(track));
     for (key, pair) in messages.pairs() {
+        if !(is_meant(key.from) || is_meant(key.to)) {
+            continue;
+        }
         let latency = &pair.latency_ns;
         grid.row(vec![
             pair.sent.into(),

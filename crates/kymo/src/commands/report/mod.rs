@@ -4,17 +4,18 @@ mod page;
 
 use std::path::PathBuf;
 
-use kymo_analyse::{Load, Messages, Sched, States};
-use kymo_core::model::timeline::Shown;
+use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 
 use super::assert::{self, Checked};
-use super::gantt::Drawn;
+use super::gantt;
+use super::messages::Drawn;
+use super::messages::chart::Chart;
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
 use crate::picture::{self, svg};
-use crate::render::grid::{Grid, GridArgs};
-use crate::render::numbers;
-use crate::scope::{Scope, ScopeArgs};
+use crate::render::grid::GridArgs;
+use crate::render::{measure, numbers};
+use crate::scope::{Reading, Scope, ScopeArgs};
 use crate::session::{Opened, Outcome, Session};
 use page::Page;
 
@@ -64,6 +65,9 @@ pub(crate) struct Args {
 /// Rows and cells of the chart.
 const CHART: (usize, usize) = (40, 1000);
 
+/// Messages of the sequence diagram.
+const TRANSFERS: usize = 30;
+
 /// Marks of loads over time.
 const PARTS: usize = 24;
 
@@ -73,11 +77,11 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let scope = args.scope.of(opened)?;
         let mut page = Page::new(&opened.name);
         overview(&mut page, opened, &scope);
-        figures(&mut page, session, args, opened, &scope)?;
-        let outcome = match &args.rules {
-            Some(path) => violations(&mut page, session, opened, &scope, path)?,
-            None => Outcome::Done,
-        };
+        let mut outcome = figures(&mut page, session, args, opened, &scope)?;
+        if let Some(path) = &args.rules {
+            outcome = outcome.max(violations(&mut page, session, opened, &scope, path)?);
+        }
+        page.remarks(&scope.said());
         let findings = opened.dataset.findings();
         page.findings(&findings);
         let bytes = page.finish().into_bytes();
@@ -92,14 +96,12 @@ fn overview(page: &mut Page, opened: &Opened, scope: &Scope) {
     let mut rows = vec![
         ("file".to_owned(), opened.name.clone()),
         ("format".to_owned(), format!("{}, {}", info.title, summary.dialect)),
-        ("size".to_owned(), numbers::size(opened.source.size_bytes())),
+        ("size".to_owned(), numbers::size(opened.size_bytes())),
         ("streams".to_owned(), numbers::grouped(timeline.tracks().len() as u64)),
     ];
     if let Ok(buckets) = scope.buckets(1) {
-        let since_epoch = timeline.clocks().first().is_some_and(|clock| clock.since_epoch);
-        let shown = |time| Shown { time, since_epoch }.to_string();
-        rows.push(("from".to_owned(), shown(buckets.start)));
-        rows.push(("to".to_owned(), shown(buckets.begin(1))));
+        rows.push(("from".to_owned(), scope.shown(buckets.start).to_string()));
+        rows.push(("to".to_owned(), scope.shown(buckets.end).to_string()));
     }
     page.facts(&rows);
 }
@@ -111,39 +113,75 @@ fn figures(
     args: &Args,
     opened: &Opened,
     scope: &Scope,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Outcome> {
     let mut load = scope.buckets(PARTS).map_or_else(|_| Load::new(), Load::over);
-    let (mut sched, mut messages) = (Sched::new(), Messages::new());
-    let mut states = States::until(scope.until());
-    let passes: &mut [&mut dyn kymo_analyse::Pass] =
-        &mut [&mut load, &mut sched, &mut messages, &mut states];
-    let analysis = scope.run(session, opened, passes)?;
+    let (mut sched, mut states) = (Sched::new(), States::new());
+    let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
+    let mut analysis = scope.analysis(Reading::Everything)?;
+    let mut drawn = Drawn::new(&analysis, TRANSFERS);
+    let [of_messages, of_wakeups] = drawn.passes();
+    let passes: &mut [&mut dyn Pass] = &mut [
+        &mut load,
+        &mut sched,
+        &mut messages,
+        &mut wakeups,
+        &mut states,
+        of_messages,
+        of_wakeups,
+    ];
+    let outcome = scope.run(session, opened, &mut analysis, passes)?;
+    gantt(page, session, opened, scope)?;
+    loads(page, args, scope, &load, &analysis);
+    let table = super::sched::table(&sched, &analysis, |task| task.stretch_ns.sum());
+    page.section("Response times", table, args.number);
+    let table = super::messages::table(&messages, &analysis);
+    if table.len() > 0 {
+        page.section("Messages", table, args.number);
+    } else {
+        let table = super::messages::table(wakeups.messages(), &analysis);
+        page.section("Wakeups: from who woke a task to when it ran", table, args.number);
+    }
+    if let Some(sequence) = drawn.chosen(false) {
+        let count = sequence.transfers().len();
+        page.caption(&format!("The first {count}, in the order in which they left:"));
+        let chart = Chart::new(sequence, &analysis, scope.timeline.as_ref());
+        page.svg(&svg::text(&chart.picture())?);
+    }
+    page.section("States", super::states::table(&states, &analysis), args.number);
+    Ok(outcome)
+}
+
+fn gantt(
+    page: &mut Page,
+    session: &mut Session,
+    opened: &Opened,
+    scope: &Scope,
+) -> anyhow::Result<()> {
+    let Ok((drawn, _)) = gantt::Drawn::new(session, opened, scope, CHART.0, CHART.1) else {
+        return Ok(());
+    };
+    page.heading("Tasks over time");
+    page.svg(&svg::text(&drawn.picture(""))?);
+    drawn.say_left_out(session, opened);
+    Ok(())
+}
+
+fn loads(page: &mut Page, args: &Args, scope: &Scope, load: &Load, analysis: &Analysis) {
     let tasks = analysis.tasks();
-    if let Ok(drawn) = Drawn::new(session, opened, scope, CHART.0, CHART.1) {
-        page.heading("Tasks over time");
-        page.svg(&svg::text(&drawn.picture(""))?);
-        drawn.say_left_out(session, opened);
+    let cpus = super::load::cpus(load, analysis);
+    if cpus.is_empty() {
+        return;
     }
-    let cpus = load.cpus(tasks);
-    if !cpus.is_empty() {
-        page.heading("Loads");
-    }
+    page.heading("Loads");
     for cpu in &cpus {
         let name = tasks.cpu(cpu.cpu).map_or("", |cpu| &cpu.name);
-        page.caption(&super::load::heading(name, cpu));
-        let how = GridArgs::default();
-        page.table(super::load::table(name, cpu, &load, tasks, how), args.number);
+        page.caption(&super::load::heading(tasks, cpu));
+        let table = super::load::table(name, cpu, load, tasks, GridArgs::default());
+        page.table(table, args.number);
     }
-    let mut section = |title: &str, grid: Grid| {
-        if grid.len() > 0 {
-            page.heading(title);
-            page.table(grid, args.number);
-        }
-    };
-    section("Response times", super::sched::table(&sched, tasks, |task| task.stretch_ns.sum()));
-    section("Messages", super::messages::table(&messages, &analysis));
-    section("States", super::states::table(&states, &analysis));
-    Ok(())
+    if let Some(text) = super::load::idle_by_name(&cpus, scope, analysis) {
+        page.caption(&text);
+    }
 }
 
 fn violations(
@@ -155,19 +193,19 @@ fn violations(
 ) -> anyhow::Result<Outcome> {
     let checked = Checked::new(session, opened, scope, assert::rules::read(path)?)?;
     page.heading("Rules");
-    let broken = checked.violations.len() as u64 + checked.more;
+    let broken = checked.broken();
     let rules = numbers::count(checked.rules() as u64, "rule", "rules");
     let times = numbers::count(broken, "violation", "violations");
     page.caption(&format!("{rules}, {times}"));
     let rows = checked.violations.iter().map(|violation| {
         let cells = [checked.name(violation), &checked.time(violation), checked.stream(violation)];
         let mut row = cells.map(str::to_owned).to_vec();
-        row.push(violation.message.clone());
+        row.push(violation.message(measure::duration));
         row
     });
     if broken > 0 {
         page.rows(&["rule", "time", "stream", "what"], rows);
     }
-    let outcome = if broken > 0 { Outcome::Findings } else { Outcome::Done };
-    Ok(outcome.max(checked.say_idle(session, opened)))
+    page.remarks(&checked.vacuous());
+    Ok(checked.say(session, opened))
 }

@@ -13,6 +13,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .
 th { color: #666; font-weight: normal; border-bottom: 1px solid #bbb }
 th, td { padding: .15em .8em .15em 0; text-align: right; white-space: nowrap }
 th.text, td.text { text-align: left; white-space: pre }
+td.marks { font-family: ui-monospace, \"DejaVu Sans Mono\", monospace; line-height: 1; font-size: 13px }
 tr:hover td { background: #f3f6fa }
 p.note { color: #666 } svg { width: 100%; height: auto }
 ";
@@ -60,19 +61,41 @@ impl Page {
     pub(super) fn table(&mut self, mut grid: Grid, rows: usize) {
         let more = grid.keep(rows);
         let is_text: Vec<_> = grid.is_text();
-        let class = |at: usize| if is_text.get(at) == Some(&true) { " class=text" } else { "" };
+        let class = |at: usize, cell: &str| match is_text.get(at) {
+            // Marks are as wide as what stands for nothing between them.
+            Some(true) if cell.chars().any(|c| ('▁'..='█').contains(&c)) => {
+                " class=\"text marks\""
+            }
+            Some(true) => " class=text",
+            _ => "",
+        };
         self.push("<table>\n");
         for (line, row) in grid.table().iter().enumerate() {
             let tag = if line == 0 { "th" } else { "td" };
             self.push("<tr>");
             for (at, cell) in row.iter().enumerate() {
-                self.push(&format!("<{tag}{}>{}", class(at), escaped(cell)));
+                self.push(&format!("<{tag}{}>{}", class(at, cell), escaped(cell)));
             }
             self.push("\n");
         }
         self.push("</table>\n");
         if more > 0 {
             self.push(&format!("<p class=note>{more} more</p>\n"));
+        }
+    }
+
+    /// A heading and figures below it, where there are any.
+    pub(super) fn section(&mut self, title: &str, grid: Grid, rows: usize) {
+        if grid.len() > 0 {
+            self.heading(title);
+            self.table(grid, rows);
+        }
+    }
+
+    /// What is good to know.
+    pub(super) fn remarks(&mut self, texts: &[String]) {
+        for text in texts {
+            self.push(&format!("<p class=note>{}</p>\n", escaped(text)));
         }
     }
 

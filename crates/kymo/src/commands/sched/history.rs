@@ -3,14 +3,15 @@
 use std::io::{self, Write};
 
 use kymo_analyse::{History, Tasks, Turn};
-use kymo_core::model::timeline::{Clock, Shown};
+use kymo_core::model::timeline::{Clock, Shown, TrackId};
 use serde_json::json;
 
 use crate::output::Output;
 use crate::render::grid::GridArgs;
+use crate::render::listing::more_rows;
 use crate::render::{escaped, measure, rows, style};
-use crate::scope::{self, Scope};
-use crate::session::{Opened, Session};
+use crate::scope::{Reading, Scope};
+use crate::session::{Opened, Outcome, Session};
 
 /// Writes every stretch as it ends, at most so many; nothing writes all.
 pub(super) fn print(
@@ -19,14 +20,17 @@ pub(super) fn print(
     scope: &Scope,
     how: GridArgs,
     most: usize,
-) -> anyhow::Result<()> {
-    let mut analysis = scope.analysis();
+) -> anyhow::Result<Outcome> {
+    let mut analysis = scope.analysis(Reading::Activities)?;
+    let is_meant: Vec<_> =
+        analysis.tracks().iter().enumerate().map(|(id, _)| analysis.means(TrackId(id))).collect();
     let clocks = scope.timeline.clocks();
     let mut lines = Lines { out: &mut session.out, how, file: &opened.name, clocks: &clocks };
     lines.header()?;
     let (mut count, mut written) = (0, Ok(()));
     let mut take = |turn: Turn, tasks: &Tasks| {
-        if tasks.is_idle(turn.stretch.task) {
+        let is_meant = is_meant.get(turn.stretch.track.0).copied().unwrap_or(false);
+        if tasks.is_idle(turn.stretch.task) || !is_meant {
             return;
         }
         count += 1;
@@ -34,15 +38,12 @@ pub(super) fn print(
             written = lines.turn(&turn, tasks);
         }
     };
-    let timeless = analysis.run(&mut [&mut History::new(&mut take)])?;
+    let short = analysis.run(&mut [&mut History::new(&mut take)])?;
     written?;
-    if how.is_text() && most > 0 && count > most {
-        let faint = session.out.paint().style(style::FAINT);
-        let more = count - most;
-        writeln!(session.out, "{faint}… {more} more (-n 0 shows all){faint:#}")?;
+    if how.is_text() && most > 0 {
+        more_rows(&mut session.out, count.saturating_sub(most))?;
     }
-    scope::say_timeless(session, opened, timeless);
-    Ok(())
+    Ok(scope.tell(session, opened, &analysis, &short))
 }
 
 /// Writes lines of stretches.

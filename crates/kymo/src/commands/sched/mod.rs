@@ -2,27 +2,33 @@
 
 mod history;
 
-use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_analyse::{Distribution, Sched, TaskSched, Tasks};
+use kymo_analyse::{Analysis, Distribution, Sched, TaskId, TaskSched};
 use kymo_core::Value;
 use kymo_core::model::timeline::TrackKind;
 
 use crate::cli::OpenArgs;
+use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::render::grid::{Column, Grid, GridArgs, Look, maybe};
-use crate::render::{numbers, style};
-use crate::scope::ScopeArgs;
+use crate::render::listing::Listing;
+use crate::render::numbers;
+use crate::scope::{Reading, ScopeArgs};
 use crate::session::{Outcome, Session};
 
 /// Show how tasks were scheduled: how long they waited, ran, and took to answer.
 ///
-/// A job is what a task does from its release to its completion. Its delay is the time until it
-/// runs first, its run the time it runs, its response the time until it is complete, and its wait
-/// the response without the run. A job is late that takes longer than its budget. Jitter is the
-/// largest difference of a distance between releases from their mean. In traces of Linux, a wakeup
-/// is a release, and a task is complete when it goes to sleep.
+/// A job is what a task does from its release to its completion; jobs are counted, and their times
+/// told, where both are known. Its delay is the time until it runs first, its run the time it runs,
+/// its response the time until it is complete, and its wait the response without the run. A job is
+/// late that takes longer than its budget, also when it is never complete. A task is preempted when
+/// it stops and its job is not complete. Jitter is the largest difference of a distance between
+/// releases from their mean.
+///
+/// In traces of Linux, a wakeup is a release, and a task is complete when it goes to sleep. One that
+/// is woken again before it runs has one job; one that is woken while it runs has another job when
+/// it has gone to sleep.
 ///
 /// With --history there is a line for every stretch that a task ran, by its end: how long the task
 /// was not running before, how long after its release it ran, and how long it ran.
@@ -34,7 +40,7 @@ EXAMPLES
   kymo sched trace                            the tasks that ran most
   kymo sched --sort response trace            those that took longest to answer
   kymo sched --stream 'audio*' trace          some tasks
-  kymo sched --history --since +1s trace      every stretch, as perf sched timehist has them
+  kymo sched --history --since +1s trace      every stretch, like perf sched timehist
   kymo sched --json -n 0 trace                all figures of all tasks, one JSON object each
 
 {MOMENTS}
@@ -96,7 +102,7 @@ impl Key {
 }
 
 const COLUMNS: &[Column] = &[
-    ("activations", "jobs", Look::Count),
+    ("jobs", "jobs", Look::Count),
     ("run_mean_ns", "run", Look::Duration),
     ("response_mean_ns", "response", Look::Duration),
     ("response_p95_ns", "95%", Look::Duration),
@@ -106,7 +112,9 @@ const COLUMNS: &[Column] = &[
     ("preemptions", "preempted", Look::Count),
     ("period_mean_ns", "period", Look::Duration),
     ("jitter_ns", "jitter", Look::Duration),
+    ("activations", "", Look::Count),
     ("completions", "", Look::Count),
+    ("open", "", Look::Count),
     ("stretches", "", Look::Count),
     ("stretch_total_ns", "ran", Look::Duration),
     ("stretch_min_ns", "", Look::Duration),
@@ -132,42 +140,30 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let inputs = session.expand(&args.files, &args.open.format);
-    let mut is_first = true;
-    session.each_dataset(inputs, &args.open, |session, opened| {
-        let scope = args.scope.of(opened)?;
+    args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
         scope.wants(TrackKind::Task, "no tasks are recorded in it")?;
         if args.history {
-            history::print(session, opened, &scope, args.grid, args.number)?;
-            return Ok(session.findings(opened));
+            return history::print(session, opened, scope, args.grid, args.number);
         }
         let mut sched = Sched::new();
-        let analysis = scope.run(session, opened, &mut [&mut sched])?;
-        let mut grid = table(&sched, analysis.tasks(), |task| args.sort.of(task));
-        let (all, more) = (grid.len(), grid.keep(args.number));
-        let out = &mut session.out;
-        let is_first = std::mem::take(&mut is_first);
-        if args.grid.csv && is_first {
-            grid.csv_header(out)?;
+        let mut analysis = scope.analysis(Reading::Activities)?;
+        let outcome = scope.run(session, opened, &mut analysis, &mut [&mut sched])?;
+        let grid = table(&sched, &analysis, |task| args.sort.of(task));
+        if grid.len() == 0 {
+            return Err(Failure::new("no task did anything in it").into());
         }
-        if args.grid.is_text() {
-            let bold = out.paint().style(style::TITLE);
-            let tasks = numbers::count(all as u64, "task", "tasks");
-            let gap = if is_first { "" } else { "\n" };
-            writeln!(out, "{gap}{bold}{}{bold:#}: {tasks}", opened.name)?;
-        }
-        grid.print(out, args.grid, &opened.name)?;
-        if args.grid.is_text() && more > 0 {
-            let faint = out.paint().style(style::FAINT);
-            writeln!(out, "{faint}… {more} more (-n 0 shows all){faint:#}")?;
-        }
-        Ok(session.findings(opened))
+        let title = format!(": {}", numbers::count(grid.len() as u64, "task", "tasks"));
+        let listing = Listing { file: &opened.name, title: &title, is_first, rows: args.number };
+        listing.print(&mut session.out, args.grid, grid)?;
+        Ok(outcome)
     })
 }
 
-/// The figures of all tasks but idle ones, those with most first.
-pub(super) fn table(sched: &Sched, tasks: &Tasks, most: impl Fn(&TaskSched) -> u128) -> Grid {
-    let mut found: Vec<_> = sched.tasks().filter(|(id, _)| !tasks.is_idle(*id)).collect();
+/// The figures of all tasks that are meant but idle ones, those with most first.
+pub(super) fn table(sched: &Sched, analysis: &Analysis, most: impl Fn(&TaskSched) -> u128) -> Grid {
+    let tasks = analysis.tasks();
+    let is_shown = |id: TaskId| !tasks.is_idle(id) && analysis.means_task(id);
+    let mut found: Vec<_> = sched.tasks().filter(|(id, _)| is_shown(*id)).collect();
     found.sort_by_key(|(id, task)| (u128::MAX - most(task), *id));
     let mut grid = Grid::new(COLUMNS);
     for (id, task) in found {
@@ -181,7 +177,7 @@ fn row(task: &TaskSched, recording: usize, name: &str) -> Vec<Value> {
     let TaskSched { stretch_ns, delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = task;
     let p95 = |of: &Distribution| maybe(of.percentile(95));
     vec![
-        task.activations.into(),
+        response_ns.count().into(),
         maybe(run_ns.mean()),
         maybe(response_ns.mean()),
         p95(response_ns),
@@ -191,7 +187,9 @@ fn row(task: &TaskSched, recording: usize, name: &str) -> Vec<Value> {
         maybe(task.preemptions()),
         maybe(period_ns.mean()),
         maybe(task.jitter_ns()),
+        task.activations.into(),
         task.completions.into(),
+        task.open.into(),
         stretch_ns.count().into(),
         u64::try_from(stretch_ns.sum()).unwrap_or(u64::MAX).into(),
         maybe(stretch_ns.min()),

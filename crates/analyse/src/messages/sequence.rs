@@ -1,0 +1,132 @@
+//! Messages one by one, in the order in which they left.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use kymo_core::model::timeline::{TimeNs, TrackId};
+
+use super::{MessageId, Messages, Moved, Wakeups};
+use crate::{Pass, Seen};
+
+/// A message as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    /// Its name.
+    pub name: String,
+    /// The track that sent it, where that is known.
+    pub from: Option<TrackId>,
+    /// The track that received it, or is to.
+    pub to: Option<TrackId>,
+    /// When it left, where that is known.
+    pub left: Option<TimeNs>,
+    /// When it arrived, if it did.
+    pub arrived: Option<TimeNs>,
+}
+
+/// The first messages, one by one.
+#[derive(Debug)]
+pub struct Sequence {
+    source: Source,
+    most: usize,
+    is_meant: Option<Vec<bool>>,
+    transfers: Vec<Transfer>,
+    /// Where those are that have not arrived.
+    places: HashMap<MessageId, usize, RandomState>,
+    more: u64,
+}
+
+#[derive(Debug)]
+enum Source {
+    Messages(Messages),
+    Wakeups(Wakeups),
+}
+
+impl Sequence {
+    /// Keeps so many messages at the most.
+    #[must_use]
+    pub fn of_messages(most: usize) -> Self {
+        Self::new(Source::Messages(Messages::new()), most)
+    }
+
+    /// Keeps so many wakeups at the most.
+    #[must_use]
+    pub fn of_wakeups(most: usize) -> Self {
+        Self::new(Source::Wakeups(Wakeups::new()), most)
+    }
+
+    fn new(source: Source, most: usize) -> Self {
+        let (transfers, places) = (Vec::new(), HashMap::default());
+        Self { source, most, is_meant: None, transfers, places, more: 0 }
+    }
+
+    /// Keeps only messages that have an end on one of some tracks.
+    #[must_use]
+    pub fn between(mut self, is_meant: Option<Vec<bool>>) -> Self {
+        self.is_meant = is_meant;
+        self
+    }
+
+    /// The messages, in the order in which they left; those that were not seen to leave come where
+    /// they arrived.
+    #[must_use]
+    pub fn transfers(&self) -> &[Transfer] {
+        &self.transfers
+    }
+
+    /// How many there are besides.
+    #[must_use]
+    pub fn more(&self) -> u64 {
+        self.more
+    }
+
+    fn add(&mut self, transfer: Transfer) -> Option<usize> {
+        let is_meant = |track: Option<TrackId>| {
+            let Some(meant) = &self.is_meant else { return true };
+            track.is_some_and(|track| meant.get(track.0).copied().unwrap_or(false))
+        };
+        if !(is_meant(transfer.from) || is_meant(transfer.to)) {
+            return None;
+        }
+        if self.transfers.len() >= self.most {
+            self.more += 1;
+            return None;
+        }
+        self.transfers.push(transfer);
+        Some(self.transfers.len() - 1)
+    }
+}
+
+impl Pass for Sequence {
+    fn event(&mut self, seen: &Seen<'_>) {
+        let moved = match &mut self.source {
+            Source::Messages(messages) => messages.take(seen),
+            Source::Wakeups(wakeups) => wakeups.take(seen),
+        };
+        match moved {
+            None => {}
+            Some(Moved::Left(left)) => {
+                let (name, from, to) = (left.name, Some(left.from), left.to);
+                let transfer = Transfer { name, from, to, left: Some(left.time), arrived: None };
+                if let Some(place) = self.add(transfer) {
+                    self.places.insert(left.id, place);
+                }
+            }
+            Some(Moved::Arrived(sent)) => {
+                let (to, arrived) = (Some(sent.to), Some(sent.arrived));
+                match sent.id {
+                    None => {
+                        let (name, from, left) = (sent.name, sent.from, sent.left);
+                        self.add(Transfer { name, from, to, left, arrived });
+                    }
+                    Some(id) => {
+                        let place = self.places.remove(&id);
+                        let known = place.and_then(|place| self.transfers.get_mut(place));
+                        if let Some(transfer) = known {
+                            (transfer.to, transfer.arrived) = (to, arrived);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

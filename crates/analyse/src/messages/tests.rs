@@ -1,0 +1,182 @@
+use super::*;
+use crate::fixture::{Told, analysed, begin, message};
+use kymo_core::model::timeline::Window;
+
+fn send(time: i64, from: usize, to: Option<usize>, peer_time: Option<i64>) -> Told {
+    (time, from, Activity::Send(message("M", to, peer_time)))
+}
+
+fn receive(time: i64, to: usize, from: Option<usize>, peer_time: Option<i64>) -> Told {
+    (time, to, Activity::Receive(message("M", from, peer_time)))
+}
+
+fn found(told: Vec<Told>) -> Vec<(Option<usize>, Option<usize>, Pair)> {
+    let mut messages = Messages::new();
+    analysed(told, Window::default(), &mut messages);
+    let number = |track: Option<TrackId>| track.map(|track| track.0);
+    let pairs = messages.pairs();
+    pairs.iter().map(|(key, of)| (number(key.from), number(key.to), (*of).clone())).collect()
+}
+
+#[test]
+fn messages_arrive_in_the_order_they_left() {
+    let told = vec![
+        send(0, 1, Some(2), None),
+        send(10, 1, Some(2), None),
+        receive(13, 2, Some(1), None),
+        receive(17, 2, Some(1), None),
+        send(20, 1, Some(2), None),
+    ];
+    let found = found(told);
+    let (from, to, pair) = &found[0];
+    assert_eq!((*from, *to, found.len()), (Some(1), Some(2), 1));
+    assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.unsent), (3, 2, 1, 0));
+    assert_eq!((pair.latency_ns.min(), pair.latency_ns.max()), (Some(7), Some(13)));
+}
+
+#[test]
+fn what_says_when_it_left_is_believed() {
+    let told = vec![
+        send(0, 1, Some(2), Some(30)),
+        send(10, 1, Some(2), Some(12)),
+        receive(12, 2, Some(1), Some(10)),
+        receive(30, 2, Some(1), Some(0)),
+        // This one left before the recording.
+        receive(31, 2, Some(1), Some(-5)),
+    ];
+    let (_, _, pair) = &found(told)[0];
+    assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.unsent), (2, 3, 0, 1));
+    assert_eq!((pair.latency_ns.min(), pair.latency_ns.max()), (Some(2), Some(36)));
+}
+
+#[test]
+fn what_does_not_tell_its_sender_is_what_waits_longest() {
+    let told = vec![
+        send(0, 1, Some(3), None),
+        send(2, 2, Some(3), None),
+        receive(10, 3, None, None),
+        receive(11, 3, None, None),
+        receive(12, 3, None, None),
+    ];
+    let found = found(told);
+    let latency = |at: usize| (found[at].0, found[at].2.latency_ns.max());
+    assert_eq!(
+        [latency(0), latency(1), latency(2)],
+        [(None, None), (Some(1), Some(10)), (Some(2), Some(9))]
+    );
+}
+
+#[test]
+fn ends_that_do_not_name_each_other_are_matched_by_what_they_say() {
+    let told =
+        vec![send(0, 1, None, None), receive(5, 2, Some(1), None), receive(6, 2, None, None)];
+    let found = found(told);
+    assert_eq!((found[0].0, found[0].1), (None, Some(2)));
+    assert_eq!((found[0].2.unsent, found[0].2.latency_ns.count()), (1, 0));
+    assert_eq!((found[1].0, found[1].1), (Some(1), None));
+    assert_eq!(found[1].2.latency_ns.max(), Some(5));
+}
+
+#[test]
+fn a_million_that_never_arrive_do_not_hide_the_others() {
+    let count = i64::try_from(PENDING_MAX).unwrap() + 1000;
+    let mut messages = Messages::new();
+    for time in 0..count {
+        let lost = message("LOST", Some(2), None);
+        assert!(messages.send(TrackId(1), TimeNs(time), &lost).is_some());
+    }
+    for time in (count..count + 2000).step_by(2) {
+        let (leaves, arrives) = (message("OK", Some(2), None), message("OK", Some(1), None));
+        messages.send(TrackId(1), TimeNs(time), &leaves);
+        messages.receive(TrackId(2), TimeNs(time + 1), &arrives);
+    }
+    let pairs = messages.pairs();
+    let (lost, ok) = (pairs[0].1, pairs[1].1);
+    assert_eq!((ok.sent, ok.received, ok.unsent, ok.latency_ns.max()), (1000, 1000, 0, Some(1)));
+    assert_eq!(lost.unreceived(), u64::try_from(count).unwrap());
+    // Of the lost, those were given up that there was no room for: 1000, and one for each other.
+    assert_eq!(messages.given_up(), 1001);
+    // Those that had arrived are forgotten in time.
+    assert!(messages.left.len() <= 2 * PENDING_MAX);
+}
+
+#[test]
+fn a_message_is_found_by_its_time_among_any_number() {
+    let mut told: Vec<_> = (0..2000).map(|time| send(time, 1, Some(2), None)).collect();
+    told.push(receive(3000, 2, Some(1), Some(1999)));
+    let (_, _, pair) = &found(told)[0];
+    assert_eq!((pair.unsent, pair.unreceived(), pair.latency_ns.max()), (0, 1999, Some(1001)));
+}
+
+#[test]
+fn a_task_that_moves_is_one_end() {
+    // Task a sends on the one processor and then on the other.
+    let told = vec![
+        send(0, 1, Some(2), None),
+        send(1, 5, Some(2), None),
+        receive(2, 2, Some(5), None),
+        receive(3, 2, Some(1), None),
+    ];
+    let found = found(told);
+    assert_eq!((found.len(), found[0].0, found[0].2.unsent), (1, Some(1), 0));
+    assert_eq!(found[0].2.latency_ns.sum(), 4);
+}
+
+#[test]
+fn a_sequence_has_what_never_arrives_where_it_left() {
+    let told = vec![
+        send(0, 1, Some(2), None),
+        send(5, 1, Some(3), None),
+        receive(7, 2, Some(1), None),
+        receive(8, 6, None, None),
+    ];
+    let mut sequence = Sequence::of_messages(10);
+    analysed(told, Window::default(), &mut sequence);
+    let found: Vec<_> = sequence
+        .transfers()
+        .iter()
+        .map(|of| {
+            (
+                of.from.map(|of| of.0),
+                of.to.map(|of| of.0),
+                of.left.map(|of| of.0),
+                of.arrived.map(|of| of.0),
+            )
+        })
+        .collect();
+    let expected = [
+        (Some(1), Some(2), Some(0), Some(7)),
+        (Some(1), Some(3), Some(5), None),
+        (None, Some(6), None, Some(8)),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn wakeups_go_from_who_runs_where_they_are_made() {
+    let wake = |time, whom, cpu| {
+        let by = Some(TrackId(cpu));
+        (time, whom, Activity::Release { budget_ns: None, by })
+    };
+    let told: Vec<Told> = vec![
+        // Task b runs on cpu 0 and wakes a, which runs on cpu 1 four later.
+        (0, 2, begin(1)),
+        (3, 5, wake(3, 5, 0).2),
+        (7, 5, begin(1)),
+        // An interrupt on cpu 0, which is idle, wakes b, which does not run.
+        (8, 2, Activity::End),
+        (8, 3, begin(0)),
+        wake(9, 2, 0),
+    ];
+    let mut wakeups = Wakeups::new();
+    analysed(told, Window::default(), &mut wakeups);
+    let pairs = wakeups.messages().pairs();
+    let found: Vec<_> = pairs
+        .iter()
+        .map(|(key, of)| {
+            (key.from.unwrap().0, key.to.unwrap().0, of.latency_ns.max(), of.unreceived())
+        })
+        .collect();
+    // Task a is known by its first track, and an idle processor by its own.
+    assert_eq!(found, [(0, 2, None, 1), (2, 1, Some(4), 0)]);
+}

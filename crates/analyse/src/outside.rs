@@ -1,0 +1,137 @@
+//! What is outside of a window and tells what goes on within: who ran when it began, and which
+//! states machines were in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kymo_core::Result;
+use kymo_core::model::timeline::{
+    Activity, Content, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+};
+
+use crate::Stretch;
+use crate::bounds::Bounds;
+use crate::switches::{Running, Switches};
+use crate::tasks::{CpuId, Tasks};
+
+/// So many events before a window are looked at; more if those do not tell, but not all of a long
+/// recording.
+const BEFORE: [u64; 3] = [1 << 10, 1 << 14, 1 << 18];
+
+/// So many events after a window are looked at.
+const AFTER: u64 = 1 << 18;
+
+/// What went on just before a moment.
+pub(crate) struct Before {
+    pub(crate) switches: Switches,
+    pub(crate) states: BTreeMap<TrackId, String>,
+    /// Whether there is nothing further back.
+    pub(crate) is_all: bool,
+}
+
+/// The tracks of some kinds.
+pub(crate) fn of_kinds(tracks: &[Track], kinds: &[TrackKind]) -> Vec<TrackId> {
+    let of_kinds = tracks.iter().enumerate().filter(|(_, track)| kinds.contains(&track.kind));
+    of_kinds.map(|(id, _)| TrackId(id)).collect()
+}
+
+impl Before {
+    /// Looks back from a moment, ever further, until all is known.
+    pub(crate) fn look(
+        timeline: &Arc<dyn TimelineView>,
+        tracks: &[Track],
+        tasks: &mut Tasks,
+        moment: TimeNs,
+    ) -> Result<Self> {
+        let machines = of_kinds(tracks, &[TrackKind::States]);
+        let read = of_kinds(tracks, &[TrackKind::Task, TrackKind::States]);
+        let mut found = Self::nothing(tasks, tracks.len());
+        if read.is_empty() {
+            return Ok(found);
+        }
+        for last in BEFORE {
+            found = Self::nothing(tasks, tracks.len());
+            let (tracks, until) = (Some(read.clone()), Some(moment));
+            let window = Window { tracks, from: None, until, last: Some(last) };
+            let mut events = Arc::clone(timeline).events(&window)?;
+            let mut count = 0;
+            while let Some(event) = events.next()? {
+                count += 1;
+                if let (Content::Activity(activity), Some(time)) = (&event.content, event.time) {
+                    found.take(event.track, time, activity, tasks);
+                }
+            }
+            found.is_all = count < last;
+            let is_known = found.switches.unknown(tasks).next().is_none();
+            if found.is_all || (is_known && found.states.len() == machines.len()) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn nothing(tasks: &Tasks, tracks: usize) -> Self {
+        let switches = Switches::new(tasks, tracks);
+        Self { switches, states: BTreeMap::new(), is_all: true }
+    }
+
+    fn take(&mut self, track: TrackId, since: TimeNs, activity: &Activity<'_>, tasks: &mut Tasks) {
+        match activity {
+            Activity::Begin { name, .. } => {
+                if let Some((task, _)) = tasks.of(track, name.as_deref()) {
+                    self.switches.begin(Running { task, track, since });
+                }
+            }
+            Activity::End => drop(self.switches.end(track, since)),
+            Activity::Enter { state, .. } => drop(self.states.insert(track, state.to_string())),
+            _ => {}
+        }
+    }
+}
+
+/// What the first switches after a window tell.
+#[derive(Default)]
+pub(crate) struct After {
+    /// Who ran all the time.
+    pub(crate) stretches: Vec<Stretch>,
+    /// Processors that did not switch.
+    pub(crate) unknown: BTreeSet<CpuId>,
+    /// Whether there is nothing further on.
+    pub(crate) is_all: bool,
+}
+
+impl After {
+    /// Looks on for who stops on some processors: it ran since before.
+    pub(crate) fn look(
+        timeline: &Arc<dyn TimelineView>,
+        tracks: &[Track],
+        tasks: &Tasks,
+        bounds: &Bounds,
+        unknown: BTreeSet<CpuId>,
+    ) -> Result<Self> {
+        let mut found = Self { stretches: Vec::new(), unknown, is_all: true };
+        let track_of = |cpu: &CpuId| tasks.cpu(*cpu).map(|cpu| cpu.track);
+        let ends = found.unknown.iter().filter_map(|cpu| bounds.until(track_of(cpu)?));
+        let Some(moment) = ends.min() else { return Ok(found) };
+        let read = Some(of_kinds(tracks, &[TrackKind::Task]));
+        let window = Window { tracks: read, from: Some(moment), until: None, last: None };
+        let mut events = Arc::clone(timeline).events(&window)?;
+        for _ in 0..AFTER {
+            let Some(event) = (if found.unknown.is_empty() { None } else { events.next()? }) else {
+                return Ok(found);
+            };
+            let Content::Activity(Activity::Begin { .. } | Activity::End) = event.content else {
+                continue;
+            };
+            let Some((task, cpu)) = tasks.of_track(event.track) else { continue };
+            let is_first = found.unknown.remove(&cpu);
+            let is_end = matches!(event.content, Content::Activity(Activity::End));
+            let cuts = bounds.from(event.track).zip(bounds.until(event.track));
+            if let (true, Some((since, until))) = (is_first && is_end, cuts) {
+                found.stretches.push(Stretch { task, cpu, track: event.track, since, until });
+            }
+        }
+        found.is_all = false;
+        Ok(found)
+    }
+}

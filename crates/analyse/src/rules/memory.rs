@@ -1,0 +1,115 @@
+//! What a rule has to remember.
+
+use std::collections::BTreeMap;
+
+use kymo_core::model::timeline::{TimeNs, Track, TrackId, TrackKind};
+
+use super::follow::Follow;
+use super::found::OfRule;
+use super::{Demand, Matcher, Vacuous};
+use crate::elapsed;
+use crate::tasks::{TaskId, Tasks};
+
+/// What a rule has to remember.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// Which tracks the rule is about.
+    is_meant: Vec<bool>,
+    /// Which tasks it is about, as far as they were looked at.
+    tasks: Vec<Option<bool>>,
+    /// How much there was that it is about.
+    pub(super) matched: u64,
+    /// How many jobs began or ended.
+    pub(super) jobs: u64,
+    /// The first event of a track.
+    pub(super) first: BTreeMap<TrackId, TimeNs>,
+    /// The last event of a track, or the state that it is in, since when.
+    pub(super) last: BTreeMap<TrackId, (TimeNs, String)>,
+    pub(super) follow: Follow,
+}
+
+impl Memory {
+    pub(super) fn new(demand: &Demand, tracks: &[Track]) -> Self {
+        let is_meant = |track: &Track| match demand {
+            Demand::Gap { stream, .. } | Demand::Value { stream, .. } => stream(&track.name),
+            Demand::State { machine, .. } => {
+                machine(&track.name) && track.kind == TrackKind::States
+            }
+            Demand::Task { .. } | Demand::Follows { .. } | Demand::Message { .. } => false,
+        };
+        Self { is_meant: tracks.iter().map(is_meant).collect(), ..Self::default() }
+    }
+
+    pub(super) fn means(&self, track: TrackId) -> bool {
+        self.is_meant.get(track.0).copied().unwrap_or(false)
+    }
+
+    /// The tracks that it is about.
+    pub(super) fn tracks(&self) -> impl Iterator<Item = TrackId> {
+        let tracks = self.is_meant.iter().enumerate().filter(|(_, is_meant)| **is_meant);
+        tracks.map(|(id, _)| TrackId(id))
+    }
+
+    pub(super) fn means_task(&mut self, task: TaskId, names: &Matcher, tasks: &Tasks) -> bool {
+        if self.tasks.len() <= task.0 {
+            self.tasks.resize(task.0 + 1, None);
+        }
+        let Some(known) = self.tasks.get_mut(task.0) else { return false };
+        *known.get_or_insert_with(|| names(tasks.name(task)))
+    }
+
+    /// A machine leaves the state it is in, or the recording ends.
+    pub(super) fn leave(
+        &mut self,
+        track: TrackId,
+        time: TimeNs,
+        most: u64,
+        found: &mut OfRule<'_>,
+    ) {
+        if let Some((since, state)) = self.last.remove(&track) {
+            found.limit(&format!("{state} lasted"), elapsed(since, time), most);
+        }
+    }
+
+    /// What there is nothing of that the rule is about.
+    pub(super) fn vacuous(
+        &self,
+        rule: usize,
+        demand: &Demand,
+        tracks: &[Track],
+    ) -> Option<Vacuous> {
+        let has_track = self.is_meant.iter().any(|is_meant| *is_meant);
+        let is_nothing = self.matched == 0;
+        let (why, is_suspect) = match demand {
+            Demand::Task { .. } if is_nothing => ("no task of it did anything".to_owned(), true),
+            Demand::Task { response_max, delay_max, run_max, on_time, .. } => {
+                let is_job = response_max.or(*delay_max).or(*run_max).is_some() || *on_time;
+                if !is_job || self.jobs > 0 {
+                    return None;
+                }
+                ("no job of its tasks is known".to_owned(), true)
+            }
+            Demand::Gap { .. } | Demand::Value { .. } if !has_track => {
+                ("there is no such stream".to_owned(), true)
+            }
+            Demand::State { .. } if !has_track => {
+                ("there is no such state machine".to_owned(), true)
+            }
+            Demand::Value { .. } if is_nothing => ("its streams have no numbers".to_owned(), true),
+            Demand::Message { .. } if is_nothing => ("there is no such message".to_owned(), true),
+            Demand::Follows { after, expect, .. } => {
+                let missing = [after, expect].into_iter().find(|meant| !meant.has_stream(tracks));
+                match missing {
+                    Some(meant) => (format!("there is no stream of {}", meant.name), true),
+                    None if is_nothing => (format!("{} never came", after.name), false),
+                    None => return None,
+                }
+            }
+            Demand::State { .. } if is_nothing => {
+                ("such a state was never entered".to_owned(), false)
+            }
+            _ => return None,
+        };
+        Some(Vacuous { rule, why, is_suspect })
+    }
+}

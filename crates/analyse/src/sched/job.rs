@@ -1,0 +1,182 @@
+//! What a task is at.
+
+use std::collections::VecDeque;
+
+use kymo_core::model::timeline::TimeNs;
+
+use super::TaskSched;
+use crate::elapsed;
+
+/// Jobs that a task has yet to begin; of more, the latest are not told apart.
+const WAITING_MAX: usize = 4096;
+
+/// A task has something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// Since when.
+    pub time: TimeNs,
+    /// How long it may take.
+    pub budget_ns: Option<u64>,
+}
+
+impl Release {
+    /// Whether its time is over at a moment.
+    #[must_use]
+    pub fn is_late(&self, at: TimeNs) -> bool {
+        self.budget_ns.is_some_and(|budget| elapsed(self.time, at) > budget)
+    }
+}
+
+/// A job that is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completed {
+    /// When it was released, where that is known.
+    pub release: Option<TimeNs>,
+    /// How long it ran since.
+    pub run_ns: u64,
+    /// How long it took, where that is known.
+    pub response_ns: Option<u64>,
+    /// Whether it took longer than it might.
+    pub is_late: bool,
+}
+
+/// What a task is at.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Job {
+    /// What the job was released for, where that is known.
+    release: Option<Release>,
+    /// Releases that came before the job was complete.
+    waiting: VecDeque<Release>,
+    released_last: Option<TimeNs>,
+    completed_last: Option<TimeNs>,
+    is_started: bool,
+    /// When the job before was complete, within the stretch that is not over.
+    completed_at: Option<TimeNs>,
+    ran_ns: u64,
+    running_since: Option<TimeNs>,
+}
+
+impl Job {
+    /// Jobs that are released and not complete, and whether each has run.
+    pub(super) fn open(&self) -> impl Iterator<Item = (Release, bool)> {
+        let now = self.release.map(|release| (release, self.is_started));
+        now.into_iter().chain(self.waiting.iter().map(|release| (*release, false)))
+    }
+
+    /// It runs already when the window begins.
+    pub(super) fn stand(&mut self, begin: TimeNs) {
+        (self.running_since, self.is_started) = (Some(begin), true);
+    }
+
+    /// It ran, and nothing tells until when.
+    pub(super) fn lose(&mut self) {
+        (self.running_since, self.completed_at) = (None, None);
+    }
+
+    pub(super) fn release(&mut self, release: Release, figures: &mut TaskSched) {
+        // Each processor may tell of the same.
+        if self.released_last == Some(release.time) {
+            return;
+        }
+        figures.activations += 1;
+        if let Some(last) = self.released_last.replace(release.time) {
+            figures.period_ns.add(elapsed(last, release.time));
+        }
+        let is_told = figures.completions > 0 || figures.tells_completion;
+        let ends_untold = !is_told && release.budget_ns.is_none() && self.is_started;
+        match self.running_since {
+            // It runs for this: since just now, or when it is through with what it did.
+            Some(since)
+                if self.release.is_none()
+                    && (since == release.time || self.completed_at.is_some()) =>
+            {
+                (self.release, self.is_started, self.ran_ns) = (Some(release), true, 0);
+                self.running_since = Some(release.time);
+                self.completed_at = self.completed_at.map(|_| release.time);
+            }
+            None if self.release.is_none() || ends_untold => {
+                (self.release, self.is_started, self.ran_ns) = (Some(release), false, 0);
+            }
+            _ => self.wait(release),
+        }
+    }
+
+    /// Released again before it ran it waits since the first time, unless each has its budget.
+    fn wait(&mut self, release: Release) {
+        let is_first = self.waiting.is_empty() && (self.is_started || self.release.is_none());
+        let is_own = is_first || release.budget_ns.is_some();
+        if is_own && self.waiting.len() < WAITING_MAX {
+            self.waiting.push_back(release);
+        }
+    }
+
+    /// Tells the delay when the job starts.
+    pub(super) fn begin(&mut self, time: TimeNs, figures: &mut TaskSched) -> Option<u64> {
+        (self.running_since, self.completed_at) = (Some(time), None);
+        if std::mem::replace(&mut self.is_started, true) {
+            return None;
+        }
+        let delay = elapsed(self.release?.time, time);
+        figures.delay_ns.add(delay);
+        Some(delay)
+    }
+
+    pub(super) fn end(&mut self, since: Option<TimeNs>, time: TimeNs, figures: &mut TaskSched) {
+        if let Some(since) = since {
+            figures.stretch_ns.add(elapsed(since, time));
+            let of_job = self.running_since.unwrap_or(since);
+            self.ran_ns = self.ran_ns.saturating_add(elapsed(of_job, time));
+        }
+        self.running_since = None;
+        match (self.completed_at.take(), self.release) {
+            // It ran on for a moment after it was complete, or not at all: that is of no job.
+            (Some(_), None) => (self.is_started, self.ran_ns) = (false, 0),
+            (Some(at), Some(_)) if at == time => (self.is_started, self.ran_ns) = (false, 0),
+            _ => {
+                self.is_started = true;
+                figures.preemptions += 1;
+            }
+        }
+    }
+
+    /// Tells the job that is complete.
+    pub(super) fn complete(
+        &mut self,
+        time: TimeNs,
+        remaining_ns: Option<i64>,
+        figures: &mut TaskSched,
+    ) -> Option<Completed> {
+        if self.completed_last.replace(time) == Some(time) {
+            return None;
+        }
+        let now = self.running_since.map_or(0, |since| elapsed(since, time));
+        let run_ns = self.ran_ns.saturating_add(now);
+        let response_ns = self.release.map(|release| elapsed(release.time, time));
+        let over = self.release.and_then(|of| of.budget_ns.map(|_| of.is_late(time)));
+        // What the recording says of the time left counts for itself.
+        let is_late = remaining_ns.map_or(over, |left| Some(left < 0 || over == Some(true)));
+        figures.completions += 1;
+        figures.budgets += u64::from(is_late.is_some());
+        figures.misses += u64::from(is_late == Some(true));
+        if let Some(response) = response_ns {
+            figures.response_ns.add(response);
+        }
+        if let (Some(response), true) = (response_ns, self.is_started) {
+            figures.run_ns.add(run_ns);
+            figures.wait_ns.add(response.saturating_sub(run_ns));
+        }
+        let release = self.release.map(|release| release.time);
+        self.next(time);
+        Some(Completed { release, run_ns, response_ns, is_late: is_late == Some(true) })
+    }
+
+    /// Turns to what was released meanwhile. What goes on running runs for that.
+    fn next(&mut self, time: TimeNs) {
+        let is_running = self.running_since.is_some();
+        self.release = self.waiting.pop_front();
+        self.is_started = is_running && self.release.is_some();
+        self.completed_at = is_running.then_some(time);
+        self.running_since = self.running_since.map(|_| time);
+        self.ran_ns = 0;
+    }
+}

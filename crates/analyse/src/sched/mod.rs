@@ -1,0 +1,181 @@
+//! How tasks were scheduled: how long they waited, ran, and took to answer.
+
+mod job;
+
+use kymo_core::model::timeline::{Activity, Content, TimeNs};
+
+use crate::bounds::Bounds;
+use crate::tasks::{TaskId, Tasks};
+use crate::{Distribution, Pass, Run, Seen, Standing, Stretch, elapsed};
+use job::Job;
+pub use job::{Completed, Release};
+
+/// What tasks did with what they were released for.
+///
+/// A *job* is what a task does from its release to its completion. Its *delay* is the time until
+/// it runs first, its *run* the time it runs, its *response* the time until it is complete, and
+/// its *wait* the response without the run.
+///
+/// A task that is released again before it ran has one job, unless releases have budgets: then
+/// each is a job of its own. One that is released while it runs has another job to do when that
+/// is complete.
+#[derive(Debug, Default)]
+pub struct Sched {
+    tasks: Vec<(TaskSched, Job)>,
+}
+
+/// The figures of a task.
+#[derive(Debug, Clone, Default)]
+pub struct TaskSched {
+    /// How often it was released.
+    pub activations: u64,
+    /// How often it was complete.
+    pub completions: u64,
+    /// Every stretch that it ran.
+    pub stretch_ns: Distribution,
+    /// From release to the first stretch.
+    pub delay_ns: Distribution,
+    /// How long jobs ran whose response is known.
+    pub run_ns: Distribution,
+    /// How long those waited, before and between stretches.
+    pub wait_ns: Distribution,
+    /// From release to completion: as many as there are jobs of which both is known.
+    pub response_ns: Distribution,
+    /// From release to release.
+    pub period_ns: Distribution,
+    /// Jobs that are not complete at the end.
+    pub open: u64,
+    /// How many jobs had a budget that they kept, or not.
+    pub budgets: u64,
+    /// How many of those took longer.
+    pub misses: u64,
+    /// How often a stretch ended with the job not complete.
+    preemptions: u64,
+    /// Whether what ends and is not complete is known to be preempted.
+    tells_completion: bool,
+}
+
+impl TaskSched {
+    /// The largest difference of a distance between releases from their mean.
+    #[must_use]
+    pub fn jitter_ns(&self) -> Option<u64> {
+        let mean = self.period_ns.mean()?;
+        let (min, max) = (self.period_ns.min()?, self.period_ns.max()?);
+        Some((max - mean).max(mean.saturating_sub(min)))
+    }
+
+    /// Preemptions, where completions tell them from ends.
+    #[must_use]
+    pub fn preemptions(&self) -> Option<u64> {
+        (self.completions > 0 || self.tells_completion).then_some(self.preemptions)
+    }
+}
+
+impl Sched {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The figures of a task.
+    #[must_use]
+    pub fn get(&self, task: TaskId) -> Option<&TaskSched> {
+        self.tasks.get(task.0).map(|(figures, _)| figures)
+    }
+
+    /// Every task that did anything.
+    pub fn tasks(&self) -> impl Iterator<Item = (TaskId, &TaskSched)> {
+        let tasks = self.tasks.iter().enumerate().map(|(id, (figures, _))| (TaskId(id), figures));
+        tasks.filter(|(_, of)| of.stretch_ns.count() + of.activations + of.completions > 0)
+    }
+
+    /// The jobs that are not complete yet, and whether each has run.
+    pub fn open(&self) -> impl Iterator<Item = (TaskId, Release, bool)> {
+        let tasks = self.tasks.iter().enumerate();
+        tasks.flat_map(|(id, (_, job))| {
+            job.open().map(move |(release, is_started)| (TaskId(id), release, is_started))
+        })
+    }
+
+    fn of(&mut self, task: TaskId) -> Option<&mut (TaskSched, Job)> {
+        if self.tasks.len() <= task.0 {
+            self.tasks.resize_with(task.0 + 1, Default::default);
+        }
+        self.tasks.get_mut(task.0)
+    }
+
+    /// Takes an event. Tells the job that it completes, and its delay when it starts one.
+    pub fn take(&mut self, seen: &Seen<'_>) -> Option<(TaskId, Progress)> {
+        if let Some((_, job)) = seen.lost.and_then(|lost| self.of(lost.task)) {
+            job.lose();
+        }
+        let (task, _) = seen.task?;
+        let tells_completion = seen.tasks.get(task).is_some_and(|task| task.tells_completion);
+        let (figures, job) = self.of(task)?;
+        figures.tells_completion = tells_completion;
+        let Content::Activity(activity) = &seen.event.content else { return None };
+        let progress = match (activity, seen.run) {
+            (_, Some(Run::Begins)) => job.begin(seen.time, figures).map(Progress::Started),
+            (_, Some(Run::Ends { since })) => {
+                job.end(since, seen.time, figures);
+                None
+            }
+            (Activity::Release { budget_ns, .. }, _) => {
+                let budget_ns = budget_ns.and_then(|ns| u64::try_from(ns).ok());
+                job.release(Release { time: seen.time, budget_ns }, figures);
+                None
+            }
+            (Activity::Complete { remaining_ns }, _) => {
+                job.complete(seen.time, *remaining_ns, figures).map(Progress::Completed)
+            }
+            _ => None,
+        };
+        progress.map(|progress| (task, progress))
+    }
+}
+
+/// How a job went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It ran for the first time, so many nanoseconds after its release.
+    Started(u64),
+    /// It is complete.
+    Completed(Completed),
+}
+
+impl Pass for Sched {
+    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+        if let Standing::Task(task) = what
+            && let Some((_, job)) = self.of(*task)
+        {
+            job.stand(begin);
+        }
+    }
+
+    fn event(&mut self, seen: &Seen<'_>) {
+        self.take(seen);
+    }
+
+    fn unfinished(&mut self, stretch: &Stretch) {
+        if let Some((figures, _)) = self.of(stretch.task) {
+            figures.stretch_ns.add(elapsed(stretch.since, stretch.until));
+        }
+    }
+
+    /// Jobs that are not complete are late when their time was over before the end.
+    fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+        for (id, (figures, job)) in self.tasks.iter_mut().enumerate() {
+            let home = tasks.get(TaskId(id)).map(|task| task.home);
+            let Some((_, end)) = home.and_then(|home| bounds.of(home)) else { continue };
+            let late = |(release, _): &(Release, bool)| release.is_late(end);
+            let late = job.open().filter(late).count() as u64;
+            figures.open = job.open().count() as u64;
+            figures.budgets += late;
+            figures.misses += late;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Who runs on each processor, as switches tell.
+
+use kymo_core::model::timeline::{TimeNs, TrackId};
+
+use crate::Stretch;
+use crate::tasks::{CpuId, TaskId, Tasks};
+
+/// Where tasks take turns: a processor. Where the recording tells of none, each track by itself.
+#[derive(Debug, Clone, Copy)]
+struct Lane {
+    cpu: CpuId,
+    running: Option<Running>,
+    /// Whether it is known who runs, or that nobody does.
+    is_known: bool,
+}
+
+/// A task that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) task: TaskId,
+    pub(crate) track: TrackId,
+    pub(crate) since: TimeNs,
+}
+
+/// Who runs where.
+#[derive(Debug, Clone)]
+pub(crate) struct Switches {
+    lanes: Vec<Lane>,
+    /// The lane of each track.
+    of_track: Vec<Option<usize>>,
+    cpus: Vec<Switched>,
+}
+
+/// What is known of a processor's switches.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Switched {
+    /// The last switch.
+    pub(crate) last: Option<TimeNs>,
+    /// Switches that stop another task than the one that ran, or let one run beside another.
+    pub(crate) unbalanced: u64,
+}
+
+/// What comes of the end of a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It ran since then.
+    Ran(Running),
+    /// Nothing of the processor was known: it ran from before.
+    First,
+    /// Another task ran, or none: something is missing in between.
+    Unbalanced,
+}
+
+impl Switches {
+    pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
+        let mut switches = Self {
+            lanes: Vec::new(),
+            of_track: vec![None; tracks],
+            cpus: vec![Switched::default(); tasks.cpu_count()],
+        };
+        let mut of_cpu = vec![None; tasks.cpu_count()];
+        for track in 0..tracks {
+            let Some((_, cpu)) = tasks.of_track(TrackId(track)) else { continue };
+            let is_one = tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one);
+            let known = of_cpu.get(cpu.0).copied().flatten().filter(|_| is_one);
+            let lane = known.unwrap_or_else(|| {
+                switches.lanes.push(Lane { cpu, running: None, is_known: false });
+                switches.lanes.len() - 1
+            });
+            of_cpu.get_mut(cpu.0).into_iter().for_each(|of| *of = Some(lane));
+            switches.of_track.get_mut(track).into_iter().for_each(|of| *of = Some(lane));
+        }
+        switches
+    }
+
+    fn lane(&mut self, track: TrackId, time: TimeNs) -> Option<(&mut Lane, &mut Switched)> {
+        let lane = self.lanes.get_mut((*self.of_track.get(track.0)?)?)?;
+        let cpu = self.cpus.get_mut(lane.cpu.0)?;
+        cpu.last = Some(cpu.last.map_or(time, |last| last.max(time)));
+        Some((lane, cpu))
+    }
+
+    /// A task runs. Tells what ran until then and was never stopped.
+    pub(crate) fn begin(&mut self, now: Running) -> Option<Stretch> {
+        let (lane, cpu) = self.lane(now.track, now.since)?;
+        lane.is_known = true;
+        let before = lane.running.replace(now)?;
+        cpu.unbalanced += 1;
+        Some(before.until(now.since, lane.cpu))
+    }
+
+    /// A task stops. Tells since when it ran, and what ran instead where that was another.
+    pub(crate) fn end(&mut self, track: TrackId, time: TimeNs) -> (Ended, Option<Stretch>) {
+        let Some((lane, cpu)) = self.lane(track, time) else { return (Ended::Unbalanced, None) };
+        let is_known = std::mem::replace(&mut lane.is_known, true);
+        match lane.running.take() {
+            Some(running) if running.track == track => (Ended::Ran(running), None),
+            None if !is_known => (Ended::First, None),
+            other => {
+                cpu.unbalanced += 1;
+                (Ended::Unbalanced, other.map(|other| other.until(time, lane.cpu)))
+            }
+        }
+    }
+
+    /// Who runs on a processor.
+    pub(crate) fn running(&self, cpu: CpuId) -> Option<Running> {
+        self.lanes.iter().find(|lane| lane.cpu == cpu).and_then(|lane| lane.running)
+    }
+
+    /// Everybody who runs, and where.
+    pub(crate) fn all_running(&self) -> impl Iterator<Item = (CpuId, Running)> {
+        self.lanes.iter().filter_map(|lane| Some((lane.cpu, lane.running?)))
+    }
+
+    /// Processors of which it is not known who runs.
+    pub(crate) fn unknown<'a>(&'a self, tasks: &'a Tasks) -> impl Iterator<Item = CpuId> + 'a {
+        let is_one = |cpu: &CpuId| tasks.cpu(*cpu).is_some_and(|cpu| cpu.is_one);
+        let unknown = self.lanes.iter().filter(|lane| !lane.is_known).map(|lane| lane.cpu);
+        unknown.filter(is_one)
+    }
+
+    /// What is known of a processor.
+    pub(crate) fn of(&self, cpu: CpuId) -> Switched {
+        self.cpus.get(cpu.0).copied().unwrap_or_default()
+    }
+
+    /// Forgets who runs on some tracks.
+    pub(crate) fn forget(&mut self, is_gone: impl Fn(TrackId) -> bool) {
+        for lane in &mut self.lanes {
+            lane.running = lane.running.filter(|running| !is_gone(running.track));
+        }
+    }
+
+    /// Goes on from here as if everything began at a moment.
+    pub(crate) fn restart(&mut self, at: TimeNs) {
+        self.cpus.fill(Switched::default());
+        for running in self.lanes.iter_mut().filter_map(|lane| lane.running.as_mut()) {
+            running.since = at;
+        }
+    }
+}
+
+impl Running {
+    pub(crate) fn until(self, until: TimeNs, cpu: CpuId) -> Stretch {
+        let Self { task, track, since } = self;
+        Stretch { task, cpu, track, since, until: until.max(since) }
+    }
+}

@@ -1,0 +1,168 @@
+//! Analyses of whole recordings: one of `LTTng` with the five commands of the README, and small logs
+//! whose figures are worked out by hand.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use kymo_conformance::shared;
+use serde_json::Value;
+use support::{folder, kymo, run};
+
+/// A log with its grammar: switches, releases with a budget, completions, messages, states.
+const GRAMMAR: &str = r"# kymo log
+# time = 'ms'
+# [[line]]
+# match = '^(?<time>[\d.]+) cpu(?<cpu>\d) (?<from>\S+) -> (?<task>\S+)$'
+# class = 'switch'
+# [[line]]
+# match = '^(?<time>[\d.]+) release (?<task>\S+) (?<budget>\d+)$'
+# class = 'release'
+# [[line]]
+# match = '^(?<time>[\d.]+) done (?<task>\S+)$'
+# class = 'complete'
+# [[line]]
+# match = '^(?<time>[\d.]+) (?<task>\S+) sends (?<message>\S+) to (?<peer>\S+)$'
+# class = 'send'
+# [[line]]
+# match = '^(?<time>[\d.]+) (?<task>\S+) is (?<state>\S+)$'
+# class = 'enter'
+";
+
+fn log(folder: &Path, lines: &str) -> std::path::PathBuf {
+    let path = folder.join("run.log");
+    fs::write(&path, format!("{GRAMMAR}{lines}")).unwrap();
+    path
+}
+
+fn json(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_commands_of_the_readme_work_on_a_trace_of_lttng() {
+    let Some(trace) = shared::file("traces/ctf/lttng-tracefile-rotation/kernel") else { return };
+    let out = folder();
+    let on_trace = |command: &str, more: &[&str]| run(kymo().arg(command).arg(&trace).args(more));
+
+    // What babeltrace2's text of the switches adds up to, processor by processor.
+    let (code, loads, _) = on_trace("load", &["-n1"]);
+    assert_eq!(code, Some(0));
+    for expected in ["cpu 0, 2.059 s, 6.6%", "cpu 1, 2.055 s, 5.3%", "cpu 3, 2.026 s, 7.4%"] {
+        assert!(loads.contains(expected), "{loads}");
+    }
+    // Shares of one task are of its processors all the same.
+    let (_, loads, _) = on_trace("load", &["--stream", "Xorg-1668"]);
+    assert!(loads.contains("cpu 3, 2.026 s, 7.4% busy") && loads.contains("43.41 ms   2.1%"));
+
+    // git-6743 is woken at 36.107045047, while it still runs, goes to sleep at .107045682 and runs
+    // at .107050294. kworker/u16:0 stops 7 times in the state 4096, which is that of the preempted.
+    let (code, figures, _) = on_trace("sched", &["--sort", "response", "--json", "-n0"]);
+    let figures = json(&figures);
+    let of = |name: &str| figures.iter().find(|of| of["task"] == name).unwrap();
+    assert_eq!((code, &of("git-6743")["delay_max_ns"]), (Some(0), &Value::from(5247)));
+    assert_eq!(of("git-6743")["preemptions"], 0);
+    assert_eq!(of("kworker/u16:0-2282")["preemptions"], 7);
+    assert!(figures.iter().all(|of| of["run_max_ns"].as_u64() <= of["response_max_ns"].as_u64()));
+
+    let picture = |command: &str, name: &str, more: &[&str]| {
+        let path = out.path().join(name);
+        let (code, _, said) = run(kymo().arg(command).arg(&trace).args(more).arg("-o").arg(&path));
+        assert_eq!(code, Some(0), "{said}");
+        (fs::read_to_string(path).unwrap(), said)
+    };
+    let (gantt, _) = picture("gantt", "gantt.svg", &[]);
+    assert!(gantt.contains("Xorg-1668") && gantt.contains("cpu 3"));
+    // There are 2,378 sched_waking and 5 sched_wakeup_new.
+    let (chart, said) = picture("messages", "chart.svg", &["--chart", "-n0"]);
+    assert!(said.contains("no messages are recorded in it; these are wakeups"), "{said}");
+    assert_eq!(chart.matches("wakeup ").count(), 2383);
+    let (report, _) = picture("report", "report.html", &[]);
+    for heading in ["Tasks over time", "Loads", "Response times", "Wakeups"] {
+        assert!(report.contains(&format!("<h2>{heading}")), "{heading}");
+    }
+}
+
+#[test]
+fn who_runs_all_through_a_range_is_known_in_a_trace_too() {
+    let Some(trace) = shared::file("traces/ctf/lttng-tracefile-rotation/kernel") else { return };
+    let range = ["load", "--json", "-n0", "--since", "+1s", "--until", "+1.01s"];
+    let (code, loads, _) = run(kymo().args(range).arg(&trace));
+    let loads = json(&loads);
+    assert_eq!(code, Some(0));
+    // Processors 1 and 2 do not switch in these ten milliseconds: they are idle.
+    for (cpu, task) in [("cpu 1", "swapper/1"), ("cpu 2", "swapper/2")] {
+        let of: Vec<_> = loads.iter().filter(|of| of["cpu"] == cpu).collect();
+        assert_eq!(
+            (of.len(), &of[0]["task"], &of[0]["run_ns"]),
+            (1, &task.into(), &10_000_000.into())
+        );
+    }
+    assert_eq!(loads.iter().map(|of| of["run_ns"].as_u64().unwrap()).sum::<u64>(), 40_000_000);
+}
+
+#[test]
+fn switches_that_do_not_fit_are_said_and_nobody_is_said_to_have_run() {
+    let out = folder();
+    // At 5 b stops, which did not run; at 10 a does, which was let run at 0. The rest fits.
+    let lines = "0 cpu0 idle -> a\n5 cpu0 b -> c\n10 cpu0 a -> idle\n20 cpu0 idle -> d\n\
+                 30 cpu0 d -> idle\n";
+    let path = log(out.path(), lines);
+    let (code, loads, said) = run(kymo().arg("load").arg(&path));
+    assert_eq!(code, Some(3));
+    assert!(loads.contains("cpu 0, 30.00 ms, 33.3% busy, 33.3% not known"), "{loads}");
+    assert!(said.contains("cpu 0: 2 switches do not fit to who ran before"), "{said}");
+    assert!(said.contains("idle is taken for idle by its name"), "{said}");
+    for command in ["sched", "gantt"] {
+        let (code, _, said) = run(kymo().arg(command).arg(&path));
+        assert!(code == Some(3) && said.contains("2 switches"), "{command}: {said}");
+    }
+}
+
+#[test]
+fn what_never_happens_breaks_its_rule() {
+    let out = folder();
+    let lines = "0 cpu0 idle -> idle\n1 release ctl 5\n1.5 cpu0 idle -> ctl\n2 ctl sends X to log\n\
+                 3 motor is on\n900 cpu0 ctl -> idle\n";
+    let path = log(out.path(), lines);
+    let rules = out.path().join("rules.toml");
+    let text = "[[rule]]\ntask='ctl'\nresponse_max='5ms'\n[[rule]]\ntask='ctl'\non_time=true\n\
+                [[rule]]\nmessage='X'\nlatency_max='1ms'\n[[rule]]\nmachine='motor'\nstate='on'\n\
+                stay_max='100ms'\n";
+    fs::write(&rules, text).unwrap();
+    let (code, found, said) = run(kymo().arg("assert").arg(&rules).arg(&path));
+    assert_eq!((code, said.as_str()), (Some(3), ""));
+    let found: Vec<_> = found.lines().map(|line| line.split_once(".log: ").unwrap().1).collect();
+    let expected = [
+        "rule 1 (ctl): 0.001000000 ctl: was not complete after 899.0 ms, more than 5.000 ms",
+        "rule 2 (ctl): 0.001000000 ctl: was not complete when its budget was over",
+        "rule 3 (X): 0.002000000 ctl: X did not arrive within 1.000 ms",
+        "rule 4 (motor): 0.003000000 motor: on lasted 897.0 ms, more than 100.0 ms",
+    ];
+    assert_eq!(found, expected);
+    // Within a range that nothing happens in: the motor is on, and the job is of before.
+    let range = ["assert", "--since", "0.1", "--until", "0.3"];
+    let (code, found, said) = run(kymo().args(range).arg(&rules).arg(&path));
+    assert!(code == Some(3) && found.contains("motor: on lasted 200.0 ms"), "{found}");
+    assert!(
+        said.contains("the rule \"rule 3 (X)\" proves nothing: there is no such message"),
+        "{said}"
+    );
+}
+
+#[test]
+fn ranges_that_make_no_sense_are_refused() {
+    let out = folder();
+    let path = log(out.path(), "0 cpu0 idle -> a\n10 cpu0 a -> idle\n");
+    for (range, expected, why) in [
+        (["--since", "5ms", "--until", "4ms"], 2, "the range ends before it begins"),
+        (["--since", "1s", "--until", "2s"], 1, "it is from 0.000000000 to 0.010000000"),
+    ] {
+        for command in ["load", "sched", "gantt"] {
+            let (code, _, said) = run(kymo().arg(command).args(range).arg(&path));
+            assert!(code == Some(expected) && said.contains(why), "{command}: {said}");
+        }
+    }
+}
