@@ -110,7 +110,8 @@ impl Events for Telling {
                     continue;
                 }
                 let content = Content::Activity(activity.clone());
-                return Ok(Some(Event { track, time, offset: 0, content, payload: &[] }));
+                let (offset, payload, partial) = (0, &[], None);
+                return Ok(Some(Event { track, time, offset, content, payload, partial }));
             }
         }
         Ok(None)

@@ -5,6 +5,7 @@ use std::io::Write;
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use kymo_core::Result;
+use kymo_core::table::is_json;
 
 use crate::values::{Cells, Notation, write_text};
 use crate::{TableWriter, Target};
@@ -37,6 +38,7 @@ impl Target for JsonLines {
         Ok(Box::new(Writer {
             out,
             keys: keys(schema),
+            is_json: schema.fields().iter().map(|field| is_json(field)).collect(),
             buffer: Vec::with_capacity(BUFFER_BYTES * 2),
         }))
     }
@@ -46,6 +48,8 @@ struct Writer<'a> {
     out: &'a mut dyn Write,
     /// What stands before each value: `{"name":` for the first, `,"name":` for the others.
     keys: Vec<Vec<u8>>,
+    /// Columns whose texts are JSON.
+    is_json: Vec<bool>,
     buffer: Vec<u8>,
 }
 
@@ -64,9 +68,12 @@ impl TableWriter for Writer<'_> {
         let cells = batch.columns().iter().map(Cells::new);
         let cells = cells.collect::<Result<Vec<_>>>()?;
         for row in 0..batch.num_rows() {
-            for (key, cells) in self.keys.iter().zip(&cells) {
+            for ((key, cells), is_json) in self.keys.iter().zip(&cells).zip(&self.is_json) {
                 self.buffer.extend_from_slice(key);
-                cells.write(row, Notation::Json, &mut self.buffer);
+                // Such a text stands as it is.
+                let is_raw = *is_json && !cells.is_null(row);
+                let notation = if is_raw { Notation::Csv } else { Notation::Json };
+                cells.write(row, notation, &mut self.buffer);
             }
             let end: &[u8] = if cells.is_empty() { b"{}\n" } else { b"}\n" };
             self.buffer.extend_from_slice(end);
@@ -91,6 +98,19 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array, StringArray};
 
     use super::*;
+
+    #[test]
+    fn json_of_the_recording_stays_json() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("{\"a\":[1]}"), None]));
+        let schema = Arc::new(Schema::new(vec![kymo_core::table::json_field("said")]));
+        let batch = RecordBatch::try_new(schema, vec![texts]).unwrap();
+        let mut out = Vec::new();
+        let mut writer = JsonLines.writer(&batch.schema(), &mut out).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        assert_eq!(out, b"{\"said\":{\"a\":[1]}}\n{\"said\":null}\n");
+    }
 
     #[test]
     fn every_line_is_an_object_with_every_column() {

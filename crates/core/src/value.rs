@@ -32,6 +32,8 @@ pub enum Value {
     Bytes(Vec<u8>),
     /// Several values.
     List(Vec<Value>),
+    /// JSON of any kind, where the recording itself holds it: an object with its keys in order.
+    Json(serde_json::Value),
 }
 
 impl Value {
@@ -90,6 +92,7 @@ impl std::fmt::Display for Value {
             Self::Text(text) => text.chars().try_for_each(|c| display_char(f, c)),
             Self::Bytes(bytes) => bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
             Self::List(values) => display_list(f, values),
+            Self::Json(value) => value.to_string().chars().try_for_each(|c| display_char(f, c)),
         }
     }
 }
@@ -139,6 +142,7 @@ impl Serialize for Value {
                 values.iter().try_for_each(|value| list.serialize_element(value))?;
                 list.end()
             }
+            Self::Json(value) => value.serialize(serializer),
         }
     }
 }
@@ -178,6 +182,10 @@ mod tests {
         assert_eq!(shown(Value::from("a\0b\n")), "a\\u{0}b\\n");
         assert_eq!(shown([1_u8, 2].into_iter().collect()), "[1, 2]");
         assert_eq!(shown(Value::Address(255)), "0xff");
+        let object = Value::Json(serde_json::json!({ "b": [1, "x\n"], "a": null }));
+        let json = r#"{"b":[1,"x\n"],"a":null}"#;
+        assert_eq!(shown(object.clone()), json);
+        assert_eq!(serde_json::to_string(&object).unwrap(), json);
         assert_eq!(shown(Value::Complex([1.5, -2.5])), "(1.5, -2.5)");
     }
 }

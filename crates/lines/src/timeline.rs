@@ -258,7 +258,7 @@ impl<G: Grammar> Events for Walking<G> {
             return Ok(None);
         }
         let event = self.pending.pop_front().map(|Happening { track, time, offset, content }| {
-            Event { track, time, offset, content, payload: &[] }
+            Event { track, time, offset, content, payload: &[], partial: None }
         });
         Ok(event)
     }

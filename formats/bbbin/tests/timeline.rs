@@ -364,8 +364,8 @@ impl Events for Once {
     fn next(&mut self) -> kymo_core::Result<Option<Event<'_>>> {
         let message = Message { name: "M".into(), peer: Some(TrackId(3)), peer_time: None };
         let content = Content::Activity(Activity::Send(message));
-        let event =
-            Event { track: TrackId(2), time: Some(TimeNs(5)), offset: 0, content, payload: &[] };
+        let (track, time, offset) = (TrackId(2), Some(TimeNs(5)), 0);
+        let event = Event { track, time, offset, content, payload: &[], partial: None };
         Ok((!std::mem::replace(&mut self.0, true)).then_some(event))
     }
 }

@@ -218,6 +218,6 @@ impl Run for Samples {
         let content = self.content(record.node, offset);
         let time = self.trace.nanoseconds(record.time).map(TimeNs);
         let payload = self.trace.sample_bytes(index);
-        Ok(Event { track: self.track, time, offset, content, payload })
+        Ok(Event { track: self.track, time, offset, content, payload, partial: None })
     }
 }

@@ -57,6 +57,7 @@ impl Events for MadeEvents {
             offset: 0,
             content: event.content.clone(),
             payload: &event.payload,
+            partial: None,
         }))
     }
 }

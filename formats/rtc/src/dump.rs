@@ -102,5 +102,5 @@ pub(crate) fn attributes(stream: &Stream) -> Value {
     if stream.attributes.is_empty() {
         return Value::Null;
     }
-    serde_json::to_string(&stream.attributes).map_or(Value::Null, Value::Text)
+    Value::Json(stream.attributes.clone().into())
 }

@@ -141,6 +141,7 @@ impl Input {
             if let Some(stream) = stream {
                 let is_wanted = self.wanted.contains(stream);
                 loss.severity = if is_wanted { Severity::Warning } else { Severity::Note };
+                loss.message.push_str("; it is not copied");
             }
             if loss.severity > Severity::Note {
                 loss.file = Some(self.name.clone());

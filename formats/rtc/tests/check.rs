@@ -296,3 +296,35 @@ fn sound_files_of_the_reference_writer_have_notes_at_most() {
         ]
     );
 }
+
+/// A clock is set, zeros spoil a message after it, and of four further messages two come before the
+/// clock is set again: nobody knows when those were.
+#[test]
+fn messages_on_a_clock_that_may_have_been_set_by_what_was_lost_are_counted() {
+    let mut writer = writer();
+    let clock = StreamMeta::new("clk").length(8).format("uint64le").flag("clock", true).unwrap();
+    let clock = writer.add(&clock.number("gain", 1e-9).unwrap()).unwrap();
+    let level = writer.add(&StreamMeta::new("level").text("clock", "clk").unwrap()).unwrap();
+    writer.write(clock, &7_u64.to_le_bytes()).unwrap();
+    while writer.position() < INDEX as u64 + 2048 {
+        writer.write(level, b"spoilt").unwrap();
+    }
+    writer.write(level, b"after").unwrap();
+    writer.write(level, b"after").unwrap();
+    writer.write(clock, &9_u64.to_le_bytes()).unwrap();
+    writer.write(level, b"known").unwrap();
+    let mut bytes = writer.finish().unwrap();
+    assert!(checked(&bytes).iter().all(|finding| finding.rule != "time"));
+    // Up to the tick at which the second unit begins, so that reading goes on from there.
+    let spoilt = find(&bytes, b"spoilt", INDEX) + 6;
+    bytes[spoilt..INDEX + 2048].fill(0xff);
+    let found = checked(&bytes);
+    let said: Vec<_> = found.iter().filter(|finding| finding.rule == "time").collect();
+    assert_eq!(said.len(), 1, "{found:?}");
+    let count = bytes[INDEX + 2048..].windows(6).filter(|bytes| bytes == b"spoilt").count() + 2;
+    let expected = format!(
+        "{count} messages of level after lost frames, before its clock is set again: they may have \
+         happened later than their times say"
+    );
+    assert_eq!((said[0].severity, said[0].message.as_str()), (Severity::Warning, &*expected));
+}

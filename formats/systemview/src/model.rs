@@ -267,6 +267,7 @@ impl Events for Telling {
             _ => &[],
         };
         let time = reader.time_ns(&packet).map(TimeNs);
-        Ok(Some(Event { track, time, offset: packet.offset, content, payload }))
+        let (offset, partial) = (packet.offset, None);
+        Ok(Some(Event { track, time, offset, content, payload, partial }))
     }
 }

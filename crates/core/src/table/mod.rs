@@ -2,6 +2,7 @@
 
 mod columns;
 mod filter;
+mod json;
 mod listed;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::{Error, Result};
 
 pub use columns::{ColumnTable, Columns};
 pub use filter::{Comparison, Filter};
+pub use json::{is_json, json_field};
 pub use listed::{Cells, Listed};
 
 /// The batches of a scan. They own what they need, so that a scan may outlive its caller.

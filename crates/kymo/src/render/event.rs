@@ -156,6 +156,9 @@ impl<'a> EventLines<'a> {
             }
             _ => write_content(event, Notation::Text, out),
         }
+        if let Some(partial) = event.partial {
+            let _ = write!(out, "  {faint}({partial}){faint:#}");
+        }
     }
 
     fn json(
@@ -182,6 +185,9 @@ impl<'a> EventLines<'a> {
             let _ = write!(out, "\"delta_ns\":{delta},");
         }
         let _ = write!(out, "\"offset\":{},", event.offset);
+        if let Some(partial) = event.partial {
+            field("partial", partial, out);
+        }
         let key: &[u8] = match event.content {
             Content::Payload => b"\"payload\":",
             Content::Sample(_) => b"\"context\":",
@@ -235,6 +241,15 @@ mod tests {
     use kymo_core::model::timeline::{ClockId, TrackId, TrackKind};
 
     fn line(look: Look, time: Option<i64>, content: Content<'_>) -> String {
+        line_of_part(look, time, content, None)
+    }
+
+    fn line_of_part(
+        look: Look,
+        time: Option<i64>,
+        content: Content<'_>,
+        partial: Option<&'static str>,
+    ) -> String {
         let mut lines = EventLines::new(look, None);
         lines.clock(Clock { name: "clk".to_owned(), recording: 0, since_epoch: false });
         lines.track(Track {
@@ -247,7 +262,8 @@ mod tests {
             attributes: serde_json::Map::new(),
         });
         let time = time.map(TimeNs);
-        let event = Event { track: TrackId(0), time, offset: 7, content, payload: &[0xAB] };
+        let (track, offset, payload) = (TrackId(0), 7, &[0xAB]);
+        let event = Event { track, time, offset, content, payload, partial };
         let mut out = Vec::new();
         lines.write(&event, &mut out);
         String::from_utf8(out).unwrap()
@@ -264,6 +280,24 @@ mod tests {
             line(Look::Json, None, Content::Payload),
             "{\"recording\":0,\"stream\":\"a,b\",\"offset\":7,\"payload\":\"ab\"}\n"
         );
+    }
+
+    #[test]
+    fn what_may_be_missing_of_an_event_is_told_with_it() {
+        let partial = Some("its beginning may be missing");
+        let text = || Content::Text("rest".into());
+        assert_eq!(
+            line_of_part(Look::Json, None, text(), partial),
+            "{\"recording\":0,\"stream\":\"a,b\",\"offset\":7,\
+             \"partial\":\"its beginning may be missing\",\"value\":\"rest\"}\n"
+        );
+        let shown = line_of_part(
+            Look::Text(Paint::of(clap::ColorChoice::Never, &std::io::stdout())),
+            None,
+            text(),
+            partial,
+        );
+        assert_eq!(shown.trim_start(), "-  a,b  rest  (its beginning may be missing)\n");
     }
 
     #[test]

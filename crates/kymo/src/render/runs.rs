@@ -19,6 +19,7 @@ struct Begun {
     time: Option<TimeNs>,
     offset: u64,
     bytes: Vec<u8>,
+    partial: Option<&'static str>,
 }
 
 /// Whether an event is a piece of a run of text.
@@ -36,6 +37,7 @@ impl Runs {
                 (begun.time, begun.offset) = (event.time, event.offset);
             }
             begun.bytes.extend_from_slice(piece);
+            begun.partial = begun.partial.or(event.partial);
             if piece.ends_with(b"\n") || begun.bytes.len() > LINE_BYTES_MAX {
                 begun.tell(event.track, &mut line);
             }
@@ -56,7 +58,8 @@ impl Begun {
     fn tell(&mut self, track: TrackId, line: &mut impl FnMut(&Event<'_>)) {
         let content = Content::Text(String::from_utf8_lossy(&self.bytes));
         let (time, offset, payload) = (self.time, self.offset, self.bytes.as_slice());
-        line(&Event { track, time, offset, content, payload });
+        let partial = self.partial.take();
+        line(&Event { track, time, offset, content, payload, partial });
         self.bytes.clear();
     }
 }
@@ -81,7 +84,8 @@ mod tests {
 
     fn piece(time: i64, text: &str) -> Event<'_> {
         let (time, content) = (Some(TimeNs(time)), Content::Text(text.into()));
-        Event { track: TrackId(0), time, offset: 7, content, payload: text.as_bytes() }
+        let (track, payload) = (TrackId(0), text.as_bytes());
+        Event { track, time, offset: 7, content, payload, partial: None }
     }
 
     #[test]

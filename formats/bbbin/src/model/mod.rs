@@ -268,7 +268,7 @@ impl Events for Telling {
                 _ => &[],
             };
             let (time, offset) = (Some(self.time), self.offset);
-            return Ok(Some(Event { track, time, offset, content, payload }));
+            return Ok(Some(Event { track, time, offset, content, payload, partial: None }));
         }
     }
 }

@@ -122,7 +122,7 @@ impl Happening {
             Some(activity) => (Content::Activity(activity.clone()), &[][..]),
         };
         let Seen { time, range, .. } = self.seen;
-        Event { track: self.track, time, offset: range.0, content, payload }
+        Event { track: self.track, time, offset: range.0, content, payload, partial: None }
     }
 }
 

@@ -144,6 +144,7 @@ impl Run for Elements {
             offset,
             content: Content::Sample(element.ctx_id.into()),
             payload: part.told(bytes)?,
+            partial: None,
         })
     }
 }

@@ -177,6 +177,6 @@ impl Events for Messages {
         let payload = self.walk.data(&message.data);
         let decoder = self.timeline.decoders.get(track.0);
         let content = decoder.map_or(Content::Payload, |decoder| decoder.content(payload));
-        Ok(Some(Event { track, time, offset, content, payload }))
+        Ok(Some(Event { track, time, offset, content, payload, partial: None }))
     }
 }

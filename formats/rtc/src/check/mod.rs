@@ -9,7 +9,7 @@ use kymo_rtc_wire::read::{Damage, Why};
 
 use crate::Reader;
 use crate::read::{After, Problem, Scan};
-use crate::types::{Session, UnitChecksum};
+use crate::types::{Session, Stream, UnitChecksum};
 
 /// What opening a file found: everything that was lost, or that may be.
 pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
@@ -28,6 +28,7 @@ pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
         self::session(scan, session, &mut findings);
     }
     untimed(scan, &mut findings);
+    stale(scan, &mut findings);
     if scan.end == 0 {
         let message = "the file is empty: nothing was recorded, or nothing has been yet";
         findings.push(Finding::whole(Severity::Note, "empty", message));
@@ -68,6 +69,22 @@ fn untimed(scan: &Scan, findings: &mut Findings) {
         let messages = if count == 1 { "message" } else { "messages" };
         let message = format!("{count} {messages} of {name} without a time: {why}");
         findings.push(Finding::at(severity, "time", offset, message));
+    }
+}
+
+/// Messages whose time is what their clock showed before something was lost, by which it may have
+/// been set: then they happened later.
+fn stale(scan: &Scan, findings: &mut Findings) {
+    let is_timed = |stream: &Stream| !stream.is_clock() && !stream.is_annotation();
+    for (stream, statistics) in scan.catalog.streams.iter().zip(&scan.statistics) {
+        let Some(offset) = statistics.stale_at.filter(|_| is_timed(stream)) else { continue };
+        let (name, count) = (shortened(&stream.name), statistics.stale);
+        let messages = if count == 1 { "message" } else { "messages" };
+        let message = format!(
+            "{count} {messages} of {name} after lost frames, before its clock is set again: they \
+             may have happened later than their times say"
+        );
+        findings.push(Finding::at(Severity::Warning, "time", offset, message));
     }
 }
 

@@ -12,6 +12,7 @@ use kymo_core::bytes::Endian;
 use kymo_core::model::timeline::{Clock, ClockId, Content, Event, Track, TrackId, TrackKind};
 
 use crate::decode::{self, Decoded, Encoding};
+use crate::dump::partial;
 use crate::types::{ClockRole, Message, Stream};
 
 pub(crate) use timeline::Timeline;
@@ -174,5 +175,6 @@ pub(crate) fn event<'a>(
             payload = turned;
         }
     }
-    Event { track, time, offset, content, payload }
+    let partial = partial(message);
+    Event { track, time, offset, content, payload, partial }
 }

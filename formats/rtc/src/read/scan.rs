@@ -56,6 +56,9 @@ pub(crate) struct Statistics {
     /// Those of them after something of the session was lost, and where the first is.
     pub untimed_by_loss: u64,
     pub untimed_at: Option<u64>,
+    /// Messages whose clock was not set since something was lost, and where the first is.
+    pub stale: u64,
+    pub stale_at: Option<u64>,
 }
 
 /// What comes after a message that has no end.
@@ -224,7 +227,11 @@ impl Pass {
     }
 
     fn unfinished(&mut self, after: After) {
-        for Open { offset, stream, bytes, .. } in self.tracker.drop_open() {
+        let open = match after {
+            After::Loss => self.tracker.lose_frames(),
+            After::End | After::Finish => self.tracker.drop_open(),
+        };
+        for Open { offset, stream, bytes, .. } in open {
             let bytes = bytes.len();
             self.problem(Problem::Unfinished { offset, stream, bytes, after });
         }
@@ -281,6 +288,10 @@ impl Pass {
         let is_clock = self.tracker.streams().get(stream).is_some_and(Stream::is_clock);
         let clock = self.tracker.clock_of(stream);
         let is_unset = clock.is_some_and(|clock| self.tracker.shows(clock).is_none());
+        if clock.is_some_and(|clock| self.tracker.is_stale(clock)) {
+            statistics.stale += 1;
+            statistics.stale_at = statistics.stale_at.or(Some(completed.offset));
+        }
         match completed.time {
             Some(time) => statistics.see(time, is_clock, completed.offset),
             None if is_unset => statistics.miss_time(completed.offset, self.has_lost),

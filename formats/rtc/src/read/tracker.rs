@@ -1,6 +1,6 @@
 //! From frames to messages: chains are joined, clocks are read, times are told.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
@@ -22,6 +22,8 @@ pub(crate) struct Tracker {
     names: HashMap<String, usize>,
     /// What each clock shows; indices are those of streams.
     shown: Vec<Option<TimeNs>>,
+    /// Clocks that were not set since frames were lost, and may have been by those.
+    stale: HashSet<usize>,
     /// The clock of each stream.
     clocks: Vec<Option<usize>>,
     open: HashMap<usize, Open>,
@@ -109,6 +111,7 @@ impl Tracker {
             is_met: vec![false; count],
             names: HashMap::new(),
             shown: vec![None; count],
+            stale: HashSet::new(),
             clocks: vec![None; count],
             open: HashMap::new(),
             ended: Vec::new(),
@@ -226,6 +229,18 @@ impl Tracker {
         let mut lost: Vec<_> = self.open.drain().map(|(_, open)| open).collect();
         lost.sort_by_key(|open| open.offset);
         lost
+    }
+
+    /// Frames were lost: clocks may have been set by them. What was open is handed back.
+    pub(crate) fn lose_frames(&mut self) -> Vec<Open> {
+        let clocks = self.shown.iter().enumerate().filter(|(_, shown)| shown.is_some());
+        self.stale.extend(clocks.map(|(clock, _)| clock));
+        self.drop_open()
+    }
+
+    /// Whether what a clock shows may be from before something that was lost.
+    pub(crate) fn is_stale(&self, clock: usize) -> bool {
+        self.stale.contains(&clock)
     }
 
     /// The messages of a session that have no end: of this one so far, or of the one before.
@@ -436,7 +451,11 @@ impl Tracker {
         };
         let time = count.zip(base).and_then(|(count, base)| count.checked_add(base.into()));
         let time = time.and_then(|time| i64::try_from(time).ok()).map(TimeNs);
+        let is_on_stale = clock.is_some_and(|clock| self.is_stale(clock));
         self.set_clock(index, time);
+        if !self.stale.is_empty() && !is_on_stale {
+            self.stale.remove(&index);
+        }
         time
     }
 

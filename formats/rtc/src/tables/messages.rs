@@ -26,11 +26,12 @@ pub(super) fn messages(reader: &Arc<Reader>) -> Arc<dyn Table> {
         Field::new("partial", DataType::Utf8, true),
         Field::new("value", DataType::Utf8, true),
         Field::new("payload", DataType::Binary, true),
+        Field::new("number", DataType::Float64, true),
     ];
     let of = Arc::clone(reader);
     Arc::new(Sequence {
         name: "messages".into(),
-        about: "every message of every stream, with its time and its value as text",
+        about: "every message of every stream, with its time and its value",
         schema: schema(fields),
         brief: vec![1, 2, 4, 6, 7],
         row_count: Some(reader.scan().messages),
@@ -81,6 +82,7 @@ impl Rows for All {
             Arc::new(partial.finish()),
             values::texts(&values),
             values::column(&DataType::Binary, &payloads),
+            values::numbers(&values),
         ]))
     }
 }

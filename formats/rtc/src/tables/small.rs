@@ -7,7 +7,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field, SchemaRef};
-use kymo_core::table::{ColumnTable, Columns};
+use kymo_core::table::{ColumnTable, Columns, json_field};
 use kymo_core::{Error, Result, Table, Value};
 
 use super::schema;
@@ -37,7 +37,11 @@ fn texts<R>(rows: &[R], pick: impl Fn(&R) -> Option<String>) -> ArrayRef {
 }
 
 fn text(value: Value) -> Option<String> {
-    if let Value::Text(text) = value { Some(text) } else { None }
+    match value {
+        Value::Null => None,
+        Value::Text(text) => Some(text),
+        other => Some(other.to_string()),
+    }
 }
 
 /// One row a stream.
@@ -65,7 +69,7 @@ impl Columns for Streams {
             Field::new("cont", DataType::Boolean, false),
             Field::new("clock", DataType::Utf8, true),
             Field::new("about", DataType::Utf8, true),
-            Field::new("attributes", DataType::Utf8, true),
+            json_field("attributes"),
             Field::new("messages", DataType::UInt64, false),
             Field::new("frames", DataType::UInt64, false),
             Field::new("payload_bytes", DataType::UInt64, false),

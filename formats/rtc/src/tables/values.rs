@@ -79,6 +79,19 @@ pub(super) fn column(data_type: &DataType, values: &[Value]) -> ArrayRef {
     }
 }
 
+/// Values that are numbers, as such. Whole ones of more than 53 bits are rounded.
+#[allow(clippy::cast_precision_loss, reason = "the text of a value has all of its digits")]
+pub(super) fn numbers(values: &[Value]) -> ArrayRef {
+    let number = |value: &Value| match value {
+        Value::Int(value) => Some(*value as f64),
+        Value::UInt(value) => Some(*value as f64),
+        Value::Float32(value) => Some(f64::from(*value)),
+        Value::Float(value) => Some(*value),
+        _ => None,
+    };
+    Arc::new(values.iter().map(number).collect::<Float64Array>())
+}
+
 /// Values of any kind as text.
 pub(super) fn texts(values: &[Value]) -> ArrayRef {
     let mut builder = StringBuilder::new();

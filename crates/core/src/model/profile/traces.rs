@@ -324,6 +324,7 @@ mod tests {
                 offset: 0,
                 content: if number == 77 { Content::Payload } else { Content::Sample(number) },
                 payload: &[],
+                partial: None,
             };
             Ok(self.0.next().map(event))
         }

@@ -131,7 +131,8 @@ mod tests {
 
         fn event(&mut self, place: u64) -> Result<Event<'_>> {
             let (track, time) = (self.0, self.time(place)?);
-            Ok(Event { track, time, offset: place, content: Content::Payload, payload: &[] })
+            let (content, payload, partial) = (Content::Payload, &[], None);
+            Ok(Event { track, time, offset: place, content, payload, partial })
         }
     }
 

@@ -196,6 +196,8 @@ pub struct Event<'a> {
     pub content: Content<'a>,
     /// The bytes as they were recorded, where the recording keeps each event's together.
     pub payload: &'a [u8],
+    /// What is missing of it, or may be, in words: a part of the recording was lost.
+    pub partial: Option<&'static str>,
 }
 
 /// What happened.
