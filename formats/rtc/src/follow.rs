@@ -66,12 +66,12 @@ impl Follower {
         match item {
             Item::Unit(unit) => {
                 begin_unit(&mut self.tracker, &unit, &self.walker);
-                self.tell_of_streams(to)
+                self.tell_of_streams(false, to)
             }
             Item::Frame(frame) => {
                 let completed = self.tracker.frame(&frame, &view, &self.walker);
                 self.tracker.left_out();
-                self.tell_of_streams(to)?;
+                self.tell_of_streams(completed.is_some(), to)?;
                 let Some(completed) = completed else { return Ok(()) };
                 let view = View::part(&self.bytes, self.base, is_final);
                 let message = self.tracker.message(&completed, &frame, &view);
@@ -99,8 +99,12 @@ impl Follower {
         }
     }
 
-    /// Tells of clocks and tracks that are new.
-    fn tell_of_streams(&mut self, to: &mut dyn Followed) -> Result<()> {
+    /// Tells of clocks and tracks that are new: when the byte order is known, which comes after
+    /// the streams, or when that is due.
+    fn tell_of_streams(&mut self, is_due: bool, to: &mut dyn Followed) -> Result<()> {
+        if !is_due && self.walker.is_big_endian().is_none() {
+            return Ok(());
+        }
         for index in self.lanes.tracks().len()..self.tracker.streams().len() {
             let clock = self.tracker.clock_of(index);
             self.lanes.add(self.tracker.streams(), index, clock, self.tracker.endian());
@@ -168,6 +172,7 @@ impl Follow for Follower {
 
     fn finish(&mut self, to: &mut dyn Followed) -> Result<()> {
         self.walk(true, to)?;
+        self.tell_of_streams(true, to)?;
         self.bytes.clear();
         Ok(())
     }

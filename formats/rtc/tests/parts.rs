@@ -8,8 +8,10 @@
 
 use std::fs;
 
-use kymo_core::model::timeline::{Content, TimeNs, TrackId, Window};
-use kymo_core::{Context, Destination, Finding, Format, Part, Repaired, Severity, Source, Written};
+use kymo_core::model::timeline::{Clock, Content, Event, TimeNs, Track, TrackId, Window};
+use kymo_core::{
+    Context, Destination, Finding, Followed, Format, Part, Repaired, Severity, Source, Written,
+};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{ByteOrder, Options, Writer};
@@ -307,4 +309,42 @@ fn repair_says_which_index_it_puts_right() {
     assert_eq!((said.losses.len(), rules(&said.corrected)), (0, vec!["index"]));
     assert_eq!(said.corrected[0].offset, Some(index as u64));
     assert_eq!(events(&repaired), events(&bytes));
+}
+
+/// The names of what streams hold, as a follower tells them.
+struct Names(Vec<String>);
+
+impl Followed for Names {
+    fn clock(&mut self, _clock: &Clock) -> kymo_core::Result<()> {
+        Ok(())
+    }
+
+    fn track(&mut self, track: &Track) -> kymo_core::Result<()> {
+        self.0.push(track.content.clone());
+        Ok(())
+    }
+
+    fn event(&mut self, _event: &Event<'_>) -> kymo_core::Result<()> {
+        Ok(())
+    }
+
+    fn finding(&mut self, _finding: Finding) -> kymo_core::Result<()> {
+        Ok(())
+    }
+}
+
+/// The byte order comes after the streams: they are told of when it is known.
+#[test]
+fn a_follower_names_numbers_by_the_byte_order_that_comes_later() {
+    for (order, name) in [(ByteOrder::Big, "uint32be"), (ByteOrder::Little, "uint32le")] {
+        for step in [1, 100, 1 << 20] {
+            let mut follower = Rtc.follow(&Context::default()).unwrap();
+            let mut names = Names(Vec::new());
+            for bytes in recording(order).chunks(step) {
+                follower.push(bytes, &mut names).unwrap();
+            }
+            follower.finish(&mut names).unwrap();
+            assert_eq!(names.0, ["timespec", name, "annotate/uint32"], "by {step}");
+        }
+    }
 }

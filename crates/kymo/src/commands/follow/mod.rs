@@ -53,9 +53,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     streams: StreamArgs,
 
-    /// How many events that are there already come first, of those near the end.
+    /// How many of the events that are there already come first.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
-    last: usize,
+    last: u64,
 
     /// Begin at the beginning of the file.
     #[arg(short, long, conflicts_with = "last")]
@@ -83,22 +83,31 @@ fn follow(session: &mut Session, args: &Args, name: &str) -> anyhow::Result<Outc
     let mut patience = Patience::new(args.idle);
     let format = recognise(&mut input, args, &mut patience)?;
     let mut follower = follower(format, session)?;
-    if let Input::File { .. } = input
-        && !args.all
-    {
-        let so_far = session.source(&args.file)?;
-        input.seek(follower.start(&so_far)?)?;
-    }
     let look = if args.json { Look::Json } else { Look::Text(session.out.paint()) };
-    let backlog = (input.is_file() && !args.all).then_some(args.last);
-    let mut screen = Screen::new(session, name, look, &args.streams, backlog)?;
+    let mut screen = Screen::new(session, name, look, &args.streams)?;
+    // Bytes that were there already, whose last events are shown by themselves.
+    let mut passed_bytes = 0;
+    if input.is_file() && !args.all {
+        let so_far = screen.session().source(&args.file)?;
+        let start = follower.start(&so_far)?;
+        input.seek(start)?;
+        if screen.show_last(format, &so_far, args.last)? {
+            passed_bytes = so_far.size_bytes().saturating_sub(start);
+        }
+    }
     let mut chunk = vec![0; CHUNK_BYTES];
     let (mut is_told, mut parts) = (false, Parts::new(&args.file));
     loop {
-        match input.read(&mut chunk)? {
+        let bytes_max = match passed_bytes {
+            0 => CHUNK_BYTES,
+            passed => usize::try_from(passed).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES),
+        };
+        match input.read(chunk.get_mut(..bytes_max).unwrap_or_default())? {
             Arrived::Bytes(count) => {
+                screen.is_passing(passed_bytes > 0);
                 follower.push(chunk.get(..count).unwrap_or_default(), &mut screen)?;
                 screen.show(count)?;
+                passed_bytes = passed_bytes.saturating_sub(count as u64);
                 patience.restart();
                 is_told = false;
             }
@@ -122,6 +131,7 @@ fn follow(session: &mut Session, args: &Args, name: &str) -> anyhow::Result<Outc
                 thread::sleep(PAUSE);
             }
             Arrived::Shrunk => {
+                passed_bytes = 0;
                 screen.begin_again()?;
                 follower = self::follower(format, screen.session())?;
             }

@@ -1,10 +1,10 @@
 //! What is shown of a recording that is followed.
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
 use std::io::Write;
 
-use kymo_core::model::timeline::{Clock, Event, Track};
-use kymo_core::{Finding, Followed, Result};
+use kymo_core::model::timeline::{Clock, Event, Track, TrackId, Window};
+use kymo_core::{Finding, Followed, Format, Result, Source};
 
 use crate::rate::Rate;
 use crate::render::event::{EventLines, Look};
@@ -22,17 +22,14 @@ pub(super) struct Screen<'a> {
     tracks: Vec<Track>,
     /// Whether each track is wanted.
     is_wanted: Vec<bool>,
-    /// The last lines of what was there already, until that is passed.
-    backlog: Option<Backlog>,
+    /// Whether what comes was there already, and its last events were shown.
+    is_passing: bool,
+    /// Where those that were shown begin.
+    shown: HashSet<u64>,
     held: Vec<u8>,
     rate: Rate,
     outcome: Outcome,
     is_caught_up: bool,
-}
-
-struct Backlog {
-    lines: VecDeque<Vec<u8>>,
-    lines_max: usize,
 }
 
 impl<'a> Screen<'a> {
@@ -41,10 +38,8 @@ impl<'a> Screen<'a> {
         name: &'a str,
         look: Look,
         streams: &'a StreamArgs,
-        backlog: Option<usize>,
     ) -> anyhow::Result<Self> {
         let rate = Rate::new(session.report.is_watched(), "events");
-        let backlog = backlog.map(|lines_max| Backlog { lines: VecDeque::new(), lines_max });
         let lines = EventLines::new(look, None);
         Ok(Self {
             session,
@@ -55,12 +50,51 @@ impl<'a> Screen<'a> {
             matcher: streams.matcher()?,
             tracks: Vec::new(),
             is_wanted: Vec::new(),
-            backlog,
+            is_passing: false,
+            shown: HashSet::new(),
             held: Vec::new(),
             rate,
             outcome: Outcome::Done,
             is_caught_up: false,
         })
+    }
+
+    /// Shows the last events of what is there already; tells whether it can be read.
+    pub(super) fn show_last(
+        &mut self,
+        format: &dyn Format,
+        so_far: &Source,
+        last: u64,
+    ) -> anyhow::Result<bool> {
+        // What has only begun need not be a recording yet.
+        let opened = format.open(so_far, &self.session.context());
+        let Some(timeline) = opened.ok().and_then(|opened| opened.timeline()) else {
+            return Ok(false);
+        };
+        let mut lines = EventLines::new(self.look, None);
+        for clock in timeline.clocks() {
+            lines.clock(clock);
+        }
+        let tracks = timeline.tracks();
+        let is_wanted = |track: &Track| self.streams.wants(&self.matcher, track);
+        let chosen = (0..).map(TrackId).zip(&tracks).filter(|(_, track)| is_wanted(track));
+        let chosen = chosen.map(|(id, _)| id).collect();
+        for track in tracks {
+            lines.track(track);
+        }
+        let window = Window { tracks: Some(chosen), last: Some(last), ..Window::default() };
+        let mut events = timeline.events(&window)?;
+        while let Some(event) = events.next()? {
+            lines.write(&event, &mut self.held);
+            self.shown.insert(event.offset);
+        }
+        self.show(0)?;
+        Ok(true)
+    }
+
+    /// Whether what comes next was there already.
+    pub(super) fn is_passing(&mut self, is_passing: bool) {
+        self.is_passing = is_passing;
     }
 
     /// Says something of the recording.
@@ -95,9 +129,6 @@ impl<'a> Screen<'a> {
 
     /// What was there already is passed: from now on every event is shown.
     pub(super) fn caught_up(&mut self) -> anyhow::Result<()> {
-        if let Some(backlog) = self.backlog.take() {
-            backlog.lines.iter().for_each(|line| self.held.extend_from_slice(line));
-        }
         if !std::mem::replace(&mut self.is_caught_up, true)
             && let Err(missing) = self.streams.among(&self.tracks)
         {
@@ -111,6 +142,7 @@ impl<'a> Screen<'a> {
     fn forget(&mut self) -> anyhow::Result<()> {
         self.caught_up()?;
         self.lines = EventLines::new(self.look, None);
+        self.shown.clear();
         self.is_wanted.clear();
         self.tracks.clear();
         Ok(())
@@ -148,19 +180,12 @@ impl Followed for Screen<'_> {
         if !self.is_wanted.get(event.track.0).copied().unwrap_or(true) {
             return Ok(());
         }
-        self.rate.add(1, 0);
-        let Some(backlog) = &mut self.backlog else {
-            self.lines.write(event, &mut self.held);
+        // The end of what was there may be told of only when more comes.
+        if self.is_passing || self.shown.contains(&event.offset) {
             return Ok(());
-        };
-        // The oldest line's memory serves for the newest.
-        let is_full = backlog.lines.len() >= backlog.lines_max;
-        let mut line = if is_full { backlog.lines.pop_front() } else { None }.unwrap_or_default();
-        line.clear();
-        self.lines.write(event, &mut line);
-        if backlog.lines_max > 0 {
-            backlog.lines.push_back(line);
         }
+        self.rate.add(1, 0);
+        self.lines.write(event, &mut self.held);
         Ok(())
     }
 
