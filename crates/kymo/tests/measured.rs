@@ -159,4 +159,34 @@ fn prof_counts_the_samples_that_it_writes() {
     assert_eq!(code, Some(0), "{said}");
     // Idle is said once: idle, main twice, idle.
     assert!(out.contains("\"samples\":4,"), "{out}");
+    // So both have the same samples, however often idle was sampled.
+    let mut command = kymo();
+    command.args(["diff", "--exact"]).arg(folder.path()).arg(made.path().join("database"));
+    let (_, out, said) = run(&mut command);
+    assert!(!out.contains("samples") && !out.contains(" ns"), "{out}{said}");
+}
+
+/// The trace goes back by itself, and no profile says so: its span is from 100 to 300 ns.
+#[test]
+fn the_span_of_a_trace_is_that_of_its_times_in_whatever_order_they_are() {
+    let folder = folder();
+    thread(folder.path(), 0, 1.0, &[(200, Some(())), (300, Some(())), (100, Some(()))]);
+    let (code, out, said) = run(kymo().arg("info").arg(folder.path()));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(out.contains(".000000100Z"), "{out}");
+    assert!(out.contains(".000000300Z") && out.contains("0.000000200 s"), "{out}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_repair_leaves_out_it_does_not_say_to_keep() {
+    let folder = folder();
+    let input = folder.path().join("in");
+    fs::create_dir_all(input.join("structs")).unwrap();
+    thread(&input, 0, 1.0, &[]);
+    let fifo = input.join("structs/app.hpcstruct");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let (code, _, said) = run(kymo().arg("repair").arg(&input).arg(folder.path().join("out")));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("is left out") && !said.contains("kept as it is"), "{said}");
 }

@@ -41,6 +41,8 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     }
     let files = if source.is_directory() {
         let (files, left_out) = directory(source, to, context)?;
+        // What is left out is not kept, whatever else is wrong with it.
+        corrected.retain(|kept| !left_out.iter().any(|left| left.file == kept.file));
         losses.extend(left_out);
         files
     } else {

@@ -113,9 +113,8 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
     let records: usize = traces().map(|trace| trace.len()).sum();
     summary.fact("trace records", records);
     let parts = measurement.recordings.iter();
-    let ends =
-        parts.filter_map(|part| part.trace_ends(!part.is_disordered())).flat_map(<[i64; 2]>::from);
-    let ends: Vec<_> = ends.collect();
+    let ends = parts.filter_map(|part| part.trace_ends(part.trace.as_ref()?.descents().is_none()));
+    let ends: Vec<_> = ends.flat_map(<[i64; 2]>::from).collect();
     if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
         summary.span(&(TimeNs(*first)..=TimeNs(*last)), true);
     }

@@ -167,6 +167,8 @@ impl Side {
         tracks
     }
 
+    /// The samples of a track. That nothing is done is said once, as databases do, however often
+    /// it was sampled.
     fn samples(&self, track: TrackId) -> Result<Vec<(i64, usize)>> {
         let Some(timeline) = &self.timeline else { return Ok(Vec::new()) };
         let window = Window { tracks: Some(vec![track]), ..Window::default() };
@@ -177,6 +179,7 @@ impl Side {
                 samples.push((event.time.map_or(0, |time| time.0), self.path(number)));
             }
         }
+        samples.dedup_by(|later, before| [later.1, before.1] == [WHOLE; 2]);
         Ok(samples)
     }
 }
