@@ -110,6 +110,31 @@ impl Messages {
         pairs
     }
 
+    /// The tracks that have most messages with tracks that are meant, so many at the most, and how
+    /// many others there are. Tracks that are meant come first.
+    #[must_use]
+    pub fn busiest(
+        &self,
+        most: usize,
+        is_meant: &dyn Fn(TrackId) -> bool,
+    ) -> (BTreeSet<TrackId>, usize) {
+        let mut counts: HashMap<TrackId, u64, RandomState> = HashMap::default();
+        for (key, pair) in self.pairs() {
+            let ends = [key.from, key.to];
+            if !ends.iter().flatten().any(|end| is_meant(*end)) {
+                continue;
+            }
+            for end in ends.into_iter().flatten() {
+                let count = counts.entry(end).or_default();
+                *count = count.saturating_add(pair.sent.max(pair.received));
+            }
+        }
+        let mut ends: Vec<_> = counts.into_iter().collect();
+        ends.sort_by_key(|(end, count)| (!is_meant(*end), u64::MAX - count, *end));
+        let more = ends.len().saturating_sub(most);
+        (ends.into_iter().take(most).map(|(end, _)| end).collect(), more)
+    }
+
     /// Messages that left and did not arrive yet, as far as they are kept, pair by pair.
     pub fn pending(&self) -> impl Iterator<Item = (&PairKey, TimeNs)> {
         let pairs = self.pairs().into_iter();

@@ -1,6 +1,6 @@
 //! Messages one by one, in the order in which they left.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{TimeNs, TrackId};
@@ -28,7 +28,8 @@ pub struct Transfer {
 pub struct Sequence {
     source: Source,
     most: usize,
-    is_meant: Option<Vec<bool>>,
+    /// The tracks that messages are kept between; nothing means all.
+    between: Option<BTreeSet<TrackId>>,
     transfers: Vec<Transfer>,
     /// Where those are that have not arrived.
     places: HashMap<MessageId, usize, RandomState>,
@@ -56,13 +57,13 @@ impl Sequence {
 
     fn new(source: Source, most: usize) -> Self {
         let (transfers, places) = (Vec::new(), HashMap::default());
-        Self { source, most, is_meant: None, transfers, places, more: 0 }
+        Self { source, most, between: None, transfers, places, more: 0 }
     }
 
-    /// Keeps only messages that have an end on one of some tracks.
+    /// Keeps only messages between some tracks; an end that is not known may be any.
     #[must_use]
-    pub fn between(mut self, is_meant: Option<Vec<bool>>) -> Self {
-        self.is_meant = is_meant;
+    pub fn between(mut self, tracks: BTreeSet<TrackId>) -> Self {
+        self.between = Some(tracks);
         self
     }
 
@@ -80,11 +81,11 @@ impl Sequence {
     }
 
     fn add(&mut self, transfer: Transfer) -> Option<usize> {
-        let is_meant = |track: Option<TrackId>| {
-            let Some(meant) = &self.is_meant else { return true };
-            track.is_some_and(|track| meant.get(track.0).copied().unwrap_or(false))
+        let is_kept = |end: Option<TrackId>| {
+            let between = self.between.as_ref();
+            between.zip(end).is_none_or(|(between, end)| between.contains(&end))
         };
-        if !(is_meant(transfer.from) || is_meant(transfer.to)) {
+        if !(is_kept(transfer.from) && is_kept(transfer.to)) {
             return None;
         }
         if self.transfers.len() >= self.most {

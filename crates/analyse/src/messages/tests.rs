@@ -180,3 +180,22 @@ fn wakeups_go_from_who_runs_where_they_are_made() {
     // Task a is known by its first track, and an idle processor by its own.
     assert_eq!(found, [(0, 2, None, 1), (2, 1, Some(4), 0)]);
 }
+
+#[test]
+fn the_busiest_ends_are_those_with_most_messages() {
+    let mut told: Vec<_> = (0..3).map(|time| send(time, 1, Some(2), None)).collect();
+    told.extend([
+        send(5, 2, Some(3), None),
+        send(6, 3, Some(6), None),
+        receive(8, 6, Some(3), None),
+    ]);
+    let mut messages = Messages::new();
+    analysed(told.clone(), Window::default(), &mut messages);
+    let ids = |ids: &[usize]| ids.iter().copied().map(TrackId).collect::<BTreeSet<_>>();
+    // Track 2 has four, 1 has three, 3 two, 6 one.
+    assert_eq!(messages.busiest(2, &|_| true), (ids(&[1, 2]), 2));
+    assert_eq!(messages.busiest(2, &|end| end == TrackId(6)), (ids(&[3, 6]), 0));
+    let mut sequence = Sequence::of_messages(10).between(ids(&[1, 2]));
+    analysed(told, Window::default(), &mut sequence);
+    assert_eq!(sequence.transfers().len(), 3);
+}

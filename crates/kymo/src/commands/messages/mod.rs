@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Draw a sequence diagram of the first messages.
+    /// Draw a sequence diagram of the first messages between the streams that have most.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     chart: bool,
 
@@ -75,6 +75,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     open: OpenArgs,
 }
+
+/// Streams that a chart has at the most: more do not fit on a page.
+const ENDS_MAX: usize = 10;
 
 /// Messages that a chart has at the most.
 const CHART_MAX: usize = 10_000;
@@ -117,13 +120,11 @@ fn draw(
     scope: &Scope,
     kind: Option<picture::Kind>,
 ) -> anyhow::Result<Outcome> {
+    let (mut found, outcome) = Found::new(session, opened, scope)?;
+    found.choose(session, opened, args.wakeups)?;
     let most = if args.number == 0 { CHART_MAX } else { args.number.min(CHART_MAX) };
-    let mut analysis = scope.analysis(Reading::Activities)?;
-    let mut drawn = Drawn::new(&analysis, most);
-    let outcome = scope.run(session, opened, &mut analysis, &mut drawn.passes())?;
-    let sequence = drawn.chosen(args.wakeups).ok_or_else(none)?;
-    drawn.say_wakeups(session, opened, args.wakeups);
-    let chart = Chart::new(sequence, &analysis, scope.timeline.as_ref());
+    let (sequence, ends_left_out) = found.sequence(session, opened, scope, most)?;
+    let chart = Chart::new(&sequence, &found.analysis, scope.timeline.as_ref());
     match (kind, &args.output) {
         (Some(kind), Some(output)) => {
             let bytes = kind.bytes(&chart.picture())?;
@@ -135,47 +136,95 @@ fn draw(
         let more = numbers::count(sequence.more(), "message is", "messages are");
         session.report.remark(&opened.name, format!("{more} not drawn (-n draws more)"));
     }
+    if ends_left_out > 0 {
+        let ends = numbers::count(ends_left_out as u64, "stream has", "streams have");
+        let text = format!("{ends} fewer messages and are not drawn (--stream chooses some)");
+        session.report.remark(&opened.name, text);
+    }
     Ok(outcome)
 }
 
-fn none() -> Failure {
-    Failure::new("no messages are recorded in it, and nothing tells who woke whom")
+/// Messages, and wakeups for want of them.
+pub(super) struct Found {
+    pub(super) analysis: Analysis,
+    messages: Messages,
+    wakeups: Wakeups,
+    is_wakeups: bool,
 }
 
-/// Messages one by one, and wakeups for want of them.
-pub(super) struct Drawn {
-    messages: Sequence,
-    wakeups: Sequence,
-}
+impl Found {
+    fn new(
+        session: &mut Session,
+        opened: &Opened,
+        scope: &Scope,
+    ) -> anyhow::Result<(Self, Outcome)> {
+        let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
+        let mut analysis = scope.analysis(Reading::Activities)?;
+        let passes: &mut [&mut dyn Pass] = &mut [&mut messages, &mut wakeups];
+        let outcome = scope.run(session, opened, &mut analysis, passes)?;
+        Ok((Self { analysis, messages, wakeups, is_wakeups: false }, outcome))
+    }
 
-impl Drawn {
-    pub(super) fn new(analysis: &Analysis, most: usize) -> Self {
-        Self {
-            messages: Sequence::of_messages(most).between(analysis.meant()),
-            wakeups: Sequence::of_wakeups(most).between(analysis.meant()),
+    /// What was found on the way through the events.
+    pub(super) fn of(analysis: Analysis, messages: Messages, wakeups: Wakeups) -> Self {
+        let is_wakeups = table(&messages, &analysis).len() == 0;
+        Self { analysis, messages, wakeups, is_wakeups }
+    }
+
+    /// Chooses what is shown, and says so where it is not what was asked for.
+    fn choose(
+        &mut self,
+        session: &mut Session,
+        opened: &Opened,
+        wants_wakeups: bool,
+    ) -> anyhow::Result<()> {
+        let is_none = table(&self.messages, &self.analysis).len() == 0;
+        self.is_wakeups = wants_wakeups || is_none;
+        if self.table().len() == 0 {
+            let why = "no messages are recorded in it, and nothing tells who woke whom";
+            return Err(Failure::new(why).into());
         }
-    }
-
-    pub(super) fn passes(&mut self) -> [&mut dyn Pass; 2] {
-        [&mut self.messages, &mut self.wakeups]
-    }
-
-    /// What is drawn, where there is anything.
-    pub(super) fn chosen(&self, wants_wakeups: bool) -> Option<&Sequence> {
-        let is_wakeups = wants_wakeups || self.messages.transfers().is_empty();
-        let chosen = if is_wakeups { &self.wakeups } else { &self.messages };
-        Some(chosen).filter(|chosen| !chosen.transfers().is_empty())
-    }
-
-    fn say_wakeups(&self, session: &mut Session, opened: &Opened, is_asked_for: bool) {
-        if self.messages.transfers().is_empty() && !is_asked_for {
+        if is_none && !wants_wakeups {
             session.report.remark(&opened.name, WAKEUPS);
         }
+        Ok(())
+    }
+
+    /// Whether wakeups are shown.
+    pub(super) fn is_wakeups(&self) -> bool {
+        self.is_wakeups
+    }
+
+    fn shown(&self) -> &Messages {
+        if self.is_wakeups { self.wakeups.messages() } else { &self.messages }
+    }
+
+    /// The pairs that are shown.
+    pub(super) fn table(&self) -> Grid {
+        table(self.shown(), &self.analysis)
+    }
+
+    /// The first messages between those that have most, and how many others there are.
+    pub(super) fn sequence(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        scope: &Scope,
+        most: usize,
+    ) -> anyhow::Result<(Sequence, usize)> {
+        let is_meant = |track: TrackId| self.analysis.means(track);
+        let (ends, more) = self.shown().busiest(ENDS_MAX, &is_meant);
+        let sequence =
+            if self.is_wakeups { Sequence::of_wakeups(most) } else { Sequence::of_messages(most) };
+        let mut sequence = sequence.between(ends);
+        let mut analysis = scope.analysis(Reading::Activities)?;
+        scope.run(session, opened, &mut analysis, &mut [&mut sequence])?;
+        Ok((sequence, more))
     }
 }
 
 /// What is said where wakeups are shown for want of messages.
-pub(super) const WAKEUPS: &str =
+const WAKEUPS: &str =
     "no messages are recorded in it; these are wakeups, from who woke a task to when it ran";
 
 fn print(
@@ -185,28 +234,15 @@ fn print(
     scope: &Scope,
     is_first: bool,
 ) -> anyhow::Result<Outcome> {
-    let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
-    let mut analysis = scope.analysis(Reading::Activities)?;
-    let outcome = scope.run(session, opened, &mut analysis, &mut [&mut messages, &mut wakeups])?;
-    let mut grid = table(&messages, &analysis);
-    let mut shown = &messages;
-    if grid.len() == 0 || args.wakeups {
-        shown = wakeups.messages();
-        grid = table(shown, &analysis);
-        if grid.len() > 0 && !args.wakeups {
-            session.report.remark(&opened.name, WAKEUPS);
-        }
-    }
-    if grid.len() == 0 {
-        return Err(none().into());
-    }
+    let (mut found, outcome) = Found::new(session, opened, scope)?;
+    found.choose(session, opened, args.wakeups)?;
     let listing = Listing { file: &opened.name, title: "", is_first, rows: args.number };
-    listing.print(&mut session.out, args.grid, grid)?;
-    Ok(outcome.max(say_left_out(session, opened, shown)))
+    listing.print(&mut session.out, args.grid, found.table())?;
+    Ok(outcome.max(say_left_out(session, opened, found.shown())))
 }
 
 /// Says which messages could not be told apart.
-pub(super) fn say_left_out(session: &mut Session, opened: &Opened, messages: &Messages) -> Outcome {
+fn say_left_out(session: &mut Session, opened: &Opened, messages: &Messages) -> Outcome {
     let (left_out, given_up) = (messages.left_out(), messages.given_up());
     if left_out > 0 {
         let text = format!("{left_out} messages are of too many other pairs");
@@ -227,7 +263,7 @@ fn end_name(analysis: &Analysis, track: Option<TrackId>) -> &str {
 }
 
 /// All pairs that have an end that is meant, the busiest first.
-pub(super) fn table(messages: &Messages, analysis: &Analysis) -> Grid {
+fn table(messages: &Messages, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(COLUMNS);
     let is_meant = |track: Option<TrackId>| track.is_some_and(|track| analysis.means(track));
     for (key, pair) in messages.pairs() {

@@ -8,7 +8,7 @@ use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 
 use super::assert::{self, Checked};
 use super::gantt;
-use super::messages::Drawn;
+use super::messages::Found;
 use super::messages::chart::Chart;
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
@@ -118,37 +118,40 @@ fn figures(
     let (mut sched, mut states) = (Sched::new(), States::new());
     let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
     let mut analysis = scope.analysis(Reading::Everything)?;
-    let mut drawn = Drawn::new(&analysis, TRANSFERS);
-    let [of_messages, of_wakeups] = drawn.passes();
-    let passes: &mut [&mut dyn Pass] = &mut [
-        &mut load,
-        &mut sched,
-        &mut messages,
-        &mut wakeups,
-        &mut states,
-        of_messages,
-        of_wakeups,
-    ];
+    let passes: &mut [&mut dyn Pass] =
+        &mut [&mut load, &mut sched, &mut messages, &mut wakeups, &mut states];
     let outcome = scope.run(session, opened, &mut analysis, passes)?;
     gantt(page, session, opened, scope)?;
     loads(page, args, scope, &load, &analysis);
     let table = super::sched::table(&sched, &analysis, |task| task.stretch_ns.sum());
     page.section("Response times", table, args.number);
-    let table = super::messages::table(&messages, &analysis);
-    if table.len() > 0 {
-        page.section("Messages", table, args.number);
-    } else {
-        let table = super::messages::table(wakeups.messages(), &analysis);
-        page.section("Wakeups: from who woke a task to when it ran", table, args.number);
-    }
-    if let Some(sequence) = drawn.chosen(false) {
-        let count = sequence.transfers().len();
-        page.caption(&format!("The first {count}, in the order in which they left:"));
-        let chart = Chart::new(sequence, &analysis, scope.timeline.as_ref());
-        page.svg(&svg::text(&chart.picture())?);
-    }
-    page.section("States", super::states::table(&states, &analysis), args.number);
+    let table = super::states::table(&states, &analysis);
+    let found = Found::of(analysis, messages, wakeups);
+    sequence(page, session, args, opened, scope, &found)?;
+    page.section("States", table, args.number);
     Ok(outcome)
+}
+
+/// Messages as a table and as a sequence diagram.
+fn sequence(
+    page: &mut Page,
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    scope: &Scope,
+    found: &Found,
+) -> anyhow::Result<()> {
+    let table = found.table();
+    if table.len() == 0 {
+        return Ok(());
+    }
+    let wakeups = "Wakeups: from who woke a task to when it ran";
+    page.section(if found.is_wakeups() { wakeups } else { "Messages" }, table, args.number);
+    let (sequence, _) = found.sequence(session, opened, scope, TRANSFERS)?;
+    page.caption("The first between those that have most, in the order in which they left:");
+    let chart = Chart::new(&sequence, &found.analysis, scope.timeline.as_ref());
+    page.svg(&svg::text(&chart.picture())?);
+    Ok(())
 }
 
 fn gantt(
