@@ -5,7 +5,6 @@ use kymo_core::Severity;
 use kymo_core::model::timeline::TimeNs;
 use kymo_lines::kernel::KernelLines;
 use kymo_lines::{Line, Read, decimal_ns, scaled};
-use memchr::memchr_iter;
 
 /// What lines of `ftrace` mean.
 pub const TRACE: KernelLines = KernelLines { read, dialect: "text of ftrace" };
@@ -20,7 +19,7 @@ pub(crate) fn read(line: &str) -> Read<'_> {
     }
     if let Some(lost) = lost(line) {
         let message = format!("ftrace had no room for events: {lost}");
-        return Read::Remark(Severity::Note, "lost-events", message.into());
+        return Read::Remark(Severity::Warning, "lost-events", message.into());
     }
     match event(line) {
         Some(event) => Read::Event(event),
@@ -71,20 +70,32 @@ fn event(line: &str) -> Option<Line<'_>> {
     })
 }
 
-/// What comes before the time, the time, and what comes after. Names of tasks may have colons.
+/// What comes before the time, the time, and what comes after. Names of tasks may have colons, and
+/// a line may be of nothing else, so that each word is looked at once.
 fn at_time(line: &str) -> Option<(&str, i64, &str)> {
-    memchr_iter(b':', line.as_bytes()).find_map(|at| {
-        let (before, rest) = (line.get(..at)?, line.get(at + 1..)?);
+    let (mut next, mut last) = (0, (0, ""));
+    line.split(' ').find_map(|word| {
+        let start = next;
+        next += word.len() + 1;
+        let before = std::mem::replace(&mut last, (start, word));
+        let (time, _) = word.split_once(':')?;
+        let rest = line.get(start + time.len() + 1..)?;
         // After microseconds there is a mark for a long time until the next: `12us+:`, `12us :`.
-        let marked = before.trim_end_matches(['+', '!', '#', '*', '@', '$', ' ']);
-        if let Some(before) = marked.strip_suffix("us") {
-            let (before, time) = before.rsplit_once(' ')?;
-            return Some((before.trim_end(), scaled(time, 3)?, rest));
+        let (start, marked) = match unmarked(time) {
+            "" => (before.0, unmarked(before.1)),
+            marked => (start, marked),
+        };
+        let before = line.get(..start)?.strip_suffix(' ')?.trim_end();
+        if let Some(microseconds) = marked.strip_suffix("us") {
+            return Some((before, scaled(microseconds, 3)?, rest));
         }
-        let (before, time) = before.rsplit_once(' ')?;
         let time = time.contains('.').then(|| decimal_ns(time)).flatten()?;
-        Some((before.trim_end(), time, rest))
+        Some((before, time, rest))
     })
+}
+
+fn unmarked(word: &str) -> &str {
+    word.trim_end_matches(['+', '!', '#', '*', '@', '$'])
 }
 
 /// What comes before the processor, and the processor: `[001] d..2.`, `[001]`, or `1d..2.`.
@@ -160,6 +171,13 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_colons_takes_no_longer_than_another() {
+        for line in [":".repeat(2 << 20), "+:".repeat(1 << 20), "a: ".repeat(1 << 20)] {
+            assert!(matches!(read(&line), Read::Broken(..)));
+        }
+    }
+
+    #[test]
     fn functions_have_no_name() {
         let Read::Event(line) = read("  bash-1  [000] .... 1.5: sys_close <-do_syscall_64") else {
             panic!("no event");
@@ -175,7 +193,7 @@ mod tests {
             assert_eq!(read(aside), Read::Aside, "{aside}");
         }
         for lost in ["CPU:1 [LOST 12 EVENTS]", "CPU:1 [12 EVENTS DROPPED]"] {
-            assert!(matches!(read(lost), Read::Remark(Severity::Note, ..)), "{lost}");
+            assert!(matches!(read(lost), Read::Remark(Severity::Warning, ..)), "{lost}");
         }
         let broken = ["hello", " 0)   1.2 us    |  f();", "a-1 [x] 1.5: e: f", "a [000] 1.5: e: f"];
         for broken in broken {

@@ -4,7 +4,6 @@ use kymo_core::Severity;
 use kymo_core::model::timeline::TimeNs;
 use kymo_lines::kernel::KernelLines;
 use kymo_lines::{Line, Read, decimal_ns};
-use memchr::memchr_iter;
 
 /// What lines of `perf script` mean.
 pub const SCRIPT: KernelLines = KernelLines { read, dialect: "text of perf script" };
@@ -25,7 +24,7 @@ pub(crate) fn read(line: &str) -> Read<'_> {
 
 fn lost<'a>(event: &Line<'a>) -> Read<'a> {
     let message = format!("perf had no room for events: {}", event.rest);
-    Read::Remark(Severity::Note, "lost-events", message.into())
+    Read::Remark(Severity::Warning, "lost-events", message.into())
 }
 
 /// Whether a line is of a calling context: an address and a name, further in than any event.
@@ -52,11 +51,16 @@ fn event(line: &str) -> Option<Line<'_>> {
     Some(Line { time: Some(TimeNs(time)), cpu, task, tid: Some(tid), name, rest, rule: 0 })
 }
 
-/// What comes before the time, the time, and what comes after. Names of tasks may have colons.
+/// What comes before the time, the time, and what comes after. Names of tasks may have colons, and
+/// a line may be of nothing else, so that each word is looked at once.
 fn at_time(line: &str) -> Option<(&str, i64, &str)> {
-    memchr_iter(b':', line.as_bytes()).find_map(|at| {
-        let (before, rest) = (line.get(..at)?, line.get(at + 1..)?);
-        let (before, time) = before.rsplit_once(' ')?;
+    let mut next = 0;
+    line.split(' ').find_map(|word| {
+        let start = next;
+        next += word.len() + 1;
+        let (time, _) = word.split_once(':')?;
+        let before = line.get(..start)?.strip_suffix(' ')?;
+        let rest = line.get(start + time.len() + 1..)?;
         let time = time.contains('.').then(|| decimal_ns(time)).flatten()?;
         Some((before.trim_end(), time, rest))
     })
@@ -130,7 +134,14 @@ mod tests {
             assert!(matches!(read(broken), Read::Broken(..)), "{broken}");
         }
         let text = "swapper 0 [000] 1.000000: PERF_RECORD_LOST lost 12";
-        assert!(matches!(read(text), Read::Remark(Severity::Note, "lost-events", _)));
+        assert!(matches!(read(text), Read::Remark(Severity::Warning, "lost-events", _)));
+    }
+
+    #[test]
+    fn a_line_of_colons_takes_no_longer_than_another() {
+        for line in [":".repeat(2 << 20), "a: ".repeat(1 << 20), " 1.5".repeat(1 << 20)] {
+            assert!(matches!(read(&line), Read::Broken(..)));
+        }
     }
 
     #[test]
