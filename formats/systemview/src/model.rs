@@ -1,8 +1,9 @@
 //! Events as a timeline: all of a core as texts, and what they say of tasks and interrupts.
 //!
 //! A task runs from `TASK_START_EXEC` until another does, until `IDLE`, or until `TASK_STOP_EXEC`,
-//! which also completes it, as `TASK_STOP_READY` does. `TASK_START_READY` is a release. Interrupts
-//! are stretches on their processor. What the model has no place for is in tables.
+//! which also completes it, as `TASK_STOP_READY` does. `TASK_START_READY` is a release. A system of
+//! several cores tells both on each of them: the first counts. Interrupts are stretches on their
+//! processor. What the model has no place for is in tables.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -113,11 +114,11 @@ impl Timeline {
         });
     }
 
-    /// Tells what an event is to tasks and interrupts, given what runs.
+    /// Tells what an event is to tasks and interrupts, given what was before.
     fn tell(
         &self,
         packet: &Packet,
-        running: &mut HashMap<u32, Key>,
+        Now { running, told }: &mut Now,
         to: &mut impl FnMut(TrackId, Activity<'static>),
     ) {
         let core = packet.core;
@@ -155,6 +156,11 @@ impl Timeline {
             }
             spec::TASK_START_READY | spec::TASK_STOP_READY => {
                 let Some(tid) = number() else { return };
+                let time = self.reader.time_ns(packet);
+                let before = told.insert((packet.id, tid), (time, core));
+                if before.is_some_and(|(then, other)| then == time && other != core) {
+                    return;
+                }
                 let activity = if packet.id == spec::TASK_START_READY {
                     let by = self.found.get(&Key::Cpu(core)).copied();
                     Activity::Release { budget_ns: None, by }
@@ -189,7 +195,7 @@ impl TimelineView for Timeline {
             timeline: self,
             window: window.clone(),
             next: 0,
-            running: HashMap::new(),
+            now: Now::default(),
             pending: VecDeque::new(),
         };
         if let Some(last) = window.last {
@@ -207,6 +213,15 @@ impl TimelineView for Timeline {
     }
 }
 
+/// What is known by now.
+#[derive(Debug, Default)]
+struct Now {
+    /// What runs on each core.
+    running: HashMap<u32, Key>,
+    /// When a task was told last to be ready or not, and on which core.
+    told: HashMap<(u32, u64), (Option<i64>, u32)>,
+}
+
 /// What an event is on a track.
 struct Happening {
     track: TrackId,
@@ -219,7 +234,7 @@ struct Telling {
     timeline: Arc<Timeline>,
     window: Window,
     next: usize,
-    running: HashMap<u32, Key>,
+    now: Now,
     pending: VecDeque<Happening>,
 }
 
@@ -242,7 +257,7 @@ impl Telling {
                 push(*track, Content::Text(text(&timeline.reader, packet).into()));
             }
             let mut tell = |track, activity| push(track, Content::Activity(activity));
-            timeline.tell(packet, &mut self.running, &mut tell);
+            timeline.tell(packet, &mut self.now, &mut tell);
         }
         true
     }

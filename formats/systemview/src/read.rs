@@ -67,9 +67,17 @@ impl Reader {
             bytes,
         };
         let limit = context.limits.items_max;
-        for (core, (start, end)) in (0..).zip(header.streams(reader.bytes.len())) {
+        let size = reader.bytes.len();
+        for (core, stream) in (0..).zip(header.streams(size)) {
             reader.cores = core + 1;
-            if let Err(error) = reader.stream(core, start, end, limit) {
+            if stream.start > size {
+                let left = size as u64;
+                let needed = (stream.start as u64).saturating_sub(left);
+                let error = ReadErrorKind::Short { needed, left: 0 }.at("packets of a core", left);
+                let mut finding = Finding::unreadable("unreadable", &error);
+                finding.message = format!("core {core}: {}", finding.message);
+                reader.findings.push(finding);
+            } else if let Err(error) = reader.stream(core, &stream, limit) {
                 reader.findings.push(Finding::unreadable("unreadable", &error));
             }
         }
@@ -78,10 +86,11 @@ impl Reader {
     }
 
     /// Reads the packets of a core, up to one that cannot be read.
-    fn stream(&mut self, core: u32, start: usize, end: usize, limit: u64) -> ReadResult<()> {
+    fn stream(&mut self, core: u32, stream: &Stream, limit: u64) -> ReadResult<()> {
         let bytes = self.bytes.clone();
+        let end = stream.end.min(bytes.len());
         let part = bytes.get(..end).unwrap_or_default();
-        let mut at = start;
+        let mut at = stream.start;
         // Zeros before the first packet are there for the host to find it.
         while part.get(at) == Some(&0) {
             at += 1;
@@ -99,6 +108,13 @@ impl Reader {
             // How long before the first packet the clock was at zero does not matter.
             ticks = if at == first { 0 } else { ticks.saturating_add(delta) };
             let packet = Packet { offset: at as u64, core, id, ticks, payload };
+            // Where the next core begins is not known, so that it may be here.
+            if id == spec::INIT && stream.end > bytes.len() && self.frequency(core).is_some() {
+                let is_start = |id| matches!(id, spec::NOP | spec::TRACE_START);
+                while self.packets.pop_if(|packet| is_start(packet.id)).is_some() {}
+                let why = "another recording begins here: it may be of the next core";
+                return Err(ReadError::invalid("packets of a core", at as u64, why));
+            }
             at = cursor.at;
             self.learn(&packet);
             self.packets.push(packet);
@@ -145,7 +161,7 @@ impl Reader {
         let lost: Vec<_> = lost.take(100).copied().collect();
         for packet in lost {
             let message = "the target had no room for events here".to_owned();
-            let finding = Finding::at(Severity::Note, "overflow", packet.offset, message);
+            let finding = Finding::at(Severity::Warning, "overflow", packet.offset, message);
             self.findings.push(finding);
         }
     }
@@ -257,16 +273,23 @@ impl Header {
         Ok(Self { end, version: version.trim().to_owned(), offsets })
     }
 
-    /// Where the packets of each core begin and end.
-    fn streams(&self, size: usize) -> Vec<(usize, usize)> {
+    /// Where the packets of each core begin and end; what the text says may be beyond the file.
+    fn streams(&self, size: usize) -> Vec<Stream> {
         let mut starts: Vec<_> =
-            self.offsets.iter().map(|offset| self.end.saturating_add(*offset).min(size)).collect();
+            self.offsets.iter().map(|offset| self.end.saturating_add(*offset)).collect();
         if starts.is_empty() {
             starts.push(self.end);
         }
         let ends = starts.iter().skip(1).copied().chain([size]).collect::<Vec<_>>();
-        starts.into_iter().zip(ends).collect()
+        starts.into_iter().zip(ends).map(|(start, end)| Stream { start, end }).collect()
     }
+}
+
+/// Where the packets of a core are.
+#[derive(Debug)]
+struct Stream {
+    start: usize,
+    end: usize,
 }
 
 /// Reads numbers and texts.

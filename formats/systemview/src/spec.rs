@@ -19,6 +19,8 @@ pub(crate) const TASK_INFO: u32 = 9;
 pub(crate) const SYSDESC: u32 = 14;
 pub(crate) const IDLE: u32 = 17;
 pub(crate) const ISR_TO_SCHEDULER: u32 = 18;
+pub(crate) const NOP: u32 = 0;
+pub(crate) const TRACE_START: u32 = 10;
 pub(crate) const OVERFLOW: u32 = 1;
 pub(crate) const INIT: u32 = 24;
 pub(crate) const PRINT_FORMATTED: u32 = 26;
@@ -37,7 +39,7 @@ use Parameter::{Number, Text};
 /// The name of an event and its parameters, where the protocol knows them.
 pub(crate) fn event(id: u32) -> Option<(&'static str, &'static [Parameter])> {
     Some(match id {
-        0 => ("NOP", &[]),
+        NOP => ("NOP", &[]),
         OVERFLOW => ("OVERFLOW", &[Number("count")]),
         ISR_ENTER => ("ISR_ENTER", &[Number("irq_num")]),
         ISR_EXIT => ("ISR_EXIT", &[]),
@@ -47,7 +49,7 @@ pub(crate) fn event(id: u32) -> Option<(&'static str, &'static [Parameter])> {
         TASK_STOP_READY => ("TASK_STOP_READY", &[Number("tid"), Number("cause")]),
         8 => ("TASK_CREATE", &[Number("tid")]),
         TASK_INFO => ("TASK_INFO", &[Number("tid"), Number("prio"), Text("name")]),
-        10 => ("TRACE_START", &[]),
+        TRACE_START => ("TRACE_START", &[]),
         11 => ("TRACE_STOP", &[]),
         12 => ("SYSTIME_CYCLES", &[Number("cycles")]),
         13 => ("SYSTIME_US", &[Number("time_low"), Number("time_high")]),

@@ -5,7 +5,10 @@ mod support;
 use kymo_conformance::Subject;
 
 kymo_conformance::promises!(
-    Subject::new(&kymo_systemview::SystemView).unsound(&["bad/"]).valid_prefix(is_valid)
+    Subject::new(&kymo_systemview::SystemView)
+        .unsound(&["bad/"])
+        .warned(&["blinky"])
+        .valid_prefix(is_valid)
 );
 
 fn is_valid(bytes: &[u8], end: usize) -> bool {
