@@ -1,56 +1,85 @@
-//! Rules across records: every event is decoded, times do not go back, nothing was lost.
+//! Rules across records: every event is decoded, times do not go back, who stops is who ran.
+//!
+//! What the tracer lost is found when a trace is opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use kymo_core::{Finding, Severity};
 
 use crate::Reader;
-use crate::read::{Chosen, Merged};
+use crate::model::Switches;
+use crate::read::{Place, Taken, TrackCursor};
 
 /// What cannot be read.
 pub(crate) const UNREADABLE: &str = "unreadable";
 
+const TIME_ORDER: &str = "time-order";
+const UNBALANCED: &str = "unbalanced-switch";
+
 /// Applies every rule.
 pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
-    discarded(reader);
-    order(reader);
+    let mut switches = Switches::new(reader);
+    let mut unbalanced = Unbalanced::default();
+    for (number, track) in reader.tracks().iter().enumerate() {
+        let mut cursor = TrackCursor::new(reader, track.packets.clone());
+        let mut latest = i64::MIN;
+        while let Some(taken) = cursor.take(reader, &mut switches) {
+            let Some(time) = taken.head.time_ns else { continue };
+            if time < latest {
+                let message = format!("time goes back by {} ns", latest.abs_diff(time));
+                tell(reader, &taken, TIME_ORDER, message);
+            }
+            latest = latest.max(time);
+            if let Some((stops, runs)) = switches.switch() {
+                unbalanced.see(reader, number, &taken, (stops, runs));
+            }
+        }
+    }
+    unbalanced.tell(reader);
     reader.findings()
 }
 
-/// Events that the tracer had no room for.
-fn discarded(reader: &Reader) {
-    for track in reader.tracks() {
-        let all = track.packets.iter().rev().filter_map(|index| reader.packets().get(*index));
-        // The count goes on from packet to packet.
-        let last = { all }.find_map(|packet| Some((packet, packet.discarded?)));
-        let Some((packet, count)) = last else { continue };
-        if count > 0 {
-            let message = format!("the tracer lost {count} events of {} so far", track.name);
-            let mut finding = Finding::at(Severity::Note, "discarded", packet.offset, message);
-            finding.file = Some(reader.file_name(packet.file));
-            reader.add((Some(packet.file), packet.offset), finding);
-        }
-    }
+fn tell(reader: &Reader, taken: &Taken<'_>, rule: &'static str, message: String) {
+    let (file, offset) = (taken.packet.file, taken.range.0);
+    let mut finding = Finding::at(Severity::Warning, rule, offset, message);
+    finding.file = Some(reader.file_name(file));
+    reader.add(Place::At(file, offset), finding);
 }
 
-/// Decodes everything, and looks whether time goes back within a stream.
-fn order(reader: &Arc<Reader>) {
-    let mut latest: HashMap<usize, i64> = HashMap::new();
-    let mut merged = Merged::new(reader, &Chosen::default());
-    while let Some((track, taken)) = merged.next(&mut (), |()| {}) {
-        let Some(time) = taken.head.time_ns else { continue };
-        let latest = latest.entry(track).or_insert(time);
-        if time < *latest {
-            let back = latest.abs_diff(time);
-            let message = format!("time goes back by {back} ns");
-            if let Some(packet) = reader.packets().get(taken.head.packet) {
-                let offset = taken.range.0;
-                let mut finding = Finding::at(Severity::Warning, "time-order", offset, message);
-                finding.file = Some(reader.file_name(packet.file));
-                reader.add((Some(packet.file), offset), finding);
-            }
+/// Switches that stop another task than was running, of each stream: all switches of a processor
+/// are in one, in the order of their times.
+#[derive(Default)]
+struct Unbalanced {
+    running: HashMap<usize, i64, RandomState>,
+    /// The first of a stream, and how many there are.
+    found: HashMap<usize, (u64, Finding)>,
+}
+
+impl Unbalanced {
+    fn see(&mut self, reader: &Reader, track: usize, taken: &Taken<'_>, (stops, runs): (i64, i64)) {
+        let before = self.running.insert(track, runs);
+        if before.is_none_or(|before| before == stops) {
+            return;
         }
-        *latest = time.max(*latest);
+        let (count, _) = self.found.entry(track).or_insert_with(|| {
+            let cpu = taken.packet.cpu.map_or_else(String::new, |cpu| format!(" on cpu {cpu}"));
+            let message = format!("a switch{cpu} stops another task than was running");
+            let offset = taken.range.0;
+            let mut finding = Finding::at(Severity::Warning, UNBALANCED, offset, message);
+            finding.file = Some(reader.file_name(taken.packet.file));
+            (0, finding)
+        });
+        *count += 1;
+    }
+
+    fn tell(self, reader: &Reader) {
+        for (track, (count, mut finding)) in self.found {
+            if count > 1 {
+                finding.message = format!("{} ({count} times)", finding.message);
+            }
+            reader.add(Place::Track(track, UNBALANCED), finding);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::TimelineView;
+use kymo_core::model::timeline::{Length, TimelineView};
 use kymo_core::{
     Confidence, Context, Dataset, DumpRequest, Error, Finding, Format, FormatInfo, Probe,
     RecordSink, Result, Section, Source, Summary, Table,
@@ -97,10 +97,9 @@ fn summary(reader: &Reader) -> Summary {
         let origin = if clock.since_epoch() { "since the Epoch" } else { "with a zero of its own" };
         summary.detailed("clock", clock.name.clone(), format!("{} Hz, {origin}", clock.frequency));
     }
-    if let Some((begin, end)) = span(reader) {
-        let ns = end.abs_diff(begin);
-        let seconds = format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000);
-        summary.fact("duration", seconds);
+    if let Some((begin, end)) = reader.time_range() {
+        let length = Length(end.abs_diff(begin));
+        summary.detailed("duration", length.to_string(), "from the first event to the last");
     }
     let said = trace.environment.iter();
     let rows = said.map(|(name, value)| {
@@ -111,14 +110,4 @@ fn summary(reader: &Reader) -> Summary {
     });
     summary.sections.push(Section::new("environment", rows, usize::MAX));
     summary
-}
-
-/// The first and the last moment of all packets, in nanoseconds.
-fn span(reader: &Reader) -> Option<(i64, i64)> {
-    let times = reader.packets().iter().filter_map(|packet| {
-        let clock = reader.trace().clocks.get(packet.clock?)?;
-        let (begin, end) = packet.times?;
-        Some((clock.nanoseconds(begin), clock.nanoseconds(end)))
-    });
-    times.reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
 }

@@ -120,11 +120,6 @@ enum Collected {
 }
 
 impl Json {
-    pub(crate) fn clear(&mut self) {
-        self.open.clear();
-        self.fields = Map::new();
-    }
-
     /// What was told since it was cleared.
     pub(crate) fn take(&mut self) -> String {
         Value::Object(std::mem::take(&mut self.fields)).to_string()
@@ -144,6 +139,11 @@ impl Json {
 }
 
 impl Visitor for Json {
+    fn clear(&mut self) {
+        self.open.clear();
+        self.fields = Map::new();
+    }
+
     fn open(&mut self, node: &Node, is_array: bool) {
         let value =
             if is_array { Collected::List(Vec::new()) } else { Collected::Object(Map::new()) };

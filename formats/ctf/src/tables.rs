@@ -132,7 +132,6 @@ pub(crate) struct EventRow {
 
 /// All events as rows.
 pub(crate) struct Rows {
-    reader: Arc<Reader>,
     merged: Merged,
     json: Json,
 }
@@ -140,7 +139,7 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn new(reader: &Arc<Reader>) -> Self {
         let merged = Merged::new(reader, &Chosen::default());
-        Self { reader: Arc::clone(reader), merged, json: Json::default() }
+        Self { merged, json: Json::default() }
     }
 }
 
@@ -148,15 +147,13 @@ impl Iterator for Rows {
     type Item = EventRow;
 
     fn next(&mut self) -> Option<EventRow> {
-        let (_, taken) = self.merged.next(&mut self.json, Json::clear)?;
-        let packet = self.reader.packets().get(taken.head.packet)?;
-        let stream = self.reader.layouts().streams.get(&packet.stream)?;
+        let (_, taken) = self.merged.next(&mut self.json)?;
         Some(EventRow {
-            file: packet.file,
+            file: taken.packet.file,
             offset: taken.range.0,
             time_ns: taken.head.time_ns,
-            cpu: packet.cpu,
-            name: Arc::clone(&stream.events.get(&taken.head.id)?.name),
+            cpu: taken.packet.cpu,
+            name: Arc::clone(&taken.event.name),
             fields: self.json.take(),
         })
     }

@@ -106,7 +106,7 @@ pub enum Kind {
     /// One field after another, aligned to so many bits at least.
     Struct(u64, Vec<Field>),
     /// One of several, by the name that another field has.
-    Variant(Option<Path>, Vec<Field>),
+    Variant(Option<Path>, Arc<[Field]>),
 }
 
 /// A named field.

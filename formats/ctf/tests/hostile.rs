@@ -188,3 +188,100 @@ fn an_array_of_nothing_and_events_of_nothing_end() {
         assert!(found[0].message.contains("no room"), "{found:?}");
     }
 }
+
+/// Reads metadata that would take minutes or gigabytes if either grew with the square of its size.
+fn quickly(metadata: &str) {
+    let (_folder, source) = trace(metadata.as_bytes(), &[0; 64]);
+    let _ = Ctf.check(&source, &Context::default());
+}
+
+const HEAD: &str = "/* CTF 1.8 */ typealias integer { size = 8; align = 8; } := u8;\n";
+const TAIL: &str = "trace { byte_order = le; };\n";
+
+/// An event whose fields are as given.
+fn event_of(fields: &str) -> String {
+    format!("{HEAD}{TAIL}event {{ name = e; id = 0; fields := struct {{ {fields} }}; }};")
+}
+
+#[test]
+fn names_of_many_words_are_no_longer_than_their_words() {
+    let words = "a ".repeat(200_000);
+    quickly(&format!("{HEAD}{TAIL}typealias u8 := {words};"));
+    quickly(&event_of(&format!("{words} x;")));
+}
+
+#[test]
+fn a_variant_that_is_used_again_and_again_is_there_once() {
+    let options: String = (0..5000).fold(String::new(), |text, n| text + &format!("u8 o{n}; "));
+    let uses: String =
+        (0..5000).fold(String::new(), |text, n| text + &format!("variant v<t> u{n}; "));
+    quickly(&event_of(&format!("variant v {{ {options} }}; enum : u8 {{ a }} t; {uses}")));
+}
+
+#[test]
+fn labels_and_choices_are_looked_up_by_name() {
+    let labels: String = (0..50_000).fold(String::new(), |text, n| text + &format!("l{n}, "));
+    let options: String = (0..50_000).fold(String::new(), |text, n| text + &format!("u8 l{n}; "));
+    let tag = format!("enum : integer {{ size = 32; }} {{ {labels} }} t; ");
+    quickly(&event_of(&format!("{tag} variant <t> {{ {options} }} v;")));
+    let uses: String = (0..50_000)
+        .fold(String::new(), |text, n| text + &format!("variant <t> {{ u8 l1; }} u{n}; "));
+    quickly(&event_of(&format!("{tag} {uses}")));
+}
+
+/// All labels have one name, so that each variant would have as many choices as there are labels.
+#[test]
+fn choices_of_all_variants_together_are_bounded() {
+    let labels = "same, ".repeat(5000);
+    let uses: String = (0..5000)
+        .fold(String::new(), |text, n| text + &format!("variant <t> {{ u8 same; }} u{n}; "));
+    let tag = format!("enum : integer {{ size = 32; }} {{ {labels} }} t; ");
+    assert!(refused(&event_of(&format!("{tag} {uses}"))).contains("over the limit"));
+}
+
+#[test]
+fn fields_before_are_looked_up_by_name() {
+    let fields: String =
+        (0..40_000).fold(String::new(), |text, n| text + &format!("u8 f{n}; u8 g{n}[f0]; "));
+    quickly(&event_of(&fields));
+    let lengths: String =
+        (0..20_000).fold(String::new(), |text, n| text + &format!("u8 f{n}; u8 g{n}[f{n}]; "));
+    assert!(refused(&event_of(&lengths)).contains("over the limit"));
+}
+
+/// Fields of all events are many, and packets too: what packets keep is only their own.
+#[test]
+fn many_small_packets_of_a_trace_with_many_fields_are_read() {
+    let fields: String =
+        (0..10_000).fold(String::new(), |text, n| text + &format!("u8 f{n}; u8 g{n}[f{n}]; "));
+    let events: String = (0..20).fold(String::new(), |text, n| {
+        text + &format!("event {{ name = e; id = {n}; fields := struct {{ {fields} }}; }};")
+    });
+    let metadata = format!(
+        "{HEAD}{TAIL}stream {{ packet.context := struct {{ u8 packet_size; u8 content_size; }}; \
+         event.header := struct {{ u8 id; }}; }}; {events}"
+    );
+    let (_folder, source) = trace(metadata.as_bytes(), &[24, 16, 0].repeat(20_000));
+    assert_eq!(Ctf.check(&source, &Context::default()).unwrap(), []);
+}
+
+#[test]
+fn choices_that_overlap_are_refused() {
+    let fields = "enum : u8 { a = 0 ... 5, b = 3 ... 9 } t; variant <t> { u8 a; string b; } v;";
+    assert!(refused(&event_of(fields)).contains("overlap"));
+}
+
+/// A packet says that it has two events, and the file ends within the second.
+#[test]
+fn what_is_whole_of_a_packet_that_was_cut_is_kept() {
+    let mut bytes = stream();
+    bytes.extend([1, 40, 0, 0, 0, 0xFF, 0xFD, b'c', b'd', 0]);
+    // 36 bytes are 288 bits, more than a byte holds: 31 bytes will do, and end with the text.
+    let bytes = sized(bytes[..31].to_vec());
+    let (_folder, source) = trace(METADATA.as_bytes(), &bytes[..29]);
+    let found = texts(&source).unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    let said = Ctf.check(&source, &Context::default()).unwrap();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!((said[0].rule, said[0].offset), ("unreadable", Some(0)));
+}

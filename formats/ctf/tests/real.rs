@@ -15,7 +15,7 @@ use std::sync::Arc;
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{Activity, Content, TrackKind, Window};
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Context, Format, Severity, Source};
 use kymo_ctf::{Ctf, Reader};
 
 /// Every trace, with how many task switches it has; those of the kernel have any.
@@ -216,4 +216,92 @@ fn messages_of_mpi_are_sent_and_received() {
     let messages: Vec<_> = lines.iter().filter(|line| line.contains("tag")).collect();
     assert_eq!(messages, ["Master thread 0: send tag 0", "Master thread 1: receive tag 0"]);
     assert!(lines.contains(&"Master thread 0: begin MPI_Ssend".to_owned()));
+}
+
+const ROTATED: &str = "traces/ctf/lttng-tracefile-rotation/kernel";
+
+/// A copy of a trace, with something done to it.
+fn changed(change: impl FnOnce(&Path)) -> Option<(tempfile::TempDir, Source)> {
+    let folder = shared::file(ROTATED)?;
+    let copy = tempfile::tempdir().unwrap();
+    std::fs::create_dir(copy.path().join("index")).unwrap();
+    for below in ["", "index"] {
+        for entry in std::fs::read_dir(folder.join(below)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.strip_prefix(&folder).unwrap();
+                std::fs::copy(&path, copy.path().join(name)).unwrap();
+            }
+        }
+    }
+    change(copy.path());
+    let source = Source::open(copy.path(), &Limits::default()).unwrap();
+    Some((copy, source))
+}
+
+/// What is said of a trace that is opened, and of nothing else.
+fn said(source: &Source) -> Vec<(&'static str, String)> {
+    let dataset = Ctf.open(source, &Context::default()).unwrap();
+    let findings = dataset.findings().into_iter();
+    let findings: Vec<_> = findings.map(|found| (found.rule, found.message)).collect();
+    assert!(dataset.findings().iter().all(|found| found.severity >= Severity::Warning));
+    findings
+}
+
+/// "Tracer discarded 1 packet between [21:36:36.521952988] and [21:36:37.334064469] in trace",
+/// says babeltrace2 of the same, in the time of its authors.
+#[test]
+fn a_packet_that_is_missing_is_said_with_its_time() {
+    let remove = |folder: &Path| std::fs::remove_file(folder.join("mychan_0_1")).unwrap();
+    let Some((_copy, source)) = changed(remove) else { return };
+    let said = said(&source);
+    let missing = "it is not there, and the index has 1 packet of it".to_owned();
+    assert_eq!(said[0], ("missing-file", missing));
+    assert_eq!(said[1].0, "missing-packets");
+    for part in ["1 packet of mychan_0_0", ":36.521952988Z", ":37.334064469Z"] {
+        assert!(said[1].1.contains(part), "{}", said[1].1);
+    }
+    // The switch after the hole stops another task than ran before it.
+    let found = Ctf.check(&source, &Context::default()).unwrap();
+    assert!(found.iter().any(|found| found.rule == "unbalanced-switch"), "{found:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_are_empty_or_none_are_said() {
+    for kind in ["empty", "dangling", "pipe"] {
+        let change = |folder: &Path| {
+            let file = folder.join("mychan_0_0");
+            std::fs::remove_file(&file).unwrap();
+            match kind {
+                "empty" => std::fs::write(file, b"").unwrap(),
+                "dangling" => std::os::unix::fs::symlink("nowhere", file).unwrap(),
+                _ => assert!(Command::new("mkfifo").arg(file).status().unwrap().success()),
+            }
+        };
+        let Some((_copy, source)) = changed(change) else { return };
+        let said = said(&source);
+        assert!(said.iter().any(|(rule, _)| *rule == "missing-file"), "{kind}: {said:?}");
+    }
+}
+
+#[test]
+fn a_trace_that_lacks_nothing_says_nothing() {
+    let Some((_copy, source)) = changed(|_| ()) else { return };
+    assert_eq!(said(&source), []);
+    assert_eq!(Ctf.check(&source, &Context::default()).unwrap(), []);
+}
+
+/// One packet of 65,536 bytes is cut to 50,000: of its 1,471 events, 1,119 begin where another ends
+/// before that, and the next goes from byte 49,960 to 50,020.
+#[test]
+fn events_of_a_packet_that_was_cut_are_read_up_to_the_cut() {
+    let cut = |folder: &Path| {
+        let file = std::fs::File::options().write(true).open(folder.join("mychan_1_0")).unwrap();
+        file.set_len(50_000).unwrap();
+    };
+    let Some((_copy, source)) = changed(cut) else { return };
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    assert_eq!(reader.count(), 12_305 - 1_471 + 1_119);
+    assert_eq!(reader.findings().len(), 1, "{:?}", reader.findings());
 }

@@ -10,6 +10,9 @@ use super::scopes::Space;
 use crate::spec::DEPTH_MAX;
 use crate::types::{Constant, Field, Float, Integer, Kind, Label, Length, Path, Type};
 
+/// The most words of a name of a type: `const unsigned long long int` has five.
+const NAME_WORDS_MAX: usize = 8;
+
 /// What a type is called where it is only named.
 type Spelling = Option<String>;
 
@@ -105,7 +108,9 @@ impl Parser<'_> {
         let mut spelt = String::new();
         let mut found = None;
         let mut ahead = 0;
-        while let Some(Word::Name(name)) = self.peek_at(ahead) {
+        while ahead < NAME_WORDS_MAX
+            && let Some(Word::Name(name)) = self.peek_at(ahead)
+        {
             if !spelt.is_empty() {
                 spelt.push(' ');
             }
@@ -155,14 +160,14 @@ impl Parser<'_> {
             // A variant may be described once and tagged where it is used.
             return match (&known.kind, tag) {
                 (Kind::Variant(_, options), Some(tag)) => {
-                    self.made(Kind::Variant(Some(tag), options.clone()), depth_of(options))
+                    self.made(Kind::Variant(Some(tag), Arc::clone(options)), known.depth - 1)
                 }
                 _ => Ok(known),
             };
         }
         let options = self.fields()?;
         let nested = depth_of(&options);
-        let made = self.made(Kind::Variant(tag, options), nested)?;
+        let made = self.made(Kind::Variant(tag, options.into()), nested)?;
         self.remember(Space::Variant, name, &made);
         Ok(made)
     }

@@ -22,11 +22,33 @@ pub(super) enum Word {
     Sign(&'static str),
 }
 
-/// Longer signs before those they begin with.
-const SIGNS: [&str; 21] = [
-    "...", ":=", "->", "{", "}", "[", "]", "<", ">", "(", ")", ";", ":", "=", ",", ".", "-", "+",
-    "*", "|", "&",
-];
+/// The sign that a text begins with; longer signs before those they begin with.
+fn sign(text: &[u8]) -> Option<&'static str> {
+    Some(match text {
+        [b'.', b'.', b'.', ..] => "...",
+        [b':', b'=', ..] => ":=",
+        [b'-', b'>', ..] => "->",
+        [b'{', ..] => "{",
+        [b'}', ..] => "}",
+        [b'[', ..] => "[",
+        [b']', ..] => "]",
+        [b'<', ..] => "<",
+        [b'>', ..] => ">",
+        [b'(', ..] => "(",
+        [b')', ..] => ")",
+        [b';', ..] => ";",
+        [b':', ..] => ":",
+        [b'=', ..] => "=",
+        [b',', ..] => ",",
+        [b'.', ..] => ".",
+        [b'-', ..] => "-",
+        [b'+', ..] => "+",
+        [b'*', ..] => "*",
+        [b'|', ..] => "|",
+        [b'&', ..] => "&",
+        _ => return None,
+    })
+}
 
 /// Divides the text into words.
 pub(super) fn words(text: &Text) -> ReadResult<Vec<Token>> {
@@ -96,7 +118,7 @@ impl<'a> Lexer<'a> {
             self.position += length;
             return Ok(word);
         }
-        let sign = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes()));
+        let sign = sign(rest);
         let sign = sign.ok_or_else(|| self.error("there is no such sign in the language"))?;
         self.position += sign.len();
         Ok(Word::Sign(sign))

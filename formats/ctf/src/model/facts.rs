@@ -1,61 +1,91 @@
 //! The fields of an event that say what it is to tasks.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::read::{Node, Visitor};
+use super::roles::{Role, Roles};
+use crate::Reader;
+use crate::read::{Known, Node, Visitor};
 use crate::render::Plain;
 use crate::types::{Integer, Label};
 
-/// Fields that are looked at; events that tell of tasks have a dozen.
-const FIELDS_MAX: usize = 64;
-
-/// An event as a text, and the fields that stand directly in it.
-#[derive(Debug, Default)]
-pub(super) struct Facts {
+/// An event as a text, and those fields that stand directly in it and are known.
+#[derive(Debug)]
+pub(crate) struct Facts {
     pub(super) plain: Plain,
-    /// Whether nobody asks for the text.
+    /// Whether nobody asks for the text: then only events that have a role are looked at.
     is_textless: bool,
+    roles: Arc<Roles>,
     depth: u32,
-    numbers: Vec<(Arc<str>, i128)>,
-    texts: Vec<(Arc<str>, String)>,
+    numbers: [Option<i64>; Known::COUNT],
+    /// Where texts are in the one below.
+    ranges: [Option<(usize, usize)>; Known::COUNT],
+    texts: String,
 }
 
 impl Facts {
-    pub(super) fn new(is_textless: bool) -> Self {
-        Self { is_textless, ..Self::default() }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.plain.clear();
-        self.depth = 0;
-        self.numbers.clear();
-        self.texts.clear();
+    pub(super) fn new(roles: &Arc<Roles>, is_textless: bool) -> Self {
+        Self {
+            plain: Plain::default(),
+            is_textless,
+            roles: Arc::clone(roles),
+            depth: 0,
+            numbers: [None; Known::COUNT],
+            ranges: [None; Known::COUNT],
+            texts: String::new(),
+        }
     }
 
     /// The number of a field.
-    pub(super) fn number(&self, name: &str) -> Option<i64> {
-        let found = self.numbers.iter().find(|(known, _)| shown(known) == name);
-        found.and_then(|(_, value)| i64::try_from(*value).ok())
+    pub(super) fn number(&self, of: Known) -> Option<i64> {
+        self.numbers.get(of as usize).copied().flatten()
     }
 
     /// The text of a field.
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
-        let found = self.texts.iter().find(|(known, _)| shown(known) == name);
-        found.map(|(_, text)| text.as_str())
+    pub(super) fn text(&self, of: Known) -> Option<&str> {
+        let (start, end) = self.ranges.get(of as usize).copied().flatten()?;
+        self.texts.get(Range { start, end })
     }
 
     fn keep(&mut self, node: &Node, value: i128) {
-        if self.depth == 1 && self.numbers.len() < FIELDS_MAX {
-            self.numbers.push((Arc::clone(&node.name), value));
+        // Of two of one name the first counts: contexts come before fields.
+        if let (1, Some(known)) = (self.depth, node.known)
+            && let Some(kept) = self.numbers.get_mut(known as usize)
+        {
+            *kept = kept.or(i64::try_from(value).ok());
+        }
+    }
+
+    fn keep_text(&mut self, node: &Node, text: &[u8]) {
+        if let (1, Some(known)) = (self.depth, node.known)
+            && let Some(kept) = self.ranges.get_mut(known as usize)
+            && kept.is_none()
+        {
+            let start = self.texts.len();
+            for chunk in text.utf8_chunks() {
+                self.texts.push_str(chunk.valid());
+                if !chunk.invalid().is_empty() {
+                    self.texts.push(char::REPLACEMENT_CHARACTER);
+                }
+            }
+            *kept = Some((start, self.texts.len()));
         }
     }
 }
 
-fn shown(name: &str) -> &str {
-    name.strip_prefix('_').unwrap_or(name)
-}
-
 impl Visitor for Facts {
+    fn wants(&self, kind: usize) -> bool {
+        !self.is_textless || self.roles.get(kind).is_some()
+    }
+
+    fn clear(&mut self) {
+        self.plain.clear();
+        self.depth = 0;
+        self.numbers = [None; Known::COUNT];
+        self.ranges = [None; Known::COUNT];
+        self.texts.clear();
+    }
+
     fn open(&mut self, node: &Node, is_array: bool) {
         self.depth += 1;
         if !self.is_textless {
@@ -91,12 +121,55 @@ impl Visitor for Facts {
     }
 
     fn text(&mut self, node: &Node, text: &[u8]) {
-        if self.depth == 1 && self.texts.len() < FIELDS_MAX {
-            let text = String::from_utf8_lossy(text).into_owned();
-            self.texts.push((Arc::clone(&node.name), text));
-        }
+        self.keep_text(node, text);
         if !self.is_textless {
             self.plain.text(node, text);
+        }
+    }
+}
+
+/// Which tasks a switch stops and lets run, and nothing else of events.
+pub(crate) struct Switches {
+    roles: Roles,
+    depth: u32,
+    stops: Option<i64>,
+    runs: Option<i64>,
+}
+
+impl Switches {
+    pub(crate) fn new(reader: &Reader) -> Self {
+        Self { roles: Roles::new(reader.layouts()), depth: 0, stops: None, runs: None }
+    }
+
+    /// The tasks that the event stops and lets run, where it is a switch.
+    pub(crate) fn switch(&self) -> Option<(i64, i64)> {
+        self.stops.zip(self.runs)
+    }
+}
+
+impl Visitor for Switches {
+    fn wants(&self, kind: usize) -> bool {
+        self.roles.get(kind) == Some(Role::Switch)
+    }
+
+    fn clear(&mut self) {
+        (self.depth, self.stops, self.runs) = (0, None, None);
+    }
+
+    fn open(&mut self, _node: &Node, _is_array: bool) {
+        self.depth += 1;
+    }
+
+    fn close(&mut self, _is_array: bool) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn integer(&mut self, node: &Node, _integer: &Integer, value: i128) {
+        let value = i64::try_from(value).ok();
+        match node.known {
+            Some(Known::PrevTid) if self.depth == 1 => self.stops = self.stops.or(value),
+            Some(Known::NextTid) if self.depth == 1 => self.runs = self.runs.or(value),
+            _ => {}
         }
     }
 }

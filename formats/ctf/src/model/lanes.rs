@@ -10,7 +10,7 @@ use serde_json::{Map, json};
 use super::facts::Facts;
 use super::roles::{Role, Roles};
 use crate::Reader;
-use crate::read::{Chosen, Merged};
+use crate::read::{Chosen, Known, Merged, Place};
 
 /// States of a task that can run: the highest bits only say how it was stopped.
 const SLEEPING: i64 = 0xFF;
@@ -21,7 +21,7 @@ pub(super) type Happening = (TrackId, Activity<'static>);
 /// The tracks that come after those of streams, and how events find theirs.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    pub(super) roles: Roles,
+    pub(super) roles: Arc<Roles>,
     pub(super) tracks: Vec<Track>,
     found: HashMap<Key, TrackId>,
     /// What asks for wakeups is a release; where nothing does, wakeups are.
@@ -50,7 +50,7 @@ impl Lanes {
     /// Goes through all events to find out which tasks there are.
     pub(super) fn new(reader: &Arc<Reader>) -> Self {
         let mut lanes = Self {
-            roles: Roles::new(reader.trace()),
+            roles: Arc::new(Roles::new(reader.layouts())),
             tracks: Vec::new(),
             found: HashMap::new(),
             has_waking: false,
@@ -64,16 +64,15 @@ impl Lanes {
         }
         let mut names: BTreeMap<Key, String> = BTreeMap::new();
         let mut merged = Merged::new(reader, &Chosen::default());
-        let mut facts = Facts::new(true);
+        let mut facts = Facts::new(&lanes.roles, true);
         let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
-        while let Some((_, taken)) = merged.next(&mut facts, Facts::clear) {
-            let Some(packet) = reader.packets().get(taken.head.packet) else { continue };
-            let Some(role) = lanes.roles.get(packet.stream, taken.head.id) else { continue };
+        while let Some((_, taken)) = merged.next(&mut facts) {
+            let Some(role) = lanes.roles.get(taken.event.kind) else { continue };
             if names.len() + lanes.strings.len() + lanes.regions.len() >= most {
                 too_many(reader, most);
                 break;
             }
-            lanes.survey(role, packet.cpu, &facts, &mut names);
+            lanes.survey(role, taken.packet.cpu, &facts, &mut names);
         }
         lanes.add_tracks(reader, names);
         lanes
@@ -90,43 +89,44 @@ impl Lanes {
         let tasks = &mut self.tasks;
         let mut task = |cpu: Option<u64>, tid: Option<i64>, name: Option<&str>| {
             let (Some(cpu), Some(tid)) = (cpu, tid) else { return };
-            names.insert(Key::Cpu(cpu), format!("cpu {cpu}"));
-            let name = name.unwrap_or("task").to_owned();
+            names.entry(Key::Cpu(cpu)).or_insert_with(|| format!("cpu {cpu}"));
+            let own = names.entry(Key::Task(cpu, tid)).or_default();
             // A task has one name, the last one it gave itself, wherever it ran.
-            if tid == 0 {
-                names.insert(Key::Task(cpu, tid), name);
-            } else {
-                names.entry(Key::Task(cpu, tid)).or_default();
-                tasks.insert(tid, name);
+            let known = if tid == 0 { own } else { tasks.entry(tid).or_default() };
+            let name = name.unwrap_or("task");
+            if known != name {
+                name.clone_into(known);
             }
         };
-        let text = facts.number("self").zip(facts.number("name"));
+        let text = facts.number(Known::SelfId).zip(facts.number(Known::Name));
         match role {
             Role::Switch => {
-                task(cpu, facts.number("prev_tid"), facts.text("prev_comm"));
-                task(cpu, facts.number("next_tid"), facts.text("next_comm"));
+                task(cpu, facts.number(Known::PrevTid), facts.text(Known::PrevComm));
+                task(cpu, facts.number(Known::NextTid), facts.text(Known::NextComm));
             }
             Role::Wakeup | Role::WakeupNew | Role::Waking => {
                 self.has_waking |= role == Role::Waking;
-                let target = facts.number("target_cpu").and_then(|cpu| u64::try_from(cpu).ok());
-                task(target.or(cpu), facts.number("tid"), facts.text("comm"));
+                let target = facts.number(Known::TargetCpu).and_then(|cpu| u64::try_from(cpu).ok());
+                task(target.or(cpu), facts.number(Known::Tid), facts.text(Known::Comm));
             }
             Role::Irq | Role::SoftIrq | Role::IrqEnd => {
-                names.extend(cpu.map(|cpu| (Key::Cpu(cpu), format!("cpu {cpu}"))));
+                if let Some(cpu) = cpu {
+                    names.entry(Key::Cpu(cpu)).or_insert_with(|| format!("cpu {cpu}"));
+                }
             }
             Role::FunctionEntry | Role::FunctionExit => {
-                let thread = facts.number("vtid").or_else(|| facts.number("vpid"));
+                let thread = facts.number(Known::Vtid).or_else(|| facts.number(Known::Vpid));
                 let thread = thread.unwrap_or(0);
-                let name = facts.text("procname").unwrap_or("thread");
+                let name = facts.text(Known::Procname).unwrap_or("thread");
                 names.insert(Key::Thread(thread), format!("{name}-{thread}"));
             }
             Role::Enter | Role::Leave | Role::Send | Role::Receive => {
-                if let Some(location) = facts.number("locationID") {
+                if let Some(location) = facts.number(Known::LocationId) {
                     names.entry(Key::Location(location)).or_default();
                 }
             }
             Role::DefineString => {
-                let text = facts.number("self").zip(facts.text("stringValue"));
+                let text = facts.number(Known::SelfId).zip(facts.text(Known::StringValue));
                 self.strings.extend(text.map(|(id, text)| (id, text.to_owned())));
             }
             Role::DefineRegion => self.regions.extend(text),
@@ -198,57 +198,59 @@ impl Lanes {
                 to((*track, activity));
             }
         };
-        let task = |cpu: Option<u64>, tid: &str| Some(Key::Task(cpu?, facts.number(tid)?));
-        let thread = || facts.number("vtid").or_else(|| facts.number("vpid")).unwrap_or(0);
-        let location = || facts.number("locationID").map(Key::Location);
+        let task = |cpu: Option<u64>, tid: Known| Some(Key::Task(cpu?, facts.number(tid)?));
+        let thread =
+            || facts.number(Known::Vtid).or_else(|| facts.number(Known::Vpid)).unwrap_or(0);
+        let location = || facts.number(Known::LocationId).map(Key::Location);
         match role {
             Role::Switch => {
-                let before = task(cpu, "prev_tid");
-                let slept = facts.number("prev_state").is_some_and(|state| state & SLEEPING != 0);
+                let before = task(cpu, Known::PrevTid);
+                let slept =
+                    facts.number(Known::PrevState).is_some_and(|state| state & SLEEPING != 0);
                 if slept {
                     on(before, Activity::Complete { remaining_ns: None });
                 }
                 on(before, Activity::End);
-                let priority = facts.number("next_prio");
-                on(task(cpu, "next_tid"), Activity::Begin { name: None, priority });
+                let priority = facts.number(Known::NextPrio);
+                on(task(cpu, Known::NextTid), Activity::Begin { name: None, priority });
             }
             Role::Wakeup if self.has_waking => {}
             Role::Wakeup | Role::WakeupNew | Role::Waking => {
-                let target = facts.number("target_cpu").and_then(|cpu| u64::try_from(cpu).ok());
+                let target = facts.number(Known::TargetCpu).and_then(|cpu| u64::try_from(cpu).ok());
                 let by = cpu.and_then(|cpu| self.found.get(&Key::Cpu(cpu))).copied();
-                on(task(target.or(cpu), "tid"), Activity::Release { budget_ns: None, by });
+                on(task(target.or(cpu), Known::Tid), Activity::Release { budget_ns: None, by });
             }
             Role::Irq => {
-                let number = facts.number("irq").unwrap_or(-1);
-                let name = facts.text("name").map_or(String::new(), |name| format!(" {name}"));
+                let number = facts.number(Known::Irq).unwrap_or(-1);
+                let name = facts.text(Known::Name).map_or(String::new(), |name| format!(" {name}"));
                 on(cpu.map(Key::Cpu), begin(format!("irq {number}{name}")));
             }
             Role::SoftIrq => {
-                let number = facts.number("vec").unwrap_or(-1);
+                let number = facts.number(Known::Vec).unwrap_or(-1);
                 on(cpu.map(Key::Cpu), begin(format!("softirq {number}")));
             }
             Role::IrqEnd => on(cpu.map(Key::Cpu), Activity::End),
             Role::FunctionEntry => {
-                let address = facts.number("addr").unwrap_or(0);
+                let address = facts.number(Known::Addr).unwrap_or(0);
                 on(Some(Key::Thread(thread())), begin(format!("{address:#x}")));
             }
             Role::FunctionExit => on(Some(Key::Thread(thread())), Activity::End),
             Role::Enter => {
-                let region = facts.number("region").unwrap_or(-1);
+                let region = facts.number(Known::Region).unwrap_or(-1);
                 let name = self.regions.get(&region).and_then(|text| self.strings.get(text));
                 on(location(), begin(name.cloned().unwrap_or_else(|| format!("region {region}"))));
             }
             Role::Leave => on(location(), Activity::End),
-            Role::Send => on(location(), Activity::Send(self.message(facts, "receiver"))),
-            Role::Receive => on(location(), Activity::Receive(self.message(facts, "sender"))),
+            Role::Send => on(location(), Activity::Send(self.message(facts, Known::Receiver))),
+            Role::Receive => on(location(), Activity::Receive(self.message(facts, Known::Sender))),
             Role::DefineString | Role::DefineRegion | Role::DefineLocation => {}
         }
     }
 
     /// A message of MPI is known by its tag. Ranks are the numbers of their first locations.
-    fn message(&self, facts: &Facts, peer: &str) -> Message<'static> {
+    fn message(&self, facts: &Facts, peer: Known) -> Message<'static> {
         let peer = facts.number(peer).and_then(|rank| self.found.get(&Key::Location(rank)));
-        let name = match facts.number("msgTag") {
+        let name = match facts.number(Known::MsgTag) {
             Some(tag) => format!("tag {tag}").into(),
             None => "message".into(),
         };
@@ -262,5 +264,6 @@ fn begin(name: String) -> Activity<'static> {
 
 fn too_many(reader: &Reader, most: usize) {
     let message = format!("more than {most} tasks and names: the rest are on no track");
-    reader.add((None, 0), Finding::whole(Severity::Warning, "too-many-tasks", message));
+    let rule = "too-many-tasks";
+    reader.add(Place::Whole(rule), Finding::whole(Severity::Warning, rule, message));
 }

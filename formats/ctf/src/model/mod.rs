@@ -25,6 +25,8 @@ use crate::read::{Chosen, Merged};
 use facts::Facts;
 use lanes::Lanes;
 
+pub(crate) use facts::Switches;
+
 /// The timeline of a trace.
 pub(crate) struct Timeline {
     reader: Arc<Reader>,
@@ -154,12 +156,13 @@ impl All {
         });
         let is_textless =
             wanted.as_ref().is_some_and(|wanted| !wanted.iter().take(streams).any(|is| *is));
+        let facts = Facts::new(&timeline.lanes().roles, is_textless);
         Self {
             merged: Merged::new(&timeline.reader, &chosen),
             timeline,
             window: window.clone(),
             wanted,
-            facts: Facts::new(is_textless),
+            facts,
             text: String::new(),
             pending: VecDeque::new(),
         }
@@ -174,29 +177,25 @@ impl All {
 
     /// Reads an event, and notes what it is on which tracks.
     fn read(&mut self) -> Option<()> {
-        let (stream_track, taken) = self.merged.next(&mut self.facts, Facts::clear)?;
+        let (stream_track, taken) = self.merged.next(&mut self.facts)?;
         let time = taken.head.time_ns.map(TimeNs);
         if !self.window.holds(time) {
             return Some(());
         }
-        let timeline = Arc::clone(&self.timeline);
-        let packet = timeline.reader.packets().get(taken.head.packet)?;
-        let seen = Seen { time, file: packet.file, range: taken.range };
+        let seen = Seen { time, file: taken.packet.file, range: taken.range };
         let wants = |track: TrackId| {
             let wanted = self.wanted.as_ref();
             wanted.is_none_or(|wanted| wanted.get(track.0).copied().unwrap_or(false))
         };
         if wants(TrackId(stream_track)) {
-            let stream = timeline.reader.layouts().streams.get(&packet.stream)?;
-            let name = stream.events.get(&taken.head.id).map_or("", |event| &*event.name);
-            write_text(name, &self.facts.plain.text, &mut self.text);
+            write_text(&taken.event.name, &self.facts.plain.text, &mut self.text);
             let track = TrackId(stream_track);
             self.pending.push_back(Happening { track, seen, activity: None });
         }
-        let lanes = timeline.lanes();
-        if let Some(role) = lanes.roles.get(packet.stream, taken.head.id) {
+        let lanes = self.timeline.lanes();
+        if let Some(role) = lanes.roles.get(taken.event.kind) {
             let pending = &mut self.pending;
-            lanes.tell(role, packet.cpu, &self.facts, &mut |(track, activity)| {
+            lanes.tell(role, taken.packet.cpu, &self.facts, &mut |(track, activity)| {
                 if wants(track) {
                     pending.push_back(Happening { track, seen, activity: Some(activity) });
                 }

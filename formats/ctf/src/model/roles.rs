@@ -1,8 +1,6 @@
 //! What kinds of events tell of tasks, by the names that tracers give them.
 
-use std::collections::HashMap;
-
-use crate::types::Trace;
+use crate::read::Layouts;
 
 /// What a kind of event tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,28 +67,29 @@ impl Role {
     }
 }
 
-/// The roles of a trace's kinds of events.
+/// The roles of a trace's kinds of events, by their numbers.
 #[derive(Debug)]
-pub(super) struct Roles(HashMap<(u64, u64), Role>);
+pub(super) struct Roles(Vec<Option<Role>>);
 
 impl Roles {
-    pub(super) fn new(trace: &Trace) -> Self {
-        let kinds = trace.streams.iter().flat_map(|(stream, kind)| {
-            let named = |(id, event): (&u64, &crate::types::Event)| {
-                Some(((*stream, *id), Role::of(&event.name)?))
-            };
-            kind.events.iter().filter_map(named)
-        });
-        Self(kinds.collect())
+    pub(super) fn new(layouts: &Layouts) -> Self {
+        let mut roles = vec![None; layouts.kinds];
+        for event in layouts.streams().flat_map(|stream| &stream.events) {
+            if let Some(role) = roles.get_mut(event.kind) {
+                *role = Role::of(&event.name);
+            }
+        }
+        Self(roles)
     }
 
-    /// The role of a kind of event, by its stream and its id.
-    pub(super) fn get(&self, stream: u64, id: u64) -> Option<Role> {
-        self.0.get(&(stream, id)).copied()
+    /// The role of a kind of event.
+    #[inline]
+    pub(super) fn get(&self, kind: usize) -> Option<Role> {
+        self.0.get(kind).copied().flatten()
     }
 
     /// Whether no kind of event tells of tasks.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.iter().all(Option::is_none)
     }
 }

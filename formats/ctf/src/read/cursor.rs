@@ -1,17 +1,14 @@
 //! The events of one stream, one after another, each decoded when it is wanted.
 
-use std::sync::Arc;
-
 use kymo_core::bytes::{ReadError, ReadResult};
 
 use super::Reader;
 use super::decode::{Decoder, State, Visitor};
-use super::layout::{EventLayout, NodeId};
+use super::layout::{EventLayout, StreamLayout};
 use super::packets::Packet;
 
 /// Goes through packets of one track.
 pub(crate) struct TrackCursor {
-    reader: Arc<Reader>,
     /// Indices of packets, in the order of their times.
     packets: Vec<usize>,
     next: usize,
@@ -33,19 +30,18 @@ pub(crate) struct Head {
 
 /// An event that was read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Taken {
+pub(crate) struct Taken<'a> {
     pub(crate) head: Head,
+    pub(crate) packet: &'a Packet,
+    pub(crate) event: &'a EventLayout,
     /// Its first byte and the one after its last, in the file.
     pub(crate) range: (u64, u64),
 }
 
 impl TrackCursor {
-    pub(crate) fn new(reader: &Arc<Reader>, packets: Vec<usize>) -> Self {
-        let state = State::new(reader.layouts());
-        let reader = Arc::clone(reader);
-        let mut cursor = Self { reader, packets, next: 0, state, head: None };
-        cursor.state.position = u64::MAX;
-        cursor.advance();
+    pub(crate) fn new(reader: &Reader, packets: Vec<usize>) -> Self {
+        let mut cursor = Self { packets, next: 0, state: State::default(), head: None };
+        cursor.advance(reader);
         cursor
     }
 
@@ -56,44 +52,46 @@ impl TrackCursor {
 
     /// Goes on to the header of the next event. What cannot be read is a finding, and the next
     /// packet comes next.
-    fn advance(&mut self) {
+    fn advance(&mut self, reader: &Reader) {
         self.head = None;
         loop {
-            let Some(packet) = self.current() else {
-                if !self.open() {
+            let Some((index, packet, stream)) = self.current(reader) else {
+                if !self.open(reader) {
                     return;
                 }
                 continue;
             };
-            match self.header(packet) {
+            match self.header(reader, index, packet, stream) {
                 Ok(Some(head)) => {
                     self.head = Some(head);
                     return;
                 }
                 Ok(None) => self.state.position = u64::MAX,
-                Err(error) => self.fail(packet, &error),
+                Err(error) => self.fail(reader, packet, &error),
             }
         }
     }
 
     /// The packet we are in.
-    fn current(&self) -> Option<usize> {
-        let is_within = self.state.position < self.state.end;
-        self.next.checked_sub(1).and_then(|at| self.packets.get(at)).copied().filter(|_| is_within)
+    #[inline]
+    fn current<'a>(&self, reader: &'a Reader) -> Option<(usize, &'a Packet, &'a StreamLayout)> {
+        if self.state.position >= self.state.end {
+            return None;
+        }
+        let index = *self.packets.get(self.next.checked_sub(1)?)?;
+        let packet = reader.packets().get(index)?;
+        Some((index, packet, reader.layouts().stream(packet.layout)?))
     }
 
     /// Opens the next packet.
-    fn open(&mut self) -> bool {
+    fn open(&mut self, reader: &Reader) -> bool {
         let Some(&index) = self.packets.get(self.next) else { return false };
         self.next += 1;
-        let reader = Arc::clone(&self.reader);
         let Some(packet) = reader.packets().get(index) else { return false };
-        self.state.position = 0;
-        self.state.end = packet.content_bits;
-        self.state.registers.fill(None);
+        self.state.begin(packet.content_bits);
         let layouts = reader.layouts();
-        let mut decoder = decoder(&reader, packet, &mut self.state);
-        let context = layouts.streams.get(&packet.stream).and_then(|stream| stream.packet_context);
+        let mut decoder = decoder(reader, packet, &mut self.state);
+        let context = layouts.stream(packet.layout).and_then(|stream| stream.packet_context);
         // It was read before, when the packet was found.
         for node in [layouts.packet_header, context].into_iter().flatten() {
             let _ = decoder.decode(node, &mut ());
@@ -105,99 +103,103 @@ impl TrackCursor {
         true
     }
 
-    fn header(&mut self, index: usize) -> ReadResult<Option<Head>> {
-        let reader = Arc::clone(&self.reader);
-        let Some(packet) = reader.packets().get(index) else { return Ok(None) };
-        let Some(stream) = reader.layouts().streams.get(&packet.stream) else { return Ok(None) };
-        let header = stream.event_header.and_then(|id| Some((id, reader.layouts().node(id)?)));
-        let align = header.map_or(1, |(_, node)| node.align);
+    fn header(
+        &mut self,
+        reader: &Reader,
+        index: usize,
+        packet: &Packet,
+        stream: &StreamLayout,
+    ) -> ReadResult<Option<Head>> {
+        let node = stream.event_header.and_then(|id| Some((id, reader.layouts().node(id)?)));
+        let align = node.map_or(1, |(_, node)| node.align);
         let start = (self.state.position + (align - 1)) & !(align - 1);
         if start >= self.state.end {
             return Ok(None);
         }
-        let ids = stream.event_id.as_deref().unwrap_or_default();
-        for id in ids {
-            if let Some(kept) = self.state.registers.get_mut(id.index()) {
-                *kept = None;
+        let mut decoder = decoder(reader, packet, &mut self.state);
+        let id = match (&stream.header, node) {
+            (Some(header), _) => decoder.header(header)?,
+            (None, Some((header, _))) => {
+                for id in &stream.event_id {
+                    decoder.state.forget(*id);
+                }
+                decoder.decode(header, &mut ())?;
+                // Of several ids the one that was read last counts: it is the longer one.
+                stream.event_id.iter().rev().find_map(|id| decoder.state.kept(*id))
             }
-        }
-        if let Some((header, _)) = header {
-            decoder(&reader, packet, &mut self.state).decode(header, &mut ())?;
-        }
-        // Of several ids the one that was read last counts: it is the longer one.
-        let kept = |id: &super::layout::Register| self.state.registers.get(id.index()).copied()?;
-        let id = ids.iter().rev().find_map(kept);
-        let id = id.map_or_else(
-            || stream.events.keys().next().copied().unwrap_or(0),
-            |id| u64::try_from(id).unwrap_or(u64::MAX),
-        );
+            (None, None) => None,
+        };
+        let id = id.map_or(stream.first_id, |id| u64::try_from(id).unwrap_or(u64::MAX));
         let clock = self.state.clock.and_then(|clock| reader.trace().clocks.get(clock));
         let time_ns = clock.map(|clock| clock.nanoseconds(self.state.ticks));
         Ok(Some(Head { packet: index, id, start, time_ns }))
     }
 
-    /// Decodes the next event that can be, and goes on to the one after. `clear` is called before
-    /// each try: of an event that cannot be read, something may have been told.
-    pub(crate) fn take<V: Visitor>(
+    /// Decodes the next event that can be, and goes on to the one after.
+    pub(crate) fn take<'a, V: Visitor>(
         &mut self,
+        reader: &'a Reader,
         visitor: &mut V,
-        clear: impl Fn(&mut V),
-    ) -> Option<Taken> {
-        let reader = Arc::clone(&self.reader);
+    ) -> Option<Taken<'a>> {
         loop {
             let head = self.head?;
-            clear(visitor);
             let packet = reader.packets().get(head.packet)?;
-            match self.fields(&reader, packet, &head, visitor) {
-                Ok(()) => {
+            // Of an event that cannot be read, something may have been told.
+            visitor.clear();
+            match self.fields(reader, packet, &head, visitor) {
+                Ok(event) => {
                     let (start, end) = (head.start / 8, self.state.position.div_ceil(8));
-                    self.advance();
+                    self.advance(reader);
                     let range = (packet.offset + start, packet.offset + end);
-                    return Some(Taken { head, range });
+                    return Some(Taken { head, packet, event, range });
                 }
                 Err(error) => {
-                    self.fail(head.packet, &error);
-                    self.advance();
+                    self.fail(reader, packet, &error);
+                    self.advance(reader);
                 }
             }
         }
     }
 
-    fn fields<V: Visitor>(
+    #[inline]
+    fn fields<'a, V: Visitor>(
         &mut self,
-        reader: &Reader,
+        reader: &'a Reader,
         packet: &Packet,
         head: &Head,
         visitor: &mut V,
-    ) -> ReadResult<()> {
-        let stream = reader.layouts().streams.get(&packet.stream);
-        let event = stream.and_then(|stream| stream.events.get(&head.id));
+    ) -> ReadResult<&'a EventLayout> {
+        let stream = reader.layouts().stream(packet.layout);
+        let found = stream.and_then(|stream| Some((stream, stream.event(head.id)?)));
+        let invalid = |why| ReadError::invalid("event", packet.offset + head.start / 8, why);
+        let (stream, event) = found
+            .ok_or_else(|| invalid(format!("there is no event {} in the metadata", head.id)))?;
         let mut decoder = decoder(reader, packet, &mut self.state);
-        let Some((stream, event)) = stream.zip(event) else {
-            let why = format!("there is no event {} in the metadata", head.id);
-            return Err(ReadError::invalid("event", packet.offset + head.start / 8, why));
-        };
-        let EventLayout { context, fields, .. } = event;
-        let parts: [Option<NodeId>; 3] = [stream.event_context, *context, *fields];
-        for part in parts.into_iter().flatten() {
-            decoder.decode(part, visitor)?;
+        if visitor.wants(event.kind) {
+            let parts = [stream.event_context, event.context, event.fields];
+            for part in parts.into_iter().flatten() {
+                decoder.decode(part, visitor)?;
+            }
+        } else {
+            decoder.pass(&event.steps)?;
         }
         if self.state.position == head.start {
-            let why = "it takes no room";
-            return Err(ReadError::invalid("event", packet.offset + head.start / 8, why));
+            return Err(invalid("it takes no room".to_owned()));
         }
-        Ok(())
+        Ok(event)
     }
 
-    /// Leaves a packet in which something cannot be read.
-    fn fail(&mut self, packet: usize, error: &ReadError) {
-        if let Some(packet) = self.reader.packets().get(packet) {
-            self.reader.report(packet.file, error);
+    /// Leaves a packet in which something cannot be read. That the last event of a packet which
+    /// was cut is not whole was said of the packet.
+    fn fail(&mut self, reader: &Reader, packet: &Packet, error: &ReadError) {
+        if packet.cut_from.is_none() {
+            reader.report(packet.file, error);
         }
         self.state.position = u64::MAX;
     }
 }
 
+#[inline]
 fn decoder<'a>(reader: &'a Reader, packet: &Packet, state: &'a mut State) -> Decoder<'a> {
     let bytes = reader.packet_bytes(packet);
     Decoder { layouts: reader.layouts(), bytes, offset: packet.offset, state }

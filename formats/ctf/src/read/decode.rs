@@ -1,12 +1,26 @@
 //! Bits to values.
 
 use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
+use memchr::memchr;
 
-use super::layout::{Count, Layouts, Node, NodeId, NodeKind};
+use super::header::{Header, Spot};
+use super::layout::{Count, Layouts, Node, NodeId, NodeKind, Register};
+use super::skip::Step;
 use crate::types::{Float, Integer, Label};
 
 /// Who is told what is decoded.
 pub(crate) trait Visitor {
+    /// Nobody listens, so that what nothing depends on need not be decoded.
+    const IS_DEAF: bool = false;
+
+    /// Whether fields of a kind of event are wanted, by its number.
+    fn wants(&self, _kind: usize) -> bool {
+        !Self::IS_DEAF
+    }
+
+    /// Forgets what was told: another event begins.
+    fn clear(&mut self) {}
+
     /// A structure, a variant or an array begins.
     fn open(&mut self, _node: &Node, _is_array: bool) {}
     /// It ends.
@@ -18,25 +32,54 @@ pub(crate) trait Visitor {
 }
 
 /// Nobody.
-impl Visitor for () {}
+impl Visitor for () {
+    const IS_DEAF: bool = true;
+}
 
 /// Where we are in a packet, and what was kept on the way.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     /// The next bit, counted from the start of the packet.
     pub(crate) position: u64,
     /// Where the content of the packet ends.
     pub(crate) end: u64,
-    pub(crate) registers: Vec<Option<i128>>,
+    /// As many as were used yet.
+    registers: Vec<Option<i128>>,
     /// The clock that was set last, and its ticks.
     pub(crate) clock: Option<usize>,
     pub(crate) ticks: u64,
 }
 
 impl State {
-    pub(crate) fn new(layouts: &Layouts) -> Self {
-        let registers = vec![None; layouts.registers];
-        Self { position: 0, end: 0, registers, clock: None, ticks: 0 }
+    /// At the start of a packet of so many bits.
+    pub(crate) fn begin(&mut self, bits: u64) {
+        (self.position, self.end) = (0, bits);
+        self.registers.clear();
+    }
+
+    /// What was kept in a register.
+    #[inline]
+    pub(crate) fn kept(&self, register: Register) -> Option<i128> {
+        self.registers.get(register.index()).copied().flatten()
+    }
+
+    /// Forgets what was kept in a register.
+    #[inline]
+    pub(crate) fn forget(&mut self, register: Register) {
+        if let Some(kept) = self.registers.get_mut(register.index()) {
+            *kept = None;
+        }
+    }
+
+    #[inline]
+    fn keep(&mut self, register: Register, value: i128) {
+        let index = register.index();
+        if index >= self.registers.len() {
+            self.registers.resize(index + 1, None);
+        }
+        if let Some(kept) = self.registers.get_mut(index) {
+            *kept = Some(value);
+        }
     }
 
     /// Sets the clock: what has fewer bits than it gives the lowest, and they only grow.
@@ -47,6 +90,21 @@ impl State {
         let carry = if bits < 64 && new < old { mask.wrapping_add(1) } else { 0 };
         self.ticks = ((self.ticks & !mask) | new).wrapping_add(carry);
     }
+}
+
+/// The number that some bits are.
+#[inline]
+fn extended(raw: u64, bits: u32, is_signed: bool) -> i128 {
+    if is_signed && bits > 0 {
+        let unused = 64 - bits;
+        return ((raw << unused).cast_signed() >> unused).into();
+    }
+    raw.into()
+}
+
+/// The bits of an element of an array, where they are always as many and nothing is between two.
+fn stride(element: &Node) -> Option<u64> {
+    element.fixed_bits.filter(|bits| *bits > 0 && bits.is_multiple_of(element.align))
 }
 
 /// Decodes from the bytes of a packet.
@@ -60,10 +118,56 @@ pub(crate) struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
+    /// Passes over fields.
+    #[inline]
+    pub(crate) fn pass(&mut self, steps: &[Step]) -> ReadResult<()> {
+        for step in steps {
+            match *step {
+                Step::Over(align, bits) => {
+                    self.align(align);
+                    self.take(bits)?;
+                }
+                Step::Text => drop(self.text()?),
+                Step::Decode(node) => self.decode(node, &mut ())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the header of an event, and tells its id; nothing where it has none.
+    #[inline]
+    pub(crate) fn header(&mut self, header: &Header) -> ReadResult<Option<i128>> {
+        self.align(header.align);
+        let start = self.state.position;
+        let shape = header.shape(|tag| self.at_place(start, tag))?;
+        let shape = shape.ok_or_else(|| self.error("a variant has nothing for its tag"))?;
+        self.take(shape.bits)?;
+        for (spot, clock) in &shape.times {
+            let value = self.at_place(start, spot)?;
+            let value = u64::try_from(value & i128::from(u64::MAX)).unwrap_or_default();
+            self.state.tick(*clock, value, spot.bits);
+        }
+        shape.id.as_ref().map(|id| self.at_place(start, id)).transpose()
+    }
+
+    /// An integer of a header that begins at a place.
+    #[inline]
+    fn at_place(&mut self, header: u64, of: &Spot) -> ReadResult<i128> {
+        let start = header + of.start;
+        if start + u64::from(of.bits) > self.state.end {
+            return Err(self.error("its header does not end"));
+        }
+        Ok(extended(self.bits(start, of.bits, of.order)?, of.bits, of.is_signed))
+    }
+
     /// Decodes a node. They are nested [`DEPTH_MAX`](crate::spec::DEPTH_MAX) deep at most.
     pub(crate) fn decode<V: Visitor>(&mut self, id: NodeId, visitor: &mut V) -> ReadResult<()> {
         let layouts = self.layouts;
         let Some(node) = layouts.node(id) else { return Ok(()) };
+        if let (true, Some(bits)) = (V::IS_DEAF, node.fixed_bits) {
+            self.align(node.align);
+            return self.take(bits).map(drop);
+        }
         match &node.kind {
             NodeKind::Integer(integer, clock) => {
                 let value = self.integer(integer)?;
@@ -97,9 +201,11 @@ impl Decoder<'_> {
                 visitor.close(false);
             }
             NodeKind::Variant(tag, choices) => {
-                let tag =
-                    self.kept(tag.index()).ok_or_else(|| self.error("its tag is not there"))?;
-                let chosen = choices.iter().find(|c| (c.first..=c.last).contains(&tag));
+                let tag = self.state.kept(*tag);
+                let tag = tag.ok_or_else(|| self.error("its tag is not there"))?;
+                // They are in the order of their ranges, which do not overlap.
+                let before = choices.partition_point(|choice| choice.last < tag);
+                let chosen = choices.get(before).filter(|choice| choice.first <= tag);
                 let chosen = chosen.ok_or_else(|| {
                     let why = format!("the variant {} has nothing for {tag}", node.shown());
                     ReadError::invalid("event", self.at(), why)
@@ -122,7 +228,7 @@ impl Decoder<'_> {
         let count = match count {
             Count::Fixed(count) => count,
             Count::Kept(register) => {
-                let kept = self.kept(register.index());
+                let kept = self.state.kept(register);
                 let count = kept.and_then(|count| u64::try_from(count).ok());
                 count.ok_or_else(|| self.error("the length of an array makes no sense"))?
             }
@@ -139,6 +245,9 @@ impl Decoder<'_> {
             visitor.text(node, text.get(..end).unwrap_or_default());
             return Ok(());
         }
+        if let (true, Some(bits)) = (V::IS_DEAF, layouts.node(element).and_then(stride)) {
+            return self.take(bits.saturating_mul(count)).map(drop);
+        }
         visitor.open(node, true);
         for _ in 0..count {
             let before = self.state.position;
@@ -151,16 +260,11 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    #[inline]
     fn keep(&mut self, node: &Node, value: i128) {
-        if let Some(register) = node.register
-            && let Some(kept) = self.state.registers.get_mut(register.index())
-        {
-            *kept = Some(value);
+        if let Some(register) = node.register {
+            self.state.keep(register, value);
         }
-    }
-
-    fn kept(&self, index: usize) -> Option<i128> {
-        self.state.registers.get(index).copied().flatten()
     }
 
     /// The byte we are at, in the file.
@@ -203,11 +307,7 @@ impl Decoder<'_> {
         self.align(integer.align);
         let start = self.take(integer.bits.into())?;
         let raw = self.bits(start, integer.bits, integer.order)?;
-        if integer.is_signed && integer.bits > 0 {
-            let unused = 64 - integer.bits;
-            return Ok(((raw << unused).cast_signed() >> unused).into());
-        }
-        Ok(raw.into())
+        Ok(extended(raw, integer.bits, integer.is_signed))
     }
 
     /// Up to 64 bits from anywhere.
@@ -216,10 +316,10 @@ impl Decoder<'_> {
         let (first, shift) = (usize::try_from(start / 8).unwrap_or(usize::MAX), start % 8);
         let rest = self.bytes.get(first..).unwrap_or_default();
         let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
-        if let (0, Some(word)) = (shift, rest.first_chunk::<8>()) {
+        if let (true, Some(word)) = (shift + u64::from(bits) <= 64, rest.first_chunk::<8>()) {
             return Ok(match order {
-                Endian::Little => u64::from_le_bytes(*word) & mask,
-                Endian::Big => u64::from_be_bytes(*word) >> (64 - bits),
+                Endian::Little => (u64::from_le_bytes(*word) >> shift) & mask,
+                Endian::Big => (u64::from_be_bytes(*word) << shift) >> (64 - bits),
             });
         }
         let used = usize::try_from((shift + u64::from(bits)).div_ceil(8)).unwrap_or(16);
@@ -253,7 +353,7 @@ impl Decoder<'_> {
         let start = usize::try_from(self.state.position / 8).unwrap_or(usize::MAX);
         let end = usize::try_from(self.state.end / 8).unwrap_or(usize::MAX);
         let rest = self.bytes.get(start..end.min(self.bytes.len())).unwrap_or_default();
-        let length = rest.iter().position(|byte| *byte == 0);
+        let length = memchr(0, rest);
         let length = length.ok_or_else(|| self.error("a text does not end"))?;
         self.state.position += (length as u64 + 1) * 8;
         Ok(rest.get(..length).unwrap_or_default())

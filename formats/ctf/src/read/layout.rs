@@ -1,20 +1,35 @@
 //! Types made ready for decoding: every use of a type is a node of its own, and a field that
 //! others depend on has a register that keeps its value.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
 
-use crate::types::{Field, Float, Integer, Kind, Label, Length, Path, Trace, Type};
+use super::header::Header;
+use super::known::Known;
+use super::skip::{Step, steps};
+use crate::types::{Field, Float, Integer, Kind, Label, Length, Path, Stream, Trace, Type};
 
 /// More uses of types than this are refused: a few lines of metadata can double them again and
 /// again.
 const NODES_MAX: usize = 1 << 20;
 
+/// More values that others depend on are refused: each stream keeps its own.
+const REGISTERS_MAX: u32 = 1 << 14;
+
+type Lookup<K, V> = HashMap<K, V, RandomState>;
+
 /// A use of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(u32);
+
+impl NodeId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// Where a value is kept that others depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +51,10 @@ pub(crate) struct Node {
     pub(crate) align: u64,
     /// Where its value is kept.
     pub(crate) register: Option<Register>,
+    /// The name, where it is one that says something of tasks.
+    pub(crate) known: Option<Known>,
+    /// Its bits, where they are always as many and nobody depends on one of them.
+    pub(crate) fixed_bits: Option<u64>,
 }
 
 impl Node {
@@ -67,7 +86,7 @@ pub(crate) enum Count {
 }
 
 /// What a variant is when its tag is in a range.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice {
     pub(crate) first: i128,
     pub(crate) last: i128,
@@ -78,9 +97,11 @@ pub(crate) struct Choice {
 #[derive(Debug)]
 pub(crate) struct Layouts {
     nodes: Vec<Node>,
-    pub(crate) registers: usize,
     pub(crate) packet_header: Option<NodeId>,
-    pub(crate) streams: HashMap<u64, StreamLayout>,
+    streams: Vec<StreamLayout>,
+    by_id: Lookup<u64, usize>,
+    /// How many kinds of events there are.
+    pub(crate) kinds: usize,
 }
 
 /// The layouts of a kind of stream.
@@ -88,54 +109,129 @@ pub(crate) struct Layouts {
 pub(crate) struct StreamLayout {
     pub(crate) packet_context: Option<NodeId>,
     pub(crate) event_header: Option<NodeId>,
+    /// The header, where it is as tracers write it.
+    pub(crate) header: Option<Header>,
     pub(crate) event_context: Option<NodeId>,
     /// What the id of an event is kept in.
-    pub(crate) event_id: Option<Vec<Register>>,
-    pub(crate) events: HashMap<u64, EventLayout>,
+    pub(crate) event_id: Vec<Register>,
+    pub(crate) events: Vec<EventLayout>,
+    /// Where the events of small ids are, which are nearly all, and where the others are.
+    small_ids: Vec<Option<u32>>,
+    other_ids: Lookup<u64, u32>,
+    /// The least id: that of events which do not say which they are.
+    pub(crate) first_id: u64,
+}
+
+/// Ids below this are found without a search.
+const SMALL_IDS: u64 = 1 << 12;
+
+impl StreamLayout {
+    /// The kind of an event, by its id.
+    #[inline]
+    pub(crate) fn event(&self, id: u64) -> Option<&EventLayout> {
+        let small = usize::try_from(id).ok().and_then(|id| self.small_ids.get(id));
+        let place = match small {
+            Some(place) => *place,
+            None => self.other_ids.get(&id).copied(),
+        };
+        self.events.get(place? as usize)
+    }
+
+    fn add(&mut self, id: u64, event: EventLayout) {
+        let place = u32::try_from(self.events.len()).unwrap_or(u32::MAX);
+        self.events.push(event);
+        match usize::try_from(id) {
+            Ok(small) if id < SMALL_IDS => {
+                let length = self.small_ids.len().max(small + 1);
+                self.small_ids.resize(length, None);
+                if let Some(to) = self.small_ids.get_mut(small) {
+                    *to = Some(place);
+                }
+            }
+            _ => drop(self.other_ids.insert(id, place)),
+        }
+    }
 }
 
 /// The layouts of a kind of event.
 #[derive(Debug)]
 pub(crate) struct EventLayout {
     pub(crate) name: Arc<str>,
+    /// Its number among all kinds of the trace.
+    pub(crate) kind: usize,
     pub(crate) context: Option<NodeId>,
     pub(crate) fields: Option<NodeId>,
+    /// What to do for those who want none of it.
+    pub(crate) steps: Box<[Step]>,
 }
+
+/// Fields that a packet is understood by.
+const PACKET_FIELDS: [&str; 9] = [
+    "magic",
+    "stream_id",
+    "packet_size",
+    "content_size",
+    "timestamp_begin",
+    "timestamp_end",
+    "events_discarded",
+    "packet_seq_num",
+    "cpu_id",
+];
 
 impl Layouts {
     /// Makes the layouts of all that metadata describes.
     pub(crate) fn new(trace: &Trace) -> ReadResult<Self> {
-        let clocks = trace.clocks.iter().map(|clock| clock.name.as_str()).collect();
-        let mut builder = Builder { nodes: Vec::new(), registers: 0, clocks, roots: Vec::new() };
-        let header = builder.root(&["trace", "packet", "header"], trace.packet_header.as_ref())?;
-        let mut streams = HashMap::new();
+        let mut builder = Builder::new(trace);
+        let packet_header =
+            builder.root(&["trace", "packet", "header"], trace.packet_header.as_ref())?;
+        builder.keep_fields(packet_header, &PACKET_FIELDS)?;
+        let (mut streams, mut by_id, mut kinds) = (Vec::new(), Lookup::default(), 0);
         for (id, stream) in &trace.streams {
             builder.roots.truncate(1);
-            let context = stream.packet_context.as_ref();
-            let packet_context = builder.root(&["stream", "packet", "context"], context)?;
-            let header = stream.event_header.as_ref();
-            let event_header = builder.root(&["stream", "event", "header"], header)?;
-            let context = stream.event_context.as_ref();
-            let event_context = builder.root(&["stream", "event", "context"], context)?;
-            let event_id = event_header.map(|header| builder.registers_of(header, "id"));
-            let mut events = HashMap::new();
+            let mut layout = builder.stream(stream)?;
             for (id, event) in &stream.events {
                 builder.roots.truncate(4);
+                builder.begin_event();
                 let context = builder.root(&["event", "context"], event.context.as_ref())?;
                 let fields = builder.root(&["event", "fields"], event.fields.as_ref())?;
                 let name = event.name.as_str().into();
-                events.insert(*id, EventLayout { name, context, fields });
+                let (kind, steps) = (kinds, Box::default());
+                layout.add(*id, EventLayout { name, kind, context, fields, steps });
+                kinds += 1;
             }
-            let layout =
-                StreamLayout { packet_context, event_header, event_context, event_id, events };
-            streams.insert(*id, layout);
+            by_id.insert(*id, streams.len());
+            streams.push(layout);
         }
-        let Builder { nodes, registers, .. } = builder;
-        Ok(Self { nodes, registers: registers as usize, packet_header: header, streams })
+        let Builder { mut nodes, used, .. } = builder;
+        measure(&mut nodes);
+        for stream in &mut streams {
+            stream.header = stream.event_header.and_then(|id| Header::new(&nodes, id, &used));
+            for event in &mut stream.events {
+                let parts = [stream.event_context, event.context, event.fields];
+                event.steps = steps(&nodes, parts.into_iter().flatten());
+            }
+        }
+        Ok(Self { nodes, packet_header, streams, by_id, kinds })
     }
 
+    /// The place of a kind of stream, by its id.
+    pub(crate) fn place(&self, stream: u64) -> Option<usize> {
+        self.by_id.get(&stream).copied()
+    }
+
+    /// All kinds of streams.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = &StreamLayout> {
+        self.streams.iter()
+    }
+
+    /// A kind of stream, by its place.
+    pub(crate) fn stream(&self, place: usize) -> Option<&StreamLayout> {
+        self.streams.get(place)
+    }
+
+    #[inline]
     pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
-        self.nodes.get(id.0 as usize)
+        self.nodes.get(id.index())
     }
 
     /// The field of a structure, by its name.
@@ -145,51 +241,158 @@ impl Layouts {
     }
 }
 
-struct Builder<'a> {
-    nodes: Vec<Node>,
-    registers: u32,
-    clocks: Vec<&'a str>,
-    /// What can be referred to so far: the names that lead there, and what is there.
-    roots: Vec<(&'static [&'static str], Option<NodeId>)>,
+/// Finds out which nodes always have as many bits. What a node is made of comes before it.
+fn measure(nodes: &mut [Node]) {
+    for at in 0..nodes.len() {
+        let (before, rest) = nodes.split_at_mut(at);
+        let Some(node) = rest.first_mut() else { return };
+        let part = |id: &NodeId| before.get(id.index());
+        node.fixed_bits = match &node.kind {
+            _ if node.register.is_some() => None,
+            NodeKind::Integer(_, Some(_))
+            | NodeKind::Text
+            | NodeKind::Variant(..)
+            | NodeKind::Array(_, Count::Kept(_)) => None,
+            NodeKind::Integer(integer, None) | NodeKind::Enumeration(integer, _) => {
+                Some(integer.bits.into())
+            }
+            NodeKind::Float(float) => Some(if float.is_double { 64 } else { 32 }),
+            NodeKind::Array(element, Count::Fixed(count)) => {
+                part(element).and_then(|element| fixed_array(element, *count))
+            }
+            NodeKind::Struct(fields) => fields.iter().try_fold(0_u64, |end, field| {
+                let field = part(field)?;
+                aligned(end, field.align)?.checked_add(field.fixed_bits?)
+            }),
+        };
+    }
 }
 
-/// Fields before the one that is being made, from the outermost structure to the innermost.
-type Before = Vec<Vec<NodeId>>;
+/// The bits of an array. One whose elements take no room is no array.
+fn fixed_array(element: &Node, count: u64) -> Option<u64> {
+    let bits = element.fixed_bits.filter(|bits| *bits > 0)?;
+    let Some(others) = count.checked_sub(1) else { return Some(0) };
+    aligned(bits, element.align)?.checked_mul(others)?.checked_add(bits)
+}
 
-impl Builder<'_> {
+/// The next place that an alignment allows, which is a power of two.
+fn aligned(place: u64, align: u64) -> Option<u64> {
+    Some(place.checked_add(align - 1)? & !(align - 1))
+}
+
+struct Builder<'a> {
+    nodes: Vec<Node>,
+    /// How many registers are used by what all events of a stream have, and by the event that is
+    /// being made: those of one event are free for the next.
+    shared: u32,
+    own: u32,
+    /// The first node of the event.
+    event_start: usize,
+    clocks: Lookup<&'a str, usize>,
+    /// What can be referred to so far: the names that lead there, and what is there.
+    roots: Vec<(&'static [&'static str], Option<NodeId>)>,
+    /// Fields of structures by name, of those that were looked into.
+    children: Lookup<NodeId, Lookup<Arc<str>, NodeId>>,
+    /// The ranges of names of enumerations, by where their labels are.
+    ranges: Lookup<usize, Arc<Ranges>>,
+    /// The choices of all variants.
+    choices: usize,
+    /// Fields of headers that something besides them depends on.
+    used: HashSet<NodeId>,
+    is_header: bool,
+}
+
+/// The values that have a name, each from one to another.
+type Ranges = Lookup<Arc<str>, Vec<(i128, i128)>>;
+
+/// Fields before the one that is being made, by name, from the outermost structure to the
+/// innermost.
+type Before = Vec<Lookup<Arc<str>, NodeId>>;
+
+impl<'a> Builder<'a> {
+    fn new(trace: &'a Trace) -> Self {
+        let mut clocks = Lookup::default();
+        for (place, clock) in trace.clocks.iter().enumerate() {
+            clocks.entry(clock.name.as_str()).or_insert(place);
+        }
+        Self {
+            nodes: Vec::new(),
+            shared: 0,
+            own: 0,
+            event_start: usize::MAX,
+            clocks,
+            roots: Vec::new(),
+            children: Lookup::default(),
+            ranges: Lookup::default(),
+            choices: 0,
+            used: HashSet::new(),
+            is_header: false,
+        }
+    }
+
+    fn begin_event(&mut self) {
+        (self.own, self.event_start) = (0, self.nodes.len());
+    }
+
+    fn stream(&mut self, stream: &Stream) -> ReadResult<StreamLayout> {
+        self.event_start = usize::MAX;
+        let context = stream.packet_context.as_ref();
+        let packet_context = self.root(&["stream", "packet", "context"], context)?;
+        self.keep_fields(packet_context, &PACKET_FIELDS)?;
+        let header = stream.event_header.as_ref();
+        self.is_header = true;
+        let event_header = self.root(&["stream", "event", "header"], header)?;
+        self.is_header = false;
+        let context = stream.event_context.as_ref();
+        let event_context = self.root(&["stream", "event", "context"], context)?;
+        let event_id = event_header.map(|header| self.registers_of(header, "id")).transpose()?;
+        Ok(StreamLayout {
+            packet_context,
+            event_header,
+            header: None,
+            event_context,
+            event_id: event_id.unwrap_or_default(),
+            events: Vec::new(),
+            small_ids: Vec::new(),
+            other_ids: Lookup::default(),
+            first_id: stream.events.keys().next().copied().unwrap_or(0),
+        })
+    }
+
     fn root(
         &mut self,
         names: &'static [&'static str],
         kind: Option<&Arc<Type>>,
     ) -> ReadResult<Option<NodeId>> {
         let made = kind.map(|kind| self.node("".into(), kind, &mut Vec::new())).transpose()?;
-        // Fields that a packet or an event is understood by are kept.
-        if let Some(Node { kind: NodeKind::Struct(fields), .. }) = made.and_then(|id| self.get(id))
-        {
-            for field in fields.clone() {
-                let is_number = self.get(field).is_some_and(|node| {
-                    matches!(node.kind, NodeKind::Integer(..) | NodeKind::Enumeration(..))
-                });
-                if is_number && names.last() != Some(&"fields") {
-                    self.keep(field);
-                }
-            }
-        }
         self.roots.push((names, made));
         Ok(made)
     }
 
+    /// Keeps the numbers among some fields of a structure.
+    fn keep_fields(&mut self, of: Option<NodeId>, names: &[&str]) -> ReadResult<()> {
+        for name in names {
+            let field = of.and_then(|of| self.child(of, name));
+            let is_number = field.and_then(|field| self.get(field)).is_some_and(|node| {
+                matches!(node.kind, NodeKind::Integer(..) | NodeKind::Enumeration(..))
+            });
+            if let (Some(field), true) = (field, is_number) {
+                self.keep(field)?;
+            }
+        }
+        Ok(())
+    }
+
     fn get(&self, id: NodeId) -> Option<&Node> {
-        self.nodes.get(id.0 as usize)
+        self.nodes.get(id.index())
     }
 
     /// Makes a use of a type. Types are nested [`DEPTH_MAX`](crate::spec::DEPTH_MAX) deep at most.
     fn node(&mut self, name: Arc<str>, kind: &Type, before: &mut Before) -> ReadResult<NodeId> {
         let (kind, align) = match &kind.kind {
             Kind::Integer(integer) => {
-                let named =
-                    |clock: &Arc<str>| self.clocks.iter().position(|name| **name == **clock);
-                let clock = integer.clock.as_ref().and_then(named);
+                let clock = integer.clock.as_ref();
+                let clock = clock.and_then(|clock| self.clocks.get(&**clock).copied());
                 (NodeKind::Integer(integer.clone(), clock), integer.align)
             }
             Kind::Enumeration(integer, labels) => {
@@ -209,12 +412,10 @@ impl Builder<'_> {
             Kind::Struct(align, fields) => self.structure(*align, fields, before)?,
             Kind::Variant(tag, options) => (self.variant(tag.as_ref(), options, before)?, 1),
         };
-        if self.nodes.len() >= NODES_MAX {
-            let (found, limit) = (self.nodes.len() as u64 + 1, NODES_MAX as u64);
-            return Err(ReadErrorKind::OverLimit { found, limit }.at("fields in the metadata", 0));
-        }
+        within_limit(self.nodes.len(), "fields in the metadata")?;
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(Node { name, kind, align, register: None });
+        let known = Known::of(name.strip_prefix('_').unwrap_or(&name));
+        self.nodes.push(Node { name, kind, align, register: None, known, fixed_bits: None });
         Ok(id)
     }
 
@@ -225,13 +426,14 @@ impl Builder<'_> {
         before: &mut Before,
     ) -> ReadResult<(NodeKind, u64)> {
         let (mut made, mut align) = (Vec::new(), align);
-        before.push(Vec::new());
+        before.push(Lookup::default());
         for field in fields {
             let node = self.node(Arc::clone(&field.name), &field.kind, before)?;
             align = align.max(self.get(node).map_or(1, |node| node.align));
             made.push(node);
+            // Of several of one name the nearest counts.
             if let Some(innermost) = before.last_mut() {
-                innermost.push(node);
+                innermost.insert(Arc::clone(&field.name), node);
             }
         }
         before.pop();
@@ -250,20 +452,21 @@ impl Builder<'_> {
             return Err(invalid("the tag of a variant is no enumeration"));
         };
         let labels = Arc::clone(labels);
+        let ranges = self.ranges.entry(labels.as_ptr().addr());
+        let ranges = Arc::clone(ranges.or_insert_with(|| Arc::new(ranges_of(&labels))));
         let mut choices = Vec::new();
         for option in options {
             let node = self.node(Arc::clone(&option.name), &option.kind, before)?;
-            let named = labels.iter().filter(|label| {
-                // Names that are no words of the language have a line before them.
-                label.name == option.name || option.name.strip_prefix('_') == Some(&*label.name)
-            });
-            choices.extend(named.map(|Label { first, last, .. }| Choice {
-                first: *first,
-                last: *last,
-                node,
-            }));
+            // Names that are no words of the language have a line before them.
+            let name = &*option.name;
+            let names = [Some(name), name.strip_prefix('_')].into_iter().flatten();
+            for (first, last) in names.filter_map(|name| ranges.get(name)).flatten() {
+                within_limit(self.choices, "choices of variants in the metadata")?;
+                self.choices += 1;
+                choices.push(Choice { first: *first, last: *last, node });
+            }
         }
-        Ok(NodeKind::Variant(register, choices))
+        Ok(NodeKind::Variant(register, apart(choices)?))
     }
 
     /// The field that names lead to, and where its value is kept.
@@ -277,46 +480,77 @@ impl Builder<'_> {
                 format!("{} is used, and there is no such field before", path.join(".")),
             )
         })?;
-        Ok((found, self.keep(found)))
+        if !self.is_header {
+            self.used.insert(found);
+        }
+        Ok((found, self.keep(found)?))
     }
 
-    fn absolute(&self, path: &[Arc<str>]) -> Option<NodeId> {
-        self.roots.iter().find_map(|(names, root)| {
+    fn absolute(&mut self, path: &[Arc<str>]) -> Option<NodeId> {
+        let meant = self.roots.iter().find_map(|(names, root)| {
             let lead = path.get(..names.len())?;
             let is_meant = lead.iter().zip(*names).all(|(given, name)| **given == **name);
-            is_meant.then(|| self.below((*root)?, path.get(names.len()..)?)).flatten()
-        })
+            is_meant.then_some(((*root)?, names.len()))
+        });
+        let (root, lead) = meant?;
+        self.below(root, path.get(lead..)?)
     }
 
     /// The nearest field before, in this structure or in those around it or before it.
-    fn relative(&self, path: &[Arc<str>], before: &Before) -> Option<NodeId> {
+    fn relative(&mut self, path: &[Arc<str>], before: &Before) -> Option<NodeId> {
         let (first, rest) = path.split_first()?;
-        let around = before.iter().rev().flat_map(|fields| fields.iter().rev());
-        let named = |id: &&NodeId| self.get(**id).is_some_and(|node| node.name == *first);
-        let near = { around }.find(named).and_then(|id| self.below(*id, rest));
-        near.or_else(|| self.roots.iter().rev().find_map(|(_, root)| self.below((*root)?, path)))
-    }
-
-    fn below(&self, start: NodeId, path: &[Arc<str>]) -> Option<NodeId> {
-        path.iter().try_fold(start, |id, name| match &self.get(id)?.kind {
-            NodeKind::Struct(fields) => {
-                fields.iter().copied().find(|f| self.get(*f).is_some_and(|f| f.name == *name))
-            }
-            _ => None,
+        let near = before.iter().rev().find_map(|fields| fields.get(first)).copied();
+        if let Some(found) = near.and_then(|near| self.below(near, rest)) {
+            return Some(found);
+        }
+        (0..self.roots.len()).rev().find_map(|place| {
+            let root = self.roots.get(place)?.1?;
+            self.below(root, path)
         })
     }
 
+    fn below(&mut self, start: NodeId, path: &[Arc<str>]) -> Option<NodeId> {
+        path.iter().try_fold(start, |id, name| self.child(id, name))
+    }
+
+    /// The field of a structure that has a name: the first one.
+    fn child(&mut self, of: NodeId, name: &str) -> Option<NodeId> {
+        let nodes = &self.nodes;
+        let children = self.children.entry(of).or_insert_with(|| {
+            let mut children = Lookup::default();
+            let node = |id: NodeId| nodes.get(id.index());
+            if let Some(Node { kind: NodeKind::Struct(fields), .. }) = node(of) {
+                for field in fields {
+                    let Some(Node { name, .. }) = node(*field) else { continue };
+                    children.entry(Arc::clone(name)).or_insert(*field);
+                }
+            }
+            children
+        });
+        children.get(name).copied()
+    }
+
     /// Gives a field a register, unless it has one.
-    fn keep(&mut self, id: NodeId) -> Register {
-        let next = Register(self.registers);
-        let Some(node) = self.nodes.get_mut(id.0 as usize) else { return next };
-        let register = *node.register.get_or_insert(next);
-        self.registers += u32::from(register == next);
-        register
+    fn keep(&mut self, id: NodeId) -> ReadResult<Register> {
+        let is_own = id.index() >= self.event_start;
+        let count = if is_own { &mut self.own } else { &mut self.shared };
+        // Even ones are shared, odd ones are the event's.
+        let next = Register(*count * 2 + u32::from(is_own));
+        let Some(node) = self.nodes.get_mut(id.index()) else { return Ok(next) };
+        if let Some(register) = node.register {
+            return Ok(register);
+        }
+        if *count >= REGISTERS_MAX {
+            let (found, limit) = (u64::from(*count) + 1, REGISTERS_MAX.into());
+            return Err(ReadErrorKind::OverLimit { found, limit }.at("lengths and tags", 0));
+        }
+        node.register = Some(next);
+        *count += 1;
+        Ok(next)
     }
 
     /// Registers of all fields of a name, wherever they are within a node.
-    fn registers_of(&mut self, within: NodeId, name: &str) -> Vec<Register> {
+    fn registers_of(&mut self, within: NodeId, name: &str) -> ReadResult<Vec<Register>> {
         let (mut found, mut open) = (Vec::new(), vec![within]);
         while let Some(id) = open.pop() {
             let Some(node) = self.get(id) else { continue };
@@ -331,6 +565,32 @@ impl Builder<'_> {
         }
         found.into_iter().map(|id| self.keep(id)).collect()
     }
+}
+
+fn ranges_of(labels: &[Label]) -> Ranges {
+    let mut ranges = Ranges::default();
+    for label in labels {
+        ranges.entry(Arc::clone(&label.name)).or_default().push((label.first, label.last));
+    }
+    ranges
+}
+
+/// Choices in the order of their ranges. Of two that overlap nobody knows which is meant.
+fn apart(mut choices: Vec<Choice>) -> ReadResult<Vec<Choice>> {
+    choices.sort_by_key(|choice| choice.first);
+    let pairs = choices.iter().zip(choices.iter().skip(1));
+    if { pairs }.any(|(one, next)| one.last >= next.first && one.node != next.node) {
+        return Err(invalid("the choices of a variant overlap"));
+    }
+    Ok(choices)
+}
+
+fn within_limit(count: usize, what: &'static str) -> ReadResult<()> {
+    if count < NODES_MAX {
+        return Ok(());
+    }
+    let (found, limit) = (count as u64 + 1, NODES_MAX as u64);
+    Err(ReadErrorKind::OverLimit { found, limit }.at(what, 0))
 }
 
 fn invalid(why: &'static str) -> ReadError {

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 use super::Reader;
@@ -22,6 +23,7 @@ pub(crate) struct Chosen {
 /// Events of several streams, in the order of their times; those of one time in the order of the
 /// streams.
 pub(crate) struct Merged {
+    reader: Arc<Reader>,
     cursors: Vec<(usize, TrackCursor)>,
     /// The time of each stream's next event, and which stream it is.
     heap: BinaryHeap<Reverse<(Option<i64>, usize)>>,
@@ -41,21 +43,20 @@ impl Merged {
             .collect();
         let heap = cursors.iter().enumerate();
         let heap = heap.filter_map(|(at, (_, cursor))| Some(Reverse((cursor.head()?.time_ns, at))));
-        Self { heap: heap.collect(), cursors }
+        Self { reader: Arc::clone(reader), heap: heap.collect(), cursors }
     }
 
     /// Decodes the next event. Tells its track.
-    pub(crate) fn next<V: Visitor>(
-        &mut self,
-        visitor: &mut V,
-        clear: impl Fn(&mut V),
-    ) -> Option<(usize, Taken)> {
+    pub(crate) fn next<V: Visitor>(&mut self, visitor: &mut V) -> Option<(usize, Taken<'_>)> {
+        let Self { reader, cursors, heap } = self;
         loop {
-            let Reverse((_, at)) = self.heap.pop()?;
-            let (track, cursor) = self.cursors.get_mut(at)?;
-            let taken = cursor.take(visitor, &clear);
-            if let Some(head) = cursor.head() {
-                self.heap.push(Reverse((head.time_ns, at)));
+            let mut top = heap.peek_mut()?;
+            let Reverse((_, at)) = *top;
+            let (track, cursor) = cursors.get_mut(at)?;
+            let taken = cursor.take(reader, visitor);
+            match cursor.head() {
+                Some(head) => *top = Reverse((head.time_ns, at)),
+                None => drop(PeekMut::pop(top)),
             }
             if let Some(taken) = taken {
                 return Some((*track, taken));

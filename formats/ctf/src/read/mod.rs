@@ -2,9 +2,14 @@
 
 mod cursor;
 mod decode;
+mod header;
+mod index;
+mod known;
 mod layout;
+mod losses;
 mod merge;
 mod packets;
+mod skip;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,10 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use kymo_core::bytes::{Limits, ReadError, ReadErrorKind};
-use kymo_core::{Context, Error, Finding, Result, Source};
+use kymo_core::{Context, Error, Finding, Result, Severity, Source};
 
-use cursor::TrackCursor;
+use decode::State;
+
+pub(crate) use cursor::{Taken, TrackCursor};
 pub(crate) use decode::Visitor;
+pub(crate) use known::Known;
 pub(crate) use layout::{Layouts, Node};
 pub(crate) use merge::{Chosen, Merged};
 pub use packets::Packet;
@@ -33,8 +41,21 @@ pub struct Reader {
     packets: Vec<Packet>,
     tracks: Vec<Track>,
     /// What is wrong, by file and offset; it grows as events are read.
-    findings: Mutex<BTreeMap<(Option<usize>, u64), Finding>>,
+    findings: Mutex<BTreeMap<Place, Finding>>,
     limits: Limits,
+}
+
+/// Where something is wrong: reading it again finds the same once.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// Of the whole trace, by rule.
+    Whole(&'static str),
+    /// A file that is not there.
+    Named(String),
+    /// A stream, by rule.
+    Track(usize, &'static str),
+    /// A byte of a file.
+    At(usize, u64),
 }
 
 /// A file of events.
@@ -85,15 +106,29 @@ impl Reader {
             limits: context.limits,
         };
         let names = if source.is_directory() { source.entries()? } else { Vec::new() };
+        let mut state = State::default();
         for name in names {
-            reader.file(source, name);
+            reader.file(source, name, &mut state);
+        }
+        if source.is_directory() {
+            index::compare(&reader, source)?;
         }
         reader.find_tracks();
+        losses::find(&reader);
         Ok(Arc::new(reader))
     }
 
+    /// Takes note of a file whose events are not there.
+    fn lacks(&self, name: &Path, message: impl Into<String>) {
+        let file = name.display().to_string();
+        let message = message.into();
+        let mut finding = Finding::whole(Severity::Warning, "missing-file", message);
+        finding.file = Some(file.clone());
+        self.add(Place::Named(file), finding);
+    }
+
     /// Finds the packets of a file; why it cannot be read is a finding.
-    fn file(&mut self, source: &Source, name: PathBuf) {
+    fn file(&mut self, source: &Source, name: PathBuf, state: &mut State) {
         let is_hidden = name.to_string_lossy().starts_with('.');
         if is_hidden || name == Path::new(spec::METADATA_FILE) {
             return;
@@ -108,7 +143,7 @@ impl Reader {
         match bytes {
             Ok(bytes) => {
                 self.files.push(File { name, bytes });
-                self.find_packets(file);
+                self.find_packets(file, state);
             }
             Err(error) => {
                 self.files.push(File { name, bytes: Bytes::new() });
@@ -118,7 +153,7 @@ impl Reader {
     }
 
     /// Goes from packet to packet. What is no packet ends its file.
-    fn find_packets(&mut self, file: usize) {
+    fn find_packets(&mut self, file: usize, state: &mut State) {
         let Some(bytes) = self.files.get(file).map(|file| file.bytes.clone()) else { return };
         let mut offset = 0;
         while offset < bytes.len() as u64 {
@@ -126,8 +161,13 @@ impl Reader {
                 let why = format!("more than {} packets", self.limits.items_max);
                 return self.report(file, &ReadError::invalid("packets", offset, why));
             }
-            match packets::read(&self.trace, &self.layouts, &bytes, file, offset) {
+            match packets::read(&self.trace, &self.layouts, state, &bytes, (file, offset)) {
                 Ok(packet) if packet.bytes > 0 => {
+                    if let Some(size) = packet.cut_from {
+                        let (needed, left) = (size, packet.bytes);
+                        let kind = ReadErrorKind::Short { needed, left };
+                        self.report(file, &kind.at("packet", offset));
+                    }
                     offset += packet.bytes;
                     self.packets.push(packet);
                 }
@@ -206,23 +246,22 @@ impl Reader {
 
     /// How many events can be read; goes through all of them.
     #[must_use]
-    pub fn count(self: &Arc<Self>) -> u64 {
-        let mut merged = Merged::new(self, &Chosen::default());
-        let mut count = 0;
-        while merged.next(&mut (), |()| {}).is_some() {
-            count += 1;
-        }
-        count
+    pub fn count(&self) -> u64 {
+        let counts = self.tracks.iter().map(|track| {
+            let mut cursor = TrackCursor::new(self, track.packets.clone());
+            std::iter::from_fn(|| cursor.take(self, &mut ())).map(|_| 1).sum::<u64>()
+        });
+        counts.sum()
     }
 
     /// The times of the first and the last event, in nanoseconds. Reads only packets at the ends
     /// of streams.
-    pub(crate) fn time_range(self: &Arc<Self>) -> Option<(i64, i64)> {
+    pub(crate) fn time_range(&self) -> Option<(i64, i64)> {
         let ends = self.tracks.iter().filter_map(|track| {
             let first = TrackCursor::new(self, track.packets.clone()).head()?.time_ns?;
             let latest = |packet: &usize| {
                 let mut cursor = TrackCursor::new(self, vec![*packet]);
-                let times = std::iter::from_fn(|| cursor.take(&mut (), |()| {}));
+                let times = std::iter::from_fn(|| cursor.take(self, &mut ()));
                 times.filter_map(|taken| taken.head.time_ns).max()
             };
             let last = track.packets.iter().rev().find_map(latest)?;
@@ -246,13 +285,13 @@ impl Reader {
 
     /// Takes note of what cannot be read.
     pub(crate) fn report(&self, file: usize, error: &ReadError) {
-        let key = (Some(file), error.offset);
+        let key = Place::At(file, error.offset);
         let mut finding = Finding::unreadable(crate::check::UNREADABLE, error);
         finding.file = self.files.get(file).map(|file| file.name.display().to_string());
         self.add(key, finding);
     }
 
-    pub(crate) fn add(&self, key: (Option<usize>, u64), finding: Finding) {
+    pub(crate) fn add(&self, key: Place, finding: Finding) {
         let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
         if findings.len() < self.limits.findings_max {
             findings.insert(key, finding);

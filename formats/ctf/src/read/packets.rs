@@ -1,6 +1,6 @@
 //! Packets: runs of events that are written at once, each with a header that says how long it is.
 
-use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
+use kymo_core::bytes::{ReadError, ReadResult};
 
 use super::decode::{Decoder, State};
 use super::layout::{Layouts, NodeId};
@@ -20,6 +20,10 @@ pub struct Packet {
     pub content_bits: u64,
     /// Its kind of stream.
     pub stream: u64,
+    /// The place of that kind among the layouts.
+    pub(crate) layout: usize,
+    /// The bytes that it says it has, where the file ends before.
+    pub(crate) cut_from: Option<u64>,
     /// Ticks at its begin and end, where it says so.
     pub times: Option<(u64, u64)>,
     /// The clock of these ticks.
@@ -36,22 +40,21 @@ pub struct Packet {
 pub(super) fn read(
     trace: &Trace,
     layouts: &Layouts,
+    state: &mut State,
     bytes: &[u8],
-    file: usize,
-    offset: u64,
+    (file, offset): (usize, u64),
 ) -> ReadResult<Packet> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let rest = bytes.get(start..).unwrap_or_default();
-    let mut state = State::new(layouts);
-    state.end = (rest.len() as u64).saturating_mul(8);
-    let mut decoder = Decoder { layouts, bytes: rest, offset, state: &mut state };
+    state.begin((rest.len() as u64).saturating_mul(8));
+    (state.clock, state.ticks) = (None, 0);
+    let mut decoder = Decoder { layouts, bytes: rest, offset, state };
     if let Some(header) = layouts.packet_header {
         decoder.decode(header, &mut ()).map_err(|error| named(error, "packet header"))?;
     }
     let kept = |decoder: &Decoder<'_>, root: Option<NodeId>, name: &str| {
         let register = layouts.field(root, name)?.register?;
-        let value = decoder.state.registers.get(register.index()).copied().flatten()?;
-        u64::try_from(value).ok()
+        u64::try_from(decoder.state.kept(register)?).ok()
     };
     let header = layouts.packet_header;
     if let Some(magic) = kept(&decoder, header, "magic")
@@ -62,10 +65,10 @@ pub(super) fn read(
     }
     let only = trace.streams.keys().next().copied().unwrap_or(0);
     let stream = kept(&decoder, header, "stream_id").unwrap_or(only);
-    let layout = layouts.streams.get(&stream).ok_or_else(|| {
+    let layout = layouts.place(stream).ok_or_else(|| {
         ReadError::invalid("packet header", offset, format!("there is no stream {stream}"))
     })?;
-    let context = layout.packet_context;
+    let context = layouts.stream(layout).and_then(|stream| stream.packet_context);
     if let Some(context) = context {
         decoder.decode(context, &mut ()).map_err(|error| named(error, "packet context"))?;
     }
@@ -77,18 +80,16 @@ pub(super) fn read(
         let why = format!("a size of {packet_bits} and a content of {content_bits} bits");
         return Err(ReadError::invalid("packet context", offset, why));
     }
-    if packet_bits > whole {
-        let (needed, left) = (packet_bits / 8, rest.len() as u64);
-        return Err(ReadErrorKind::Short { needed, left }.at("packet", offset));
-    }
     let begin = kept(&decoder, context, "timestamp_begin");
     let times = begin.zip(kept(&decoder, context, "timestamp_end"));
     Ok(Packet {
         file,
         offset,
-        bytes: packet_bits / 8,
-        content_bits,
+        bytes: packet_bits.min(whole) / 8,
+        content_bits: content_bits.min(whole),
         stream,
+        layout,
+        cut_from: (packet_bits > whole).then_some(packet_bits / 8),
         times,
         clock: decoder.state.clock,
         discarded: kept(&decoder, context, "events_discarded"),

@@ -1,0 +1,55 @@
+//! The index that `LTTng` writes beside its streams, for every file the packets that were written.
+
+use std::path::Path;
+
+use kymo_core::bytes::{Cursor, Endian};
+use kymo_core::{Result, Source};
+
+use super::Reader;
+
+const DIRECTORY: &str = "index";
+const EXTENSION: &str = "idx";
+const MAGIC: u32 = 0xC1F1_DCC1;
+const HEADER_BYTES: u64 = 16;
+
+/// Says which files are not there, or have fewer packets than were written.
+pub(super) fn compare(reader: &Reader, source: &Source) -> Result<()> {
+    let Some(index) = source.child(Path::new(DIRECTORY), &reader.limits).ok().flatten() else {
+        return Ok(());
+    };
+    if !index.is_directory() {
+        return Ok(());
+    }
+    for name in index.entries()? {
+        if name.extension().is_none_or(|extension| extension != EXTENSION) {
+            continue;
+        }
+        let Some(file) = index.child(&name, &reader.limits).ok().flatten() else { continue };
+        let said = file.bytes().ok().and_then(|bytes| packets(&bytes));
+        if let Some(said) = said.filter(|said| *said > 0) {
+            compare_file(reader, &name.with_extension(""), said);
+        }
+    }
+    Ok(())
+}
+
+fn compare_file(reader: &Reader, name: &Path, said: u64) {
+    let packets = if said == 1 { "1 packet".to_owned() } else { format!("{said} packets") };
+    let Some(place) = reader.files.iter().position(|file| file.name == name) else {
+        return reader.lacks(name, format!("it is not there, and the index has {packets} of it"));
+    };
+    let found = reader.packets.iter().filter(|packet| packet.file == place).count() as u64;
+    if found < said {
+        reader.lacks(name, format!("{found} packets are in it, and the index has {packets}"));
+    }
+}
+
+/// How many packets an index has.
+fn packets(bytes: &[u8]) -> Option<u64> {
+    let mut cursor = Cursor::new(bytes, Endian::Big);
+    let magic = cursor.u32("magic").ok()?;
+    let _version = (cursor.u32("major").ok()?, cursor.u32("minor").ok()?);
+    let entry = u64::from(cursor.u32("packet_index_len").ok()?);
+    let is_index = magic == MAGIC && entry > 0;
+    is_index.then(|| (bytes.len() as u64).saturating_sub(HEADER_BYTES) / entry)
+}

@@ -1,0 +1,65 @@
+//! Names of fields that say something of tasks, functions and messages.
+
+/// A field by its name, as tracers call it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Known {
+    PrevTid,
+    PrevComm,
+    PrevState,
+    NextTid,
+    NextComm,
+    NextPrio,
+    Tid,
+    Comm,
+    TargetCpu,
+    Irq,
+    Vec,
+    Name,
+    Addr,
+    Vtid,
+    Vpid,
+    Procname,
+    Region,
+    LocationId,
+    Sender,
+    Receiver,
+    MsgTag,
+    SelfId,
+    StringValue,
+}
+
+impl Known {
+    /// How many there are.
+    pub(crate) const COUNT: usize = Self::StringValue as usize + 1;
+
+    /// The field of a name.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "prev_tid" => Self::PrevTid,
+            "prev_comm" => Self::PrevComm,
+            "prev_state" => Self::PrevState,
+            "next_tid" => Self::NextTid,
+            "next_comm" => Self::NextComm,
+            "next_prio" => Self::NextPrio,
+            "tid" => Self::Tid,
+            "comm" => Self::Comm,
+            "target_cpu" => Self::TargetCpu,
+            "irq" => Self::Irq,
+            "vec" => Self::Vec,
+            "name" => Self::Name,
+            "addr" => Self::Addr,
+            "vtid" => Self::Vtid,
+            "vpid" => Self::Vpid,
+            "procname" => Self::Procname,
+            "region" => Self::Region,
+            "locationID" => Self::LocationId,
+            "sender" => Self::Sender,
+            "receiver" => Self::Receiver,
+            "msgTag" => Self::MsgTag,
+            "self" => Self::SelfId,
+            "stringValue" => Self::StringValue,
+            _ => return None,
+        })
+    }
+}
