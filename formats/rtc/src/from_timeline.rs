@@ -2,14 +2,14 @@
 //!
 //! Every clock becomes a stream of times, every track a stream. What was recorded as bytes is
 //! written as those bytes, under the format that the track names; other values get a default
-//! format. What RTC cannot say: which track belongs under which.
+//! format. What RTC cannot say: which track belongs under which, and what activities mean.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, TimeNs, TimelineView, Track, TrackId, Window,
+    Activity, Clock, ClockId, Content, Event, TimeNs, TimelineView, Track, TrackId, Window,
 };
 use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
 use kymo_rtc_wire::meta::StreamMeta;
@@ -30,7 +30,10 @@ pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result
 
 fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
     let (clocks, tracks) = (timeline.clocks(), timeline.tracks());
-    let writer = SessionWriter::new(out, &Layout::default());
+    // Each may get the longest description that it can have.
+    let metas = (0..).zip(&tracks).map(|(id, track)| (id, longest_meta(track, &clocks)));
+    let layout = Layout::default().fit(&metas.collect::<Vec<_>>());
+    let writer = SessionWriter::new(out, &layout);
     let mut taking = Taking::new(clocks, tracks, writer)?;
     let mut events = timeline.events(&Window::default())?;
     while let Some(event) = events.next()? {
@@ -38,6 +41,7 @@ fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
     }
     taking.tracks_without_events()?;
     taking.writer.finish()?;
+    taking.written.losses.extend(Activity::as_texts(taking.activities));
     if taking.losses_beyond > 0 {
         let message = format!("{} further events, not told of one by one", taking.losses_beyond);
         taking.written.losses.push(Finding::whole(Severity::Warning, "unwritten", message));
@@ -57,6 +61,7 @@ struct Taking<W: Write> {
     shown: HashMap<ClockId, TimeNs>,
     written: Written,
     losses_beyond: u64,
+    activities: u64,
 }
 
 /// How the values of a track are written.
@@ -94,6 +99,7 @@ impl<W: Write> Taking<W> {
             shown: HashMap::new(),
             written: Written::default(),
             losses_beyond: 0,
+            activities: 0,
         };
         taking.add_clocks()?;
         Ok(taking)
@@ -139,6 +145,7 @@ impl<W: Write> Taking<W> {
         };
         if is_written {
             self.written.events += 1;
+            self.activities += u64::from(matches!(event.content, Content::Activity(_)));
         } else {
             self.lose(event, "a value that is empty, or not of the kind of the track's first");
         }
@@ -245,6 +252,15 @@ impl<W: Write> Taking<W> {
             self.losses_beyond += 1;
         }
     }
+}
+
+/// A description of a track that is at least as long as what it gets.
+fn longest_meta(track: &Track, clocks: &[Clock]) -> StreamMeta {
+    let clock = clocks.iter().map(|clock| clock.name.as_str()).max_by_key(|name| name.len());
+    // Numbers that tell clocks of one name apart, a length, and what its events are written as.
+    let more = format!("{}{}", clock.unwrap_or_default(), "-".repeat(64));
+    let meta = StreamMeta::new(&track.name).format(&track.content);
+    with_all(with(meta, "clock", &Json::String(more)), &track.attributes)
 }
 
 /// Whether a track is a clock of an RTC file, whose times the other tracks have.

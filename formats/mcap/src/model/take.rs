@@ -2,11 +2,12 @@
 //!
 //! A track becomes a channel, an event a message with the payload as it was recorded. What has no
 //! payload is spelt as JSON. What MCAP cannot hold is said: events without a time, times before
-//! zero, clocks that do not count from the Epoch, and several recordings, which become one.
+//! zero, clocks that do not count from the Epoch, several recordings, which become one, and what
+//! activities mean.
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Clock, Content, Event, TimelineView, Track, Window};
+use kymo_core::model::timeline::{Activity, Clock, Content, Event, TimelineView, Track, Window};
 use kymo_core::{
     AtomicFile, Context, Destination, Error, Finding, Result, Severity, Value, Written,
 };
@@ -43,6 +44,7 @@ struct Taking {
     last_time: u64,
     without_time: u64,
     before_zero: u64,
+    activities: u64,
 }
 
 /// A track that has its channel.
@@ -70,6 +72,7 @@ impl Taking {
             last_time: 0,
             without_time: 0,
             before_zero: 0,
+            activities: 0,
         })
     }
 
@@ -87,6 +90,7 @@ impl Taking {
             data: 0..0,
         };
         self.writer.message(&message, data)?;
+        self.activities += u64::from(matches!(event.content, Content::Activity(_)));
         self.events += 1;
         Ok(())
     }
@@ -168,7 +172,8 @@ impl Taking {
             (recordings > 1, "recordings", format!("{recordings} recordings become one")),
         ];
         let lost = losses.into_iter().filter(|(is_lost, ..)| *is_lost);
-        lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why)).collect()
+        let lost = lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why));
+        lost.chain(Activity::as_texts(self.activities)).collect()
     }
 }
 
