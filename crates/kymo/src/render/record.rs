@@ -1,5 +1,6 @@
 //! Records of a file, one below the other or one JSON object a line.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use kymo_convert::values::{Notation, write_quoted, write_text, write_value};
@@ -127,8 +128,10 @@ impl RecordSink for JsonRecords<'_> {
         write!(line, "\"record\":\"{kind}\",\"index\":{index},\"offset\":{offset}")?;
         for (name, field) in &record.fields {
             match field {
+                // It is there already.
+                Field::Value(Value::UInt(value)) if *name == "offset" && value == offset => {}
                 Field::Value(value) => {
-                    write_key(name, &mut line);
+                    write_key(&key(kind, name), &mut line);
                     write_value(value, Notation::Json, &mut line);
                 }
                 Field::Array(values) => {
@@ -167,6 +170,15 @@ impl JsonRecords<'_> {
         }
         self.rounded |= values.has_rounded();
         Ok(self.out.write_all(b"]")?)
+    }
+}
+
+/// What a field of a record is called: as every object has some keys, a field of that name has its
+/// kind before it.
+pub(crate) fn key<'a>(kind: &str, name: &'a str) -> Cow<'a, str> {
+    match name {
+        "file" | "record" | "index" | "offset" => format!("{kind}_{name}").into(),
+        name => name.into(),
     }
 }
 

@@ -32,7 +32,8 @@ pub(super) fn list(
     let scan = Scan { columns, batch_rows: BATCH_ROWS, ..Scan::default() };
     let schema = scan.output_schema(&table.schema())?;
     let offset_width = format!("{:x}", opened.source.size_bytes()).len();
-    let mut lines = Lines { buffer: Vec::new(), offset_width, keys: keys(&schema, file) };
+    let mut lines =
+        Lines { buffer: Vec::new(), offset_width, keys: keys(table.name(), &schema, file) };
     for batch in Arc::clone(&table).scan(&scan)? {
         let batch = batch?;
         if json {
@@ -53,7 +54,7 @@ struct Lines {
     keys: Vec<Vec<u8>>,
 }
 
-fn keys(schema: &Schema, file: Option<&str>) -> Vec<Vec<u8>> {
+fn keys(table: &str, schema: &Schema, file: Option<&str>) -> Vec<Vec<u8>> {
     let mut lead = vec![b'{'];
     if let Some(file) = file {
         lead.extend_from_slice(b"\"file\":");
@@ -63,7 +64,14 @@ fn keys(schema: &Schema, file: Option<&str>) -> Vec<Vec<u8>> {
     let mut keys = Vec::new();
     for field in schema.fields() {
         let mut key = std::mem::replace(&mut lead, vec![b',']);
-        write_text(field.name(), Notation::Json, &mut key);
+        // The recording's own name is there already: `file` of `events` is `event_file`.
+        match field.name().as_str() {
+            "file" if file.is_some() => {
+                let kind = table.strip_suffix('s').unwrap_or(table);
+                write_text(&format!("{kind}_file"), Notation::Json, &mut key);
+            }
+            name => write_text(name, Notation::Json, &mut key),
+        }
         key.push(b':');
         keys.push(key);
     }
