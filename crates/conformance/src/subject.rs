@@ -24,6 +24,7 @@ pub struct Subject {
     freedom: &'static [&'static str],
     valid_prefix: fn(&[u8], usize) -> bool,
     pub(crate) writes_directories: bool,
+    pub(crate) completes: bool,
 }
 
 /// One file to test with.
@@ -62,6 +63,7 @@ impl Subject {
             freedom: &[],
             valid_prefix: |_, _| false,
             writes_directories: false,
+            completes: false,
         }
     }
 
@@ -100,6 +102,13 @@ impl Subject {
     #[must_use]
     pub fn writes_directories(self) -> Self {
         Self { writes_directories: true, ..self }
+    }
+
+    /// Repairing adds what records refer to and is not there, so that there is more in the output
+    /// than can be salvaged.
+    #[must_use]
+    pub fn completes(self) -> Self {
+        Self { completes: true, ..self }
     }
 
     /// Adds a sample that the test made, with the format's own writer as a rule.

@@ -58,7 +58,7 @@ pub(crate) fn say(session: &mut Session, output: &Path, written: &Written) -> Ou
         }
     }
     if written.events == 0 && written.losses.is_empty() {
-        session.report.remark(&name, format_args!("nothing of it was asked for: it is empty"));
+        session.report.remark(&name, format_args!("there are no events in it"));
     }
     if session.report.is_watched() || !written.losses.is_empty() {
         let events = numbers::count(written.events, "event", "events");
@@ -85,6 +85,8 @@ fn format(sources: &[Source], wanted: &Wanted<'_>) -> anyhow::Result<&'static dy
         let title = format.info().title;
         if !format.info().can(Ability::Extract) {
             let failure = Failure::new(format!("files of format {title} are not cut or merged"));
+            let failure =
+                failure.hint("`kymo convert IN OUT.bbbin` first: parts of that can be taken");
             return Err(named(failure.into()));
         }
         if let Some(other) = common.filter(|other| other.info().name != format.info().name) {

@@ -141,11 +141,12 @@ impl Dataset for LogSet {
     }
 
     fn recordings(&self) -> Vec<Recording> {
-        let recording = |of: &LogFile| {
-            let name = self.recoding().map_or_else(|| of.name.clone(), |to| to.text(&of.name));
-            Recording { kind: "log file", name, bytes: None }
+        let recording = |(name, are_several): &(String, bool)| {
+            let name = self.recoding().map_or_else(|| name.clone(), |to| to.text(name));
+            let kind = if *are_several { "log files" } else { "log file" };
+            Recording { kind, name, bytes: None }
         };
-        self.reader.definitions().log_files.iter().map(recording).collect()
+        self.reader.recordings().iter().map(recording).collect()
     }
 
     fn tables(&self) -> Vec<Arc<dyn Table>> {
@@ -188,7 +189,9 @@ fn summary(reader: &Reader) -> Summary {
     summary.fact("events", reader.num_events());
     if let (Some(first), Some(last)) = (reader.blocks().first(), reader.blocks().last()) {
         let (first, last) = (first.first_timestamp, last.last_timestamp);
-        let words = format!("nanoseconds, from {first} to {last}");
+        // Without a look at events there is no more to tell.
+        let order = if reader.is_ascending() { "" } else { ", as written: times go back" };
+        let words = format!("nanoseconds, from {first} to {last}{order}");
         summary.detailed("duration", last.saturating_sub(first), words);
     }
     summary.fact("log files", definitions.log_files.len());

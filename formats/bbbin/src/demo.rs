@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use kymo_core::{Demo, Result, Value};
 
-use crate::spec::{FieldType, TaskClass};
+use crate::spec::{FieldType, IS_IDLE, TASK_TYPE, TELLS_COMPLETION, TaskClass};
 use crate::types::{
     ArtifactId, ArtifactKind, Body, CustomField, Definitions, Event, LogFileId, Message, Text,
     TypeId,
@@ -48,6 +48,12 @@ fn controller() -> Result<Vec<u8>> {
         (RUNNING, "running", ArtifactKind::State { parent: MOTOR }),
     ] {
         definitions.add_artifact(log_file, id, name, kind);
+        if id == IDLE {
+            let fields = [IS_IDLE, TELLS_COMPLETION];
+            let fields = fields.map(|name| CustomField::scalar(name, FieldType::Boolean));
+            let idle = definitions.add_type(log_file, TASK_TYPE, fields.to_vec());
+            definitions.give_values(idle, vec![1, 0]);
+        }
     }
     let out = Cursor::new(Vec::new());
     let writer = Writer::new(out, &definitions.log_files, &definitions.types)?;

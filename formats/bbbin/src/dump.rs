@@ -59,9 +59,9 @@ fn each<T>(
     Ok(Flow::More)
 }
 
-/// A log file's place in the list of recordings.
+/// The recording that a log file is of.
 pub(crate) fn recording(reader: &Reader, id: LogFileId) -> Option<u64> {
-    reader.log_file_place(id).map(|place| place as u64)
+    reader.recording_of(id).map(|place| place as u64)
 }
 
 fn recording_value(reader: &Reader, id: LogFileId) -> Field<'static> {

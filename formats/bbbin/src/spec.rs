@@ -32,12 +32,31 @@ pub const TASK_EXECUTION_BYTES: u64 = 16;
 
 /// A time that is not known: where a message was received or sent.
 pub const UNKNOWN_TIME: i64 = -1;
+/// A time budget or remaining time that is not known. No -1: that would be a job that was late.
+pub const NO_BUDGET: i64 = i64::MAX;
 /// A state that is not known.
 pub const UNKNOWN_STATE: i32 = -1;
 /// The task of existing writers that stands for one they do not know.
 pub const UNKNOWN_TASK: i32 = 777;
 /// The priority of existing writers that stands for one they do not know.
 pub const UNKNOWN_PRIORITY: i32 = -777;
+/// The type of artifacts of tasks of which more is known than the format has a place for, in two
+/// BOOLEANs.
+pub const TASK_TYPE: &str = "task";
+/// It runs when there is nothing to do.
+pub const IS_IDLE: &str = "is_idle";
+/// It is said to be complete whenever it stops by itself.
+pub const TELLS_COMPLETION: &str = "tells_completion";
+/// The type of releases by another processor.
+pub const RELEASE_TYPE: &str = "release";
+/// Its only field, an INT32: the number of that processor.
+pub const BY_CPU: &str = "by_cpu";
+/// The type of GENERIC artifacts that are threads of functions.
+pub const CALLS_TYPE: &str = "calls";
+/// The type of calls of functions that are of such a thread, and not of the log file.
+pub const CALL_TYPE: &str = "call";
+/// Its only field, the artifact.
+pub const THREAD: &str = "thread";
 /// "No type": what existing readers fail on.
 pub const NO_TYPE: i32 = 0;
 

@@ -9,10 +9,57 @@ use crate::types::{ArtifactId, Body, Event, LogFileId, Statistics, TaskExecution
 /// What is known of the events so far. Its size is that of the set of tasks.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// The last `TASK_SWITCH` of each log file: when, and which task it let run.
-    last: HashMap<LogFileId, (i64, ArtifactId), RandomState>,
-    ran_ns: HashMap<(LogFileId, ArtifactId), i128, RandomState>,
+    logs: Vec<LogTally>,
+    places: HashMap<LogFileId, usize, RandomState>,
+    /// The place of the log file that was asked for last: mostly the next event is of it too.
+    current: usize,
     statistics: Statistics,
+}
+
+/// What is known of the events of one log file.
+#[derive(Debug)]
+struct LogTally {
+    id: LogFileId,
+    /// The last `TASK_SWITCH`: when, and which task it let run.
+    last: Option<(i64, ArtifactId)>,
+    ran_ns: HashMap<ArtifactId, i128, RandomState>,
+    /// What some tasks ran since it was added there: few tasks run most of the time.
+    recent: [(ArtifactId, i128); RECENT],
+}
+
+/// Tasks whose time is summed up without a search.
+const RECENT: usize = 64;
+
+impl LogTally {
+    fn new(id: LogFileId) -> Self {
+        let recent = [(ArtifactId(0), 0); RECENT];
+        Self { id, last: None, ran_ns: HashMap::default(), recent }
+    }
+
+    #[inline]
+    fn ran(&mut self, task: ArtifactId, ns: i128) {
+        let place = usize::try_from(task.0.rem_euclid(64)).unwrap_or_default();
+        let Some((of, sum)) = self.recent.get_mut(place) else { return };
+        if *of == task && *sum != 0 {
+            *sum += ns;
+            return;
+        }
+        if *sum != 0 {
+            *self.ran_ns.entry(*of).or_default() += *sum;
+        }
+        (*of, *sum) = (task, ns);
+        // A task that ran for no time at all is one that ran.
+        self.ran_ns.entry(task).or_default();
+    }
+
+    /// How long each task ran.
+    fn sums(&self) -> HashMap<ArtifactId, i128, RandomState> {
+        let mut sums = self.ran_ns.clone();
+        for (task, sum) in self.recent.iter().filter(|(_, sum)| *sum != 0) {
+            *sums.entry(*task).or_default() += sum;
+        }
+        sums
+    }
 }
 
 impl Tally {
@@ -29,14 +76,30 @@ impl Tally {
         statistics.first_task_duration = statistics.first_task_duration.min(now);
         statistics.last_task_duration = statistics.last_task_duration.max(now);
         statistics.num_task_switches += 1;
-        let before = self.last.insert(event.log_file, (now, in_task));
+        let Some(log) = self.log(event.log_file) else { return true };
+        let before = log.last.replace((now, in_task));
         let Some((then, ran)) = before else { return true };
         if ran != out_task {
             return false;
         }
-        let ran_ns = i128::from(now) - i128::from(then);
-        *self.ran_ns.entry((event.log_file, out_task)).or_default() += ran_ns;
+        log.ran(out_task, i128::from(now) - i128::from(then));
         true
+    }
+
+    #[inline]
+    fn log(&mut self, id: LogFileId) -> Option<&mut LogTally> {
+        if self.logs.get(self.current).is_none_or(|log| log.id != id) {
+            self.current = self.place(id);
+        }
+        self.logs.get_mut(self.current)
+    }
+
+    fn place(&mut self, id: LogFileId) -> usize {
+        let logs = &mut self.logs;
+        *self.places.entry(id).or_insert_with(|| {
+            logs.push(LogTally::new(id));
+            logs.len() - 1
+        })
     }
 
     /// The statistics of the events so far.
@@ -50,16 +113,16 @@ impl Tally {
     pub fn task_executions(&self) -> Vec<TaskExecution> {
         let first = i128::from(self.statistics.first_task_duration);
         let total = i128::from(self.statistics.last_task_duration) - first;
-        let mut executions: Vec<_> = self
-            .ran_ns
-            .iter()
-            .map(|(&(log_file, task), &ran)| TaskExecution {
+        let of_log = |log: &LogTally| {
+            let log_file = log.id;
+            log.sums().into_iter().map(move |(task, ran)| TaskExecution {
                 offset: 0,
                 log_file,
                 task,
                 task_exec: percent(ran, total),
             })
-            .collect();
+        };
+        let mut executions: Vec<_> = self.logs.iter().flat_map(of_log).collect();
         executions.sort_by_key(|execution| (execution.log_file, execution.task));
         executions
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::spec::{ArtifactClass, EventClass, FieldType, TaskClass};
+use crate::spec::{ArtifactClass, EventClass, FieldType, TaskClass, UNKNOWN_TASK, UNKNOWN_TIME};
 
 /// The number of a log file, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,6 +73,23 @@ pub struct LogFile {
     pub imported_at_ms: i64,
     /// What imported it.
     pub importer: String,
+}
+
+/// What stands between the name of a recording and the number of one of its processors.
+const CPU: &str = ", cpu ";
+
+/// The name of the log file of one processor of a recording.
+pub(crate) fn of_cpu(recording: &str, cpu: &str) -> String {
+    format!("{recording}{CPU}{cpu}")
+}
+
+impl LogFile {
+    /// The name of the recording that it is of, and the processor where it is of one.
+    pub(crate) fn recording(&self) -> (&str, Option<i32>) {
+        let named = self.name.rsplit_once(CPU);
+        let of_cpu = named.and_then(|(name, cpu)| Some((name, Some(cpu.parse().ok()?))));
+        of_cpu.unwrap_or((&self.name, None))
+    }
 }
 
 /// What the values of an event or an artifact are.
@@ -275,6 +292,14 @@ pub struct Message<'a> {
     pub other_timestamp: i64,
     /// Its name.
     pub name: Text<'a>,
+}
+
+impl Message<'_> {
+    /// Whether it is none: a state machine went to another state, and nobody told it to.
+    pub(crate) fn is_none(&self) -> bool {
+        let is_known = self.other_timestamp != UNKNOWN_TIME || self.sender.0 != UNKNOWN_TASK;
+        !is_known && self.name.0.is_empty()
+    }
 }
 
 /// A call of a function.

@@ -4,5 +4,9 @@ use kymo_bbbin::Bbbin;
 use kymo_conformance::Subject;
 
 kymo_conformance::promises!(
-    Subject::new(&Bbbin).unsound(&["bad/"]).warned(&["unsorted"]).freedom(&["foreign_"])
+    Subject::new(&Bbbin)
+        .unsound(&["bad/"])
+        .warned(&["unsorted"])
+        .freedom(&["foreign_"])
+        .completes()
 );

@@ -9,8 +9,8 @@ use kymo_core::Severity::Warning;
 use super::Told;
 use super::definitions::has_log_file;
 use crate::read::{Walk, values};
-use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_STATE, UNKNOWN_TASK};
-use crate::types::{ArtifactId, Block, Body, Event, Found, LogFileId};
+use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_TASK};
+use crate::types::{ArtifactId, Block, Body, Event, Found, LogFileId, TypeId};
 use crate::{Reader, Tally};
 
 /// Bytes between two tellings of progress.
@@ -22,9 +22,12 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
         reader,
         told,
         tally: Tally::default(),
+        current: None,
         last: HashMap::default(),
         latest: i64::MIN,
         is_log_unsorted: false,
+        seen: None,
+        known: [None; KNOWN],
         are_artifacts_known: !is_found(reader, "artifacts"),
         are_types_known: !is_found(reader, "types"),
     };
@@ -54,14 +57,23 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
     pass.tally
 }
 
+/// Tasks that are found without a search.
+const KNOWN: usize = 64;
+
 struct Pass<'a> {
     reader: &'a Reader,
     told: &'a mut Told,
     tally: Tally,
-    /// The time of the last event of each log file.
+    /// The log file of the event before, and its time.
+    current: Option<(LogFileId, i64)>,
+    /// The time of the last event of each other log file.
     last: HashMap<LogFileId, i64, RandomState>,
     latest: i64,
     is_log_unsorted: bool,
+    /// The log file and the type of the event before, where it has no values and both are there.
+    seen: Option<(LogFileId, TypeId)>,
+    /// Tasks that are known to be there: few are switched between most of the time.
+    known: [Option<(LogFileId, ArtifactId)>; KNOWN],
     /// Where definitions cannot be read, that is enough to say.
     are_artifacts_known: bool,
     are_types_known: bool,
@@ -77,12 +89,11 @@ impl Pass<'_> {
         let Found { offset, event } = found;
         let log = event.log_file;
         self.order(*offset, event);
-        if !has_log_file(self.reader, log) {
-            self.told.tell(("unknown-log-file", log.0.into(), 0), Warning, *offset, || {
-                format!("there is no log file {}", log.0)
-            });
+        let seen = event.custom.is_empty().then_some((log, event.custom_type));
+        if seen.is_none() || seen != self.seen {
+            let is_sound = self.scope(*offset, event);
+            self.seen = seen.filter(|_| is_sound);
         }
-        self.values(*offset, event);
         self.ids(*offset, event);
         if !self.tally.add(event) {
             self.told.tell(("unbalanced-switch", log.0.into(), 0), Warning, *offset, || {
@@ -92,9 +103,28 @@ impl Pass<'_> {
         }
     }
 
+    /// Whether the log file is there, and values are of their type.
+    fn scope(&mut self, offset: u64, event: &Event<'_>) -> bool {
+        let log = event.log_file;
+        let is_there = has_log_file(self.reader, log);
+        if !is_there {
+            self.told.tell(("unknown-log-file", log.0.into(), 0), Warning, offset, || {
+                format!("there is no log file {}", log.0)
+            });
+        }
+        self.values(offset, event) && is_there
+    }
+
     fn order(&mut self, offset: u64, event: &Event<'_>) {
         let (log, timestamp) = (event.log_file, event.timestamp);
-        let before = self.last.insert(log, timestamp);
+        let before = match self.current.replace((log, timestamp)) {
+            Some((same, before)) if same == log => Some(before),
+            Some((other, before)) => {
+                self.last.insert(other, before);
+                self.last.get(&log).copied()
+            }
+            None => None,
+        };
         if before.is_some_and(|before| before > timestamp) {
             self.is_log_unsorted = true;
             self.told.tell(("order", log.0.into(), 1), Warning, offset, || {
@@ -108,72 +138,55 @@ impl Pass<'_> {
         self.latest = self.latest.max(timestamp);
     }
 
-    fn values(&mut self, offset: u64, event: &Event<'_>) {
+    fn values(&mut self, offset: u64, event: &Event<'_>) -> bool {
         let (log, id) = (event.log_file, event.custom_type);
         if id.0 == NO_TYPE && event.custom.is_empty() {
-            return;
+            return true;
         }
         let Some(of) = self.reader.custom_type(log, id) else {
-            if !self.are_types_known {
-                return;
+            if self.are_types_known {
+                let key = ("unknown-type", log.0.into(), id.0.into());
+                self.told.tell(key, Warning, offset, || {
+                    format!("there is no type {} in log file {}", id.0, log.0)
+                });
             }
-            return self.told.tell(
-                ("unknown-type", log.0.into(), id.0.into()),
-                Warning,
-                offset,
-                || format!("there is no type {} in log file {}", id.0, log.0),
-            );
+            return false;
         };
         if of.fields.is_empty() && event.custom.is_empty() {
-            return;
+            return true;
         }
         if let Err(error) = values(of, event.custom, offset) {
             self.told.tell(("custom-size", log.0.into(), id.0.into()), Warning, offset, || {
                 format!("values are not of their type, {}: {}", id.0, error.kind)
             });
+            return false;
         }
+        true
     }
 
+    /// Artifacts that nothing declares.
     fn ids(&mut self, offset: u64, event: &Event<'_>) {
-        let log = event.log_file;
-        let (tasks, machines) = (ArtifactClass::Task, ArtifactClass::StateMachine);
-        match event.body {
-            Body::Generic | Body::FunctionEnter(_) | Body::FunctionExit(_) => {}
-            Body::TaskSwitch { in_task, out_task, .. } => {
-                self.id(offset, log, tasks, in_task);
-                self.id(offset, log, tasks, out_task);
-            }
-            Body::TaskRelease { task, .. } | Body::TaskCompletion { task, .. } => {
-                self.id(offset, log, tasks, task);
-            }
-            Body::Send(message) | Body::Receive(message) => {
-                self.id(offset, log, tasks, message.sender);
-                self.id(offset, log, tasks, message.receiver);
-            }
-            Body::SrlSend { message, .. } => {
-                self.id(offset, log, machines, message.sender);
-                self.id(offset, log, machines, message.receiver);
-            }
-            Body::SrlReceive { message, state, .. } => {
-                self.id(offset, log, machines, message.sender);
-                self.id(offset, log, machines, message.receiver);
-                if state.0 != UNKNOWN_STATE {
-                    self.id(offset, log, ArtifactClass::State, state);
-                }
-            }
-        }
-    }
-
-    /// An artifact that nothing declares. Interrupts have no artifact, nor has "unknown".
-    fn id(&mut self, offset: u64, log: LogFileId, class: ArtifactClass, id: ArtifactId) {
-        let is_no_artifact = id.0 < 0 || id.0 == UNKNOWN_TASK || !self.are_artifacts_known;
-        if is_no_artifact || self.reader.artifact(log, class, id).is_some() {
+        if !self.are_artifacts_known {
             return;
         }
-        let key =
-            ("unknown-artifact", i64::from(log.0) << 8 | i64::from(class.number()), id.0.into());
-        self.told.tell(key, Warning, offset, || {
-            format!("there is no {} {} in log file {}", class.name(), id.0, log.0)
+        let (log, reader, told) = (event.log_file, self.reader, &mut *self.told);
+        let known = &mut self.known;
+        each_id(&event.body, |class, id| {
+            let place = usize::try_from(id.0.rem_euclid(64)).unwrap_or_default();
+            let place = known.get_mut(place).filter(|_| class == ArtifactClass::Task);
+            if is_no_artifact(id) || place.as_ref().is_some_and(|at| **at == Some((log, id))) {
+                return;
+            }
+            if reader.artifact(log, class, id).is_some() {
+                if let Some(place) = place {
+                    *place = Some((log, id));
+                }
+                return;
+            }
+            let of = i64::from(log.0) << 8 | i64::from(class.number());
+            told.tell(("unknown-artifact", of, id.0.into()), Warning, offset, || {
+                format!("there is no {} {} in log file {}", class.name(), id.0, log.0)
+            });
         });
     }
 
@@ -188,4 +201,35 @@ impl Pass<'_> {
             });
         }
     }
+}
+
+/// Calls for every artifact that an event is about.
+pub(crate) fn each_id(body: &Body<'_>, mut id: impl FnMut(ArtifactClass, ArtifactId)) {
+    let (task, machine) = (ArtifactClass::Task, ArtifactClass::StateMachine);
+    match *body {
+        Body::Generic | Body::FunctionEnter(_) | Body::FunctionExit(_) => {}
+        Body::TaskSwitch { in_task, out_task, .. } => {
+            id(task, in_task);
+            id(task, out_task);
+        }
+        Body::TaskRelease { task: of, .. } | Body::TaskCompletion { task: of, .. } => id(task, of),
+        Body::Send(message) | Body::Receive(message) => {
+            id(task, message.sender);
+            id(task, message.receiver);
+        }
+        Body::SrlSend { message, .. } => {
+            id(machine, message.sender);
+            id(machine, message.receiver);
+        }
+        Body::SrlReceive { message, state, .. } => {
+            id(machine, message.sender);
+            id(machine, message.receiver);
+            id(ArtifactClass::State, state);
+        }
+    }
+}
+
+/// Whether an id is of no artifact: interrupts have none, nor has "unknown".
+pub(crate) fn is_no_artifact(id: ArtifactId) -> bool {
+    id.0 < 0 || id.0 == UNKNOWN_TASK
 }

@@ -12,6 +12,9 @@ use std::fmt::Write;
 use kymo_core::{Context, Finding, Findings, Severity};
 
 use crate::Reader;
+use crate::read::ORDER;
+
+pub(crate) use events::{each_id, is_no_artifact};
 
 /// Every finding of a file, of which `reader` is what could be read.
 pub(crate) fn check(reader: &Reader, context: &Context<'_>) -> Vec<Finding> {
@@ -25,7 +28,8 @@ pub(crate) fn check(reader: &Reader, context: &Context<'_>) -> Vec<Finding> {
     if noticed.iter().all(|finding| finding.severity < Severity::Error) {
         computed::check(reader, &tally, &mut told);
     }
-    findings.extend(noticed);
+    // Of the order there is more to tell than what reading notices.
+    findings.extend(noticed.into_iter().filter(|finding| finding.rule != ORDER));
     findings.extend(told.into_findings());
     findings.into_vec()
 }

@@ -1,17 +1,21 @@
 //! Any timeline to BBBin.
 //!
-//! Each recording becomes a log file, or one for each of its processors, each track of tasks a TASK,
-//! each track of states a STATE MACHINE with its states, and any other track a custom type of one
-//! field. Types come before events in the file, so a timeline is gone through twice: to see what its
-//! tracks hold, and to write it.
+//! Each recording becomes a log file, or one for each of its processors, each track of tasks a TASK
+//! in every log file that has something of it, each track of states a STATE MACHINE with its states,
+//! each thread of functions a GENERIC artifact, and any other track a custom type of one field. Types
+//! come before events in the file, so a timeline is gone through twice: to see what its tracks hold,
+//! and to write it.
 //!
-//! What BBBin cannot say: which track belongs under which, that a task ran on several processors,
-//! several clocks, characters beyond Latin-1, events without a time. A stretch with a name of its own
-//! becomes a function.
+//! What BBBin cannot say, and is said to be lost: several clocks, tracks within tracks, characters
+//! beyond Latin-1, priorities beyond 32 bits, events without a time, messages from one recording to
+//! another.
 
+mod ids;
+mod logs;
 mod plan;
+mod survey;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{Seek, Write};
 use std::sync::Arc;
 
@@ -20,22 +24,27 @@ use kymo_core::model::timeline::{
 };
 use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
 
-use crate::spec::{UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
+use crate::spec::{NO_BUDGET, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
 use crate::types::{
     ArtifactId, Body, Event, Function, LogFileId, Message, Text, TypeId, to_latin1,
 };
 use crate::{Writer, encode};
-use plan::{Plan, Role, value_of};
+use plan::Plan;
+use survey::value_of;
 
 /// Losses that are told one by one; a timeline may have as many as events.
 const LOSSES_MAX: usize = 1000;
+
+/// Functions within functions that are known by their names at their ends.
+const DEPTH_MAX: usize = 1 << 16;
 
 /// Writes a timeline.
 pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
     let plan = Plan::new(&timeline, to.origins().first())?;
     let mut file = to.file()?;
     let mut taking = Taking::new(&plan, &mut file)?;
-    taking.lose_clocks(timeline.clocks().len());
+    taking.lost.clocks = timeline.clocks().len().saturating_sub(1) as u64;
+    taking.lost.nested = plan.nested() as u64;
     let mut events = timeline.events(&Window::default())?;
     while let Some(event) = events.next()? {
         taking.event(&event)?;
@@ -50,12 +59,69 @@ struct Taking<'a, W> {
     plan: &'a Plan,
     writer: Writer<W>,
     written: Written,
-    lost_characters: u64,
-    /// Messages whose other end is of another log file.
-    lost_peers: u64,
+    lost: Lost,
+    latest: i64,
     logs: HashMap<LogFileId, LogState>,
-    /// The stretches that each track is in: the names of functions, and nothing for a task.
-    open: HashMap<TrackId, Vec<Option<Vec<u8>>>>,
+    /// Log files that have something to say yet, by its time.
+    waiting: BTreeSet<(i64, LogFileId)>,
+    /// The stretches with names that each track is in.
+    open: HashMap<TrackId, Vec<Open>>,
+}
+
+/// What is lost, or not as it should be, and how often.
+#[derive(Debug, Default)]
+struct Lost {
+    characters: u64,
+    /// Messages whose other end is of another recording.
+    peers: u64,
+    priorities: u64,
+    /// Events that are earlier than the one before.
+    order: u64,
+    clocks: u64,
+    nested: u64,
+}
+
+impl Lost {
+    /// Says it.
+    fn findings(&self) -> impl Iterator<Item = Finding> {
+        let Self { characters, peers, priorities, order, clocks, nested } = *self;
+        let said = [
+            (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
+            (nested, "parent", format!("{nested} tracks are no longer under the track they were")),
+            (
+                order,
+                "order",
+                format!(
+                    "times go back, {order} times in all, and events are written as they come: \
+                     `kymo merge --sort` sorts them"
+                ),
+            ),
+            (
+                peers,
+                "peer",
+                format!(
+                    "the other end of {peers} messages is in another log file, which BBBin cannot \
+                     name"
+                ),
+            ),
+            (priorities, "priority", format!("{priorities} priorities have more than 32 bits")),
+            (
+                characters,
+                "latin-1",
+                format!("{characters} characters are not in Latin-1, and became question marks"),
+            ),
+        ];
+        let lost = said.into_iter().filter(|(count, ..)| *count > 0);
+        lost.map(|(_, rule, message)| Finding::whole(Severity::Warning, rule, message))
+    }
+}
+
+/// A stretch that has begun.
+#[derive(Debug, Clone)]
+enum Open {
+    Function(Vec<u8>),
+    /// A task that only the stretch names.
+    Task(ArtifactId),
 }
 
 /// What a log file has yet to say, since the next event may belong to it.
@@ -96,9 +162,10 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             plan,
             writer,
             written: Written::default(),
-            lost_characters: 0,
-            lost_peers: 0,
+            lost: Lost::default(),
+            latest: i64::MIN,
             logs: HashMap::new(),
+            waiting: BTreeSet::new(),
             open: HashMap::new(),
         })
     }
@@ -109,6 +176,8 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             return Ok(());
         };
         let time = self.time(log, event);
+        self.lost.order += u64::from(time < self.latest);
+        self.latest = self.latest.max(time);
         self.flush_before(log, time, event)?;
         self.logs.entry(log).or_default().now = time;
         match &event.content {
@@ -130,54 +199,89 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
 
     fn activity(&mut self, log: LogFileId, track: TrackId, activity: &Activity<'_>) -> Result<()> {
         let id = self.plan.artifact(track);
-        let body = match activity {
-            Activity::Begin { name: Some(name), .. } => {
-                let name = self.latin1(name);
-                self.open.entry(track).or_default().push(Some(name.clone()));
-                let function = Function { name: Text(&name), end_time: UNKNOWN_TIME };
-                return self.put(log, Body::FunctionEnter(function));
+        match activity {
+            Activity::Begin { name, priority } => {
+                self.begin(log, track, name.as_deref(), *priority)
             }
-            Activity::Begin { name: None, priority } => {
-                self.open.entry(track).or_default().push(None);
-                let stopped = self.logs.entry(log).or_default().stopped.take();
-                let priority = priority.and_then(|priority| i32::try_from(priority).ok());
-                Body::TaskSwitch {
-                    in_task: id,
-                    out_task: stopped.unwrap_or(UNKNOWN),
-                    in_task_priority: priority.unwrap_or(UNKNOWN_PRIORITY),
+            Activity::End => self.end(log, track),
+            Activity::Release { budget_ns, by } => {
+                let time_budget = budget_ns.unwrap_or(NO_BUDGET);
+                let body = Body::TaskRelease { task: id, time_budget };
+                match by.and_then(|by| self.plan.released_by(log, by)) {
+                    Some((of, cpu)) => self.put_with(log, body, of, &cpu),
+                    None => self.put(log, body),
                 }
             }
-            Activity::End => return self.end(log, track, id),
-            Activity::Release { budget_ns, .. } => {
-                Body::TaskRelease { task: id, time_budget: budget_ns.unwrap_or(UNKNOWN_TIME) }
+            Activity::Complete { remaining_ns } => {
+                let remaining_time = remaining_ns.unwrap_or(NO_BUDGET);
+                self.put(log, Body::TaskCompletion { task: id, remaining_time })
             }
-            Activity::Complete { remaining_ns } => Body::TaskCompletion {
-                task: id,
-                remaining_time: remaining_ns.unwrap_or(UNKNOWN_TIME),
-            },
-            Activity::Send(flow) => return self.send(log, track, flow),
-            Activity::Receive(flow) => return self.receive(log, track, flow),
-            Activity::Enter { state, settled } => {
-                return self.enter(log, track, state, *settled);
-            }
-        };
-        self.put(log, body)
+            Activity::Send(flow) => self.send(log, track, flow),
+            Activity::Receive(flow) => self.receive(log, track, flow),
+            Activity::Enter { state, settled } => self.enter(log, track, state, *settled),
+        }
     }
 
-    fn end(&mut self, log: LogFileId, track: TrackId, id: ArtifactId) -> Result<()> {
-        let Some(name) = self.open.get_mut(&track).and_then(Vec::pop).flatten() else {
-            self.logs.entry(log).or_default().stopped = Some(id);
-            return Ok(());
+    fn begin(
+        &mut self,
+        log: LogFileId,
+        track: TrackId,
+        name: Option<&str>,
+        priority: Option<i64>,
+    ) -> Result<()> {
+        if self.plan.is_calls(track) {
+            let name = self.latin1(name.unwrap_or_default());
+            self.opens(track, Open::Function(name.clone()));
+            let function = Function { name: Text(&name), end_time: UNKNOWN_TIME };
+            return self.put_call(log, track, Body::FunctionEnter(function));
+        }
+        let in_task = match name {
+            Some(name) => self.plan.named(track, name),
+            None => self.plan.artifact(track),
         };
-        let end_time = self.logs.get(&log).map_or(0, |state| state.now);
-        let function = Function { name: Text(&name), end_time };
-        self.put(log, Body::FunctionExit(function))
+        if name.is_some() {
+            self.opens(track, Open::Task(in_task));
+        }
+        let number = priority.and_then(|priority| i32::try_from(priority).ok());
+        self.lost.priorities += u64::from(number.is_none() && priority.is_some());
+        let in_task_priority = number.unwrap_or(UNKNOWN_PRIORITY);
+        let out_task = self.logs.entry(log).or_default().stopped.take().unwrap_or(UNKNOWN);
+        self.put(log, Body::TaskSwitch { in_task, out_task, in_task_priority })
+    }
+
+    fn opens(&mut self, track: TrackId, what: Open) {
+        let open = self.open.entry(track).or_default();
+        if open.len() < DEPTH_MAX {
+            open.push(what);
+        }
+    }
+
+    fn end(&mut self, log: LogFileId, track: TrackId) -> Result<()> {
+        let began = self.open.get_mut(&track).and_then(Vec::pop);
+        if self.plan.is_calls(track) {
+            // What began before the recording has no name at its end.
+            let name = match began {
+                Some(Open::Function(name)) => name,
+                _ => Vec::new(),
+            };
+            let end_time = self.logs.get(&log).map_or(0, |state| state.now);
+            let function = Function { name: Text(&name), end_time };
+            return self.put_call(log, track, Body::FunctionExit(function));
+        }
+        let stopped = match began {
+            Some(Open::Task(task)) => task,
+            _ => self.plan.artifact(track),
+        };
+        let state = self.logs.entry(log).or_default();
+        state.stopped = Some(stopped);
+        self.waiting.insert((state.now, log));
+        Ok(())
     }
 
     fn message(&mut self, track: TrackId, flow: &Flow<'_>, is_sending: bool) -> OwnedMessage {
         let own = self.plan.artifact(track);
         let peer = flow.peer.map_or(UNKNOWN, |peer| self.plan.peer(track, peer));
-        self.lost_peers += u64::from(flow.peer.is_some() && peer == UNKNOWN);
+        self.lost.peers += u64::from(flow.peer.is_some() && peer == UNKNOWN);
         let (sender, receiver) = if is_sending { (own, peer) } else { (peer, own) };
         let other_timestamp = flow.peer_time.map_or(UNKNOWN_TIME, |time| time.0);
         OwnedMessage { sender, receiver, other_timestamp, name: self.latin1(&flow.name) }
@@ -186,17 +290,20 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
     fn send(&mut self, log: LogFileId, track: TrackId, flow: &Flow<'_>) -> Result<()> {
         let owned = self.message(track, flow, true);
         let message = owned.message();
-        let body = match self.plan.role(track) {
-            Role::States => Body::SrlSend { message, receiver_instance: 0 },
-            _ => Body::Send(message),
+        let body = if self.plan.is_machine(track) {
+            Body::SrlSend { message, receiver_instance: 0 }
+        } else {
+            Body::Send(message)
         };
         self.put(log, body)
     }
 
     fn receive(&mut self, log: LogFileId, track: TrackId, flow: &Flow<'_>) -> Result<()> {
         let message = self.message(track, flow, false);
-        if self.plan.role(track) == Role::States {
-            self.logs.entry(log).or_default().received = Some((track, message));
+        if self.plan.is_machine(track) {
+            let state = self.logs.entry(log).or_default();
+            state.received = Some((track, message));
+            self.waiting.insert((state.now, log));
             return Ok(());
         }
         self.put(log, Body::Receive(message.message()))
@@ -223,28 +330,42 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         self.put(log, Body::SrlReceive { message, state, finish_timestamp })
     }
 
-    /// Says what waited for an event that did not come.
+    /// Says what waited for an event that did not come: in all log files, so that what is written
+    /// is in the order of times.
     fn flush_before(&mut self, log: LogFileId, time: i64, next: &Happening<'_>) -> Result<()> {
-        let Some(state) = self.logs.get_mut(&log) else { return Ok(()) };
-        let same = state.now == time;
+        while let Some(&(then, of)) = self.waiting.first().filter(|(then, _)| *then < time) {
+            self.waiting.remove(&(then, of));
+            self.flush(of, |_| false, |_| false)?;
+        }
+        let Some(now) = self.logs.get(&log).map(|state| state.now) else { return Ok(()) };
+        if !self.waiting.remove(&(now, log)) {
+            return Ok(());
+        }
         let activity = match &next.content {
-            Content::Activity(activity) if same => Some(activity),
+            Content::Activity(activity) if now == time => Some(activity),
             _ => None,
         };
-        let begins = matches!(activity, Some(Activity::Begin { name: None, .. }));
-        let stopped = if begins { None } else { state.stopped.take() };
-        let enters = matches!(activity, Some(Activity::Enter { .. }))
-            && state.received.as_ref().is_some_and(|(track, _)| *track == next.track);
-        let received = if enters { None } else { state.received.take() };
-        self.flush(log, stopped, received)
+        let begins = matches!(activity, Some(Activity::Begin { .. }));
+        let begins = begins && !self.plan.is_calls(next.track);
+        let enters = matches!(activity, Some(Activity::Enter { .. }));
+        let is_next = |of: TrackId| enters && of == next.track;
+        self.flush(log, |_| begins, is_next)?;
+        if begins || enters {
+            self.waiting.insert((now, log));
+        }
+        Ok(())
     }
 
+    /// Says what a log file has yet to say, but for what is kept for the event that comes.
     fn flush(
         &mut self,
         log: LogFileId,
-        stopped: Option<ArtifactId>,
-        received: Option<(TrackId, OwnedMessage)>,
+        keeps_stopped: impl Fn(ArtifactId) -> bool,
+        keeps_received: impl Fn(TrackId) -> bool,
     ) -> Result<()> {
+        let Some(state) = self.logs.get_mut(&log) else { return Ok(()) };
+        let stopped = state.stopped.take_if(|task| !keeps_stopped(*task));
+        let received = state.received.take_if(|(track, _)| !keeps_received(*track));
         if let Some(out_task) = stopped {
             let in_task_priority = UNKNOWN_PRIORITY;
             self.put(log, Body::TaskSwitch { in_task: UNKNOWN, out_task, in_task_priority })?;
@@ -270,12 +391,20 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             }
             value => (value, 0),
         };
-        self.lost_characters += lost;
+        self.lost.characters += lost;
         let Ok(custom) = encode(of, &[value]) else {
             self.lose(event, "unwritten", "a value that is not of the kind of the first");
             return Ok(());
         };
         self.put_with(log, Body::Generic, of.id, &custom)
+    }
+
+    /// Writes a call, with the thread that it is on.
+    fn put_call(&mut self, log: LogFileId, track: TrackId, body: Body<'_>) -> Result<()> {
+        match self.plan.thread(track) {
+            Some((of, thread)) => self.put_with(log, body, of, &thread),
+            None => self.put(log, body),
+        }
     }
 
     fn put(&mut self, log: LogFileId, body: Body<'_>) -> Result<()> {
@@ -295,7 +424,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
 
     fn latin1(&mut self, text: &str) -> Vec<u8> {
         let (bytes, lost) = to_latin1(text);
-        self.lost_characters += lost;
+        self.lost.characters += lost;
         bytes
     }
 
@@ -307,36 +436,14 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         }
     }
 
-    fn lose_clocks(&mut self, clocks: usize) {
-        if clocks > 1 {
-            let message = format!("{clocks} clocks become one time axis");
-            self.written.losses.push(Finding::whole(Severity::Warning, "clocks", message));
-        }
-    }
-
     fn finish(mut self) -> Result<Written> {
-        let mut waiting: Vec<_> = std::mem::take(&mut self.logs).into_iter().collect();
-        waiting.sort_by_key(|(log, _)| *log);
-        for (log, mut state) in waiting {
-            let (stopped, received) = (state.stopped.take(), state.received.take());
-            self.logs.insert(log, state);
-            self.flush(log, stopped, received)?;
+        for (_, log) in std::mem::take(&mut self.waiting) {
+            self.flush(log, |_| false, |_| false)?;
         }
         self.written.events = self.writer.num_events();
         let finished = self.writer.finish(&self.plan.definitions.artifacts)?;
-        if self.lost_peers > 0 {
-            let message = format!(
-                "the other end of {} messages is in another log file, which BBBin cannot name",
-                self.lost_peers
-            );
-            self.written.losses.push(Finding::whole(Severity::Warning, "peer", message));
-        }
-        let lost = self.lost_characters + finished.lost_characters;
-        if lost > 0 {
-            let message =
-                format!("{lost} characters are not in Latin-1, and became question marks");
-            self.written.losses.push(Finding::whole(Severity::Warning, "latin-1", message));
-        }
+        self.lost.characters += finished.lost_characters;
+        self.written.losses.extend(self.lost.findings());
         Ok(self.written)
     }
 }

@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{
-    Activity, Content, Event, TimelineView, Track, TrackId, TrackKind, Window,
-};
-use kymo_core::{Origin, Result, Value};
+use kymo_core::model::timeline::{TimelineView, Track, TrackId, TrackKind};
+use kymo_core::{Origin, Result};
 
-use crate::model::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
-use crate::spec::{FieldType, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_TASK};
+use super::ids::Ids;
+use super::logs::Logs;
+use super::survey::{Roles, Survey};
+use crate::spec::{
+    BY_CPU, CALL_TYPE, CALLS_TYPE, FieldType, IS_IDLE, RELEASE_TYPE, TASK_TYPE, TELLS_COMPLETION,
+    THREAD, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK,
+};
 use crate::types::{
     ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, LogFileId, TypeId,
 };
@@ -18,191 +21,222 @@ use crate::types::{
 pub(super) struct Plan {
     pub definitions: Definitions,
     tracks: Vec<Track>,
-    /// The log file of each track.
-    logs: Vec<LogFileId>,
-    roles: Vec<Role>,
+    logs: Logs,
+    roles: Vec<Roles>,
     artifacts: HashMap<TrackId, ArtifactId>,
+    /// Tasks that only their stretches name.
+    named: HashMap<(TrackId, String), ArtifactId>,
+    /// The threads that functions run on.
+    threads: HashMap<TrackId, ArtifactId>,
     states: HashMap<(TrackId, String), ArtifactId>,
     /// The place of each track's type among the types.
     types: HashMap<TrackId, usize>,
     empty_types: HashMap<LogFileId, TypeId>,
+    call_types: HashMap<LogFileId, TypeId>,
+    release_types: HashMap<LogFileId, TypeId>,
 }
 
-/// What a track becomes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// It has no activities.
-    Nothing,
-    Task,
-    States,
+/// What an artifact is of: tracks of one recording, name and number are of one task, which ran on
+/// several processors.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Whole {
+    /// Those that want a number get it before others get any.
+    has_no_number: bool,
+    first: TrackId,
 }
 
 impl Plan {
     /// Looks at every event once.
     pub(super) fn new(timeline: &Arc<dyn TimelineView>, origin: Option<&Origin>) -> Result<Self> {
         let tracks = timeline.tracks();
-        let mut roles: Vec<Role> = tracks.iter().map(first_role).collect();
-        let mut values: BTreeMap<TrackId, FieldType> = BTreeMap::new();
-        let mut entered: Vec<(TrackId, String)> = Vec::new();
-        let mut known: HashSet<(TrackId, String)> = HashSet::new();
-        let mut events = Arc::clone(timeline).events(&Window::default())?;
-        while let Some(event) = events.next()? {
-            let Some(role) = roles.get_mut(event.track.0) else { continue };
-            match &event.content {
-                Content::Activity(Activity::Enter { state, .. }) => {
-                    let key = (event.track, state.to_string());
-                    if known.insert(key.clone()) {
-                        entered.push(key);
-                    }
-                    *role = Role::States;
-                }
-                Content::Activity(_) if *role == Role::Nothing => *role = Role::Task,
-                Content::Activity(_) => {}
-                // The first value tells what the others are.
-                _ => drop(values.entry(event.track).or_insert_with(|| field_type(&event))),
-            }
-        }
-        drop(events);
+        let mut definitions = Definitions::default();
+        let logs = Logs::new(&tracks, origin, &mut definitions);
+        let survey = Survey::new(timeline, &tracks, &logs.of_tracks)?;
         let mut plan = Self {
-            definitions: Definitions::default(),
-            logs: Vec::with_capacity(tracks.len()),
+            definitions,
             tracks,
-            roles,
+            logs,
+            roles: survey.roles.clone(),
             artifacts: HashMap::new(),
+            named: HashMap::new(),
+            threads: HashMap::new(),
             states: HashMap::new(),
             types: HashMap::new(),
             empty_types: HashMap::new(),
+            call_types: HashMap::new(),
+            release_types: HashMap::new(),
         };
-        plan.define(&values, entered, origin);
+        plan.define(survey);
         Ok(plan)
     }
 
-    fn define(
-        &mut self,
-        values: &BTreeMap<TrackId, FieldType>,
-        entered: Vec<(TrackId, String)>,
-        origin: Option<&Origin>,
-    ) {
-        self.define_logs(origin);
-        let mut ids = Ids::default();
-        for number in 0..self.tracks.len() {
-            self.define_track(TrackId(number), &mut ids);
+    fn define(&mut self, survey: Survey) {
+        let logs: Vec<_> = self.definitions.log_files.iter().map(|of| of.id).collect();
+        for log in logs {
+            self.empty_types.insert(log, self.definitions.empty_type(log));
         }
-        for (track, field_type) in values {
-            let (Some(log), Some(of)) = (self.log(*track), self.tracks.get(track.0)) else {
+        let mut ids = Ids::default();
+        self.define_artifacts(&survey.peers, &mut ids);
+        self.define_threads(&mut ids);
+        for log in survey.released {
+            let of = self.type_of(log, RELEASE_TYPE, &[BY_CPU], FieldType::Int32);
+            self.release_types.insert(log, of);
+        }
+        for (track, name) in survey.named {
+            let Some(log) = self.log(track) else { continue };
+            let id = ids.take(&[log], None);
+            self.define_task(log, id, &name, None);
+            self.named.insert((track, name), id);
+        }
+        for (track, field_type) in survey.values {
+            let (Some(log), Some(of)) = (self.log(track), self.tracks.get(track.0)) else {
                 continue;
             };
-            self.types.insert(*track, self.definitions.types.len());
-            let fields = vec![CustomField::scalar("value", *field_type)];
+            self.types.insert(track, self.definitions.types.len());
+            let fields = vec![CustomField::scalar("value", field_type)];
             self.definitions.add_type(log, &of.name, fields);
         }
-        for (track, name) in entered {
+        for (track, name) in survey.entered {
             let Some(log) = self.log(track) else { continue };
-            let (id, parent) = (ids.next(log), self.artifact(track));
+            let (id, parent) = (ids.take(&[log], None), self.artifact(track));
             self.definitions.add_artifact(log, id, &name, ArtifactKind::State { parent });
             self.states.insert((track, name), id);
         }
     }
 
-    /// Each recording is a log file, and each processor of it one of its own: in a log of several,
-    /// switches would not tell who ran.
-    fn define_logs(&mut self, origin: Option<&Origin>) {
-        let mut known: HashMap<(usize, Option<TrackId>), LogFileId> = HashMap::new();
-        let cpus = cpus(&self.tracks);
-        // What is of no processor comes first, so that a recording's own log file is its first.
-        let of_tracks =
-            || self.tracks.iter().zip(&cpus).map(|(track, cpu)| (track.recording, *cpu));
-        let (mut keys, mut seen) = (Vec::new(), HashSet::new());
-        let whole = of_tracks().filter(|(_, cpu)| cpu.is_none()).collect::<BTreeSet<_>>();
-        for key in whole.into_iter().chain(of_tracks()) {
-            if seen.insert(key) {
-                keys.push(key);
+    /// Defines tasks and state machines, in every log file that they are in or that has a message
+    /// from or to them.
+    fn define_artifacts(&mut self, peers: &BTreeSet<(LogFileId, TrackId)>, ids: &mut Ids) {
+        let mut known: HashMap<(usize, bool, &str, Option<i64>), TrackId> = HashMap::new();
+        let mut first_of: Vec<TrackId> = Vec::with_capacity(self.tracks.len());
+        for (id, track) in self.tracks.iter().enumerate() {
+            let is_machine = self.role(TrackId(id)).is_machine;
+            let key = (track.recording, is_machine, track.name.as_str(), track.task_id());
+            first_of.push(*known.entry(key).or_insert(TrackId(id)));
+        }
+        // A task that only others tell of, as the one they sent to, is one too.
+        let is_artifact = |id: TrackId| self.role(id).is_task || self.role(id).is_machine;
+        let told_of: HashSet<TrackId> = peers.iter().map(|(_, peer)| *peer).collect();
+        let mut in_logs: BTreeMap<Whole, BTreeSet<LogFileId>> = BTreeMap::new();
+        let mut put = |track: TrackId, log: LogFileId| {
+            let (Some(of), Some(&first)) = (self.tracks.get(track.0), first_of.get(track.0)) else {
+                return;
+            };
+            let whole = Whole { has_no_number: of.task_id().is_none(), first };
+            in_logs.entry(whole).or_default().insert(log);
+        };
+        for (id, log) in self.logs.of_tracks.iter().enumerate() {
+            if is_artifact(TrackId(id)) || told_of.contains(&TrackId(id)) {
+                put(TrackId(id), *log);
             }
         }
-        for (number, cpu) in keys {
-            let log = self.define_log(number, cpu, origin);
-            let empty = self.definitions.empty_type(log);
-            self.empty_types.insert(log, empty);
-            known.insert((number, cpu), log);
+        for (log, peer) in peers.iter().filter(|(log, peer)| self.is_same_recording(*log, *peer)) {
+            put(*peer, *log);
         }
-        let of = |(track, cpu): (&Track, &Option<TrackId>)| {
-            known.get(&(track.recording, *cpu)).copied().unwrap_or(LogFileId(0))
-        };
-        self.logs = self.tracks.iter().zip(&cpus).map(of).collect();
-    }
-
-    /// A log file of BBBin stays what it was; any other says where it came from.
-    fn define_log(
-        &mut self,
-        recording: usize,
-        cpu: Option<TrackId>,
-        origin: Option<&Origin>,
-    ) -> LogFileId {
-        let is_log = |track: &&Track| track.recording == recording && track.content == LOG_FILE;
-        let own = cpu.and_then(|cpu| self.tracks.get(cpu.0));
-        let log = own.filter(|track| track.content == LOG_FILE);
-        let log =
-            log.or_else(|| self.tracks.iter().find(is_log).filter(|_| own.is_none())).cloned();
-        if let Some(log) = log {
-            let text = log.attributes.get(IMPORTER_NAME).and_then(serde_json::Value::as_str);
-            let number = |name: &str| log.attributes.get(name).and_then(serde_json::Value::as_i64);
-            let id = self.definitions.add_log_file(&log.name, text.unwrap_or("kymo"));
-            if let Some(of) = self.definitions.log_files.last_mut() {
-                of.size = number(LOG_FILE_SIZE).unwrap_or(0);
-                of.imported_at_ms = number(IMPORTED_AT).unwrap_or(0);
+        let mut of_firsts = HashMap::new();
+        for (Whole { first, .. }, logs) in in_logs {
+            let Some(of) = self.tracks.get(first.0).cloned() else { continue };
+            let logs: Vec<_> = logs.into_iter().collect();
+            let id = ids.take(&logs, of.task_id());
+            of_firsts.insert(first, id);
+            for log in logs {
+                if self.role(first).is_machine {
+                    self.definitions.add_artifact(log, id, &of.name, ArtifactKind::StateMachine);
+                } else {
+                    self.define_task(log, id, &of.name, Some(&of));
+                }
             }
-            return id;
         }
-        let cpu = own.and_then(|track| track.attributes.get(Track::CPU_ID));
-        let cpu = cpu.map(|cpu| format!("cpu {cpu}"));
-        let name = match (origin, cpu) {
-            (Some(origin), Some(cpu)) => format!("{}, {cpu}", origin.name),
-            (Some(origin), None) if recording == 0 => origin.name.clone(),
-            (_, Some(cpu)) => cpu,
-            (_, None) => format!("recording {recording}"),
-        };
-        let importer = origin.map_or("kymo", |origin| &origin.importer);
-        let id = self.definitions.add_log_file(&name, importer);
-        if let (Some(origin), Some(of)) = (origin, self.definitions.log_files.last_mut()) {
-            of.size = i64::try_from(origin.size_bytes).unwrap_or(i64::MAX);
-            of.imported_at_ms = origin.time_ms;
-        }
-        id
+        let id = |first: &TrackId| of_firsts.get(first).copied();
+        let of_tracks = first_of.iter().enumerate().filter_map(|(n, f)| Some((TrackId(n), id(f)?)));
+        self.artifacts = of_tracks.collect();
     }
 
-    fn define_track(&mut self, track: TrackId, ids: &mut Ids) {
-        let (Some(log), Some(of)) = (self.log(track), self.tracks.get(track.0)) else { return };
-        let priority = of.attributes.get("task_priority").and_then(serde_json::Value::as_i64);
-        let priority = priority.and_then(|number| i32::try_from(number).ok());
-        let kind = match self.role(track) {
-            Role::Nothing => return,
-            Role::Task => ArtifactKind::Task {
-                task_class: Ok(TaskClass::Task),
-                priority: priority.unwrap_or(UNKNOWN_PRIORITY),
-            },
-            Role::States => ArtifactKind::StateMachine,
-        };
-        let id = ids.take(log, of.task_id());
-        self.definitions.add_artifact(log, id, &of.name, kind);
-        self.artifacts.insert(track, id);
+    fn define_task(&mut self, log: LogFileId, id: ArtifactId, name: &str, of: Option<&Track>) {
+        let priority = of.and_then(priority).unwrap_or(UNKNOWN_PRIORITY);
+        let kind = ArtifactKind::Task { task_class: Ok(TaskClass::Task), priority };
+        self.definitions.add_artifact(log, id, name, kind);
+        let says = |name: &str| of.is_some_and(|of| of.says(name));
+        let more = [says(Track::IS_IDLE), says(Track::TELLS_COMPLETION)];
+        if more.contains(&true) {
+            let of =
+                self.type_of(log, TASK_TYPE, &[IS_IDLE, TELLS_COMPLETION], FieldType::Boolean);
+            self.definitions.give_values(of, more.map(u8::from).to_vec());
+        }
+    }
+
+    /// Functions run on threads; those of a processor itself are of its log file.
+    fn define_threads(&mut self, ids: &mut Ids) {
+        for number in 0..self.tracks.len() {
+            let track = TrackId(number);
+            let (Some(log), Some(of)) = (self.log(track), self.tracks.get(number)) else {
+                continue;
+            };
+            if !self.role(track).has_calls || self.logs.own.contains(&track) {
+                continue;
+            }
+            let (name, id) = (of.name.clone(), ids.take(&[log], of.task_id()));
+            let call = self.type_of(log, CALL_TYPE, &[THREAD], FieldType::ArtifactId);
+            self.call_types.insert(log, call);
+            self.definitions.add_artifact(log, id, &name, ArtifactKind::Generic);
+            let is_calls = |of: &&CustomType| of.log_file == log && of.name == CALLS_TYPE;
+            let calls = self.definitions.types.iter().find(is_calls).map(|of| of.id);
+            let calls =
+                calls.unwrap_or_else(|| self.definitions.add_type(log, CALLS_TYPE, Vec::new()));
+            self.definitions.give_values(calls, Vec::new());
+            self.threads.insert(track, id);
+        }
+    }
+
+    /// The type of a log file whose fields are all of one type; adds it where there is none.
+    fn type_of(&mut self, log: LogFileId, name: &str, fields: &[&str], of: FieldType) -> TypeId {
+        let is_it = |of: &&CustomType| of.log_file == log && of.name == name;
+        let found = self.definitions.types.iter().find(is_it).map(|of| of.id);
+        found.unwrap_or_else(|| {
+            let fields = fields.iter().map(|field| CustomField::scalar(*field, of)).collect();
+            self.definitions.add_type(log, name, fields)
+        })
     }
 
     pub(super) fn log(&self, track: TrackId) -> Option<LogFileId> {
-        self.logs.get(track.0).copied()
+        self.logs.of_tracks.get(track.0).copied()
     }
 
-    pub(super) fn role(&self, track: TrackId) -> Role {
-        self.roles.get(track.0).copied().unwrap_or(Role::Nothing)
+    fn role(&self, track: TrackId) -> Roles {
+        self.roles.get(track.0).copied().unwrap_or_default()
+    }
+
+    /// Whether a track is of a state machine.
+    pub(super) fn is_machine(&self, track: TrackId) -> bool {
+        self.role(track).is_machine
+    }
+
+    /// Whether stretches of a track are functions.
+    pub(super) fn is_calls(&self, track: TrackId) -> bool {
+        self.tracks.get(track.0).is_some_and(|track| track.kind == TrackKind::Calls)
     }
 
     pub(super) fn name(&self, track: TrackId) -> &str {
         self.tracks.get(track.0).map_or("", |track| &track.name)
     }
 
-    /// The artifact of a message's other end; "unknown" where it is in another log file, for ids
-    /// are of one.
+    /// Tracks that are under another that is neither a processor nor all of the recording.
+    pub(super) fn nested(&self) -> usize {
+        let is_nested = |track: &&Track| {
+            let above = track.parent.and_then(|parent| self.tracks.get(parent.0));
+            above.is_some_and(|above| above.parent.is_some())
+        };
+        self.tracks.iter().filter(is_nested).count()
+    }
+
+    fn is_same_recording(&self, log: LogFileId, track: TrackId) -> bool {
+        let recording = self.tracks.get(track.0).map(|track| &track.recording);
+        self.logs.recordings.get(&log) == recording
+    }
+
+    /// The artifact of a message's other end; "unknown" where it is of another recording.
     pub(super) fn peer(&self, of: TrackId, peer: TrackId) -> ArtifactId {
-        let is_near = self.log(of) == self.log(peer);
+        let is_near = self.log(of).is_some_and(|log| self.is_same_recording(log, peer));
         if is_near { self.artifact(peer) } else { ArtifactId(UNKNOWN_TASK) }
     }
 
@@ -211,9 +245,27 @@ impl Plan {
         self.artifacts.get(&track).copied().unwrap_or(ArtifactId(UNKNOWN_TASK))
     }
 
+    /// The task that stretches of a track name.
+    pub(super) fn named(&self, track: TrackId, name: &str) -> ArtifactId {
+        let found = self.named.get(&(track, name.to_owned())).copied();
+        found.unwrap_or(ArtifactId(UNKNOWN_TASK))
+    }
+
+    /// The type and the value that say which thread a function runs on.
+    pub(super) fn thread(&self, track: TrackId) -> Option<(TypeId, [u8; 4])> {
+        let of = *self.call_types.get(&self.log(track)?)?;
+        Some((of, self.threads.get(&track)?.0.to_be_bytes()))
+    }
+
+    /// The type and the value that say on which processor a task was released.
+    pub(super) fn released_by(&self, log: LogFileId, by: TrackId) -> Option<(TypeId, [u8; 4])> {
+        let cpu = self.tracks.get(by.0)?.attributes.get(Track::CPU_ID)?.as_i64()?;
+        Some((*self.release_types.get(&log)?, i32::try_from(cpu).ok()?.to_be_bytes()))
+    }
+
     pub(super) fn state(&self, track: TrackId, name: &str) -> ArtifactId {
         let found = self.states.get(&(track, name.to_owned())).copied();
-        found.unwrap_or(ArtifactId(crate::spec::UNKNOWN_STATE))
+        found.unwrap_or(ArtifactId(UNKNOWN_STATE))
     }
 
     pub(super) fn custom_type(&self, track: TrackId) -> Option<&CustomType> {
@@ -225,84 +277,8 @@ impl Plan {
     }
 }
 
-/// The processor of each track: the first track that says it is of that one.
-fn cpus(tracks: &[Track]) -> Vec<Option<TrackId>> {
-    let mut first: HashMap<(usize, i64), TrackId> = HashMap::new();
-    let mut cpus: Vec<Option<TrackId>> = Vec::with_capacity(tracks.len());
-    for (id, track) in tracks.iter().enumerate() {
-        let number = track.attributes.get(Track::CPU_ID).and_then(serde_json::Value::as_i64);
-        // Parents come before their children.
-        let above = || track.parent.and_then(|parent| cpus.get(parent.0).copied().flatten());
-        let own =
-            number.map(|number| *first.entry((track.recording, number)).or_insert(TrackId(id)));
-        let cpu = own.or_else(above);
-        cpus.push(cpu);
-    }
-    cpus
-}
-
-/// What a track is without a look at its events.
-fn first_role(track: &Track) -> Role {
-    // Tasks that never did anything are worth knowing of; a log file's own track is not.
-    match track.kind {
-        TrackKind::Task if track.task_id().is_some() => Role::Task,
-        TrackKind::States => Role::States,
-        _ => Role::Nothing,
-    }
-}
-
-/// The type of a track's values, by its first.
-fn field_type(event: &Event<'_>) -> FieldType {
-    match value_of(event) {
-        Value::Int(_) => FieldType::Int64,
-        Value::UInt(_) => FieldType::Uint64,
-        Value::Float32(_) => FieldType::Float,
-        Value::Float(_) => FieldType::Double,
-        Value::Bool(_) => FieldType::Boolean,
-        _ => FieldType::String,
-    }
-}
-
-/// The value of an event as a field holds it: numbers as they are, and all else as text.
-pub(super) fn value_of(event: &Event<'_>) -> Value {
-    match &event.content {
-        Content::Value(
-            value @ (Value::Int(_)
-            | Value::UInt(_)
-            | Value::Float32(_)
-            | Value::Float(_)
-            | Value::Bool(_)
-            | Value::Text(_)),
-        ) => value.clone(),
-        Content::Value(value) => Value::Text(value.to_string()),
-        Content::Text(text) => Value::Text(text.to_string()),
-        Content::Sample(context) => Value::UInt(*context),
-        // Each byte is a character of Latin-1.
-        Content::Payload => Value::Text(crate::Text(event.payload).to_string()),
-        Content::Activity(activity) => Value::Text(activity.to_string()),
-    }
-}
-
-/// Ids that are free.
-#[derive(Default)]
-struct Ids(HashMap<LogFileId, BTreeSet<i32>>);
-
-impl Ids {
-    /// The wanted id where it is free, and else the next.
-    fn take(&mut self, log: LogFileId, wanted: Option<i64>) -> ArtifactId {
-        let wanted = wanted.and_then(|number| i32::try_from(number).ok());
-        match wanted.filter(|id| *id != UNKNOWN_TASK) {
-            Some(id) if self.0.entry(log).or_default().insert(id) => ArtifactId(id),
-            _ => self.next(log),
-        }
-    }
-
-    fn next(&mut self, log: LogFileId) -> ArtifactId {
-        let taken = self.0.entry(log).or_default();
-        let largest = taken.last().copied().unwrap_or(0).max(0);
-        let next = largest.saturating_add(1);
-        let next = if next == UNKNOWN_TASK { next + 1 } else { next };
-        taken.insert(next);
-        ArtifactId(next)
-    }
+/// The priority that a task has to begin with.
+fn priority(of: &Track) -> Option<i32> {
+    let priority = of.attributes.get("task_priority")?.as_i64()?;
+    i32::try_from(priority).ok()
 }

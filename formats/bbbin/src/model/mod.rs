@@ -5,15 +5,19 @@
 //! message on the track of their type, and each number of them is a counter. All times are on one
 //! clock, whose zero the file does not tell.
 //!
+//! Where it is not known which task runs, none does. A budget that is not known is none, and so is
+//! one below nothing.
+//!
 //! What the timeline does not tell: ids of receivers' instances, end times that functions give
 //! besides their exit, values of artifacts; tables have those. An event of a log file that is not
 //! there is on no track, which is a finding.
 
 mod lanes;
+mod undeclared;
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
@@ -23,7 +27,7 @@ use kymo_core::{Finding, Result, Severity};
 
 use crate::Reader;
 use crate::read::{Walk, values};
-use crate::spec::{ArtifactClass, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME};
+use crate::spec::{ArtifactClass, NO_BUDGET, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME};
 use crate::types::{ArtifactId, Body, Found, LogFileId};
 use lanes::Lanes;
 
@@ -36,81 +40,100 @@ pub(crate) type Happening = (TrackId, Content<'static>);
 #[derive(Debug)]
 pub(crate) struct Timeline {
     reader: Arc<Reader>,
-    lanes: Lanes,
+    /// Found when they are first asked for, since some events are looked at for them.
+    lanes: OnceLock<Lanes>,
 }
 
 impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
-        let lanes = Lanes::new(&reader);
-        Self { reader, lanes }
+        Self { reader, lanes: OnceLock::new() }
+    }
+
+    fn lanes(&self) -> &Lanes {
+        self.lanes.get_or_init(|| Lanes::new(&self.reader))
+    }
+
+    /// The track of a task that a switch names.
+    pub(crate) fn running(&self, log: LogFileId, task: ArtifactId) -> Option<TrackId> {
+        self.lanes().running(log, task).map(|(track, _)| track)
     }
 
     /// Tells what an event is on which tracks, in the order in which it happens.
     pub(crate) fn tell(&self, found: &Found<'_>, to: &mut impl FnMut(Happening)) {
-        let (reader, event) = (&self.reader, &found.event);
+        let (reader, event, all) = (&self.reader, &found.event, self.lanes());
         let log = event.log_file;
         let mut activity = |track: Option<TrackId>, activity| {
             if let Some(track) = track {
                 to((track, Content::Activity(activity)));
             }
         };
-        let Some(lanes) = self.lanes.log(log) else {
+        let task = |id| all.task(log, id).map(|(track, _)| track);
+        let Some(lanes) = all.log(log) else {
             let message = format!("there is no log file {}: its events are on no track", log.0);
             let finding = Finding::at(Severity::Warning, "unknown-log-file", found.offset, message);
             return reader.notice(finding);
         };
         match event.body {
             Body::Generic => {
-                let has_values = self.lanes.of_type(log, event.custom_type).is_some();
+                let has_values = all.of_type(log, event.custom_type).is_some();
                 if !has_values && event.custom.is_empty() {
                     to((lanes.own, Content::Text("GENERIC".into())));
                 }
             }
             Body::TaskSwitch { in_task, out_task, in_task_priority } => {
-                activity(self.lanes.task(log, out_task).map(|(track, _)| track), Activity::End);
-                if let Some((track, name)) = self.lanes.task(log, in_task) {
+                activity(all.running(log, out_task).map(|(track, _)| track), Activity::End);
+                if let Some((track, name)) = all.running(log, in_task) {
                     let is_known = in_task_priority != UNKNOWN_PRIORITY;
                     let priority = is_known.then(|| in_task_priority.into());
                     let name = name.map(Into::into);
                     activity(Some(track), Activity::Begin { name, priority });
                 }
             }
-            Body::TaskRelease { task, time_budget } => {
-                let track = self.lanes.task(log, task).map(|(track, _)| track);
-                activity(track, Activity::Release { budget_ns: Some(time_budget), by: None });
+            Body::TaskRelease { task: id, time_budget } => {
+                let budget_ns = Some(time_budget).filter(|time| (0..NO_BUDGET).contains(time));
+                let by = all.released_by(log, event.custom_type, event.custom);
+                activity(task(id), Activity::Release { budget_ns, by });
             }
-            Body::TaskCompletion { task, remaining_time } => {
-                let track = self.lanes.task(log, task).map(|(track, _)| track);
-                activity(track, Activity::Complete { remaining_ns: Some(remaining_time) });
+            Body::TaskCompletion { task: id, remaining_time } => {
+                let remaining_ns = Some(remaining_time).filter(|time| *time != NO_BUDGET);
+                activity(task(id), Activity::Complete { remaining_ns });
             }
             Body::Send(message) => {
-                let track = self.lanes.task(log, message.sender).map(|(track, _)| track);
-                activity(track, Activity::Send(self.message(log, message, true, true)));
+                let of = self.message(log, message, true, true);
+                activity(task(message.sender), Activity::Send(of));
             }
             Body::Receive(message) => {
-                let track = self.lanes.task(log, message.receiver).map(|(track, _)| track);
-                activity(track, Activity::Receive(self.message(log, message, false, true)));
+                let of = self.message(log, message, false, true);
+                activity(task(message.receiver), Activity::Receive(of));
             }
             Body::SrlSend { message, .. } => {
-                let track = self.lanes.machine(log, message.sender);
+                let track = all.machine(log, message.sender);
                 activity(track, Activity::Send(self.message(log, message, true, false)));
             }
             Body::SrlReceive { message, state, finish_timestamp } => {
-                let track = self.lanes.machine(log, message.receiver);
-                activity(track, Activity::Receive(self.message(log, message, false, false)));
+                let track = all.machine(log, message.receiver);
+                if !message.is_none() {
+                    activity(track, Activity::Receive(self.message(log, message, false, false)));
+                }
                 if state.0 != UNKNOWN_STATE {
                     let state = state_name(reader, log, state).into();
-                    let settled = Some(TimeNs(finish_timestamp));
+                    let is_known = finish_timestamp != UNKNOWN_TIME;
+                    let settled = is_known.then_some(TimeNs(finish_timestamp));
                     activity(track, Activity::Enter { state, settled });
                 }
             }
             Body::FunctionEnter(function) => {
                 let name = Some(function.name.to_string().into());
-                activity(Some(lanes.own), Activity::Begin { name, priority: None });
+                let track = all.calls(log, event.custom_type, event.custom);
+                activity(track, Activity::Begin { name, priority: None });
             }
-            Body::FunctionExit(_) => activity(Some(lanes.own), Activity::End),
+            Body::FunctionExit(_) => {
+                activity(all.calls(log, event.custom_type, event.custom), Activity::End);
+            }
         }
-        self.tell_values(found, lanes.own, to);
+        if !event.custom.is_empty() && !all.is_told(log, event.custom_type) {
+            self.tell_values(found, lanes.own, to);
+        }
     }
 
     fn message(
@@ -124,7 +147,7 @@ impl Timeline {
         let is_known = of.other_timestamp != UNKNOWN_TIME;
         Message {
             name: of.name.to_string().into(),
-            peer: self.lanes.declared(log, peer, is_task),
+            peer: self.lanes().peer(log, peer, is_task),
             peer_time: is_known.then_some(TimeNs(of.other_timestamp)),
         }
     }
@@ -133,12 +156,9 @@ impl Timeline {
     fn tell_values(&self, found: &Found<'_>, own: TrackId, to: &mut impl FnMut(Happening)) {
         let (reader, event) = (&self.reader, &found.event);
         let of = reader.custom_type(event.log_file, event.custom_type);
-        let lanes = self.lanes.of_type(event.log_file, event.custom_type);
+        let lanes = self.lanes().of_type(event.log_file, event.custom_type);
         let (Some(of), Some(lanes)) = (of, lanes) else {
-            if !event.custom.is_empty() {
-                to((own, Content::Payload));
-            }
-            return;
+            return to((own, Content::Payload));
         };
         let Ok(values) = values(of, event.custom, found.offset) else {
             return to((lanes.values, Content::Payload));
@@ -192,7 +212,7 @@ impl TimelineView for Timeline {
     }
 
     fn tracks(&self) -> Vec<Track> {
-        self.lanes.tracks.clone()
+        self.lanes().tracks.clone()
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {

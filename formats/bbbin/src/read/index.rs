@@ -110,6 +110,18 @@ impl Index {
         })
     }
 
+    /// How many events the index locates, where its blocks follow one another and it is of one
+    /// mind with itself.
+    pub(crate) fn located(&self, first_event: u64, size_bytes: u64) -> Option<u64> {
+        let count = self.blocks.iter().fold(0_u64, |sum, it| sum.saturating_add(it.num_events));
+        let bytes = |sum: u64, it: &Block| sum.saturating_add(it.total_event_size);
+        let bytes = self.blocks.iter().fold(8, bytes);
+        let is_of_one_mind = u64::try_from(self.header.num_events) == Ok(count)
+            && u64::try_from(self.header.total_event_size) == Ok(bytes);
+        let is_there = self.disagreement(count, first_event, size_bytes).is_none();
+        (is_of_one_mind && is_there && count > 0).then_some(count)
+    }
+
     /// The blocks as spans.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let span = |block: &Block| Span {

@@ -7,6 +7,7 @@ mod definitions;
 mod event;
 mod header;
 mod index;
+mod recordings;
 mod values;
 mod walk;
 
@@ -30,9 +31,13 @@ use definitions::{Budget, Listed, artifact, count, custom_type, list, log_file};
 use event::event;
 use header::Header;
 use index::{Index, Span, index, statistics, task_execution};
+use recordings::Recordings;
 
 pub use values::values;
 pub(crate) use walk::Walk;
+
+/// The rule that times go up.
+pub(crate) const ORDER: &str = "order";
 
 /// An open file. Cheap to open: events are read when they are asked for.
 #[derive(Debug)]
@@ -41,6 +46,7 @@ pub struct Reader {
     limits: Limits,
     definitions: Definitions,
     log_files: HashMap<LogFileId, usize, RandomState>,
+    recordings: Recordings,
     types: HashMap<(LogFileId, TypeId), usize, RandomState>,
     artifacts: HashMap<(LogFileId, ArtifactClass, ArtifactId), usize, RandomState>,
     /// Where sections are, by their first byte.
@@ -203,6 +209,16 @@ impl Reader {
         self.log_files.get(&id).copied()
     }
 
+    /// The recordings: what they are called, and whether they have several log files.
+    pub(crate) fn recordings(&self) -> &[(String, bool)] {
+        &self.recordings.named
+    }
+
+    /// The recording that a log file is of.
+    pub(crate) fn recording_of(&self, id: LogFileId) -> Option<usize> {
+        self.recordings.of_places.get(self.log_file_place(id)?).copied()
+    }
+
     pub(crate) fn spans(&self) -> &[Span] {
         &self.spans
     }
@@ -223,9 +239,36 @@ impl Reader {
         Walk::new(0..self.spans.len())
     }
 
+    /// Whether the times of blocks go up, as far as the index tells.
+    pub(crate) fn is_ascending(&self) -> bool {
+        self.is_ascending
+    }
+
     /// The spans that may have events of a window: all of them, where the index cannot tell.
+    ///
+    /// The index has the times of the first and the last event of a block as written. So blocks at
+    /// the ends of the window and beside them are looked at: where times go back within one, they
+    /// may do so anywhere.
     pub(crate) fn spans_within(&self, window: &Window) -> Range<usize> {
-        if self.is_ascending { self.index.within(window) } else { 0..self.spans.len() }
+        let all = 0..self.spans.len();
+        if window.from.is_none() && window.until.is_none() || !self.is_ascending {
+            return all;
+        }
+        let within = self.index.within(window);
+        let ends = [within.start.checked_sub(1), Some(within.start)];
+        let ends = ends.into_iter().chain([within.end.checked_sub(1), Some(within.end)]).flatten();
+        let are_sorted = { ends }.all(|number| self.is_sorted(number));
+        if are_sorted { within } else { all }
+    }
+
+    /// Whether times go up within a span. Where they do not, that is noticed.
+    fn is_sorted(&self, span: usize) -> bool {
+        Walk::new(span..span + 1).is_sorted(self)
+    }
+
+    /// Whether times go up from event to event; goes through all of them.
+    pub(crate) fn is_sorted_throughout(&self) -> bool {
+        self.walk().is_sorted(self)
     }
 
     /// The first and the last time: from the index, where its times go up, and else from the
@@ -246,6 +289,18 @@ impl Reader {
     pub(crate) fn slice(&self, start: u64, end: u64) -> &[u8] {
         let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
         self.bytes.get(place(start)..place(end)).unwrap_or_default()
+    }
+
+    /// Notices that times go back; where they do so first is enough.
+    #[cold]
+    pub(crate) fn notice_disorder(&self, offset: u64) {
+        let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !noticed.values().any(|finding| finding.rule == ORDER) {
+            let message = "an event is earlier than one before it: where times go back, ranges \
+                           and figures may lack something (`kymo merge --sort` sorts)";
+            let finding = Finding::at(Severity::Warning, ORDER, offset, message);
+            noticed.insert((offset, ORDER), finding);
+        }
     }
 
     /// Keeps a finding, unless the same was found before.
@@ -286,6 +341,7 @@ impl Opening {
             limits,
             definitions: Definitions::default(),
             log_files: HashMap::default(),
+            recordings: Recordings::default(),
             types: HashMap::default(),
             artifacts: HashMap::default(),
             sections: Vec::new(),
@@ -376,14 +432,29 @@ impl Opening {
     fn locate_events(&mut self, header: &Header) {
         let bytes = self.bytes.clone();
         let Some((start, mut cursor)) = self.begin(header, Section::Events, &bytes) else { return };
-        let num_events = match count(&mut cursor, "num-events") {
-            Ok(num_events) => num_events,
-            Err(fault) => return self.faults.push((Section::Events, fault)),
+        let stated = count(&mut cursor, "num-events");
+        let (first, size_bytes) = (start + 8, bytes.len() as u64);
+        let is_index_read = !self.faults.iter().any(|(section, _)| *section == Section::EventIndex);
+        let located = self.reader.index.located(first, size_bytes).filter(|_| is_index_read);
+        let num_events = match (stated, located) {
+            (Ok(stated), Some(located)) if stated < located => {
+                let message = format!(
+                    "num-events is {stated}, and the index knows where {located} events are: those \
+                     are read"
+                );
+                let finding = Finding::at(Severity::Warning, "num-events", start, message);
+                self.reader.notice(finding);
+                located
+            }
+            (Ok(stated), _) => stated,
+            (Err(fault), located) => {
+                self.faults.push((Section::Events, fault));
+                let Some(located) = located else { return };
+                located
+            }
         };
-        let (first, size_bytes) = (cursor.offset(), bytes.len() as u64);
         let reader = &mut self.reader;
         reader.num_events = num_events;
-        let is_index_read = !self.faults.iter().any(|(section, _)| *section == Section::EventIndex);
         let disagreement = reader.index.disagreement(num_events, first, size_bytes);
         reader.is_index_sound = is_index_read && disagreement.is_none();
         reader.is_ascending = reader.is_index_sound && reader.index.is_ascending();
@@ -421,6 +492,7 @@ impl Opening {
         for (place, of) in reader.definitions.log_files.iter().enumerate() {
             reader.log_files.entry(of.id).or_insert(place);
         }
+        reader.recordings = Recordings::new(&reader.definitions.log_files);
         for (place, of) in reader.definitions.types.iter().enumerate() {
             reader.types.entry((of.log_file, of.id)).or_insert(place);
         }

@@ -17,12 +17,22 @@ pub(crate) struct Walk {
     end: u64,
     left: u64,
     is_exact: bool,
+    /// The time of the event before.
+    latest: i64,
+    went_back: bool,
 }
 
 impl Walk {
     /// Through some of a reader's spans.
     pub(crate) fn new(spans: Range<usize>) -> Self {
-        Self { spans, offset: 0, end: 0, left: 0, is_exact: false }
+        let (latest, went_back) = (i64::MIN, false);
+        Self { spans, offset: 0, end: 0, left: 0, is_exact: false, latest, went_back }
+    }
+
+    /// Whether no event is earlier than the one before it; goes to the end, or to the first.
+    pub(crate) fn is_sorted(&mut self, reader: &Reader) -> bool {
+        while !self.went_back && self.next(reader).is_some() {}
+        !self.went_back
     }
 
     /// The next event. What cannot be read is noticed, and passed over to the next span.
@@ -37,6 +47,10 @@ impl Walk {
                 Ok((event, length)) => {
                     self.offset += length;
                     self.left -= 1;
+                    if event.timestamp < self.latest {
+                        self.goes_back(reader, offset);
+                    }
+                    self.latest = event.timestamp;
                     if self.left == 0 && self.is_exact && self.offset != self.end {
                         self.misfit(reader);
                     }
@@ -73,6 +87,14 @@ impl Walk {
             return true;
         }
         false
+    }
+
+    #[cold]
+    fn goes_back(&mut self, reader: &Reader, offset: u64) {
+        if !self.went_back {
+            reader.notice_disorder(offset);
+        }
+        self.went_back = true;
     }
 
     #[cold]

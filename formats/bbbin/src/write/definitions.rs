@@ -1,14 +1,15 @@
 //! LOG FILES, CUSTOM TYPES and ARTIFACTS to bytes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
 use kymo_core::bytes::Sink;
 use kymo_core::{Error, Result};
 
-use crate::spec::{FieldType, TaskClass};
+use crate::spec::{ArtifactClass, FieldType, NO_TYPE, TaskClass};
 use crate::types::{
-    Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, LogFile, LogFileId,
-    Text, TypeId, to_latin1,
+    Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, Event, LogFile,
+    LogFileId, Text, TypeId, to_latin1,
 };
 
 /// A length as the file holds it.
@@ -131,34 +132,98 @@ impl Definitions {
         self.artifacts.push(Artifact { offset: 0, id, name, log_file, kind, custom_type, custom });
     }
 
-    /// Puts states after what they are part of, which existing readers need; nothing else moves.
+    /// Gives the artifact that was added last values of a type of its log file.
+    pub(crate) fn give_values(&mut self, custom_type: TypeId, custom: Vec<u8>) {
+        if let Some(last) = self.artifacts.last_mut() {
+            (last.custom_type, last.custom) = (custom_type, custom);
+        }
+    }
+
+    /// Makes them what existing readers need: what has no values has a type without fields, and
+    /// states come after what they are part of. `has_untyped` tells whether events of a log file
+    /// may be of no type.
+    pub(crate) fn satisfy_readers(
+        &mut self,
+        has_untyped: impl Fn(LogFileId) -> bool,
+    ) -> EmptyTypes {
+        let is_none = |of: &&CustomType| of.id.0 == NO_TYPE;
+        let defined: HashSet<_> = self.types.iter().filter(is_none).map(|of| of.log_file).collect();
+        let is_untyped = |of: &&Artifact| of.custom_type.0 == NO_TYPE && of.custom.is_empty();
+        let untyped = self.artifacts.iter().filter(is_untyped).map(|of| of.log_file);
+        let untyped: HashSet<_> = untyped.collect();
+        let logs: Vec<_> = self.log_files.iter().map(|of| of.id).collect();
+        let is_needed = |log: &LogFileId| untyped.contains(log) || has_untyped(*log);
+        let logs = logs.into_iter().filter(|log| !defined.contains(log) && is_needed(log));
+        let empty = EmptyTypes(logs.map(|log| (log, self.empty_type(log))).collect());
+        for of in &mut self.artifacts {
+            of.custom_type = empty.of(of.log_file, of.custom_type, &of.custom);
+        }
+        self.put_parents_first();
+        empty
+    }
+
+    /// Puts states after what they are part of, unless they are; nothing else moves.
     ///
     /// States whose parents are not there, or that are part of themselves, come last.
     pub fn put_parents_first(&mut self) {
-        let (states, mut ordered): (Vec<_>, Vec<_>) = std::mem::take(&mut self.artifacts)
-            .into_iter()
-            .partition(|of| matches!(of.kind, ArtifactKind::State { .. }));
-        let machine = |of: &&Artifact| of.kind == ArtifactKind::StateMachine;
-        let machines = ordered.iter().filter(machine).map(|of| (of.log_file, of.id));
-        let mut known: HashSet<_> = machines.collect();
-        let mut waiting = states;
-        loop {
-            let before = waiting.len();
-            let is_ready = |of: &Artifact| match of.kind {
-                ArtifactKind::State { parent } => known.contains(&(of.log_file, parent)),
-                _ => true,
-            };
-            let (ready, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_ready);
-            known.extend(ready.iter().map(|of| (of.log_file, of.id)));
-            ordered.extend(ready);
-            waiting = rest;
-            if waiting.len() == before {
-                break;
+        if are_parents_first(&self.artifacts) {
+            return;
+        }
+        let mut children: HashMap<(LogFileId, ArtifactId), Vec<Artifact>> = HashMap::new();
+        let (mut ordered, mut order) = (Vec::new(), Vec::new());
+        for of in std::mem::take(&mut self.artifacts) {
+            if let ArtifactKind::State { parent } = of.kind {
+                let key = (of.log_file, parent);
+                order.push(key);
+                children.entry(key).or_default().push(of);
+            } else {
+                ordered.push(of);
             }
         }
-        ordered.extend(waiting);
+        let mut next = 0;
+        while let Some(of) = ordered.get(next) {
+            let is_one =
+                of.kind != ArtifactKind::Generic && !matches!(of.kind, ArtifactKind::Task { .. });
+            let below = is_one.then(|| children.remove(&(of.log_file, of.id)));
+            ordered.extend(below.flatten().into_iter().flatten());
+            next += 1;
+        }
+        ordered.extend(order.iter().filter_map(|key| children.remove(key)).flatten());
         self.artifacts = ordered;
     }
+}
+
+/// The types that events of "no type" get.
+#[derive(Debug, Clone)]
+pub(crate) struct EmptyTypes(HashMap<LogFileId, TypeId, RandomState>);
+
+impl EmptyTypes {
+    fn of(&self, log: LogFileId, custom_type: TypeId, custom: &[u8]) -> TypeId {
+        if custom_type.0 != NO_TYPE || !custom.is_empty() {
+            return custom_type;
+        }
+        self.0.get(&log).copied().unwrap_or(custom_type)
+    }
+
+    /// An event with a type that existing readers know.
+    pub(crate) fn given<'a>(&self, event: Event<'a>) -> Event<'a> {
+        let custom_type = self.of(event.log_file, event.custom_type, event.custom);
+        Event { custom_type, ..event }
+    }
+}
+
+fn are_parents_first(artifacts: &[Artifact]) -> bool {
+    let mut known = HashSet::new();
+    artifacts.iter().all(|of| {
+        let is_right = match of.kind {
+            ArtifactKind::State { parent } => known.contains(&(of.log_file, parent)),
+            _ => true,
+        };
+        if matches!(of.kind.class(), ArtifactClass::State | ArtifactClass::StateMachine) {
+            known.insert((of.log_file, of.id));
+        }
+        is_right
+    })
 }
 
 #[cfg(test)]

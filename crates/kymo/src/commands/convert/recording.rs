@@ -3,7 +3,7 @@
 use std::env;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kymo_core::{Ability, Finding, Format, Origin, Progress, Severity};
+use kymo_core::{Ability, Finding, Format, Origin, Part, Progress, Severity};
 
 use super::Args;
 use crate::extracting;
@@ -28,7 +28,7 @@ pub(super) fn by_extension(extension: &str) -> Option<&'static dyn Format> {
     formats().find(|format| format.info().extensions.iter().any(is_it))
 }
 
-/// Writes all events of a dataset in another format.
+/// Writes all events of a dataset in another format; in its own, everything that it has.
 pub(super) fn convert(
     session: &mut Session,
     args: &Args,
@@ -40,15 +40,22 @@ pub(super) fn convert(
         let failure = Failure::usage(format!("{title} takes the whole recording"));
         return Err(failure.hint("`kymo cut` and `kymo filter` take parts of one").into());
     }
-    let timeline = opened.dataset.timeline().ok_or_else(|| {
-        let failure = Failure::new(format!("it has no events in time, which {title} holds"));
-        failure.hint("tables go to csv or jsonl")
-    })?;
     let sources = std::slice::from_ref(&opened.source);
-    let origin = origin(opened);
-    let written = outlet::make(session, &args.output, args.force, sources, |to, context| {
-        format.write_timeline(timeline, &to.clone().imported(origin), context)
-    });
+    let is_own = opened.format.info().name == format.info().name;
+    let written = if is_own && format.info().can(Ability::Extract) {
+        outlet::make(session, &args.output, args.force, sources, |to, context| {
+            format.extract(sources, &Part::default(), to, context)
+        })
+    } else {
+        let timeline = opened.dataset.timeline().ok_or_else(|| {
+            let failure = Failure::new(format!("it has no events in time, which {title} holds"));
+            failure.hint("tables go to csv or jsonl")
+        })?;
+        let origin = origin(opened);
+        outlet::make(session, &args.output, args.force, sources, |to, context| {
+            format.write_timeline(timeline, &to.clone().imported(origin), context)
+        })
+    };
     session.bars.end();
     let mut written = written?;
     written.losses.extend(profile_left(opened, title));

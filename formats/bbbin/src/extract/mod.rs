@@ -1,0 +1,129 @@
+//! Cutting, filtering and merging: parts of files as one file.
+//!
+//! What is defined stays, so that ids keep their meaning; of several files the log files are
+//! numbered anew, one after the other.
+
+mod numbering;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kymo_core::model::timeline::{TimeNs, TimelineView, TrackId, Window};
+use kymo_core::{Context, Destination, Finding, Part, Result, Severity, Source, Written};
+
+use crate::model::Timeline;
+use crate::read::ORDER;
+use crate::spec::{UNKNOWN_PRIORITY, UNKNOWN_TASK};
+use crate::types::{ArtifactId, Body, Event, Found};
+use crate::{Merge, Reader, Writer, utf8};
+use numbering::Numbering;
+
+/// Writes a part of some files as one file.
+pub(crate) fn extract(
+    sources: &[Source],
+    part: &Part,
+    to: &Destination,
+    context: &Context<'_>,
+) -> Result<Written> {
+    let readers = sources.iter().map(|source| Reader::open(source, context));
+    let readers = readers.collect::<Result<Vec<_>>>()?;
+    let mut numbering = Numbering::default();
+    let mut definitions = numbering.definitions(&readers, part.join);
+    let empty_types = definitions.satisfy_readers(|_| true);
+    let part = &asked(part, context);
+    let choices: Vec<_> = readers.iter().map(|reader| Choice::new(reader, part)).collect();
+    let mut file = to.file()?;
+    let mut writer = Writer::new(&mut file, &definitions.log_files, &definitions.types)?;
+    for (number, found) in merged(&readers, part) {
+        let choice = choices.get(number);
+        let Some(mut event) = choice.and_then(|choice| choice.take(&found)) else { continue };
+        if readers.len() > 1 {
+            event.log_file = numbering.number(number, event.log_file);
+        }
+        writer.write(&empty_types.given(event))?;
+    }
+    let mut written = Written { events: writer.num_events(), losses: numbering.apart };
+    writer.finish(&definitions.artifacts)?;
+    file.commit()?;
+    for reader in &readers {
+        let is_said = |finding: &Finding| {
+            let is_sorted = part.sort && finding.rule == ORDER;
+            finding.severity > Severity::Note && !is_sorted
+        };
+        written.losses.extend(reader.findings().into_iter().filter(is_said));
+    }
+    Ok(written)
+}
+
+/// The events that may be asked for, in the order in which they are written.
+fn merged<'a>(readers: &'a [Arc<Reader>], part: &Part) -> Merge<'a> {
+    let each = readers.iter().map(|reader| &**reader);
+    if part.sort {
+        return Merge::sorted(each);
+    }
+    let window = Window { from: part.from, until: part.until, ..Window::default() };
+    Merge::within(each.map(|reader| {
+        // What is kept of a recording must not depend on where its times go back.
+        let is_safe = window == Window::default() || reader.is_sorted_throughout();
+        let all = 0..reader.spans().len();
+        (reader, if is_safe { reader.spans_within(&window) } else { all })
+    }))
+}
+
+/// What is asked for, with names as the files have them.
+fn asked(part: &Part, context: &Context<'_>) -> Part {
+    let mut part = part.clone();
+    if context.is_utf8 {
+        for name in part.tracks.iter_mut().flatten() {
+            *name = utf8::to_bytes(name);
+        }
+    }
+    part
+}
+
+/// Which events of a file are taken.
+struct Choice {
+    timeline: Timeline,
+    window: Window,
+    /// The tracks that are asked for; nothing means all.
+    tracks: Option<HashSet<TrackId>>,
+}
+
+impl Choice {
+    fn new(reader: &Arc<Reader>, part: &Part) -> Self {
+        let timeline = Timeline::new(Arc::clone(reader));
+        let tracks = part.tracks.as_ref().map(|names| {
+            let all = timeline.tracks();
+            let is_asked = |(_, name): &(usize, &String)| names.contains(*name);
+            let named = all.iter().map(|track| &track.name).enumerate().filter(is_asked);
+            named.map(|(number, _)| TrackId(number)).collect()
+        });
+        let window = Window { from: part.from, until: part.until, ..Window::default() };
+        Self { timeline, window, tracks }
+    }
+
+    /// An event as it is taken. Of a switch between a task that is asked for and one that is not,
+    /// the other becomes "unknown".
+    fn take<'a>(&self, found: &Found<'a>) -> Option<Event<'a>> {
+        let mut event = found.event;
+        if !self.window.holds(Some(TimeNs(event.timestamp))) {
+            return None;
+        }
+        let Some(tracks) = &self.tracks else { return Some(event) };
+        let mut is_asked = false;
+        self.timeline.tell(found, &mut |(track, _)| is_asked |= tracks.contains(&track));
+        if let Body::TaskSwitch { in_task, out_task, in_task_priority } = &mut event.body {
+            let is_out = |task: ArtifactId| {
+                let track = self.timeline.running(event.log_file, task);
+                track.is_some_and(|track| !tracks.contains(&track))
+            };
+            if is_out(*in_task) {
+                (*in_task, *in_task_priority) = (ArtifactId(UNKNOWN_TASK), UNKNOWN_PRIORITY);
+            }
+            if is_out(*out_task) {
+                *out_task = ArtifactId(UNKNOWN_TASK);
+            }
+        }
+        is_asked.then_some(event)
+    }
+}

@@ -1,0 +1,107 @@
+//! Which log file a track is in.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use kymo_core::Origin;
+use kymo_core::model::timeline::{Track, TrackId};
+
+use crate::model::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
+use crate::types::{Definitions, LogFileId, of_cpu};
+
+/// The log files of a timeline.
+#[derive(Debug)]
+pub(super) struct Logs {
+    /// The log file of each track.
+    pub of_tracks: Vec<LogFileId>,
+    /// The recording of each log file.
+    pub recordings: HashMap<LogFileId, usize>,
+    /// The tracks that are of a processor or a log file as a whole: their functions are the log
+    /// file's own.
+    pub own: HashSet<TrackId>,
+}
+
+impl Logs {
+    /// Each recording is a log file, and each processor of it one of its own: in a log of several,
+    /// switches would not tell who ran.
+    pub(super) fn new(
+        tracks: &[Track],
+        origin: Option<&Origin>,
+        definitions: &mut Definitions,
+    ) -> Self {
+        let cpus = cpus(tracks);
+        // What is of no processor comes first, so that a recording's own log file is its first.
+        let of_tracks = || tracks.iter().zip(&cpus).map(|(track, cpu)| (track.recording, *cpu));
+        let (mut keys, mut seen) = (Vec::new(), HashSet::new());
+        let whole = of_tracks().filter(|(_, cpu)| cpu.is_none()).collect::<BTreeSet<_>>();
+        for key in whole.into_iter().chain(of_tracks()) {
+            if seen.insert(key) {
+                keys.push(key);
+            }
+        }
+        let mut known = HashMap::new();
+        for (recording, cpu) in keys {
+            let log = define(tracks, (recording, cpu), origin, definitions);
+            known.insert((recording, cpu), log);
+        }
+        let of = |key| known.get(&key).copied().unwrap_or(LogFileId(0));
+        let is_own = |(_, track): &(usize, &Track)| {
+            track.content == LOG_FILE || track.attributes.contains_key(Track::CPU_ID)
+        };
+        let own = tracks.iter().enumerate().filter(is_own).map(|(id, _)| TrackId(id)).collect();
+        let recordings = known.iter().map(|((recording, _), log)| (*log, *recording)).collect();
+        Self { of_tracks: of_tracks().map(of).collect(), recordings, own }
+    }
+}
+
+/// The processor of each track: the first track that says it is of that one.
+fn cpus(tracks: &[Track]) -> Vec<Option<TrackId>> {
+    let mut first: HashMap<(usize, i64), TrackId> = HashMap::new();
+    let mut cpus: Vec<Option<TrackId>> = Vec::with_capacity(tracks.len());
+    for (id, track) in tracks.iter().enumerate() {
+        let number = track.attributes.get(Track::CPU_ID).and_then(serde_json::Value::as_i64);
+        // Parents come before their children.
+        let above = || track.parent.and_then(|parent| cpus.get(parent.0).copied().flatten());
+        let own =
+            number.map(|number| *first.entry((track.recording, number)).or_insert(TrackId(id)));
+        let cpu = own.or_else(above);
+        cpus.push(cpu);
+    }
+    cpus
+}
+
+/// A log file of BBBin stays what it was; any other says where it came from.
+fn define(
+    tracks: &[Track],
+    (recording, cpu): (usize, Option<TrackId>),
+    origin: Option<&Origin>,
+    definitions: &mut Definitions,
+) -> LogFileId {
+    let is_log = |track: &&Track| track.recording == recording && track.content == LOG_FILE;
+    let own = cpu.and_then(|cpu| tracks.get(cpu.0));
+    let log = own.filter(|track| track.content == LOG_FILE);
+    let log = log.or_else(|| tracks.iter().find(is_log).filter(|_| own.is_none()));
+    if let Some(log) = log {
+        let text = log.attributes.get(IMPORTER_NAME).and_then(serde_json::Value::as_str);
+        let number = |name: &str| log.attributes.get(name).and_then(serde_json::Value::as_i64);
+        let id = definitions.add_log_file(&log.name, text.unwrap_or("kymo"));
+        if let Some(of) = definitions.log_files.last_mut() {
+            of.size = number(LOG_FILE_SIZE).unwrap_or(0);
+            of.imported_at_ms = number(IMPORTED_AT).unwrap_or(0);
+        }
+        return id;
+    }
+    let cpu = own.and_then(|track| track.attributes.get(Track::CPU_ID)).map(ToString::to_string);
+    let name = match (origin, recording) {
+        (Some(origin), 0) => origin.name.clone(),
+        (Some(origin), _) => format!("{}, recording {recording}", origin.name),
+        (None, _) => format!("recording {recording}"),
+    };
+    let name = cpu.map_or_else(|| name.clone(), |cpu| of_cpu(&name, &cpu));
+    let importer = origin.map_or("kymo", |origin| &origin.importer);
+    let id = definitions.add_log_file(&name, importer);
+    if let (Some(origin), Some(of)) = (origin, definitions.log_files.last_mut()) {
+        of.size = i64::try_from(origin.size_bytes).unwrap_or(i64::MAX);
+        of.imported_at_ms = origin.time_ms;
+    }
+    id
+}

@@ -1,0 +1,145 @@
+//! What the tracks of a timeline hold: types and artifacts are written before and after the
+//! events, so that all events are gone through once before.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use kymo_core::model::timeline::{
+    Activity, Content, Event, TimelineView, Track, TrackId, TrackKind, Window,
+};
+use kymo_core::{Result, Value};
+
+use crate::spec::FieldType;
+use crate::types::LogFileId;
+
+/// What a track becomes; it may be several things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Roles {
+    /// It runs, is released, or has messages.
+    pub is_task: bool,
+    /// It is in a state.
+    pub is_machine: bool,
+    /// Functions run on it.
+    pub has_calls: bool,
+}
+
+/// What the events of a timeline are.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub roles: Vec<Roles>,
+    /// What the values of each track are, by its first.
+    pub values: BTreeMap<TrackId, FieldType>,
+    /// States, in the order in which they are entered.
+    pub entered: Vec<(TrackId, String)>,
+    /// Tasks that have no track of their own: only their stretches name them.
+    pub named: Vec<(TrackId, String)>,
+    /// The other ends of messages, with the log files that have the messages.
+    pub peers: BTreeSet<(LogFileId, TrackId)>,
+    /// Log files that have releases of which it is known where they come from.
+    pub released: BTreeSet<LogFileId>,
+}
+
+impl Survey {
+    /// Looks at every event once.
+    pub(super) fn new(
+        timeline: &Arc<dyn TimelineView>,
+        tracks: &[Track],
+        logs: &[LogFileId],
+    ) -> Result<Self> {
+        let roles = tracks.iter().map(first_roles).collect();
+        let mut survey = Self { roles, ..Self::default() };
+        let mut known: HashSet<(TrackId, String)> = HashSet::new();
+        let mut events = Arc::clone(timeline).events(&Window::default())?;
+        while let Some(event) = events.next()? {
+            let (Some(track), Some(log)) = (tracks.get(event.track.0), logs.get(event.track.0))
+            else {
+                continue;
+            };
+            if let Content::Activity(activity) = &event.content {
+                survey.activity(event.track, track.kind, *log, activity, &mut known);
+            } else {
+                // The first value tells what the others are.
+                survey.values.entry(event.track).or_insert_with(|| field_type(&event));
+            }
+        }
+        Ok(survey)
+    }
+
+    fn activity(
+        &mut self,
+        track: TrackId,
+        kind: TrackKind,
+        log: LogFileId,
+        activity: &Activity<'_>,
+        known: &mut HashSet<(TrackId, String)>,
+    ) {
+        let Some(roles) = self.roles.get_mut(track.0) else { return };
+        let mut is_new = |name: &str| {
+            let key = (track, name.to_owned());
+            known.insert(key.clone()).then_some(key)
+        };
+        match activity {
+            Activity::Enter { state, .. } => {
+                roles.is_machine = true;
+                self.entered.extend(is_new(state));
+            }
+            Activity::Begin { .. } | Activity::End if kind == TrackKind::Calls => {
+                roles.has_calls = true;
+            }
+            Activity::Begin { name: Some(name), .. } => self.named.extend(is_new(name)),
+            // What ends is what began, and that may have a name of its own.
+            Activity::End => {}
+            Activity::Release { by, .. } => {
+                roles.is_task = true;
+                self.released.extend(by.map(|_| log));
+            }
+            Activity::Begin { .. } | Activity::Complete { .. } => roles.is_task = true,
+            Activity::Send(message) | Activity::Receive(message) => {
+                roles.is_task |= kind != TrackKind::States;
+                self.peers.extend(message.peer.map(|peer| (log, peer)));
+            }
+        }
+    }
+}
+
+/// What a track is without a look at its events.
+fn first_roles(track: &Track) -> Roles {
+    Roles {
+        // Tasks that never did anything are worth knowing of.
+        is_task: track.kind == TrackKind::Task && track.task_id().is_some(),
+        is_machine: track.kind == TrackKind::States,
+        has_calls: false,
+    }
+}
+
+/// The type of a track's values, by its first.
+fn field_type(event: &Event<'_>) -> FieldType {
+    match value_of(event) {
+        Value::Int(_) => FieldType::Int64,
+        Value::UInt(_) => FieldType::Uint64,
+        Value::Float32(_) => FieldType::Float,
+        Value::Float(_) => FieldType::Double,
+        Value::Bool(_) => FieldType::Boolean,
+        _ => FieldType::String,
+    }
+}
+
+/// The value of an event as a field holds it: numbers as they are, and all else as text.
+pub(super) fn value_of(event: &Event<'_>) -> Value {
+    match &event.content {
+        Content::Value(
+            value @ (Value::Int(_)
+            | Value::UInt(_)
+            | Value::Float32(_)
+            | Value::Float(_)
+            | Value::Bool(_)
+            | Value::Text(_)),
+        ) => value.clone(),
+        Content::Value(value) => Value::Text(value.to_string()),
+        Content::Text(text) => Value::Text(text.to_string()),
+        Content::Sample(context) => Value::UInt(*context),
+        // Each byte is a character of Latin-1.
+        Content::Payload => Value::Text(crate::Text(event.payload).to_string()),
+        Content::Activity(activity) => Value::Text(activity.to_string()),
+    }
+}

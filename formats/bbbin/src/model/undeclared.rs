@@ -1,0 +1,87 @@
+//! Tasks that nothing declares: interrupts mostly.
+
+use std::collections::BTreeSet;
+
+use crate::Reader;
+use crate::read::Walk;
+use crate::spec::{ArtifactClass, UNKNOWN_TASK};
+use crate::types::{ArtifactId, Body, Event, LogFileId};
+
+/// Events that are looked at for tasks; more would take time before anything is shown.
+const EVENTS_MAX: u64 = 16_000;
+
+/// Tasks that are told apart.
+const TASKS_MAX: usize = 1 << 12;
+
+/// Tasks that nothing declares: those of TASK EXECUTIONS, and those of some of the events.
+#[derive(Debug)]
+pub(super) struct Undeclared {
+    pub tasks: BTreeSet<(LogFileId, ArtifactId)>,
+    /// Whether these are all.
+    pub are_all: bool,
+}
+
+impl Undeclared {
+    pub(super) fn new(reader: &Reader) -> Self {
+        let mut found = Self { tasks: BTreeSet::new(), are_all: reader.num_events() <= EVENTS_MAX };
+        for of in reader.task_executions() {
+            found.add(reader, of.log_file, of.task);
+        }
+        let count = reader.spans().len();
+        // Spread over the file: what runs late may not run early.
+        let step = reader.num_events().div_ceil(EVENTS_MAX).max(1);
+        let step = usize::try_from(step).unwrap_or(usize::MAX);
+        let mut left = EVENTS_MAX;
+        for number in (0..count).step_by(step) {
+            let mut walk = Walk::new(number..number + 1);
+            while left > 0 {
+                let Some(of) = walk.next(reader) else { break };
+                found.event(reader, &of.event);
+                left -= 1;
+            }
+        }
+        found
+    }
+
+    fn event(&mut self, reader: &Reader, event: &Event<'_>) {
+        let log = event.log_file;
+        match event.body {
+            Body::TaskSwitch { in_task, out_task, .. } => {
+                for task in [in_task, out_task].into_iter().filter(|task| task.0 != UNKNOWN_TASK) {
+                    self.add(reader, log, task);
+                }
+            }
+            Body::TaskRelease { task, .. } | Body::TaskCompletion { task, .. } => {
+                self.add(reader, log, task);
+            }
+            Body::Send(message) => {
+                self.add(reader, log, message.sender);
+                self.peer(reader, log, message.receiver);
+            }
+            Body::Receive(message) => {
+                self.add(reader, log, message.receiver);
+                self.peer(reader, log, message.sender);
+            }
+            _ => {}
+        }
+    }
+
+    fn peer(&mut self, reader: &Reader, log: LogFileId, task: ArtifactId) {
+        if task.0 != UNKNOWN_TASK {
+            self.add(reader, log, task);
+        }
+    }
+
+    fn add(&mut self, reader: &Reader, log: LogFileId, task: ArtifactId) {
+        let key = (log, task);
+        let is_known = reader.artifact(log, ArtifactClass::Task, task).is_some();
+        if is_known || self.tasks.contains(&key) {
+            return;
+        }
+        if self.tasks.len() < TASKS_MAX {
+            self.tasks.insert(key);
+        } else {
+            self.are_all = false;
+        }
+    }
+}
