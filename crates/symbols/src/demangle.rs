@@ -1,5 +1,9 @@
 //! Names as people read them.
 
+use std::fmt::{self, Write};
+
+use crate::cxx;
+
 /// How names are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Style {
@@ -12,6 +16,9 @@ pub(crate) enum Style {
 
 /// Longer names are left as they are: demangling may make them longer still, many times over.
 const NAME_BYTES_MAX: usize = 1 << 16;
+
+/// How long a name of Rust may become.
+const TEXT_BYTES_MAX: usize = 1 << 14;
 
 /// A name as text, no longer than names may be: many may be the same long one.
 pub(crate) fn bounded(name: &[u8]) -> String {
@@ -31,12 +38,26 @@ impl Style {
         }
         let is_known = self == Self::Best || !name.starts_with("_R");
         if let Some(rust) = rustc_demangle::try_demangle(name).ok().filter(|_| is_known) {
-            return if self == Self::Best { format!("{rust:#}") } else { rust.to_string() };
+            let mut text = Bounded::default();
+            let written = match self {
+                Self::Best => write!(text, "{rust:#}"),
+                Self::Compat => write!(text, "{rust}"),
+            };
+            return written.map_or_else(|_| name.to_owned(), |()| text.0);
         }
-        let cpp = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten();
-        let options = cpp_demangle::DemangleOptions::new().no_return_type();
-        let cpp = cpp.and_then(|symbol| symbol.demangle_with_options(&options).ok());
-        cpp.unwrap_or_else(|| name.to_owned())
+        cxx::demangled(name, false).unwrap_or_else(|| name.to_owned())
+    }
+}
+
+/// A text that ends before it is too long: a short name may stand for one without end.
+#[derive(Default)]
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let is_short = self.0.len() + text.len() <= TEXT_BYTES_MAX;
+        self.0.push_str(if is_short { text } else { "" });
+        if is_short { Ok(()) } else { Err(fmt::Error) }
     }
 }
 

@@ -8,6 +8,7 @@
 mod calls;
 mod code;
 mod compat;
+mod cxx;
 mod demangle;
 mod dwarf;
 mod elf;
