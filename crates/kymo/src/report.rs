@@ -83,9 +83,9 @@ impl Report {
         }
     }
 
-    /// Says a finding.
+    /// Says a finding. Errors are said to those who want to hear of nothing else.
     pub(crate) fn finding(&mut self, name: &str, finding: &Finding) {
-        if !self.is_quiet {
+        if !self.is_quiet || finding.severity >= Severity::Error {
             let text = style::finding(finding, self.paint);
             self.line(format_args!("kymo: {name}: {text}"));
         }
@@ -95,7 +95,10 @@ impl Report {
     pub(crate) fn findings(&mut self, name: &str, findings: &[Finding]) {
         let matter = |finding: &&Finding| finding.severity >= Severity::Warning;
         let total = findings.iter().filter(matter).count();
-        for finding in findings.iter().filter(matter).take(FINDINGS_SHOWN) {
+        // The worst come first.
+        let errors = findings.iter().filter(|finding| finding.severity >= Severity::Error);
+        let others = findings.iter().filter(|finding| finding.severity == Severity::Warning);
+        for finding in errors.chain(others).take(FINDINGS_SHOWN) {
             self.finding(name, finding);
         }
         if total > FINDINGS_SHOWN {

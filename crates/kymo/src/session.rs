@@ -29,10 +29,14 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// What findings lead to: notes are no reason for alarm.
+    /// What findings lead to.
     pub(crate) fn of(findings: &[Finding]) -> Self {
-        let worst = findings.iter().map(|finding| finding.severity).max();
-        if worst >= Some(Severity::Warning) { Self::Findings } else { Self::Done }
+        findings.iter().map(Self::of_one).max().unwrap_or(Self::Done)
+    }
+
+    /// What a finding leads to: notes are no reason for alarm.
+    pub(crate) fn of_one(finding: &Finding) -> Self {
+        if finding.severity >= Severity::Warning { Self::Findings } else { Self::Done }
     }
 
     fn of_error(error: &anyhow::Error) -> Self {

@@ -86,22 +86,219 @@ fn statistics_are_those_that_were_asked_for() {
     }
 }
 
+/// What is known of a summary, whatever the threads did: it has no mean below the smallest value.
+#[test]
+fn statistics_are_of_the_same_threads() {
+    let folder = folder();
+    // Two threads are in places of their own, and one is where the first is, too.
+    let input = measurement(folder.path(), "app", 0, &[1.0, 2.0]);
+    let mut third = thread("app", 2, 16.0);
+    let module = third.load_module("/none/app", None).unwrap();
+    let leaf = third.child(1, module, 0x1200);
+    third.add(leaf, 0, 4.0);
+    write(&third, &input.join("app-000000-002-1-2-0.hpcrun"));
+    let database = folder.path().join("database");
+    prof(&database, &["-M", "stats"], &[&input]);
+    let arguments = ["convert", "--table", "values", "--to", "csv", "--filter", "profile=0"];
+    let (code, out, said) = run(kymo().args(arguments).arg(&database).arg("-"));
+    assert_eq!(code, Some(0), "{said}");
+    let mut found: std::collections::BTreeMap<(u32, u32), [f64; 5]> = <_>::default();
+    for line in out.lines().skip(1) {
+        let cells: Vec<_> = line.split(',').collect();
+        let (context, metric) = (cells[2].parse().unwrap(), cells[3].parse::<u32>().unwrap());
+        let statistics = found.entry((context, metric % 4)).or_default();
+        statistics[metric as usize / 4] = cells[4].parse().unwrap();
+    }
+    // Count, sum, squares, smallest and largest.
+    for ((context, reach), [count, sum, squares, min, max]) in &found {
+        let mean = sum / count;
+        assert!(*min <= mean && mean <= *max, "{context} {reach}: {min} {mean} {max}");
+        assert!(squares / count - mean * mean >= -1e-9, "{context} {reach}");
+    }
+    let of = |count| found.values().filter(|found| found[0] == count).count();
+    // The leaf of the first and the third thread: as point, function, lexical and execution.
+    let shared: Vec<_> = found.values().filter(|found| found[0] == 2.0).collect();
+    assert_eq!(shared.len(), 4);
+    assert!(shared.iter().all(|found| **found == [2.0, 5.0, 17.0, 1.0, 4.0]), "{shared:?}");
+    // The other leaves, which one thread was in each; the entry, the call and the whole program.
+    assert_eq!((of(1.0), of(3.0)), (8, 3));
+}
+
+#[test]
+fn the_same_measurement_counts_once() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    let file = input.join("app-000000-000-1-2-0.hpcrun");
+    let again = folder.path().join("other/../hpctoolkit-app-measurements");
+    fs::create_dir(folder.path().join("other")).unwrap();
+    for both in [[&input, &input], [&input, &again], [&file, &input]] {
+        let (code, _, said) = run(kymo().args(["prof", "-f"]).args(both));
+        assert!(code == Some(2) && said.contains("named twice"), "{code:?} {said}");
+    }
+}
+
+#[test]
+fn what_is_typed_and_makes_no_sense_is_said() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    let input = input.to_str().unwrap();
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    for (arguments, expected, why) in [
+        (vec!["-o", "-", input], 2, "a database is a directory"),
+        (vec!["--compat", "--loops=on", input], 2, "cannot be used with"),
+        (vec!["-R", "=x", input], 2, "a path is missing"),
+        (vec!["-R", "/a=", input], 2, "a path is missing"),
+        (vec!["-S", empty.to_str().unwrap(), input], 1, "there is no .hpcstruct file in it"),
+    ] {
+        let (code, _, said) = run(kymo().arg("prof").args(&arguments));
+        assert!(code == Some(expected) && said.contains(why), "{arguments:?}: {code:?} {said}");
+    }
+    let here = run(kymo().args(["prof", "-q", "."]).current_dir(input));
+    assert_eq!(here, (Some(0), String::new(), String::new()));
+    assert!(folder.path().join("hpctoolkit-app-database").is_dir());
+}
+
+/// The first and the second half of the way find different things; both are losses.
+#[test]
+fn strict_refuses_what_is_found_while_merging_too() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0, f64::NAN]);
+    let database = folder.path().join("hpctoolkit-app-database");
+    let (code, _, said) = run(kymo().args(["prof", "--strict"]).arg(&input));
+    assert!(code == Some(1) && said.contains("value-number"), "{said}");
+    assert_eq!(names(folder.path()), ["hpctoolkit-app-measurements"]);
+    let (code, out, said) = run(kymo().args(["prof", "--json"]).arg(&input));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("measurements: warning value-number in app-000000-001"), "{said}");
+    let made: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(made["findings"][0]["rule"], "value-number");
+    assert_eq!(made["findings"][0]["part"], "app-000000-001-1-2-0.hpcrun");
+    assert_eq!(whole(&database), [(3, 1.0)]);
+}
+
+#[test]
+fn quiet_says_errors_and_nothing_else() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0, 2.0]);
+    let cut = input.join("app-000000-001-1-2-0.hpcrun");
+    let bytes = fs::read(&cut).unwrap();
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let (code, out, said) = run(kymo().args(["prof", "--quiet"]).arg(&input));
+    assert_eq!((code, out.as_str()), (Some(3), ""));
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("error profile in app-000000-001-1-2-0.hpcrun"), "{said}");
+}
+
+/// The modules of programs that cannot be looked into, each for a reason of its own.
+#[test]
+fn why_addresses_have_no_names_is_told_apart() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("junk"), "no program").unwrap();
+    fs::create_dir(at("folder")).unwrap();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/symbols/plain.elf");
+    fs::copy(program, at("sound")).unwrap();
+    let input = at("measurements");
+    fs::create_dir(&input).unwrap();
+    let mut builder = ProfileBuilder::new("app");
+    let time = builder.metric(TIME, "time on a CPU", true).unwrap();
+    for name in ["absent", "junk", "folder", "sound"] {
+        let module = builder.load_module(at(name).to_str().unwrap(), None).unwrap();
+        for ip in [0x10, 0x40_0127] {
+            let leaf = builder.child(ProfileBuilder::ROOT, module, ip);
+            builder.add(leaf, time, 1.0);
+        }
+    }
+    builder.load_module("/none/loaded-and-not-used", None).unwrap();
+    write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
+    let made = prof(&at("database"), &[], &[&input]);
+    let told = made["without_names"].as_array().unwrap().iter().map(|told| {
+        let why = told["why"].as_str().unwrap().split(':').next().unwrap();
+        (told["addresses"].as_u64().unwrap(), told["of"].as_u64().unwrap(), why.to_owned())
+    });
+    let expected = [
+        (2, 2, "it is not there"),
+        (2, 2, "it is no program, or damaged"),
+        (2, 2, "it is no plain file"),
+        (1, 2, "no function or symbol covers them"),
+    ];
+    let expected = expected.map(|(addresses, of, why)| (addresses, of, why.to_owned()));
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    let (_, out, _) = run(kymo()
+        .args(["convert", "--table", "modules", "--to", "csv"])
+        .arg(at("database"))
+        .arg("-"));
+    assert!(out.contains("sound") && !out.contains("loaded-and-not-used"), "{out}");
+}
+
+#[test]
+fn diff_exact_compares_every_statistic() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0, 2.0]);
+    let database = |name: &str| folder.path().join(name);
+    for (name, kind) in [("none", "none"), ("sum", "sum"), ("stats", "stats"), ("again", "stats")] {
+        prof(&database(name), &["-M", kind], &[&input]);
+    }
+    let diff = |one: &str, other: &str| {
+        run(kymo().args(["diff", "--exact"]).args([database(one), database(other)]))
+    };
+    assert_eq!(diff("stats", "again"), (Some(0), String::new(), String::new()));
+    let (code, out, _) = diff("none", "sum");
+    assert!(
+        code == Some(3) && out == "all threads, sum: only the other has the statistic\n",
+        "{out}"
+    );
+    let (code, out, _) = diff("stats", "sum");
+    assert!(code == Some(3) && out.contains("largest: only the one has the statistic"), "{out}");
+    let (code, _, said) =
+        run(kymo().args(["diff", "--exact", "-n", "2"]).args([database("sum"), database("sum")]));
+    assert!(code == Some(2) && said.contains("cannot be used with"), "{said}");
+    // The largest value of the whole program is the double 2.0: make it another.
+    let path = database("again").join("profile.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let wanted = [[19, 0].as_slice(), &2.0_f64.to_le_bytes()].concat();
+    let places: Vec<_> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&wanted)).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at + 2..at + 10].copy_from_slice(&2.000_000_1_f64.to_le_bytes());
+    }
+    fs::write(&path, bytes).unwrap();
+    let (code, out, _) = diff("stats", "again");
+    assert!(
+        code == Some(3) && out.contains("largest: CPUTIME (sec) execution: 2 and 2.0000001"),
+        "{out}"
+    );
+}
+
 #[test]
 fn several_measurements_make_one_database_in_whatever_order_they_come() {
     let folder = folder();
     let one = measurement(folder.path(), "one", 0, &[1.0, 2.0]);
     let other = measurement(folder.path(), "other", 2, &[4.0]);
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    let assert_same = || {
+        for file in ["meta.db", "profile.db", "cct.db", "metrics/default.yaml"] {
+            let bytes = |database: &Path| fs::read(database.join(file)).unwrap();
+            assert!(bytes(&first) == bytes(&second), "{file} depends on the order");
+        }
+    };
     let made = prof(&first, &["-j", "1", "--name", "both"], &[&one, &other]);
     assert_eq!(made["threads"], 3);
     assert_eq!(whole(&first), [(3, 7.0)]);
     prof(&second, &["-j", "2", "--name", "both"], &[&other, &one]);
-    for file in ["meta.db", "profile.db", "cct.db", "metrics/default.yaml"] {
-        let bytes = |database: &Path| fs::read(database.join(file)).unwrap();
-        assert!(bytes(&first) == bytes(&second), "{file} depends on the order");
-    }
+    assert_same();
     let (_, out, _) = run(kymo().arg("info").arg(&first));
     assert!(out.contains("title") && out.contains("both"), "{out}");
+    // Threads of the same ids, in files of the same name, and programs of two names.
+    let third = folder.path().join("third");
+    fs::create_dir(&third).unwrap();
+    write(&thread("app", 0, 8.0), &third.join("one-000000-000-1-2-0.hpcrun"));
+    for (to, inputs) in [(&first, [&one, &third]), (&second, [&third, &one])] {
+        let (code, _, said) = run(kymo().args(["prof", "-f", "-o"]).arg(to).args(inputs));
+        assert!(code == Some(0) && said.contains("several programs"), "{said}");
+    }
+    assert_same();
 }
 
 #[test]
@@ -114,7 +311,8 @@ fn only_threads_of_the_named_program_count() {
     assert_eq!(whole(&database), [(3, 3.0)]);
     let (code, _, said) = run(kymo().args(["prof", "-f", "--only-exe", "none"]).arg(&input));
     assert_eq!(code, Some(1));
-    assert!(said.contains("there is no thread"), "{said}");
+    assert!(said.contains("there is no thread of a program none"), "{said}");
+    assert!(said.contains("threads of app, helper"), "{said}");
 }
 
 #[test]
@@ -166,6 +364,19 @@ fn structure_files_tell_names_and_sources_are_copied_from_where_they_are_now() {
     let (_, out, _) = run(kymo().args(["top", "--json"]).arg(&database));
     assert!(out.contains("worker"), "{out}");
     assert_eq!(fs::read_to_string(database.join("src/gone/a.c")).unwrap(), "int main;\n");
+    // Compilers that run elsewhere tell of paths that lead back.
+    let beside = folder.path().join("build/../a.c");
+    fs::create_dir(folder.path().join("build")).unwrap();
+    let relative = structure(folder.path(), &beside);
+    prof(&database, &["-S", relative.to_str().unwrap()], &[&input]);
+    let copy = format!("src{}/a.c", folder.path().display());
+    assert_eq!(fs::read_to_string(database.join(copy)).unwrap(), "int main;\n");
+    // Files that are made while they are read have no end.
+    let endless = structure(folder.path(), Path::new("/proc/self/pagemap"));
+    prof(&database, &["-S", endless.to_str().unwrap()], &[&input]);
+    assert!(!database.join("src").exists());
+    let given = structure(folder.path(), Path::new("/gone/a.c"));
+    let given = given.to_str().unwrap();
     prof(&database, &["-S", given, "-R", &replace, "--no-source"], &[&input]);
     assert!(!database.join("src").exists());
     let made = prof(&database, &["-R", &replace], &[&input]);
@@ -178,15 +389,20 @@ fn traces_are_kept_unless_they_are_not_wanted() {
     let input = measurement(folder.path(), "app", 0, &[]);
     let mut builder = thread("app", 0, 1.0);
     let node = builder.retain(2);
+    let idle = builder.child(ProfileBuilder::ROOT, 0, u64::from_be_bytes(*b"NoActvty"));
+    let idle = builder.retain(idle);
     write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
     let mut trace = b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0".to_vec();
-    for time in [5_u64, 9] {
+    // Idle is said once, so that these are three.
+    for (time, node) in [(5_u64, node), (9, idle), (12, idle), (15, node)] {
         trace.extend(time.to_be_bytes());
         trace.extend(node.to_be_bytes());
     }
     fs::write(input.join("app-000000-000-1-2-0.hpctrace"), trace).unwrap();
     let database = folder.path().join("database");
-    assert_eq!(prof(&database, &[], &[&input])["samples"], 2);
+    assert_eq!(prof(&database, &[], &[&input])["samples"], 3);
+    let (_, out, _) = run(kymo().args(["info", "--json"]).arg(&database));
+    assert!(out.contains("\"samples\":3") || out.contains("3 samples"), "{out}");
     assert!(database.join("trace.db").exists());
     assert_eq!(prof(&database, &["--no-traces"], &[&input])["samples"], 0);
     assert!(!database.join("trace.db").exists());

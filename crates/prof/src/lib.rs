@@ -24,7 +24,7 @@ mod summing;
 mod threads;
 mod tree;
 
-pub use lookup::{OpenSource, Program};
+pub use lookup::{OpenSource, Program, Unnamed};
 pub use merge::{Merged, Phase, merge};
 pub use only::only_program;
 pub use statistics::Requested;

@@ -23,11 +23,24 @@ pub struct Program<'a> {
     /// What tells of the other modules.
     pub symbols: Option<&'a dyn Symbols>,
     /// Opens source files by their paths, where their texts are to be kept.
-    pub sources: Option<&'a OpenSource>,
+    pub sources: Option<&'a OpenSource<'a>>,
 }
 
 /// Opens a source file by its path; nothing where it is not there.
-pub type OpenSource = dyn Fn(&str) -> Option<Box<dyn Read>>;
+pub type OpenSource<'a> = dyn Fn(&str) -> Option<Box<dyn Read>> + 'a;
+
+/// A module of which some addresses have no names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unnamed {
+    /// Its path as it was recorded.
+    pub module: String,
+    /// How many addresses have no names.
+    pub addresses: u64,
+    /// Of how many that were looked up.
+    pub asked: u64,
+    /// Why, in words that follow its name.
+    pub why: String,
+}
 
 /// Looks addresses up, each once.
 pub(crate) struct Lookup<'a> {
@@ -55,7 +68,8 @@ struct Known<'a> {
     files: HashMap<structure::FileId, u32, RandomState>,
     /// By the scope or the record that tells of them.
     functions: HashMap<u64, u32, RandomState>,
-    /// How many addresses of it nothing was known of.
+    /// How many addresses of it were asked for, and of how many nothing was known.
+    asked: u64,
     unknown: u64,
 }
 
@@ -127,11 +141,16 @@ impl<'a> Lookup<'a> {
         self.points.items()
     }
 
-    /// Paths of modules that nothing was known of, with how many addresses of each were asked for.
-    pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
-        let paths = self.names.modules.items().iter().map(|(path, _)| path.as_str());
-        let unknown = self.modules.iter().map(|known| known.unknown);
-        paths.zip(unknown).filter(|(_, unknown)| *unknown > 0)
+    /// Modules of which some addresses have no names.
+    pub(crate) fn unnamed(&self) -> impl Iterator<Item = Unnamed> {
+        let modules = self.names.modules.items().iter().zip(&self.modules);
+        let modules = modules.filter(|(_, known)| known.unknown > 0);
+        modules.map(|((path, _), known)| Unnamed {
+            module: path.clone(),
+            addresses: known.unknown,
+            asked: known.asked,
+            why: known.why_unnamed(),
+        })
     }
 
     fn chain_of(&mut self, module: u32, offset: u64, point: u32) {
@@ -147,7 +166,8 @@ impl<'a> Lookup<'a> {
                 }
                 (None, None) => {}
             }
-            known.unknown += u64::from(known.structure.is_none() && chains.len() == start);
+            known.asked += 1;
+            known.unknown += u64::from(chains.len() == start);
         }
         let is_bare = self.chains.len() == start;
         let relation = if is_bare { Relation::Call } else { Relation::Lexical };
@@ -204,7 +224,19 @@ impl<'a> Known<'a> {
             symbols,
             files: HashMap::default(),
             functions: HashMap::default(),
+            asked: 0,
             unknown: 0,
+        }
+    }
+
+    /// Why addresses of it have no names.
+    fn why_unnamed(&self) -> String {
+        let lack = self.symbols.as_ref().and_then(|symbols| symbols.lack());
+        match lack {
+            Some(lack) => lack,
+            None if self.structure.is_some() => "its structure file does not tell of them".into(),
+            None if self.symbols.is_some() => "no function or symbol covers them".into(),
+            None => "nothing tells of it".into(),
         }
     }
 

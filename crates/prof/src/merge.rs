@@ -1,6 +1,6 @@
 //! From measurements to a sink: threads are placed one after another, and added up meanwhile.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use kymo_core::model::profile::{
 use kymo_core::{Context, Error, Finding, Findings, Result};
 
 use crate::Options;
-use crate::lookup::{Lookup, Program};
+use crate::lookup::{Lookup, Program, Unnamed};
 use crate::names::{Record, index};
 use crate::placing::places;
 use crate::propagation::{Link, Own};
@@ -38,12 +38,12 @@ pub struct Merged {
     pub values: u64,
     /// How many samples threads have.
     pub samples: u64,
-    /// Modules that nothing is known of, with how many of their addresses were met.
-    pub unknown: Vec<(String, u64)>,
+    /// Modules of which some addresses have no names.
+    pub unnamed: Vec<Unnamed>,
     /// How long each part of the work took.
     pub phases: Vec<Phase>,
-    /// What is wrong with threads, and what was passed over.
-    pub findings: Vec<Finding>,
+    /// What is wrong with threads, and what was passed over; with the number of the measurement.
+    pub findings: Vec<(usize, Finding)>,
 }
 
 /// A part of the work.
@@ -95,9 +95,9 @@ pub fn merge(
         listed,
         values,
         samples,
-        unknown: merging.lookup.unknown().map(|(path, count)| (path.to_owned(), count)).collect(),
+        unnamed: merging.lookup.unnamed().collect(),
         phases: vec![merged, Phase { name: "listing", took: began.elapsed() }],
-        findings: merging.findings.into_vec(),
+        findings: merging.into_findings(),
     })
 }
 
@@ -123,7 +123,8 @@ struct Merging<'a> {
     metrics: HashMap<(String, String), u32>,
     /// How many contexts were told to the second half of the way.
     told: usize,
-    findings: Findings,
+    /// Of each measurement.
+    findings: Vec<Findings>,
     /// About how many bytes were read.
     done_bytes: u64,
 }
@@ -143,7 +144,7 @@ impl<'a> Merging<'a> {
             compat,
             metrics: HashMap::new(),
             told: 0,
-            findings: Findings::new(&context.limits),
+            findings: views.iter().map(|_| Findings::new(&context.limits)).collect(),
             done_bytes: 0,
         }
     }
@@ -179,7 +180,9 @@ impl<'a> Merging<'a> {
         let view = self.views.get(index(found.measurement));
         let view = view.ok_or_else(|| Error::request("a thread is of no measurement"))?;
         let mut read = view.thread(found.thread)?;
-        self.findings.extend(std::mem::take(&mut read.findings));
+        if let Some(findings) = self.findings.get_mut(index(found.measurement)) {
+            findings.extend(std::mem::take(&mut read.findings));
+        }
         let modules = self.modules(&read, found, view.as_ref());
         let (metrics, new) = self.metrics(&read)?;
         let (places, mut strays) =
@@ -211,6 +214,14 @@ impl<'a> Merging<'a> {
             numbers: read.numbers,
             places,
         })
+    }
+
+    fn into_findings(self) -> Vec<(usize, Finding)> {
+        let all = self.findings.into_iter().enumerate();
+        let of_one = |(at, found): (usize, Findings)| {
+            found.into_vec().into_iter().map(move |finding| (at, finding))
+        };
+        all.flat_map(of_one).collect()
     }
 
     /// The numbers of the modules of a thread.
@@ -252,12 +263,24 @@ impl<'a> Merging<'a> {
         Ok((numbers, new))
     }
 
+    /// The modules that something is in. Programs load many more.
+    fn used_modules(&self) -> HashSet<u32> {
+        let names = &self.lookup.names;
+        let of_functions = names.functions.iter().filter_map(|function| function.module);
+        let entries = names.loops.items().iter().filter_map(|found| found.entry);
+        let points = self.lookup.points().iter();
+        let others = entries.map(|(module, _)| module).chain(points.map(|(module, _)| *module));
+        of_functions.chain(others).collect()
+    }
+
     /// Hands names and contexts to the sink, and tells how many contexts are listed.
     fn tell(&self, sink: &mut dyn ProfileSink) -> Result<u64> {
         let names = &self.lookup.names;
         let mut told = Told::default();
-        for (path, _) in names.modules.items() {
-            told.modules.push(sink.module(path)?);
+        let used = self.used_modules();
+        for ((path, _), number) in names.modules.items().iter().zip(0..) {
+            let is_used = used.contains(&number);
+            told.modules.push(is_used.then(|| sink.module(path)).transpose()?);
         }
         for path in names.files.items() {
             let file = sink.file(path)?;
@@ -288,14 +311,15 @@ impl<'a> Merging<'a> {
 /// What the sink calls things, by our numbers.
 #[derive(Default)]
 struct Told {
-    modules: Vec<ModuleId>,
+    /// Nothing where no context is in them.
+    modules: Vec<Option<ModuleId>>,
     files: Vec<FileId>,
     functions: Vec<(FunctionId, bool)>,
 }
 
 impl Told {
     fn module(&self, number: u32) -> Option<ModuleId> {
-        self.modules.get(index(number)).copied()
+        self.modules.get(index(number)).copied().flatten()
     }
 
     fn file(&self, number: u32) -> Option<FileId> {

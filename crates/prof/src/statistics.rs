@@ -135,6 +135,8 @@ pub(crate) fn is_of_global(reach: Reach) -> bool {
 
 fn accumulate(statistic: Statistic, slot: &mut f64, value: f64, compat: bool) {
     match statistic {
+        // To hpcprof a thread has the metric there if it has it in any reach.
+        Statistic::Count if value == 0.0 && !compat => {}
         Statistic::Count => *slot += 1.0,
         Statistic::Sum => *slot += value,
         // hpcprof evaluates the power as one of exponent 1.

@@ -7,51 +7,119 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use gimli::{
     DW_AT_abstract_origin, DW_AT_call_file, DW_AT_decl_file, DW_AT_declaration, DW_AT_inline,
-    DW_TAG_inlined_subroutine, DW_TAG_subprogram, Dwarf, UnitOffset,
+    DW_TAG_inlined_subroutine, DW_TAG_subprogram, DebugLineOffset, Dwarf, FileEntry,
+    IncompleteLineProgram, Reader as _, Section as _,
 };
 
 use crate::dwarf::{Reader, Sections};
 use crate::lines::path_of;
-use crate::unit::{Entry, Offset, REFERENCES_MAX, Work, entry_address, number, referred};
+use crate::unit::{
+    Entry, Offset, REFERENCES_MAX, Work, entry_address, number, referred, referred_by,
+};
 
 /// The order in which files are met.
 #[derive(Debug, Default)]
-pub(crate) struct FileOrder {
-    /// The first unit that lists a file.
-    first: Option<HashMap<String, usize>>,
-    /// Files in the order in which they are met, by unit.
+pub(crate) struct FileOrder<'a> {
+    listed: Option<Listed<'a>>,
+    /// Files in the order in which they are met, by the table that lists them.
     met: HashMap<usize, HashMap<String, usize>>,
+    /// Places of files that were asked for.
+    ranks: HashMap<String, (usize, usize)>,
 }
 
-impl FileOrder {
-    /// The place of a file in that order: the unit, and the place there.
-    pub(crate) fn rank(&mut self, sections: &mut Sections<'_>, path: &str) -> (usize, usize) {
-        let first = self.first.get_or_insert_with(|| listed(sections));
-        let Some(unit) = first.get(path).copied() else { return (usize::MAX, 0) };
-        let met = self.met.entry(unit).or_insert_with(|| met(sections, unit).unwrap_or_default());
-        (unit, met.get(path).copied().unwrap_or(usize::MAX))
+impl<'a> FileOrder<'a> {
+    /// The place of a file in that order: the unit, by its table of lines, and the place there.
+    pub(crate) fn rank(&mut self, sections: &mut Sections<'a>, path: &str) -> (usize, usize) {
+        if let Some(known) = self.ranks.get(path) {
+            return *known;
+        }
+        let rank = self.find(sections, path).unwrap_or((usize::MAX, 0));
+        self.ranks.insert(path.to_owned(), rank);
+        rank
+    }
+
+    fn find(&mut self, sections: &mut Sections<'a>, path: &str) -> Option<(usize, usize)> {
+        let listed = self.listed.get_or_insert_with(|| Listed::new(&sections.dwarf));
+        let (table, unit) = listed.first(sections, path)?;
+        let met = self.met.entry(table).or_insert_with(|| met(sections, unit).unwrap_or_default());
+        Some((table, met.get(path).copied().unwrap_or(usize::MAX)))
     }
 }
 
-/// The first unit that lists each file.
-fn listed(sections: &Sections<'_>) -> HashMap<String, usize> {
-    let mut first = HashMap::new();
-    for (index, header) in sections.headers.iter().enumerate() {
-        let Ok(unit) = sections.dwarf.unit(*header) else { continue };
-        for file in 1..=files(&unit) {
-            if let Some(path) = path(&sections.dwarf, &unit, file) {
-                first.entry(path).or_insert(index);
+/// Where files are listed: the tables of lines, one after another, without the units that they are
+/// of. Those are many, and few are asked for.
+#[derive(Debug)]
+struct Listed<'a> {
+    /// Where they begin.
+    tables: Vec<usize>,
+    /// Tables and numbers of files there, by the last part of their names.
+    by_name: HashMap<&'a [u8], Vec<(usize, u64)>, RandomState>,
+    /// The units of tables that were asked for.
+    units: HashMap<usize, Option<usize>>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(dwarf: &Dwarf<Reader<'a>>) -> Self {
+        let (mut tables, mut by_name) = (Vec::new(), HashMap::<_, Vec<_>, _>::default());
+        let (mut at, length) = (0_usize, dwarf.debug_line.reader().len());
+        while at < length {
+            let Some(program) = table(dwarf, at) else { break };
+            let header = program.header();
+            for number in 1..=header.file_names().len() as u64 {
+                let name = header.file(number).map(FileEntry::path_name);
+                let name = name.and_then(|name| dwarf.attr_line_string(name).ok());
+                let Some(name) = name.map(|name| name.slice()) else { continue };
+                let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+                by_name.entry(last).or_default().push((tables.len(), number));
+            }
+            let head = usize::from(header.format().initial_length_size());
+            tables.push(at);
+            at = at.saturating_add(head).saturating_add(header.unit_length());
+        }
+        Self { tables, by_name, units: HashMap::new() }
+    }
+
+    /// The first table that lists a file, and its unit.
+    fn first(&mut self, sections: &Sections<'a>, path: &str) -> Option<(usize, usize)> {
+        let last = path.rsplit('/').next().unwrap_or(path);
+        for (place, number) in self.by_name.get(last.as_bytes())? {
+            let at = *self.tables.get(*place)?;
+            let find = || unit_of(sections, at);
+            let Some(unit) = *self.units.entry(*place).or_insert_with(find) else { continue };
+            let Some(parsed) = sections.unit(unit) else { continue };
+            if self::path(&sections.dwarf, &parsed, *number).as_deref() == Some(path) {
+                return Some((*place, unit));
             }
         }
+        None
     }
-    first
 }
 
-/// How many files a unit lists, as far as they have numbers from 1.
-fn files(unit: &gimli::Unit<Reader<'_>>) -> u64 {
-    unit.line_program.as_ref().map_or(0, |program| program.header().file_names().len() as u64)
+/// The table of lines at a place.
+fn table<'a>(dwarf: &Dwarf<Reader<'a>>, at: usize) -> Option<IncompleteLineProgram<Reader<'a>>> {
+    dwarf.debug_line.program(DebugLineOffset(at), 8, None, None).ok()
+}
+
+/// The unit that a table of lines is of. Linkers put both in the same order as a rule.
+fn unit_of(sections: &Sections<'_>, table: usize) -> Option<usize> {
+    let table_of = |unit: usize| {
+        let program = sections.unit(unit)?.line_program?;
+        Some(program.header().offset().0)
+    };
+    let (mut low, mut high) = (0, sections.headers.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        match table_of(middle) {
+            Some(found) if found == table => return Some(middle),
+            Some(found) if found < table => low = middle + 1,
+            Some(_) => high = middle,
+            None => break,
+        }
+    }
+    (0..sections.headers.len()).find(|unit| table_of(*unit) == Some(table))
 }
 
 fn path<'a>(
@@ -65,7 +133,7 @@ fn path<'a>(
 
 /// The files of a unit in the order in which they are met.
 fn met(sections: &mut Sections<'_>, unit: usize) -> Option<HashMap<String, usize>> {
-    let parsed = sections.dwarf.unit(*sections.headers.get(unit)?).ok()?;
+    let parsed = sections.unit(unit)?;
     let mut files = Vec::new();
     each_copy(&parsed, |entry, is_inlined| {
         files.extend(declared(sections, &parsed, entry));
@@ -121,19 +189,18 @@ fn declared<'a>(
     None
 }
 
-/// The lowest address that a copy begins at of what a function is a copy of; nothing where it is
-/// none.
-pub(crate) fn lowest_entry(
+/// The lowest address that a copy begins at of each function that has copies.
+pub(crate) fn entries(
     dwarf: &Dwarf<Reader<'_>>,
     unit: &gimli::Unit<Reader<'_>>,
-    function: UnitOffset,
-) -> Option<u64> {
-    let origin = unit.entry(function).ok()?.attr_value(DW_AT_abstract_origin)?;
-    let mut lowest: Option<u64> = None;
+) -> HashMap<Offset, u64> {
+    let mut lowest = HashMap::new();
     each_copy(unit, |entry, _| {
-        if entry.attr_value(DW_AT_abstract_origin).as_ref() == Some(&origin) {
-            let found = entry_address(dwarf, unit, entry);
-            lowest = lowest.into_iter().chain(found).min();
+        let origin = entry.attr_value(DW_AT_abstract_origin);
+        let origin = origin.and_then(|value| referred_by(unit, &value));
+        if let (Some(origin), Some(found)) = (origin, entry_address(dwarf, unit, entry)) {
+            let known = lowest.entry(origin).or_insert(found);
+            *known = found.min(*known);
         }
     });
     lowest

@@ -1,7 +1,8 @@
 //! A program or a library: its symbols, and where its debug information is.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::fs;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -40,19 +41,27 @@ pub(crate) struct Image {
     code: Option<(Code, Slots)>,
     /// Parts of functions that are kept elsewhere: the entry of the function, and what to follow.
     parts: Parts,
+    /// Why less is known of it than could be.
+    lack: Option<String>,
 }
 
 impl Image {
-    /// Opens the file at a path, and its debug file. Nothing where there is no program. Machine code
-    /// is only kept if it is wanted.
-    pub(crate) fn open(path: &Path, wants_code: bool, limits: &Limits) -> Option<Self> {
+    /// Opens the file at a path, and its debug file. Machine code is only kept if it is wanted.
+    ///
+    /// # Errors
+    /// Why there is no program, in words that follow its name.
+    pub(crate) fn open(path: &Path, wants_code: bool, limits: &Limits) -> Result<Self, String> {
         let bytes = read(path, limits)?;
-        let file = object::File::parse(&*bytes).ok()?;
+        let file = object::File::parse(&*bytes);
+        let file = file.map_err(|error| format!("it is no program, or damaged: {error}"))?;
         let endian = match file.endianness() {
             object::Endianness::Little => RunTimeEndian::Little,
             object::Endianness::Big => RunTimeEndian::Big,
         };
-        let debug = if has_dwarf(&file) { None } else { debug_file(path, &file, limits) };
+        let (debug, mut lack) = match has_dwarf(&file) {
+            true => (None, None),
+            false => debug_file(path, &file, limits),
+        };
         let debug_object = debug.as_ref().and_then(|bytes| object::File::parse(&**bytes).ok());
         let (from, source) = match (&debug_object, &debug) {
             (Some(object), Some(bytes)) => (object, bytes),
@@ -68,7 +77,16 @@ impl Image {
         let code = wants_code.then(|| Code::of(&file, &bytes)).flatten();
         let code = code.map(|code| (code, Slots::of(&file)));
         let parts = Parts::of(&symbols);
-        Some(Self { symbols, dwarf, endian, code, parts })
+        if symbols.is_empty() && dwarf.is_none() {
+            let stripped = || "it has neither debug information nor symbols".to_owned();
+            lack = Some(lack.unwrap_or_else(stripped));
+        }
+        Ok(Self { symbols, dwarf, endian, code, parts, lack })
+    }
+
+    /// Why less is known of it than could be.
+    pub(crate) fn lack(&self) -> Option<&str> {
+        self.lack.as_deref()
     }
 
     /// Every symbol, by address.
@@ -105,29 +123,67 @@ impl Image {
     }
 }
 
-fn read(path: &Path, limits: &Limits) -> Option<Bytes> {
+/// The bytes of a file, or why there are none.
+pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Bytes, String> {
+    let unreadable = |why: &dyn Display| format!("it cannot be read: {why}");
+    let found = fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => ABSENT.to_owned(),
+        kind => unreadable(&kind),
+    })?;
     // What is no plain file may never end.
-    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Source::open(path, limits).ok()?.bytes().ok()
+    if !found.is_file() {
+        return Err("it is no plain file".to_owned());
+    }
+    let bytes = Source::open(path, limits).and_then(|source| source.bytes());
+    bytes.map_err(|error| unreadable(&error))
 }
+
+/// What is said of a module that is nowhere.
+pub(crate) const ABSENT: &str = "it is not there";
 
 fn has_dwarf(file: &object::File<'_>) -> bool {
     file.section_by_name(".debug_info").is_some()
 }
 
-/// The file that debug information was put into, if there is one that belongs to the program.
-fn debug_file(path: &Path, file: &object::File<'_>, limits: &Limits) -> Option<Bytes> {
+/// The file that debug information was put into, if there is one that belongs to the program; and
+/// why one that is there was not taken.
+fn debug_file(
+    path: &Path,
+    file: &object::File<'_>,
+    limits: &Limits,
+) -> (Option<Bytes>, Option<String>) {
     let id = file.build_id().ok().flatten();
     let by_id = id.and_then(by_build_id).into_iter();
     let link = file.gnu_debuglink().ok().flatten();
     let name = link.and_then(|(name, _)| std::str::from_utf8(name).ok());
     let linked = name.map_or_else(Vec::new, |name| by_link(path, name));
-    by_id.chain(linked).find_map(|candidate| {
-        let bytes = read(&candidate, limits)?;
-        let found = object::File::parse(&*bytes).ok()?;
-        let is_it = id.is_none() || found.build_id().ok().flatten() == id;
-        (is_it && has_dwarf(&found)).then_some(bytes.clone())
-    })
+    let mut lack = None;
+    for candidate in by_id.chain(linked) {
+        let Ok(bytes) = read(&candidate, limits) else { continue };
+        match is_debug_file(&bytes, id, link.map(|(_, checksum)| checksum)) {
+            Ok(()) => return (Some(bytes), None),
+            Err(why) => lack = Some(format!("its debug file {} {why}", candidate.display())),
+        }
+    }
+    (None, lack)
+}
+
+/// Whether a file has the debug information of a program: by the build-id, or by the checksum of
+/// the whole file where the program has no id.
+fn is_debug_file(
+    bytes: &[u8],
+    id: Option<&[u8]>,
+    checksum: Option<u32>,
+) -> Result<(), &'static str> {
+    let found = object::File::parse(bytes).map_err(|_| "is damaged")?;
+    if !has_dwarf(&found) {
+        return Err("has no debug information");
+    }
+    let is_it = match id {
+        Some(id) => found.build_id().ok().flatten() == Some(id),
+        None => checksum.is_none_or(|checksum| crc32fast::hash(bytes) == checksum),
+    };
+    if is_it { Ok(()) } else { Err("is of another build") }
 }
 
 /// `/usr/lib/debug/.build-id/ab/cdef.debug`.

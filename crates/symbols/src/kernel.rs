@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
-use kymo_core::Source;
 use kymo_core::bytes::Limits;
 use kymo_core::model::structure::Resolved;
+
+use crate::image;
+
+/// What files begin with that xz made.
+const XZ: &[u8] = b"\xfd7zXZ\0";
 
 /// Symbols by address; each reaches up to the next.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,10 +17,18 @@ pub(crate) struct KernelSymbols {
 }
 
 impl KernelSymbols {
-    /// Reads a list. Nothing where it is not there, or is no list.
-    pub(crate) fn open(path: &Path, limits: &Limits) -> Option<Self> {
-        let bytes = Source::open(path, limits).ok()?.bytes().ok()?;
-        Self::read(std::str::from_utf8(&bytes).ok()?)
+    /// Reads a list.
+    ///
+    /// # Errors
+    /// Why there is none, in words that follow its name.
+    pub(crate) fn open(path: &Path, limits: &Limits) -> Result<Self, String> {
+        let bytes = image::read(path, limits)?;
+        if bytes.starts_with(XZ) {
+            return Err("it is compressed: xz -d makes a list of symbols of it".to_owned());
+        }
+        // One name that is no text spoils no other.
+        let found = Self::read(&String::from_utf8_lossy(&bytes));
+        found.ok_or_else(|| "it is no list of symbols".to_owned())
     }
 
     /// Lines of an address, a letter, a name and perhaps a module in brackets; only code counts.

@@ -70,7 +70,8 @@ pub struct Programs {
 struct Candidate {
     paths: Vec<PathBuf>,
     is_kernel: bool,
-    known: OnceLock<Option<Known>>,
+    /// What is known of it, or why nothing is.
+    known: OnceLock<Result<Known, String>>,
 }
 
 #[derive(Debug)]
@@ -80,7 +81,7 @@ enum Known {
 }
 
 impl Candidate {
-    fn open(&self, loops: bool, limits: &Limits) -> Option<&Known> {
+    fn open(&self, loops: bool, limits: &Limits) -> Result<&Known, &str> {
         let open = |path: &PathBuf| {
             if self.is_kernel {
                 KernelSymbols::open(path, limits).map(Known::Kernel)
@@ -89,8 +90,9 @@ impl Candidate {
             }
         };
         // The first file that is there counts, also where it is no program.
-        let mut there = self.paths.iter().filter(|path| path.is_file());
-        self.known.get_or_init(|| there.next().and_then(open)).as_ref()
+        let mut there = self.paths.iter().filter(|path| path.try_exists().unwrap_or(true));
+        let open = || there.next().map_or_else(|| Err(image::ABSENT.to_owned()), open);
+        self.known.get_or_init(open).as_ref().map_err(String::as_str)
     }
 }
 
@@ -148,9 +150,9 @@ impl Resolver for Module<'_> {
     fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>) {
         let (programs, candidate) = (self.programs, self.candidate);
         let open = || match candidate.open(programs.loops, &programs.limits) {
-            None => Opened::Nothing,
-            Some(Known::Kernel(symbols)) => Opened::Kernel(symbols),
-            Some(Known::Image(image)) => {
+            Err(_) => Opened::Nothing,
+            Ok(Known::Kernel(symbols)) => Opened::Kernel(symbols),
+            Ok(Known::Image(image)) => {
                 let debug = Debug::new(image, programs.style).map(Box::new);
                 Opened::Image(image, debug, Finder::new(image).map(Box::new))
             }
@@ -164,6 +166,8 @@ impl Resolver for Module<'_> {
                     debug.resolve(finder.as_deref_mut(), address, to);
                 }
                 let symbol = image.symbol(address).filter(|_| to.is_empty());
+                let line = debug.as_mut().filter(|_| symbol.is_some());
+                let line = line.and_then(|debug| debug.line(address));
                 to.extend(symbol.map(|symbol| Resolved::Function {
                     // No entry of DWARF is that far back.
                     record: u64::MAX - symbol.start,
@@ -174,7 +178,22 @@ impl Resolver for Module<'_> {
                 if let (Some(symbol), Some(finder)) = (symbol, finder) {
                     finder.resolve(symbol, address, to);
                 }
+                to.extend(line.map(|at| Resolved::Line { at }));
             }
+        }
+    }
+
+    fn lack(&self) -> Option<String> {
+        match self.candidate.known.get()? {
+            Err(why) => Some(why.clone()),
+            Ok(Known::Image(image)) => {
+                let debug = match &self.opened {
+                    Some(Opened::Image(_, Some(debug), _)) => debug.lack(),
+                    _ => None,
+                };
+                image.lack().or(debug).map(str::to_owned)
+            }
+            Ok(Known::Kernel(_)) => None,
         }
     }
 }

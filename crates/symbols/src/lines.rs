@@ -6,10 +6,7 @@ use gimli::{AttributeValue, Dwarf, FileEntry, LineProgramHeader};
 use kymo_core::model::structure::SourcePlace;
 
 use crate::demangle::{Style, bounded};
-use crate::dwarf::Reader;
-
-/// How many rows of a unit are read: a byte may make one.
-const ROWS_MAX: usize = 1 << 23;
+use crate::dwarf::{Budget, Reader};
 
 /// The index of a file, and a line.
 pub(crate) type Place = (u64, u32);
@@ -33,14 +30,15 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Reads all rows.
-    pub(crate) fn read(unit: &gimli::Unit<Reader<'_>>, style: Style) -> Self {
+    pub(crate) fn read(unit: &gimli::Unit<Reader<'_>>, style: Style, budget: &Budget) -> Self {
         let mut lines = Self::default();
         let Some(program) = unit.line_program.clone() else { return lines };
         let mut rows = program.rows();
         // Where a sequence begins another ended, or nothing was: that comes first.
         let mut ends: Vec<Row> = Vec::new();
-        while let Ok(Some((_, row))) = rows.next_row()
-            && lines.rows.len() < ROWS_MAX
+        let most = budget.rows().saturating_add(1);
+        while lines.rows.len() + ends.len() < most
+            && let Ok(Some((_, row))) = rows.next_row()
         {
             let address = row.address();
             let line = row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or(0);
@@ -54,6 +52,9 @@ impl Lines {
                     lines.rows.push(Row { address, place });
                 }
             }
+        }
+        if budget.take_rows(lines.rows.len() + ends.len()).is_none() {
+            return Self::default();
         }
         lines.rows.splice(..0, ends);
         lines.rows.sort_by_key(|row| row.address);

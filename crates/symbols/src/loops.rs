@@ -23,6 +23,9 @@ use crate::image::Image;
 /// How often code without a symbol is added to a function that jumps to it.
 const UNNAMED_ROUNDS: usize = 3;
 
+/// How often each byte of code may be looked at.
+const LOOKS_MAX: u64 = 4;
+
 /// Finds the loops of a module's functions, when an address in them is asked for.
 pub(crate) struct Finder<'a> {
     code: &'a Code,
@@ -30,6 +33,8 @@ pub(crate) struct Finder<'a> {
     returns: Returns<'a>,
     /// By the entry of the function.
     of_symbols: HashMap<u64, Loops>,
+    /// How many bytes of code may still be looked at. Functions may lie on top of each other.
+    left: u64,
 }
 
 impl<'a> Finder<'a> {
@@ -37,7 +42,8 @@ impl<'a> Finder<'a> {
     pub(crate) fn new(image: &'a Image) -> Option<Self> {
         let (code, slots) = image.code()?;
         let returns = Returns::new(image.symbols(), slots);
-        Some(Self { code, image, returns, of_symbols: HashMap::new() })
+        let left = code.size().saturating_mul(LOOKS_MAX).saturating_add(1 << 20);
+        Some(Self { code, image, returns, of_symbols: HashMap::new(), left })
     }
 
     /// The loops of a function.
@@ -48,7 +54,10 @@ impl<'a> Finder<'a> {
     fn graph(&mut self, ranges: Vec<Range<u64>>, entry: u64) -> Option<Graph> {
         let Self { code, returns, .. } = self;
         let mut returns = |callee: Callee| returns.ask(code, callee);
-        Some(Graph::of(code, &Extent::new(ranges)?, entry, &mut returns))
+        let extent = Extent::new(ranges)?;
+        let left = self.left.checked_sub(extent.bytes());
+        self.left = left.unwrap_or(0);
+        left.map(|_| Graph::of(code, &extent, entry, &mut returns))
     }
 
     /// The loops of a function that only a symbol tells of. Where it jumps to code that no symbol

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gimli::{
     AttributeValue, DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_decl_file,
     DW_AT_decl_line, DW_AT_entry_pc, DW_AT_linkage_name, DW_AT_low_pc, DW_AT_name,
-    DW_AT_specification, DW_TAG_subprogram, DebugInfoOffset, Dwarf, Range, UnitHeader, UnitOffset,
+    DW_AT_specification, DW_TAG_subprogram, DebugInfoOffset, Dwarf, Range, UnitOffset,
 };
 use kymo_core::model::structure::{Resolved, SourcePlace};
 
@@ -32,7 +32,7 @@ const RANGES_OF_ENTRY_MAX: usize = 1 << 16;
 
 /// How many attributes are passed over in a unit. Some take no bytes, so that a short unit may have
 /// any number of them.
-const ATTRIBUTES_MAX: usize = 1 << 28;
+const ATTRIBUTES_MAX: usize = 1 << 26;
 
 /// How much was done of what a unit may take.
 #[derive(Debug, Default)]
@@ -60,8 +60,8 @@ pub(crate) struct Unit<'a> {
     inlined: HashMap<UnitOffset, Inlining>,
     described: HashMap<Offset, Described>,
     loops: HashMap<UnitOffset, Placed>,
-    /// Where functions are said to begin.
-    entries: HashMap<UnitOffset, Option<u64>>,
+    /// Where functions are said to begin that have copies, once that was asked for.
+    lowest: Option<HashMap<Offset, u64>>,
 }
 
 /// What is known of a function.
@@ -74,12 +74,9 @@ struct Described {
 
 impl<'a> Unit<'a> {
     /// Finds the functions of a unit.
-    pub(crate) fn read(
-        dwarf: &Dwarf<Reader<'a>>,
-        header: UnitHeader<Reader<'a>>,
-        style: Style,
-    ) -> Option<Self> {
-        let unit = dwarf.unit(header).ok()?;
+    pub(crate) fn read(sections: &Sections<'a>, number: usize) -> Option<Self> {
+        let unit = sections.unit(number)?;
+        let dwarf = &sections.dwarf;
         let mut functions = Vec::new();
         let mut entries = unit.entries_raw(None).ok()?;
         let mut work = Work::default();
@@ -104,7 +101,7 @@ impl<'a> Unit<'a> {
         // Of several functions at one address the first counts.
         functions.sort_by_key(|(start, ..)| *start);
         functions.dedup_by_key(|(start, ..)| *start);
-        let lines = Lines::read(&unit, style);
+        let lines = Lines::read(&unit, sections.style, &sections.budget);
         Some(Self {
             parsed: unit,
             functions,
@@ -112,7 +109,7 @@ impl<'a> Unit<'a> {
             inlined: HashMap::new(),
             described: HashMap::new(),
             loops: HashMap::new(),
-            entries: HashMap::new(),
+            lowest: None,
         })
     }
 
@@ -207,8 +204,10 @@ impl<'a> Unit<'a> {
         if known.style == Style::Best {
             return own;
         }
-        let lowest = || compat::lowest_entry(&known.dwarf, &self.parsed, function).or(own);
-        *self.entries.entry(function).or_insert_with(lowest)
+        let lowest = self.lowest.get_or_insert_with(|| compat::entries(&known.dwarf, &self.parsed));
+        let origin = self.parsed.entry(function).ok()?.attr_value(DW_AT_abstract_origin);
+        let origin = origin.and_then(|value| referred_by(&self.parsed, &value));
+        origin.and_then(|origin| lowest.get(&origin).copied()).or(own)
     }
 
     fn inlining(&mut self, dwarf: &Dwarf<Reader<'a>>, function: UnitOffset) -> &Inlining {
@@ -333,9 +332,17 @@ impl Told {
 /// The entry that one refers to for what it does not tell itself.
 pub(crate) fn referred<'a>(unit: &gimli::Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<Offset> {
     let origin = entry.attr_value(DW_AT_abstract_origin);
-    match origin.or_else(|| entry.attr_value(DW_AT_specification))? {
+    referred_by(unit, &origin.or_else(|| entry.attr_value(DW_AT_specification))?)
+}
+
+/// The entry that a value refers to.
+pub(crate) fn referred_by<'a>(
+    unit: &gimli::Unit<Reader<'a>>,
+    value: &AttributeValue<Reader<'a>>,
+) -> Option<Offset> {
+    match value {
         AttributeValue::UnitRef(offset) => offset.to_debug_info_offset(&unit.header),
-        AttributeValue::DebugInfoRef(offset) => Some(offset),
+        AttributeValue::DebugInfoRef(offset) => Some(*offset),
         _ => None,
     }
 }

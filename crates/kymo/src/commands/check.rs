@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use kymo_core::{Finding, Progress, Severity};
-use serde_json::{Map, Value, json};
 
 use crate::cli::FormatArgs;
 use crate::inputs;
@@ -59,7 +58,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let name = inputs::display(path);
         for finding in &findings {
             if args.json {
-                session.out.json(&json_of(&name, finding))?;
+                session.out.json(&style::finding_json(&name, finding))?;
             } else if args.notes || finding.severity >= Severity::Warning {
                 let text = style::finding(finding, session.out.paint());
                 writeln!(session.out, "{name}: {text}")?;
@@ -93,19 +92,6 @@ fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<
     session.bars.end();
     source.verify()?;
     Ok(checked?)
-}
-
-fn json_of(name: &str, finding: &Finding) -> Value {
-    let mut object = Map::new();
-    object.insert("file".to_owned(), json!(name));
-    if let Value::Object(fields) = json!(finding) {
-        for (key, value) in fields {
-            // The file within a directory must not be taken for the directory.
-            let key = if key == "file" { "part".to_owned() } else { key };
-            object.insert(key, value);
-        }
-    }
-    Value::Object(object)
 }
 
 /// Says how much was found, unless that is plain from what was said already.

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use kymo_core::{Finding, Severity};
+use serde_json::{Map, Value, json};
 
 use crate::output::Paint;
 
@@ -40,6 +41,20 @@ pub(crate) fn of_share(part: f64, total: f64) -> Style {
         share if share >= 0.05 => WARM,
         _ => Style::new(),
     }
+}
+
+/// A finding for a program.
+pub(crate) fn finding_json(name: &str, finding: &Finding) -> Value {
+    let mut object = Map::new();
+    object.insert("file".to_owned(), json!(name));
+    if let Value::Object(fields) = json!(finding) {
+        for (key, value) in fields {
+            // The file within a directory must not be taken for the directory.
+            let key = if key == "file" { "part".to_owned() } else { key };
+            object.insert(key, value);
+        }
+    }
+    Value::Object(object)
 }
 
 /// A finding in a line: `error element-length at 0x26: message`.

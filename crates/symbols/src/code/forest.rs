@@ -17,6 +17,9 @@ use super::{index, number};
 /// Loops nested deeper than this are taken for the one around them.
 const NESTING_MAX: u32 = 64;
 
+/// A function that has more loops than this has none.
+const LOOPS_MAX: usize = 1 << 16;
+
 /// More places where a loop ends than this are not kept.
 const EXITS_MAX: usize = 256;
 
@@ -52,7 +55,8 @@ impl Loops {
         for node in (0..number(tree.order.len())).rev() {
             nesting.close(&tree, node);
         }
-        nesting.into_loops(graph, &tree)
+        let loops = nesting.into_loops(graph, &tree);
+        if loops.all.len() <= LOOPS_MAX { loops } else { Self::default() }
     }
 
     /// The innermost loop that an address is in.

@@ -27,7 +27,7 @@ pub(crate) use graph::Graph;
 pub(crate) use returns::{Returns, Slots};
 
 /// Larger functions than this have no loops: what is looked at stays in proportion.
-pub(crate) const FUNCTION_BYTES_MAX: u64 = 4 << 20;
+pub(crate) const FUNCTION_BYTES_MAX: u64 = 1 << 20;
 
 /// What instructions are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +119,12 @@ struct Segment {
 }
 
 impl Code {
+    /// How many bytes of code there are.
+    pub(crate) fn size(&self) -> u64 {
+        let code = self.segments.iter().filter(|segment| segment.is_code);
+        code.map(|segment| segment.bytes.len() as u64).sum()
+    }
+
     /// The code of a file, if it is for a machine that is known.
     pub(crate) fn of(file: &object::File<'_>, source: &Bytes) -> Option<Self> {
         let machine = Machine::of(file).filter(|_| file.is_little_endian())?;
@@ -177,6 +183,11 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.size.into()
+    }
+
     /// Joins ranges of addresses; nothing where they are too many, or none.
     pub(crate) fn new(mut ranges: Vec<Range<u64>>) -> Option<Self> {
         ranges.sort_by_key(|range| range.start);

@@ -14,6 +14,9 @@ use crate::elf::{self, Symbol};
 /// When so many instructions were followed for one call, what is called is taken to return.
 const STEPS_MAX: usize = 4096;
 
+/// The same for all calls of a module.
+const STEPS_OF_MODULE_MAX: usize = 1 << 22;
+
 /// Calls are followed into functions to this depth.
 const DEPTH_MAX: usize = 8;
 
@@ -73,6 +76,8 @@ pub(crate) struct Returns<'a> {
     slots: &'a Slots,
     /// By their entries.
     known: HashMap<u64, bool>,
+    /// How many instructions may still be followed.
+    left: usize,
 }
 
 /// What is called in the end.
@@ -123,7 +128,7 @@ fn never_by_name(name: &str) -> bool {
 
 impl<'a> Returns<'a> {
     pub(crate) fn new(symbols: &'a [Symbol], slots: &'a Slots) -> Self {
-        Self { symbols, slots, known: HashMap::new() }
+        Self { symbols, slots, known: HashMap::new(), left: STEPS_OF_MODULE_MAX }
     }
 
     /// Whether what is called returns, as far as one can tell.
@@ -169,7 +174,8 @@ impl<'a> Returns<'a> {
 
     /// Follows a function, and those that it calls, until a return is found in each.
     fn find_out(&mut self, code: &Code, entry: u64) -> bool {
-        let mut left = STEPS_MAX;
+        let most = STEPS_MAX.min(self.left);
+        let mut left = most;
         let mut stack = vec![Followed::new(entry)];
         while let Some(last) = stack.last_mut() {
             let returns = match last.open.pop() {
@@ -198,6 +204,7 @@ impl<'a> Returns<'a> {
             stack.pop();
             go_on(&mut stack, returns);
         }
+        self.left -= most - left;
         self.known.get(&entry).copied().unwrap_or(true)
     }
 

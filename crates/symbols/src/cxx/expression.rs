@@ -180,7 +180,11 @@ impl<'a> Parser<'a> {
             ("pp" | "mm", _) => {
                 let is_prefix = self.take("_");
                 let of = self.expression()?;
-                self.push(if is_prefix { Node::Unary(operator, of) } else { Node::Suffixed(of, operator) })
+                self.push(if is_prefix {
+                    Node::Unary(operator, of)
+                } else {
+                    Node::Suffixed(of, operator)
+                })
             }
             ("cl", _) => {
                 let function = self.expression()?;

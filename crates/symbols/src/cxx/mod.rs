@@ -107,9 +107,14 @@ mod tests {
 
     #[test]
     fn what_nests_too_deep_or_is_damaged_is_none() {
-        for (before, repeated) in
-            [("_Z1f", "P"), ("_Z1fI", "X"), ("_Z1f", "N"), ("_Z", "Z"), ("_Z1fIXng", "ng"), ("_Z1f", "1aI")]
-        {
+        for (before, repeated) in [
+            ("_Z1f", "P"),
+            ("_Z1fI", "X"),
+            ("_Z1f", "N"),
+            ("_Z", "Z"),
+            ("_Z1fIXng", "ng"),
+            ("_Z1f", "1aI"),
+        ] {
             let name = format!("{before}{}", repeated.repeat(20_000));
             assert_eq!(demangled(&name, true), None, "{before}{repeated}");
         }

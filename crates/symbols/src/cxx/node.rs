@@ -30,17 +30,29 @@ pub(super) enum Node<'a> {
     /// Text as it stands.
     Text(&'a str),
     /// A class of the standard library, and the name of its constructor.
-    Standard { text: &'static str, own: &'static str },
+    Standard {
+        text: &'static str,
+        own: &'static str,
+    },
     /// `outer::inner`.
     Nested(NodeId, NodeId),
     /// What is within a function.
-    Local { function: NodeId, entity: NodeId },
+    Local {
+        function: NodeId,
+        entity: NodeId,
+    },
     /// `name<arguments>`.
-    Template { name: NodeId, arguments: List },
+    Template {
+        name: NodeId,
+        arguments: List,
+    },
     /// `name[abi:tag]`.
     Tagged(NodeId, &'a str),
     /// A constructor or destructor, by the class.
-    Structor { of: NodeId, is_destructor: bool },
+    Structor {
+        of: NodeId,
+        is_destructor: bool,
+    },
     Operator(&'static Operator),
     /// `operator type`.
     Conversion(NodeId),
@@ -67,11 +79,28 @@ pub(super) enum Node<'a> {
     /// `type postfix`, such as `_Complex`.
     Postfix(NodeId, &'static str),
     Pointer(NodeId),
-    Reference { to: NodeId, is_rvalue: bool },
-    MemberPointer { class: NodeId, member: NodeId },
-    Function { returns: NodeId, parameters: List, qualifiers: Qualifiers, throws: Throws },
-    Array { dimension: Option<NodeId>, element: NodeId },
-    Vector { dimension: NodeId, element: NodeId },
+    Reference {
+        to: NodeId,
+        is_rvalue: bool,
+    },
+    MemberPointer {
+        class: NodeId,
+        member: NodeId,
+    },
+    Function {
+        returns: NodeId,
+        parameters: List,
+        qualifiers: Qualifiers,
+        throws: Throws,
+    },
+    Array {
+        dimension: Option<NodeId>,
+        element: NodeId,
+    },
+    Vector {
+        dimension: NodeId,
+        element: NodeId,
+    },
     /// Arguments that stand for one parameter.
     Pack(List),
     /// A parameter that stands for several arguments: one of them at a time.
@@ -81,14 +110,20 @@ pub(super) enum Node<'a> {
     Forward,
     /// A parameter of a lambda that is `auto`: its number from 1.
     Auto(u32),
-    Lambda { parameters: List, number: u64 },
+    Lambda {
+        parameters: List,
+        number: u64,
+    },
     Unnamed(u64),
     DefaultArgument(u64),
     Binding(List),
     /// `text(number)`.
     Numbered(&'static str, &'a str),
     Decltype(NodeId),
-    Literal { of: NodeId, value: &'a str },
+    Literal {
+        of: NodeId,
+        value: &'a str,
+    },
     /// A parameter of the function: its number, 0 for `this`.
     Parameter(u64),
     Unary(&'static Operator, NodeId),
@@ -97,16 +132,27 @@ pub(super) enum Node<'a> {
     Binary(&'static Operator, NodeId, NodeId),
     Conditional(NodeId, NodeId, NodeId),
     /// `(type)value`.
-    Cast { to: NodeId, value: NodeId },
+    Cast {
+        to: NodeId,
+        value: NodeId,
+    },
     /// `type{values}`.
-    Braced { of: Option<NodeId>, values: List },
+    Braced {
+        of: Option<NodeId>,
+        values: List,
+    },
     NamedCast(&'static Operator, NodeId, NodeId),
     /// Values with commas between them, as of a call.
     Values(List),
     /// How many arguments a pack has.
     Count(NodeId),
     /// `(... op pack)` and its like.
-    Fold { operator: &'static Operator, is_left: bool, pack: NodeId, initial: Option<NodeId> },
+    Fold {
+        operator: &'static Operator,
+        is_left: bool,
+        pack: NodeId,
+        initial: Option<NodeId>,
+    },
 }
 
 /// What a function may throw, as far as its type says so.

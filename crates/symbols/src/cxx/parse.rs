@@ -466,11 +466,8 @@ impl<'a> Parser<'a> {
     fn lambda(&mut self) -> Option<NodeId> {
         self.at += 2;
         let was_in_lambda = std::mem::replace(&mut self.is_in_lambda, true);
-        let parameters = if self.take("vE") {
-            self.list(&[])
-        } else {
-            self.until("E", Self::type_name)
-        };
+        let parameters =
+            if self.take("vE") { self.list(&[]) } else { self.until("E", Self::type_name) };
         self.is_in_lambda = was_in_lambda;
         let number = self.compact_number()?;
         self.push(Node::Lambda { parameters: parameters?, number: number.checked_add(1)? })
@@ -500,7 +497,8 @@ impl<'a> Parser<'a> {
             let name = self.source_name()?;
             return self.push(Node::LiteralOperator(name));
         }
-        if self.peek() == Some(b'v') && self.peek_at(1).is_some_and(|digit| digit.is_ascii_digit()) {
+        if self.peek() == Some(b'v') && self.peek_at(1).is_some_and(|digit| digit.is_ascii_digit())
+        {
             // An operator of a vendor.
             self.at += 2;
             let name = self.source_name()?;

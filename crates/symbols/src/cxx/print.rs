@@ -41,8 +41,7 @@ pub(super) struct Printer<'a, 'p> {
 /// The text of a name. The type that a function returns is left out if it is not wanted.
 pub(super) fn print(parser: &Parser<'_>, node: NodeId, has_returns: bool) -> Option<String> {
     let text = String::with_capacity(parser.text.len() * 2);
-    let mut printer =
-        Printer { parser, text, depth: 0, steps: 0, turn: Turn::Open };
+    let mut printer = Printer { parser, text, depth: 0, steps: 0, turn: Turn::Open };
     let done = match parser.node(node)? {
         Node::Encoding { name, parameters, .. } if !has_returns => {
             printer.encoding(name, None, parameters)

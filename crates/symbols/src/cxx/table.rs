@@ -154,16 +154,12 @@ pub(super) fn standard(letter: u8) -> Option<[&'static str; 3]> {
             "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
             "basic_string",
         ],
-        b'i' => [
-            "std::istream",
-            "std::basic_istream<char, std::char_traits<char> >",
-            "basic_istream",
-        ],
-        b'o' => [
-            "std::ostream",
-            "std::basic_ostream<char, std::char_traits<char> >",
-            "basic_ostream",
-        ],
+        b'i' => {
+            ["std::istream", "std::basic_istream<char, std::char_traits<char> >", "basic_istream"]
+        }
+        b'o' => {
+            ["std::ostream", "std::basic_ostream<char, std::char_traits<char> >", "basic_ostream"]
+        }
         b'd' => [
             "std::iostream",
             "std::basic_iostream<char, std::char_traits<char> >",

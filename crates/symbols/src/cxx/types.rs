@@ -60,7 +60,9 @@ impl<'a> Parser<'a> {
                 let member = self.type_name()?;
                 self.push(Node::MemberPointer { class, member })?
             }
-            b'T' if !matches!(self.peek_at(1), Some(b's' | b'u' | b'e')) => return self.parameter_type(),
+            b'T' if !matches!(self.peek_at(1), Some(b's' | b'u' | b'e')) => {
+                return self.parameter_type();
+            }
             b'T' => {
                 // `struct`, `union` or `enum`, which is plain from the name.
                 self.at += 2;

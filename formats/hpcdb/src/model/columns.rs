@@ -14,6 +14,8 @@ pub(super) struct Columns {
     /// The ids of each metric, by its number: looked at for every context.
     ids: Vec<Ids>,
     by_id: HashMap<u64, Column>,
+    /// What values of the summary are of, by the ids that they have there.
+    summed: HashMap<u64, (Column, Statistic)>,
 }
 
 /// The ids of a metric, by reach, and by reach and statistic.
@@ -25,7 +27,8 @@ struct Ids {
 
 impl Columns {
     pub(super) fn new(found: &[types::Metric]) -> Self {
-        let mut columns = Self { metrics: Vec::new(), ids: Vec::new(), by_id: HashMap::new() };
+        let (by_id, summed) = <_>::default();
+        let mut columns = Self { metrics: Vec::new(), ids: Vec::new(), by_id, summed };
         for (found, metric) in found.iter().zip((0..).map(MetricId)) {
             columns.add(found, metric);
         }
@@ -46,6 +49,8 @@ impl Columns {
         for statistic in &found.statistics {
             let kind = statistic_of(&statistic.formula, combine_name(statistic.combine));
             let Some((kind, reach)) = kind.zip(reach_of(&statistic.scope)) else { continue };
+            let meant = (Column { metric, reach }, kind);
+            self.summed.insert(statistic.stat_metric_id.into(), meant);
             let slots = ids.statistics.get_mut(place(reach));
             if let Some(slot) = slots.and_then(|slots| slots.get_mut(place_of(kind))) {
                 *slot = Some(statistic.stat_metric_id);
@@ -76,6 +81,11 @@ impl Columns {
     pub(super) fn statistic(&self, column: Column, statistic: Statistic) -> Option<u16> {
         let statistics = self.ids(column.metric)?.statistics.get(place(column.reach))?;
         *statistics.get(place_of(statistic))?
+    }
+
+    /// The column and the statistic of a value of the summary.
+    pub(super) fn summed(&self, id: u64) -> Option<(Column, Statistic)> {
+        self.summed.get(&id).copied()
     }
 
     /// The column of a value of a thread.

@@ -11,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::profile::{
     Column, Context, ContextId, ContextNumber, ContextValue, Derived, FileId, Function, FunctionId,
-    IdKind, IdPart, Metric, ModuleId, ProfileView, Relation, Scope, Statistic, Thread, ThreadId,
-    ThreadSet, ThreadValue, Values, statistics_of_threads,
+    IdKind, IdPart, Metric, ModuleId, ProfileView, Relation, Scope, Statistic, SummaryValue,
+    Thread, ThreadId, ThreadSet, ThreadValue, Values, statistics_of_threads,
 };
 use kymo_core::{Error, Result};
 
@@ -378,6 +378,17 @@ impl ProfileView for Profiles {
             return done;
         }
         statistics_of_threads(self, statistic, context, columns, threads, to)
+    }
+
+    fn kept_statistics(&self) -> Option<Values<'_, SummaryValue>> {
+        let summary = self.summary.as_ref()?;
+        let rows = rows::values_of(Arc::clone(&self.database), 0, summary.clone());
+        let values = rows.filter_map(|row| {
+            let (column, statistic) = self.columns.summed(row.metric)?;
+            let context = ContextNumber(row.context);
+            Some(Ok(SummaryValue { context, column, statistic, value: row.value }))
+        });
+        Some(Box::new(values))
     }
 
     fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>> {

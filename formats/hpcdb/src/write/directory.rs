@@ -48,12 +48,19 @@ pub(super) fn copy_source(
     Ok(Some(inside))
 }
 
-/// `src/` and an absolute path without its slash.
+/// `src/` and an absolute path without its slash, and without what leads back up in it.
 fn inside(path: &str) -> Option<String> {
-    let below = path.strip_prefix('/')?;
-    let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
-    let is_below = !below.is_empty() && Path::new(below).components().all(is_name);
-    (is_below && !below.contains('\0')).then(|| format!("src/{below}"))
+    let below = path.strip_prefix('/').filter(|below| !below.contains('\0'))?;
+    let mut parts: Vec<&str> = Vec::new();
+    for part in Path::new(below).components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::ParentDir => drop(parts.pop()?),
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!parts.is_empty()).then(|| format!("src/{}", parts.join("/")))
 }
 
 #[cfg(test)]
@@ -62,7 +69,9 @@ mod tests {
 
     #[test]
     fn no_path_leads_out_of_the_database() {
-        assert_eq!(inside("/opt/a.c").as_deref(), Some("src/opt/a.c"));
+        for path in ["/opt/a.c", "/opt/build/../a.c", "/opt/./b/c/../../a.c", "/opt//a.c"] {
+            assert_eq!(inside(path).as_deref(), Some("src/opt/a.c"), "{path:?}");
+        }
         for path in ["/../a.c", "a.c", "/", "", "/opt/../../../a.c", "//etc", "/a\0b"] {
             assert_eq!(inside(path), None, "{path:?}");
         }

@@ -148,6 +148,12 @@ pub trait ProfileView: Send + Sync {
         statistics_of_threads(self, statistic, context, columns, threads, to)
     }
 
+    /// Every statistic over all threads that is kept, of each context; nothing where such are
+    /// computed when they are asked for. Contexts may be named that the tree leaves out.
+    fn kept_statistics(&self) -> Option<Values<'_, SummaryValue>> {
+        None
+    }
+
     /// Every value of a context, of each thread.
     fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>>;
 

@@ -14,6 +14,11 @@ pub trait Symbols: Sync {
 pub trait Resolver {
     /// Appends the scopes around an address, from the function in; nothing where none is known.
     fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>);
+
+    /// Why less is known of the module than could be, in words that follow its name.
+    fn lack(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A scope around an address.

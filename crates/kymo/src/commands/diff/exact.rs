@@ -1,4 +1,5 @@
-//! Profiles to the last digit: every context, value of a thread, sum and sample, by path.
+//! Profiles to the last digit: every metric, context, value of a thread, statistic and sample, by
+//! path.
 //!
 //! What recordings number contexts by means nothing: contexts are the same when all that is known
 //! of them and of those above them is. Those that have the same path are added up.
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_core::model::profile::{
     Column, Context, ContextValue, FileId, IDLE, MetricId, ModuleId, ProfileView, Reach, Relation,
-    Scope, Step, ThreadId, Walk,
+    Scope, Statistic, Step, SummaryValue, ThreadId, Walk,
 };
 use kymo_core::model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
 use serde_json::json;
@@ -23,6 +24,9 @@ const ROUNDING: f64 = 1e-9;
 
 /// The path of the whole program.
 const WHOLE: usize = 0;
+
+/// What threads are called that are taken together.
+const ALL: &str = "all threads";
 
 /// The path of everything that no context is listed for.
 const UNLISTED: usize = 1;
@@ -129,16 +133,36 @@ impl Side {
         Ok(threads)
     }
 
-    /// What a thread has, by path and column.
-    fn thread_values(&self, thread: ThreadId) -> Result<Values> {
+    /// What a thread has, by path and column; and of contexts that are not listed each value.
+    fn thread_values(&self, thread: ThreadId) -> Result<(Values, Unlisted)> {
         let columns: HashMap<Column, String> = self.columns().into_iter().collect();
-        let mut values = Values::new();
+        let (mut values, mut unlisted) = (Values::new(), Unlisted::new());
         for value in self.view.thread_values(thread)? {
             let ContextValue { context, column, value } = value?;
             let name = columns.get(&column).cloned().unwrap_or_default();
-            *values.entry((self.path(context.0), name)).or_default() += value;
+            match self.path(context.0) {
+                UNLISTED => unlisted.entry(name).or_default().push(value),
+                path => *values.entry((path, name)).or_default() += value,
+            }
         }
-        Ok(values)
+        unlisted.values_mut().for_each(|values| values.sort_by(f64::total_cmp));
+        Ok((values, unlisted))
+    }
+
+    /// What is kept of all threads together, by statistic, path and column; nothing where that is
+    /// computed when it is asked for.
+    fn kept(&self) -> Result<Option<BTreeMap<Statistic, Values>>> {
+        let Some(kept) = self.view.kept_statistics() else { return Ok(None) };
+        let columns: HashMap<Column, String> = self.columns().into_iter().collect();
+        let mut found: BTreeMap<Statistic, Values> = BTreeMap::new();
+        for value in kept {
+            let SummaryValue { context, column, statistic, value } = value?;
+            let name = columns.get(&column).cloned().unwrap_or_default();
+            let values = found.entry(statistic).or_default();
+            let sum = values.entry((self.path(context.0), name)).or_default();
+            statistic.combine(sum, value);
+        }
+        Ok(Some(found))
     }
 
     /// What all threads have together, by path and column.
@@ -186,6 +210,19 @@ impl Side {
 
 /// Values by path and column.
 type Values = BTreeMap<(usize, String), f64>;
+
+/// Values of contexts that are not listed, by column, the smallest first.
+type Unlisted = BTreeMap<String, Vec<f64>>;
+
+fn statistic_name(statistic: Statistic) -> &'static str {
+    match statistic {
+        Statistic::Count => "count",
+        Statistic::Sum => "sum",
+        Statistic::Squares => "sum of squares",
+        Statistic::Min => "smallest",
+        Statistic::Max => "largest",
+    }
+}
 
 fn numbered<T>(name: String, known: &BTreeMap<String, T>) -> String {
     let repeats = (2..).map(|count| format!("{name} #{count}"));
@@ -249,15 +286,28 @@ pub(super) fn differences(
     contexts(one, other, paths, &mut found);
     let threads = [one.threads()?, other.threads()?];
     let mut differing = Differing { paths, tolerance, found };
-    for (name, [left, right]) in both(&threads) {
-        let values = [values_of(one, left)?, values_of(other, right)?];
+    let metrics = |side: &Side| -> BTreeMap<String, ()> {
+        side.view.metrics().into_iter().map(|metric| (metric.name, ())).collect()
+    };
+    for (name, [left, right]) in both(&[metrics(one), metrics(other)]) {
         if left.is_none() || right.is_none() {
+            differing.only(&name, "the metric", left.is_some());
+        }
+    }
+    for (name, [left, right]) in both(&threads) {
+        let (Some(left), Some(right)) = (left, right) else {
             differing.only(&name, "the thread", left.is_some());
             continue;
-        }
-        differing.values(&name, &values);
+        };
+        let (left, left_unlisted) = one.thread_values(left)?;
+        let (right, right_unlisted) = other.thread_values(right)?;
+        differing.values(&name, &[left, right]);
+        differing.unlisted(&name, &left_unlisted, &right_unlisted);
     }
-    differing.values("all threads", &[one.sums()?, other.sums()?]);
+    match (one.kept()?, other.kept()?) {
+        (Some(left), Some(right)) => differing.statistics(&left, &right),
+        _ => differing.values(ALL, &[one.sums()?, other.sums()?]),
+    }
     for (name, [left, right]) in both(&[one.tracks(), other.tracks()]) {
         let samples = |side: &Side, track: Option<TrackId>| {
             track.map_or_else(|| Ok(Vec::new()), |track| side.samples(track))
@@ -265,10 +315,6 @@ pub(super) fn differences(
         differing.samples(&name, &samples(one, left)?, &samples(other, right)?);
     }
     Ok(differing.found)
-}
-
-fn values_of(side: &Side, thread: Option<ThreadId>) -> Result<Values> {
-    thread.map_or_else(|| Ok(Values::new()), |thread| side.thread_values(thread))
 }
 
 /// What two maps have at each key.
@@ -310,11 +356,53 @@ impl Differing<'_> {
             let [before, after] = values.map(Option::unwrap_or_default);
             let allowed = self.tolerance.max(before.abs().max(after.abs()) * ROUNDING);
             if (before - after).abs() > allowed {
-                let [was, is] = [before, after].map(measure::value);
+                let [mut was, mut is] = [before, after].map(measure::value);
+                if was == is {
+                    // The difference is further back than is shown as a rule.
+                    [was, is] = [before, after].map(|value| value.to_string());
+                }
                 let what = format!("{thread}: {column}: {was} and {is}");
                 let details =
                     json!({ "thread": thread, "column": column, "one": before, "other": after });
                 self.found.push(Difference::new(self.paths.text(path), what, details));
+            }
+        }
+    }
+
+    /// What contexts have that are not listed, which nothing names: only all of them together can
+    /// be compared.
+    fn unlisted(&mut self, thread: &str, one: &Unlisted, other: &Unlisted) {
+        let columns: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+        for column in columns {
+            let [left, right] = [one, other].map(|all| all.get(column).map_or(&[][..], |v| v));
+            let differ = |(one, other): &(&f64, &f64)| {
+                let allowed = self.tolerance.max(one.abs().max(other.abs()) * ROUNDING);
+                (**one - **other).abs() > allowed
+            };
+            let count = left.iter().zip(right).filter(differ).count();
+            let what = match left.len() == right.len() {
+                true if count == 0 => continue,
+                true => format!("{count} of {} values differ", left.len()),
+                false => format!("{} and {} values", left.len(), right.len()),
+            };
+            let what = format!("{thread}: {column}: {what}");
+            let details = json!({ "thread": thread, "column": column });
+            self.found.push(Difference::new(self.paths.text(UNLISTED), what, details));
+        }
+    }
+
+    /// What all threads have together, statistic by statistic.
+    fn statistics(
+        &mut self,
+        one: &BTreeMap<Statistic, Values>,
+        other: &BTreeMap<Statistic, Values>,
+    ) {
+        let kinds: BTreeSet<&Statistic> = one.keys().chain(other.keys()).collect();
+        for kind in kinds {
+            let name = format!("{ALL}, {}", statistic_name(*kind));
+            match (one.get(kind), other.get(kind)) {
+                (Some(left), Some(right)) => self.values(&name, &[left.clone(), right.clone()]),
+                (left, _) => self.only(&name, "the statistic", left.is_some()),
             }
         }
     }

@@ -49,8 +49,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "X", default_value_t = 0.0, value_parser = tolerance)]
     tolerance: f64,
 
-    /// Compare profiles by path: every context, value of a thread, sum and sample.
-    #[arg(long)]
+    /// Compare profiles by path: every metric, context, value of a thread, statistic and sample.
+    #[arg(long, conflicts_with_all = ["by", "inclusive", "metric", "number"])]
     exact: bool,
 
     #[command(flatten)]

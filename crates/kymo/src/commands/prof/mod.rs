@@ -1,10 +1,13 @@
 //! `kymo prof`: measurements into a database.
 
+mod inputs;
+mod naming;
 mod report;
+mod said;
+mod sources;
 mod structure;
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::io::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,18 +20,19 @@ use kymo_core::{Destination, Format, Source};
 use kymo_prof::{Merged, OpenSource, Options, Phase, Program, Requested};
 use kymo_symbols::{Programs, Search};
 
-use crate::cli::FormatArgs;
 use crate::failure::Failure;
-use crate::inputs;
 use crate::outlet;
-use crate::session::{Named, Opened, Outcome, Session};
+use crate::session::{Outcome, Session};
+use inputs::Input;
+use said::Said;
+use sources::Sources;
 
 /// Make one database of the measurements of a program's threads, as hpcprof does.
 ///
-/// Trees of calling contexts are merged, addresses are looked up in structure files, and what was
-/// measured is added up: of each thread, and of all threads together. The same measurements give
-/// the same database, byte for byte. The result appears whole or not at all, and `kymo top`, `tree`
-/// and `threads` show it, as does hpcviewer.
+/// Trees of calling contexts are merged, addresses are looked up in structure files, debug
+/// information and symbols, and what was measured is added up: of each thread, and of all threads
+/// together. The same measurements give the same database, byte for byte. The result appears whole
+/// or not at all, and `kymo top`, `tree` and `threads` show it, as does hpcviewer.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[command(after_help = "\
@@ -36,11 +40,12 @@ EXAMPLES
   kymo prof hpctoolkit-app-measurements             into hpctoolkit-app-database
   kymo prof -o database run-1 run-2                 two measurements into one database
   kymo prof -S app.hpcstruct -M extrema MEASUREMENTS
+  kymo prof -R /opt/app=/home/me/app MEASUREMENTS   the program is elsewhere by now
 
 EXIT STATUS
   0 done, 1 failed, 2 bad usage, 3 done, but something was left out")]
 pub(crate) struct Args {
-    /// Measurement directories, or single profiles.
+    /// Measurement directories, or single profiles with the traces beside them.
     #[arg(required = true, value_name = "MEASUREMENTS")]
     inputs: Vec<PathBuf>,
 
@@ -88,20 +93,18 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// Look for loops in the machine code of modules that no structure file tells of.
-    #[arg(long, value_name = "WHETHER", value_enum, default_value = "on")]
-    loops: Loops,
+    /// Whether to look for loops in the machine code of modules that no structure file tells of
+    /// [default: on].
+    #[arg(long, value_name = "WHETHER", value_enum)]
+    loops: Option<Loops>,
 
     /// Compute what hpcprof computes, also where that is wrong; implies --loops=off.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "loops")]
     compat: bool,
 
-    /// Print the summary as a JSON object.
+    /// Print the summary as a JSON object, with all that was found.
     #[arg(long)]
     json: bool,
-
-    #[command(flatten)]
-    format: FormatArgs,
 }
 
 /// Whether machine code is looked into for loops.
@@ -125,6 +128,7 @@ enum Statistics {
     /// The same, with smallest and largest values.
     Extrema,
     /// The same as extrema.
+    #[value(alias = "all")]
     Stats,
 }
 
@@ -141,51 +145,42 @@ impl Statistics {
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     outlet::clean_up_when_interrupted()?;
-    let output = output(args);
-    let mut opened = Vec::new();
-    for path in &args.inputs {
-        let of_input = |error| Named::error(inputs::display(path), error);
-        outlet::refuse_input(path, &output).map_err(|failure| of_input(failure.into()))?;
-        outlet::refuse_within(path, &output).map_err(|failure| of_input(failure.into()))?;
-        let source = session.source(path).map_err(anyhow::Error::from).map_err(of_input)?;
-        opened.push(session.open_as(&source, &args.format).map_err(of_input)?);
-    }
-    let sources: Vec<Source> = opened.iter().map(|opened| opened.source.clone()).collect();
+    let output = naming::output(args.output.as_deref(), &args.inputs)?;
+    let opened = inputs::open(session, &args.inputs, &output, args.only_exe.as_deref())?;
+    let sources: Vec<Source> = opened.iter().map(|input| input.opened.source.clone()).collect();
     let to = Destination::new(&output, args.force).made_from(&sources);
     to.check().map_err(|error| outlet::about(&output, error))?;
     outlet::refuse_stranger(session, &output, kymo_hpcdb::HpcDb.info())?;
-    let views = views(args, &opened)?;
-    let mut outcome = Outcome::Done;
-    for opened in &opened {
-        outcome = outcome.max(session.findings(opened));
+    let mut said = Said::default();
+    for input in &opened {
+        let findings = input.opened.dataset.findings();
+        let _ = session.out.flush();
+        session.report.findings(&input.opened.name, &findings);
+        said.add(&input.opened.name, findings);
     }
-    refuse(args, outcome)?;
-    let merged = make(session, args, &views, &to, &mut outcome)?;
-    for finding in &merged.findings {
-        session.report.finding(&inputs::display(&output), finding);
-    }
-    outcome = outcome.max(Outcome::of(&merged.findings));
-    report::print(session, args.json, &output, &merged)?;
-    Ok(outcome)
+    refuse(args, &said)?;
+    let merged = make(session, args, &opened, &to, &mut said)?;
+    report::print(session, args.json, &output, &merged, &said)?;
+    Ok(said.outcome())
 }
 
-/// Makes the database.
+/// Makes the database. With `--strict` nothing appears if anything was found on the way.
 fn make(
     session: &mut Session,
     args: &Args,
-    views: &[Arc<dyn MeasurementView>],
+    opened: &[Input],
     to: &Destination,
-    outcome: &mut Outcome,
+    said: &mut Said,
 ) -> anyhow::Result<Merged> {
     let began = Instant::now();
-    let (structure, found) = structure::read(session, &args.structure, views)?;
-    let loops = args.loops == Loops::On && !args.compat;
+    let views: Vec<_> = opened.iter().map(|input| Arc::clone(&input.view)).collect();
+    let structure = structure::read(session, &args.structure, &views, said)?;
+    let loops = args.loops.unwrap_or(Loops::On) == Loops::On && !args.compat;
     let search = Search { replace: args.replace_prefix.clone(), compat: args.compat, loops };
-    let programs = programs(session, views, &structure, &search);
+    let programs = programs(session, &views, &structure, &search);
     let reading = Phase { name: "reading structure", took: began.elapsed() };
-    *outcome = (*outcome).max(found);
-    refuse(args, *outcome)?;
-    let title = args.name.clone().or_else(|| views.iter().find_map(|view| view.program(0)));
+    refuse(args, said)?;
+    let title = args.name.clone().or_else(|| inputs::title(session, &views));
     let mut writer = kymo_hpcdb::Writer::new(to, &title.unwrap_or_default())?;
     let mut options = Options {
         compat: args.compat,
@@ -194,14 +189,19 @@ fn make(
         ..Options::default()
     };
     options.jobs = args.jobs.map_or(options.jobs, NonZero::get);
-    let open = move |path: &str| open_source(&search, path);
-    let sources: Option<&OpenSource> = if args.no_source { None } else { Some(&open) };
-    let program = Program { structure: &structure, symbols: Some(&programs), sources };
-    let mut merged = kymo_prof::merge(views, &program, options, &mut writer, &session.context())?;
-    if args.strict {
-        session.report.findings(&inputs::display(to.path()), &merged.findings);
+    let sources = Sources::new(&search);
+    let open = |path: &str| sources.open(path);
+    let wanted: Option<&OpenSource<'_>> = if args.no_source { None } else { Some(&open) };
+    let program = Program { structure: &structure, symbols: Some(&programs), sources: wanted };
+    let mut merged = kymo_prof::merge(&views, &program, options, &mut writer, &session.context())?;
+    for (measurement, finding) in std::mem::take(&mut merged.findings) {
+        let name = opened.get(measurement).map_or("", |input| input.opened.name.as_str());
+        said.say(session, name, finding);
     }
-    refuse(args, Outcome::of(&merged.findings))?;
+    for (path, finding) in sources.into_findings() {
+        said.say(session, &path, finding);
+    }
+    refuse(args, said)?;
     let began = Instant::now();
     writer.finish()?;
     merged.phases.insert(0, reading);
@@ -225,86 +225,20 @@ fn programs(
     Programs::new(unknown, search, &session.context().limits)
 }
 
-/// Opens a source file, where there is a plain one.
-fn open_source(search: &Search, path: &str) -> Option<Box<dyn Read>> {
-    let is_plain = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file());
-    let paths = search.paths(path).into_iter().filter(|_| path.starts_with('/'));
-    let file = paths.filter(is_plain).find_map(|path| File::open(path).ok())?;
-    Some(Box::new(file))
-}
-
 /// `FROM=TO`.
 fn replacement(text: &str) -> Result<(String, String), String> {
     let (from, to) = text.split_once('=').ok_or("there is no = between two paths")?;
+    if from.is_empty() || to.is_empty() {
+        return Err("a path is missing before or after the =".to_owned());
+    }
     Ok((from.to_owned(), to.to_owned()))
 }
 
 /// With `--strict` nothing is left out.
-fn refuse(args: &Args, outcome: Outcome) -> anyhow::Result<()> {
-    if args.strict && outcome != Outcome::Done {
+fn refuse(args: &Args, said: &Said) -> anyhow::Result<()> {
+    if args.strict && said.outcome() != Outcome::Done {
         let failure = Failure::new("nothing is made of measurements that something is wrong with");
         return Err(failure.hint("without --strict it is left out, and said").into());
     }
     Ok(())
-}
-
-/// The threads of all inputs that are wanted.
-fn views(args: &Args, opened: &[Opened]) -> anyhow::Result<Vec<Arc<dyn MeasurementView>>> {
-    let mut views = Vec::new();
-    for opened in opened {
-        let view = opened.dataset.measurement().ok_or_else(|| {
-            let failure = Failure::new(format!(
-                "{} hold no measurement of threads",
-                opened.format.info().title
-            ));
-            Named::error(&opened.name, failure.hint("hpcrun writes directories of them"))
-        })?;
-        views.push(match &args.only_exe {
-            Some(program) => kymo_prof::only_program(&view, program),
-            None => view,
-        });
-    }
-    if views.iter().all(|view| view.thread_count() == 0) {
-        return Err(Failure::new("there is no thread to make a database of").into());
-    }
-    Ok(views)
-}
-
-/// Where the database goes: what was said, or beside the first input under a name that fits.
-fn output(args: &Args) -> PathBuf {
-    if let Some(output) = &args.output {
-        return output.clone();
-    }
-    let first = args.inputs.first().map_or(Path::new(""), PathBuf::as_path);
-    let name = first.file_name().map(|name| name.to_string_lossy().into_owned());
-    first.with_file_name(database_name(&name.unwrap_or_default()))
-}
-
-/// `hpctoolkit-X-measurements-9` as `hpctoolkit-X-database-9`; another name with `-database`.
-fn database_name(input: &str) -> String {
-    let program =
-        input.strip_prefix("hpctoolkit-").and_then(|rest| rest.rsplit_once("-measurements"));
-    match program {
-        Some((program, rest)) if rest.is_empty() || rest.starts_with('-') => {
-            format!("hpctoolkit-{program}-database{rest}")
-        }
-        _ => format!("{input}-database"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_database_is_named_after_its_measurements() {
-        for (input, name) in [
-            ("hpctoolkit-app-measurements", "hpctoolkit-app-database"),
-            ("hpctoolkit-app-measurements-123", "hpctoolkit-app-database-123"),
-            ("hpctoolkit-app-measurementsx", "hpctoolkit-app-measurementsx-database"),
-            ("run", "run-database"),
-        ] {
-            assert_eq!(database_name(input), name);
-        }
-    }
 }

@@ -1,15 +1,18 @@
 //! What is said of a database that was made.
 
+use std::cmp::Reverse;
 use std::io::Write;
 use std::path::Path;
 
 use kymo_core::model::profile::base_name;
-use kymo_prof::Merged;
+use kymo_prof::{Merged, Unnamed};
 use serde_json::json;
 
 use crate::inputs;
 use crate::render::{escaped, numbers};
 use crate::session::Session;
+
+use super::said::Said;
 
 /// Modules without names that are listed one by one.
 const MODULES_SHOWN: usize = 5;
@@ -20,9 +23,10 @@ pub(super) fn print(
     is_json: bool,
     output: &Path,
     merged: &Merged,
+    said: &Said,
 ) -> anyhow::Result<()> {
     if is_json {
-        return print_json(session, output, merged);
+        return print_json(session, output, merged, said);
     }
     if session.report.is_quiet() {
         return Ok(());
@@ -39,25 +43,46 @@ pub(super) fn print(
     let phases = merged.phases.iter();
     let phases = phases.map(|phase| format!("{} {:.3} s", phase.name, phase.took.as_secs_f64()));
     writeln!(out, "  time      {}", phases.collect::<Vec<_>>().join(", "))?;
-    if !merged.unknown.is_empty() {
-        let mut unknown = merged.unknown.clone();
-        unknown.sort_by(|(a, many), (b, more)| more.cmp(many).then_with(|| a.cmp(b)));
-        let shown = unknown.iter().take(MODULES_SHOWN);
-        let shown = shown.map(|(path, _)| escaped(base_name(path)).into_owned());
-        let more = unknown.len().saturating_sub(MODULES_SHOWN);
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let shown = shown.collect::<Vec<_>>().join(", ");
-        writeln!(out, "  no names  {shown}{more}: nothing tells of their addresses")?;
+    print_unnamed(session, merged)
+}
+
+/// Modules of which some addresses have no names, those with most of them first, and why.
+fn print_unnamed(session: &mut Session, merged: &Merged) -> anyhow::Result<()> {
+    let mut unnamed: Vec<_> = merged.unnamed.iter().collect();
+    unnamed.sort_by_key(|module| (Reverse(module.addresses), &module.module));
+    let mut before = "no names";
+    for module in unnamed.iter().take(MODULES_SHOWN) {
+        let name = escaped(base_name(&module.module));
+        let [addresses, asked] = [module.addresses, module.asked].map(numbers::grouped);
+        let why = escaped(&module.why);
+        writeln!(session.out, "  {before:<8}  {addresses} of {asked} in {name}: {why}")?;
+        before = "";
+    }
+    let more = unnamed.len().saturating_sub(MODULES_SHOWN);
+    if more > 0 {
+        let more = numbers::count(more as u64, "more module", "more modules");
+        writeln!(session.out, "  {before:<8}  and some in {more}")?;
+    }
+    if !unnamed.is_empty() {
+        session.out.flush()?;
+        session.report.hint("-R FROM=TO says where modules are now, -S names structure files");
     }
     Ok(())
 }
 
-fn print_json(session: &mut Session, output: &Path, merged: &Merged) -> anyhow::Result<()> {
+fn print_json(
+    session: &mut Session,
+    output: &Path,
+    merged: &Merged,
+    said: &Said,
+) -> anyhow::Result<()> {
     let phases = merged.phases.iter();
     let phases =
         phases.map(|phase| json!({ "phase": phase.name, "seconds": phase.took.as_secs_f64() }));
-    let unknown = merged.unknown.iter();
-    let unknown = unknown.map(|(path, count)| json!({ "module": path, "addresses": count }));
+    let unnamed = merged.unnamed.iter().map(|module| {
+        let Unnamed { module, addresses, asked, why } = module;
+        json!({ "module": module, "addresses": addresses, "of": asked, "why": why })
+    });
     Ok(session.out.json(&json!({
         "database": inputs::display(output),
         "threads": merged.threads,
@@ -66,6 +91,7 @@ fn print_json(session: &mut Session, output: &Path, merged: &Merged) -> anyhow::
         "values": merged.values,
         "samples": merged.samples,
         "phases": phases.collect::<Vec<_>>(),
-        "without_names": unknown.collect::<Vec<_>>(),
+        "without_names": unnamed.collect::<Vec<_>>(),
+        "findings": said.json(),
     }))?)
 }

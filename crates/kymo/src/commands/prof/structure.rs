@@ -6,21 +6,24 @@ use std::sync::Arc;
 
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::structure::Structure;
-use kymo_core::{Finding, Severity, Source};
+use kymo_core::{Error, Finding, Severity, Source};
 use kymo_hpcrun::StructureFile;
 
 use crate::inputs;
-use crate::session::{Named, Outcome, Session};
+use crate::session::{Named, Session};
+
+use super::said::Said;
 
 /// Reads the structure of modules that threads were in. What was named comes first.
 pub(super) fn read(
     session: &mut Session,
     named: &[PathBuf],
     views: &[Arc<dyn MeasurementView>],
-) -> anyhow::Result<(Structure, Outcome)> {
-    let wanted: BTreeSet<String> = views.iter().flat_map(|view| view.modules()).collect();
+    said: &mut Said,
+) -> anyhow::Result<Structure> {
+    let wanted = wanted(views);
     let is_wanted = |path: &str| wanted.contains(path);
-    let (mut structure, mut outcome) = (Structure::default(), Outcome::Done);
+    let mut structure = Structure::default();
     for path in named {
         let of_path = |error: kymo_core::Error| Named::error(inputs::display(path), error);
         for source in files(session, path).map_err(of_path)? {
@@ -30,8 +33,7 @@ pub(super) fn read(
             if let Some(error) = file.stop {
                 let finding = Finding::unreadable("structure", &error);
                 let finding = Finding { severity: Severity::Warning, ..finding };
-                session.report.finding(&inputs::display(source.path()), &finding);
-                outcome = Outcome::Findings;
+                said.say(session, &inputs::display(source.path()), finding);
             }
         }
     }
@@ -42,9 +44,24 @@ pub(super) fn read(
         found.into_modules().for_each(|module| structure.add(module));
         let name = view.directory().map(|path| inputs::display(&path)).unwrap_or_default();
         session.report.findings(&name, &findings);
-        outcome = outcome.max(Outcome::of(&findings));
+        said.add(&name, findings);
     }
-    Ok((structure, outcome))
+    Ok(structure)
+}
+
+/// Paths of modules that threads were in: as they were recorded, and where relative ones lead.
+fn wanted(views: &[Arc<dyn MeasurementView>]) -> BTreeSet<String> {
+    let mut wanted = BTreeSet::new();
+    for view in views {
+        let directory = view.directory();
+        for path in view.modules() {
+            if let Some(directory) = directory.as_ref().filter(|_| Path::new(&path).is_relative()) {
+                wanted.insert(directory.join(&path).to_string_lossy().into_owned());
+            }
+            wanted.insert(path);
+        }
+    }
+    wanted
 }
 
 /// A file, or the structure files of a directory.
@@ -56,5 +73,11 @@ fn files(session: &Session, path: &Path) -> kymo_core::Result<Vec<Source>> {
     let limits = session.context().limits;
     let names = source.entries()?.into_iter();
     let names = names.filter(|name| name.extension().is_some_and(|found| found == "hpcstruct"));
-    names.filter_map(|name| source.child(&name, &limits).transpose()).collect()
+    let files: Vec<_> = names
+        .filter_map(|name| source.child(&name, &limits).transpose())
+        .collect::<Result<_, _>>()?;
+    if files.is_empty() {
+        return Err(Error::request("there is no .hpcstruct file in it"));
+    }
+    Ok(files)
 }

@@ -1,0 +1,112 @@
+//! What a database is made of: measurements in an order that does not depend on how they were named.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kymo_core::model::measurement::MeasurementView;
+
+use crate::cli::FormatArgs;
+use crate::failure::Failure;
+use crate::inputs::display;
+use crate::outlet;
+use crate::session::{Named, Opened, Session};
+
+/// A measurement, and the threads of it that are wanted.
+pub(super) struct Input {
+    pub(super) opened: Opened,
+    pub(super) view: Arc<dyn MeasurementView>,
+}
+
+/// Opens measurements, in the order of where they are. What is named twice is refused: its threads
+/// would count twice.
+pub(super) fn open(
+    session: &mut Session,
+    paths: &[PathBuf],
+    output: &Path,
+    program: Option<&str>,
+) -> anyhow::Result<Vec<Input>> {
+    let mut found = Vec::new();
+    for path in paths {
+        let of_input = |failure: Failure| Named::error(display(path), failure);
+        outlet::refuse_input(path, output).map_err(of_input)?;
+        outlet::refuse_within(path, output).map_err(of_input)?;
+        found.push((fs::canonicalize(path).unwrap_or_else(|_| path.clone()), path));
+    }
+    found.sort();
+    refuse_twice(&found)?;
+    let mut inputs = Vec::new();
+    for (_, path) in found {
+        let of_input = |error: anyhow::Error| Named::error(display(path), error);
+        let source = session.source(path).map_err(anyhow::Error::from).map_err(of_input)?;
+        let opened = session.open_as(&source, &FormatArgs::default()).map_err(of_input)?;
+        let view = opened.dataset.measurement().ok_or_else(|| no_threads(&opened))?;
+        inputs.push(Input { opened, view });
+    }
+    if let Some(program) = program {
+        keep_program(&mut inputs, program)?;
+    }
+    if inputs.iter().all(|input| input.view.thread_count() == 0) {
+        return Err(Failure::new("there is no thread to make a database of").into());
+    }
+    Ok(inputs)
+}
+
+/// Refuses what is named twice: by itself, or as a file of a directory that is named, too.
+fn refuse_twice(found: &[(PathBuf, &PathBuf)]) -> anyhow::Result<()> {
+    for (at, (path, named)) in found.iter().enumerate() {
+        let others = found.iter().enumerate().filter(|(other, _)| *other != at);
+        let is_again =
+            |(other, _): &(PathBuf, &PathBuf)| path == other || path.parent() == Some(other);
+        if others.map(|(_, other)| other).any(is_again) {
+            let why = "it is named twice, and its threads would count twice";
+            let failure = Failure::usage(why).hint("name each measurement once");
+            return Err(Named::error(display(named), failure));
+        }
+    }
+    Ok(())
+}
+
+fn no_threads(opened: &Opened) -> anyhow::Error {
+    let failure =
+        Failure::new(format!("there are no threads in it: {}", opened.format.info().about));
+    Named::error(&opened.name, failure.hint("hpcrun writes directories of them"))
+}
+
+/// Keeps the threads of programs of one name.
+fn keep_program(inputs: &mut [Input], program: &str) -> anyhow::Result<()> {
+    let names = programs(inputs.iter().map(|input| &input.view));
+    if !names.contains(program) {
+        let names: Vec<_> = names.into_iter().collect();
+        let failure = Failure::new(format!("there is no thread of a program {program}"));
+        let hint = format!("there are threads of {}", names.join(", "));
+        return Err(failure.hint(hint).into());
+    }
+    for input in inputs {
+        input.view = kymo_prof::only_program(&input.view, program);
+    }
+    Ok(())
+}
+
+/// What programs of threads are called.
+fn programs<'a>(views: impl Iterator<Item = &'a Arc<dyn MeasurementView>>) -> BTreeSet<String> {
+    let of_view = |view: &'a Arc<dyn MeasurementView>| {
+        (0..view.thread_count()).filter_map(|thread| view.program(thread))
+    };
+    views.flat_map(of_view).collect()
+}
+
+/// What the database is called: after the program, of several the first. That there are several is
+/// said.
+pub(super) fn title(session: &mut Session, views: &[Arc<dyn MeasurementView>]) -> Option<String> {
+    let names: Vec<_> = programs(views.iter()).into_iter().collect();
+    let first = names.first().cloned();
+    if let (Some(first), true) = (&first, names.len() > 1) {
+        let all = names.join(", ");
+        let what =
+            format!("threads of several programs are put together: {all}; it is called {first}");
+        session.report.remark("note", what);
+    }
+    first
+}
