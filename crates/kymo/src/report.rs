@@ -83,22 +83,24 @@ impl Report {
         }
     }
 
-    /// Says a finding. Errors are said to those who want to hear of nothing else.
+    /// Says a finding.
     pub(crate) fn finding(&mut self, name: &str, finding: &Finding) {
-        if !self.is_quiet || finding.severity >= Severity::Error {
-            let text = style::finding(finding, self.paint);
-            self.line(format_args!("kymo: {name}: {text}"));
+        if !self.is_quiet {
+            self.loss(name, finding);
         }
+    }
+
+    /// Says a finding also to those who want to hear of errors alone: something was left out.
+    pub(crate) fn loss(&mut self, name: &str, finding: &Finding) {
+        let text = style::finding(finding, self.paint);
+        self.line(format_args!("kymo: {name}: {text}"));
     }
 
     /// Says the findings of an opened file that matter: a few, then how many more.
     pub(crate) fn findings(&mut self, name: &str, findings: &[Finding]) {
         let matter = |finding: &&Finding| finding.severity >= Severity::Warning;
         let total = findings.iter().filter(matter).count();
-        // The worst come first.
-        let errors = findings.iter().filter(|finding| finding.severity >= Severity::Error);
-        let others = findings.iter().filter(|finding| finding.severity == Severity::Warning);
-        for finding in errors.chain(others).take(FINDINGS_SHOWN) {
+        for finding in findings.iter().filter(matter).take(FINDINGS_SHOWN) {
             self.finding(name, finding);
         }
         if total > FINDINGS_SHOWN {

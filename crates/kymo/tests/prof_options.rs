@@ -86,6 +86,30 @@ fn statistics_are_those_that_were_asked_for() {
     }
 }
 
+#[test]
+fn a_single_profile_has_its_trace_and_the_structure_beside_it() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[2.0]);
+    let mut builder = thread("app", 0, 1.0);
+    let node = builder.retain(2);
+    let file = input.join("app-000000-000-1-2-0.hpcrun");
+    write(&builder, &file);
+    let mut trace = b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0".to_vec();
+    trace.extend([5_u64.to_be_bytes().as_slice(), &node.to_be_bytes()].concat());
+    fs::write(file.with_extension("hpctrace"), &trace).unwrap();
+    fs::create_dir(input.join("structs")).unwrap();
+    structure(&input.join("structs"), Path::new("/gone/a.c"));
+    let database = folder.path().join("database");
+    let made = prof(&database, &["--strict"], &[&file]);
+    assert_eq!((&made["threads"], &made["samples"]), (&1.into(), &1.into()));
+    assert_eq!(made["without_names"], serde_json::json!([]));
+    // What cannot be read of it is a loss like others.
+    fs::write(file.with_extension("hpctrace"), "no trace").unwrap();
+    let (code, _, said) =
+        run(kymo().args(["prof", "--strict", "-f", "-o"]).arg(&database).arg(&file));
+    assert!(code == Some(1) && said.contains("hpctrace"), "{said}");
+}
+
 /// What is known of a summary, whatever the threads did: it has no mean below the smallest value.
 #[test]
 fn statistics_are_of_the_same_threads() {
@@ -132,7 +156,8 @@ fn the_same_measurement_counts_once() {
     let again = folder.path().join("other/../hpctoolkit-app-measurements");
     fs::create_dir(folder.path().join("other")).unwrap();
     for both in [[&input, &input], [&input, &again], [&file, &input]] {
-        let (code, _, said) = run(kymo().args(["prof", "-f"]).args(both));
+        let database = folder.path().join("database");
+        let (code, _, said) = run(kymo().args(["prof", "-o"]).arg(database).args(both));
         assert!(code == Some(2) && said.contains("named twice"), "{code:?} {said}");
     }
 }

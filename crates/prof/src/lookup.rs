@@ -125,6 +125,13 @@ impl<'a> Lookup<'a> {
         self.modules.get_mut(index(module))?.routes(offset, self.compat)
     }
 
+    /// Whether it is told who calls whom in the module of an instruction.
+    pub(crate) fn tells_calls(&self, point: u32) -> bool {
+        let module = self.points.items().get(index(point)).map(|(module, _)| index(*module));
+        let known = module.and_then(|module| self.modules.get(module));
+        known.and_then(|known| known.structure?.calls()).is_some()
+    }
+
     /// The function that a way starts with.
     pub(crate) fn kernel(&mut self, module: u32, scope: ScopeId) -> Option<u32> {
         let Self { names, modules, .. } = self;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use kymo_core::ahead::{Wanted, beside};
 use kymo_core::model::measurement::{MeasuredThread, MeasurementView};
 use kymo_core::model::profile::{
-    ContextNumber, FileId, Function, FunctionId, Metric, ModuleId, Node, ProfileSink, Relation,
-    Scope, ThreadId,
+    Computed, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
+    ProfileSink, Relation, Scope, ThreadId,
 };
 use kymo_core::{Context, Error, Finding, Findings, Result};
 
@@ -121,6 +121,7 @@ struct Merging<'a> {
     compat: bool,
     /// By name and description.
     metrics: HashMap<(String, String), u32>,
+    known_computed: HashSet<(String, String)>,
     /// How many contexts were told to the second half of the way.
     told: usize,
     /// Of each measurement.
@@ -143,6 +144,7 @@ impl<'a> Merging<'a> {
             lookup: Lookup::new(program, compat),
             compat,
             metrics: HashMap::new(),
+            known_computed: HashSet::new(),
             told: 0,
             findings: views.iter().map(|_| Findings::new(&context.limits)).collect(),
             done_bytes: 0,
@@ -185,6 +187,7 @@ impl<'a> Merging<'a> {
         }
         let modules = self.modules(&read, found, view.as_ref());
         let (metrics, new) = self.metrics(&read)?;
+        let computed = self.computed(&read, &metrics);
         let (places, mut strays) =
             places(&mut self.tree, &mut self.lookup, view.as_ref(), &read, &modules)?;
         let own = read.values.iter().filter_map(|value| {
@@ -200,6 +203,10 @@ impl<'a> Merging<'a> {
         });
         let mut own = own.collect();
         let metrics: Vec<_> = read.metrics.iter().zip(metrics).collect();
+        if let Some(finding) = strays.finding(&found.name) {
+            let findings = self.findings.get_mut(index(found.measurement));
+            findings.into_iter().for_each(|findings| findings.push(finding.clone()));
+        }
         strays.share(&mut own, &metrics, &self.lookup, self.compat);
         let contexts = self.tree.contexts();
         let links = contexts.get(self.told..).unwrap_or_default().iter().map(Link::of).collect();
@@ -210,6 +217,7 @@ impl<'a> Merging<'a> {
             thread: found.thread,
             links,
             metrics: new,
+            computed,
             own,
             numbers: read.numbers,
             places,
@@ -242,7 +250,7 @@ impl<'a> Merging<'a> {
     }
 
     /// The numbers of the metrics of a thread, and those that are new. What is computed by a
-    /// formula has no values.
+    /// formula has no values, and none.
     fn metrics(&mut self, read: &MeasuredThread) -> Result<(Vec<u32>, Vec<Metric>)> {
         let (mut numbers, mut new) = (Vec::new(), Vec::new());
         for metric in &read.metrics {
@@ -261,6 +269,26 @@ impl<'a> Merging<'a> {
             numbers.push(number);
         }
         Ok((numbers, new))
+    }
+
+    /// What is computed from metrics, as far as it is new.
+    fn computed(&mut self, read: &MeasuredThread, numbers: &[u32]) -> Vec<Computed> {
+        let number = |metric: MetricId| {
+            let number = *numbers.get(index(metric.0))?;
+            (number != u32::MAX).then_some(MetricId(number))
+        };
+        let mut new = Vec::new();
+        for computed in &read.computed {
+            let key = (computed.metric.name.clone(), computed.metric.description.clone());
+            let after = numbers.get(index(computed.before.0)..).unwrap_or_default();
+            let before = after.iter().copied().find(|number| *number != u32::MAX);
+            let formula = computed.formula.with(&number);
+            if let Some(formula) = formula.filter(|_| self.known_computed.insert(key)) {
+                let before = MetricId(before.unwrap_or(u32::MAX));
+                new.push(Computed { formula, before, ..computed.clone() });
+            }
+        }
+        new
     }
 
     /// The modules that something is in. Programs load many more.

@@ -117,7 +117,15 @@ impl Placing<'_, '_> {
 
     /// An instruction that nobody knows the caller of.
     fn stray(&mut self, above: u32, point: u32) -> Result<Place> {
-        if let Some(routes) = self.lookup.routes(point) {
+        let routes = self.lookup.routes(point);
+        if routes.is_none() && self.lookup.tells_calls(point) {
+            self.strays.leave_out();
+        }
+        let has_room = routes.as_ref().is_none_or(|routes| self.strays.has_room(routes.len()));
+        if !has_room {
+            self.strays.leave_out();
+        }
+        if let Some(routes) = routes.filter(|_| has_room) {
             let root = self.parent(above)?;
             let node = (self.node, root, point);
             self.strays.add(node, routes, self.tree, self.lookup)?;

@@ -9,14 +9,17 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use foldhash::fast::RandomState;
-use kymo_core::Result;
 use kymo_core::model::measurement::{Counts, MeasuredMetric};
+use kymo_core::{Finding, Result, Severity};
 
 use crate::lookup::Lookup;
 use crate::placing::code;
 use crate::propagation::Own;
 use crate::routes::Route;
 use crate::tree::{Key, Tree};
+
+/// How many ways the instructions of a thread may have together.
+const WAYS_MAX: usize = 1 << 18;
 
 /// The samples of a thread whose callers nobody recorded.
 #[derive(Debug, Default)]
@@ -25,6 +28,10 @@ pub(crate) struct Strays {
     pub(crate) of_node: HashMap<u32, usize, RandomState>,
     known: HashMap<(u32, u32), usize, RandomState>,
     items: Vec<Stray>,
+    /// How many ways they have together.
+    ways: usize,
+    /// How many instructions were left without ways, as there are too many.
+    left_out: u64,
 }
 
 /// An instruction that was met below a context.
@@ -64,6 +71,28 @@ impl Strays {
         }
         self.of_node.insert(node, item);
         Ok(())
+    }
+
+    /// Whether there is room for some more ways. Each makes contexts of its own.
+    pub(crate) fn has_room(&mut self, ways: usize) -> bool {
+        self.ways = self.ways.saturating_add(ways);
+        self.ways <= WAYS_MAX
+    }
+
+    /// Counts an instruction that no way is known to, though it is told who calls whom.
+    pub(crate) fn leave_out(&mut self) {
+        self.left_out += 1;
+    }
+
+    /// What is to be said of those.
+    pub(crate) fn finding(&self, thread: &str) -> Option<Finding> {
+        let count = self.left_out;
+        let why = format!(
+            "{count} instructions of a GPU may have been called in too many ways, and hang below an \
+             unknown function"
+        );
+        let finding = Finding::whole(Severity::Warning, "gpu-ways", why);
+        (count > 0).then(|| Finding { file: Some(thread.to_owned()), ..finding })
     }
 
     /// Takes what was measured at a node that was added.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kymo_core::model::measurement::{MeasurementView, Numbers};
 use kymo_core::model::profile::{
-    Column, ContextNumber, Metric, MetricId, ProfileSink, Reach, SunkValue, ThreadId,
+    Column, Computed, ContextNumber, Metric, MetricId, ProfileSink, Reach, SunkValue, ThreadId,
 };
 use kymo_core::{Error, Result};
 
@@ -23,6 +23,7 @@ pub(crate) struct Placed {
     /// Contexts and metrics that no thread before it had.
     pub(crate) links: Vec<Link>,
     pub(crate) metrics: Vec<Metric>,
+    pub(crate) computed: Vec<Computed>,
     pub(crate) own: Vec<Own>,
     pub(crate) numbers: Numbers,
     /// By the index of the node.
@@ -68,6 +69,7 @@ impl<'a> Summing<'a> {
             self.sink.metric(&metric)?;
             self.metrics.push(metric);
         }
+        placed.computed.iter().try_for_each(|computed| self.sink.computed(computed))?;
         self.propagation.grow(&placed.links);
         placed.own.sort_by_key(|own| own.metric);
         for own in placed.own.chunk_by(|a, b| a.metric == b.metric) {

@@ -71,6 +71,7 @@ impl MeasurementView for View {
         let count = u32::try_from(nodes.len()).unwrap();
         let node = |(frame, above)| MeasuredNode { above: u32::try_from(above).unwrap(), frame };
         Ok(MeasuredThread {
+            computed: Vec::new(),
             metrics: vec![MeasuredMetric {
                 metric: Metric::named("time"),
                 is_of_call: false,

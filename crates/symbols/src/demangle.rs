@@ -45,7 +45,8 @@ impl Style {
             };
             return written.map_or_else(|_| name.to_owned(), |()| text.0);
         }
-        cxx::demangled(name, false).unwrap_or_else(|| name.to_owned())
+        let written = cxx::Written { has_returns: false, is_gnu: self == Self::Compat };
+        cxx::demangled(name, written).unwrap_or_else(|| name.to_owned())
     }
 }
 

@@ -24,7 +24,14 @@ use crate::image::Image;
 const UNNAMED_ROUNDS: usize = 3;
 
 /// How often each byte of code may be looked at.
-const LOOKS_MAX: u64 = 4;
+const LOOKS_MAX: u64 = 8;
+
+/// How many bytes a loop counts for: finding it takes longer than reading it.
+const LOOP_COST: u64 = 256;
+
+/// How many bytes may be looked at in any case: of small programs each several times, where parts
+/// without symbols belong to many functions.
+const LOOKS_BYTES_MIN: u64 = 512 << 20;
 
 /// Finds the loops of a module's functions, when an address in them is asked for.
 pub(crate) struct Finder<'a> {
@@ -42,13 +49,21 @@ impl<'a> Finder<'a> {
     pub(crate) fn new(image: &'a Image) -> Option<Self> {
         let (code, slots) = image.code()?;
         let returns = Returns::new(image.symbols(), slots);
-        let left = code.size().saturating_mul(LOOKS_MAX).saturating_add(1 << 20);
+        let left = code.size().saturating_mul(LOOKS_MAX).saturating_add(LOOKS_BYTES_MIN);
         Some(Self { code, image, returns, of_symbols: HashMap::new(), left })
     }
 
     /// The loops of a function.
     pub(crate) fn find(&mut self, ranges: Vec<Range<u64>>, entry: u64) -> Loops {
-        self.graph(ranges, entry).map(|graph| Loops::of(&graph)).unwrap_or_default()
+        let graph = self.graph(ranges, entry);
+        self.loops(graph)
+    }
+
+    fn loops(&mut self, graph: Option<Graph>) -> Loops {
+        let loops = graph.map(|graph| Loops::of(&graph)).unwrap_or_default();
+        let count = loops.all.len() as u64;
+        self.left = self.left.saturating_sub(count.saturating_mul(LOOP_COST));
+        loops
     }
 
     fn graph(&mut self, ranges: Vec<Range<u64>>, entry: u64) -> Option<Graph> {
@@ -73,7 +88,7 @@ impl<'a> Finder<'a> {
             ranges.extend(unnamed);
             graph = self.graph(ranges.clone(), entry);
         }
-        graph.map(|graph| Loops::of(&graph)).unwrap_or_default()
+        self.loops(graph)
     }
 
     /// Appends the loops around an address in a function that only a symbol tells of.

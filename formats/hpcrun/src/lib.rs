@@ -28,6 +28,7 @@ mod check;
 mod dataset;
 mod demo;
 mod dump;
+mod formula;
 mod hpcproftt;
 mod hpcstruct;
 mod listing;

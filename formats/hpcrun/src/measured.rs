@@ -2,7 +2,7 @@
 //!
 //! What is lost: sampling periods (values are multiplied with them) and LUSH fields.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,17 +10,19 @@ use kymo_core::model::measurement::{
     Counts, Frame, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample, MeasuredThread,
     MeasuredValue, MeasurementView, Numbers, Samples,
 };
+use kymo_core::model::profile::{Computed, MetricId};
 use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Finding, Result, Severity};
 
+use crate::formula;
 use crate::measurement::{Measurement, PROFILE, Part, TRACE};
 use crate::model::{Remarks, amount, is_of_call, metric_of, old_code, read_structure};
 use crate::read::Trace;
 use crate::spec::{TRACE_CALLS, placeholder};
 use crate::threads::ids;
 use crate::tree::Tree;
-use crate::types::{Dialect, Epoch, Node};
+use crate::types::{self, Dialect, Epoch, Node};
 
 /// What a node takes in the files of today, with the place of its values.
 const NODE_BYTES: usize = 31;
@@ -34,6 +36,8 @@ pub(crate) struct Measured {
     measurement: Arc<Measurement>,
     /// Of each thread the first of its recordings; the others follow.
     threads: Vec<usize>,
+    /// What is wrong with what lies beside a single profile.
+    beside: Vec<Finding>,
 }
 
 impl Measured {
@@ -42,8 +46,8 @@ impl Measured {
         let parts = measurement.recordings.iter().enumerate();
         let threads = parts.filter(|(_, part)| part.first_of_profile().is_some());
         let threads: Vec<_> = threads.map(|(index, _)| index).collect();
-        let measurement = Arc::clone(measurement);
-        (!threads.is_empty()).then_some(Self { measurement, threads })
+        let (measurement, beside) = measurement.with_beside();
+        (!threads.is_empty()).then_some(Self { measurement, threads, beside })
     }
 
     /// The recordings of a thread: one for each epoch.
@@ -101,15 +105,14 @@ impl MeasurementView for Measured {
 
     fn modules(&self) -> Vec<String> {
         let epochs = self.measurement.recordings.iter().filter_map(Part::epoch);
-        let paths = epochs.flat_map(|epoch| &epoch.load_modules);
-        let mut paths: Vec<_> = paths.map(|module| module.path.to_string()).collect();
-        paths.sort_unstable();
-        paths.dedup();
-        paths
+        let paths = epochs.flat_map(|epoch| &epoch.load_modules).map(|module| &module.path);
+        // Many threads have the same ones.
+        let paths: BTreeSet<_> = paths.collect();
+        paths.into_iter().map(ToString::to_string).collect()
     }
 
     fn thread(&self, thread: usize) -> Result<MeasuredThread> {
-        let mut read = MeasuredThread::default();
+        let mut read = MeasuredThread { findings: self.beside.clone(), ..<_>::default() };
         for part in self.parts(thread) {
             if let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) {
                 add(&mut read, epoch, profile.header.dialect, &part.name)?;
@@ -191,9 +194,18 @@ fn add(to: &mut MeasuredThread, epoch: &Epoch, dialect: Dialect, name: &str) -> 
         is_of_call: is_of_call(metric),
         counts: counts(&metric.name.to_string()),
     }));
+    let mut remarks = Remarks::default();
+    for (metric, number) in epoch.metrics.iter().zip(metrics..) {
+        if metric.formula.0.is_empty() {
+            continue;
+        }
+        match computed(metric, metrics, number) {
+            Some(computed) => to.computed.push(computed),
+            None => remarks.add("metric-formula", metric.offset),
+        }
+    }
     to.modules.extend(epoch.load_modules.iter().map(|module| module.path.to_string()));
     let numbers = Numbers::new(epoch.nodes.iter().map(|node| node.id));
-    let mut remarks = Remarks::default();
     let order = Order::new(epoch, &numbers, &mut remarks);
     let mut reading = Reading::new(epoch, dialect, modules);
     for index in 0..epoch.nodes.len() {
@@ -217,6 +229,17 @@ fn add(to: &mut MeasuredThread, epoch: &Epoch, dialect: Dialect, name: &str) -> 
         to.numbers = order.renumbered(numbers, epoch);
     }
     Ok(())
+}
+
+/// A metric that is computed from others; nothing where its formula cannot be read.
+fn computed(metric: &types::Metric, first: u32, number: u32) -> Option<Computed> {
+    Some(Computed {
+        metric: metric_of(metric),
+        format: metric.format.to_string(),
+        has_share: metric.flags.fields().is_none_or(|fields| fields.show_percent),
+        formula: formula::parse(&metric.formula.to_string(), first)?,
+        before: MetricId(number),
+    })
 }
 
 /// What metrics of GPUs count, by the names that hpcrun gives them.
@@ -291,7 +314,8 @@ impl Order {
         let is_in_order = above.iter().zip(0..).all(|(above, index)| *above <= index);
         let is_loose =
             |(node, (above, own)): (Node, (&u32, u32))| node.parent != 0 && *above == own;
-        if is_in_order && !epoch.nodes.iter().zip(above.iter().zip(0..)).any(is_loose) {
+        let is_sound = is_in_order && numbers.count() == epoch.nodes.len();
+        if is_sound && !epoch.nodes.iter().zip(above.iter().zip(0..)).any(is_loose) {
             return Self { above, moved: None };
         }
         let tree = Tree::new(epoch);

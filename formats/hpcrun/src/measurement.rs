@@ -161,6 +161,48 @@ impl Measurement {
         Ok(measurement)
     }
 
+    /// The same, of a single profile with what lies beside it and belongs to it: its trace, and the
+    /// structure of modules. What of that cannot be read is told.
+    pub(crate) fn with_beside(self: &Arc<Self>) -> (Arc<Self>, Vec<Finding>) {
+        let folder = self.source.path().parent().filter(|folder| !folder.as_os_str().is_empty());
+        let source = Source::open(folder.unwrap_or(Path::new(".")), &self.limits);
+        let Some(source) = source.ok().filter(|_| !self.is_directory) else {
+            return (Arc::clone(self), Vec::new());
+        };
+        let mut recordings = self.recordings.clone();
+        recordings.iter_mut().for_each(|part| part.is_in_directory = true);
+        let mut findings = Vec::new();
+        if let Some(part) = recordings.first_mut().filter(|part| part.trace.is_none()) {
+            let name = PathBuf::from(format!("{}.{TRACE}", part.name));
+            let found = source.child(&name, &self.limits).transpose();
+            match found.map(|child| read(&child?, &self.limits, Mode::Strict)) {
+                Some(Ok(File::Trace(trace))) => {
+                    findings.extend(named(trace.findings(), &name));
+                    part.trace = Some(Arc::new(trace));
+                }
+                Some(Ok(file)) => findings.extend(named(vec![misnamed(&file)], &name)),
+                Some(Err(error)) => {
+                    findings.extend(named(vec![unreadable("trace", &error)], &name));
+                }
+                None => {}
+            }
+        }
+        let structs = listed(&source, "structs", &self.limits).unwrap_or_default().into_iter();
+        let structs = structs.filter(|name| has_extension(name, STRUCT)).collect();
+        let (vdso, kernel_symbols, limits) = (0, 0, self.limits);
+        let found = Self {
+            recordings,
+            findings: Vec::new(),
+            structs,
+            vdso,
+            kernel_symbols,
+            is_directory: true,
+            source,
+            limits,
+        };
+        (Arc::new(found), findings)
+    }
+
     /// All profiles and traces of a directory; one that cannot be read is a finding.
     fn directory(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Self> {
         let mut measurement = Self::new(source, context);
@@ -202,7 +244,7 @@ impl Measurement {
             measurement.push(&name, profile, trace.map(Arc::new));
         }
         let mut beside = |folder, rule| {
-            listed(source, folder, context).unwrap_or_else(|error| {
+            listed(source, folder, &context.limits).unwrap_or_else(|error| {
                 let finding = Finding::whole(Severity::Warning, rule, error.to_string());
                 findings.extend(named(vec![finding], Path::new(folder)));
                 Vec::new()
@@ -301,9 +343,9 @@ pub(crate) fn named(mut findings: Vec<Finding>, file: &Path) -> Vec<Finding> {
 }
 
 /// The names in a folder of a measurement directory; none where there is no such folder.
-fn listed(source: &Source, folder: &str, context: &Context<'_>) -> Result<Vec<PathBuf>> {
+fn listed(source: &Source, folder: &str, limits: &Limits) -> Result<Vec<PathBuf>> {
     let folder = Path::new(folder);
-    let child = match source.child(folder, &context.limits)? {
+    let child = match source.child(folder, limits)? {
         Some(child) if child.is_directory() => child,
         Some(_) => return Err(Error::request("it is a file, where a directory should be")),
         None if source.entries()?.iter().any(|name| name == folder) => {

@@ -15,7 +15,7 @@ use crate::elf::{self, Symbol};
 const STEPS_MAX: usize = 4096;
 
 /// The same for all calls of a module.
-const STEPS_OF_MODULE_MAX: usize = 1 << 22;
+const STEPS_OF_MODULE_MAX: usize = 1 << 24;
 
 /// Calls are followed into functions to this depth.
 const DEPTH_MAX: usize = 8;

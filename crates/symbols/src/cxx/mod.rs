@@ -12,12 +12,22 @@ mod types;
 
 use parse::Parser;
 
+/// How a name is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Written {
+    /// With what a function returns.
+    pub(crate) has_returns: bool,
+    /// To the letter as the GNU tools do, which leave out the space between two `>` where an empty
+    /// pack follows.
+    pub(crate) is_gnu: bool,
+}
+
 /// A name as people read it; nothing where it is no name of C++, or none that is known. The type
 /// that a function returns is left out if it is not wanted.
-pub(crate) fn demangled(name: &str, has_returns: bool) -> Option<String> {
+pub(crate) fn demangled(name: &str, written: Written) -> Option<String> {
     let mut parser = Parser::new(name);
     let (node, rest) = parser.mangled_name()?;
-    let mut text = print::print(&parser, node, has_returns)?;
+    let mut text = print::print(&parser, node, written)?;
     let mut rest = rest;
     while !rest.is_empty() {
         let (suffix, after) = rest.split_at(clone_suffix(rest)?);
@@ -53,8 +63,10 @@ mod tests {
     use super::*;
 
     /// Names of libstdc++, GCC, LLVM, ICU and others with what `c++filt -i` of binutils 2.40 makes of
-    /// them. It leaves out the space between two `>` where an empty pack follows; we do not.
+    /// them.
     const NAMES: &str = include_str!("../../../../testdata/symbols/names.txt");
+
+    const WHOLE: Written = Written { has_returns: true, is_gnu: true };
 
     #[test]
     fn names_are_those_of_the_gnu_tools() {
@@ -62,7 +74,7 @@ mod tests {
         assert!(lines.len() > 400);
         for line in lines {
             let (name, expected) = line.split_once('\t').unwrap();
-            assert_eq!(demangled(name, true).as_deref(), Some(expected), "{name}");
+            assert_eq!(demangled(name, WHOLE).as_deref(), Some(expected), "{name}");
         }
     }
 
@@ -86,7 +98,7 @@ mod tests {
                 "std::swap<long>(long&, long&)",
             ),
         ] {
-            assert_eq!(demangled(name, false).as_deref(), Some(expected), "{name}");
+            assert_eq!(demangled(name, Written::default()).as_deref(), Some(expected), "{name}");
         }
     }
 
@@ -99,10 +111,10 @@ mod tests {
             for level in 0..levels {
                 name.push_str(&format!("S_I{}E", ids[level + 2].repeat(10)));
             }
-            assert_eq!(demangled(&name, true).is_some(), is_short, "{name}");
+            assert_eq!(demangled(&name, WHOLE).is_some(), is_short, "{name}");
         }
         let packs = "_Z1fIJJJiiEJiiEEEEvDpDpDpDpDpDpDpDpDpDpDpDpDpDpDpDpDpDpDpDpDpDpT_";
-        let _ = demangled(packs, true);
+        let _ = demangled(packs, WHOLE);
     }
 
     #[test]
@@ -116,16 +128,16 @@ mod tests {
             ("_Z1f", "1aI"),
         ] {
             let name = format!("{before}{}", repeated.repeat(20_000));
-            assert_eq!(demangled(&name, true), None, "{before}{repeated}");
+            assert_eq!(demangled(&name, WHOLE), None, "{before}{repeated}");
         }
         for line in NAMES.lines() {
             let (name, _) = line.split_once('\t').unwrap();
             for end in 0..name.len() {
-                let _ = demangled(&name[..end], true);
+                let _ = demangled(&name[..end], WHOLE);
                 let damaged = format!("{}S{}", &name[..end], &name[end..]);
-                let _ = demangled(&damaged, true);
+                let _ = demangled(&damaged, WHOLE);
                 let damaged = format!("{}T{}", &name[..end], &name[end..]);
-                let _ = demangled(&damaged, true);
+                let _ = demangled(&damaged, WHOLE);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::Written;
 use super::node::{List, Node, NodeId, Qualifiers, Throws};
 use super::parse::Parser;
 use super::table::{Operator, literal_suffix};
@@ -36,14 +37,25 @@ pub(super) struct Printer<'a, 'p> {
     depth: u32,
     steps: u32,
     turn: Turn,
+    is_gnu: bool,
+    /// Whether a list was written last whose last part stands for nothing.
+    is_after_nothing: bool,
 }
 
 /// The text of a name. The type that a function returns is left out if it is not wanted.
-pub(super) fn print(parser: &Parser<'_>, node: NodeId, has_returns: bool) -> Option<String> {
+pub(super) fn print(parser: &Parser<'_>, node: NodeId, written: Written) -> Option<String> {
     let text = String::with_capacity(parser.text.len() * 2);
-    let mut printer = Printer { parser, text, depth: 0, steps: 0, turn: Turn::Open };
+    let mut printer = Printer {
+        parser,
+        text,
+        depth: 0,
+        steps: 0,
+        turn: Turn::Open,
+        is_gnu: written.is_gnu,
+        is_after_nothing: false,
+    };
     let done = match parser.node(node)? {
-        Node::Encoding { name, parameters, .. } if !has_returns => {
+        Node::Encoding { name, parameters, .. } if !written.has_returns => {
             printer.encoding(name, None, parameters)
         }
         _ => printer.whole(node),
@@ -54,6 +66,7 @@ pub(super) fn print(parser: &Parser<'_>, node: NodeId, has_returns: bool) -> Opt
 impl<'a> Printer<'a, '_> {
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
+        self.is_after_nothing &= text.is_empty();
     }
 
     fn last(&self) -> Option<char> {
@@ -84,7 +97,7 @@ impl<'a> Printer<'a, '_> {
 
     /// Nodes with commas between them. Those that stand for nothing have none.
     fn commas(&mut self, list: List) -> Done {
-        let mut is_first = true;
+        let (mut is_first, mut is_nothing) = (true, false);
         for node in self.list(list) {
             let before = self.text.len();
             if !is_first {
@@ -92,12 +105,14 @@ impl<'a> Printer<'a, '_> {
             }
             let from = self.text.len();
             self.whole(node)?;
-            if self.text.len() == from {
+            is_nothing = self.text.len() == from;
+            if is_nothing {
                 self.text.truncate(before);
             } else {
                 is_first = false;
             }
         }
+        self.is_after_nothing |= is_nothing && !is_first;
         Ok(())
     }
 
@@ -468,7 +483,8 @@ impl<'a> Printer<'a, '_> {
     fn arguments(&mut self, arguments: List) -> Done {
         self.push(if self.last() == Some('<') { " <" } else { "<" });
         self.commas(arguments)?;
-        self.push(if self.last() == Some('>') { " >" } else { ">" });
+        let is_apart = self.last() == Some('>') && !(self.is_after_nothing && self.is_gnu);
+        self.push(if is_apart { " >" } else { ">" });
         Ok(())
     }
 

@@ -4,25 +4,18 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use kymo_core::model::profile::{Metric, Statistic};
 use kymo_core::{Error, Result};
 
 use super::file::Form;
-use super::taxonomy::taxonomy;
 
 /// Writes `FORMATS.md` and `metrics/`.
-pub(super) fn write(
-    directory: &Path,
-    form: Form,
-    metrics: &[Metric],
-    statistics: &[Statistic],
-) -> Result<()> {
+pub(super) fn write(directory: &Path, form: Form, taxonomy: &str) -> Result<()> {
     let folder = directory.join("metrics");
     fs::create_dir(&folder).map_err(Error::io("create a directory of the output"))?;
     let put = |path: PathBuf, text: &str| {
         fs::write(path, text).map_err(Error::io("create a file of the output"))
     };
-    put(folder.join("default.yaml"), &taxonomy(metrics, statistics))?;
+    put(folder.join("default.yaml"), taxonomy)?;
     put(folder.join("METRICS.yaml.ex"), include_str!("texts/METRICS.yaml.ex"))?;
     if form.is_described() {
         // It is of the other layout.

@@ -18,8 +18,8 @@ use std::path::Path;
 
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
-    Column, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
-    ProfileSink, Reach, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
+    Column, Computed, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId,
+    Node, ProfileSink, Reach, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
 };
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{AtomicDirectory, Destination, Error, Result, Source};
@@ -27,6 +27,7 @@ use kymo_core::{AtomicDirectory, Destination, Error, Result, Source};
 use crate::read::ProfileDb;
 use crate::spec::FileKind;
 use meta::MetaWriter;
+use taxonomy::taxonomy;
 
 pub(crate) use cct::write as write_cct;
 pub(crate) use file::Form;
@@ -131,7 +132,8 @@ impl Writer {
         if let Some(trace) = trace {
             trace.finish()?;
         }
-        directory::write(directory.path(), form, meta.metrics(), meta.statistics())?;
+        let taxonomy = taxonomy(meta.metrics(), meta.all_computed(), meta.statistics());
+        directory::write(directory.path(), form, &taxonomy)?;
         meta.write(&path(FileKind::Meta))?;
         rest(directory.path())?;
         directory.commit()
@@ -178,6 +180,11 @@ impl ProfileSink for Writer {
         let last = self.meta.statistic_count().saturating_sub(1);
         Self::id(&self.meta, Column { metric: id, reach: Reach::Execution }, last)?;
         Ok(id)
+    }
+
+    fn computed(&mut self, computed: &Computed) -> Result<()> {
+        self.meta.computed(computed);
+        Ok(())
     }
 
     fn module(&mut self, path: &str) -> Result<ModuleId> {

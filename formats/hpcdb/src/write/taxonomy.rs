@@ -2,25 +2,91 @@
 
 use std::fmt::Write;
 
-use kymo_core::model::profile::{Metric, Statistic};
+use kymo_core::model::profile::{
+    Computed, Expression, Metric, MetricId, Operation, Reach, Statistic,
+};
 
 /// Scopes of formulas: the inclusive one, the exclusive one of loops, the exclusive one.
 const SCOPES: [&str; 3] = ["execution", "lex_aware", "function"];
 
 /// The text of the file.
-pub(super) fn taxonomy(metrics: &[Metric], statistics: &[Statistic]) -> String {
-    let mut text = String::from("version: 0\n");
-    list(&mut text, "inputs", metrics, |text, metric| inputs(text, metric, statistics));
-    list(&mut text, "roots", metrics, |text, metric| root(text, metric, statistics));
+pub(super) fn taxonomy(
+    metrics: &[Metric],
+    computed: &[Computed],
+    statistics: &[Statistic],
+) -> String {
+    let none = if metrics.is_empty() { " []" } else { "" };
+    let mut text = format!("version: 0\ninputs:{none}\n");
+    metrics.iter().for_each(|metric| inputs(&mut text, metric, statistics));
+    let _ = writeln!(text, "roots:{none}");
+    // Formulas are of sums.
+    let can_compute = statistics.contains(&Statistic::Sum);
+    let is_last = |computed: &&Computed| {
+        usize::try_from(computed.before.0).is_ok_and(|before| before >= metrics.len())
+    };
+    for (metric, id) in metrics.iter().zip((0..).map(MetricId)) {
+        for computed in computed.iter().filter(|one| can_compute && one.before == id) {
+            computed_root(&mut text, computed, metrics);
+        }
+        if !metric.is_input {
+            root(&mut text, metric, statistics);
+        }
+    }
+    for computed in computed.iter().filter(is_last).filter(|_| can_compute) {
+        computed_root(&mut text, computed, metrics);
+    }
     text
 }
 
-/// A key with a part for each metric.
-fn list(text: &mut String, key: &str, metrics: &[Metric], part: impl Fn(&mut String, &Metric)) {
-    let none = if metrics.is_empty() { " []" } else { "" };
-    let _ = writeln!(text, "{key}:{none}");
-    for metric in metrics {
-        part(text, metric);
+/// How a metric is shown that is computed from others.
+fn computed_root(text: &mut String, computed: &Computed, metrics: &[Metric]) {
+    let Computed { metric, format, has_share, formula, .. } = computed;
+    name_and_description(text, metric);
+    if !format.is_empty() {
+        let _ = writeln!(text, "    format: {}", serde_json::Value::from(format.as_str()));
+    }
+    let render = if *has_share { "[number, percent]" } else { "[number]" };
+    let _ =
+        writeln!(text, "    variants:\n      \"\":\n        render: {render}\n        formula:");
+    let [inclusive, custom, standard] =
+        SCOPES.map(|scope| written_formula(formula, metrics, scope));
+    let reaches = |reach| metric.reaches.contains(&reach);
+    if reaches(Reach::Execution) {
+        let _ = writeln!(text, "          inclusive:\n            standard: {inclusive}");
+    }
+    if reaches(Reach::Function) {
+        let _ = writeln!(text, "          exclusive:\n            custom: {custom}");
+        let _ = writeln!(text, "            standard: {standard}");
+    }
+}
+
+/// A formula in flow style, of the sums of metrics in a scope.
+fn written_formula(formula: &Expression, metrics: &[Metric], scope: &str) -> String {
+    match formula {
+        Expression::Number(number) => number.to_string(),
+        Expression::Metric(id) => {
+            let metric = usize::try_from(id.0).ok().and_then(|at| metrics.get(at));
+            let alias = |metric| format!("*{}", anchor(metric, Statistic::Sum, scope));
+            metric.map_or_else(|| "0".to_owned(), alias)
+        }
+        Expression::Apply(operation, of) => {
+            let of: Vec<_> = of.iter().map(|of| written_formula(of, metrics, scope)).collect();
+            // A star by itself would be an alias.
+            let name = match operation {
+                Operation::Multiply => "\"*\"",
+                other => other.name(),
+            };
+            format!("{{{name}: [{}]}}", of.join(", "))
+        }
+    }
+}
+
+fn name_and_description(text: &mut String, metric: &Metric) {
+    let described = if metric.description.is_empty() { &metric.name } else { &metric.description };
+    let (name, described) = (quoted(&metric.name), quoted(described));
+    let _ = writeln!(text, "  - name: {name}\n    description: {described}");
+    if !metric.is_shown {
+        text.push_str("    visible by default: false\n");
     }
 }
 
@@ -39,12 +105,7 @@ fn inputs(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
 
 /// How a metric is shown.
 fn root(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
-    let described = if metric.description.is_empty() { &metric.name } else { &metric.description };
-    let (name, described) = (quoted(&metric.name), quoted(described));
-    let _ = writeln!(text, "  - name: {name}\n    description: {described}");
-    if !metric.is_shown {
-        text.push_str("    visible by default: false\n");
-    }
+    name_and_description(text, metric);
     text.push_str("    variants:\n");
     for variant in VARIANTS.iter().filter(|variant| variant.can_be_made_of(statistics)) {
         let [inclusive, custom, standard] = SCOPES.map(|scope| variant.formula(metric, scope));
@@ -180,8 +241,8 @@ roots:
             custom: *CPUTIMEx20_x28_secx29_-sum-x5b_0x0x5d_-lex_aware
             standard: *CPUTIMEx20_x28_secx29_-sum-x5b_0x0x5d_-function
 ";
-        assert_eq!(taxonomy(&[Metric::named("CPUTIME (sec)")], &[Statistic::Sum]), expected);
-        assert_eq!(taxonomy(&[], &[]), "version: 0\ninputs: []\nroots: []\n");
+        assert_eq!(taxonomy(&[Metric::named("CPUTIME (sec)")], &[], &[Statistic::Sum]), expected);
+        assert_eq!(taxonomy(&[], &[], &[]), "version: 0\ninputs: []\nroots: []\n");
     }
 
     #[test]
@@ -197,7 +258,7 @@ roots:
     fn a_metric_that_is_not_shown_says_so() {
         let metric = Metric { is_shown: false, ..Metric::named("GINS") };
         assert!(
-            taxonomy(&[metric], &[Statistic::Sum])
+            taxonomy(&[metric], &[], &[Statistic::Sum])
                 .contains("    visible by default: false\n    variants:")
         );
     }
@@ -205,7 +266,7 @@ roots:
     #[test]
     fn what_statistics_allow_is_shown() {
         use Statistic::{Count, Max, Min, Squares, Sum};
-        let shown = taxonomy(&[Metric::named("m")], &[Count, Sum, Squares, Min, Max]);
+        let shown = taxonomy(&[Metric::named("m")], &[], &[Count, Sum, Squares, Min, Max]);
         for variant in ["Sum", "Mean", "StdDev", "CfVar", "Min", "Max"] {
             assert!(shown.contains(&format!("\n      {variant}:\n")), "{shown}");
         }

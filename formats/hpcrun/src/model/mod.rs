@@ -269,6 +269,7 @@ pub(crate) fn metric_of(metric: &types::Metric) -> Metric {
         reaches,
         formula,
         is_shown: matches!(show, 1..=3),
+        is_input: show == 4,
         ..Metric::named(metric.name.to_string())
     }
 }

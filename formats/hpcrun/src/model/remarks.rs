@@ -87,6 +87,9 @@ pub(crate) fn words(rule: &str, count: u64) -> String {
         "trace-node" => {
             format!("{} {is} of a node that the profile does not have, and left out", of("sample"))
         }
+        "metric-formula" => {
+            format!("{} {has} a formula that cannot be read, and left out", of("metric"))
+        }
         "value-number" => format!("{} {is} no number, and left out", of("value")),
         _ => format!("{} {is} of a metric that is not in the table, and left out", of("value")),
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 pub use names::thread_names;
 
-use super::profile::{IdKind, Metric};
+use super::profile::{Computed, IdKind, Metric};
 use super::structure::Structure;
 use super::timeline::TimeNs;
 use crate::{Finding, Result};
@@ -98,6 +98,8 @@ pub enum GivenIds {
 pub struct MeasuredThread {
     /// What was measured.
     pub metrics: Vec<MeasuredMetric>,
+    /// What is computed from that: formulas name metrics by their index.
+    pub computed: Vec<Computed>,
     /// Paths of modules, which nodes name by their index.
     pub modules: Vec<String>,
     /// The nodes of its tree, each after the one above it.
@@ -188,6 +190,8 @@ pub struct Numbers {
     first: u32,
     /// Where they are not: numbers with indices, by number.
     apart: Vec<(u32, u32)>,
+    /// How many numbers there are.
+    count: usize,
 }
 
 impl Numbers {
@@ -211,21 +215,30 @@ impl Numbers {
         match usize::try_from(span) {
             Ok(length) if span / 4 <= count => {
                 let mut close = vec![Self::NONE; length];
+                let mut count = 0;
                 for (number, index) in pairs {
                     let slot = usize::try_from(number - first).ok();
                     if let Some(slot) = slot.and_then(|slot| close.get_mut(slot)) {
+                        count += usize::from(*slot == Self::NONE);
                         *slot = index.min(*slot);
                     }
                 }
-                Self { close, first, apart: Vec::new() }
+                Self { close, first, apart: Vec::new(), count }
             }
             _ => {
                 let mut apart: Vec<_> = pairs.collect();
                 apart.sort_unstable();
                 apart.dedup_by_key(|(number, _)| *number);
-                Self { close: Vec::new(), first, apart }
+                let count = apart.len();
+                Self { close: Vec::new(), first, apart, count }
             }
         }
+    }
+
+    /// How many numbers there are: fewer than nodes where several have one.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     /// The index of the node with a number.
@@ -248,6 +261,8 @@ mod tests {
     fn a_node_is_found_by_its_number_whether_numbers_are_close_or_apart() {
         for numbers in [vec![], vec![7], vec![12, 14, 13, 12], vec![1, u32::MAX, 5, 1]] {
             let found = Numbers::new(numbers.iter().copied());
+            let distinct: std::collections::BTreeSet<_> = numbers.iter().collect();
+            assert_eq!(found.count(), distinct.len(), "{numbers:?}");
             for wanted in [0, 1, 2, 5, 7, 12, 13, 14, 15, u32::MAX - 1, u32::MAX] {
                 let expected = numbers.iter().position(|number| *number == wanted);
                 let expected = expected.map(|index| u32::try_from(index).unwrap());

@@ -10,6 +10,7 @@
 
 mod builder;
 mod changes;
+mod computed;
 mod derived;
 mod derived_paths;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod walk;
 
 pub use builder::CallTreeBuilder;
 pub use changes::{PathChange, PathChanges, path_changes};
+pub use computed::{Computed, Expression, Operation};
 pub use derived::{Derived, Formula, Input, Side, flat_derived, per_thread_derived};
 pub use derived_paths::{bottom_up_derived, top_down_derived};
 pub use flat::{By, Flat, FlatRow, flat};
@@ -240,6 +242,8 @@ pub struct Metric {
     pub formula: Option<String>,
     /// Whether a list shows it without being asked.
     pub is_shown: bool,
+    /// Whether it is there for others to be computed from, and never shown by itself.
+    pub is_input: bool,
 }
 
 impl Metric {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use super::{
-    Column, Context, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
-    ProfileView, Step, Thread, ThreadId, Walk,
+    Column, Computed, Context, ContextNumber, FileId, Function, FunctionId, Metric, MetricId,
+    ModuleId, Node, ProfileView, Step, Thread, ThreadId, Walk,
 };
 use crate::Result;
 use crate::model::timeline::TimeNs;
@@ -24,6 +24,13 @@ pub trait ProfileSink {
 
     /// Takes a metric; ids count from 0.
     fn metric(&mut self, metric: &Metric) -> Result<MetricId>;
+
+    /// Takes a metric that is computed from those that come before it or after it. A sink that keeps
+    /// none passes it over.
+    fn computed(&mut self, computed: &Computed) -> Result<()> {
+        let _ = computed;
+        Ok(())
+    }
 
     /// Takes a module by its path.
     fn module(&mut self, path: &str) -> Result<ModuleId>;

@@ -357,7 +357,7 @@ impl Differing<'_> {
             let allowed = self.tolerance.max(before.abs().max(after.abs()) * ROUNDING);
             if (before - after).abs() > allowed {
                 let [mut was, mut is] = [before, after].map(measure::value);
-                if was == is {
+                if was.parse::<f64>().ok() == is.parse::<f64>().ok() {
                     // The difference is further back than is shown as a rule.
                     [was, is] = [before, after].map(|value| value.to_string());
                 }

@@ -7,7 +7,6 @@ mod said;
 mod sources;
 mod structure;
 
-use std::io::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -153,10 +152,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     outlet::refuse_stranger(session, &output, kymo_hpcdb::HpcDb.info())?;
     let mut said = Said::default();
     for input in &opened {
-        let findings = input.opened.dataset.findings();
-        let _ = session.out.flush();
-        session.report.findings(&input.opened.name, &findings);
-        said.add(&input.opened.name, findings);
+        said.say_all(session, &input.opened.name, input.opened.dataset.findings());
     }
     refuse(args, &said)?;
     let merged = make(session, args, &opened, &to, &mut said)?;

@@ -64,8 +64,8 @@ fn print_unnamed(session: &mut Session, merged: &Merged) -> anyhow::Result<()> {
         writeln!(session.out, "  {before:<8}  and some in {more}")?;
     }
     if !unnamed.is_empty() {
-        session.out.flush()?;
-        session.report.hint("-R FROM=TO says where modules are now, -S names structure files");
+        let hint = "-R FROM=TO says where modules are, -S names structure files";
+        writeln!(session.out, "  {before:<8}  ({hint})")?;
     }
     Ok(())
 }

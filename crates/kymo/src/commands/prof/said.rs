@@ -1,5 +1,7 @@
 //! What was found on the way, and said.
 
+use std::io::Write;
+
 use kymo_core::{Finding, Severity};
 use serde_json::Value;
 
@@ -13,8 +15,21 @@ pub(super) struct Said {
 }
 
 impl Said {
+    /// Says findings of an input, and keeps them. Errors mean that something was left out, which is
+    /// said also to those who want to hear of nothing else.
+    pub(super) fn say_all(&mut self, session: &mut Session, name: &str, findings: Vec<Finding>) {
+        let _ = session.out.flush();
+        session.report.findings(name, &findings);
+        let errors = findings.iter().filter(|finding| finding.severity >= Severity::Error);
+        let is_quiet = session.report.is_quiet();
+        for error in errors.filter(|_| is_quiet) {
+            session.report.loss(name, error);
+        }
+        self.add(name, findings);
+    }
+
     /// Keeps findings that were said.
-    pub(super) fn add(&mut self, name: &str, findings: Vec<Finding>) {
+    fn add(&mut self, name: &str, findings: Vec<Finding>) {
         self.all.extend(findings.into_iter().map(|finding| (name.to_owned(), finding)));
     }
 

@@ -43,8 +43,7 @@ pub(super) fn read(
         let (found, findings) = view.structure(&is_new);
         found.into_modules().for_each(|module| structure.add(module));
         let name = view.directory().map(|path| inputs::display(&path)).unwrap_or_default();
-        session.report.findings(&name, &findings);
-        said.add(&name, findings);
+        said.say_all(session, &name, findings);
     }
     Ok(structure)
 }

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use kymo_core::bytes::Sink;
 use kymo_core::model::profile::{
-    FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Scope, Statistic, Thread,
+    Computed, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Scope, Statistic,
+    Thread,
 };
 use kymo_core::{Error, Result};
 
@@ -30,6 +31,7 @@ pub(super) struct MetaWriter {
     id_kinds: Vec<String>,
     statistics: Vec<Statistic>,
     metrics: Vec<Metric>,
+    computed: Vec<Computed>,
     /// The place of each metric in the order of ids.
     ranks: Vec<u32>,
     modules: Vec<String>,
@@ -90,6 +92,7 @@ impl MetaWriter {
             id_kinds: ID_KINDS.map(str::to_owned).to_vec(),
             statistics: vec![Statistic::Sum],
             metrics: Vec::new(),
+            computed: Vec::new(),
             ranks: Vec::new(),
             modules: Vec::new(),
             files: Vec::new(),
@@ -124,6 +127,15 @@ impl MetaWriter {
     pub(super) fn describe(&mut self, description: &str, id_kinds: &[String]) {
         description.clone_into(&mut self.description);
         self.id_kinds = id_kinds.to_vec();
+    }
+
+    /// Takes a metric that is computed from others, which is only told of in the taxonomy.
+    pub(super) fn computed(&mut self, computed: &Computed) {
+        self.computed.push(computed.clone());
+    }
+
+    pub(super) fn all_computed(&self) -> &[Computed] {
+        &self.computed
     }
 
     pub(super) fn metric(&mut self, metric: &Metric) -> Result<MetricId> {

@@ -1,0 +1,79 @@
+//! Metrics that a recorder computes from others, as it tells them.
+
+use super::{Metric, MetricId};
+
+/// A metric that has no values of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Computed {
+    /// What it is called, and how far it reaches.
+    pub metric: Metric,
+    /// How a number of it is shown, as `printf` has it; may be empty.
+    pub format: String,
+    /// Whether it is also shown as a share of the whole.
+    pub has_share: bool,
+    /// What it is.
+    pub formula: Expression,
+    /// The metric that it is listed before; one that is not there stands for the end.
+    pub before: MetricId,
+}
+
+/// What a metric is computed by.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expression {
+    /// A number.
+    Number(f64),
+    /// What another metric comes to.
+    Metric(MetricId),
+    /// Something done to others.
+    Apply(Operation, Vec<Expression>),
+}
+
+/// What is done to numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// The sum.
+    Add,
+    /// The difference.
+    Subtract,
+    /// The product.
+    Multiply,
+    /// The quotient.
+    Divide,
+    /// The power.
+    Power,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+impl Operation {
+    /// The sign or the word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Power => "^",
+            Self::Min => "min",
+            Self::Max => "max",
+        }
+    }
+}
+
+impl Expression {
+    /// The same of other metrics; nothing where one has none.
+    #[must_use]
+    pub fn with(&self, other: &dyn Fn(MetricId) -> Option<MetricId>) -> Option<Self> {
+        Some(match self {
+            Self::Number(number) => Self::Number(*number),
+            Self::Metric(metric) => Self::Metric(other(*metric)?),
+            Self::Apply(operation, of) => {
+                let of: Option<_> = of.iter().map(|of| of.with(other)).collect();
+                Self::Apply(*operation, of?)
+            }
+        })
+    }
+}
