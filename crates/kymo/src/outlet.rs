@@ -221,10 +221,15 @@ pub(crate) fn own_directory(
 pub(crate) fn clean_up_when_interrupted() -> anyhow::Result<()> {
     /// What shells say of a program that was interrupted.
     const INTERRUPTED: i32 = 130;
-    Ok(ctrlc::set_handler(|| {
+    let set = ctrlc::set_handler(|| {
         kymo_core::abandon();
         std::process::exit(INTERRUPTED);
-    })?)
+    });
+    // A command that runs others, such as the demo, comes here several times.
+    match set {
+        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// An error of the output is about the output.

@@ -10,6 +10,7 @@ use kymo_core::model::profile::{
     ThreadSet, bottom_up, bottom_up_derived, flat, flat_derived, per_thread, per_thread_derived,
     top_down, top_down_derived,
 };
+use kymo_core::{Finding, Severity};
 
 use crate::failure::Failure;
 use crate::render::{escaped, numbers};
@@ -56,11 +57,14 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The threads that are meant, each with its name.
+    /// The threads that are meant, each with its name, in the order of ranks and threads.
     pub(crate) fn threads(&self) -> kymo_core::Result<Vec<(ThreadId, Thread)>> {
         let all = (0..).map(ThreadId).take(self.view.thread_count());
         let is_meant = |id: &ThreadId| self.threads.as_ref().is_none_or(|set| set.contains(*id));
-        all.filter(is_meant).map(|id| Ok((id, self.view.thread(id)?))).collect()
+        let named = all.filter(is_meant).map(|id| Ok((id, self.view.thread(id)?)));
+        let mut threads = named.collect::<kymo_core::Result<Vec<_>>>()?;
+        threads.sort_by_cached_key(|(id, thread)| (order(thread), *id));
+        Ok(threads)
     }
 
     /// Whether values of a thread were lost.
@@ -108,12 +112,18 @@ impl Asked {
         }
     }
 
-    /// Functions with their callers, or one function with its callers.
-    pub(crate) fn bottom_up(&self, of: Option<&str>, depth: usize) -> kymo_core::Result<PathTree> {
+    /// Functions with their callers, or one function with its callers; below functions that have
+    /// less than a share of the total there is nothing.
+    pub(crate) fn bottom_up(
+        &self,
+        of: Option<&str>,
+        depth: usize,
+        least: f64,
+    ) -> kymo_core::Result<PathTree> {
         let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
         match &self.derived {
             Some(derived) => bottom_up_derived(view, derived, threads, of, depth),
-            None => bottom_up(&self.question(), of, depth),
+            None => bottom_up(&self.question(), of, depth, least),
         }
     }
 
@@ -130,6 +140,12 @@ impl Asked {
     pub(crate) fn question(&self) -> Question<'_> {
         Question { view: self.view.as_ref(), metric: self.metric, threads: self.threads.as_ref() }
     }
+}
+
+/// Where a thread stands among others: by its rank, its number, then all that names it.
+pub(crate) fn order(thread: &Thread) -> (Option<u64>, Option<u64>, Vec<u64>) {
+    let all = thread.ids.iter().map(|part| part.logical).collect();
+    (thread.id("RANK"), thread.id("THREAD"), all)
 }
 
 impl ProfileArgs {
@@ -195,7 +211,8 @@ impl ThreadArgs {
             }
         }
         if chosen.is_empty() {
-            return Err(Failure::new("no thread is among those asked for").into());
+            let failure = Failure::new("no thread is among those asked for");
+            return Err(failure.hint("`kymo threads` lists them").into());
         }
         Ok(Some(chosen.into_iter().collect()))
     }
@@ -226,7 +243,19 @@ fn no_profile(opened: &Opened) -> Failure {
     let findings = opened.dataset.findings();
     match findings.into_iter().find(|finding| finding.rule == "profile" && finding.file.is_none()) {
         Some(finding) => Failure::new(format!("its profile cannot be made: {}", finding.message)),
-        None => Failure::new("there is no profile in it").hint("`kymo info` says what is in it"),
+        None => Failure::new("there is no profile in it").hint(elsewhere(opened)),
+    }
+}
+
+/// What to do where something is not there: it may be in other files of the directory, or damaged.
+pub(crate) fn elsewhere(opened: &Opened) -> &'static str {
+    let is_error = |finding: &Finding| finding.severity == Severity::Error;
+    if opened.dataset.findings().iter().any(is_error) {
+        "`kymo check` says what is damaged; --salvage reads what is left"
+    } else if !opened.source.is_directory() && opened.format.info().name == "hpcdb" {
+        "it is one file of a database: name the directory"
+    } else {
+        "`kymo info` says what is in it"
     }
 }
 

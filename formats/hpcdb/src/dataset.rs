@@ -12,6 +12,7 @@ use kymo_core::{
 use crate::model::{Profiles, Timeline};
 use crate::read::{Database, Trust, kind_of};
 use crate::spec::FileKind;
+use crate::walk::TreeWalk;
 use crate::{check, repair, rewrite, rows, tables, yaml};
 
 /// The format.
@@ -126,7 +127,7 @@ fn summary(database: &Arc<Database>) -> Summary {
             let description = kymo_core::shortened(&meta.description).into_owned();
             summary.fact("description", description);
         }
-        summary.fact("contexts", rows::TreeWalk::new(Arc::clone(database)).count());
+        summary.fact("contexts", TreeWalk::new(Arc::clone(database)).count());
         summary.fact("functions", meta.functions.count);
         summary.fact("source files", meta.files.count);
         summary.fact("modules", meta.modules.count);
@@ -139,8 +140,10 @@ fn summary(database: &Arc<Database>) -> Summary {
     if database.trace.is_some() {
         traces(database, &mut summary);
     }
-    summary.sections.extend(metrics(database));
-    summary.sections.extend(computed(database));
+    if let Some(view) = Profiles::new(Arc::clone(database)) {
+        summary.sections.push(metrics(&view));
+        summary.sections.extend(computed(&view));
+    }
     summary
 }
 
@@ -161,26 +164,26 @@ fn traces(database: &Arc<Database>, summary: &mut Summary) {
     }
 }
 
-/// What each metric comes to over all threads.
-fn metrics(database: &Arc<Database>) -> Option<Section> {
-    let view = Profiles::new(Arc::clone(database))?;
+/// What each metric comes to over all threads; nothing of those that cannot be read.
+fn metrics(view: &Profiles) -> Section {
     let ids = (0..).map(kymo_core::model::profile::MetricId);
     let metrics = view.metrics();
     let mut rows = Vec::new();
     for (metric, described) in ids.zip(&metrics) {
-        let total = Question { view: &view, metric, threads: None }.total().ok()?;
+        let total = Question { view, metric, threads: None }.total();
+        let Ok(total) = total.inspect_err(|error| view.note(error)) else { continue };
         if total != 0.0 {
             let name = kymo_core::shortened(&described.name).into_owned();
             let values = vec![("total", Value::from(total))];
             rows.push(Row { name, text: Value::from(total).to_string(), values });
         }
     }
-    Some(Section::new("metrics, over all threads", rows, METRICS_MAX))
+    Section::new("metrics, over all threads", rows, METRICS_MAX)
 }
 
 /// Metrics that are computed from those, as `-m` names them.
-fn computed(database: &Arc<Database>) -> Option<Section> {
-    let derived = Profiles::new(Arc::clone(database))?.derived();
+fn computed(view: &Profiles) -> Option<Section> {
+    let derived = view.derived();
     let shortened = |text: &str| kymo_core::shortened(text).into_owned();
     let row = |of: &Derived| {
         let (name, text) = (shortened(&of.metric.name), shortened(&of.metric.description));

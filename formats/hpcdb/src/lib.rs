@@ -23,7 +23,9 @@ mod rows;
 pub mod spec;
 mod tables;
 mod taxonomy;
+mod transpose;
 mod types;
+mod walk;
 mod write;
 mod yaml;
 

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use kymo_core::model::profile::{
     Column, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
-    ProfileSink, ProfileView, Statistic, SummaryValue, SunkValue, ThreadId,
+    ProfileSink, ProfileView, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
 };
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Context, Destination, Error, Result, Source};
+use kymo_core::{Context, Destination, Error, Result, Severity, Source};
 
 use crate::model::{Profiles, context_of, reach_of, statistic_of};
 use crate::read::{Database, Meta, Trust};
 use crate::repair::copy_rest;
-use crate::rows::{self, TreeWalk};
+use crate::rows;
 use crate::spec::combine_name;
 use crate::types::{self, Layout, Strided};
+use crate::walk::TreeWalk;
 use crate::write::Writer;
 
 /// Writes all of a database again: the described draft as it is, all others as released.
@@ -36,8 +37,13 @@ pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) 
     rewriting.contexts()?;
     rewriting.values()?;
     rewriting.samples()?;
+    // What could not be read would be missing.
+    if let Some(finding) = database.findings().into_iter().find(|one| one.severity > Severity::Note)
+    {
+        return Err(Error::request(format!("it is damaged: {}", finding.message)));
+    }
     let limits = &context.limits;
-    rewriting.writer.finish_with(|path| copy_rest(source, &database, limits, path))
+    rewriting.writer.finish_with(|path| copy_rest(source, &database, limits, path).map(drop))
 }
 
 /// A database on its way.
@@ -124,7 +130,8 @@ impl Rewriting<'_> {
         let view = Profiles::new(Arc::clone(self.database));
         let view = view.ok_or_else(|| Error::request("there are no values"))?;
         let ids = || (0..).map(ThreadId).take(view.thread_count());
-        let threads = ids().map(|id| view.thread(id)).collect::<Result<Vec<_>>>()?;
+        let threads =
+            ids().map(|id| thread(self.database, &view, id)).collect::<Result<Vec<_>>>()?;
         self.writer.threads(&threads)?;
         for id in ids() {
             let mut values = view.thread_values(id)?.map(|found| {
@@ -172,6 +179,13 @@ impl Rewriting<'_> {
         }
         Ok(())
     }
+}
+
+/// What names a thread; nothing where it has no name but its place.
+fn thread(database: &Database, view: &Profiles, id: ThreadId) -> Result<Thread> {
+    let thread = view.thread(id)?;
+    let is_named = database.profile.is_none() || thread.id("PROFILE").is_none();
+    Ok(if is_named { thread } else { Thread::default() })
 }
 
 /// The index of the record that a pointer leads to.

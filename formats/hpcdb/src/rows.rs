@@ -5,11 +5,14 @@
 
 use std::sync::Arc;
 
-use kymo_core::bytes::ReadResult;
+use kymo_core::bytes::{ReadError, ReadResult};
+use kymo_core::model::profile::ProfileView;
 
+use crate::model::{Profiles, context_of};
 use crate::read::{CctDb, Database, Meta, Part, ProfileDb, TraceDb};
 use crate::spec::{ELEMENT_BYTES, PROFILE_VALUE_BYTES, lexical_name, relation_name};
 use crate::types::{Context, CtxInfo, Profile, PropagationScope, Trace};
+use crate::walk::TreeWalk;
 
 /// Rows of a table.
 pub(crate) type Rows<T> = Box<dyn Iterator<Item = T> + Send>;
@@ -97,6 +100,8 @@ pub(crate) struct TraceRow {
     pub(crate) offset: u64,
     pub(crate) profile: u64,
     pub(crate) samples: u64,
+    /// Bytes that are too few for another sample.
+    pub(crate) rest: u64,
     pub(crate) first: Option<u64>,
     pub(crate) last: Option<u64>,
 }
@@ -120,7 +125,7 @@ pub(crate) fn metrics(database: &Arc<Database>) -> Rows<MetricRow> {
         metric.instances.into_iter().map(move |instance| MetricRow {
             offset: instance.offset,
             metric: metric.name.clone(),
-            scope: instance.scope,
+            scope: instance.scope.to_string(),
             id: instance.prop_metric_id.into(),
         })
     }))
@@ -132,8 +137,8 @@ pub(crate) fn statistics(database: &Arc<Database>) -> Rows<StatisticRow> {
         metric.statistics.into_iter().map(move |statistic| StatisticRow {
             offset: statistic.offset,
             metric: metric.name.clone(),
-            scope: statistic.scope,
-            formula: statistic.formula,
+            scope: statistic.scope.to_string(),
+            formula: statistic.formula.to_string(),
             combine: crate::spec::combine_name(statistic.combine),
             id: statistic.stat_metric_id.into(),
         })
@@ -192,46 +197,52 @@ fn path(
     database.noted(&meta.part, meta.path(what, pointer?))
 }
 
-/// Names that a path has at most; of a longer one the last.
-const PATH_NAMES_MAX: usize = 64;
+/// Bytes that a path has at most; of a longer one the last names.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// How many characters of a name are held for the paths of what is below.
+const NAME_HELD: usize = 512;
+
+/// What stands between the names of a path.
+const BETWEEN: &str = " > ";
 
 /// Contexts from the entry points down, each before its children.
 pub(crate) fn contexts(database: &Arc<Database>) -> Rows<ContextRow> {
     let mut walk = TreeWalk::new(Arc::clone(database));
+    let view = Profiles::of_names(Arc::clone(database));
     let mut names: Vec<String> = Vec::new();
     Box::new(std::iter::from_fn(move || {
         let (context, parent, depth) = walk.next()?;
-        let database = Arc::clone(&walk.database);
-        let meta = database.meta.as_ref()?;
-        let mut row = context_row(&database, meta, &context, parent, depth);
+        let meta = view.database.meta.as_ref()?;
+        let mut row = context_row(&view.database, meta, &context, parent, depth);
+        let name = view.label(&context_of(meta, &context));
+        // That it cannot be read was said with the row.
+        let name = name.unwrap_or_else(|_| format!("<unknown {}>", row.scope));
         names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
-        names.push(name_of(&row));
+        let held = name.char_indices().nth(NAME_HELD).map_or(name.len(), |(end, _)| end);
+        names.push(name.get(..held).unwrap_or_default().to_owned());
         row.path = path_of(&names);
+        if row.scope == "function" {
+            row.function = Some(name);
+        }
         Some(row)
     }))
 }
 
-/// What a context is called on a path.
-fn name_of(row: &ContextRow) -> String {
-    if let Some(name) = &row.function {
-        return if row.scope == "entry" { format!("<{name}>") } else { name.clone() };
-    }
-    let base = kymo_core::model::profile::base_name;
-    let at = match (&row.file, row.line, &row.module, row.address) {
-        (Some(file), None | Some(0), ..) => base(file).to_owned(),
-        (Some(file), Some(line), ..) => format!("{}:{line}", base(file)),
-        (None, _, Some(module), address) => format!("{}+{:#x}", base(module), address.unwrap_or(0)),
-        (None, _, None, _) => format!("<unknown {}>", row.scope),
-    };
-    if row.scope == "loop" { format!("loop at {at}") } else { at }
-}
-
+/// As many of the last names as there is room for.
 fn path_of(names: &[String]) -> String {
-    let left_out = names.len().saturating_sub(PATH_NAMES_MAX);
-    let path = names.get(left_out..).unwrap_or_default().join(" > ");
-    if left_out > 0 { format!("… > {path}") } else { path }
+    let mut bytes = 0;
+    let fits = |name: &&String| {
+        bytes += name.len() + BETWEEN.len();
+        bytes <= PATH_BYTES_MAX
+    };
+    let shown = names.iter().rev().take_while(fits).count();
+    let left_out = names.len() - shown;
+    let path = names.get(left_out..).unwrap_or_default().join(BETWEEN);
+    if left_out > 0 { format!("…{BETWEEN}{path}") } else { path }
 }
 
+/// What a context is. Where it has no place of its own, it is where its function is defined.
 fn context_row(
     database: &Database,
     meta: &Meta,
@@ -239,7 +250,11 @@ fn context_row(
     parent: Option<u32>,
     depth: u64,
 ) -> ContextRow {
-    let name = |pointer| database.noted(&meta.part, meta.function(pointer))?.name;
+    let function = |pointer| database.noted(&meta.part, meta.function(pointer));
+    let function = context.function.and_then(function);
+    let defined = function.as_ref().and_then(|function| Some((function.file?, function.line)));
+    let begins = function.as_ref().and_then(|function| Some((function.module?, function.offset)));
+    let (source, point) = (context.source.or(defined), context.point.or(begins));
     let entry = context.entry.as_ref();
     ContextRow {
         offset: context.offset,
@@ -249,63 +264,11 @@ fn context_row(
         path: String::new(),
         scope: if entry.is_some() { "entry" } else { lexical_name(context.lexical_type) },
         relation: relation_name(context.relation),
-        function: entry.map(|entry| entry.name.clone()).or(context.function.and_then(name)),
-        file: path(database, meta, "file path", context.source.map(|(file, _)| file)),
-        line: context.source.map(|(_, line)| line.into()),
-        module: path(database, meta, "module path", context.point.map(|(module, _)| module)),
-        address: context.point.map(|(_, address)| address),
-    }
-}
-
-/// A walk through the tree that goes on where something cannot be read.
-pub(crate) struct TreeWalk {
-    database: Arc<Database>,
-    /// Where contexts are, the number of the one above, and how deep they are.
-    pending: Vec<(u64, Option<u32>, u64)>,
-    below: Vec<u64>,
-    left: u64,
-}
-
-impl TreeWalk {
-    pub(crate) fn new(database: Arc<Database>) -> Self {
-        let left = database.meta.as_ref().map_or(0, Meta::contexts_max);
-        let mut walk = Self { database, pending: Vec::new(), below: Vec::new(), left };
-        let database = Arc::clone(&walk.database);
-        if let Some(meta) = &database.meta {
-            database.noted(&meta.part, meta.root_offsets(&mut walk.below));
-            walk.push(None, 0);
-        }
-        walk
-    }
-
-    fn push(&mut self, parent: Option<u32>, depth: u64) {
-        let below = self.below.drain(..).rev().map(|offset| (offset, parent, depth));
-        self.pending.extend(below);
-    }
-}
-
-impl Iterator for TreeWalk {
-    type Item = (Context, Option<u32>, u64);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let database = Arc::clone(&self.database);
-        let meta = database.meta.as_ref()?;
-        loop {
-            let (offset, parent, depth) = self.pending.pop()?;
-            let Some(left) = self.left.checked_sub(1) else {
-                let why = "the tree has more contexts than the file has room for: it leads round";
-                let error = kymo_core::bytes::ReadError::invalid("context", offset, why);
-                database.noted::<()>(&meta.part, Err(error));
-                self.pending.clear();
-                return None;
-            };
-            self.left = left;
-            let Some(context) = database.noted(&meta.part, meta.node(offset)) else { continue };
-            let range = context.children.clone();
-            database.noted(&meta.part, meta.sibling_offsets(range, &mut self.below));
-            self.push(Some(context.ctx_id), depth + 1);
-            return Some((context, parent, depth));
-        }
+        function: entry.map(|entry| entry.name.clone()),
+        file: path(database, meta, "file path", source.map(|(file, _)| file)),
+        line: source.map(|(_, line)| line.into()),
+        module: path(database, meta, "module path", point.map(|(module, _)| module)),
+        address: point.map(|(_, address)| address),
     }
 }
 
@@ -359,7 +322,7 @@ impl Room {
         self.left = left.unwrap_or(0);
         if left.is_none() {
             let why = "there are more than the file has room for: arrays lie on top of each other";
-            let error = kymo_core::bytes::ReadError::invalid("values", offset, why);
+            let error = ReadError::invalid("values", offset, why);
             database.noted::<()>(part, Err(error));
         }
         left.is_some()
@@ -399,8 +362,11 @@ pub(crate) fn values_of(
             let value = at;
             at += 1;
             let context = run.key_of(value, profile.n_ctxs, |entry| file.index(&profile, entry));
+            let context = context.and_then(|context| {
+                context.ok_or_else(|| unindexed("context indices", profile.ctx_indices))
+            });
             let read = context.and_then(|context| Ok((context, file.value(&profile, value)?)));
-            if let Some((Some(context), (metric, amount))) = database.noted(&file.part, read) {
+            if let Some((context, (metric, amount))) = database.noted(&file.part, read) {
                 return Some(ValueRow {
                     offset: profile.values + value * PROFILE_VALUE_BYTES,
                     profile: index,
@@ -412,6 +378,11 @@ pub(crate) fn values_of(
         }
         None
     })
+}
+
+/// Values that come before the first that an index lists.
+fn unindexed(what: &'static str, offset: u64) -> ReadError {
+    ReadError::invalid(what, offset, "there are values that no entry of the index has")
 }
 
 /// Which run of an index a value belongs to, asked for values in ascending order.
@@ -478,8 +449,11 @@ pub(crate) fn context_values_of(
             let value = at;
             at += 1;
             let metric = run.key_of(value, context.n_metrics, |entry| file.index(&context, entry));
+            let metric = metric.and_then(|metric| {
+                metric.ok_or_else(|| unindexed("metric indices", context.metric_indices))
+            });
             let read = metric.and_then(|metric| Ok((metric, file.value(&context, value)?)));
-            if let Some((Some(metric), (profile, amount))) = database.noted(&file.part, read) {
+            if let Some((metric, (profile, amount))) = database.noted(&file.part, read) {
                 return Some(ValueRow {
                     offset: file.value_offset(&context, value),
                     profile: profile.into(),
@@ -508,6 +482,7 @@ pub(crate) fn traces(database: &Arc<Database>) -> Rows<TraceRow> {
             offset: trace.offset,
             profile: trace.prof_index.into(),
             samples: trace.count,
+            rest: trace.rest,
             first: time((trace.count > 0).then_some(0)),
             last: time(trace.count.checked_sub(1)),
         })

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Which of the layouts that all call themselves 4.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,7 +81,7 @@ pub(crate) struct ScopeInstance {
     /// Where its record is.
     pub(crate) offset: u64,
     /// The name of the propagation scope.
-    pub(crate) scope: String,
+    pub(crate) scope: Arc<str>,
     /// What values name it by.
     pub(crate) prop_metric_id: u16,
 }
@@ -91,9 +92,9 @@ pub(crate) struct Statistic {
     /// Where its record is.
     pub(crate) offset: u64,
     /// The name of the propagation scope.
-    pub(crate) scope: String,
+    pub(crate) scope: Arc<str>,
     /// What is done to each thread's value, `$$`.
-    pub(crate) formula: String,
+    pub(crate) formula: Arc<str>,
     /// How the results are combined.
     pub(crate) combine: u8,
     /// What values name it by.
@@ -167,6 +168,8 @@ pub(crate) struct Entry {
 /// Values of one profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Profile {
+    /// Its place in the list.
+    pub(crate) index: u64,
     /// Where its record is.
     pub(crate) offset: u64,
     /// How many values it has.
@@ -199,6 +202,8 @@ pub(crate) struct Id {
 /// Values of one context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CtxInfo {
+    /// Its place in the list, which is its number.
+    pub(crate) index: u64,
     /// Where its record is.
     pub(crate) offset: u64,
     /// How many values it has.
@@ -222,6 +227,8 @@ pub(crate) struct Trace {
     pub(crate) start: u64,
     /// How many there are.
     pub(crate) count: u64,
+    /// Bytes that are too few for another.
+    pub(crate) rest: u64,
 }
 
 /// Where a thread was from a moment on.

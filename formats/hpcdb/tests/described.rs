@@ -171,13 +171,14 @@ fn cct() -> Vec<u8> {
     for (context, values) in [(0, &[][..])].into_iter().chain(VALUES) {
         let block = 0x60 + u64::from(context) * 0x60;
         let (count, at) = (values.len(), block + 0x20);
-        let index = at + 10 * count as u64;
+        let index = (at + 10 * count as u64).next_multiple_of(4);
         b.at(block).u64(count as u64).u64(at).u16(u16::try_from(count).unwrap());
         b.at(block + 0x18).u64(index);
         // One profile has values, the second of the list.
         for (_, value) in values {
             b.u16(1).f64(*value);
         }
+        b.at(index);
         for ((metric, _), first) in values.iter().zip(0..) {
             b.u32((*metric).into()).u64(first);
         }
@@ -195,7 +196,8 @@ fn trace() -> Vec<u8> {
     b.0
 }
 
-/// What the writer makes of a metric, an entry point that calls `main`, and a thread.
+/// What the description says of a metric, an entry point that calls `main`, and two threads, laid
+/// out in the order of the writer.
 fn written() -> [(&'static str, Vec<u8>); 4] {
     let mut b = Bytes::default();
     b.raw(b"HPCTOOLKITmeta").u8(4).u8(0);
@@ -228,32 +230,39 @@ fn written() -> [(&'static str, Vec<u8>); 4] {
     b.raw(b"_meta.db");
     let meta = std::mem::take(&mut b.0);
 
-    b.raw(b"HPCTOOLKITprof").u8(4).u8(0).u64(0x30).u64(0x30).u64(0x12).u64(0xa0);
-    b.u64(0x40).u32(2).u8(16).at(0x40);
-    b.u64(0x60).u64(0).u64(0x80).u64(0xa0);
-    b.u64(3).u64(0xec).u32(2).u32(0).u64(0x10c);
-    b.u64(3).u64(0xb4).u32(2).u32(0).u64(0xd4);
-    // NODE with both ids.
-    b.at(0xa0).u16(1).u16(1).u16(0).u32(0).u64(7);
-    for (values, index) in [(0xb4, 0xd4), (0xec, 0x10c)] {
-        b.at(values).u16(3).f64(2.5).u16(1).f64(2.5).u16(3).f64(2.5);
-        b.at(index).u32(1).u64(0).u32(2).u64(1);
-    }
+    // The summary and two threads: where their blocks and their tuples are, each a multiple of 8.
+    b.raw(b"HPCTOOLKITprof").u8(4).u8(0).u64(0x40).u64(0x30).u64(0x2a).u64(0xd0);
+    b.u64(0x40).u32(3).u8(16).at(0x40);
+    b.u64(0x70).u64(0).u64(0x90).u64(0xd0).u64(0xb0).u64(0xe8);
+    b.at(0x70).u64(3).u64(0x14c).u32(2).u32(0).u64(0x16c);
+    b.u64(3).u64(0xfc).u32(2).u32(0).u64(0x11c);
+    b.u64(1).u64(0x134).u32(1).u32(0).u64(0x140);
+    // NODE with both ids; a tuple of one id has 18 bytes.
+    b.at(0xd0).u16(1).u16(1).u16(0).u32(0).u64(7);
+    b.at(0xe8).u16(1).u16(1).u16(0).u32(1).u64(9);
+    b.at(0xfc).u16(3).f64(2.5).u16(1).f64(2.5).u16(3).f64(2.5);
+    b.at(0x11c).u32(1).u64(0).u32(2).u64(1);
+    b.at(0x134).u16(3).f64(4.0).at(0x140).u32(2).u64(0);
+    b.at(0x14c).u16(3).f64(2.5).u16(1).f64(2.5).u16(3).f64(6.5);
+    b.at(0x16c).u32(1).u64(0).u32(2).u64(1);
     b.raw(b"_prof.db");
     let profile = std::mem::take(&mut b.0);
 
+    // Values are multiples of 2, and 10 bytes each; indexes are multiples of 4, blocks of 8.
     b.raw(b"HPCTOOLKITctxt").u8(4).u8(0).u64(0x28).u64(0x30);
-    b.at(0x30).u64(0x40).u32(3).u8(8).at(0x40).u64(0x58).u64(0x90).u64(0xe0);
+    b.at(0x30).u64(0x40).u32(3).u8(8).at(0x40).u64(0x58).u64(0x90).u64(0xe8);
     b.u64(0).u64(0x58).u64(0).u64(0x58);
-    b.at(0x78).u16(1).f64(2.5).u32(3).u64(0);
-    b.at(0x90).u64(1).u64(0x78).u16(1).at(0xa8).u64(0x82);
-    b.at(0xb0).u16(1).f64(2.5).u16(1).f64(2.5).u32(1).u64(0).u32(3).u64(1);
-    b.at(0xe0).u64(2).u64(0xb0).u16(2).at(0xf8).u64(0xc4);
+    b.at(0x78).u16(1).f64(2.5).at(0x84).u32(3).u64(0);
+    b.at(0x90).u64(1).u64(0x78).u16(1).at(0xa8).u64(0x84);
+    b.at(0xb0).u16(1).f64(2.5).u16(1).f64(2.5).u16(2).f64(4.0);
+    b.at(0xd0).u32(1).u64(0).u32(3).u64(1);
+    b.at(0xe8).u64(3).u64(0xb0).u16(2).at(0x100).u64(0xd0);
     b.raw(b"__ctx.db");
     let cct = std::mem::take(&mut b.0);
 
-    b.raw(b"HPCTOOLKITtrce").u8(4).u8(0).u64(0x38).u64(0x20);
-    b.u64(0x40).u32(1).u8(24).at(0x40).u32(1).u32(0).u64(0x58).u64(0x64);
+    b.raw(b"HPCTOOLKITtrce").u8(4).u8(0).u64(0x50).u64(0x20);
+    b.u64(0x40).u32(2).u8(24).at(0x40).u32(1).u32(0).u64(0x70).u64(0x7c);
+    b.u32(2).u32(0).u64(0x70).u64(0x70);
     b.u64(5).u32(2).raw(b"trace.db");
     [("meta.db", meta), ("profile.db", profile), ("cct.db", cct), ("trace.db", b.0)]
 }
@@ -273,16 +282,23 @@ fn the_described_draft_is_written_byte_by_byte_as_described() {
     writer.context(None, ContextNumber(1), &node).unwrap();
     let node = Node { function: main, ..Node::new(Scope::Function, Relation::Call) };
     writer.context(Some(ContextNumber(1)), ContextNumber(2), &node).unwrap();
-    let kind = IdKind("NODE".into());
-    let ids = vec![IdPart { kind, logical: 0, physical: Some(7) }];
-    writer.threads(&[Thread { ids }]).unwrap();
-    let value = |context, reach| {
-        let (context, column) = (ContextNumber(context), Column { metric, reach });
-        Ok(SunkValue { context, column, value: 2.5 })
+    let thread = |logical, physical| {
+        let kind = IdKind("NODE".into());
+        Thread { ids: vec![IdPart { kind, logical, physical: Some(physical) }] }
     };
-    let values =
-        [value(2, Reach::Execution), value(2, Reach::Function), value(1, Reach::Execution)];
+    writer.threads(&[thread(0, 7), thread(1, 9)]).unwrap();
+    let value = |context, reach, value| {
+        let (context, column) = (ContextNumber(context), Column { metric, reach });
+        Ok(SunkValue { context, column, value })
+    };
+    let values = [
+        value(2, Reach::Execution, 2.5),
+        value(2, Reach::Function, 2.5),
+        value(1, Reach::Execution, 2.5),
+    ];
     writer.values(ThreadId(0), &mut values.into_iter()).unwrap();
+    let values = [value(2, Reach::Execution, 4.0)];
+    writer.values(ThreadId(1), &mut values.into_iter()).unwrap();
     let sample = Ok((TimeNs(5), Some(ContextNumber(2))));
     writer.samples(ThreadId(0), &mut [sample].into_iter()).unwrap();
     writer.finish().unwrap();

@@ -359,7 +359,7 @@ fn derived_metrics_are_computed_of_paths() {
             let is_right = is_quotient(exclusive, own(&over_paths), own(&under_paths));
             assert!(is_right, "{name} {path:?} {exclusive}");
         }
-        let up = |name: &str| by_path(&bottom_up(&question(name), None, 99).unwrap());
+        let up = |name: &str| by_path(&bottom_up(&question(name), None, 99, 0.0).unwrap());
         let (over_paths, under_paths) = (up(over), up(under));
         let found = bottom_up_derived(view.as_ref(), derived, None, None, 99).unwrap();
         for (path, (value, _)) in by_path(&found) {

@@ -38,7 +38,7 @@ const MADE: [(&str, Shape); 3] = [
 ];
 
 const fn made(contexts: u32, samples: u32) -> Shape {
-    Shape { contexts, profiles: THREADS, metrics: 1, samples }
+    Shape { contexts, profiles: THREADS, metrics: 1, functions: 5_000, samples }
 }
 
 /// What stands beside the cases.

@@ -55,7 +55,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of_any(opened)?;
         let function = args.function.as_deref();
-        let tree = asked.bottom_up(function, args.listing.depth)?;
+        let tree = asked.bottom_up(function, args.listing.depth, args.listing.least())?;
         if let (Some(name), true) = (function, tree.nodes.is_empty()) {
             let failure = Failure::new(format!("there is no function {}", escaped(name)));
             return Err(failure.hint("`kymo top -i -n 0` lists the functions").into());

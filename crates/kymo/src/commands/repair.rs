@@ -86,6 +86,14 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
     let source = session.source_as(&args.input, &args.format)?;
     session.is_utf8 = args.format.utf8;
     outlet::refuse_input(&args.input, &args.output)?;
+    if source.is_directory() {
+        outlet::refuse_within(&args.input, &args.output)?;
+        if args.output.as_os_str() == "-" {
+            let failure = Failure::new("the result is a directory");
+            return Err(failure.hint("name one instead of -").into());
+        }
+    }
+    outlet::clean_up_when_interrupted()?;
     let format = format_of(&source, &args.format)?;
     if !format.info().can(Ability::Repair) {
         let why = format!("files of format {} cannot be repaired", format.info().title);

@@ -79,8 +79,16 @@ fn say_unknown(session: &mut Session, opened: &Opened, asked: &Asked) -> anyhow:
     Ok(())
 }
 
+/// What a thread spent.
+struct Spent {
+    /// Its place in the file, which tells threads of one name apart.
+    index: u32,
+    thread: Thread,
+    value: f64,
+}
+
 /// Each thread, and what it spent; no number where that is not known.
-fn rows(asked: &Asked, function: Option<&str>) -> anyhow::Result<Vec<(Thread, f64)>> {
+fn rows(asked: &Asked, function: Option<&str>) -> anyhow::Result<Vec<Spent>> {
     let spent = asked.per_thread(function)?;
     if asked.derived.is_some() && spent.iter().all(|value| value.is_nan()) {
         let name = escaped(&asked.described.name);
@@ -96,7 +104,11 @@ fn rows(asked: &Asked, function: Option<&str>) -> anyhow::Result<Vec<(Thread, f6
         found => found.copied(),
     };
     let threads = asked.threads()?.into_iter();
-    Ok(threads.map(|(id, thread)| (thread, value(id).unwrap_or(0.0))).collect())
+    let spent = |(id, thread): (ThreadId, Thread)| {
+        let (index, value) = (id.0, value(id).unwrap_or(0.0));
+        Spent { index, thread, value }
+    };
+    Ok(threads.map(spent).collect())
 }
 
 fn print(
@@ -104,7 +116,7 @@ fn print(
     args: &Args,
     opened: &Opened,
     asked: &Asked,
-    spent: &[(Thread, f64)],
+    spent: &[Spent],
 ) -> anyhow::Result<()> {
     let out = &mut session.out;
     let is_terminal = out.is_terminal();
@@ -112,10 +124,11 @@ fn print(
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
     let of = args.function.as_ref().map_or(String::new(), |name| format!(" in {}", escaped(name)));
     let metric = escaped(&asked.described.name);
-    let most = spent.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    writeln!(out, "{bold}{}{bold:#}: {metric}{of}, {}", opened.name, spread(spent))?;
+    let spread = Spread::of(spent.iter().map(|one| one.value));
+    let most = spread.most;
+    writeln!(out, "{bold}{}{bold:#}: {metric}{of}, {}", opened.name, spread.text())?;
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(39).max(16));
-    for (thread, value) in spent {
+    for Spent { thread, value, .. } in spent {
         let share = if most > 0.0 { value / most } else { 0.0 };
         let bar = measure::bar(share, BAR, is_terminal);
         let value = measure::known(*value);
@@ -125,16 +138,33 @@ fn print(
     Ok(())
 }
 
-/// The least, the mean and the most that threads spent, and how uneven that is.
-fn spread(spent: &[(Thread, f64)]) -> String {
-    let values = || spent.iter().map(|(_, value)| *value).filter(|value| !value.is_nan());
-    let count = f64::from(u32::try_from(values().count()).unwrap_or(u32::MAX));
-    let mean = values().sum::<f64>() / count.max(1.0);
-    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-    let least = if least.is_finite() { least } else { 0.0 };
-    let imbalance = if mean == 0.0 { 0.0 } else { (most / mean - 1.0) * 100.0 };
-    let [least, mean, most] = [least, mean, most].map(measure::value);
-    format!("least {least}, mean {mean}, most {most}, imbalance {imbalance:.1}%")
+/// The least, the mean and the most that threads spent.
+struct Spread {
+    least: f64,
+    mean: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let values = values.filter(|value| !value.is_nan());
+        let count = f64::from(u32::try_from(values.clone().count()).unwrap_or(u32::MAX));
+        let mean = values.clone().sum::<f64>() / count.max(1.0);
+        let least = values.clone().fold(f64::INFINITY, f64::min);
+        let least = if least.is_finite() { least } else { 0.0 };
+        Self { least, mean, most: values.fold(0.0, f64::max) }
+    }
+
+    /// How much more than the mean the thread that spent most has, in percent.
+    fn imbalance(&self) -> f64 {
+        if self.mean == 0.0 { 0.0 } else { (self.most / self.mean - 1.0) * 100.0 }
+    }
+
+    fn text(&self) -> String {
+        let [least, mean, most] = [self.least, self.mean, self.most].map(measure::value);
+        let imbalance = self.imbalance();
+        format!("least {least}, mean {mean}, most {most}, imbalance {imbalance:.1}%")
+    }
 }
 
 fn print_rows(
@@ -142,14 +172,20 @@ fn print_rows(
     rows: &mut Rows,
     opened: &Opened,
     asked: &Asked,
-    spent: &[(Thread, f64)],
+    spent: &[Spent],
 ) -> anyhow::Result<()> {
-    for (thread, value) in spent {
+    let spread = Spread::of(spent.iter().map(|one| one.value));
+    for Spent { index, thread, value } in spent {
         let object = json!({
             "file": opened.name,
             "metric": asked.described.name,
             "thread": thread.to_string(),
             "value": value,
+            "index": index,
+            "least": spread.least,
+            "mean": spread.mean,
+            "most": spread.most,
+            "imbalance_percent": spread.imbalance(),
         });
         rows.row(&mut session.out, &object)?;
     }
@@ -162,8 +198,8 @@ mod tests {
 
     #[test]
     fn the_spread_says_how_uneven_it_is() {
-        let spent = [1.0, 3.0].map(|value| (Thread::default(), value));
-        assert_eq!(spread(&spent), "least 1, mean 2, most 3, imbalance 50.0%");
+        let spread = |values: &[f64]| Spread::of(values.iter().copied()).text();
+        assert_eq!(spread(&[1.0, 3.0]), "least 1, mean 2, most 3, imbalance 50.0%");
         assert_eq!(spread(&[]), "least 0, mean 0, most 0, imbalance 0.0%");
     }
 }

@@ -99,9 +99,31 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             write!(session.out, "{gap}")?;
             print(session, args, opened, &asked, &found)?;
         }
+        let outcome = say_excess(session, opened, &asked, &found);
         asked.say_remarks(session, opened);
-        Ok(session.findings(opened))
+        Ok(outcome.max(session.findings(opened)))
     })
+}
+
+/// Says that something spent more than all entry points together, which no program does: values
+/// and contexts do not belong together.
+fn say_excess(session: &mut Session, opened: &Opened, asked: &Asked, found: &Flat) -> Outcome {
+    const ROUNDING: f64 = 1e-6;
+    let most = found.total * (1.0 + ROUNDING);
+    let is_negative = |row: &FlatRow| row.exclusive < 0.0 || row.inclusive < 0.0;
+    let excess = found.rows.iter().find(|row| row.exclusive.max(row.inclusive) > most);
+    let Some(row) = excess.filter(|_| !found.rows.iter().any(is_negative)) else {
+        return Outcome::Done;
+    };
+    if asked.derived.is_some() {
+        return Outcome::Done;
+    }
+    let name = escaped(&row.label);
+    let text =
+        format!("{name} spent more than all entry points together: do its files belong together?");
+    let _ = session.out.flush();
+    session.report.remark(&opened.name, text);
+    Outcome::Findings
 }
 
 fn sorted(mut found: Flat, args: &Args) -> Flat {

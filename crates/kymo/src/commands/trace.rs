@@ -1,22 +1,25 @@
 //! `kymo trace`: what threads did when.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
-use kymo_core::model::profile::{IDLE, Traced, TracedLine, traced};
+use kymo_core::model::profile::{IDLE, ProfileView, ThreadId, Traced, TracedLine, traced};
 use kymo_core::model::timeline::{Track, TrackId, TrackKind, Window};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::moment::{self, Moment};
-use crate::profiles::ThreadArgs;
+use crate::profiles::{self, ThreadArgs};
 use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
+
+/// Where a thread stands among others.
+type Order = (Option<u64>, Option<u64>, Vec<u64>);
 
 /// How many functions have a letter of their own.
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
@@ -133,7 +136,7 @@ fn width(session: &Session) -> usize {
 fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track>, Traced)> {
     let (Some(view), Some(timeline)) = (opened.dataset.profile(), opened.dataset.timeline()) else {
         let failure = Failure::new("there are no traces of calling contexts in it");
-        return Err(failure.hint("`kymo info` says what is in it").into());
+        return Err(failure.hint(profiles::elsewhere(opened)).into());
     };
     let tracks = timeline.tracks();
     let names = match args.threads.of(view.as_ref())? {
@@ -154,8 +157,23 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track
     }
     let (from, until) = moment::resolve_range(args.since, args.until, &timeline, Some(&chosen))?;
     let window = Window { tracks: Some(chosen.clone()), from, until, last: None };
-    let found = traced(view.as_ref(), &Arc::clone(&timeline), &window, args.depth, width)?;
+    let mut found = traced(view.as_ref(), &Arc::clone(&timeline), &window, args.depth, width)?;
+    if found.lines.is_empty() {
+        let is_window = from.is_some() || until.is_some();
+        let when = if is_window { " from --since to --until" } else { "" };
+        return Err(Failure::new(format!("no thread has samples{when}")).into());
+    }
+    let orders = orders(view.as_ref())?;
+    let name = |line: &TracedLine| tracks.get(line.track.0).map(Track::thread);
+    found.lines.sort_by_key(|line| (name(line).and_then(|name| orders.get(name)), line.track));
     Ok((tracks, found))
+}
+
+/// Where threads stand among others, by their names.
+fn orders(view: &dyn ProfileView) -> kymo_core::Result<HashMap<String, Order>> {
+    let ids = (0..).map(ThreadId).take(view.thread_count());
+    ids.map(|id| view.thread(id).map(|thread| (thread.to_string(), profiles::order(&thread))))
+        .collect()
 }
 
 /// Functions, the one that took longest first, each with how long.
@@ -220,9 +238,6 @@ fn print(
     let span = found.range.map_or(0, |(first, last)| last.0.abs_diff(first.0));
     let span = measure::value(seconds(span));
     writeln!(out, "{bold}{}{bold:#}: {samples} of {threads} in {span} s", opened.name)?;
-    if found.lines.is_empty() {
-        return Ok(());
-    }
     let spent = by_time(found);
     let legend = Legend::new(found, &spent);
     let total: u64 = spent.iter().fold(0, |total, (_, ns)| total.saturating_add(*ns));
@@ -291,6 +306,7 @@ fn print_rows(
                 "function": found.functions.get(*function),
                 "time_ns": ns,
                 "total_ns": total,
+                "track": line.track.0,
             });
             rows.row(&mut session.out, &object)?;
         }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::{Checking, Listed};
 use crate::read::Meta;
-use crate::rows::{self, TreeWalk};
+use crate::rows;
+use crate::transpose::numbers_max;
 use crate::types::Context;
+use crate::walk::TreeWalk;
 
 /// Checks `meta.db`, and tells which contexts it lists; nothing where it is not there.
 pub(super) fn check(checking: &mut Checking) -> Option<Listed> {
@@ -74,6 +76,11 @@ fn contexts(checking: &mut Checking, meta: &Meta) -> Listed {
             told.insert(context.offset);
         }
         pointers(checking, meta, &context);
+    }
+    let (count, most) = (listed.len(), numbers_max(listed.len() as u64));
+    if let Some(number) = listed.last().filter(|number| u64::from(**number) >= most) {
+        let message = format!("of {count} contexts one has the number {number}: that is no number");
+        checking.error(&meta.part, "context-id", meta.part.len(), message);
     }
     listed
 }

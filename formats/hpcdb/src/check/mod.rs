@@ -4,8 +4,9 @@
 
 mod meta;
 mod places;
+mod sources;
+mod sums;
 mod trace;
-mod tree;
 mod values;
 
 use std::collections::BTreeSet;
@@ -37,8 +38,9 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
     places::check(&mut checking);
     let listed = meta::check(&mut checking);
     values::check(&mut checking, listed.as_ref());
-    tree::check(&mut checking);
+    sums::check(&mut checking);
     trace::check(&mut checking, listed.as_ref());
+    sources::check(&mut checking, source, context);
     // What is wrong with how metrics are shown is noted by the database.
     drop(Profiles::new(Arc::clone(&checking.database)));
     let Checking { database, mut findings } = checking;
@@ -70,6 +72,14 @@ impl Checking {
         self.findings.push(part.finding(Severity::Warning, rule, offset, message));
     }
 
+    /// Says that something does not begin at a multiple of some bytes.
+    fn aligned(&mut self, part: &Part, what: &str, at: u64, pointer: u64, bytes: u64) {
+        if !pointer.is_multiple_of(bytes) {
+            let message = format!("{what}: {pointer:#x} is no multiple of {bytes}");
+            self.warning(part, "alignment", at, message);
+        }
+    }
+
     fn note(&mut self, part: &Part, rule: &'static str, offset: u64, message: impl Into<String>) {
         self.findings.push(part.finding(Severity::Note, rule, offset, message));
     }
@@ -81,6 +91,8 @@ impl Checking {
             let mut sections = part.sections.clone();
             sections.sort_by_key(|section| section.pointer);
             for section in &sections {
+                let bytes = if section.name == "Strings" { 1 } else { 8 };
+                self.aligned(part, section.name, section.listed, section.pointer, bytes);
                 if section.pointer < part.kind.header_bytes() {
                     let message = format!("section {} begins within the header", section.name);
                     self.error(part, "section-overlap", section.listed, message);

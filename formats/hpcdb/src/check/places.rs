@@ -1,26 +1,20 @@
 //! Where things lie: arrays and texts in the section that is theirs, values and traces in none, and
 //! all of it aligned as the description says.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_core::bytes::ReadResult;
 
 use super::Checking;
-use crate::read::{CctDb, Meta, Part, ProfileDb, Roots, TraceDb};
-use crate::rows::TreeWalk;
+use crate::read::{
+    CONTEXT, CctDb, FILES, FUNCTIONS, GENERAL, ID_NAMES, METRICS, MODULES, Meta, Part, ProfileDb,
+    Roots, STRINGS, TEXT_MAX, TraceDb,
+};
 use crate::spec::{ELEMENT_BYTES, ID_BYTES, PROFILE_INDEX_BYTES, PROFILE_VALUE_BYTES};
 use crate::types::Strided;
-
-/// Sections of `meta.db`, by their places in its header.
-const GENERAL: usize = 0;
-const ID_NAMES: usize = 1;
-const METRICS: usize = 2;
-const CONTEXT: usize = 3;
-const STRINGS: usize = 4;
-const MODULES: usize = 5;
-const FILES: usize = 6;
-const FUNCTIONS: usize = 7;
+use crate::walk::TreeWalk;
 
 /// Checks where things lie in every file.
 pub(super) fn check(checking: &mut Checking) {
@@ -66,13 +60,6 @@ impl Checking {
         }
     }
 
-    fn aligned(&mut self, part: &Part, what: &str, at: u64, pointer: u64, bytes: u64) {
-        if !pointer.is_multiple_of(bytes) {
-            let message = format!("{what}: {pointer:#x} is no multiple of {bytes}");
-            self.warning(part, "alignment", at, message);
-        }
-    }
-
     /// Says which arrays lie on top of each other; each comes with where the file lists it.
     fn apart(&mut self, part: &Part, mut arrays: Vec<(Range<u64>, u64)>) {
         arrays.retain(|(range, _)| !range.is_empty());
@@ -89,8 +76,14 @@ impl Checking {
     }
 
     fn text(&mut self, part: &Part, section: usize, what: &'static str, at: u64, pointer: u64) {
-        if let Ok(end) = part.text_end(what, pointer) {
-            self.inside(part, section, what, at, pointer..end);
+        match part.text_end(what, pointer) {
+            Ok(Some(end)) => self.inside(part, section, what, at, pointer..end),
+            Ok(None) => {
+                let message = format!("{what}: only its first {TEXT_MAX} bytes are read");
+                self.warning(part, "long-text", at, message);
+            }
+            // That it has no end is said where it is read.
+            Err(_) => {}
         }
     }
 
@@ -107,16 +100,6 @@ impl Checking {
 /// Titles, names of kinds, and metrics.
 fn small(checking: &mut Checking, meta: &Meta) -> ReadResult<()> {
     let part = &meta.part;
-    for section in part.sections.clone() {
-        let is_text = section.name == "Strings";
-        checking.aligned(
-            part,
-            section.name,
-            section.listed,
-            section.pointer,
-            if is_text { 1 } else { 8 },
-        );
-    }
     let at = part.section(GENERAL)?.pointer;
     let mut cursor = part.cursor("General", at)?;
     checking.text(part, GENERAL, "title", at, cursor.u64("title")?);
@@ -129,16 +112,39 @@ fn small(checking: &mut Checking, meta: &Meta) -> ReadResult<()> {
         let name = part.cursor("name", at)?.u64("name")?;
         checking.text(part, ID_NAMES, "name of a kind", at, name);
     }
+    metrics(checking, meta)
+}
+
+/// Metrics with what they are made of.
+fn metrics(checking: &mut Checking, meta: &Meta) -> ReadResult<()> {
+    let part = &meta.part;
+    let field = |at: u64, field: u64| -> ReadResult<u64> {
+        let mut cursor = part.cursor("metric", at)?;
+        cursor.skip("metric", field)?;
+        cursor.u64("metric")
+    };
+    let listed: BTreeSet<_> = meta.scopes.iter().map(|scope| scope.offset).collect();
+    // In the drafts each metric has scopes of its own, and no list of them.
+    let formula = if meta.is_draft { 0 } else { 8 };
     for metric in &meta.metrics {
-        let name = part.cursor("metric name", metric.offset)?.u64("metric name")?;
-        checking.text(part, METRICS, "metric name", metric.offset, name);
-        let records = metric.instances.iter().map(|of| of.offset);
-        for at in records.chain(metric.statistics.iter().map(|of| of.offset)) {
+        checking.text(part, METRICS, "metric name", metric.offset, field(metric.offset, 0)?);
+        let instances = metric.instances.iter().map(|of| of.offset);
+        let statistics = metric.statistics.iter().map(|of| of.offset);
+        for at in instances.clone().chain(statistics.clone()) {
             checking.inside(part, METRICS, "a scope or a summary", metric.offset, at..at + 16);
+            if !meta.is_draft && !listed.contains(&field(at, 0)?) {
+                let message = "a propagation scope that is none of the list";
+                checking.error(part, "pointer", at, message);
+            }
+        }
+        for at in statistics {
+            checking.text(part, METRICS, "formula", at, field(at, formula)?);
         }
     }
     for scope in &meta.scopes {
-        checking.inside(part, METRICS, "a scope", scope.offset, scope.offset..scope.offset + 16);
+        let at = scope.offset;
+        checking.inside(part, METRICS, "a scope", at, at..at + 16);
+        checking.text(part, METRICS, "name of a scope", at, field(at, 0)?);
     }
     Ok(())
 }
@@ -182,6 +188,15 @@ fn contexts(checking: &mut Checking, meta: &Meta) {
     }
     for (context, ..) in TreeWalk::new(Arc::clone(&checking.database)) {
         let (at, children) = (context.offset, context.children);
+        if !meta.is_draft && context.entry.is_some() {
+            let name = part.cursor("entry point", at).and_then(|mut cursor| {
+                cursor.skip("entry point", 0x18)?;
+                cursor.u64("entry point name")
+            });
+            if let Ok(name) = name {
+                checking.text(part, STRINGS, "name of an entry point", at, name);
+            }
+        }
         if !children.is_empty() {
             checking.inside(part, CONTEXT, "a list of children", at, children.clone());
             checking.aligned(part, "a list of children", at, children.start, 8);
@@ -206,12 +221,26 @@ fn profiles(checking: &mut Checking, file: &ProfileDb) {
         arrays.extend([(values, at), (indices, at)]);
         checking.aligned(part, "an index", at, profile.ctx_indices, 4);
         let ids = database.noted(part, file.ids(&profile)).unwrap_or_default();
+        block(checking, part, at);
         if let Some(tuple) = profile.id_tuple {
+            checking.aligned(part, "an id tuple", at, tuple, 8);
             let size = if part.is_described() { 2 } else { 8 } + ID_BYTES * ids.len() as u64;
             checking.inside(part, 1, "an id tuple", at, tuple..tuple.saturating_add(size));
         }
     }
     checking.apart(part, arrays);
+}
+
+/// In the described draft a record leads to the block that says where its values are.
+fn block(checking: &mut Checking, part: &Part, at: u64) {
+    if !part.is_described() {
+        return;
+    }
+    let pointer = part.cursor("value block", at).and_then(|mut cursor| cursor.u64("value block"));
+    if let Ok(pointer) = pointer {
+        checking.aligned(part, "a value block", at, pointer, 8);
+        checking.outside(part, "a value block", at, pointer..pointer.saturating_add(32));
+    }
 }
 
 fn context_infos(checking: &mut Checking, file: &CctDb) {
@@ -225,8 +254,11 @@ fn context_infos(checking: &mut Checking, file: &CctDb) {
         checking.outside(part, "values", at, values.clone());
         let indices = context.metric_indices..file.index_offset(&context, context.n_metrics);
         checking.outside(part, "an index", at, indices.clone());
+        block(checking, part, at);
         if context.n_values > 0 {
             checking.aligned(part, "values", at, context.values, 2);
+            let bytes = if part.is_described() { 4 } else { 2 };
+            checking.aligned(part, "an index", at, context.metric_indices, bytes);
         }
         arrays.extend([(values, at), (indices, at)]);
     }

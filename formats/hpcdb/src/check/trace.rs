@@ -28,6 +28,14 @@ fn traces(checking: &mut Checking, file: &TraceDb) -> Option<(u64, u64)> {
             let message = format!("profile {} is not in profile.db", row.profile);
             checking.error(&file.part, "profile-unknown", row.offset, message);
         }
+        if row.profile == 0 {
+            let message = "the summary has a trace, and only threads can have one";
+            checking.error(&file.part, "trace-profile", row.offset, message);
+        }
+        if row.rest > 0 {
+            let message = format!("{} bytes behind the last sample are none", row.rest);
+            checking.error(&file.part, "trace-size", row.offset, message);
+        }
         if !seen.insert(row.profile) {
             let message = format!("profile {} has two traces", row.profile);
             checking.error(&file.part, "trace-twice", row.offset, message);

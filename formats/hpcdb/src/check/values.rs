@@ -1,16 +1,15 @@
 //! Rules of `profile.db` and `cct.db`, and between them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Checking, Listed};
-use crate::read::{CctDb, Database, ProfileDb};
-use crate::rows::{self, ValueRow};
-use crate::spec::COMBINE_SUM;
-use crate::types::Profile;
+use kymo_core::bytes::ReadResult;
 
-/// How far sums may differ: threads are added up in any order.
-const ROUNDING: f64 = 1e-6;
+use super::{Checking, Listed};
+use crate::read::{CctDb, Database, Part, ProfileDb};
+use crate::rows::{self, ValueRow};
+use crate::transpose::numbers_max;
+use crate::types::Profile;
 
 /// Checks values.
 pub(super) fn check(checking: &mut Checking, listed: Option<&Listed>) {
@@ -21,11 +20,11 @@ pub(super) fn check(checking: &mut Checking, listed: Option<&Listed>) {
         by_profile(checking, file, &ids, listed);
     }
     if let Some(file) = &database.cct {
+        metric_indexes(checking, file);
         by_context(checking, file, &ids);
     }
     if let (Some(profile), Some(cct)) = (&database.profile, &database.cct) {
         transposed(checking, profile, cct);
-        summary(checking, profile, cct, &ids);
     }
 }
 
@@ -33,34 +32,16 @@ pub(super) fn check(checking: &mut Checking, listed: Option<&Listed>) {
 struct Ids {
     instances: Option<BTreeSet<u64>>,
     statistics: Option<BTreeSet<u64>>,
-    /// The id of a thread's value, by the id of its sum over threads.
-    sums: HashMap<u64, u16>,
 }
 
 impl Ids {
     fn new(database: &Database) -> Self {
-        let Some(meta) = &database.meta else {
-            return Self { instances: None, statistics: None, sums: HashMap::new() };
-        };
+        let Some(meta) = &database.meta else { return Self { instances: None, statistics: None } };
         let instances = meta.metrics.iter().flat_map(|metric| &metric.instances);
         let statistics = meta.metrics.iter().flat_map(|metric| &metric.statistics);
-        let mut sums = HashMap::new();
-        for metric in &meta.metrics {
-            for statistic in &metric.statistics {
-                // Of loops the summary has another lex_aware value than threads have.
-                let is_sum = statistic.combine == COMBINE_SUM
-                    && statistic.formula == "$$"
-                    && statistic.scope != "lex_aware";
-                let of = metric.instances.iter().find(|of| of.scope == statistic.scope);
-                if let (true, Some(of)) = (is_sum, of) {
-                    sums.insert(statistic.stat_metric_id.into(), of.prop_metric_id);
-                }
-            }
-        }
         Self {
             instances: Some(instances.map(|instance| instance.prop_metric_id.into()).collect()),
             statistics: Some(statistics.map(|statistic| statistic.stat_metric_id.into()).collect()),
-            sums,
         }
     }
 }
@@ -80,7 +61,7 @@ fn profiles(checking: &mut Checking, file: &ProfileDb) {
             let message = format!("profile {index} has no identifiers");
             checking.warning(&file.part, "id-tuple", profile.offset, message);
         }
-        database.noted(&file.part, file.ids(&profile));
+        kinds(checking, file, index, &profile);
         // Each entry of an index takes some of the file, unless they lie on top of each other.
         left = left.saturating_sub(profile.n_ctxs);
         if left > 0 {
@@ -89,27 +70,71 @@ fn profiles(checking: &mut Checking, file: &ProfileDb) {
     }
 }
 
-/// An index is in ascending order, begins with the first value and has no empty run.
-fn index_of(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Profile) {
+/// Identifiers are of kinds that `meta.db` has names for.
+fn kinds(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Profile) {
     let database = Arc::clone(&checking.database);
-    let mut last: Option<(u32, u64)> = None;
-    for entry in 0..profile.n_ctxs {
-        let Some(found) = database.noted(&file.part, file.index(profile, entry)) else { return };
-        let is_right = match last {
-            None => found.1 == 0,
-            Some(last) => found.0 > last.0 && found.1 > last.1,
-        };
-        if !is_right || found.1 >= profile.n_values {
-            let message = format!("entry {entry} of the index of profile {index} is out of order");
-            checking.error(&file.part, "context-index", profile.ctx_indices, message);
-            return;
-        }
-        last = Some(found);
+    let ids = database.noted(&file.part, file.ids(profile)).unwrap_or_default();
+    let Some(meta) = &database.meta else { return };
+    if let Some(id) = ids.iter().find(|id| usize::from(id.kind) >= meta.id_names.len()) {
+        let message = format!("profile {index} has an identifier of kind {}, unnamed", id.kind);
+        checking.warning(&file.part, "id-tuple", profile.offset, message);
+    }
+}
+
+/// Checks the index of a profile.
+fn index_of(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Profile) {
+    let entry = |entry| file.index(profile, entry);
+    let wrong = wrong_entry(profile.n_ctxs, profile.n_values, entry);
+    if let Some(entry) = wrong {
+        let message = format!("entry {entry} of the index of profile {index} is out of order");
+        checking.error(&file.part, "context-index", profile.ctx_indices, message);
     }
     if profile.n_ctxs == 0 && profile.n_values > 0 {
         let message = format!("profile {index} has values, and an empty index");
         checking.error(&file.part, "context-index", profile.offset, message);
     }
+}
+
+/// Checks the indexes of contexts.
+fn metric_indexes(checking: &mut Checking, file: &CctDb) {
+    let database = Arc::clone(&checking.database);
+    let mut left = file.part.len();
+    for number in 0..file.contexts.count {
+        let Some(Some(context)) = database.noted(&file.part, file.context(number)) else {
+            continue;
+        };
+        left = left.saturating_sub(context.n_metrics);
+        if left == 0 {
+            return;
+        }
+        let entry = |entry| file.index(&context, entry);
+        if let Some(entry) = wrong_entry(context.n_metrics, context.n_values, entry) {
+            let message = format!("entry {entry} of the index of context {number} is out of order");
+            checking.error(&file.part, "metric-index", context.metric_indices, message);
+        }
+        if context.n_metrics == 0 && context.n_values > 0 {
+            let message = format!("context {number} has values, and an empty index");
+            checking.error(&file.part, "metric-index", context.offset, message);
+        }
+    }
+}
+
+/// The first entry that is wrong: an index is in ascending order, begins with the first value and
+/// has no empty run.
+fn wrong_entry(
+    entries: u64,
+    values: u64,
+    index: impl Fn(u64) -> ReadResult<(u32, u64)>,
+) -> Option<u64> {
+    let mut last: Option<(u32, u64)> = None;
+    (0..entries).find(|entry| {
+        let Ok(found) = index(*entry) else { return true };
+        let is_next = match last.replace(found) {
+            None => found.1 == 0,
+            Some(last) => found.0 > last.0 && found.1 > last.1,
+        };
+        !is_next || found.1 >= values
+    })
 }
 
 /// Values of a profile are in ascending order, of metrics and contexts that are listed.
@@ -132,7 +157,15 @@ fn by_profile(checking: &mut Checking, file: &ProfileDb, ids: &Ids, listed: Opti
             unlisted.insert(number);
         }
     }
-    if !unlisted.is_empty() {
+    let contexts = listed.map_or(0, BTreeSet::len) + unlisted.len();
+    let most = numbers_max(contexts as u64);
+    if let Some(number) = unlisted.last().filter(|number| u64::from(**number) >= most) {
+        let message = format!(
+            "a value of context {number}, which is not listed in meta.db; of {contexts} contexts \
+             none can have such a number"
+        );
+        checking.error(&file.part, "context-unknown", file.profiles.pointer, message);
+    } else if !unlisted.is_empty() {
         let count = unlisted.len();
         let message = format!(
             "{count} contexts have values and are not listed in meta.db; hpcprof leaves out \
@@ -156,6 +189,16 @@ fn one_value(
         let message = "a value is 0, and only others are to be stored";
         checking.warning(&file.part, "zero-value", row.offset, message);
     }
+    finite(checking, &file.part, row);
+}
+
+/// A value is a number.
+fn finite(checking: &mut Checking, part: &Part, row: &ValueRow) {
+    if !row.value.is_finite() {
+        let message =
+            format!("a value of context {} is {}, which is no number", row.context, row.value);
+        checking.error(part, "not-a-number", row.offset, message);
+    }
 }
 
 /// Values of a context are in ascending order, of metrics and profiles that are listed.
@@ -170,6 +213,7 @@ fn by_context(checking: &mut Checking, file: &CctDb, ids: &Ids) {
             checking.error(&file.part, "value-order", row.offset, message);
         }
         last = Some(row);
+        finite(checking, &file.part, &row);
         if ids.instances.as_ref().is_some_and(|known| !known.contains(&row.metric)) {
             let message = format!("metric {} is not listed in meta.db", row.metric);
             checking.error(&file.part, "metric-unknown", row.offset, message);
@@ -195,7 +239,12 @@ fn transposed(checking: &mut Checking, profile: &ProfileDb, cct: &CctDb) {
         };
         let Some(found) = found else { continue };
         cached = Some((row.profile, found));
-        let value = value_of(&database, profile, &found, &row);
+        let context = u32::try_from(row.context).unwrap_or(u32::MAX);
+        let value = match profile.found(&found, context, row.metric) {
+            Ok(value) => value.map(|(_, value)| value),
+            // Its index is out of order, which was said.
+            Err(_) => continue,
+        };
         if value.map(f64::to_bits) != Some(row.value.to_bits()) {
             let message = format!(
                 "context {}, metric {}, profile {} has {} here, and {} in profile.db",
@@ -212,48 +261,5 @@ fn transposed(checking: &mut Checking, profile: &ProfileDb, cct: &CctDb) {
     if threads != by_context {
         let message = format!("there are {by_context} values, and {threads} in profile.db");
         checking.error(&cct.part, "transpose", cct.contexts.pointer, message);
-    }
-}
-
-/// The value of a row in `profile.db`.
-fn value_of(
-    database: &Database,
-    file: &ProfileDb,
-    profile: &Profile,
-    row: &ValueRow,
-) -> Option<f64> {
-    let context = u32::try_from(row.context).ok()?;
-    let range = database.noted(&file.part, file.find(profile, context))?;
-    for index in range {
-        let (metric, value) = database.noted(&file.part, file.value(profile, index))?;
-        if u64::from(metric) == row.metric {
-            return Some(value);
-        }
-    }
-    None
-}
-
-/// Sums of the summary are what the threads come to.
-fn summary(checking: &mut Checking, profile: &ProfileDb, cct: &CctDb, ids: &Ids) {
-    let database = Arc::clone(&checking.database);
-    let Some(Some(found)) = database.noted(&profile.part, profile.profile(0)) else { return };
-    if !found.is_summary {
-        return;
-    }
-    for row in rows::values_of(Arc::clone(&database), 0, found) {
-        let Some(id) = ids.sums.get(&row.metric) else { continue };
-        let sum = database.noted(&cct.part, cct.context(row.context)).flatten().and_then(|info| {
-            let range = database.noted(&cct.part, cct.find(&info, *id))?;
-            let values = range.map(|index| cct.value(&info, index).map(|(_, value)| value));
-            database.noted(&cct.part, values.sum::<kymo_core::bytes::ReadResult<f64>>())
-        });
-        let sum = sum.unwrap_or(0.0);
-        if (sum - row.value).abs() > ROUNDING * row.value.abs().max(sum.abs()) {
-            let message = format!(
-                "context {} has {} in the summary, and threads come to {sum}",
-                row.context, row.value
-            );
-            checking.warning(&profile.part, "summary-sum", row.offset, message);
-        }
     }
 }

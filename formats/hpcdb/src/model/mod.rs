@@ -24,6 +24,7 @@ use crate::spec::{
 };
 use crate::taxonomy::Taxonomy;
 use crate::types::{self, Id, Profile};
+use crate::walk::TreeWalk;
 use columns::Columns;
 
 pub(crate) use columns::{reach_of, statistic_of};
@@ -32,16 +33,23 @@ pub(crate) use timeline::Timeline;
 /// How much may be said of how metrics are shown.
 const TAXONOMY_NODES_MAX: u64 = 1 << 20;
 
+/// How many bytes labels may come to in a small file.
+const LABELS_LEAST: u64 = 1 << 24;
+
 /// Where copies of source files are in a database.
 const COPIES: &str = "src/";
 
 /// The profile of a database. A context is found by where its record is in `meta.db`.
 pub(crate) struct Profiles {
-    database: Arc<Database>,
+    pub(crate) database: Arc<Database>,
     columns: Columns,
-    derived: Vec<Derived>,
-    /// The summary, where there is one; threads come after it.
+    taxonomy: Taxonomy,
+    /// What the taxonomy computes, once that is asked for.
+    derived: OnceLock<Vec<Derived>>,
+    /// The summary, where it can be read.
     summary: Option<Profile>,
+    /// The index of the first thread: the summary comes before.
+    first_thread: u64,
     /// Contexts by their number.
     by_number: OnceLock<Vec<(u32, u64)>>,
     /// How many threads have values, where `profile.db` is not there to tell.
@@ -54,14 +62,38 @@ impl Profiles {
         let mut columns = Columns::new(&database.meta.as_ref()?.metrics);
         let taxonomy = taxonomy_of(&database);
         taxonomy.describe(columns.metrics_mut());
-        let derived = taxonomy.derived(columns.metrics());
         if database.profile.is_none() && database.cct.is_none() {
             return None;
         }
-        let first = database.profile.as_ref().and_then(|file| file.profile(0).ok()?);
-        let summary = first.filter(|first| first.is_summary);
-        let (by_number, unnamed) = <_>::default();
-        Some(Self { database, columns, derived, summary, by_number, unnamed })
+        let (summary, first_thread) = summary_of(&database);
+        let (derived, by_number, unnamed) = <_>::default();
+        Some(Self {
+            database,
+            columns,
+            taxonomy,
+            derived,
+            summary,
+            first_thread,
+            by_number,
+            unnamed,
+        })
+    }
+
+    /// What contexts are called, whether there are values or not.
+    pub(crate) fn of_names(database: Arc<Database>) -> Self {
+        let (columns, first_thread) = (Columns::new(&[]), 1);
+        let (taxonomy, derived, summary, by_number, unnamed) = <_>::default();
+        Self { database, columns, taxonomy, derived, summary, first_thread, by_number, unnamed }
+    }
+
+    /// Says what cannot be read, once.
+    pub(crate) fn note(&self, error: &Error) {
+        let parts = self.database.parts();
+        if let Error::ReadIn { file, error } = error
+            && let Some(part) = parts.into_iter().find(|part| file.ends_with(part.kind.name()))
+        {
+            self.database.noted::<()>(part, Err(error.clone()));
+        }
     }
 
     fn meta(&self) -> Result<&Meta> {
@@ -73,19 +105,14 @@ impl Profiles {
         meta.part.told(read(meta))
     }
 
-    /// The index of the first profile of a thread: the summary comes before.
-    fn first_thread(&self) -> u64 {
-        u64::from(self.summary.is_some() || self.database.profile.is_none())
-    }
-
     /// The index of a thread's profile.
     fn profile_index(&self, thread: ThreadId) -> u64 {
-        u64::from(thread.0) + self.first_thread()
+        u64::from(thread.0) + self.first_thread
     }
 
     /// The thread of a profile; the summary is none.
     fn thread_of(&self, profile: u64) -> Option<ThreadId> {
-        let thread = profile.checked_sub(self.first_thread())?;
+        let thread = profile.checked_sub(self.first_thread)?;
         let is_there = thread < self.threads();
         u32::try_from(thread).ok().filter(|_| is_there).map(ThreadId)
     }
@@ -104,7 +131,7 @@ impl Profiles {
     /// How many threads there are.
     fn threads(&self) -> u64 {
         match &self.database.profile {
-            Some(file) => file.profiles.count.saturating_sub(self.first_thread()),
+            Some(file) => file.profiles.count.saturating_sub(self.first_thread),
             None => *self.unnamed.get_or_init(|| {
                 let room = self.database.cct.as_ref().map_or(0, |file| file.part.len());
                 let values = rows::context_values(&self.database);
@@ -134,6 +161,8 @@ impl Profiles {
         if columns.iter().any(|column| id(*column).is_none()) {
             return None;
         }
+        // A summary that is out of order is said, and threads are summed up instead.
+        self.database.noted(&file.part, file.require_order(summary))?;
         to.fill(0.0);
         let Ok(ctx_id) = u32::try_from(context.number.0) else { return Some(Ok(())) };
         Some(file.part.told(Self::add_found(file, summary, ctx_id, columns, id, to)))
@@ -200,12 +229,28 @@ impl Profiles {
 
     fn numbers(&self) -> &[(u32, u64)] {
         self.by_number.get_or_init(|| {
-            let walk = rows::TreeWalk::new(Arc::clone(&self.database));
+            let walk = TreeWalk::new(Arc::clone(&self.database));
             let mut numbers: Vec<_> =
                 walk.map(|(context, ..)| (context.ctx_id, context.offset)).collect();
             numbers.sort_unstable();
             numbers
         })
+    }
+}
+
+/// The summary, where it can be read, and the index of the first thread.
+fn summary_of(database: &Database) -> (Option<Profile>, u64) {
+    let Some(file) = &database.profile else { return (None, 1) };
+    match file.profile(0) {
+        // A thread has something that names it.
+        Ok(first) => {
+            let summary = first.filter(|first| first.is_summary || first.id_tuple.is_none());
+            (summary, summary.is_some().into())
+        }
+        Err(error) => {
+            database.noted::<()>(&file.part, Err(error));
+            (None, 1)
+        }
     }
 }
 
@@ -219,6 +264,12 @@ fn taxonomy_of(database: &Database) -> Taxonomy {
         database.note_taxonomy(format!("{why}: derived metrics are not shown"));
         Taxonomy::default()
     })
+}
+
+/// A thread that nothing names but the place of its profile.
+fn unnamed(index: u64) -> Thread {
+    let kind = IdKind("PROFILE".into());
+    Thread { ids: vec![IdPart { kind, logical: index, physical: None }] }
 }
 
 /// A thread, by what names it.
@@ -265,7 +316,7 @@ impl ProfileView for Profiles {
     }
 
     fn derived(&self) -> Vec<Derived> {
-        self.derived.clone()
+        self.derived.get_or_init(|| self.taxonomy.derived(self.columns.metrics())).clone()
     }
 
     fn thread_count(&self) -> usize {
@@ -274,17 +325,26 @@ impl ProfileView for Profiles {
 
     fn thread(&self, id: ThreadId) -> Result<Thread> {
         if self.database.profile.is_none() && u64::from(id.0) < self.threads() {
-            // Nothing is left that names it but its place.
-            let (kind, logical) = (IdKind("PROFILE".into()), self.profile_index(id));
-            return Ok(Thread { ids: vec![IdPart { kind, logical, physical: None }] });
+            return Ok(unnamed(self.profile_index(id)));
         }
-        let (file, profile) = self.profile(id)?;
-        let ids = file.part.told(file.ids(&profile))?;
+        let absent = || Error::Request(format!("there is no thread {}", id.0));
+        let file = self.database.profile.as_ref().ok_or_else(absent)?;
+        let record = file.part.told(file.record(self.profile_index(id)))?.ok_or_else(absent)?;
+        let ids = file.part.told(file.ids(&record))?;
+        if ids.is_empty() {
+            return Ok(unnamed(record.index));
+        }
         Ok(thread_of(&self.database, &ids))
     }
 
     fn contexts_max(&self) -> u64 {
         self.database.meta.as_ref().map_or(0, Meta::contexts_max)
+    }
+
+    fn labels_max(&self) -> u64 {
+        // Labels have more than the names that are in the file: lines, addresses, modules.
+        let bytes = self.database.meta.as_ref().map_or(0, |meta| meta.part.len());
+        bytes.saturating_mul(4).saturating_add(LABELS_LEAST)
     }
 
     fn roots(&self, to: &mut Vec<ContextId>) -> Result<()> {
@@ -398,6 +458,7 @@ impl ProfileView for Profiles {
         let Some(info) = file.part.told(file.context(context.number.0))? else {
             return Ok(Box::new(std::iter::empty()));
         };
+        file.part.told(file.require_order(&info))?;
         let values = rows::context_values_of(Arc::clone(&self.database), context.number.0, info);
         let values = values.filter_map(move |row| {
             let column = self.columns.column(row.metric)?;
@@ -410,7 +471,8 @@ impl ProfileView for Profiles {
     fn thread_values(&self, thread: ThreadId) -> Result<Values<'_, ContextValue>> {
         let index = self.profile_index(thread);
         let values: rows::Rows<rows::ValueRow> = if self.database.profile.is_some() {
-            let (_, profile) = self.profile(thread)?;
+            let (file, profile) = self.profile(thread)?;
+            file.part.told(file.require_order(&profile))?;
             Box::new(rows::values_of(Arc::clone(&self.database), index, profile))
         } else {
             Box::new(rows::context_values(&self.database).filter(move |row| row.profile == index))

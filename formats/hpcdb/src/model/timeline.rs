@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use kymo_core::bytes::ReadResult;
+use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::timeline::{
     Clock, ClockId, Content, Event, Events, Merged, Run, TimeNs, TimelineView, Track, TrackId,
     TrackKind, Window,
@@ -12,9 +12,10 @@ use kymo_core::{Error, Result};
 use serde_json::Map;
 
 use super::thread_of;
-use crate::read::{Database, TraceDb};
+use crate::read::{Database, NO_ACTIVITY, TraceDb};
+use crate::rows::Room;
 use crate::spec::ELEMENT_BYTES;
-use crate::types::{Element, Trace};
+use crate::types::{Context, Element, Trace};
 
 /// The traces of a database. Traces that cannot be read have no events.
 pub(crate) struct Timeline(Arc<Database>);
@@ -27,17 +28,23 @@ impl Timeline {
 
     fn traces(&self) -> Vec<Option<Trace>> {
         let Some(file) = &self.0.trace else { return Vec::new() };
-        let trace = |index| self.0.noted(&file.part, file.trace(index)).flatten();
+        let mut room = Room::of_samples(file);
+        let trace = |index| {
+            // Of one that is cut there is what the file has.
+            let whole = self.0.noted(&file.part, file.trace(index));
+            let trace = whole.unwrap_or_else(|| Some(file.cut_trace(index)?.0));
+            trace.filter(|trace| room.take(&self.0, &file.part, trace.offset, trace.count))
+        };
         (0..file.traces.count).map(trace).collect()
     }
 
     fn name(&self, trace: &Trace) -> String {
         let index = u64::from(trace.prof_index);
         let file = self.0.profile.as_ref();
-        let ids = file.and_then(|file| file.ids(&file.profile(index).ok()??).ok());
+        let ids = file.and_then(|file| file.ids(&file.record(index).ok()??).ok());
         match ids {
             Some(ids) if !ids.is_empty() => thread_of(&self.0, &ids).to_string(),
-            _ => format!("profile {index}"),
+            _ => super::unnamed(index).to_string(),
         }
     }
 }
@@ -62,12 +69,13 @@ impl TimelineView for Timeline {
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let mut runs = Vec::new();
+        let idle: Arc<[u32]> = idle(&self.0).into();
         for (index, trace) in self.traces().into_iter().enumerate() {
             let (Some(trace), Some(file)) = (trace, &self.0.trace) else { continue };
             if window.wants(TrackId(index)) {
                 let range = file.part.told(within(file, &trace, window))?;
-                let database = Arc::clone(&self.0);
-                runs.push(Elements { database, track: TrackId(index), trace, range });
+                let (database, idle) = (Arc::clone(&self.0), Arc::clone(&idle));
+                runs.push(Elements { database, idle, track: TrackId(index), trace, range });
             }
         }
         Ok(Box::new(Merged::new(runs, window)?))
@@ -88,6 +96,18 @@ impl TimelineView for Timeline {
         }
         Ok(range)
     }
+}
+
+/// The entry points that stand for doing nothing, which the first drafts have for it.
+fn idle(database: &Database) -> Vec<u32> {
+    let Some(meta) = database.meta.as_ref().filter(|meta| meta.is_draft) else { return Vec::new() };
+    let mut roots = Vec::new();
+    // That they cannot be read is found with the tree.
+    let _ = meta.root_offsets(&mut roots);
+    let roots = roots.into_iter().filter_map(|offset| meta.node(offset).ok());
+    let is_idle =
+        |root: &Context| root.entry.as_ref().is_some_and(|entry| entry.name == NO_ACTIVITY);
+    roots.filter(is_idle).map(|root| root.ctx_id).collect()
 }
 
 /// Which elements of a trace are within a window; elements are sorted by time.
@@ -111,6 +131,8 @@ struct Elements {
     track: TrackId,
     trace: Trace,
     range: Range<u64>,
+    /// Contexts that stand for none.
+    idle: Arc<[u32]>,
 }
 
 impl Elements {
@@ -121,6 +143,18 @@ impl Elements {
     fn element(&self, index: u64) -> Result<Element> {
         let file = self.file()?;
         file.part.told(file.element(&self.trace, index))
+    }
+
+    /// Says that an element goes back in time, once.
+    fn note_back(&self, index: u64, element: &Element) {
+        let (Some(file), Some(before)) = (&self.database.trace, index.checked_sub(1)) else {
+            return;
+        };
+        if self.element(before).is_ok_and(|before| before.timestamp > element.timestamp) {
+            let at = TraceDb::element_offset(&self.trace, index);
+            let back = Err(ReadError::invalid("timestamp", at, "goes back in time"));
+            self.database.noted::<()>(&file.part, back);
+        }
     }
 }
 
@@ -138,13 +172,16 @@ impl Run for Elements {
         let offset = TraceDb::element_offset(&self.trace, index);
         let bytes = part.cursor("trace element", offset);
         let bytes = bytes.and_then(|mut cursor| cursor.bytes("trace element", ELEMENT_BYTES));
-        Ok(Event {
+        let context = if self.idle.contains(&element.ctx_id) { 0 } else { element.ctx_id };
+        let event = Event {
             track: self.track,
             time: Some(moment(element.timestamp)),
             offset,
-            content: Content::Sample(element.ctx_id.into()),
+            content: Content::Sample(context.into()),
             payload: part.told(bytes)?,
             partial: None,
-        })
+        };
+        self.note_back(index, &element);
+        Ok(event)
     }
 }

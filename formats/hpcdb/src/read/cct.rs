@@ -5,8 +5,9 @@ use std::ops::Range;
 use kymo_core::bytes::{Limits, ReadResult};
 use kymo_core::{Result, Source};
 
+use super::once::Once;
 use super::part::Part;
-use super::profile::first;
+use super::profile::{first, in_order};
 use crate::spec::{CCT_BYTES, DESCRIBED_CCT_BYTES, FileKind};
 use crate::types::{CtxInfo, Strided};
 
@@ -15,13 +16,16 @@ use crate::types::{CtxInfo, Strided};
 pub(crate) struct CctDb {
     pub(crate) part: Part,
     pub(crate) contexts: Strided,
+    /// Contexts whose index is in order.
+    ordered: Once,
 }
 
 impl CctDb {
     pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
         let part = Part::open(source, FileKind::Cct, limits)?;
         let contexts = part.told(Self::table(&part))?;
-        Ok(Self { part, contexts })
+        let ordered = Once::new(contexts.count, part.len());
+        Ok(Self { part, contexts, ordered })
     }
 
     fn table(part: &Part) -> ReadResult<Strided> {
@@ -62,7 +66,7 @@ impl CctDb {
         self.part.within("values", offset, values, value_bytes)?;
         let index_bytes = bytes(n_metrics, self.index_bytes());
         self.part.within("metric indices", offset, metric_indices, index_bytes)?;
-        Ok(Some(CtxInfo { offset, n_values, values, n_metrics, metric_indices }))
+        Ok(Some(CtxInfo { index: ctx_id, offset, n_values, values, n_metrics, metric_indices }))
     }
 
     /// Where a value is.
@@ -97,6 +101,17 @@ impl CctDb {
         Ok((metric, cursor.u64("startIndex")?))
     }
 
+    /// Fails unless the index of a context is in order, and no other has its values.
+    pub(crate) fn require_order(&self, context: &CtxInfo) -> ReadResult<()> {
+        let values = context.n_values.saturating_mul(self.value_bytes());
+        let bytes = values.saturating_add(context.n_metrics.saturating_mul(self.index_bytes()));
+        self.ordered.look(context.index, "metric indices", context.offset, bytes, || {
+            let at = |entry| self.index_offset(context, entry);
+            let index = |entry| self.index(context, entry);
+            in_order("metric index", context.n_metrics, context.n_values, index, at)
+        })
+    }
+
     /// The values of an entry of the index.
     pub(crate) fn range(&self, context: &CtxInfo, entry: u64) -> ReadResult<Range<u64>> {
         let (_, start) = self.index(context, entry)?;
@@ -108,6 +123,7 @@ impl CctDb {
 
     /// The values of a metric.
     pub(crate) fn find(&self, context: &CtxInfo, metric_id: u16) -> ReadResult<Range<u64>> {
+        self.require_order(context)?;
         let wanted = u32::from(metric_id);
         let entry = first(context.n_metrics, |entry| Ok(self.index(context, entry)?.0 >= wanted))?;
         if entry < context.n_metrics && self.index(context, entry)?.0 == wanted {

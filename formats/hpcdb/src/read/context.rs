@@ -2,14 +2,17 @@
 
 use std::ops::Range;
 
-use kymo_core::bytes::{Cursor, ReadResult};
+use kymo_core::bytes::{Cursor, ReadError, ReadResult};
 
-use super::meta::{Meta, Roots, invalid, some};
+use super::meta::{Meta, Roots, some};
 use crate::spec::{
     CONTEXT_BYTES, DRAFT_CONTEXT_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, LEXICAL_FUNCTION,
     RELATION_CALL, RELATION_INLINED, RELATION_LEXICAL,
 };
 use crate::types::{Context, Entry};
+
+/// What the root of the first drafts is called that stands for doing nothing.
+pub(crate) const NO_ACTIVITY: &str = "no activity";
 
 impl Meta {
     /// Bytes of a context without its flexible words.
@@ -47,24 +50,29 @@ impl Meta {
     /// Tells where each context of an array is.
     pub(crate) fn each_sibling(
         &self,
-        range: Range<u64>,
+        mut range: Range<u64>,
         mut take: impl FnMut(u64),
     ) -> ReadResult<()> {
-        let mut at = range.start;
-        while at < range.end {
-            let mut cursor = self.part.cursor("context", at)?;
-            cursor.skip("context", 0x17)?;
-            let words: u64 = cursor.u8("number of flexible words")?.into();
-            let size = self.context_bytes() + 8 * words;
-            if size > range.end - at {
-                let left = range.end - at;
-                let why = format!("needs {size} bytes, and {left} are left of its array");
-                return Err(invalid("context", at, why));
-            }
-            take(at);
-            at += size;
+        while !range.is_empty() {
+            let size = self.sibling_bytes(&range)?;
+            take(range.start);
+            range.start += size;
         }
         Ok(())
+    }
+
+    /// How long the first context of an array is.
+    pub(crate) fn sibling_bytes(&self, range: &Range<u64>) -> ReadResult<u64> {
+        let (at, left) = (range.start, range.end - range.start);
+        let mut cursor = self.part.cursor("context", at)?;
+        cursor.skip("context", 0x17)?;
+        let words: u64 = cursor.u8("number of flexible words")?.into();
+        let size = self.context_bytes() + 8 * words;
+        if size > left {
+            let why = format!("needs {size} bytes, and {left} are left of its array");
+            return Err(ReadError::invalid("context", at, why));
+        }
+        Ok(size)
     }
 
     /// Where the children of an entry point or a context are, which is the first it says.
@@ -115,7 +123,7 @@ impl Meta {
         let (entry_point, name) = match name.as_deref() {
             Some("<program root>") => (1, "main thread"),
             Some("<thread root>") => (2, "application thread"),
-            Some("<no activity>") => (0, "no activity"),
+            Some("<no activity>") => (0, NO_ACTIVITY),
             _ => (0, "unknown entry"),
         };
         Ok(Entry { entry_point, name: name.to_owned() })

@@ -3,6 +3,8 @@
 mod cct;
 mod context;
 mod meta;
+mod metrics;
+mod once;
 mod part;
 mod profile;
 mod trace;
@@ -18,8 +20,10 @@ use crate::spec::FileKind;
 use crate::types::{Id, Layout};
 
 pub(crate) use cct::CctDb;
+pub(crate) use context::NO_ACTIVITY;
+pub(crate) use meta::{CONTEXT, FILES, FUNCTIONS, GENERAL, ID_NAMES, METRICS, MODULES, STRINGS};
 pub(crate) use meta::{Meta, Roots};
-pub(crate) use part::{Part, kind_of};
+pub(crate) use part::{Part, TEXT_MAX, kind_of};
 pub(crate) use profile::ProfileDb;
 pub(crate) use trace::TraceDb;
 
@@ -81,11 +85,22 @@ impl Database {
             }
             return Ok(database);
         }
-        let mut is_any = false;
+        let (mut is_any, mut missing) = (false, Vec::new());
         for kind in FileKind::ALL {
-            let Some(file) = source.child(Path::new(kind.name()), limits)? else { continue };
-            is_any = true;
             let is_needed = matches!(kind, FileKind::Meta | FileKind::Profile);
+            let file = match source.child(Path::new(kind.name()), limits) {
+                Err(error) if trust == Trust::Strict && is_needed => return Err(error),
+                Err(error) => {
+                    database.note(lost(kind, &error));
+                    continue;
+                }
+                Ok(None) => {
+                    missing.extend(is_needed.then_some(kind));
+                    continue;
+                }
+                Ok(Some(file)) => file,
+            };
+            is_any = true;
             match database.add(&file, kind, limits, trust) {
                 Err(error) if trust == Trust::Strict && is_needed => return Err(error),
                 Err(error) => database.note(lost(kind, &error)),
@@ -95,6 +110,9 @@ impl Database {
         if !is_any {
             let why = "there is no meta.db, profile.db, cct.db or trace.db in it";
             return Err(Error::request(why));
+        }
+        for kind in missing {
+            database.note(absent(kind));
         }
         database.one_byte_order()?;
         // Without it metrics are shown as they are.
@@ -215,6 +233,17 @@ impl Database {
         }
         None
     }
+}
+
+/// A file that every database has.
+fn absent(kind: FileKind) -> Finding {
+    let what = match kind {
+        FileKind::Meta => "names, metrics and calling contexts are in it",
+        _ => "values and what names threads are in it",
+    };
+    let message = format!("is not there: {what}");
+    let finding = Finding::whole(kymo_core::Severity::Error, "file-missing", message);
+    Finding { file: Some(kind.name().to_owned()), ..finding }
 }
 
 /// A file of the database that could not be opened.

@@ -11,6 +11,10 @@ use kymo_core::{Error, Finding, Result, Severity, Source};
 use crate::spec::{FOOTER_BYTES, FileKind, MAGIC, MAJOR_VERSION, SECTIONS_AT};
 use crate::types::Strided;
 
+/// How long a name may be. Of a longer one this much is read: many records may lead to the same
+/// bytes, and each of them is shown.
+pub(crate) const TEXT_MAX: usize = 1 << 14;
+
 /// One file of a database.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
@@ -65,7 +69,9 @@ impl Part {
         let mut cursor = self.cursor("magic", 0)?;
         let magic: [u8; 14] = cursor.array("magic")?;
         if kind_of(&magic) != Some(self.kind) {
-            let why = format!("is not that of {}", self.kind.name());
+            let found = kind_of(&magic)
+                .map_or(String::new(), |found| format!(", but that of {}", found.name()));
+            let why = format!("is not that of {}{found}", self.kind.name());
             return Err(ReadError::invalid("magic", 0, why));
         }
         let major = cursor.u8("major version")?;
@@ -124,8 +130,19 @@ impl Part {
             return Ok(());
         }
         let footer = String::from_utf8_lossy(self.kind.footer());
-        let why = format!("{footer} is missing: the file was cut, or not written to its end");
+        let why = match self.behind_footer() {
+            Some(bytes) => format!("{bytes} bytes stand behind {footer}, and nothing should"),
+            None => format!("{footer} is missing: the file was cut, or not written to its end"),
+        };
         Err(ReadError::invalid("footer", at, why))
+    }
+
+    /// How many bytes stand behind the footer, where it is near the end.
+    pub(crate) fn behind_footer(&self) -> Option<u64> {
+        const NEAR: usize = 1 << 12;
+        let tail = self.bytes.get(self.bytes.len().saturating_sub(NEAR)..)?;
+        let at = memchr::memmem::rfind(tail, self.kind.footer())?;
+        Some((tail.len() - at) as u64 - FOOTER_BYTES)
     }
 
     /// All bytes of the file.
@@ -188,27 +205,37 @@ impl Part {
             let (found, limit) = (table.count, self.items_max);
             return Err(ReadErrorKind::OverLimit { found, limit }.at(what, listed));
         }
-        // The last need not be followed by the fields of newer versions.
         let bytes = table.count.saturating_mul(table.stride);
         self.within(what, listed, table.pointer, bytes)?;
         Ok(table)
     }
 
-    /// The text that a pointer leads to.
+    /// The text that a pointer leads to; of a very long one the beginning.
     pub(crate) fn text(&self, what: &'static str, pointer: u64) -> ReadResult<Cow<'_, str>> {
         let rest = self.cursor(what, pointer)?.rest();
-        let end = self.text_end(what, pointer)?.saturating_sub(pointer + 1);
-        let end = usize::try_from(end).unwrap_or(usize::MAX);
-        Ok(String::from_utf8_lossy(rest.get(..end).unwrap_or_default()))
+        if let Some(long) = rest.get(..TEXT_MAX).filter(|start| memchr::memchr(0, start).is_none())
+        {
+            return Ok(Cow::Owned(format!("{}…", String::from_utf8_lossy(long))));
+        }
+        self.whole_text(what, pointer)
     }
 
-    /// Where a text ends, behind its zero byte.
-    pub(crate) fn text_end(&self, what: &'static str, pointer: u64) -> ReadResult<u64> {
+    /// The text that a pointer leads to, however long it is.
+    pub(crate) fn whole_text(&self, what: &'static str, pointer: u64) -> ReadResult<Cow<'_, str>> {
         let rest = self.cursor(what, pointer)?.rest();
-        let Some(end) = rest.iter().position(|&byte| byte == 0) else {
-            return Err(ReadError::invalid(what, pointer, "the text has no end"));
-        };
-        Ok(pointer + end as u64 + 1)
+        let text = memchr::memchr(0, rest).and_then(|end| rest.get(..end));
+        let text = text.ok_or_else(|| ReadError::invalid(what, pointer, "the text has no end"))?;
+        Ok(String::from_utf8_lossy(text))
+    }
+
+    /// Where a text ends, behind its zero byte; nothing where it is very long.
+    pub(crate) fn text_end(&self, what: &'static str, pointer: u64) -> ReadResult<Option<u64>> {
+        let rest = self.cursor(what, pointer)?.rest();
+        match memchr::memchr(0, rest.get(..TEXT_MAX).unwrap_or(rest)) {
+            Some(end) => Ok(Some(pointer + end as u64 + 1)),
+            None if rest.len() >= TEXT_MAX => Ok(None),
+            None => Err(ReadError::invalid(what, pointer, "the text has no end")),
+        }
     }
 
     /// An error with the file it is about.

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use kymo_core::bytes::{Limits, ReadResult};
+use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::{Result, Source};
 
 use super::meta::some;
+use super::once::Once;
 use super::part::Part;
 use crate::spec::{
     DESCRIBED_PROFILE_BYTES, DRAFT_PROFILE_BYTES, FileKind, ID_BYTES, PROFILE_BYTES,
@@ -18,13 +19,25 @@ use crate::types::{Id, Profile, Strided};
 pub(crate) struct ProfileDb {
     pub(crate) part: Part,
     pub(crate) profiles: Strided,
+    /// Profiles whose index is in order.
+    ordered: Once,
+    /// Profiles whose id tuple was paid for.
+    named: Once,
 }
+
+/// Values of a context that are looked through one by one.
+const VALUES_FEW: u64 = 64;
+
+/// How often the bytes of a file may be those of id tuples: profiles could share them.
+const TUPLES_SHARED: u64 = 4;
 
 impl ProfileDb {
     pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
         let part = Part::open(source, FileKind::Profile, limits)?;
         let profiles = part.told(Self::table(&part))?;
-        Ok(Self { part, profiles })
+        let ordered = Once::new(profiles.count, part.len());
+        let named = Once::new(profiles.count, part.len().saturating_mul(TUPLES_SHARED));
+        Ok(Self { part, profiles, ordered, named })
     }
 
     fn table(part: &Part) -> ReadResult<Strided> {
@@ -42,8 +55,20 @@ impl ProfileDb {
         self.profiles.stride >= PROFILE_BYTES
     }
 
-    /// A profile by its index.
+    /// A profile by its index, whose values are all there.
     pub(crate) fn profile(&self, index: u64) -> ReadResult<Option<Profile>> {
+        let Some(profile) = self.record(index)? else { return Ok(None) };
+        let offset = profile.offset;
+        let bytes = |count: u64, each: u64| count.saturating_mul(each);
+        let values = bytes(profile.n_values, PROFILE_VALUE_BYTES);
+        self.part.within("values", offset, profile.values, values)?;
+        let indices = bytes(profile.n_ctxs, PROFILE_INDEX_BYTES);
+        self.part.within("context indices", offset, profile.ctx_indices, indices)?;
+        Ok(Some(profile))
+    }
+
+    /// What the list says of a profile, wherever its values are.
+    pub(crate) fn record(&self, index: u64) -> ReadResult<Option<Profile>> {
         let Some(offset) = self.profiles.at(index) else { return Ok(None) };
         let mut cursor = self.part.cursor("profile", offset)?;
         let profile = if self.part.is_described() {
@@ -52,19 +77,14 @@ impl ProfileDb {
             let mut cursor = self.part.cursor("value block", block)?;
             let id_tuple = some(id_tuple);
             let block = block_of(&mut cursor)?;
-            Profile { offset, id_tuple, is_summary: index == 0, ..block }
+            Profile { index, offset, id_tuple, is_summary: index == 0, ..block }
         } else {
             let block = block_of(&mut cursor)?;
             let id_tuple = some(cursor.u64("id tuple")?);
             let is_summary =
                 if self.has_flags() { cursor.u32("flags")? & 1 == 1 } else { index == 0 };
-            Profile { offset, id_tuple, is_summary, ..block }
+            Profile { index, offset, id_tuple, is_summary, ..block }
         };
-        let bytes = |count: u64, each: u64| count.saturating_mul(each);
-        let values = bytes(profile.n_values, PROFILE_VALUE_BYTES);
-        self.part.within("values", offset, profile.values, values)?;
-        let indices = bytes(profile.n_ctxs, PROFILE_INDEX_BYTES);
-        self.part.within("context indices", offset, profile.ctx_indices, indices)?;
         Ok(Some(profile))
     }
 
@@ -76,7 +96,9 @@ impl ProfileDb {
         if !self.part.is_described() {
             cursor.skip("gap", 6)?;
         }
-        self.part.within("id tuple", pointer, cursor.offset(), count * ID_BYTES)?;
+        let bytes = count * ID_BYTES;
+        self.part.within("id tuple", pointer, cursor.offset(), bytes)?;
+        self.named.look(profile.index, "id tuple", profile.offset, bytes, || Ok(()))?;
         (0..count)
             .map(|_| {
                 let mut cursor = cursor.part("id", ID_BYTES)?;
@@ -110,6 +132,18 @@ impl ProfileDb {
         Ok((cursor.u32("ctxId")?, cursor.u64("startIndex")?))
     }
 
+    /// Fails unless the index of a profile is in order, which searching it and reading the values
+    /// of each of its contexts relies on.
+    pub(crate) fn require_order(&self, profile: &Profile) -> ReadResult<()> {
+        let values = profile.n_values.saturating_mul(PROFILE_VALUE_BYTES);
+        let bytes = values.saturating_add(profile.n_ctxs.saturating_mul(PROFILE_INDEX_BYTES));
+        self.ordered.look(profile.index, "context indices", profile.offset, bytes, || {
+            let at = |entry| profile.ctx_indices.saturating_add(entry * PROFILE_INDEX_BYTES);
+            let index = |entry| self.index(profile, entry);
+            in_order("context index", profile.n_ctxs, profile.n_values, index, at)
+        })
+    }
+
     /// The values of an entry of the index.
     pub(crate) fn range(&self, profile: &Profile, entry: u64) -> ReadResult<Range<u64>> {
         let (_, start) = self.index(profile, entry)?;
@@ -124,6 +158,7 @@ impl ProfileDb {
     /// Contexts are in order, each once: it is no further than its number, and where few have no
     /// values, close to there. So it is searched for from there backwards, in growing steps.
     pub(crate) fn find(&self, profile: &Profile, ctx_id: u32) -> ReadResult<Range<u64>> {
+        self.require_order(profile)?;
         let is_there = |entry| Ok(self.index(profile, entry)?.0 >= ctx_id);
         let mut end = profile.n_ctxs.min(u64::from(ctx_id) + 1);
         let mut step = 1;
@@ -140,6 +175,50 @@ impl ProfileDb {
         }
         Ok(0..0)
     }
+
+    /// A metric among those of a context: where its value is, and how much. They should be in
+    /// order; where they are not and are few, it is found all the same.
+    pub(crate) fn found(
+        &self,
+        profile: &Profile,
+        ctx_id: u32,
+        metric: u64,
+    ) -> ReadResult<Option<(u64, f64)>> {
+        let range = self.find(profile, ctx_id)?;
+        let count = range.end.saturating_sub(range.start);
+        let is_there = |at| Ok(u64::from(self.value(profile, range.start + at)?.0) >= metric);
+        let at = range.start + first(count, is_there)?;
+        let few = if count <= VALUES_FEW { range.clone() } else { 0..0 };
+        for at in range.contains(&at).then_some(at).into_iter().chain(few) {
+            let (found, value) = self.value(profile, at)?;
+            if u64::from(found) == metric {
+                let offset = profile.values.saturating_add(at.saturating_mul(PROFILE_VALUE_BYTES));
+                return Ok(Some((offset, value)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Fails unless the entries of an index are in order of what they name and of their first values.
+pub(super) fn in_order(
+    what: &'static str,
+    entries: u64,
+    values: u64,
+    index: impl Fn(u64) -> ReadResult<(u32, u64)>,
+    at: impl Fn(u64) -> u64,
+) -> ReadResult<()> {
+    let mut last: Option<(u32, u64)> = None;
+    for entry in 0..entries {
+        let found = index(entry)?;
+        let is_next = last.is_none_or(|last| found.0 > last.0 && found.1 >= last.1);
+        if !is_next || found.1 > values {
+            let why = format!("entry {entry} is out of order");
+            return Err(ReadError::invalid(what, at(entry), why));
+        }
+        last = Some(found);
+    }
+    Ok(())
 }
 
 /// The first of so many for which something holds, when it holds for all that follow too.
@@ -164,5 +243,6 @@ fn block_of(cursor: &mut kymo_core::bytes::Cursor<'_>) -> ReadResult<Profile> {
     cursor.skip("gap", 4)?;
     let ctx_indices = cursor.u64("context indices")?;
     let (id_tuple, is_summary) = (None, false);
-    Ok(Profile { offset, n_values, values, n_ctxs, ctx_indices, id_tuple, is_summary })
+    let index = 0;
+    Ok(Profile { index, offset, n_values, values, n_ctxs, ctx_indices, id_tuple, is_summary })
 }

@@ -1,9 +1,8 @@
 //! `trace.db`: where each thread was when, read where it lies.
 
-use kymo_core::bytes::{Limits, ReadResult};
+use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::{Result, Source};
 
-use super::meta::invalid;
 use super::part::Part;
 use super::profile::first;
 use crate::spec::{ELEMENT_BYTES, FileKind, TRACE_BYTES};
@@ -41,6 +40,20 @@ impl TraceDb {
 
     /// A trace by its place in the list.
     pub(crate) fn trace(&self, index: u64) -> ReadResult<Option<Trace>> {
+        let Some((trace, bytes)) = self.record(index)? else { return Ok(None) };
+        self.part.within("trace", trace.offset, trace.start, bytes)?;
+        Ok(Some(trace))
+    }
+
+    /// As much of a trace as the file has, and how many elements it lacks.
+    pub(crate) fn cut_trace(&self, index: u64) -> Option<(Trace, u64)> {
+        let (trace, _) = self.record(index).ok()??;
+        let count = trace.count.min(self.part.len().saturating_sub(trace.start) / ELEMENT_BYTES);
+        Some((Trace { count, ..trace }, trace.count - count))
+    }
+
+    /// What the list says of a trace, and how many bytes that is.
+    fn record(&self, index: u64) -> ReadResult<Option<(Trace, u64)>> {
         let Some(offset) = self.traces.at(index) else { return Ok(None) };
         let mut cursor = self.part.cursor("trace", offset)?;
         let prof_index = cursor.u32("profIndex")?;
@@ -48,10 +61,10 @@ impl TraceDb {
         let start = cursor.u64("start of trace")?;
         let end = cursor.u64("end of trace")?;
         let Some(bytes) = end.checked_sub(start) else {
-            return Err(invalid("end of trace", offset, "lies before its start"));
+            return Err(ReadError::invalid("end of trace", offset, "lies before its start"));
         };
-        self.part.within("trace", offset, start, bytes)?;
-        Ok(Some(Trace { offset, prof_index, start, count: bytes / ELEMENT_BYTES }))
+        let (count, rest) = (bytes / ELEMENT_BYTES, bytes % ELEMENT_BYTES);
+        Ok(Some((Trace { offset, prof_index, start, count, rest }, bytes)))
     }
 
     /// Where an element is.

@@ -4,23 +4,27 @@
 //! `cct.db` can be made from `profile.db`, and `profile.db` from `cct.db`, but for what names
 //! threads and for statistics other than sums. Nothing else has what `meta.db` has.
 
+mod trace;
 mod values;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{ContextNumber, ThreadId};
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
 
 use crate::check;
-use crate::read::{Database, Part, TraceDb, Trust};
+use crate::read::{Database, Part, Trust};
 use crate::rows;
 use crate::spec::FileKind;
-use crate::write::{Form, TraceWriter};
+use crate::walk::TreeWalk;
+use crate::write::Form;
+
+/// How many findings tell which files are damaged.
+const FINDINGS_MAX: usize = 1 << 20;
 
 /// Writes a sound database of what is left of one.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
@@ -28,7 +32,9 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         let why = "a database is repaired as a whole: name its directory";
         return Err(Error::request(why));
     }
-    let found = check::check(source, context)?;
+    // Which files are damaged must not depend on how many findings are shown.
+    let limits = Limits { findings_max: FINDINGS_MAX, ..context.limits };
+    let found = check::check(source, &Context { limits, ..*context })?;
     let database = Arc::new(Database::open(source, context, Trust::Salvage)?);
     let directory = to.directory()?;
     let mut repairing = Repairing {
@@ -42,7 +48,12 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     repairing.meta()?;
     repairing.values()?;
     repairing.trace()?;
-    copy_rest(source, &repairing.database, &context.limits, directory.path())?;
+    let astray = copy_rest(source, &repairing.database, &context.limits, directory.path())?;
+    if let Some(one) = astray.first() {
+        let count = astray.len();
+        let message = format!("{count} names of source files lead elsewhere, such as {one}");
+        repairing.lost(FileKind::Meta, message);
+    }
     let mut repaired = repairing.repaired;
     repaired.corrected.extend(still_odd(directory.path(), context)?);
     directory.commit()?;
@@ -92,7 +103,8 @@ impl Repairing<'_> {
         let is_cut = part.require_footer().is_err();
         let errors = self.found.iter().filter(|finding| {
             let is_of_it = finding.file.as_deref() == Some(kind.name());
-            is_of_it && finding.severity == Severity::Error
+            // That it is not as profile.db is says nothing of which one is right.
+            is_of_it && finding.severity == Severity::Error && finding.rule != "transpose"
         });
         Ok(match (errors.count(), is_cut) {
             (0, _) => Health::Sound,
@@ -101,12 +113,23 @@ impl Repairing<'_> {
         })
     }
 
+    /// Whether `cct.db` has other values than `profile.db`.
+    fn is_other(&self) -> bool {
+        self.found.iter().any(|finding| finding.rule == "transpose")
+    }
+
+    /// Whether values of `profile.db` contradict each other.
+    fn is_inconsistent(&self) -> bool {
+        let rules = ["zero-value", "summary-sum", "tree-sum"];
+        self.found.iter().any(|finding| rules.contains(&finding.rule))
+    }
+
     fn path(&self, kind: FileKind) -> PathBuf {
         self.to.join(kind.name())
     }
 
     fn corrected(&mut self, kind: FileKind, message: impl Into<String>) {
-        self.repaired.corrected.push(said(Severity::Note, "repaired", kind, message));
+        self.repaired.corrected.push(said(Severity::Warning, "repaired", kind, message));
     }
 
     fn lost(&mut self, kind: FileKind, message: impl Into<String>) {
@@ -120,10 +143,17 @@ impl Repairing<'_> {
         };
         let mut file =
             File::create(self.path(kind)).map_err(Error::io("create a file of the output"))?;
-        file.write_all(part.as_bytes())?;
-        if health == Health::Cut {
-            file.write_all(kind.footer())?;
-            self.corrected(kind, "the footer is there again");
+        let bytes = part.as_bytes();
+        if let Some(behind) = part.behind_footer().filter(|_| health == Health::Cut) {
+            let end = bytes.len() - usize::try_from(behind).unwrap_or(0);
+            file.write_all(bytes.get(..end).unwrap_or(bytes))?;
+            self.corrected(kind, format!("{behind} bytes behind the footer were removed"));
+        } else {
+            file.write_all(bytes)?;
+            if health == Health::Cut {
+                file.write_all(kind.footer())?;
+                self.corrected(kind, "the footer is there again");
+            }
         }
         self.repaired.kept += 1;
         Ok(())
@@ -146,112 +176,48 @@ impl Repairing<'_> {
         }
     }
 
-    fn trace(&mut self) -> Result<()> {
-        let kind = FileKind::Trace;
-        match self.health(kind)? {
-            Health::Absent => Ok(()),
-            health @ (Health::Sound | Health::Cut) => self.copy(kind, health),
-            Health::Damaged => {
-                let database = Arc::clone(&self.database);
-                if let Some(file) = &database.trace {
-                    return self.rewrite_trace(file);
-                }
-                self.lost(kind, "its header cannot be read: all traces are lost");
-                Ok(())
-            }
-        }
-    }
-
-    /// Writes each trace up to where it makes no sense any more.
-    fn rewrite_trace(&mut self, file: &TraceDb) -> Result<()> {
-        let kind = FileKind::Trace;
-        let profiles = self.database.profile.as_ref().map(|file| file.profiles.count);
-        let lines = profiles.unwrap_or(file.traces.count + 1).saturating_sub(1);
-        let lines = usize::try_from(lines).unwrap_or(usize::MAX);
-        let listed = self.listed();
-        let mut writer = TraceWriter::new(self.path(kind), form_of(&file.part), lines);
-        let mut seen = vec![false; lines];
-        let (mut kept, mut lost, mut unreadable) = (0_u64, 0_u64, 0_u64);
-        for index in 0..file.traces.count {
-            let trace = self.database.noted(&file.part, file.trace(index)).flatten();
-            let line = trace.and_then(|trace| trace.prof_index.checked_sub(1));
-            let place = line.and_then(|line| seen.get_mut(usize::try_from(line).ok()?));
-            let (Some(trace), Some(line), Some(is_seen)) = (trace, line, place) else {
-                unreadable += 1;
-                continue;
-            };
-            if std::mem::replace(is_seen, true) {
-                lost = lost.saturating_add(trace.count);
-                continue;
-            }
-            let mut before = 0;
-            let sound = (0..trace.count).map_while(|index| {
-                let element = file.element(&trace, index).ok()?;
-                let is_known = element.ctx_id == 0 || listed.binary_search(&element.ctx_id).is_ok();
-                let is_later =
-                    element.timestamp >= before && i64::try_from(element.timestamp).is_ok();
-                before = element.timestamp;
-                (is_known && is_later).then_some(element)
-            });
-            let mut taken = 0;
-            let mut samples = sound.map(|element| {
-                taken += 1;
-                let context = (element.ctx_id != 0).then(|| ContextNumber(element.ctx_id.into()));
-                Ok((TimeNs(i64::try_from(element.timestamp).unwrap_or(i64::MAX)), context))
-            });
-            writer.samples(ThreadId(line), &mut samples)?;
-            drop(samples);
-            kept += taken;
-            lost = lost.saturating_add(trace.count - taken);
-        }
-        writer.finish()?;
-        self.repaired.kept += 1;
-        self.corrected(kind, format!("it was written again with {kept} samples"));
-        if lost + unreadable > 0 {
-            let message = format!("{lost} samples, and {unreadable} traces whole");
-            self.lost(kind, message);
-        }
-        Ok(())
-    }
-
     /// The numbers of contexts that `meta.db` lists, in ascending order.
     fn listed(&self) -> Vec<u32> {
-        let walk = rows::TreeWalk::new(Arc::clone(&self.database));
+        let walk = TreeWalk::new(Arc::clone(&self.database));
         let mut listed: Vec<_> = walk.map(|(context, ..)| context.ctx_id).collect();
         listed.sort_unstable();
         listed
     }
 }
 
-/// Copies what else belongs to a database: how metrics are shown, and copies of sources.
+/// Copies what else belongs to a database: how metrics are shown, and copies of sources. Tells which
+/// names of those lead elsewhere.
 pub(crate) fn copy_rest(
     source: &Source,
     database: &Arc<Database>,
     limits: &Limits,
     to: &Path,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let mut names = vec![PathBuf::from("FORMATS.md")];
     if let Some(metrics) = source.child(Path::new("metrics"), limits)? {
         let entries = if metrics.is_directory() { metrics.entries()? } else { Vec::new() };
         names.extend(entries.into_iter().map(|name| Path::new("metrics").join(name)));
     }
     let copied = rows::files(database).filter(|file| file.is_copied);
-    let copied = copied.filter_map(|file| Some(PathBuf::from(file.path?)));
-    // Nothing else is a copy: a damaged path may be that of a file which was just written.
-    names.extend(copied.filter(|path| path.starts_with("src")));
-    for name in names {
-        // A name that leads out of the directory is none of a copy.
-        let Ok(Some(file)) = source.child(&name, limits) else { continue };
-        if file.is_directory() {
+    let copied: BTreeSet<_> = copied.filter_map(|file| Some(PathBuf::from(file.path?))).collect();
+    let mut astray = Vec::new();
+    for name in names.iter().chain(&copied) {
+        let found = source.child(name, limits);
+        // A name that leads out of the directory, or to another of its files, is none of a copy.
+        if copied.contains(name) && (found.is_err() || !name.starts_with("src")) {
+            astray.push(name.display().to_string());
             continue;
         }
-        let to = to.join(&name);
+        let Some(file) = found.ok().flatten().filter(|file| !file.is_directory()) else {
+            continue;
+        };
+        let to = to.join(name);
         if let Some(folder) = to.parent() {
             fs::create_dir_all(folder).map_err(Error::io("create a directory of the output"))?;
         }
         fs::write(&to, file.bytes()?).map_err(Error::io("create a file of the output"))?;
     }
-    Ok(())
+    Ok(astray)
 }
 
 /// The layout that a file is written again in.

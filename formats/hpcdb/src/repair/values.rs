@@ -1,22 +1,30 @@
 //! `profile.db` and `cct.db`, each from the other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::bytes::{ReadError, ReadResult};
-use kymo_core::model::profile::{IdKind, IdPart, Thread, ThreadId};
+use kymo_core::model::profile::{Thread, ThreadId};
 use kymo_core::{Error, Result, Source};
 
 use super::{Health, Repairing, form_of};
 use crate::read::{CctDb, Database, ProfileDb};
 use crate::spec::{COMBINE_SUM, FileKind};
-use crate::write::{ProfileWriter, write_cct};
+use crate::transpose::numbers_max;
+use crate::write::{Numbered, ProfileWriter, write_cct};
 
 /// How many values are held at once.
 const VALUES_HELD: u64 = 1 << 19;
 
 /// Bytes of a value of `cct.db`, at the least.
 const CCT_VALUE_BYTES: u64 = 10;
+
+/// How far sums may differ: threads are added up in any order.
+const ROUNDING: f64 = 1e-6;
+
+/// What a summary is without that was made of what threads have.
+const SUMMARY_LOST: &str = "statistics of the summary other than sums; of loops, lex_aware is what \
+                            threads come to";
 
 /// A value of a thread: its context, the id of its metric, and how much.
 type Value = (u32, u16, f64);
@@ -26,7 +34,13 @@ impl Repairing<'_> {
         let profile = self.health(FileKind::Profile)?;
         let cct = self.health(FileKind::Cct)?;
         let is_whole = |health| matches!(health, Health::Sound | Health::Cut);
-        match (is_whole(profile), is_whole(cct)) {
+        // Where they differ, the one that contradicts itself is wrong.
+        let is_other = is_whole(profile) && self.is_other();
+        let (of_profile, of_cct) = match (is_whole(profile), is_whole(cct)) {
+            (true, true) if is_other => (!self.is_inconsistent(), self.is_inconsistent()),
+            healths => healths,
+        };
+        match (of_profile, of_cct) {
             (true, true) => {
                 self.copy(FileKind::Profile, profile)?;
                 self.copy(FileKind::Cct, cct)
@@ -47,9 +61,8 @@ impl Repairing<'_> {
     fn cct_again(&mut self) -> Result<()> {
         let source = Source::open(&self.path(FileKind::Profile), &self.limits)?;
         let file = ProfileDb::open(&source, &self.limits)?;
-        let contexts_max = self.contexts_max(&file)?;
         let (path, form) = (self.path(FileKind::Cct), form_of(&file.part));
-        write_cct(&path, form, &file, None, contexts_max)?;
+        write_cct(&path, form, &file, None, self.numbered())?;
         self.repaired.kept += 1;
         self.corrected(FileKind::Cct, "it was made again from profile.db");
         Ok(())
@@ -59,7 +72,8 @@ impl Repairing<'_> {
     fn profile_again(&mut self) -> Result<()> {
         let database = Arc::clone(&self.database);
         let Some(file) = &database.cct else { return Ok(()) };
-        let counts = file.part.told(counts(file))?;
+        let mut counts = file.part.told(counts(file))?;
+        counts.resize(self.profiles().max(counts.len()), 0);
         let threads = self.threads(counts.len().saturating_sub(1));
         let (path, form) = (self.path(FileKind::Profile), form_of(&file.part));
         let mut writer = ProfileWriter::new(&path, form, &threads, &id_names(&database))?;
@@ -72,19 +86,43 @@ impl Repairing<'_> {
             }
             start = end;
         }
-        writer.write_infos()?;
-        let sums = sums_of(&database);
-        file.part.told(each_sum(file, |context, metric, sum| {
-            let Some(statistic) = sums.get(&metric) else { return Ok(()) };
-            writer.summary(context, *statistic, sum)
-        }))??;
+        let sums = sums_of(&database, |_| true);
+        if let Some(summary) = self.sound_summary(file) {
+            writer.told_summary(summary.into_iter().map(Ok))?;
+            writer.write_infos()?;
+        } else {
+            writer.write_infos()?;
+            file.part.told(each_sum(file, |context, metric, sum| {
+                let Some(statistic) = sums.get(&metric) else { return Ok(()) };
+                writer.summary(context, *statistic, sum)
+            }))??;
+            self.lost(FileKind::Profile, SUMMARY_LOST);
+        }
         writer.finish()?;
         self.repaired.kept += 1;
         self.corrected(FileKind::Profile, "it was made again from cct.db");
-        let message = "statistics of the summary other than sums; of loops, lex_aware is what \
-                       threads come to";
-        self.lost(FileKind::Profile, message);
         Ok(())
+    }
+
+    /// The summary of `profile.db`, where it can be read and its sums are what `cct.db` comes to.
+    fn sound_summary(&self, cct: &CctDb) -> Option<Vec<Value>> {
+        let file = self.database.profile.as_ref()?;
+        file.profile(0).ok()?.filter(|summary| summary.is_summary)?;
+        let values = all_values(file, 0).ok()?;
+        // Of loops the summary has another lex_aware value than threads have.
+        let ids = sums_of(&self.database, |scope| scope != "lex_aware");
+        let told: HashSet<_> = ids.values().copied().collect();
+        let told = values.iter().filter(|(_, id, _)| told.contains(id));
+        let mut told: HashMap<_, _> = told.map(|(at, id, value)| ((*at, *id), *value)).collect();
+        let mut is_same = true;
+        let compared = each_sum(cct, |context, metric, sum| {
+            if let Some(id) = ids.get(&metric) {
+                let told = told.remove(&(context, *id)).unwrap_or(0.0);
+                is_same &= (told - sum).abs() <= ROUNDING * told.abs().max(sum.abs());
+            }
+            Ok(())
+        });
+        (compared.is_ok() && is_same && told.is_empty()).then_some(values)
     }
 
     /// Both are damaged: keeps the profiles that can be read to their end.
@@ -97,62 +135,81 @@ impl Repairing<'_> {
         let threads = self.threads(count.saturating_sub(1));
         let (path, form) = (self.path(FileKind::Profile), form_of(&file.part));
         let mut writer = ProfileWriter::new(&path, form, &threads, &id_names(&database))?;
-        let mut lost = 0_u64;
+        let most = self.numbers_max(file);
+        let (mut lost, mut beyond) = (0_u64, 0_u64);
         for (thread, profile) in (0..).map(ThreadId).zip(1..file.profiles.count) {
             let values = database.noted(&file.part, all_values(file, profile));
             lost += u64::from(values.is_none());
-            writer.values(thread, values.unwrap_or_default())?;
+            let mut values = values.unwrap_or_default();
+            let all = values.len();
+            values.retain(|(context, ..)| u64::from(*context) < most);
+            beyond += (all - values.len()) as u64;
+            writer.values(thread, values)?;
         }
         writer.write_infos()?;
         let source = Source::open(&path, &self.limits)?;
         let written = ProfileDb::open(&source, &self.limits)?;
-        let contexts_max = self.contexts_max(&written)?;
-        let sums = sums_of(&database);
+        let sums = sums_of(&database, |_| true);
         let cct = self.path(FileKind::Cct);
-        write_cct(&cct, form, &written, Some((&mut writer, &sums)), contexts_max)?;
+        write_cct(&cct, form, &written, Some((&mut writer, &sums)), self.numbered())?;
         drop(written);
         writer.finish()?;
         self.repaired.kept += 2;
         self.corrected(FileKind::Profile, "it was written again with what can be read of it");
-        self.lost(FileKind::Profile, format!("the values of {lost} profiles, and the summary"));
+        if lost > 0 {
+            self.lost(FileKind::Profile, format!("the values of profiles: {lost}"));
+        }
+        if beyond > 0 {
+            let message = format!("values of contexts that cannot have their numbers: {beyond}");
+            self.lost(FileKind::Profile, message);
+        }
+        self.lost(FileKind::Profile, SUMMARY_LOST);
         Ok(())
     }
 
-    /// What names each thread, as far as `profile.db` still says it.
+    /// How many profiles there were, as far as other files say: some may have no values.
+    fn profiles(&self) -> usize {
+        let listed = self.database.profile.as_ref().map_or(0, |file| file.profiles.count);
+        let traced = self.database.trace.as_ref().map_or(0, |file| file.traces.count + 1);
+        usize::try_from(listed.max(traced)).unwrap_or(0)
+    }
+
+    /// The numbers that contexts can have, as many as are listed or have values.
+    fn numbers_max(&self, file: &ProfileDb) -> u64 {
+        let mut numbers: BTreeSet<_> = self.listed().into_iter().collect();
+        for index in 1..file.profiles.count {
+            let Ok(Some(profile)) = file.profile(index) else { continue };
+            if file.require_order(&profile).is_ok() {
+                let entries = (0..profile.n_ctxs).filter_map(|at| file.index(&profile, at).ok());
+                numbers.extend(entries.map(|(context, _)| context));
+            }
+        }
+        numbers_max(numbers.len() as u64)
+    }
+
+    /// How many contexts are listed, and how they are numbered.
+    fn numbered(&self) -> Numbered {
+        let listed = self.listed();
+        let highest = listed.last().copied().unwrap_or(0);
+        Numbered { count: listed.len() as u64, highest }
+    }
+
+    /// What names each thread, as far as `profile.db` still says it. The others have no name: any
+    /// number could be that of another.
     fn threads(&mut self, count: usize) -> Vec<Thread> {
         let database = Arc::clone(&self.database);
         let named = |index: u64| {
             let file = database.profile.as_ref()?;
-            let ids = file.ids(&file.profile(index).ok()??).ok()?;
+            let ids = file.ids(&file.record(index).ok()??).ok()?;
             (!ids.is_empty()).then(|| crate::model::thread_of(&database, &ids))
         };
-        let mut unnamed = 0_u64;
-        let threads = (1..).take(count).map(|index| {
-            named(index).unwrap_or_else(|| {
-                unnamed += 1;
-                // Something has to tell them apart.
-                let kind = IdKind("THREAD".into());
-                Thread { ids: vec![IdPart { kind, logical: index - 1, physical: None }] }
-            })
-        });
-        let threads = threads.collect();
+        let threads: Vec<_> = (1..).take(count).map(named).collect();
+        let unnamed = threads.iter().filter(|thread| thread.is_none()).count();
         if unnamed > 0 {
-            let message = format!("what names {unnamed} threads; they are numbered instead");
+            let message = format!("what names {unnamed} of {count} threads");
             self.lost(FileKind::Profile, message);
         }
-        threads
-    }
-
-    /// The highest number of a context that is listed or has values.
-    fn contexts_max(&self, file: &ProfileDb) -> Result<u32> {
-        let mut highest = self.listed().last().copied().unwrap_or(0);
-        for index in 1..file.profiles.count {
-            let Some(profile) = file.part.told(file.profile(index))? else { continue };
-            if let Some(last) = profile.n_ctxs.checked_sub(1) {
-                highest = highest.max(file.part.told(file.index(&profile, last))?.0);
-            }
-        }
-        Ok(highest)
+        threads.into_iter().map(Option::unwrap_or_default).collect()
     }
 }
 
@@ -160,14 +217,14 @@ fn id_names(database: &Database) -> Vec<String> {
     database.meta.as_ref().map(|meta| meta.id_names.clone()).unwrap_or_default()
 }
 
-/// The id of the sum over threads, by the id of a thread's value.
-fn sums_of(database: &Database) -> HashMap<u16, u16> {
+/// The id of the sum over threads, by the id of a thread's value, in some scopes.
+fn sums_of(database: &Database, is_meant: impl Fn(&str) -> bool) -> HashMap<u16, u16> {
     let mut sums = HashMap::new();
     for metric in database.meta.iter().flat_map(|meta| &meta.metrics) {
         for statistic in &metric.statistics {
-            let is_sum = statistic.combine == COMBINE_SUM && statistic.formula == "$$";
+            let is_sum = statistic.combine == COMBINE_SUM && &*statistic.formula == "$$";
             let of = metric.instances.iter().find(|of| of.scope == statistic.scope);
-            if let (true, Some(of)) = (is_sum, of) {
+            if let (true, Some(of)) = (is_sum && is_meant(&statistic.scope), of) {
                 sums.insert(of.prop_metric_id, statistic.stat_metric_id);
             }
         }
@@ -179,6 +236,7 @@ fn sums_of(database: &Database) -> HashMap<u16, u16> {
 fn all_values(file: &ProfileDb, index: u64) -> ReadResult<Vec<Value>> {
     let mut values = Vec::new();
     let Some(profile) = file.profile(index)? else { return Ok(values) };
+    file.require_order(&profile)?;
     for entry in 0..profile.n_ctxs {
         let (context, _) = file.index(&profile, entry)?;
         for index in file.range(&profile, entry)? {
@@ -193,6 +251,7 @@ fn all_values(file: &ProfileDb, index: u64) -> ReadResult<Vec<Value>> {
 fn each_value(file: &CctDb, mut take: impl FnMut(u32, u16, u32, f64)) -> ReadResult<()> {
     for context in 0..file.contexts.count {
         let Some(info) = file.context(context)? else { continue };
+        file.require_order(&info)?;
         let number = u32::try_from(context).unwrap_or(u32::MAX);
         for entry in 0..info.n_metrics {
             let metric = u16::try_from(file.index(&info, entry)?.0).unwrap_or(u16::MAX);
@@ -263,6 +322,7 @@ fn each_sum(
 ) -> ReadResult<Result<()>> {
     for context in 0..file.contexts.count {
         let Some(info) = file.context(context)? else { continue };
+        file.require_order(&info)?;
         let number = u32::try_from(context).unwrap_or(u32::MAX);
         for entry in 0..info.n_metrics {
             let metric = u16::try_from(file.index(&info, entry)?.0).unwrap_or(u16::MAX);

@@ -1,12 +1,16 @@
 //! Formulas of metrics: read once, each part of them once, and evaluated without recursion.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::yaml::{Document, Node, NodeId};
 
 /// The index of a part of a formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ExprId(usize);
+
+/// The parts that a formula needs, in ascending order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Needed(Vec<usize>);
 
 /// A part of a formula.
 #[derive(Debug, Clone, PartialEq)]
@@ -224,43 +228,42 @@ impl Formulas {
         Some(())
     }
 
-    /// The inputs that a formula needs.
-    pub(super) fn inputs(&self, of: ExprId) -> Vec<usize> {
-        let mut is_needed = vec![false; of.0 + 1];
-        if let Some(last) = is_needed.last_mut() {
-            *last = true;
-        }
-        let mut inputs = Vec::new();
-        for index in (0..=of.0).rev() {
-            if is_needed.get(index) != Some(&true) {
+    /// The parts that a formula needs, each before those that it is part of.
+    pub(super) fn needed(&self, of: ExprId) -> Needed {
+        let (mut parts, mut pending) = (BTreeSet::new(), vec![of.0]);
+        while let Some(index) = pending.pop() {
+            if !parts.insert(index) {
                 continue;
             }
-            match self.parts.get(index) {
-                Some(Expr::Input(input)) => inputs.push(*input),
-                Some(Expr::Call(_, arguments)) => {
-                    for argument in arguments {
-                        if let Some(needed) = is_needed.get_mut(argument.0) {
-                            *needed = true;
-                        }
-                    }
-                }
-                Some(Expr::Number(_)) | None => {}
+            if let Some(Expr::Call(_, arguments)) = self.parts.get(index) {
+                pending.extend(arguments.iter().map(|argument| argument.0));
             }
         }
-        inputs.sort_unstable();
-        inputs.dedup();
-        inputs
+        Needed(parts.into_iter().collect())
+    }
+
+    /// The inputs among the parts of a formula.
+    pub(super) fn inputs(&self, of: &Needed) -> impl Iterator<Item = usize> {
+        of.0.iter().filter_map(|index| match self.parts.get(*index) {
+            Some(Expr::Input(input)) => Some(*input),
+            _ => None,
+        })
     }
 
     /// What a formula comes to. What lacks a value, or is no number, has none.
-    pub(super) fn evaluate(&self, of: ExprId, input: impl Fn(usize) -> Option<f64>) -> Option<f64> {
-        let mut values: Vec<Option<f64>> = Vec::with_capacity(of.0 + 1);
-        for part in self.parts.iter().take(of.0 + 1) {
-            let value = match part {
+    pub(super) fn evaluate(
+        &self,
+        of: &Needed,
+        input: impl Fn(usize) -> Option<f64>,
+    ) -> Option<f64> {
+        let mut values: Vec<Option<f64>> = Vec::with_capacity(of.0.len());
+        for part in of.0.iter().map(|index| self.parts.get(*index)) {
+            let value = match part? {
                 Expr::Number(number) => Some(*number),
                 Expr::Input(index) => input(*index),
                 Expr::Call(function, arguments) => {
-                    let arguments = arguments.iter().map(|id| values.get(id.0).copied().flatten());
+                    let value = |id: &ExprId| *values.get(of.0.binary_search(&id.0).ok()?)?;
+                    let arguments = arguments.iter().map(value);
                     let arguments: Option<Vec<_>> = match function {
                         Function::Total => Some(arguments.flatten().collect()),
                         _ => arguments.collect(),
@@ -270,6 +273,7 @@ impl Formulas {
             };
             values.push(value.filter(|value| value.is_finite()));
         }
+        // Parts come before what they are part of: the formula is the last.
         values.pop().flatten()
     }
 }
@@ -288,7 +292,7 @@ mod tests {
             formulas.input(document.get(root, name).unwrap(), index);
         }
         let formula = formulas.read(&document, document.get(root, "f").unwrap())?;
-        formulas.evaluate(formula, |index| inputs[index])
+        formulas.evaluate(&formulas.needed(formula), |index| inputs[index])
     }
 
     #[test]

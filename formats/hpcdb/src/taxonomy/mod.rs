@@ -12,8 +12,8 @@ use kymo_core::model::profile::{
 };
 
 use crate::model::{reach_of, statistic_of};
-use formula::Formulas;
-use shown::{Shown, Sides, read_shown};
+use formula::{Formulas, Needed};
+use shown::{Shown, read_shown};
 use yaml::{Document, NodeId};
 
 /// What a taxonomy says.
@@ -46,7 +46,8 @@ impl Taxonomy {
             formulas.input(*node, inputs.len());
             inputs.push(input(&document, *node)?);
         }
-        let shown = read_shown(&document, root, nodes_max, &mut formulas)?;
+        // Aliases could make many of few.
+        let shown = read_shown(&document, root, document.len(), &mut formulas)?;
         Ok(Self { formulas: Arc::new(formulas), inputs, shown })
     }
 
@@ -75,13 +76,13 @@ impl Taxonomy {
     }
 
     fn derive(&self, shown: &Shown, metrics: &[Metric]) -> Option<Derived> {
-        let Sides { standard, custom } = shown.inclusive;
-        let sides = [standard, custom, shown.exclusive.standard, shown.exclusive.custom];
-        let sides: Vec<_> = sides.into_iter().flatten().collect();
+        let (inclusive, exclusive) = (shown.inclusive, shown.exclusive);
+        let sides = [inclusive.standard, exclusive.standard, inclusive.custom, exclusive.custom];
+        let sides = sides.map(|side| Some(self.formulas.needed(side?)));
         // Which input of the taxonomy is at which place.
         let mut places: HashMap<usize, usize> = HashMap::new();
         let mut inputs: Vec<Input> = Vec::new();
-        for index in sides.iter().flat_map(|side| self.formulas.inputs(*side)) {
+        for index in sides.iter().flatten().flat_map(|side| self.formulas.inputs(side)) {
             let input = self.input(index, metrics)?;
             let place = inputs.iter().position(|known| *known == input);
             places.insert(index, place.unwrap_or(inputs.len()));
@@ -95,10 +96,9 @@ impl Taxonomy {
             reaches: vec![Reach::Function, Reach::Execution],
             ..Metric::named(shown.name.clone())
         };
-        let (inclusive, exclusive) = (shown.inclusive, shown.exclusive);
-        let formulas = Arc::clone(&self.formulas);
-        let formula = Arc::new(Computed { formulas, places, inclusive, exclusive });
-        (!sides.is_empty()).then_some(Derived { metric, inputs, formula })
+        let (formulas, is_any) = (Arc::clone(&self.formulas), sides.iter().any(Option::is_some));
+        let formula = Arc::new(Computed { formulas, places, sides });
+        is_any.then_some(Derived { metric, inputs, formula })
     }
 
     /// A stored statistic, by the metrics that there are.
@@ -125,18 +125,20 @@ fn input(document: &Document, node: NodeId) -> Result<Named, String> {
 struct Computed {
     formulas: Arc<Formulas>,
     places: HashMap<usize, usize>,
-    inclusive: Sides,
-    exclusive: Sides,
+    /// In the order of [`Side`].
+    sides: [Option<Needed>; 4],
 }
 
 impl Formula for Computed {
     fn evaluate(&self, side: Side, inputs: &[Option<f64>]) -> Option<f64> {
+        let [inclusive, exclusive, inclusive_at, exclusive_at] = &self.sides;
         let formula = match side {
-            Side::Inclusive => self.inclusive.standard?,
-            Side::Exclusive => self.exclusive.standard?,
-            Side::InclusiveAt => self.inclusive.custom?,
-            Side::ExclusiveAt => self.exclusive.custom?,
+            Side::Inclusive => inclusive,
+            Side::Exclusive => exclusive,
+            Side::InclusiveAt => inclusive_at,
+            Side::ExclusiveAt => exclusive_at,
         };
+        let formula = formula.as_ref()?;
         let input = |index| inputs.get(*self.places.get(&index)?).copied().flatten();
         self.formulas.evaluate(formula, input)
     }

@@ -59,7 +59,6 @@ fn levels(document: &Document, root: NodeId, metrics_max: u64) -> Result<Vec<Lev
         items(root, "roots").iter().rev().map(|node| (*node, 0, None)).collect();
     let mut levels: Vec<Level> = Vec::new();
     while let Some((node, level, parent)) = pending.pop() {
-        // Aliases could make many of few.
         if levels.len() as u64 >= metrics_max {
             return Err("there are too many metrics".to_owned());
         }

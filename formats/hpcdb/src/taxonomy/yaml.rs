@@ -35,6 +35,11 @@ struct Open {
 }
 
 impl Document {
+    /// How many nodes it has.
+    pub(super) fn len(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
     /// Reads the first document of a text, of so many nodes at most.
     pub(super) fn read(text: &str, nodes_max: u64) -> Result<Self, String> {
         let mut document = Self::default();

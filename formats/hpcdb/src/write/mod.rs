@@ -29,7 +29,7 @@ use crate::spec::FileKind;
 use meta::MetaWriter;
 use taxonomy::taxonomy;
 
-pub(crate) use cct::write as write_cct;
+pub(crate) use cct::{Numbered, write as write_cct};
 pub(crate) use file::Form;
 pub(crate) use profile::ProfileWriter;
 pub(crate) use trace::TraceWriter;
@@ -124,9 +124,8 @@ impl Writer {
         profile.write_infos()?;
         let written = Source::open(&path(FileKind::Profile), &Limits::default())?;
         let written = ProfileDb::open(&written, &Limits::default())?;
-        let contexts = meta.contexts_max().max(profile.contexts_max());
         let sums = (&mut profile, &HashMap::new());
-        cct::write(&path(FileKind::Cct), form, &written, Some(sums), contexts)?;
+        cct::write(&path(FileKind::Cct), form, &written, Some(sums), meta.numbered())?;
         drop(written);
         profile.finish()?;
         if let Some(trace) = trace {

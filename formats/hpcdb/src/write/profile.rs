@@ -26,7 +26,6 @@ pub(crate) struct ProfileWriter {
     /// The summary first.
     infos: Vec<Info>,
     tuples: (u64, u64),
-    contexts_max: u32,
     summary: Block,
     /// Whether the summary was told, and is not made of what threads have.
     is_told: bool,
@@ -81,24 +80,13 @@ impl ProfileWriter {
         let start = out.at();
         let mut infos = vec![Info::default()];
         for thread in threads {
+            // In the described draft they are no multiple of 8 bytes long.
+            out.align(8)?;
             infos.push(Info { id_tuple: out.at(), ..Info::default() });
             out.put(tuple(form, thread, kinds)?.as_slice())?;
         }
         let tuples = (out.at() - start, start);
-        Ok(Self {
-            out,
-            form,
-            infos,
-            tuples,
-            contexts_max: 0,
-            summary: Block::default(),
-            is_told: false,
-        })
-    }
-
-    /// The highest number of a context that has values.
-    pub(super) fn contexts_max(&self) -> u32 {
-        self.contexts_max
+        Ok(Self { out, form, infos, tuples, summary: Block::default(), is_told: false })
     }
 
     /// Writes the values of a thread, in any order.
@@ -112,7 +100,6 @@ impl ProfileWriter {
         }
         let mut block = self.begin()?;
         for (context, metric, value) in summed(found) {
-            self.contexts_max = self.contexts_max.max(context);
             self.put(&mut block, context, metric, value)?;
         }
         let written = self.end(&block)?;
@@ -151,7 +138,7 @@ impl ProfileWriter {
 
     /// Writes a summary that is not made of what threads have. It comes in order of contexts, and
     /// what a context has is put in order here.
-    pub(super) fn told_summary(
+    pub(crate) fn told_summary(
         &mut self,
         values: impl Iterator<Item = Result<(u32, u16, f64)>>,
     ) -> Result<()> {
@@ -174,7 +161,6 @@ impl ProfileWriter {
     fn put_all(&mut self, block: &mut Block, found: &mut Vec<(u32, u16, f64)>) -> Result<()> {
         found.sort_unstable_by_key(|(_, metric, _)| *metric);
         for (context, metric, value) in found.drain(..) {
-            self.contexts_max = self.contexts_max.max(context);
             self.put(block, context, metric, value)?;
         }
         Ok(())

@@ -9,8 +9,8 @@ use super::Printing;
 use super::names::{self, of_context, of_function, short_path};
 use super::out::{Remarks, text};
 use crate::read::{Database, Meta};
-use crate::rows::TreeWalk;
 use crate::types::{Context, Metric, PropagationScope, Strided};
+use crate::walk::TreeWalk;
 
 /// How deep contexts may lie: each level is moved to the right, so that a chain takes the square
 /// of its length.

@@ -8,9 +8,9 @@ use kymo_core::bytes::ReadResult;
 
 use crate::model::thread_of;
 use crate::read::{Database, Meta};
-use crate::rows::TreeWalk;
 use crate::spec::combine_name;
 use crate::types::{Context, Function};
+use crate::walk::TreeWalk;
 
 /// What numbers and pointers stand for.
 pub(super) struct Names {

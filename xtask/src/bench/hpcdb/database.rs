@@ -14,8 +14,7 @@ use kymo_hpcdb::Writer;
 /// How many contexts hang below one.
 const CHILDREN: u32 = 4;
 
-/// How many functions there are, whatever calls them, and files they are in.
-const FUNCTIONS: u32 = 5_000;
+/// How many files functions are in.
 const FILES: u32 = 200;
 
 /// When traces begin, and how far samples are apart.
@@ -37,6 +36,10 @@ pub(crate) struct Shape {
     #[arg(long, default_value = "1")]
     pub(crate) metrics: u32,
 
+    /// Functions, whatever calls them.
+    #[arg(long, default_value = "5000")]
+    pub(crate) functions: u32,
+
     /// Samples in the trace of each thread; none where it is 0.
     #[arg(long, default_value = "0")]
     pub(crate) samples: u32,
@@ -49,7 +52,7 @@ pub(crate) fn make(path: &Path, shape: Shape) -> Result<()> {
     }
     let what = || format!("making {}", path.display());
     let mut writer = Writer::new(&Destination::new(path, false), "generated").with_context(what)?;
-    let tree = Tree::new(shape.contexts);
+    let tree = Tree::new(shape.contexts, shape.functions);
     let metrics = (0..shape.metrics).map(name);
     let metrics = metrics.map(|name| writer.metric(&Metric::named(name)));
     let metrics = metrics.collect::<kymo_core::Result<Vec<_>>>().with_context(what)?;
@@ -88,16 +91,17 @@ fn thread(number: u32) -> Thread {
 struct Tree {
     /// How deep each context is; the first is the entry point.
     depths: Vec<u32>,
+    functions: u32,
 }
 
 impl Tree {
-    fn new(contexts: u32) -> Self {
+    fn new(contexts: u32, functions: u32) -> Self {
         let mut depths: Vec<u32> = vec![0];
         for number in 2..=contexts.max(1) {
             let depth = depths.get(index(parent(number))).map_or(0, |depth| depth + 1);
             depths.push(depth);
         }
-        Self { depths }
+        Self { depths, functions: functions.max(1) }
     }
 
     fn numbers(&self) -> impl DoubleEndedIterator<Item = (u32, u32)> + '_ {
@@ -112,7 +116,7 @@ impl Tree {
         let files = files.collect::<kymo_core::Result<Vec<_>>>()?;
         let file_of = |number: u32| files.get(index(number % FILES + 1)).copied();
         let mut functions = Vec::new();
-        for number in 0..FUNCTIONS {
+        for number in 0..self.functions {
             let (name, file) = (format!("function{number}"), file_of(number));
             let (offset, line) = (u64::from(number) * 64, number + 1);
             functions.push(to.function(&Function { name, module, offset, file, line })?);
@@ -182,7 +186,8 @@ fn node(
         return Node { function: Some(entry), ..Node::new(Scope::Entry, Relation::Call) };
     }
     if !depth.is_multiple_of(2) {
-        let function = functions.get(index(spread % FUNCTIONS + 1)).copied();
+        let place = usize::try_from(spread).unwrap_or(0) % functions.len().max(1);
+        let function = functions.get(place).copied();
         return Node { function, ..Node::new(Scope::Function, Relation::Call) };
     }
     let file = files.get(index(spread % FILES + 1)).copied();

@@ -49,7 +49,7 @@ pub fn bottom_up_derived(
             continue;
         }
         let question = input.question(view, threads);
-        let found = bottom_up_of(&input.reading(&question), of, depth_max)?;
+        let found = bottom_up_of(&input.reading(&question), of, depth_max, 0.0)?;
         joining.add(index, &found, |node| {
             let is_whole = of.is_none() || input.is_inclusive();
             if is_whole { node.inclusive } else { node.exclusive }

@@ -49,8 +49,8 @@ pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
 
 /// A flat profile of any statistic over threads.
 pub(super) fn flat_of(values: &Reading<'_>, by: By) -> Result<Flat> {
-    let mut summing =
-        Summing { values, by, labels: Labels::default(), rows: Vec::new(), open: Vec::new() };
+    let labels = Labels::of_view(values.view());
+    let mut summing = Summing { values, by, labels, rows: Vec::new(), open: Vec::new() };
     let mut total = 0.0;
     for step in Walk::new(values.view())? {
         match step? {
@@ -188,18 +188,18 @@ impl Summing<'_> {
             By::File => "<no file>",
             By::Function | By::Line => return self.labels.of_context(self.values.view(), context),
         };
-        self.labels.of(Key::Unknown, || Ok(none.to_owned()))
+        self.labels.of(Key::Unknown(Scope::Other), || Ok(none.to_owned()))
     }
 
     fn finish(mut self) -> Vec<FlatRow> {
         self.row(None);
-        let rows = self.labels.into_texts().into_iter().zip(self.rows);
-        let rows = rows.map(|(label, Row { spent: Spent { inclusive, exclusive }, .. })| FlatRow {
-            label,
-            inclusive,
-            exclusive,
+        let texts = self.labels.into_texts();
+        let rows = texts.iter().zip(self.rows).filter_map(|(label, row)| {
+            let Spent { inclusive, exclusive } = row.spent;
+            let is_some = inclusive != 0.0 || exclusive != 0.0;
+            is_some.then(|| FlatRow { label: label.to_owned(), inclusive, exclusive })
         });
-        rows.filter(|row| row.inclusive != 0.0 || row.exclusive != 0.0).collect()
+        rows.collect()
     }
 }
 

@@ -105,6 +105,12 @@ pub trait ProfileView: Send + Sync {
     /// round in circles.
     fn contexts_max(&self) -> u64;
 
+    /// How many bytes the names of contexts can come to, each once. Where there are more they lie
+    /// on top of each other, and a report ends.
+    fn labels_max(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Appends the entry points.
     fn roots(&self, to: &mut Vec<ContextId>) -> Result<()>;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::labels::{Label, Labels, Reading, Spent};
+use super::labels::{Label, Labels, Reading, Spent, Texts};
 use super::{Context, Question, Scope, Step, Walk};
 use crate::Result;
 
@@ -39,7 +39,7 @@ pub struct PathTree {
     pub deeper: u64,
     /// Whether values are computed, so that they are no parts of a total.
     pub is_computed: bool,
-    pub(super) labels: Vec<String>,
+    pub(super) labels: Texts,
 }
 
 /// A node of a tree of paths.
@@ -67,7 +67,7 @@ impl PathTree {
     /// What a node is called.
     #[must_use]
     pub fn label(&self, node: &PathNode) -> &str {
-        self.labels.get(node.label.0).map_or("", String::as_str)
+        self.labels.get(node.label)
     }
 }
 
@@ -123,12 +123,18 @@ pub(super) fn top_down_of(
 /// for. A node's inclusive value is what the function at the top spent when it was called so.
 ///
 /// Of one function, by its name, it is what that spent with all that it called; calls of itself
-/// count once.
+/// count once. Functions with less than a share of the total, `least`, have no callers below them:
+/// there may be very many.
 ///
 /// # Errors
 /// When the profile cannot be read.
-pub fn bottom_up(question: &Question<'_>, of: Option<&str>, depth_max: usize) -> Result<PathTree> {
-    bottom_up_of(&Reading::sums(question), of, depth_max)
+pub fn bottom_up(
+    question: &Question<'_>,
+    of: Option<&str>,
+    depth_max: usize,
+    least: f64,
+) -> Result<PathTree> {
+    bottom_up_of(&Reading::sums(question), of, depth_max, least)
 }
 
 /// Functions with their callers, with any statistic over threads.
@@ -136,8 +142,10 @@ pub(super) fn bottom_up_of(
     values: &Reading<'_>,
     of: Option<&str>,
     depth_max: usize,
+    least: f64,
 ) -> Result<PathTree> {
     let mut making = Making::new(values);
+    let is_hot = if of.is_none() && least > 0.0 { making.hot(least)? } else { Vec::new() };
     let mut frames: Vec<(Context, Label)> = Vec::new();
     // How many frames of the function we are within.
     let mut within = 0_usize;
@@ -157,10 +165,14 @@ pub(super) fn bottom_up_of(
         frames.push((context, label));
         if of.is_none() && spent.exclusive != 0.0 {
             let inclusive = spent.exclusive;
+            let is_hot = is_hot.get(label.0).copied().unwrap_or(true);
+            let depth_max = if is_hot { depth_max } else { depth_max.min(1) };
             making.callers(&frames, Spent { inclusive, ..spent }, depth_max);
+            making.tree.deeper += u64::from(is_hot && frames.len() > depth_max);
         } else if making.is_called(label, of) {
             if within == 0 {
                 making.callers(&frames, spent, depth_max);
+                making.tree.deeper += u64::from(frames.len() > depth_max);
             }
             within += 1;
         }
@@ -177,8 +189,8 @@ struct Making<'a> {
 
 impl<'a> Making<'a> {
     fn new(values: &'a Reading<'a>) -> Self {
-        let (tree, labels, known) = <_>::default();
-        Self { values, tree, labels, known }
+        let (tree, known) = <_>::default();
+        Self { values, tree, labels: Labels::of_view(values.view()), known }
     }
 
     /// What a context spent; entry points make the total.
@@ -198,7 +210,27 @@ impl<'a> Making<'a> {
             node = Some(self.node(node, context, *label));
             self.add(node, Spent { exclusive, ..spent });
         }
-        self.tree.deeper += u64::from(frames.len() > depth_max);
+    }
+
+    /// Which functions spent at least a share of the total themselves, by their labels.
+    fn hot(&mut self, least: f64) -> Result<Vec<bool>> {
+        let (mut total, mut own) = (0.0, Vec::new());
+        for step in Walk::new(self.values.view())? {
+            let Step::Enter(context, depth) = step? else { continue };
+            if !context.is_frame() {
+                continue;
+            }
+            let spent = self.values.spent(&context)?;
+            if depth == 0 {
+                self.values.combine(&mut total, spent.inclusive);
+            }
+            let label = self.labels.of_context(self.values.view(), &context)?;
+            own.resize(self.labels.len(), 0.0);
+            if let Some(own) = own.get_mut(label.0) {
+                self.values.combine(own, spent.exclusive);
+            }
+        }
+        Ok(own.iter().map(|own: &f64| own.abs() >= total.abs() * least).collect())
     }
 
     fn is_called(&self, label: Label, name: Option<&str>) -> bool {
@@ -277,7 +309,7 @@ mod tests {
     #[test]
     fn callers_stand_below_what_they_called() {
         let tree = fixture::tree();
-        let paths = bottom_up(&question(&tree), None, 2).unwrap();
+        let paths = bottom_up(&question(&tree), None, 2, 0.0).unwrap();
         let expected =
             ["0 main 8 8", "1 <main thread> 8 0", "0 work 7 7", "1 main 5 0", "1 work 2 0"];
         assert_eq!(shown(&paths), expected);
@@ -287,16 +319,25 @@ mod tests {
     #[test]
     fn callers_of_one_function_have_what_it_spent_with_all_that_it_called() {
         let tree = fixture::tree();
-        let paths = bottom_up(&question(&tree), Some("work"), 9).unwrap();
+        let paths = bottom_up(&question(&tree), Some("work"), 9, 0.0).unwrap();
         // The inner call is part of the outer one.
         assert_eq!(shown(&paths), ["0 work 7 5", "1 main 7 0", "2 <main thread> 7 0"]);
-        assert!(bottom_up(&question(&tree), Some("absent"), 9).unwrap().nodes.is_empty());
+        assert!(bottom_up(&question(&tree), Some("absent"), 9, 0.0).unwrap().nodes.is_empty());
+    }
+
+    #[test]
+    fn functions_that_spent_little_have_no_callers() {
+        let tree = fixture::tree();
+        // `main` has 8 of 15, `work` 7: the one is above half, the other below.
+        let paths = bottom_up(&question(&tree), None, 9, 0.5).unwrap();
+        assert_eq!(shown(&paths), ["0 main 8 8", "1 <main thread> 8 0", "0 work 7 7"]);
+        assert_eq!(paths.deeper, 0);
     }
 
     #[test]
     fn a_chain_of_very_many_is_no_deeper_than_asked_for() {
         let tree = fixture::chain(100_000);
         assert_eq!(top_down(&question(&tree), Detail::Lines, 20).unwrap().nodes.len(), 20);
-        assert_eq!(bottom_up(&question(&tree), None, 20).unwrap().nodes.len(), 20);
+        assert_eq!(bottom_up(&question(&tree), None, 20, 0.0).unwrap().nodes.len(), 20);
     }
 }

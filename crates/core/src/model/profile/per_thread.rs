@@ -31,7 +31,7 @@ fn entries(question: &Question<'_>) -> Result<Vec<Context>> {
 
 /// The outermost calls of the functions of a name.
 fn frames(question: &Question<'_>, function: &str) -> Result<Vec<Context>> {
-    let (mut labels, mut found) = (Labels::default(), Vec::new());
+    let (mut labels, mut found) = (Labels::of_view(question.view), Vec::new());
     let mut walk = Walk::new(question.view)?;
     while let Some(step) = walk.next() {
         let Step::Enter(context, _) = step? else { continue };

@@ -20,7 +20,7 @@ pub struct Traced {
     pub functions: Vec<String>,
     /// A line for each track that has samples.
     pub lines: Vec<TracedLine>,
-    /// Samples that are before the one before them, and thereby let that last no time.
+    /// Samples that are before one before them, or far ahead of those behind them; none counts.
     pub backwards: u64,
 }
 
@@ -40,7 +40,7 @@ pub struct TracedLine {
 
 /// Finds out what threads did when. A sample counts from its moment to that of the next; the last
 /// of a thread only tells where it ends. Of a sample that reaches over an edge of the window, the
-/// part within counts.
+/// part within counts. Samples that go back in time count for nothing.
 ///
 /// `depth` is how many calls below the entry point to look; without one it is the innermost
 /// function. `stretches` is how many parts the time is divided into.
@@ -57,14 +57,17 @@ pub fn traced(
     stretches: usize,
 ) -> Result<Traced> {
     let mut lines = edges(timeline, window)?;
-    each(timeline, window, |track, time, _| lines.entry(track).or_default().extend(time))?;
+    let extend = |track, time, _| lines.entry(track).or_default().extend(time);
+    let backwards = each(timeline, window, extend)?;
     for line in lines.values_mut() {
         line.reach(window);
     }
     lines.retain(|_, line| line.first.is_some());
     let first = lines.values().filter_map(|line| line.first).min();
     let last = lines.values().filter_map(|line| line.last).max();
-    let Some((first, last)) = first.zip(last) else { return Ok(Traced::default()) };
+    let Some((first, last)) = first.zip(last) else {
+        return Ok(Traced { backwards, ..Traced::default() });
+    };
     let scale = Scale { first, last, stretches };
     each(timeline, window, |track, time, number| {
         lines.entry(track).or_default().add(&scale, time, Some(number));
@@ -74,11 +77,10 @@ pub fn traced(
             line.add(&scale, until, None);
         }
     }
-    let backwards = lines.values().map(|line| line.backwards).sum();
     let names = names(view, &lines, depth)?;
     let lines = lines.into_iter().map(|(track, line)| line.finish(track, stretches, &names));
     let lines = lines.collect();
-    let functions = names.labels.into_texts();
+    let functions = names.labels.into_texts().iter().map(str::to_owned).collect();
     Ok(Traced { range: Some((first, last)), functions, lines, backwards })
 }
 
@@ -108,13 +110,16 @@ fn edges(timeline: &Arc<dyn TimelineView>, window: &Window) -> Result<BTreeMap<T
 /// The number of a sample whose context is not known.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Every sample that is asked for: its track, its moment, the number of its context.
+/// Every sample that is asked for, as far as those of a track are in order: its track, its moment,
+/// the number of its context. Tells how many are not.
 fn each(
     timeline: &Arc<dyn TimelineView>,
     window: &Window,
     mut take: impl FnMut(TrackId, TimeNs, u64),
-) -> Result<()> {
+) -> Result<u64> {
     let mut events = Arc::clone(timeline).events(window)?;
+    let mut tracks: HashMap<TrackId, InOrder> = HashMap::new();
+    let (mut samples, mut taken) = (0_u64, 0_u64);
     while let Some(event) = events.next()? {
         let number = match event.content {
             Content::Sample(number) => number,
@@ -122,10 +127,45 @@ fn each(
             _ => continue,
         };
         if let Some(time) = event.time {
-            take(event.track, time, number);
+            samples += 1;
+            let ready = tracks.entry(event.track).or_default().push(time, number);
+            taken += u64::from(ready.is_some());
+            if let Some((time, number)) = ready {
+                take(event.track, time, number);
+            }
         }
     }
-    Ok(())
+    for (track, order) in tracks {
+        if let Some((time, number)) = order.held {
+            taken += 1;
+            take(track, time, number);
+        }
+    }
+    Ok(samples - taken)
+}
+
+/// Passes samples on in order of time. One is held back until the next shows that it is no leap:
+/// a moment that the next one goes back from, to behind what came before, was never reached.
+#[derive(Default)]
+struct InOrder {
+    passed: Option<TimeNs>,
+    held: Option<(TimeNs, u64)>,
+}
+
+impl InOrder {
+    /// Takes the next sample, and gives the one that is sure by now.
+    fn push(&mut self, time: TimeNs, number: u64) -> Option<(TimeNs, u64)> {
+        let is_back = self.passed.is_some_and(|passed| time < passed);
+        // Zeros are no moment to go back to.
+        let is_zero = time.0 == 0 && self.held.is_some_and(|(held, _)| held > time);
+        if is_back || is_zero {
+            return None;
+        }
+        let before = self.held.replace((time, number));
+        let sure = before.filter(|(held, _)| *held <= time);
+        self.passed = sure.map(|(sure, _)| sure).or(self.passed);
+        sure
+    }
 }
 
 /// Stretches of time.
@@ -163,7 +203,6 @@ struct Line {
     open: Option<(TimeNs, u64)>,
     /// Whether there are samples behind the window.
     goes_on: bool,
-    backwards: u64,
     spent: HashMap<u64, u64>,
     strip: HashMap<(usize, u64), u64>,
 }
@@ -190,34 +229,33 @@ impl Line {
     /// Ends what is open, and begins what comes next.
     fn add(&mut self, scale: &Scale, time: TimeNs, number: Option<u64>) {
         let next = number.map(|number| (time, number));
-        if let Some((since, number)) = std::mem::replace(&mut self.open, next) {
-            // Time that runs backwards lasts no time.
-            self.backwards += u64::from(time < since);
-            let lasted = u64::try_from(i128::from(time.0) - i128::from(since.0)).unwrap_or(0);
-            *self.spent.entry(number).or_default() += lasted;
-            let mut at = since.0;
-            while at < time.0 && scale.stretches > 0 {
-                let stretch = scale.stretch(at);
-                let is_last = stretch + 1 >= scale.stretches;
-                let edge = if is_last { time.0 } else { scale.edge(stretch + 1) };
-                let until = edge.max(at.saturating_add(1)).min(time.0);
-                let part = self.strip.entry((stretch, number)).or_default();
-                *part += until.abs_diff(at);
-                at = until;
-            }
+        let Some((since, number)) = std::mem::replace(&mut self.open, next) else { return };
+        let (since, time) = (since.0, time.0);
+        if since >= time {
+            return;
+        }
+        add(self.spent.entry(number).or_default(), time.abs_diff(since));
+        let mut at = since;
+        while at < time && scale.stretches > 0 {
+            let stretch = scale.stretch(at);
+            let is_last = stretch + 1 >= scale.stretches;
+            let edge = if is_last { time } else { scale.edge(stretch + 1) };
+            let until = edge.max(at.saturating_add(1)).min(time);
+            add(self.strip.entry((stretch, number)).or_default(), until.abs_diff(at));
+            at = until;
         }
     }
 
     fn finish(self, track: TrackId, stretches: usize, names: &Names) -> TracedLine {
         let mut spent: HashMap<usize, u64> = HashMap::new();
         for (number, lasted) in self.spent {
-            *spent.entry(names.of(number)).or_default() += lasted;
+            add(spent.entry(names.of(number)).or_default(), lasted);
         }
         let mut spent: Vec<_> = spent.into_iter().filter(|(_, lasted)| *lasted > 0).collect();
         spent.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| names.text(a.0).cmp(names.text(b.0))));
         let mut parts: HashMap<(usize, usize), u64> = HashMap::new();
         for ((stretch, number), lasted) in self.strip {
-            *parts.entry((stretch, names.of(number))).or_default() += lasted;
+            add(parts.entry((stretch, names.of(number))).or_default(), lasted);
         }
         let mut strip: Vec<Option<(u64, usize)>> = vec![None; stretches];
         for ((stretch, function), lasted) in parts {
@@ -234,6 +272,11 @@ impl Line {
         let strip = strip.into_iter().map(|most| most.map(|(_, function)| function)).collect();
         TracedLine { track, samples: self.samples, spent, strip }
     }
+}
+
+/// Adds nanoseconds; no more than can be counted.
+fn add(to: &mut u64, lasted: u64) {
+    *to = to.saturating_add(lasted);
 }
 
 /// What contexts of samples are called.
@@ -262,7 +305,7 @@ fn names(
 ) -> Result<Names> {
     let numbers = lines.values().flat_map(|line| line.spent.keys());
     let mut wanted: std::collections::HashSet<u64> = numbers.copied().collect();
-    let mut labels = Labels::default();
+    let mut labels = Labels::of_view(view);
     let mut by_number = HashMap::new();
     let mut frames: Vec<Label> = Vec::new();
     for step in Walk::new(view)? {
@@ -388,16 +431,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_context_is_said_and_time_that_runs_backwards_lasts_none() {
-        let samples = [(0, 100, 99), (0, 200, 1), (0, 50, 1)];
-        assert_eq!(
-            lines(&samples, None),
-            ["3: <unknown context> 100: - <unknown context> <unknown context> <unknown context>"]
-        );
+    fn what_is_no_context_is_said() {
+        let samples = [(0, 100, 99), (0, 200, 1)];
+        let unknown = "<unknown context>";
+        let expected = format!("2: {unknown} 100: {unknown} {unknown} {unknown} {unknown}");
+        assert_eq!(lines(&samples, None), [expected]);
         assert_eq!(lines(&[], None), [""; 0]);
-        // The end of time is no reason to fail.
+    }
+
+    #[test]
+    fn samples_that_go_back_in_time_count_for_nothing() {
+        // Zeros in the middle, and a leap ahead.
+        let samples =
+            [(0, 100, 1), (0, 0, 0), (0, 0, 0), (0, 150, 3), (0, i64::MAX, 1), (0, 200, 1)];
+        assert_eq!(lines(&samples, None), ["3: main 50, work 50: main main work work"]);
+        let samples = [(0, 100, 1), (0, 150, 3), (0, 50, 1), (0, 200, 3)];
+        assert_eq!(lines(&samples, None), ["3: main 50, work 50: main main work work"]);
+        let timeline: Arc<dyn TimelineView> = Arc::new(Recorded(samples.to_vec()));
+        let found = traced(&fixture::tree(), &timeline, &Window::default(), None, 4).unwrap();
+        assert_eq!(found.backwards, 1);
+    }
+
+    #[test]
+    fn the_end_of_time_is_no_reason_to_fail() {
         let samples = [(0, i64::MIN, 1), (0, i64::MAX, 1)];
         let all = u64::MAX;
         assert_eq!(lines(&samples, None), [format!("2: main {all}: main main main main")]);
+        // The same again by another thread: both together are more than can be counted.
+        let samples = [(0, i64::MIN, 1), (0, i64::MAX, 3), (1, i64::MIN, 2), (1, i64::MAX, 3)];
+        assert_eq!(lines(&samples, None).len(), 2);
     }
 }

@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
     #[must_use]
     pub fn below(view: &'a dyn ProfileView, mut roots: Vec<ContextId>) -> Self {
         roots.reverse();
-        let left = view.contexts_max();
+        let left = view.contexts_max().saturating_sub(roots.len() as u64);
         Self { view, pending: roots, open: Vec::new(), below: Vec::new(), left }
     }
 
@@ -63,15 +63,16 @@ impl<'a> Walk<'a> {
     }
 
     fn enter(&mut self, id: ContextId) -> Result<Step> {
-        self.left = self.left.checked_sub(1).ok_or_else(|| {
-            Error::request("the tree of contexts leads round in circles: some are reached twice")
-        })?;
         if let Some(above) = self.open.last_mut() {
             above.children = above.children.saturating_sub(1);
         }
         let context = self.view.context(id)?;
         self.view.children(id, &mut self.below)?;
         let (depth, children) = (self.open.len(), self.below.len());
+        // Before they are held, so that no more are than there can be.
+        self.left = self.left.checked_sub(children as u64).ok_or_else(|| {
+            Error::request("the tree of contexts leads round in circles: some are reached twice")
+        })?;
         self.pending.extend(self.below.drain(..).rev());
         self.open.push(Open { context, children });
         Ok(Step::Enter(context, depth))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_core::model::profile::{
-    By, Detail, MetricId, ProfileView, Question, flat, path_changes, top_down,
+    By, Detail, MetricId, PathChanges, ProfileView, Question, flat, path_changes, top_down,
 };
 use serde_json::json;
 
@@ -15,8 +15,8 @@ use crate::render::{escaped, measure};
 /// What sums may differ by because threads are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
-/// How deep paths are compared; what is deeper counts for the last level.
-const DEPTH_MAX: usize = 1000;
+/// How many names of a path are shown; of a longer one the last.
+const NAMES_SHOWN: usize = 1000;
 
 type View = Arc<dyn ProfileView>;
 
@@ -63,22 +63,33 @@ impl ProfilesArgs {
     ) -> anyhow::Result<Vec<Difference>> {
         let mut found = Vec::new();
         for (metric, ids) in self.metrics(one, other)? {
-            let mut spent = match self.by {
-                Compared::Path => self.by_path([one, other], ids)?,
-                Compared::Function => self.by_name([one, other], ids, By::Function)?,
-                Compared::Line => self.by_name([one, other], ids, By::Line)?,
-                Compared::File => self.by_name([one, other], ids, By::File)?,
-                Compared::Module => self.by_name([one, other], ids, By::Module)?,
-            };
-            spent.retain(|(_, spent)| is_change(*spent, tolerance));
-            spent.sort_by(|(_, a), (_, b)| by(*b).abs().total_cmp(&by(*a).abs()));
-            if self.number > 0 {
-                spent.truncate(self.number);
+            if let [None, _] | [_, None] = ids {
+                let which = if ids[0].is_some() { "the first" } else { "the second" };
+                let what = format!("only {which} has this metric");
+                found.push(Difference::new(&metric, what, json!({ "metric": metric })));
+                continue;
             }
+            let spent = match self.by {
+                Compared::Path => self.by_path([one, other], ids, tolerance)?,
+                Compared::Function => self.by_name([one, other], ids, By::Function, tolerance)?,
+                Compared::Line => self.by_name([one, other], ids, By::Line, tolerance)?,
+                Compared::File => self.by_name([one, other], ids, By::File, tolerance)?,
+                Compared::Module => self.by_name([one, other], ids, By::Module, tolerance)?,
+            };
             let changes = spent.iter().map(|(name, spent)| difference(name, &metric, *spent));
             found.extend(changes);
         }
         Ok(found)
+    }
+
+    /// What changed, the largest change first, and no more than asked for.
+    fn largest<T>(&self, mut spent: Vec<(T, Spent)>, tolerance: f64) -> Vec<(T, Spent)> {
+        spent.retain(|(_, spent)| is_change(*spent, tolerance));
+        spent.sort_by(|(_, a), (_, b)| by(*b).abs().total_cmp(&by(*a).abs()));
+        if self.number > 0 {
+            spent.truncate(self.number);
+        }
+        spent
     }
 
     /// The metrics of both by their names.
@@ -108,6 +119,7 @@ impl ProfilesArgs {
         views: [&View; 2],
         ids: [Option<MetricId>; 2],
         by: By,
+        tolerance: f64,
     ) -> kymo_core::Result<Vec<(String, Spent)>> {
         let mut spent: BTreeMap<String, Spent> = BTreeMap::new();
         for (side, (view, id)) in views.into_iter().zip(ids).enumerate() {
@@ -120,28 +132,38 @@ impl ProfilesArgs {
                 }
             }
         }
-        Ok(spent.into_iter().collect())
+        Ok(self.largest(spent.into_iter().collect(), tolerance))
     }
 
     fn by_path(
         &self,
         views: [&View; 2],
         ids: [Option<MetricId>; 2],
+        tolerance: f64,
     ) -> kymo_core::Result<Vec<(String, Spent)>> {
         let [one, other] = views;
         let tree = |view: &View, id: Option<MetricId>| {
             let Some(metric) = id else { return Ok(<_>::default()) };
             let question = Question { view: view.as_ref(), metric, threads: None };
-            top_down(&question, Detail::Functions, DEPTH_MAX)
+            top_down(&question, Detail::Functions, usize::MAX)
         };
         let changes = path_changes(&tree(one, ids[0])?, &tree(other, ids[1])?);
-        let spent = changes.nodes.iter().enumerate().filter_map(|(index, node)| {
-            let spent = if self.inclusive { node.inclusive } else { node.exclusive };
-            // Most paths are the same; their names are not needed.
-            is_change(spent, 0.0).then(|| (changes.path(index).join(" > "), spent))
-        });
-        Ok(spent.collect())
+        let spent = changes
+            .nodes
+            .iter()
+            .map(|node| if self.inclusive { node.inclusive } else { node.exclusive });
+        let spent = self.largest(spent.enumerate().collect(), tolerance);
+        // Most paths are the same; their names are not needed.
+        let named = |(index, spent)| (path_of(&changes, index), spent);
+        Ok(spent.into_iter().map(named).collect())
     }
+}
+
+fn path_of(changes: &PathChanges, index: usize) -> String {
+    let names = changes.path(index);
+    let left_out = names.len().saturating_sub(NAMES_SHOWN);
+    let path = names.get(left_out..).unwrap_or_default().join(" > ");
+    if left_out > 0 { format!("… > {path}") } else { path }
 }
 
 fn by([before, after]: Spent) -> f64 {

@@ -2,7 +2,7 @@
 
 mod stacks;
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use inferno::flamegraph;
@@ -19,12 +19,16 @@ use crate::render::{escaped, numbers};
 use crate::session::{Named, Opened, Outcome, Session};
 use stacks::Stacks;
 
+/// The least share of the total that has a box: others would be too narrow to be seen.
+const LEAST: f64 = 5e-5;
+
 /// Draw a flame graph: a box for each path, as wide as what was spent there and below.
 ///
 /// It is an SVG to open in a browser: a click on a box zooms in, and there is a search. With
 /// --folded it is one line a path, with what was spent itself at its end, which is what other
 /// tools make flame graphs of. Those take whole numbers: what is not whole is multiplied with a
-/// power of ten, which is said.
+/// power of ten, which is said. Characters that mean something there are others:
+/// `;` in a name becomes `:`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -71,9 +75,18 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
         let asked = args.profile.of(opened)?;
         let tree = top_down(&asked.question(), args.show.detail(), args.depth)?;
-        let stacks = Stacks::of(&tree);
-        let bytes = if args.folded { folded(&stacks) } else { picture(&asked, opened, &stacks)? };
-        put(session, args, opened, &bytes)?;
+        let stacks = Stacks::new(&tree, if args.folded { 0.0 } else { LEAST });
+        put(session, args, opened, |out| {
+            if args.folded {
+                return stacks.each(|line| Ok(writeln!(out, "{line}")?));
+            }
+            picture(&asked, opened, &stacks, out)
+        })?;
+        if tree.deeper > 0 {
+            let paths = numbers::count(tree.deeper, "path goes", "paths go");
+            let text = format!("{paths} deeper than --depth {}", args.depth);
+            session.report.remark(&opened.name, text);
+        }
         let outcome = say_negative(session, opened, &stacks);
         if args.folded {
             say_scale(session, opened, &asked, &stacks);
@@ -87,55 +100,61 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-fn folded(stacks: &Stacks) -> Vec<u8> {
-    let mut lines = stacks.lines.join("\n").into_bytes();
-    lines.push(b'\n');
-    lines
-}
-
-fn picture(asked: &Asked, opened: &Opened, stacks: &Stacks) -> anyhow::Result<Vec<u8>> {
+fn picture(
+    asked: &Asked,
+    opened: &Opened,
+    stacks: &Stacks<'_>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let mut options = flamegraph::Options::default();
     options.title.clone_from(&opened.name);
     options.subtitle = Some(asked.described.name.clone());
     options.count_name = asked.described.unit.clone().unwrap_or_else(|| "counts".to_owned());
-    options.factor = stacks.factor;
+    options.factor = 1.0 / stacks.scale;
     options.deterministic = true;
-    let mut svg = Vec::new();
-    flamegraph::from_lines(&mut options, stacks.lines.iter().map(String::as_str), &mut svg)?;
-    Ok(svg)
+    let mut lines = Vec::new();
+    stacks.each(|line| -> anyhow::Result<()> {
+        lines.push(line.to_owned());
+        Ok(())
+    })?;
+    Ok(flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out)?)
 }
 
-fn put(session: &mut Session, args: &Args, opened: &Opened, bytes: &[u8]) -> anyhow::Result<()> {
+fn put(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let output: &Path = &args.output;
     if Outlet::open(session, output)? == Outlet::Stream {
         if session.out.is_terminal() && !args.folded {
             let failure = Failure::new("a picture is not written to a terminal");
             return Err(failure.hint("name a file with -o, or pipe it on").into());
         }
-        return Ok(session.out.write_all(bytes)?);
+        return write(&mut session.out);
     }
     outlet::refuse_input(&args.input, output)?;
     let about = |error| outlet::about(output, error);
     let to = Destination::new(output, args.force).made_from(std::slice::from_ref(&opened.source));
-    let mut file = to.file().map_err(about)?;
-    file.write_all(bytes)?;
+    let mut file = BufWriter::new(to.file().map_err(about)?);
+    write(&mut file)?;
+    let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     file.commit().map_err(about)
 }
 
 /// Says what the numbers of folded stacks are: whole ones, whatever was measured.
-fn say_scale(session: &mut Session, opened: &Opened, asked: &Asked, stacks: &Stacks) {
-    let metric = escaped(&asked.described.name);
+fn say_scale(session: &mut Session, opened: &Opened, asked: &Asked, stacks: &Stacks<'_>) {
+    let (metric, factor) = (escaped(&asked.described.name), 1.0 / stacks.scale);
     let text = match &asked.described.unit {
-        Some(unit) => {
-            format!("numbers are of {metric}: 1 is {:e} {}", stacks.factor, escaped(unit))
-        }
-        None => format!("numbers are of {metric}: 1 is {:e}", stacks.factor),
+        Some(unit) => format!("numbers are of {metric}: 1 is {factor:e} {}", escaped(unit)),
+        None => format!("numbers are of {metric}: 1 is {factor:e}"),
     };
     let _ = session.out.flush();
     session.report.remark(&opened.name, text);
 }
 
-fn say_negative(session: &mut Session, opened: &Opened, stacks: &Stacks) -> Outcome {
+fn say_negative(session: &mut Session, opened: &Opened, stacks: &Stacks<'_>) -> Outcome {
     if stacks.negative == 0 {
         return Outcome::Done;
     }

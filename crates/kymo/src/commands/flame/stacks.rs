@@ -1,6 +1,8 @@
 //! Paths as lines: names with `;` between them, and a whole number at the end.
 
-use kymo_core::model::profile::{PathNode, PathTree};
+use std::fmt::Write;
+
+use kymo_core::model::profile::PathTree;
 
 /// How large the total is made at least, so that whole numbers are fine enough.
 const TOTAL_MIN: f64 = 1e9;
@@ -9,46 +11,80 @@ const TOTAL_MIN: f64 = 1e9;
 const ROUNDING: f64 = 1e-9;
 
 /// Stacks of a tree of paths.
-#[derive(Debug, PartialEq)]
-pub(super) struct Stacks {
-    /// A line for each path that spent something itself.
-    pub(super) lines: Vec<String>,
-    /// What the numbers of lines are multiplied with to be what was measured.
-    pub(super) factor: f64,
+pub(super) struct Stacks<'a> {
+    tree: &'a PathTree,
+    /// What each node spent without the nodes below it that have lines.
+    own: Vec<f64>,
+    /// The least share of the total that has lines.
+    least: f64,
+    /// What was spent is multiplied with this to be the numbers of lines.
+    pub(super) scale: f64,
     /// Paths that spent less than nothing, which no line can say.
     pub(super) negative: u64,
     /// One of them.
     pub(super) example: Option<String>,
 }
 
-impl Stacks {
-    pub(super) fn of(tree: &PathTree) -> Self {
-        let own = own(tree);
+impl<'a> Stacks<'a> {
+    /// Nodes that have less than a share of the total count for the node above.
+    pub(super) fn new(tree: &'a PathTree, least: f64) -> Self {
+        let own = own(tree, least);
         let is_whole = own.iter().all(|value| value.fract() == 0.0);
         let scale = if is_whole { 1.0 } else { scale(tree.total) };
-        let mut stacks =
-            Self { lines: Vec::new(), factor: 1.0 / scale, negative: 0, example: None };
-        let mut paths: Vec<String> = Vec::with_capacity(tree.nodes.len());
-        for (node, own) in tree.nodes.iter().zip(own) {
-            let path = path(tree, node, &paths);
-            let count = (own * scale).round();
-            if count >= 1.0 {
-                stacks.lines.push(format!("{path} {count:.0}"));
-            } else if own < -tree.total.abs() * ROUNDING {
-                stacks.negative += 1;
-                stacks.example.get_or_insert_with(|| tree.label(node).to_owned());
+        let is_negative = |own: &f64| *own < -tree.total.abs() * ROUNDING;
+        let mut negative = tree.nodes.iter().zip(&own).filter(|(_, own)| is_negative(own));
+        let example = negative.next().map(|(node, _)| tree.label(node).to_owned());
+        let negative = u64::from(example.is_some()) + negative.count() as u64;
+        Self { tree, own, least, scale, negative, example }
+    }
+
+    /// Gives a line for each path that spent something itself. Siblings come in the order of their
+    /// names, and a path before what is below it. Only the path to where it is is held.
+    pub(super) fn each<E>(&self, mut take: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+        let mut children = vec![Vec::new(); self.tree.nodes.len()];
+        let mut pending = Vec::new();
+        for (index, node) in self.tree.nodes.iter().enumerate() {
+            if node.share >= self.least {
+                let siblings = node.parent.and_then(|parent| children.get_mut(parent));
+                siblings.unwrap_or(&mut pending).push(index);
             }
-            paths.push(path);
         }
-        stacks.lines.sort_unstable();
-        stacks
+        self.sort(&mut pending);
+        let (mut line, mut ends) = (String::new(), vec![0]);
+        while let Some(index) = pending.pop() {
+            let Some(node) = self.tree.nodes.get(index) else { continue };
+            ends.truncate(node.depth + 1);
+            line.truncate(ends.last().copied().unwrap_or(0));
+            if !line.is_empty() {
+                line.push(';');
+            }
+            line.extend(self.tree.label(node).chars().map(plain));
+            ends.push(line.len());
+            let count = (self.own.get(index).copied().unwrap_or(0.0) * self.scale).round();
+            if count >= 1.0 {
+                let end = line.len();
+                let _ = write!(line, " {count:.0}");
+                take(&line)?;
+                line.truncate(end);
+            }
+            let mut below = children.get_mut(index).map(std::mem::take).unwrap_or_default();
+            self.sort(&mut below);
+            pending.append(&mut below);
+        }
+        Ok(())
+    }
+
+    /// The first by its name last.
+    fn sort(&self, siblings: &mut [usize]) {
+        let name = |index: &usize| self.tree.nodes.get(*index).map(|node| self.tree.label(node));
+        siblings.sort_by(|a, b| name(b).cmp(&name(a)));
     }
 }
 
-/// What each node spent without the nodes below it.
-fn own(tree: &PathTree) -> Vec<f64> {
+/// What each node spent without the nodes below it that have at least a share of the total.
+fn own(tree: &PathTree, least: f64) -> Vec<f64> {
     let mut own: Vec<f64> = tree.nodes.iter().map(|node| node.inclusive).collect();
-    for node in &tree.nodes {
+    for node in tree.nodes.iter().filter(|node| node.share >= least) {
         if let Some(above) = node.parent.and_then(|parent| own.get_mut(parent)) {
             *above -= node.inclusive;
         }
@@ -63,14 +99,6 @@ fn scale(total: f64) -> f64 {
         scale *= 10.0;
     }
     scale
-}
-
-fn path(tree: &PathTree, node: &PathNode, paths: &[String]) -> String {
-    let name: String = tree.label(node).chars().map(plain).collect();
-    match node.parent.and_then(|parent| paths.get(parent)) {
-        Some(above) => format!("{above};{name}"),
-        None => name,
-    }
 }
 
 /// Characters that mean something in a line are others.
@@ -91,7 +119,14 @@ mod tests {
         top_down,
     };
 
-    fn stacks(values: [f64; 3]) -> Stacks {
+    struct Found {
+        lines: Vec<String>,
+        scale: f64,
+        negative: u64,
+        example: Option<String>,
+    }
+
+    fn stacks(values: [f64; 3], least: f64) -> Found {
         let mut builder = CallTreeBuilder::new(&Limits::default());
         let metric = builder.metric(Metric::named("time (sec)")).unwrap();
         let thread = builder.thread(Thread::default()).unwrap();
@@ -105,24 +140,39 @@ mod tests {
         }
         let tree = builder.finish();
         let question = Question { view: &tree, metric, threads: None };
-        Stacks::of(&top_down(&question, Detail::Functions, 9).unwrap())
+        let tree = top_down(&question, Detail::Functions, 9).unwrap();
+        let stacks = Stacks::new(&tree, least);
+        let mut lines = Vec::new();
+        let take = |line: &str| -> Result<(), ()> {
+            lines.push(line.to_owned());
+            Ok(())
+        };
+        stacks.each(take).unwrap();
+        let Stacks { scale, negative, example, .. } = stacks;
+        Found { lines, scale, negative, example }
     }
 
     #[test]
     fn whole_numbers_stay_as_they_are() {
-        let found = stacks([1.0, 0.0, 2.0]);
+        let found = stacks([1.0, 0.0, 2.0], 0.0);
         assert_eq!(found.lines, ["main 1", "main;a:b;leaf 2"]);
         assert_eq!(found.negative, 0);
-        assert!((found.factor - 1.0).abs() < 1e-9);
+        assert!((found.scale - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn fractions_are_made_whole_and_what_is_negative_is_counted() {
-        let found = stacks([0.5, 0.25, 0.125]);
+        let found = stacks([0.5, 0.25, 0.125], 0.0);
         let lines = ["main 5000000000", "main;a:b 2500000000", "main;a:b;leaf 1250000000"];
         assert_eq!(found.lines, lines);
-        assert!((found.factor - 1e-10).abs() < 1e-20);
-        let found = stacks([-1.0, 0.0, 3.0]);
+        assert!((found.scale - 1e10).abs() < 1.0);
+        let found = stacks([-1.0, 0.0, 3.0], 0.0);
         assert_eq!((found.negative, found.example.as_deref()), (1, Some("main")));
+    }
+
+    #[test]
+    fn what_has_too_small_a_share_counts_for_what_is_above() {
+        // The leaf has 1 of 8, which is less than a quarter.
+        assert_eq!(stacks([4.0, 3.0, 1.0], 0.25).lines, ["main 4", "main;a:b 4"]);
     }
 }

@@ -31,9 +31,11 @@ pub(super) fn list(
     let columns = Some(table.brief());
     let scan = Scan { columns, batch_rows: BATCH_ROWS, ..Scan::default() };
     let schema = scan.output_schema(&table.schema())?;
-    let offset_width = format!("{:x}", opened.source.size_bytes()).len();
-    let mut lines =
-        Lines { buffer: Vec::new(), offset_width, keys: keys(table.name(), &schema, file) };
+    // Of a directory it is not known how large its files are.
+    let is_file = !opened.source.is_directory();
+    let offset_width = if is_file { format!("{:x}", opened.source.size_bytes()).len() } else { 8 };
+    let keys = keys(table.name(), &schema, file);
+    let mut lines = Lines { buffer: Vec::new(), offset_width, keys };
     for batch in Arc::clone(&table).scan(&scan)? {
         let batch = batch?;
         if json {
@@ -119,7 +121,8 @@ impl Lines {
     /// other and sort.
     fn write_offset(&mut self, offset: u64) {
         self.buffer.extend_from_slice(b"0x");
-        for place in (0..self.offset_width).rev() {
+        let digits = offset.checked_ilog2().map_or(1, |bits| bits as usize / 4 + 1);
+        for place in (0..self.offset_width.max(digits)).rev() {
             let nibble = (offset >> (4 * place.min(15))) & 15;
             let digit = char::from_digit(u32::try_from(nibble).unwrap_or(0), 16);
             self.buffer.push(digit.map_or(b'?', |digit| digit as u8));

@@ -23,7 +23,7 @@ const LABEL_MIN: usize = 24;
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(in crate::commands) struct ListingArgs {
     /// Leave out what has less than this share of the total, in percent.
-    #[arg(short, long, default_value = "1", value_name = "PERCENT")]
+    #[arg(short, long, default_value = "1", value_name = "PERCENT", value_parser = percent)]
     threshold: f64,
 
     /// How deep to go.
@@ -31,7 +31,18 @@ pub(in crate::commands) struct ListingArgs {
     pub(in crate::commands) depth: usize,
 }
 
+/// A share in percent.
+fn percent(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=100.0).contains(share));
+    share.ok_or_else(|| "write a number from 0 to 100".to_owned())
+}
+
 impl ListingArgs {
+    /// The least share of the total that is shown.
+    pub(in crate::commands) fn least(self) -> f64 {
+        self.threshold / 100.0
+    }
+
     /// Prints a tree: for people, or for programs.
     pub(in crate::commands) fn print(
         self,
@@ -41,7 +52,7 @@ impl ListingArgs {
         asked: &Asked,
         tree: &PathTree,
     ) -> anyhow::Result<()> {
-        let branches = Branches::new(tree, self.threshold / 100.0);
+        let branches = Branches::new(tree, self.least());
         match rows {
             Some(rows) => print_rows(session, rows, opened, asked, tree, branches)?,
             None => print(session, opened, asked, tree, branches)?,

@@ -14,6 +14,7 @@ use kymo_core::model::profile::{
 };
 use kymo_core::{Error, Result};
 
+use super::cct::Numbered;
 use super::file::{Form, Out};
 use crate::spec::{FILE_BYTES, FUNCTION_BYTES, FileKind, MODULE_BYTES};
 use texts::{Texts, text};
@@ -220,9 +221,10 @@ impl MetaWriter {
         Ok(())
     }
 
-    /// The highest number of a context.
-    pub(super) fn contexts_max(&self) -> u32 {
-        self.contexts.iter().map(|context| context.number).max().unwrap_or(0)
+    /// How many contexts there are, and how they are numbered.
+    pub(super) fn numbered(&self) -> Numbered {
+        let highest = self.contexts.iter().map(|context| context.number).max().unwrap_or(0);
+        Numbered { count: self.contexts.len() as u64, highest }
     }
 
     /// Names every kind of identifier that threads have.

@@ -1,0 +1,102 @@
+//! Through the tree of contexts as `meta.db` has it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use kymo_core::bytes::{ReadError, ReadResult};
+
+use crate::read::{Database, Meta, Roots};
+use crate::types::Context;
+
+/// A walk through the tree that goes on where something cannot be read: each context before its
+/// children, with the number of the one above and how deep it is.
+///
+/// It holds where siblings are that are still to come, nothing else.
+pub(crate) struct TreeWalk {
+    database: Arc<Database>,
+    /// The innermost last.
+    open: Vec<Siblings>,
+    /// Bytes of arrays that were not entered yet. Each lies somewhere in the file, so a tree with
+    /// more of them leads round.
+    left: u64,
+}
+
+/// Contexts that are still to come.
+struct Siblings {
+    range: Range<u64>,
+    /// How long each is, where all are as long as the other.
+    stride: Option<u64>,
+    parent: Option<u32>,
+    depth: u64,
+}
+
+impl TreeWalk {
+    pub(crate) fn new(database: Arc<Database>) -> Self {
+        let left = database.meta.as_ref().map_or(0, |meta| meta.part.len());
+        let roots = database.meta.as_ref().map(|meta| match &meta.roots {
+            Roots::Entries(table) => {
+                let end = table.pointer.saturating_add(table.count.saturating_mul(table.stride));
+                (table.pointer..end, Some(table.stride))
+            }
+            Roots::Contexts(range) => (range.clone(), None),
+        });
+        let roots = roots.map(|(range, stride)| Siblings { range, stride, parent: None, depth: 0 });
+        Self { database, open: roots.into_iter().collect(), left }
+    }
+
+    /// Where the next context is, and whose child it is.
+    fn step(&mut self, meta: &Meta) -> ReadResult<Option<(u64, Option<u32>, u64)>> {
+        while self.open.pop_if(|siblings| siblings.range.is_empty()).is_some() {}
+        let Some(siblings) = self.open.last_mut() else { return Ok(None) };
+        let (at, parent, depth) = (siblings.range.start, siblings.parent, siblings.depth);
+        let size = match siblings.stride {
+            Some(stride) => Ok(stride),
+            None => meta.sibling_bytes(&siblings.range),
+        };
+        match size {
+            Ok(size) => siblings.range.start += size,
+            Err(error) => {
+                // Where one ends the next would begin.
+                self.open.pop();
+                return Err(error);
+            }
+        }
+        Ok(Some((at, parent, depth)))
+    }
+
+    /// Goes on with the children of a context.
+    fn enter(&mut self, context: &Context, depth: u64) -> ReadResult<()> {
+        let range = context.children.clone();
+        if range.is_empty() {
+            return Ok(());
+        }
+        let Some(left) = self.left.checked_sub(range.end - range.start) else {
+            let why = "the tree has more contexts than the file has room for: it leads round";
+            return Err(ReadError::invalid("children", context.offset, why));
+        };
+        self.left = left;
+        // What is done need not be held, however deep the tree is.
+        self.open.pop_if(|siblings| siblings.range.is_empty());
+        let parent = Some(context.ctx_id);
+        self.open.push(Siblings { range, stride: None, parent, depth: depth + 1 });
+        Ok(())
+    }
+}
+
+impl Iterator for TreeWalk {
+    type Item = (Context, Option<u32>, u64);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let database = Arc::clone(&self.database);
+        let meta = database.meta.as_ref()?;
+        loop {
+            let step = self.step(meta);
+            let Some(step) = database.noted(&meta.part, step) else { continue };
+            let (offset, parent, depth) = step?;
+            let Some(context) = database.noted(&meta.part, meta.node(offset)) else { continue };
+            let entered = self.enter(&context, depth);
+            database.noted(&meta.part, entered);
+            return Some((context, parent, depth));
+        }
+    }
+}

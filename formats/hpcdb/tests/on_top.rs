@@ -1,0 +1,511 @@
+//! Files whose arrays, names and records lie on top of each other, so that a few bytes stand for very
+//! much. What is held and read stays within what the file has room for, and that is said.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use bytes::Bytes;
+use kymo_conformance::capture;
+use kymo_core::model::profile::{
+    By, Detail, MetricId, Question, ThreadId, ThreadSet, flat, top_down,
+};
+use kymo_core::model::timeline::Window;
+use kymo_core::{Context, Dataset, Finding, Format, Result, Source};
+use kymo_hpcdb::HpcDb;
+
+/// Bytes in the order of the file.
+#[derive(Default)]
+struct Made(Vec<u8>);
+
+impl Made {
+    fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+    fn u16(&mut self, value: u16) -> &mut Self {
+        self.raw(&value.to_le_bytes())
+    }
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.raw(&value.to_le_bytes())
+    }
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.raw(&value.to_le_bytes())
+    }
+    fn f64(&mut self, value: f64) -> &mut Self {
+        self.raw(&value.to_le_bytes())
+    }
+    fn at(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn align(&mut self, bytes: usize) -> u64 {
+        self.0.resize(self.0.len().next_multiple_of(bytes), 0);
+        self.at()
+    }
+    /// Puts a number at a place that was passed over.
+    fn put(&mut self, place: u64, value: u64) {
+        let place = usize::try_from(place).unwrap();
+        self.0[place..place + 8].copy_from_slice(&value.to_le_bytes());
+    }
+}
+
+/// What a `meta.db` is made of; the rest is the same in all.
+struct Meta<'a> {
+    /// Names of functions, one behind another.
+    names: &'a [u8],
+    /// Where the name of each function begins among them.
+    functions: &'a [u64],
+    /// Writes metrics, from the start of their section on.
+    metrics: fn(&mut Made),
+    /// Writes contexts, given where functions are; tells the bytes of the array and where it is.
+    contexts: &'a dyn Fn(&mut Made, u64) -> (u64, u64),
+}
+
+/// One metric, inclusive and exclusive: ids 1 and 3, as sums and as values.
+fn one_metric(to: &mut Made) {
+    let at = to.at();
+    let (metric, instances, sums, scopes) = (at + 0x20, at + 0x40, at + 0x60, at + 0x90);
+    let texts = at + 0xB0;
+    to.u64(metric).u32(1).raw(&[32, 16, 24, 0]).u64(scopes).u16(2).raw(&[16, 0, 0, 0, 0, 0]);
+    to.u64(texts).u64(instances).u64(sums).u16(2).u16(2).u32(0);
+    to.u64(scopes).u64(1).u64(scopes + 16).u64(3);
+    for id in [1_u16, 3] {
+        to.u64(scopes + 8 * (u64::from(id) - 1)).u64(texts + 5).u16(0).u16(id).u32(0);
+    }
+    to.u64(texts + 8).u64(3).u64(texts + 17).u64(0xFF02);
+    to.raw(b"time\0$$\0function\0execution\0");
+}
+
+impl Meta<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        let mut to = Made::default();
+        to.raw(b"HPCTOOLKITmeta\x04\0").raw(&[0; 0x80]);
+        let mut sections = [(0, 0); 8];
+        let mut section = |to: &mut Made, index: usize, body: &dyn Fn(&mut Made)| {
+            let start = to.align(8);
+            body(to);
+            sections[index] = (to.at() - start, start);
+            start
+        };
+        section(&mut to, 0, &|to| {
+            let text = to.at() + 16;
+            to.u64(text).u64(text).raw(&[0]);
+        });
+        section(&mut to, 1, &|to| {
+            let at = to.at();
+            to.u64(at + 16).u64(4);
+            for name in [48, 48, 48, 49] {
+                to.u64(at + name);
+            }
+            to.raw(b"\0THREAD\0");
+        });
+        section(&mut to, 2, &|to| (self.metrics)(to));
+        let strings = section(&mut to, 4, &|to| {
+            to.raw(b"main thread\0").raw(self.names);
+        });
+        let none = |to: &mut Made| {
+            let at = to.at();
+            to.u64(at + 16).u32(0).u16(16).u16(0);
+        };
+        section(&mut to, 5, &none);
+        section(&mut to, 6, &none);
+        let functions = section(&mut to, 7, &|to| {
+            let at = to.at();
+            to.u64(at + 16).u32(u32::try_from(self.functions.len()).unwrap()).u16(40).u16(0);
+            for name in self.functions {
+                to.u64(strings + 12 + name).u64(0).u64(0).u64(0).u64(0);
+            }
+        });
+        section(&mut to, 3, &|to| {
+            let at = to.at();
+            to.u64(at + 16).u16(1).raw(&[32, 0, 0, 0, 0, 0]);
+            to.u64(0).u64(0).u32(1).u16(1).u16(0).u64(strings);
+            let (size, pointer) = (self.contexts)(to, functions + 16);
+            to.put(at + 16, size);
+            to.put(at + 24, pointer);
+        });
+        for (index, (size, pointer)) in sections.into_iter().enumerate() {
+            to.put(0x10 + 16 * index as u64, size);
+            to.put(0x18 + 16 * index as u64, pointer);
+        }
+        to.raw(b"_meta.db");
+        to.0
+    }
+}
+
+/// A function that was called.
+fn context(to: &mut Made, number: u64, function: u64, children: (u64, u64)) {
+    to.u64(children.0).u64(children.1).u32(u32::try_from(number).unwrap());
+    to.raw(&[1, 1, 0, 1]).u64(0).u64(function);
+}
+
+/// So many functions side by side, from number 2 on; each of its own, or all of the first.
+fn beside(count: u64, step: u64) -> impl Fn(&mut Made, u64) -> (u64, u64) {
+    move |to, functions| {
+        let start = to.at();
+        for index in 0..count {
+            context(to, 2 + index, functions + 40 * step * index, (0, 0));
+        }
+        (to.at() - start, start)
+    }
+}
+
+/// Values of a profile, and entries of its index.
+type Block = (Vec<(u16, f64)>, Vec<(u32, u64)>);
+
+/// Each context spent 1 itself, and so did the entry point in all of them.
+fn ones(contexts: u32) -> Block {
+    let mut values = vec![(3, f64::from(contexts))];
+    values.extend((0..contexts).flat_map(|_| [(1, 1.0), (3, 1.0)]));
+    let entries = (0..contexts).map(|index| (2 + index, 1 + 2 * u64::from(index)));
+    (values, [(1, 0)].into_iter().chain(entries).collect())
+}
+
+/// `profile.db` with a summary and so many threads that have the same values and the same name.
+fn profile(summary: &Block, thread: &Block, threads: u64, ids: u16) -> Vec<u8> {
+    let mut to = Made::default();
+    let count = threads + 1;
+    to.raw(b"HPCTOOLKITprof\x04\0").u64(0x10 + 48 * count).u64(0x30);
+    to.u64(8 + 16 * u64::from(ids)).u64(0x40 + 48 * count);
+    to.u64(0x40).u32(u32::try_from(count).unwrap()).raw(&[48, 0, 0, 0]);
+    to.0.resize(usize::try_from(0x40 + 48 * count).unwrap(), 0);
+    let tuple = to.at();
+    to.u64(ids.into());
+    (0..ids).for_each(|_| {
+        to.u64(3).u64(0);
+    });
+    let mut places = Vec::new();
+    for (values, entries) in [summary, thread] {
+        let first = to.align(4);
+        for (id, value) in values {
+            to.u16(*id).f64(*value);
+        }
+        let index = to.align(4);
+        for (context, first) in entries {
+            to.u32(*context).u64(*first);
+        }
+        places.push((values.len() as u64, first, entries.len() as u64, index));
+    }
+    for record in 0..count {
+        let (at, is_summary) = (0x40 + 48 * record, record == 0);
+        let (values, first, entries, index) = places[usize::from(!is_summary)];
+        let tuple = if is_summary { 0 } else { tuple };
+        let fields = [values, first, entries, index, tuple, u64::from(is_summary)];
+        (0..).zip(fields).for_each(|(field, value)| to.put(at + 8 * field, value));
+    }
+    to.raw(b"_prof.db");
+    to.0
+}
+
+fn source(files: impl IntoIterator<Item = (&'static str, Vec<u8>)>) -> Source {
+    let files = files.into_iter().map(|(name, bytes)| (name, Bytes::from(bytes)));
+    Source::from_files("made", files)
+}
+
+fn open(source: &Source) -> Result<Box<dyn Dataset>> {
+    HpcDb.open(source, &Context::default())
+}
+
+fn check(source: &Source) -> Vec<Finding> {
+    HpcDb.check(source, &Context::default()).unwrap()
+}
+
+/// What something holds at most, in bytes.
+fn held(of: impl FnOnce()) -> u64 {
+    allocation_counter::measure(of).bytes_max
+}
+
+const MIB: u64 = 1 << 20;
+
+/// What is laid out as it should be passes, so that what the others are found for is what they do.
+#[test]
+fn what_is_laid_out_side_by_side_is_sound() {
+    let meta = Meta {
+        names: b"foo\0bar\0baz\0",
+        functions: &[0, 4, 8],
+        metrics: one_metric,
+        contexts: &beside(3, 1),
+    };
+    let values = ones(3);
+    let source =
+        source([("meta.db", meta.bytes()), ("profile.db", profile(&values, &values, 1, 1))]);
+    assert_eq!(check(&source), []);
+    let view = open(&source).unwrap().profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let rows = flat(&question, By::Function).unwrap().rows;
+    let rows: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.exclusive)).collect();
+    assert_eq!(rows, [("<main thread>", 0.0), ("foo", 1.0), ("bar", 1.0), ("baz", 1.0)]);
+}
+
+/// Metrics, `count` of them, all with the same `instances` scope instances and one long name.
+fn metrics_on_top(to: &mut Made, count: u64, instances: u64, name: usize) {
+    let at = to.at();
+    let scope = at + 0x20 + 32 * count;
+    let text = scope + 16 + 16 * instances;
+    to.u64(at + 0x20).u32(u32::try_from(count).unwrap()).raw(&[32, 16, 24, 0]);
+    to.u64(scope).u16(1).raw(&[16, 0, 0, 0, 0, 0]);
+    for _ in 0..count {
+        to.u64(text).u64(scope + 16).u64(0).u64(instances);
+    }
+    to.u64(text + name as u64).u64(1);
+    (0..instances).for_each(|_| {
+        to.u64(scope).u64(0);
+    });
+    to.raw(&vec![b'x'; name]).raw(&[0]);
+}
+
+#[test]
+fn metrics_that_share_their_scopes_or_a_name_are_refused() {
+    let shared: [fn(&mut Made); 2] =
+        [|to| metrics_on_top(to, 4000, 4000, 1), |to| metrics_on_top(to, 4000, 0, 12_000)];
+    for metrics in shared {
+        let meta = Meta { names: b"", functions: &[0], metrics, contexts: &beside(1, 0) };
+        let source =
+            source([("meta.db", meta.bytes()), ("profile.db", profile(&ones(1), &ones(1), 1, 1))]);
+        let used = held(|| {
+            let error = open(&source).err().unwrap().to_string();
+            assert!(error.contains("lie on top of each other"), "{error}");
+        });
+        // 16 million scope instances, or 48 million bytes of names.
+        assert!(used < 4 * MIB, "{used}");
+    }
+}
+
+#[test]
+fn contexts_that_share_their_children_are_not_gone_through_again_and_again() {
+    const COUNT: u64 = 5000;
+    let contexts = |to: &mut Made, functions: u64| {
+        let range = (40 * COUNT, to.at());
+        (0..COUNT).for_each(|index| context(to, 2 + index, functions, range));
+        range
+    };
+    let meta = Meta { names: b"foo\0", functions: &[0], metrics: one_metric, contexts: &contexts };
+    let values = ones(3);
+    let source =
+        source([("meta.db", meta.bytes()), ("profile.db", profile(&values, &values, 1, 1))]);
+    let dataset = open(&source).unwrap();
+    let view = dataset.profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let used = held(|| {
+        let error = flat(&question, By::Function).unwrap_err().to_string();
+        assert!(error.contains("leads round in circles"), "{error}");
+        assert!(top_down(&question, Detail::Lines, 9).is_err());
+    });
+    assert!(used < MIB, "{used}");
+    let used = held(|| {
+        let found = check(&source);
+        let is_round = |one: &Finding| one.message.contains("it leads round");
+        assert!(found.iter().any(is_round), "{:?}", found.first());
+    });
+    // Each of 5,000 is found to be there twice.
+    assert!(used < 16 * MIB, "{used}");
+}
+
+#[test]
+fn an_index_that_goes_up_and_down_is_no_index() {
+    const COUNT: u32 = 5000;
+    let meta = Meta {
+        names: b"foo\0",
+        functions: &[0],
+        metrics: one_metric,
+        contexts: &beside(COUNT.into(), 0),
+    };
+    let values = vec![(3, 1.0); COUNT as usize];
+    // Every second context has all values.
+    let entries = (0..COUNT).map(|index| (1 + index, u64::from(index % 2) * u64::from(COUNT)));
+    let up_and_down = (values, entries.collect());
+    let thread = ones(COUNT);
+    let source =
+        source([("meta.db", meta.bytes()), ("profile.db", profile(&up_and_down, &thread, 1, 1))]);
+    let dataset = open(&source).unwrap();
+    let view = dataset.profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    // The thread has what the summary does not tell.
+    let rows = flat(&question, By::Function).unwrap().rows;
+    let rows: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.exclusive)).collect();
+    assert_eq!(rows, [("<main thread>", 0.0), ("foo", f64::from(COUNT))]);
+    let findings = dataset.findings();
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert!(finding.message.contains("entry 2 is out of order"), "{finding:?}");
+    assert!(check(&source).iter().any(|one| one.rule == "context-index"));
+    // The same of a thread is an error, for nothing else has its values.
+    let source = self::source([
+        ("meta.db", meta.bytes()),
+        ("profile.db", profile(&thread, &up_and_down, 1, 1)),
+    ]);
+    let dataset = open(&source).unwrap();
+    let view = dataset.profile().unwrap();
+    let threads: ThreadSet = [ThreadId(0)].into_iter().collect();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: Some(&threads) };
+    let error = flat(&question, By::Function).unwrap_err().to_string();
+    assert!(error.contains("entry 2 is out of order"), "{error}");
+}
+
+/// `cct.db` of so many contexts that all have one block of as many values.
+fn one_block(contexts: u64) -> Vec<u8> {
+    let mut to = Made::default();
+    let (list, values) = (0x40, 0x40 + 32 * contexts);
+    to.raw(b"HPCTOOLKITctxt\x04\0").u64(0x10 + 32 * contexts).u64(0x30).raw(&[0; 0x10]);
+    to.u64(list).u32(u32::try_from(contexts).unwrap()).raw(&[32, 0, 0, 0]);
+    for _ in 0..contexts {
+        to.u64(contexts).u64(values).u64(1).u64(values + 12 * contexts);
+    }
+    (0..contexts).for_each(|_| {
+        to.u32(1).f64(1.0);
+    });
+    to.u16(3).u64(0).raw(b"__ctx.db");
+    to.0
+}
+
+#[test]
+fn contexts_that_share_their_values_are_refused() {
+    const COUNT: u32 = 3000;
+    let meta = Meta {
+        names: b"foo\0",
+        functions: &[0],
+        metrics: one_metric,
+        contexts: &beside(COUNT.into(), 0),
+    };
+    let values = ones(COUNT);
+    let source = source([
+        ("meta.db", meta.bytes()),
+        ("profile.db", profile(&values, &values, 1, 1)),
+        ("cct.db", one_block(u64::from(COUNT) + 2)),
+    ]);
+    let view = open(&source).unwrap().profile().unwrap();
+    let threads: ThreadSet = [ThreadId(0)].into_iter().collect();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: Some(&threads) };
+    let error = flat(&question, By::Function).unwrap_err().to_string();
+    assert!(error.starts_with("cct.db: ") && error.contains("on top of each other"), "{error}");
+    assert!(check(&source).iter().any(|one| one.rule == "array-overlap"));
+}
+
+#[test]
+fn traces_that_share_their_samples_are_read_once() {
+    const COUNT: u64 = 3000;
+    let meta =
+        Meta { names: b"foo\0", functions: &[0], metrics: one_metric, contexts: &beside(3, 0) };
+    let mut to = Made::default();
+    let samples = 0x40 + 24 * COUNT;
+    to.raw(b"HPCTOOLKITtrce\x04\0").u64(0x20 + 24 * COUNT).u64(0x20);
+    to.u64(0x40).u32(u32::try_from(COUNT).unwrap()).raw(&[24, 0, 0, 0]).u64(0).u64(1 << 40);
+    (0..COUNT).for_each(|_| {
+        to.u64(1).u64(samples).u64(samples + 12 * COUNT);
+    });
+    (0..COUNT).for_each(|index| {
+        to.u64(1000 + index).u32(2);
+    });
+    to.raw(b"trace.db");
+    let values = ones(3);
+    let profile = profile(&values, &values, 1, 1);
+    let source = source([("meta.db", meta.bytes()), ("profile.db", profile), ("trace.db", to.0)]);
+    let dataset = open(&source).unwrap();
+    let mut events = dataset.timeline().unwrap().events(&Window::default()).unwrap();
+    let mut count = 0;
+    while events.next().unwrap().is_some() {
+        count += 1;
+    }
+    // The file has 108,072 bytes, which is room for 9,006 samples.
+    assert_eq!(count, 3 * COUNT);
+    let is_on_top = |one: &Finding| one.message.contains("on top of each other");
+    assert!(dataset.findings().iter().any(is_on_top));
+}
+
+#[test]
+fn names_that_share_their_bytes_are_refused() {
+    const COUNT: u64 = 4000;
+    // Each function is called what is left of one long text.
+    let names = [vec![b'a'; 16_000], vec![0]].concat();
+    let functions: Vec<_> = (0..COUNT).collect();
+    let contexts = beside(COUNT, 1);
+    let meta =
+        Meta { names: &names, functions: &functions, metrics: one_metric, contexts: &contexts };
+    let values = ones(u32::try_from(COUNT).unwrap());
+    let source =
+        source([("meta.db", meta.bytes()), ("profile.db", profile(&values, &values, 1, 1))]);
+    let view = open(&source).unwrap().profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let used = held(|| {
+        let error = flat(&question, By::Function).unwrap_err().to_string();
+        assert!(error.contains("names come to more than"), "{error}");
+    });
+    // 56 million bytes of names in 360,000.
+    assert!(used < 48 * MIB, "{used}");
+}
+
+#[test]
+fn of_a_very_long_name_the_beginning_is_read() {
+    const DEPTH: u64 = 300;
+    let names = [vec![b'a'; 200_000], vec![0]].concat();
+    let contexts = |to: &mut Made, functions: u64| {
+        let start = to.at();
+        for index in 0..DEPTH {
+            let next = (40, to.at() + 40);
+            context(to, 2 + index, functions, if index + 1 < DEPTH { next } else { (0, 0) });
+        }
+        (40, start)
+    };
+    let meta = Meta { names: &names, functions: &[0], metrics: one_metric, contexts: &contexts };
+    let values = ones(u32::try_from(DEPTH).unwrap());
+    let source =
+        source([("meta.db", meta.bytes()), ("profile.db", profile(&values, &values, 1, 1))]);
+    let dataset = open(&source).unwrap();
+    let used = held(|| {
+        let records = capture(&*dataset).unwrap();
+        let longest = records.iter().map(|record| record.contents().len()).max().unwrap();
+        // A name of 16 KiB and a path of 4 KiB, not 300 names of 200,000 bytes.
+        assert!((16_384..24_000).contains(&longest), "{longest}");
+    });
+    // All 300 rows are held, two cells of each.
+    assert!(used < 64 * MIB, "{used}");
+    let found = check(&source);
+    assert_eq!(found.iter().filter(|one| one.rule == "long-text").count(), 1, "{found:?}");
+}
+
+#[test]
+fn threads_that_share_a_name_of_very_many_parts_are_refused() {
+    const THREADS: u64 = 500;
+    let meta =
+        Meta { names: b"foo\0", functions: &[0], metrics: one_metric, contexts: &beside(3, 0) };
+    let values = ones(3);
+    let source = source([
+        ("meta.db", meta.bytes()),
+        ("profile.db", profile(&values, &values, THREADS, 8000)),
+    ]);
+    let used = held(|| {
+        let view = open(&source).unwrap().profile().unwrap();
+        let threads: Vec<_> = (0..500).map(|id| view.thread(ThreadId(id))).collect();
+        let named = threads.iter().filter(|thread| thread.is_ok()).count();
+        // The file has 150,000 bytes, the name 128,000: four times the one is four of the other.
+        assert_eq!(named, 4);
+    });
+    assert!(used < 8 * MIB, "{used}");
+    let used = held(|| assert!(!check(&source).is_empty()));
+    assert!(used < 16 * MIB, "{used}");
+}
+
+/// One context with very many values of one metric, in the summary, in a thread and in `cct.db`.
+#[test]
+fn very_many_values_of_one_metric_are_out_of_order_and_nothing_else() {
+    const COUNT: u64 = 2000;
+    let meta =
+        Meta { names: b"foo\0", functions: &[0], metrics: one_metric, contexts: &beside(1, 0) };
+    let block: Block = (vec![(3, 1.0); usize::try_from(COUNT).unwrap()], vec![(1, 0)]);
+    let mut to = Made::default();
+    to.raw(b"HPCTOOLKITctxt\x04\0").u64(0x50).u64(0x30).raw(&[0; 0x10]);
+    to.u64(0x40).u32(2).raw(&[32, 0, 0, 0]).u64(0).u64(0x80).u64(0).u64(0x80);
+    to.u64(COUNT).u64(0x80).u64(1).u64(0x80 + 12 * COUNT);
+    (0..COUNT).for_each(|_| {
+        to.u32(1).f64(1.0);
+    });
+    to.u16(3).u64(0).raw(b"__ctx.db");
+    let profile = profile(&block, &block, 1, 1);
+    let source = source([("meta.db", meta.bytes()), ("profile.db", profile), ("cct.db", to.0)]);
+    let mut rules: Vec<_> = check(&source).iter().map(|one| one.rule).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    assert_eq!(rules, ["summary-sum", "value-order"]);
+}
