@@ -159,8 +159,7 @@ impl Plan {
         let says = |name: &str| of.is_some_and(|of| of.says(name));
         let more = [says(Track::IS_IDLE), says(Track::TELLS_COMPLETION)];
         if more.contains(&true) {
-            let of =
-                self.type_of(log, TASK_TYPE, &[IS_IDLE, TELLS_COMPLETION], FieldType::Boolean);
+            let of = self.type_of(log, TASK_TYPE, &[IS_IDLE, TELLS_COMPLETION], FieldType::Boolean);
             self.definitions.give_values(of, more.map(u8::from).to_vec());
         }
     }

@@ -307,9 +307,8 @@ const MORE: [(&str, &str); 2] =
 /// Whether a value of an artifact is true.
 fn says(custom_type: &CustomType, of: &Artifact, name: &str) -> bool {
     let Ok(values) = values(custom_type, &of.custom, of.offset) else { return false };
-    let is_it = |(field, value): (&CustomField, &Value)| {
-        field.name == name && *value == Value::Bool(true)
-    };
+    let is_it =
+        |(field, value): (&CustomField, &Value)| field.name == name && *value == Value::Bool(true);
     custom_type.fields.iter().zip(&values).any(is_it)
 }
 
