@@ -1,5 +1,6 @@
 //! What options of `kymo prof` do, on measurements small enough to work out by hand.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
+#![allow(clippy::float_cmp, reason = "these sums are exact")]
 
 mod support;
 

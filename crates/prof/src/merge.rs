@@ -203,9 +203,8 @@ impl<'a> Merging<'a> {
         });
         let mut own = own.collect();
         let metrics: Vec<_> = read.metrics.iter().zip(metrics).collect();
-        if let Some(finding) = strays.finding(&found.name) {
-            let findings = self.findings.get_mut(index(found.measurement));
-            findings.into_iter().for_each(|findings| findings.push(finding.clone()));
+        if let Some(findings) = self.findings.get_mut(index(found.measurement)) {
+            findings.extend(strays.finding(&found.name));
         }
         strays.share(&mut own, &metrics, &self.lookup, self.compat);
         let contexts = self.tree.contexts();

@@ -135,14 +135,13 @@ pub(crate) fn is_of_global(reach: Reach) -> bool {
 
 fn accumulate(statistic: Statistic, slot: &mut f64, value: f64, compat: bool) {
     match statistic {
-        // To hpcprof a thread has the metric there if it has it in any reach.
-        Statistic::Count if value == 0.0 && !compat => {}
+        // 0 is what a thread has that has nothing there. To hpcprof it has the metric there if it has
+        // it in any reach, and 0 is the smallest or largest value when it comes later.
+        Statistic::Count | Statistic::Min | Statistic::Max if value == 0.0 && !compat => {}
         Statistic::Count => *slot += 1.0,
         Statistic::Sum => *slot += value,
         // hpcprof evaluates the power as one of exponent 1.
         Statistic::Squares => *slot += if compat { value } else { value * value },
-        // 0 is what a thread has that has nothing there. hpcprof takes it when it comes later.
-        Statistic::Min | Statistic::Max if value == 0.0 && !compat => {}
         Statistic::Min if value < *slot || *slot == 0.0 => *slot = value,
         Statistic::Max if value > *slot || *slot == 0.0 => *slot = value,
         Statistic::Min | Statistic::Max => {}

@@ -58,10 +58,8 @@ impl Image {
             object::Endianness::Little => RunTimeEndian::Little,
             object::Endianness::Big => RunTimeEndian::Big,
         };
-        let (debug, mut lack) = match has_dwarf(&file) {
-            true => (None, None),
-            false => debug_file(path, &file, limits),
-        };
+        let (debug, mut lack) =
+            if has_dwarf(&file) { (None, None) } else { debug_file(path, &file, limits) };
         let debug_object = debug.as_ref().and_then(|bytes| object::File::parse(&**bytes).ok());
         let (from, source) = match (&debug_object, &debug) {
             (Some(object), Some(bytes)) => (object, bytes),

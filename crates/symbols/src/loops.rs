@@ -26,6 +26,9 @@ const UNNAMED_ROUNDS: usize = 3;
 /// How often each byte of code may be looked at.
 const LOOKS_MAX: u64 = 8;
 
+/// A function that has more loops than this has none.
+const LOOPS_MAX: u64 = 1 << 16;
+
 /// How many bytes a loop counts for: finding it takes longer than reading it.
 const LOOP_COST: u64 = 256;
 
@@ -63,7 +66,7 @@ impl<'a> Finder<'a> {
         let loops = graph.map(|graph| Loops::of(&graph)).unwrap_or_default();
         let count = loops.all.len() as u64;
         self.left = self.left.saturating_sub(count.saturating_mul(LOOP_COST));
-        loops
+        if count <= LOOPS_MAX { loops } else { Loops::default() }
     }
 
     fn graph(&mut self, ranges: Vec<Range<u64>>, entry: u64) -> Option<Graph> {

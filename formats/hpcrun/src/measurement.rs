@@ -170,7 +170,9 @@ impl Measurement {
             return (Arc::clone(self), Vec::new());
         };
         let mut recordings = self.recordings.clone();
-        recordings.iter_mut().for_each(|part| part.is_in_directory = true);
+        for part in &mut recordings {
+            part.is_in_directory = true;
+        }
         let mut findings = Vec::new();
         if let Some(part) = recordings.first_mut().filter(|part| part.trace.is_none()) {
             let name = PathBuf::from(format!("{}.{TRACE}", part.name));

@@ -17,9 +17,6 @@ use super::{index, number};
 /// Loops nested deeper than this are taken for the one around them.
 const NESTING_MAX: u32 = 64;
 
-/// A function that has more loops than this has none.
-const LOOPS_MAX: usize = 1 << 16;
-
 /// More places where a loop ends than this are not kept.
 const EXITS_MAX: usize = 256;
 
@@ -55,8 +52,7 @@ impl Loops {
         for node in (0..number(tree.order.len())).rev() {
             nesting.close(&tree, node);
         }
-        let loops = nesting.into_loops(graph, &tree);
-        if loops.all.len() <= LOOPS_MAX { loops } else { Self::default() }
+        nesting.into_loops(graph, &tree)
     }
 
     /// The innermost loop that an address is in.

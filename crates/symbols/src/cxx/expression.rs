@@ -4,7 +4,7 @@ use super::node::{Node, NodeId};
 use super::parse::Parser;
 use super::table::{Operator, operator};
 
-impl<'a> Parser<'a> {
+impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Option<NodeId> {
         self.nested(Self::expression_within)
     }

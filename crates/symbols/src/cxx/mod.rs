@@ -109,7 +109,7 @@ mod tests {
         for (levels, is_short) in [(2, true), (9, false)] {
             let mut name = format!("_Z1f1aI1x{}E", ids[1].repeat(9));
             for level in 0..levels {
-                name.push_str(&format!("S_I{}E", ids[level + 2].repeat(10)));
+                name = format!("{name}S_I{}E", ids[level + 2].repeat(10));
             }
             assert_eq!(demangled(&name, WHOLE).is_some(), is_short, "{name}");
         }

@@ -15,6 +15,7 @@ pub(super) struct List {
 
 /// Qualifiers of a type or of a member function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a word of its own")]
 pub(super) struct Qualifiers {
     pub(super) is_const: bool,
     pub(super) is_volatile: bool,

@@ -430,8 +430,8 @@ impl<'a> Parser<'a> {
             (b'U', Some(b'l')) => self.lambda()?,
             (b'D', Some(b'C')) => {
                 self.at += 2;
-                let names = self.until("E", Self::source_name)?;
-                self.push(Node::Binding(names))?
+                let bound = self.until("E", Self::source_name)?;
+                self.push(Node::Binding(bound))?
             }
             (b'C' | b'D', Some(b'I' | b'0'..=b'9')) => {
                 if let Some(named) = named {

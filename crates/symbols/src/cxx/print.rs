@@ -258,7 +258,6 @@ impl<'a> Printer<'a, '_> {
                 let (to, _) = self.collapsed(to, is_rvalue)?;
                 self.closed(to)
             }
-            Node::Qualified(of, _) => self.right(of),
             Node::Function { returns, parameters, qualifiers, throws } => {
                 self.push("(");
                 self.commas(parameters)?;
@@ -277,7 +276,7 @@ impl<'a> Printer<'a, '_> {
                 self.right(element)
             }
             Node::Each(_) => self.each(id, Self::right),
-            Node::Special("", of) => self.right(of),
+            Node::Qualified(of, _) | Node::Special("", of) => self.right(of),
             _ => Ok(()),
         }
     }
@@ -357,8 +356,7 @@ impl<'a> Printer<'a, '_> {
     /// What has nothing behind the name that it declares.
     fn name(&mut self, node: Node<'a>) -> Done {
         match node {
-            Node::Text(text) => self.push(text),
-            Node::Standard { text, .. } => self.push(text),
+            Node::Text(text) | Node::Standard { text, .. } => self.push(text),
             Node::Nested(outer, inner) | Node::Local { function: outer, entity: inner } => {
                 self.whole(outer)?;
                 self.push("::");

@@ -4,7 +4,7 @@ use super::node::{List, Node, NodeId, Qualifiers, Throws};
 use super::parse::Parser;
 use super::table::{builtin, newer_builtin};
 
-impl<'a> Parser<'a> {
+impl Parser<'_> {
     pub(super) fn qualifiers(&mut self) -> Qualifiers {
         Qualifiers {
             is_restrict: self.take("r"),

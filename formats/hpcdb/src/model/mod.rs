@@ -442,7 +442,7 @@ impl ProfileView for Profiles {
 
     fn kept_statistics(&self) -> Option<Values<'_, SummaryValue>> {
         let summary = self.summary.as_ref()?;
-        let rows = rows::values_of(Arc::clone(&self.database), 0, summary.clone());
+        let rows = rows::values_of(Arc::clone(&self.database), 0, *summary);
         let values = rows.filter_map(|row| {
             let (column, statistic) = self.columns.summed(row.metric)?;
             let context = ContextNumber(row.context);

@@ -17,7 +17,9 @@ pub(super) fn taxonomy(
 ) -> String {
     let none = if metrics.is_empty() { " []" } else { "" };
     let mut text = format!("version: 0\ninputs:{none}\n");
-    metrics.iter().for_each(|metric| inputs(&mut text, metric, statistics));
+    for metric in metrics {
+        inputs(&mut text, metric, statistics);
+    }
     let _ = writeln!(text, "roots:{none}");
     // Formulas are of sums.
     let can_compute = statistics.contains(&Statistic::Sum);

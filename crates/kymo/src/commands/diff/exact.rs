@@ -145,7 +145,9 @@ impl Side {
                 path => *values.entry((path, name)).or_default() += value,
             }
         }
-        unlisted.values_mut().for_each(|values| values.sort_by(f64::total_cmp));
+        for values in unlisted.values_mut() {
+            values.sort_by(f64::total_cmp);
+        }
         Ok((values, unlisted))
     }
 
@@ -286,13 +288,12 @@ pub(super) fn differences(
     contexts(one, other, paths, &mut found);
     let threads = [one.threads()?, other.threads()?];
     let mut differing = Differing { paths, tolerance, found };
-    let metrics = |side: &Side| -> BTreeMap<String, ()> {
-        side.view.metrics().into_iter().map(|metric| (metric.name, ())).collect()
+    let metrics = |side: &Side| -> BTreeSet<String> {
+        side.view.metrics().into_iter().map(|metric| metric.name).collect()
     };
-    for (name, [left, right]) in both(&[metrics(one), metrics(other)]) {
-        if left.is_none() || right.is_none() {
-            differing.only(&name, "the metric", left.is_some());
-        }
+    let metrics = [metrics(one), metrics(other)];
+    for name in &metrics[0] ^ &metrics[1] {
+        differing.only(&name, "the metric", metrics[0].contains(&name));
     }
     for (name, [left, right]) in both(&threads) {
         let (Some(left), Some(right)) = (left, right) else {
