@@ -13,7 +13,7 @@ use crate::compat::FileOrder;
 use crate::demangle::Style;
 use crate::image::Image;
 use crate::loops::Finder;
-use crate::unit::Unit;
+use crate::unit::{Unit, unit_ranges};
 
 /// Where DWARF is read from.
 pub(crate) type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -77,18 +77,24 @@ pub(crate) struct Budget {
     parsed: Cell<usize>,
     /// Rows of tables of lines.
     rows: Cell<usize>,
+    /// Addresses that units say are theirs.
+    ranges: Cell<usize>,
     /// Whether there was not enough.
     is_spent: Cell<bool>,
 }
 
 impl Budget {
-    /// Each byte is read a few times, and makes one row at most.
+    /// Each byte is read a few times, and makes one row or one range at most.
     fn of(dwarf: &Dwarf<Reader<'_>>) -> Self {
         let lines = dwarf.debug_line.reader().len();
         let both = lines.saturating_add(dwarf.debug_abbrev.reader().len());
         let parsed = both.saturating_mul(READS_MAX).saturating_add(1 << 20);
         let rows = lines.saturating_add(1 << 12);
-        Self { parsed: Cell::new(parsed), rows: Cell::new(rows), is_spent: Cell::new(false) }
+        let listed = [dwarf.ranges.debug_ranges().reader(), dwarf.ranges.debug_rnglists().reader()];
+        let ranges = listed.map(gimli::Reader::len).iter().sum::<usize>();
+        let ranges = ranges.saturating_add(dwarf.debug_info.reader().len());
+        let is_spent = Cell::new(false);
+        Self { parsed: parsed.into(), rows: rows.into(), ranges: ranges.into(), is_spent }
     }
 
     fn take_parsed(&self, count: usize) -> Option<()> {
@@ -98,6 +104,10 @@ impl Budget {
     /// Takes rows of a table; nothing where there are too many.
     pub(crate) fn take_rows(&self, count: usize) -> Option<()> {
         self.take(&self.rows, count)
+    }
+
+    fn take_ranges(&self, count: usize) -> Option<()> {
+        self.take(&self.ranges, count)
     }
 
     /// How many rows may still be read.
@@ -192,12 +202,10 @@ impl<'a> Debug<'a> {
             if is_listed.get(unit) == Some(&false)
                 && !matches!(header.type_(), UnitType::Partial)
                 && let Some(parsed) = self.sections.unit(unit)
-                && let Ok(mut ranges) = dwarf.unit_ranges(&parsed)
             {
-                while let Ok(Some(range)) = ranges.next() {
-                    if range.begin < range.end {
-                        self.ranges.push((range.begin, range.end, unit));
-                    }
+                let ranges = unit_ranges(dwarf, &parsed);
+                if self.sections.budget.take_ranges(ranges.len()).is_some() {
+                    self.ranges.extend(ranges.iter().map(|of| (of.begin, of.end, unit)));
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gimli::{
     AttributeValue, DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_decl_file,
-    DW_AT_decl_line, DW_AT_entry_pc, DW_AT_linkage_name, DW_AT_low_pc, DW_AT_name,
+    DW_AT_decl_line, DW_AT_entry_pc, DW_AT_high_pc, DW_AT_linkage_name, DW_AT_low_pc, DW_AT_name,
     DW_AT_specification, DW_TAG_subprogram, DebugInfoOffset, Dwarf, Range, UnitOffset,
 };
 use kymo_core::model::structure::{Resolved, SourcePlace};
@@ -368,21 +368,57 @@ pub(crate) fn entry_address(
     }
 }
 
+/// Addresses that the first entry of a unit says are all of its.
+pub(crate) fn unit_ranges<'a>(
+    dwarf: &Dwarf<Reader<'a>>,
+    unit: &gimli::Unit<Reader<'a>>,
+) -> Vec<Range> {
+    let mut entries = unit.entries();
+    match entries.next_dfs() {
+        Ok(Some(first)) => first_ranges(dwarf, unit, first, RANGES_MAX),
+        _ => Vec::new(),
+    }
+}
+
 /// Addresses that an entry covers.
 pub(crate) fn ranges<'a>(
     dwarf: &Dwarf<Reader<'a>>,
     unit: &gimli::Unit<Reader<'a>>,
     entry: &Entry<'a>,
 ) -> Vec<Range> {
+    first_ranges(dwarf, unit, entry, RANGES_OF_ENTRY_MAX)
+}
+
+fn first_ranges<'a>(
+    dwarf: &Dwarf<Reader<'a>>,
+    unit: &gimli::Unit<Reader<'a>>,
+    entry: &Entry<'a>,
+    max: usize,
+) -> Vec<Range> {
     let mut found = Vec::new();
+    if ends_past_every_address(dwarf, unit, entry) {
+        return found;
+    }
     let Ok(mut ranges) = dwarf.die_ranges(unit, entry) else { return found };
     while let Ok(Some(range)) = ranges.next() {
         if range.begin < range.end {
             found.push(range);
         }
-        if found.len() >= RANGES_OF_ENTRY_MAX {
+        if found.len() >= max {
             break;
         }
     }
     found
+}
+
+/// Whether the length of an entry's code leads beyond the last address: gimli adds the two
+/// without a look.
+fn ends_past_every_address(
+    dwarf: &Dwarf<Reader<'_>>,
+    unit: &gimli::Unit<Reader<'_>>,
+    entry: &Entry<'_>,
+) -> bool {
+    let low = entry.attr_value(DW_AT_low_pc).and_then(|low| dwarf.attr_address(unit, low).ok()?);
+    let Some(AttributeValue::Udata(length)) = entry.attr_value(DW_AT_high_pc) else { return false };
+    low.is_some_and(|low| low.checked_add(length).is_none())
 }

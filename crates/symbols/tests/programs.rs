@@ -102,5 +102,11 @@ fn damaged_programs_tell_less_and_do_no_harm() {
                 try_out(&damaged, &searches[at % 2]);
             }
         }
+        // The largest numbers, which nothing can be added to: lengths of code, offsets, counts.
+        for at in 0..sound.len().saturating_sub(8) {
+            let mut damaged = sound.clone();
+            damaged[at..at + 8].fill(0xff);
+            try_out(&damaged, &searches[at % 2]);
+        }
     }
 }
