@@ -51,12 +51,17 @@ pub(crate) struct Args {
     /// How long to fuzz each format.
     #[arg(long, value_name = "N", default_value_t = 60)]
     seconds: u32,
+
+    /// What the inputs that are made depend on; 0 for others in each run.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u32,
 }
 
 impl Args {
-    /// Every format, each for so many seconds.
+    /// Every format, each for so many seconds, with the same inputs in each run: what fails then
+    /// fails by the change and not by chance.
     pub(crate) fn all(seconds: u32) -> Self {
-        Self { formats: Vec::new(), seconds }
+        Self { formats: Vec::new(), seconds, seed: 1 }
     }
 }
 
@@ -65,7 +70,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     let formats = choose(&args.formats)?;
     let binary = build(repo)?;
     for format in formats {
-        fuzz(repo, &binary, format, args.seconds)?;
+        fuzz(repo, &binary, format, args)?;
     }
     Ok(())
 }
@@ -110,7 +115,8 @@ fn host() -> Result<String> {
 }
 
 /// Fuzzes one format from its seeds. What libFuzzer says goes to a file, and is shown on failure.
-fn fuzz(repo: &Repo, binary: &Path, format: &str, seconds: u32) -> Result<()> {
+fn fuzz(repo: &Repo, binary: &Path, format: &str, args: &Args) -> Result<()> {
+    let Args { seconds, seed, .. } = args;
     let folder = |kind| repo.target(&format!("fuzz/{kind}/{format}"));
     let (corpus, seeds, artifacts) = (folder("corpus"), folder("seeds"), folder("artifacts"));
     for folder in [&corpus, &artifacts] {
@@ -122,6 +128,7 @@ fn fuzz(repo: &Repo, binary: &Path, format: &str, seconds: u32) -> Result<()> {
     let mut command = Command::new(binary);
     command.arg(&corpus).arg(&seeds).env("KYMO_FORMAT", format).args([
         format!("-max_total_time={seconds}"),
+        format!("-seed={seed}"),
         format!("-max_len={INPUT_BYTES_MAX}"),
         format!("-artifact_prefix={}/", artifacts.display()),
         "-rss_limit_mb=1024".to_owned(),
