@@ -1,5 +1,6 @@
 //! Feeds bytes to the format that `KYMO_FORMAT` names; `cargo xtask fuzz` builds and runs it.
-//! `symbols` is no format: there, bytes are a program that addresses are looked up in.
+//! `symbols` is no format: there, bytes are a program or a kernel's list of symbols, which addresses
+//! are looked up in.
 #![no_main]
 #![allow(clippy::print_stderr, reason = "there is nobody else to say which format is missing")]
 
@@ -18,14 +19,16 @@ use libfuzzer_sys::fuzz_target;
 /// What is fed.
 enum Fed {
     Format(&'static dyn Format),
-    /// The path that programs are put at.
+    /// The directory of a measurement, which programs are put below.
     Symbols(PathBuf),
 }
 
 static FED: LazyLock<Fed> = LazyLock::new(|| {
     let name = env::var("KYMO_FORMAT").unwrap_or_default();
     if name == "symbols" {
-        return Fed::Symbols(env::temp_dir().join(format!("kymo-fuzz-{}", process::id())));
+        let folder = env::temp_dir().join(format!("kymo-fuzz-{}", process::id()));
+        let _ = fs::create_dir_all(folder.join(KERNEL).parent().unwrap_or(&folder));
+        return Fed::Symbols(folder);
     }
     let format = kymo_registry::by_name(&name).unwrap_or_else(|| {
         eprintln!("KYMO_FORMAT must name a format of the registry, or be symbols, not `{name}`");
@@ -34,17 +37,21 @@ static FED: LazyLock<Fed> = LazyLock::new(|| {
     Fed::Format(format)
 });
 
+/// Where lists of kernel symbols are in a measurement.
+const KERNEL: &str = "kernel_symbols/vmlinux";
+
 /// Looks up addresses where the code of the seeds is, in each way.
-fn look_up(path: &Path, bytes: &[u8]) {
-    if fs::write(path, bytes).is_err() {
+fn look_up(folder: &Path, bytes: &[u8]) {
+    let path = folder.join(KERNEL);
+    if fs::write(&path, bytes).is_err() {
         return;
     }
     let name = path.to_string_lossy();
-    for compat in [false, true] {
+    for (name, compat) in [(&*name, false), (&*name, true), (KERNEL, false)] {
         let search = Search { compat, loops: !compat, ..Search::default() };
-        let modules = std::iter::once((&*name, Path::new("")));
+        let modules = std::iter::once((name, folder));
         let programs = Programs::new(modules, &search, &Limits::default());
-        let Some(mut resolver) = programs.module(&name, None) else { continue };
+        let Some(mut resolver) = programs.module(name, path.to_str()) else { continue };
         for address in (0x40_0100..0x40_0200).step_by(11) {
             resolver.resolve(address, &mut Vec::new());
         }
@@ -53,5 +60,5 @@ fn look_up(path: &Path, bytes: &[u8]) {
 
 fuzz_target!(|bytes: &[u8]| match &*FED {
     Fed::Format(format) => kymo_conformance::survive(*format, bytes),
-    Fed::Symbols(path) => look_up(path, bytes),
+    Fed::Symbols(folder) => look_up(folder, bytes),
 });

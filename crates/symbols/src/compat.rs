@@ -14,11 +14,10 @@ use gimli::{
     IncompleteLineProgram, Reader as _, Section as _,
 };
 
+use crate::attributes::{entry_address, number, referred, referred_by};
 use crate::dwarf::{Reader, Sections};
 use crate::lines::path_of;
-use crate::unit::{
-    Entry, Offset, REFERENCES_MAX, Work, entry_address, number, referred, referred_by,
-};
+use crate::unit::{Entry, Offset, REFERENCES_MAX, Work};
 
 /// The order in which files are met.
 #[derive(Debug, Default)]

@@ -13,7 +13,8 @@ use crate::compat::FileOrder;
 use crate::demangle::Style;
 use crate::image::Image;
 use crate::loops::Finder;
-use crate::unit::{Unit, unit_ranges};
+use crate::unit::Unit;
+use crate::{aranges, attributes};
 
 /// Where DWARF is read from.
 pub(crate) type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -183,29 +184,23 @@ impl<'a> Debug<'a> {
             .filter_map(|(index, header)| Some((header.debug_info_offset()?, index)))
             .collect();
         let mut is_listed = vec![false; headers.len()];
-        let mut listed = dwarf.debug_aranges.headers();
-        while let Ok(Some(header)) = listed.next() {
-            let Some(unit) = by_offset.get(&header.debug_info_offset()).copied() else { continue };
-            let mut entries = header.entries();
-            while let Ok(Some(entry)) = entries.next() {
-                let range = entry.range();
-                if range.begin < range.end {
-                    self.ranges.push((range.begin, range.end, unit));
-                    if let Some(listed) = is_listed.get_mut(unit) {
-                        *listed = true;
-                    }
-                }
+        let ranges = &mut self.ranges;
+        aranges::each(dwarf, |unit, range| {
+            let Some(unit) = by_offset.get(&unit).copied() else { return };
+            ranges.push((range.begin, range.end, unit));
+            if let Some(listed) = is_listed.get_mut(unit) {
+                *listed = true;
             }
-        }
+        });
         for (unit, header) in headers.iter().enumerate() {
             // Parts that others share have no code.
             if is_listed.get(unit) == Some(&false)
                 && !matches!(header.type_(), UnitType::Partial)
                 && let Some(parsed) = self.sections.unit(unit)
             {
-                let ranges = unit_ranges(dwarf, &parsed);
-                if self.sections.budget.take_ranges(ranges.len()).is_some() {
-                    self.ranges.extend(ranges.iter().map(|of| (of.begin, of.end, unit)));
+                let covered = attributes::unit_ranges(dwarf, &parsed);
+                if self.sections.budget.take_ranges(covered.len()).is_some() {
+                    ranges.extend(covered.iter().map(|of| (of.begin, of.end, unit)));
                 }
             }
         }

@@ -18,10 +18,14 @@ pub(crate) struct Symbol {
     pub(crate) name: String,
 }
 
-/// The symbols of a program, or those that are left of them for linking. Of several at one address
-/// the first counts. Many may share one long name: all together they are no longer than a file of
+/// The symbols of a program, or those that are left of them for linking and those that a program
+/// within it has (`.gnu_debugdata`). Of several at one address the first counts. Many may share one long name: all together they are no longer than a file of
 /// this size can be taken to tell, and the others are left out.
-pub(crate) fn symbols(file: &object::File<'_>, file_bytes: usize) -> Vec<Symbol> {
+pub(crate) fn symbols(
+    file: &object::File<'_>,
+    hidden: Option<&object::File<'_>>,
+    file_bytes: usize,
+) -> Vec<Symbol> {
     let mut left = file_bytes.saturating_mul(NAMES_PER_BYTE).max(1 << 20);
     let mut symbols = Vec::new();
     for symbol in file.symbols() {
@@ -30,6 +34,9 @@ pub(crate) fn symbols(file: &object::File<'_>, file_bytes: usize) -> Vec<Symbol>
     if symbols.is_empty() {
         for symbol in file.dynamic_symbols() {
             symbols.extend(symbol_of(&symbol, &mut left));
+        }
+        if let Some(hidden) = hidden {
+            symbols.extend(hidden.symbols().filter_map(|symbol| symbol_of(&symbol, &mut left)));
         }
     }
     symbols.sort_by_key(|symbol| symbol.start);

@@ -14,6 +14,7 @@ use object::{Object, ObjectSection};
 
 use crate::code::{Code, Slots};
 use crate::elf::{self, Parts, Symbol};
+use crate::xz;
 
 /// Where debug files are kept by their build-id.
 const DEBUG: &str = "/usr/lib/debug";
@@ -66,10 +67,10 @@ impl Image {
             _ => (&file, &bytes),
         };
         let has_symbols = |object: &&object::File<'_>| object.symbols().next().is_some();
-        let symbols = match debug_object.as_ref().filter(has_symbols) {
-            Some(object) => elf::symbols(object, source.len()),
-            None => elf::symbols(&file, bytes.len()),
-        };
+        let has = debug_object.as_ref().filter(has_symbols);
+        let hidden = if has.is_none() { hidden(&file) } else { None };
+        let hidden = hidden.as_ref().and_then(|bytes| object::File::parse(&**bytes).ok());
+        let symbols = elf::symbols(has.unwrap_or(&file), hidden.as_ref(), source.len());
         let is_small = source.len() as u64 <= DWARF_BYTES_MAX;
         let dwarf = (has_dwarf(from) && is_small).then(|| load(from, source));
         let code = wants_code.then(|| Code::of(&file, &bytes)).flatten();
@@ -136,11 +137,26 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Bytes, String> {
     bytes.map_err(|error| unreadable(&error))
 }
 
+/// How long something may become that is compressed to so many bytes.
+pub(crate) fn expanded_max(compressed: usize) -> usize {
+    let expanded = (compressed as u64).saturating_mul(EXPANSION_MAX).max(SMALL_BYTES);
+    usize::try_from(expanded).unwrap_or(usize::MAX)
+}
+
 /// What is said of a module that is nowhere.
 pub(crate) const ABSENT: &str = "it is not there";
 
 fn has_dwarf(file: &object::File<'_>) -> bool {
     file.section_by_name(".debug_info").is_some()
+}
+
+/// The program within a program that was stripped: it has the symbols that are not for linking.
+fn hidden(file: &object::File<'_>) -> Option<Vec<u8>> {
+    if file.symbols().next().is_some() {
+        return None;
+    }
+    let section = file.section_by_name(".gnu_debugdata")?.data().ok()?;
+    xz::expand(section, expanded_max(section.len())).ok()
 }
 
 /// The file that debug information was put into, if there is one that belongs to the program; and
@@ -228,7 +244,7 @@ fn section(file: &object::File<'_>, source: &Bytes, id: SectionId) -> Bytes {
     let data = found.and_then(|section| section.compressed_data().ok());
     let data = data.filter(|data| {
         let size = data.uncompressed_size;
-        size <= SMALL_BYTES || size / EXPANSION_MAX <= data.data.len() as u64
+        size <= expanded_max(data.data.len()) as u64
     });
     match data.and_then(|data| data.decompress().ok()) {
         Some(std::borrow::Cow::Borrowed(part)) => source.slice_ref(part),

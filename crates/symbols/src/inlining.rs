@@ -5,9 +5,10 @@ use gimli::{
     UnitOffset,
 };
 
+use crate::attributes::{number, ranges, referred};
 use crate::calls::{Call, Calls};
 use crate::dwarf::Reader;
-use crate::unit::{Offset, RANGES_MAX, Work, number, ranges, referred};
+use crate::unit::{Offset, RANGES_MAX, Work};
 
 /// Where a call stands: the number of a file, and a line.
 pub(crate) type CallPlace = (Option<u64>, u32);

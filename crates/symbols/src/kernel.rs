@@ -5,10 +5,7 @@ use std::path::Path;
 use kymo_core::bytes::Limits;
 use kymo_core::model::structure::Resolved;
 
-use crate::image;
-
-/// What files begin with that xz made.
-const XZ: &[u8] = b"\xfd7zXZ\0";
+use crate::{image, xz};
 
 /// Symbols by address; each reaches up to the next.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,9 +19,10 @@ impl KernelSymbols {
     /// # Errors
     /// Why there is none, in words that follow its name.
     pub(crate) fn open(path: &Path, limits: &Limits) -> Result<Self, String> {
-        let bytes = image::read(path, limits)?;
-        if bytes.starts_with(XZ) {
-            return Err("it is compressed: xz -d makes a list of symbols of it".to_owned());
+        let mut bytes = image::read(path, limits)?;
+        if xz::is_compressed(&bytes) {
+            let expanded = xz::expand(&bytes, image::expanded_max(bytes.len()));
+            bytes = expanded.map_err(|error| format!("it is damaged: {error}"))?.into();
         }
         // One name that is no text spoils no other.
         let found = Self::read(&String::from_utf8_lossy(&bytes));

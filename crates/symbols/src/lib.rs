@@ -5,6 +5,8 @@
 //! tells of functions, inlined calls and lines; where it does not, the symbols do. Of DWARF only
 //! the units are read that addresses are in.
 
+mod aranges;
+mod attributes;
 mod calls;
 mod code;
 mod compat;
@@ -18,6 +20,7 @@ mod kernel;
 mod lines;
 mod loops;
 mod unit;
+mod xz;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

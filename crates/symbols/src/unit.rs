@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use gimli::{
-    AttributeValue, DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_decl_file,
-    DW_AT_decl_line, DW_AT_entry_pc, DW_AT_high_pc, DW_AT_linkage_name, DW_AT_low_pc, DW_AT_name,
-    DW_AT_specification, DW_TAG_subprogram, DebugInfoOffset, Dwarf, Range, UnitOffset,
+    DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line,
+    DW_AT_linkage_name, DW_AT_name, DW_TAG_subprogram, DebugInfoOffset, Dwarf, UnitOffset,
 };
 use kymo_core::model::structure::{Resolved, SourcePlace};
 
+use crate::attributes::{entry_address, number, ranges, referred, referred_by};
 use crate::calls::{Call, Calls};
 use crate::compat;
 use crate::demangle::{Style, bounded};
@@ -25,10 +25,8 @@ pub(crate) type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
 /// How often an entry may refer to another for its name.
 pub(crate) const REFERENCES_MAX: usize = 16;
 
-/// How many ranges of addresses are taken of a unit or a function, and of one entry. Entries may
-/// share long lists of them.
+/// How many ranges of addresses are taken of a unit or a function.
 pub(crate) const RANGES_MAX: usize = 1 << 20;
-const RANGES_OF_ENTRY_MAX: usize = 1 << 16;
 
 /// How many attributes are passed over in a unit. Some take no bytes, so that a short unit may have
 /// any number of them.
@@ -327,98 +325,4 @@ impl Told {
         self.entry = self.entry.or_else(|| entry_address(dwarf, unit, &entry));
         referred(unit, &entry)
     }
-}
-
-/// The entry that one refers to for what it does not tell itself.
-pub(crate) fn referred<'a>(unit: &gimli::Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<Offset> {
-    let origin = entry.attr_value(DW_AT_abstract_origin);
-    referred_by(unit, &origin.or_else(|| entry.attr_value(DW_AT_specification))?)
-}
-
-/// The entry that a value refers to.
-pub(crate) fn referred_by<'a>(
-    unit: &gimli::Unit<Reader<'a>>,
-    value: &AttributeValue<Reader<'a>>,
-) -> Option<Offset> {
-    match value {
-        AttributeValue::UnitRef(offset) => offset.to_debug_info_offset(&unit.header),
-        AttributeValue::DebugInfoRef(offset) => Some(*offset),
-        _ => None,
-    }
-}
-
-pub(crate) fn number(value: &AttributeValue<Reader<'_>>) -> Option<u64> {
-    match value {
-        AttributeValue::FileIndex(index) => Some(*index),
-        other => other.udata_value(),
-    }
-}
-
-/// Where an entry says that its code begins.
-pub(crate) fn entry_address(
-    dwarf: &Dwarf<Reader<'_>>,
-    unit: &gimli::Unit<Reader<'_>>,
-    entry: &Entry<'_>,
-) -> Option<u64> {
-    let address = entry.attr_value(DW_AT_entry_pc).or_else(|| entry.attr_value(DW_AT_low_pc))?;
-    match address {
-        AttributeValue::Addr(address) => Some(address),
-        AttributeValue::DebugAddrIndex(index) => dwarf.address(unit, index).ok(),
-        _ => None,
-    }
-}
-
-/// Addresses that the first entry of a unit says are all of its.
-pub(crate) fn unit_ranges<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-) -> Vec<Range> {
-    let mut entries = unit.entries();
-    match entries.next_dfs() {
-        Ok(Some(first)) => first_ranges(dwarf, unit, first, RANGES_MAX),
-        _ => Vec::new(),
-    }
-}
-
-/// Addresses that an entry covers.
-pub(crate) fn ranges<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-    entry: &Entry<'a>,
-) -> Vec<Range> {
-    first_ranges(dwarf, unit, entry, RANGES_OF_ENTRY_MAX)
-}
-
-fn first_ranges<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-    entry: &Entry<'a>,
-    max: usize,
-) -> Vec<Range> {
-    let mut found = Vec::new();
-    if ends_past_every_address(dwarf, unit, entry) {
-        return found;
-    }
-    let Ok(mut ranges) = dwarf.die_ranges(unit, entry) else { return found };
-    while let Ok(Some(range)) = ranges.next() {
-        if range.begin < range.end {
-            found.push(range);
-        }
-        if found.len() >= max {
-            break;
-        }
-    }
-    found
-}
-
-/// Whether the length of an entry's code leads beyond the last address: gimli adds the two
-/// without a look.
-fn ends_past_every_address(
-    dwarf: &Dwarf<Reader<'_>>,
-    unit: &gimli::Unit<Reader<'_>>,
-    entry: &Entry<'_>,
-) -> bool {
-    let low = entry.attr_value(DW_AT_low_pc).and_then(|low| dwarf.attr_address(unit, low).ok()?);
-    let Some(AttributeValue::Udata(length)) = entry.attr_value(DW_AT_high_pc) else { return false };
-    low.is_some_and(|low| low.checked_add(length).is_none())
 }

@@ -78,13 +78,67 @@ fn what_is_outside_of_functions_has_no_scopes() {
     assert!(found.iter().all(Vec::is_empty), "{found:?}");
 }
 
+#[test]
+fn a_stripped_program_may_have_its_symbols_compressed_within() {
+    let found = resolved(&data("mini.elf"), &Search::default(), &[0x40_010b, 0x40_010c, 0x40_01a6]);
+    let names: Vec<String> = found.iter().map(|scopes| words(scopes)).collect();
+    assert_eq!(names, ["", "yearly", "_start"]);
+}
+
+#[test]
+fn lists_of_kernel_symbols_may_be_compressed_and_have_names_that_are_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("kernel_symbols")).unwrap();
+    for file in ["kallsyms.xz", "kallsyms.lzma"] {
+        let module = "kernel_symbols/vmlinux.1";
+        let path = folder.path().join(module);
+        fs::copy(data(file), &path).unwrap();
+        let modules = std::iter::once((module, folder.path()));
+        let programs = Programs::new(modules, &Search::default(), &Limits::default());
+        let mut resolver = programs.module(module, path.to_str()).unwrap();
+        let mut name = |address| {
+            let mut found = Vec::new();
+            resolver.resolve(address, &mut found);
+            words(&found)
+        };
+        let names = [0x40_00ff, 0x40_0100, 0x40_014f, 0x40_0150, 0x40_0195].map(&mut name);
+        let helper = "helper [ext4] [vmlinux]";
+        let names = names.each_ref().map(String::as_str);
+        let told = ["", "do_signal [vmlinux]", helper, "caf\u{fffd} [vmlinux]", "last [vmlinux]"];
+        assert_eq!(names, told, "{file}");
+    }
+}
+
+/// Sums of what a file says may be more than a number can be.
+#[test]
+fn functions_beyond_the_last_address_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("far");
+    let start = 0x40_010c_u64.to_le_bytes();
+    for program in ["plain.elf", "v4.elf"] {
+        let mut bytes = fs::read(data(program)).unwrap();
+        // The symbol stands at the end.
+        let places = bytes.windows(8).enumerate().filter(|(_, found)| *found == start);
+        let places: Vec<usize> = places.map(|(at, _)| at).collect();
+        for at in places {
+            bytes[at..at + 8].copy_from_slice(&(u64::MAX - 8).to_le_bytes());
+        }
+        fs::write(&path, bytes).unwrap();
+        for compat in [false, true] {
+            let search = Search { compat, ..Search::default() };
+            let found = resolved(&path, &search, &[0x40_010c, u64::MAX - 8, u64::MAX]);
+            assert!(!words(&found[0]).contains("yearly"), "{found:?}");
+        }
+    }
+}
+
 /// Whatever is damaged, addresses are looked up without end or harm.
 #[test]
 fn damaged_programs_tell_less_and_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged");
     let addresses = [0x40_010c, 0x40_0127, 0x40_0168, 0x40_01e5];
-    for program in ["plain.elf", "zlib.elf", "v4.elf"] {
+    for program in ["plain.elf", "zlib.elf", "v4.elf", "mini.elf"] {
         let sound = fs::read(data(program)).unwrap();
         let searches =
             [false, true].map(|compat| Search { compat, loops: !compat, ..Search::default() });
