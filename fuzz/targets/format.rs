@@ -27,7 +27,10 @@ static FED: LazyLock<Fed> = LazyLock::new(|| {
     let name = env::var("KYMO_FORMAT").unwrap_or_default();
     if name == "symbols" {
         let folder = env::temp_dir().join(format!("kymo-fuzz-{}", process::id()));
-        let _ = fs::create_dir_all(folder.join(KERNEL).parent().unwrap_or(&folder));
+        if let Err(error) = lay_out(&folder) {
+            eprintln!("{}: {error}", folder.display());
+            process::exit(2)
+        }
         return Fed::Symbols(folder);
     }
     let format = kymo_registry::by_name(&name).unwrap_or_else(|| {
@@ -40,21 +43,51 @@ static FED: LazyLock<Fed> = LazyLock::new(|| {
 /// Where lists of kernel symbols are in a measurement.
 const KERNEL: &str = "kernel_symbols/vmlinux";
 
+/// Programs that tell a part of what they are in other files, and the names of those.
+const PARTS: [(&str, &[u8], &str); 6] = [
+    ("split4.elf", include_bytes!("../../testdata/symbols/split4.elf"), "split4.dwo"),
+    ("split5.elf", include_bytes!("../../testdata/symbols/split5.elf"), "split5.dwo"),
+    ("packed4.elf", include_bytes!("../../testdata/symbols/split4.elf"), "packed4.elf.dwp"),
+    ("packed5.elf", include_bytes!("../../testdata/symbols/split5.elf"), "packed5.elf.dwp"),
+    ("shared4.elf", include_bytes!("../../testdata/symbols/shared4.elf"), "shared4.debug"),
+    ("shared5.elf", include_bytes!("../../testdata/symbols/shared5.elf"), "shared5.debug"),
+];
+
+/// Puts those programs into a folder, where all the other files are one.
+fn lay_out(folder: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(folder.join(KERNEL).parent().unwrap_or(folder))?;
+    fs::write(folder.join(KERNEL), [])?;
+    for (program, bytes, part) in PARTS {
+        fs::write(folder.join(program), bytes)?;
+        fs::hard_link(folder.join(KERNEL), folder.join(part))?;
+    }
+    Ok(())
+}
+
 /// Looks up addresses where the code of the seeds is, in each way.
 fn look_up(folder: &Path, bytes: &[u8]) {
     let path = folder.join(KERNEL);
     if fs::write(&path, bytes).is_err() {
         return;
     }
-    let name = path.to_string_lossy();
-    for (name, compat) in [(&*name, false), (&*name, true), (KERNEL, false)] {
-        let search = Search { compat, loops: !compat, ..Search::default() };
-        let modules = std::iter::once((name, folder));
-        let programs = Programs::new(modules, &search, &Limits::default());
-        let Some(mut resolver) = programs.module(name, path.to_str()) else { continue };
-        for address in (0x40_0100..0x40_0200).step_by(11) {
-            resolver.resolve(address, &mut Vec::new());
-        }
+    look_up_in(folder, &path, KERNEL, false);
+    for compat in [false, true] {
+        let name = path.to_string_lossy();
+        look_up_in(folder, &path, &name, compat);
+    }
+    for (program, ..) in PARTS {
+        let program = folder.join(program);
+        look_up_in(folder, &program, &program.to_string_lossy(), false);
+    }
+}
+
+fn look_up_in(folder: &Path, path: &Path, name: &str, compat: bool) {
+    let search = Search { compat, loops: !compat, ..Search::default() };
+    let modules = std::iter::once((name, folder));
+    let programs = Programs::new(modules, &search, &Limits::default());
+    let Some(mut resolver) = programs.module(name, path.to_str()) else { return };
+    for address in (0x40_0100..0x40_0200).step_by(11) {
+        resolver.resolve(address, &mut Vec::new());
     }
 }
 

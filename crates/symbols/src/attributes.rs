@@ -2,31 +2,33 @@
 
 use gimli::{
     AttributeValue, DW_AT_abstract_origin, DW_AT_entry_pc, DW_AT_high_pc, DW_AT_low_pc,
-    DW_AT_ranges, DW_AT_specification, Dwarf, Range, RangeListsOffset, Reader as _, Section as _,
+    DW_AT_ranges, DW_AT_specification, Range, RangeListsOffset, Reader as _, Section as _,
 };
 
 use crate::dwarf::Reader;
-use crate::unit::{Entry, Offset, RANGES_MAX};
+use crate::sections::{Home, Offset, Parsed};
+use crate::unit::{Entry, RANGES_MAX};
 
 /// How many ranges of addresses are taken of one entry. Entries may share long lists of them.
 const RANGES_OF_ENTRY_MAX: usize = 1 << 16;
 
 /// The entry that one refers to for what it does not tell itself.
-pub(crate) fn referred<'a>(unit: &gimli::Unit<Reader<'a>>, entry: &Entry<'a>) -> Option<Offset> {
+pub(crate) fn referred<'a>(from: &Parsed<'a>, entry: &Entry<'a>) -> Option<Offset> {
     let origin = entry.attr_value(DW_AT_abstract_origin);
-    referred_by(unit, &origin.or_else(|| entry.attr_value(DW_AT_specification))?)
+    referred_by(from, &origin.or_else(|| entry.attr_value(DW_AT_specification))?)
 }
 
 /// The entry that a value refers to.
 pub(crate) fn referred_by<'a>(
-    unit: &gimli::Unit<Reader<'a>>,
+    from: &Parsed<'a>,
     value: &AttributeValue<Reader<'a>>,
 ) -> Option<Offset> {
     match value {
-        AttributeValue::UnitRef(offset) if offset.is_in_bounds(&unit.header) => {
-            offset.to_debug_info_offset(&unit.header)
+        AttributeValue::UnitRef(within) => from.offset(*within),
+        AttributeValue::DebugInfoRef(offset) => Some(Offset { home: from.home, at: offset.0 }),
+        AttributeValue::DebugInfoRefSup(offset) => {
+            Some(Offset { home: Home::Shared, at: offset.0 })
         }
-        AttributeValue::DebugInfoRef(offset) => Some(*offset),
         _ => None,
     }
 }
@@ -39,58 +41,38 @@ pub(crate) fn number(value: &AttributeValue<Reader<'_>>) -> Option<u64> {
 }
 
 /// Where an entry says that its code begins.
-pub(crate) fn entry_address(
-    dwarf: &Dwarf<Reader<'_>>,
-    unit: &gimli::Unit<Reader<'_>>,
-    entry: &Entry<'_>,
-) -> Option<u64> {
+pub(crate) fn entry_address<'a>(from: &Parsed<'a>, entry: &Entry<'a>) -> Option<u64> {
     let address = entry.attr_value(DW_AT_entry_pc).or_else(|| entry.attr_value(DW_AT_low_pc))?;
     match address {
         AttributeValue::Addr(address) => Some(address),
-        AttributeValue::DebugAddrIndex(index) => dwarf.address(unit, index).ok(),
+        AttributeValue::DebugAddrIndex(index) => from.dwarf.address(&from.unit, index).ok(),
         _ => None,
     }
 }
 
 /// Addresses that the first entry of a unit says are all of its.
-pub(crate) fn unit_ranges<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-) -> Vec<Range> {
-    let first = unit.entry(unit.header.root_offset());
-    first.map_or_else(|_| Vec::new(), |first| some_ranges(dwarf, unit, &first, RANGES_MAX))
+pub(crate) fn unit_ranges(from: &Parsed<'_>) -> Vec<Range> {
+    let first = from.unit.entry(from.unit.header.root_offset());
+    first.map_or_else(|_| Vec::new(), |first| some_ranges(from, &first, RANGES_MAX))
 }
 
 /// Addresses that an entry covers.
-pub(crate) fn ranges<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-    entry: &Entry<'a>,
-) -> Vec<Range> {
-    some_ranges(dwarf, unit, entry, RANGES_OF_ENTRY_MAX)
+pub(crate) fn ranges<'a>(from: &Parsed<'a>, entry: &Entry<'a>) -> Vec<Range> {
+    some_ranges(from, entry, RANGES_OF_ENTRY_MAX)
 }
 
-fn some_ranges<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-    entry: &Entry<'a>,
-    max: usize,
-) -> Vec<Range> {
+fn some_ranges<'a>(from: &Parsed<'a>, entry: &Entry<'a>, max: usize) -> Vec<Range> {
     let mut found = match entry.attr_value(DW_AT_ranges) {
-        Some(list) => listed(dwarf, unit, list, max).unwrap_or_default(),
-        None => from_to(dwarf, unit, entry).into_iter().collect(),
+        Some(list) => listed(from, list, max).unwrap_or_default(),
+        None => from_to(from, entry).into_iter().collect(),
     };
     found.retain(|range| range.begin < range.end);
     found
 }
 
 /// Addresses from one to another, or so many from one on.
-fn from_to<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-    entry: &Entry<'a>,
-) -> Option<Range> {
-    let address = |value| dwarf.attr_address(unit, value).ok().flatten();
+fn from_to<'a>(from: &Parsed<'a>, entry: &Entry<'a>) -> Option<Range> {
+    let address = |value| from.dwarf.attr_address(&from.unit, value).ok().flatten();
     let begin = address(entry.attr_value(DW_AT_low_pc)?)?;
     let end = match entry.attr_value(DW_AT_high_pc)? {
         AttributeValue::Udata(size) => begin.checked_add(size)?,
@@ -101,14 +83,14 @@ fn from_to<'a>(
 
 /// Addresses of a list; those before damage.
 fn listed<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
+    from: &Parsed<'a>,
     list: AttributeValue<Reader<'a>>,
     max: usize,
 ) -> Option<Vec<Range>> {
+    let Parsed { dwarf, unit, .. } = from;
     let offset = match list {
         AttributeValue::RangeListsRef(offset) => dwarf.ranges_offset_from_raw(unit, offset),
-        AttributeValue::DebugRngListsIndex(index) => list_by_index(dwarf, unit, index.0)?,
+        AttributeValue::DebugRngListsIndex(index) => list_by_index(from, index.0)?,
         _ => return None,
     };
     let mut ranges = dwarf.ranges(unit, offset).ok()?;
@@ -117,13 +99,9 @@ fn listed<'a>(
 }
 
 /// Where the list of a number begins, by the table of lists.
-fn list_by_index<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-    index: usize,
-) -> Option<RangeListsOffset> {
-    let (base, format) = (unit.rnglists_base.0, unit.header.format());
-    let mut table = *dwarf.ranges.debug_rnglists().reader();
+fn list_by_index(from: &Parsed<'_>, index: usize) -> Option<RangeListsOffset> {
+    let (base, format) = (from.unit.rnglists_base.0, from.unit.header.format());
+    let mut table = *from.dwarf.ranges.debug_rnglists().reader();
     table.skip(base).ok()?;
     table.skip(index.checked_mul(usize::from(format.word_size()))?).ok()?;
     base.checked_add(table.read_offset(format).ok()?).map(RangeListsOffset)

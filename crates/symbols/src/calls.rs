@@ -3,15 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use gimli::DebugInfoOffset;
-
 use crate::inlining::Inlined;
+use crate::sections::Offset;
 
 /// Calls nested deeper than this count as the one around them.
 const DEPTH_MAX: usize = 256;
 
 /// What tells inlined calls apart: the function, and the file and line of the call.
-pub(crate) type Call = (DebugInfoOffset, (Option<u64>, u32));
+pub(crate) type Call = (Offset, (Option<u64>, u32));
 
 /// A call's index in the tree; nothing is the function itself.
 pub(crate) type CallId = Option<u32>;
@@ -169,10 +168,11 @@ mod tests {
     use gimli::Range;
 
     use super::*;
+    use crate::sections::Home;
 
     fn inlined(within: Option<usize>, at: usize, line: u32, ranges: &[(u64, u64)]) -> Inlined {
         let ranges = ranges.iter().map(|(begin, end)| Range { begin: *begin, end: *end });
-        let (at, call) = (DebugInfoOffset(at), (Some(1), line));
+        let (at, call) = (Offset { home: Home::Own, at }, (Some(1), line));
         Inlined { within, ranges: ranges.collect(), at, call }
     }
 

@@ -15,9 +15,10 @@ use gimli::{
 };
 
 use crate::attributes::{entry_address, number, referred, referred_by};
-use crate::dwarf::{Reader, Sections};
-use crate::lines::path_of;
-use crate::unit::{Entry, Offset, REFERENCES_MAX, Work};
+use crate::dwarf::Reader;
+use crate::lines;
+use crate::sections::{Offset, Parsed, Sections};
+use crate::unit::{Entry, REFERENCES_MAX, Work};
 
 /// The order in which files are met.
 #[derive(Debug, Default)]
@@ -41,7 +42,7 @@ impl<'a> FileOrder<'a> {
     }
 
     fn find(&mut self, sections: &mut Sections<'a>, path: &str) -> Option<(usize, usize)> {
-        let listed = self.listed.get_or_insert_with(|| Listed::new(&sections.dwarf));
+        let listed = self.listed.get_or_insert_with(|| Listed::new(sections.dwarf()));
         let (table, unit) = listed.first(sections, path)?;
         let met = self.met.entry(table).or_insert_with(|| met(sections, unit).unwrap_or_default());
         Some((table, met.get(path).copied().unwrap_or(usize::MAX)))
@@ -89,7 +90,7 @@ impl<'a> Listed<'a> {
             let find = || unit_of(sections, at);
             let Some(unit) = *self.units.entry(*place).or_insert_with(find) else { continue };
             let Some(parsed) = sections.unit(unit) else { continue };
-            if self::path(&sections.dwarf, &parsed, *number).as_deref() == Some(path) {
+            if self::path(&parsed, *number).as_deref() == Some(path) {
                 return Some((*place, unit));
             }
         }
@@ -105,10 +106,10 @@ fn table<'a>(dwarf: &Dwarf<Reader<'a>>, at: usize) -> Option<IncompleteLineProgr
 /// The unit that a table of lines is of. Linkers put both in the same order as a rule.
 fn unit_of(sections: &Sections<'_>, table: usize) -> Option<usize> {
     let table_of = |unit: usize| {
-        let program = sections.unit(unit)?.line_program?;
+        let program = sections.unit(unit)?.unit.line_program?;
         Some(program.header().offset().0)
     };
-    let (mut low, mut high) = (0, sections.headers.len());
+    let (mut low, mut high) = (0, sections.headers().len());
     while low < high {
         let middle = low.midpoint(high);
         match table_of(middle) {
@@ -118,16 +119,11 @@ fn unit_of(sections: &Sections<'_>, table: usize) -> Option<usize> {
             None => break,
         }
     }
-    (0..sections.headers.len()).find(|unit| table_of(*unit) == Some(table))
+    (0..sections.headers().len()).find(|unit| table_of(*unit) == Some(table))
 }
 
-fn path<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-    file: u64,
-) -> Option<String> {
-    let header = unit.line_program.as_ref()?.header();
-    path_of(dwarf, unit, header, header.file(file).filter(|_| file > 0)?)
+fn path(from: &Parsed<'_>, file: u64) -> Option<String> {
+    (file > 0).then(|| lines::file(from, file)).flatten()
 }
 
 /// The files of a unit in the order in which they are met.
@@ -139,7 +135,7 @@ fn met(sections: &mut Sections<'_>, unit: usize) -> Option<HashMap<String, usize
         let call = entry.attr_value(DW_AT_call_file).filter(|_| is_inlined);
         files.extend(call.and_then(|value| number(&value)));
     });
-    if let Some(program) = parsed.line_program.clone() {
+    if let Some(program) = parsed.unit.line_program.clone() {
         let mut rows = program.rows();
         while let Ok(Some((_, row))) = rows.next_row() {
             if files.last() != Some(&row.file_index()) {
@@ -151,7 +147,7 @@ fn met(sections: &mut Sections<'_>, unit: usize) -> Option<HashMap<String, usize
     let mut seen = std::collections::HashSet::new();
     for file in files.into_iter().filter(|file| seen.insert(*file)) {
         let next = met.len();
-        if let Some(path) = path(&sections.dwarf, &parsed, file) {
+        if let Some(path) = path(&parsed, file) {
             met.entry(path).or_insert(next);
         }
     }
@@ -159,11 +155,7 @@ fn met(sections: &mut Sections<'_>, unit: usize) -> Option<HashMap<String, usize
 }
 
 /// The number of the file that a function was declared in, by the entry or those it refers to.
-fn declared<'a>(
-    sections: &mut Sections<'a>,
-    unit: &gimli::Unit<Reader<'a>>,
-    entry: &Entry<'a>,
-) -> Option<u64> {
+fn declared<'a>(sections: &mut Sections<'a>, unit: &Parsed<'a>, entry: &Entry<'a>) -> Option<u64> {
     let file =
         |entry: &Entry<'a>| entry.attr_value(DW_AT_decl_file).and_then(|value| number(&value));
     if let Some(found) = file(entry) {
@@ -172,13 +164,13 @@ fn declared<'a>(
     let mut at = referred(unit, entry);
     for _ in 0..REFERENCES_MAX {
         let offset: Offset = at?;
-        let (found, next) = if let Some(within) = offset.to_unit_offset(&unit.header) {
-            let entry = unit.entry(within).ok()?;
+        let (found, next) = if let Some(within) = unit.within(offset) {
+            let entry = unit.unit.entry(within).ok()?;
             (file(&entry), referred(unit, &entry))
         } else {
-            let (_, other, within) = sections.other(offset)?;
-            let entry = other.entry(within).ok()?;
-            (file(&entry), referred(other, &entry))
+            let (other, within) = sections.other(offset)?;
+            let entry = other.unit.entry(within).ok()?;
+            (file(&entry), referred(&other, &entry))
         };
         if found.is_some() {
             return found;
@@ -189,15 +181,12 @@ fn declared<'a>(
 }
 
 /// The lowest address that a copy begins at of each function that has copies.
-pub(crate) fn entries(
-    dwarf: &Dwarf<Reader<'_>>,
-    unit: &gimli::Unit<Reader<'_>>,
-) -> HashMap<Offset, u64> {
+pub(crate) fn entries(unit: &Parsed<'_>) -> HashMap<Offset, u64> {
     let mut lowest = HashMap::new();
     each_copy(unit, |entry, _| {
         let origin = entry.attr_value(DW_AT_abstract_origin);
         let origin = origin.and_then(|value| referred_by(unit, &value));
-        if let (Some(origin), Some(found)) = (origin, entry_address(dwarf, unit, entry)) {
+        if let (Some(origin), Some(found)) = (origin, entry_address(unit, entry)) {
             let known = lowest.entry(origin).or_insert(found);
             *known = found.min(*known);
         }
@@ -206,8 +195,8 @@ pub(crate) fn entries(
 }
 
 /// Hands on functions that have code, and calls that were inlined.
-fn each_copy<'a>(unit: &gimli::Unit<Reader<'a>>, mut take: impl FnMut(&Entry<'a>, bool)) {
-    let Ok(mut entries) = unit.entries_raw(None) else { return };
+fn each_copy<'a>(unit: &Parsed<'a>, mut take: impl FnMut(&Entry<'a>, bool)) {
+    let Ok(mut entries) = unit.unit.entries_raw(None) else { return };
     let mut work = Work::default();
     while !entries.is_empty() {
         let at = entries.next_offset();
@@ -222,7 +211,7 @@ fn each_copy<'a>(unit: &gimli::Unit<Reader<'a>>, mut take: impl FnMut(&Entry<'a>
         if !is_inlined && abbreviation.tag() != DW_TAG_subprogram {
             continue;
         }
-        let Ok(entry) = unit.entry(at) else { continue };
+        let Ok(entry) = unit.unit.entry(at) else { continue };
         let has = |name| entry.attr_value(name).is_some();
         if !has(DW_AT_declaration) && !has(DW_AT_inline) {
             take(&entry, is_inlined);

@@ -14,10 +14,11 @@ use object::{Object, ObjectSection};
 
 use crate::code::{Code, Slots};
 use crate::elf::{self, Parts, Symbol};
-use crate::xz;
+use crate::split::SplitFiles;
+use crate::{Search, shared, xz};
 
 /// Where debug files are kept by their build-id.
-const DEBUG: &str = "/usr/lib/debug";
+pub(crate) const DEBUG: &str = "/usr/lib/debug";
 
 /// How many times as long a section may become that is compressed. Debug information becomes
 /// five times as long; what is made to fill the memory, a thousand times.
@@ -38,6 +39,9 @@ pub(crate) struct Image {
     /// By address.
     symbols: Vec<Symbol>,
     dwarf: Option<DwarfSections<Bytes>>,
+    /// What of it several modules share.
+    shared: Option<DwarfSections<Bytes>>,
+    split_files: SplitFiles,
     endian: RunTimeEndian,
     code: Option<(Code, Slots)>,
     /// Parts of functions that are kept elsewhere: the entry of the function, and what to follow.
@@ -51,7 +55,7 @@ impl Image {
     ///
     /// # Errors
     /// Why there is no program, in words that follow its name.
-    pub(crate) fn open(path: &Path, wants_code: bool, limits: &Limits) -> Result<Self, String> {
+    pub(crate) fn open(path: &Path, search: &Search, limits: &Limits) -> Result<Self, String> {
         let bytes = read(path, limits)?;
         let file = object::File::parse(&*bytes);
         let file = file.map_err(|error| format!("it is no program, or damaged: {error}"))?;
@@ -61,10 +65,10 @@ impl Image {
         };
         let (debug, mut lack) =
             if has_dwarf(&file) { (None, None) } else { debug_file(path, &file, limits) };
-        let debug_object = debug.as_ref().and_then(|bytes| object::File::parse(&**bytes).ok());
-        let (from, source) = match (&debug_object, &debug) {
-            (Some(object), Some(bytes)) => (object, bytes),
-            _ => (&file, &bytes),
+        let debug_object = debug.as_ref().and_then(|(_, bytes)| object::File::parse(&**bytes).ok());
+        let (from, at, source) = match (&debug_object, &debug) {
+            (Some(object), Some((at, bytes))) => (object, &**at, bytes),
+            _ => (&file, path, &bytes),
         };
         let has_symbols = |object: &&object::File<'_>| object.symbols().next().is_some();
         let has = debug_object.as_ref().filter(has_symbols);
@@ -73,14 +77,16 @@ impl Image {
         let symbols = elf::symbols(has.unwrap_or(&file), hidden.as_ref(), source.len());
         let is_small = source.len() as u64 <= DWARF_BYTES_MAX;
         let dwarf = (has_dwarf(from) && is_small).then(|| load(from, source));
-        let code = wants_code.then(|| Code::of(&file, &bytes)).flatten();
+        let shared = dwarf.as_ref().and_then(|_| shared::find(at, from, limits));
+        let split_files = SplitFiles::new(path, dwarf.as_ref(), endian, search, limits);
+        let code = search.loops.then(|| Code::of(&file, &bytes)).flatten();
         let code = code.map(|code| (code, Slots::of(&file)));
         let parts = Parts::of(&symbols);
         if symbols.is_empty() && dwarf.is_none() {
             let stripped = || "it has neither debug information nor symbols".to_owned();
             lack = Some(lack.unwrap_or_else(stripped));
         }
-        Ok(Self { symbols, dwarf, endian, code, parts, lack })
+        Ok(Self { symbols, dwarf, shared, split_files, endian, code, parts, lack })
     }
 
     /// Why less is known of it than could be.
@@ -114,6 +120,16 @@ impl Image {
     /// The symbol that an address is in.
     pub(crate) fn symbol(&self, address: u64) -> Option<&Symbol> {
         elf::find(&self.symbols, address)
+    }
+
+    /// What several modules share of their debug information.
+    pub(crate) fn shared(&self) -> Option<&DwarfSections<Bytes>> {
+        self.shared.as_ref()
+    }
+
+    /// Files that parts of the debug information were split off into.
+    pub(crate) fn split_files(&self) -> &SplitFiles {
+        &self.split_files
     }
 
     /// The debug information.
@@ -165,7 +181,7 @@ fn debug_file(
     path: &Path,
     file: &object::File<'_>,
     limits: &Limits,
-) -> (Option<Bytes>, Option<String>) {
+) -> (Option<(PathBuf, Bytes)>, Option<String>) {
     let id = file.build_id().ok().flatten();
     let by_id = id.and_then(by_build_id).into_iter();
     let link = file.gnu_debuglink().ok().flatten();
@@ -175,7 +191,7 @@ fn debug_file(
     for candidate in by_id.chain(linked) {
         let Ok(bytes) = read(&candidate, limits) else { continue };
         match is_debug_file(&bytes, id, link.map(|(_, checksum)| checksum)) {
-            Ok(()) => return (Some(bytes), None),
+            Ok(()) => return (Some((candidate, bytes)), None),
             Err(why) => lack = Some(format!("its debug file {} {why}", candidate.display())),
         }
     }
@@ -201,7 +217,7 @@ fn is_debug_file(
 }
 
 /// `/usr/lib/debug/.build-id/ab/cdef.debug`.
-fn by_build_id(id: &[u8]) -> Option<PathBuf> {
+pub(crate) fn by_build_id(id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = id.split_first()?;
     let mut path = format!("{DEBUG}/.build-id/{first:02x}/");
     for byte in rest {
@@ -223,24 +239,33 @@ fn by_link(path: &Path, name: &str) -> Vec<PathBuf> {
 }
 
 /// The sections of DWARF. Those that cannot be read are empty.
-fn load(file: &object::File<'_>, source: &Bytes) -> DwarfSections<Bytes> {
-    let section = |id: SectionId| Ok::<_, std::convert::Infallible>(section(file, source, id));
+pub(crate) fn load(file: &object::File<'_>, source: &Bytes) -> DwarfSections<Bytes> {
+    let section = |id: SectionId| {
+        let name = Some(id.name()).filter(|_| is_needed(id));
+        let found = name.map(|name| section(file, source, name));
+        Ok::<_, std::convert::Infallible>(found.unwrap_or_default())
+    };
     match DwarfSections::load(section) {
         Ok(dwarf) => dwarf,
         Err(never) => match never {},
     }
 }
 
-fn section(file: &object::File<'_>, source: &Bytes, id: SectionId) -> Bytes {
-    let wanted = !matches!(
+/// Whether anything is taken of a section.
+pub(crate) fn is_needed(id: SectionId) -> bool {
+    !matches!(
         id,
         SectionId::DebugLoc
             | SectionId::DebugLocLists
             | SectionId::DebugMacinfo
             | SectionId::DebugMacro
             | SectionId::DebugTypes
-    );
-    let found = wanted.then(|| file.section_by_name(id.name())).flatten();
+    )
+}
+
+/// A section by its name; nothing where it cannot be read.
+pub(crate) fn section(file: &object::File<'_>, source: &Bytes, name: &str) -> Bytes {
+    let found = file.section_by_name(name);
     let data = found.and_then(|section| section.compressed_data().ok());
     let data = data.filter(|data| {
         let size = data.uncompressed_size;

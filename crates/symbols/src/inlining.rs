@@ -1,14 +1,14 @@
 //! Calls that were inlined in a function, by address.
 
 use gimli::{
-    DW_AT_call_file, DW_AT_call_line, DW_TAG_inlined_subroutine, DW_TAG_subprogram, Dwarf, Range,
+    DW_AT_call_file, DW_AT_call_line, DW_TAG_inlined_subroutine, DW_TAG_subprogram, Range,
     UnitOffset,
 };
 
 use crate::attributes::{number, ranges, referred};
 use crate::calls::{Call, Calls};
-use crate::dwarf::Reader;
-use crate::unit::{Offset, RANGES_MAX, Work};
+use crate::sections::{Offset, Parsed};
+use crate::unit::{RANGES_MAX, Work};
 
 /// Where a call stands: the number of a file, and a line.
 pub(crate) type CallPlace = (Option<u64>, u32);
@@ -35,14 +35,10 @@ pub(crate) struct Inlined {
 
 impl Inlining {
     /// Reads all calls of a function; those before damage.
-    pub(crate) fn read<'a>(
-        dwarf: &Dwarf<Reader<'a>>,
-        unit: &gimli::Unit<Reader<'a>>,
-        function: UnitOffset,
-    ) -> Self {
+    pub(crate) fn read(from: &Parsed<'_>, function: UnitOffset) -> Self {
         let mut reading = Reading::default();
         // What was read before damage is kept.
-        let _ = reading.read(dwarf, unit, function);
+        let _ = reading.read(from, function);
         Self { by_address: Calls::new(&reading.calls), all: reading.calls }
     }
 
@@ -61,15 +57,10 @@ struct Reading {
 }
 
 impl Reading {
-    fn read<'a>(
-        &mut self,
-        dwarf: &Dwarf<Reader<'a>>,
-        unit: &gimli::Unit<Reader<'a>>,
-        function: UnitOffset,
-    ) -> gimli::Result<()> {
+    fn read(&mut self, from: &Parsed<'_>, function: UnitOffset) -> gimli::Result<()> {
         // Calls that are open, with the depth of their entries.
         let mut open: Vec<(isize, usize)> = Vec::new();
-        let mut entries = unit.entries_raw(Some(function))?;
+        let mut entries = from.unit.entries_raw(Some(function))?;
         let top = entries.next_depth();
         if let Some(abbreviation) = entries.read_abbreviation()? {
             entries.skip_attributes(abbreviation.attributes())?;
@@ -94,29 +85,28 @@ impl Reading {
             if abbreviation.tag() == DW_TAG_inlined_subroutine {
                 let within = open.last().map(|(_, index)| *index);
                 open.push((depth, self.calls.len()));
-                self.call(dwarf, unit, at, within)?;
+                self.call(from, at, within)?;
             }
         }
         Ok(())
     }
 
-    fn call<'a>(
+    fn call(
         &mut self,
-        dwarf: &Dwarf<Reader<'a>>,
-        unit: &gimli::Unit<Reader<'a>>,
+        from: &Parsed<'_>,
         at: UnitOffset,
         within: Option<usize>,
     ) -> gimli::Result<()> {
-        let entry = unit.entry(at)?;
+        let entry = from.unit.entry(at)?;
         let number = |name| entry.attr_value(name).and_then(|value| number(&value));
         let line = number(DW_AT_call_line).and_then(|line| u32::try_from(line).ok());
         let call = (number(DW_AT_call_file), line.unwrap_or(0));
-        let ranges = ranges(dwarf, unit, &entry);
+        let ranges = ranges(from, &entry);
         self.ranges += ranges.len() + 1;
         // The function that was inlined tells of all its copies.
-        let own = at.to_debug_info_offset(&unit.header).unwrap_or(gimli::DebugInfoOffset(0));
-        let at = referred(unit, &entry).unwrap_or(own);
-        self.calls.push(Inlined { within, ranges, at, call });
+        if let Some(at) = referred(from, &entry).or_else(|| from.offset(at)) {
+            self.calls.push(Inlined { within, ranges, at, call });
+        }
         Ok(())
     }
 }

@@ -3,10 +3,12 @@
 //! A module is looked for once: where it was recorded, or where a replaced prefix leads. Its debug
 //! information is in it, or in a file of its own that is found by the build-id or by a link. DWARF
 //! tells of functions, inlined calls and lines; where it does not, the symbols do. Of DWARF only
-//! the units are read that addresses are in.
+//! the units are read that addresses are in, also where they were split off into files of their own
+//! or share what they tell with other modules.
 
 mod aranges;
 mod attributes;
+mod budget;
 mod calls;
 mod code;
 mod compat;
@@ -19,6 +21,9 @@ mod inlining;
 mod kernel;
 mod lines;
 mod loops;
+mod sections;
+mod shared;
+mod split;
 mod unit;
 mod xz;
 
@@ -64,7 +69,7 @@ impl Search {
 pub struct Programs {
     modules: BTreeMap<String, Candidate>,
     style: Style,
-    loops: bool,
+    search: Search,
     limits: Limits,
 }
 
@@ -84,12 +89,12 @@ enum Known {
 }
 
 impl Candidate {
-    fn open(&self, loops: bool, limits: &Limits) -> Result<&Known, &str> {
+    fn open(&self, search: &Search, limits: &Limits) -> Result<&Known, &str> {
         let open = |path: &PathBuf| {
             if self.is_kernel {
                 KernelSymbols::open(path, limits).map(Known::Kernel)
             } else {
-                Image::open(path, loops, limits).map(|image| Known::Image(Box::new(image)))
+                Image::open(path, search, limits).map(|image| Known::Image(Box::new(image)))
             }
         };
         // The first file that is there counts, also where it is no program.
@@ -119,8 +124,21 @@ impl Programs {
             (name, Candidate { paths, is_kernel, known: OnceLock::new() })
         };
         let modules = modules.map(candidate).collect();
-        let (style, loops) = (Style::of(search.compat), search.loops);
-        Self { modules, style, loops, limits: *limits }
+        Self { modules, style: Style::of(search.compat), search: search.clone(), limits: *limits }
+    }
+}
+
+impl Programs {
+    /// Gives a function without a name that of its symbol. What tells the name may be in a file that
+    /// is not there.
+    fn name_function(&self, image: &Image, address: u64, to: &mut [Resolved]) {
+        if let Some(Resolved::Function { name, .. }) = to.first_mut()
+            && name.is_empty()
+            && self.style == Style::Best
+            && let Some(symbol) = image.symbol(address)
+        {
+            *name = self.style.demangled(&symbol.name);
+        }
     }
 }
 
@@ -152,7 +170,7 @@ enum Opened<'a> {
 impl Resolver for Module<'_> {
     fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>) {
         let (programs, candidate) = (self.programs, self.candidate);
-        let open = || match candidate.open(programs.loops, &programs.limits) {
+        let open = || match candidate.open(&programs.search, &programs.limits) {
             Err(_) => Opened::Nothing,
             Ok(Known::Kernel(symbols)) => Opened::Kernel(symbols),
             Ok(Known::Image(image)) => {
@@ -167,6 +185,7 @@ impl Resolver for Module<'_> {
                 let mut finder = finder.as_deref_mut();
                 if let Some(debug) = debug {
                     debug.resolve(finder.as_deref_mut(), address, to);
+                    programs.name_function(image, address, to);
                 }
                 let symbol = image.symbol(address).filter(|_| to.is_empty());
                 let line = debug.as_mut().filter(|_| symbol.is_some());

@@ -1,12 +1,15 @@
 //! Lines of a unit by address, and the paths of its files.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use gimli::{AttributeValue, Dwarf, FileEntry, LineProgramHeader};
+use gimli::{AttributeValue, FileEntry, LineProgramHeader};
 use kymo_core::model::structure::SourcePlace;
 
+use crate::budget::Budget;
 use crate::demangle::{Style, bounded};
-use crate::dwarf::{Budget, Reader};
+use crate::dwarf::Reader;
+use crate::sections::Parsed;
 
 /// The index of a file, and a line.
 pub(crate) type Place = (u64, u32);
@@ -19,8 +22,9 @@ struct Row {
 }
 
 /// The lines of a unit.
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct Lines<'a> {
+    /// Where they are from. That is the module itself, also where the entries were split off.
+    from: Rc<Parsed<'a>>,
     /// By address, and in the order of the table where addresses are the same.
     rows: Vec<Row>,
     style: Style,
@@ -28,11 +32,12 @@ pub(crate) struct Lines {
     files: HashMap<u64, Option<String>>,
 }
 
-impl Lines {
+impl<'a> Lines<'a> {
     /// Reads all rows.
-    pub(crate) fn read(unit: &gimli::Unit<Reader<'_>>, style: Style, budget: &Budget) -> Self {
-        let mut lines = Self::default();
-        let Some(program) = unit.line_program.clone() else { return lines };
+    pub(crate) fn read(from: Rc<Parsed<'a>>, style: Style, budget: &Budget) -> Self {
+        let program = from.unit.line_program.clone();
+        let mut lines = Self { from, rows: Vec::new(), style, files: HashMap::new() };
+        let Some(program) = program else { return lines };
         let mut rows = program.rows();
         // Where a sequence begins another ended, or nothing was: that comes first.
         let mut ends: Vec<Row> = Vec::new();
@@ -54,11 +59,11 @@ impl Lines {
             }
         }
         if budget.take_rows(lines.rows.len() + ends.len()).is_none() {
-            return Self::default();
+            lines.rows.clear();
+            return lines;
         }
         lines.rows.splice(..0, ends);
         lines.rows.sort_by_key(|row| row.address);
-        lines.style = style;
         lines
     }
 
@@ -85,41 +90,29 @@ impl Lines {
         self.rows.get(after.checked_sub(1)?)?.place
     }
 
-    /// The path of a file.
-    pub(crate) fn file(
-        &mut self,
-        dwarf: &Dwarf<Reader<'_>>,
-        unit: &gimli::Unit<Reader<'_>>,
-        index: u64,
-    ) -> Option<String> {
-        let path = || {
-            let header = unit.line_program.as_ref()?.header();
-            path_of(dwarf, unit, header, header.file(index)?)
-        };
-        self.files.entry(index).or_insert_with(path).clone()
-    }
-
     /// The path of a file with a line.
-    pub(crate) fn place(
-        &mut self,
-        dwarf: &Dwarf<Reader<'_>>,
-        unit: &gimli::Unit<Reader<'_>>,
-        (file, line): (u64, u32),
-    ) -> Option<SourcePlace> {
-        Some((self.file(dwarf, unit, file)?, line))
+    pub(crate) fn place(&mut self, (file, line): Place) -> Option<SourcePlace> {
+        let path = || self::file(&self.from, file);
+        let path = self.files.entry(file).or_insert_with(path).clone()?;
+        Some((path, line))
     }
+}
+
+/// The path of a file of a unit.
+pub(crate) fn file(from: &Parsed<'_>, index: u64) -> Option<String> {
+    let header = from.unit.line_program.as_ref()?.header();
+    path_of(from, header, header.file(index)?)
 }
 
 /// The directory that a unit was compiled in, the directory of the file, and its name, as far as
 /// the latter are relative.
-pub(crate) fn path_of<'a>(
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
+fn path_of<'a>(
+    from: &Parsed<'a>,
     header: &LineProgramHeader<Reader<'a>>,
     file: &FileEntry<Reader<'a>>,
 ) -> Option<String> {
     let text = |value: AttributeValue<Reader<'a>>| {
-        let text = dwarf.attr_string(unit, value).ok()?;
+        let text = from.dwarf.attr_string(&from.unit, value).ok()?;
         Some(bounded(text.slice()))
     };
     let mut path = text(file.path_name())?;
@@ -129,7 +122,7 @@ pub(crate) fn path_of<'a>(
     {
         path = format!("{directory}/{path}");
     }
-    let compiled = unit.comp_dir.map(|text| bounded(text.slice()));
+    let compiled = from.unit.comp_dir.map(|text| bounded(text.slice()));
     if let Some(compiled) = compiled.filter(|compiled| !compiled.is_empty())
         && !path.starts_with('/')
     {

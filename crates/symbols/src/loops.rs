@@ -290,11 +290,12 @@ impl Placed {
 
 #[cfg(test)]
 mod tests {
-    use gimli::{DebugInfoOffset, Range};
+    use gimli::Range;
 
     use super::*;
     use crate::code::Loop;
     use crate::inlining::Inlined;
+    use crate::sections::{Home, Offset};
 
     /// The line of an address is the address, in `a.c`; calls stand in it as well.
     struct Numbered;
@@ -313,8 +314,8 @@ mod tests {
         }
     }
 
-    const F: Call = (DebugInfoOffset(1), (Some(1), 5));
-    const G: Call = (DebugInfoOffset(2), (Some(1), 7));
+    const F: Call = (Offset { home: Home::Own, at: 1 }, (Some(1), 5));
+    const G: Call = (Offset { home: Home::Own, at: 2 }, (Some(1), 7));
 
     fn repeat(entry: u64, parent: Option<usize>, exits: &[u64]) -> Loop {
         let depth = u32::from(parent.is_some());

@@ -1,10 +1,11 @@
 //! A unit of DWARF: its functions, and the calls inlined in them.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use gimli::{
     DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line,
-    DW_AT_linkage_name, DW_AT_name, DW_TAG_subprogram, DebugInfoOffset, Dwarf, UnitOffset,
+    DW_AT_linkage_name, DW_AT_name, DW_TAG_subprogram, UnitOffset,
 };
 use kymo_core::model::structure::{Resolved, SourcePlace};
 
@@ -12,13 +13,11 @@ use crate::attributes::{entry_address, number, ranges, referred, referred_by};
 use crate::calls::{Call, Calls};
 use crate::compat;
 use crate::demangle::{Style, bounded};
-use crate::dwarf::{Reader, Sections};
-use crate::inlining::Inlining;
-use crate::lines::Lines;
+use crate::dwarf::Reader;
+use crate::inlining::{CallPlace, Inlining};
+use crate::lines::{self, Lines};
 use crate::loops::{self, Around, Finder, Placed};
-
-/// Where an entry is in the whole section.
-pub(crate) type Offset = DebugInfoOffset;
+use crate::sections::{Offset, Parsed, Sections};
 
 pub(crate) type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
 
@@ -51,10 +50,12 @@ const UNKNOWN_FILE: &str = "???";
 
 /// A unit that was read.
 pub(crate) struct Unit<'a> {
-    parsed: gimli::Unit<Reader<'a>>,
+    /// What tells its entries of those of other units that were split off, too.
+    number: usize,
+    parsed: Rc<Parsed<'a>>,
     /// Addresses of functions by their start.
     functions: Vec<(u64, u64, UnitOffset)>,
-    lines: Lines,
+    lines: Lines<'a>,
     inlined: HashMap<UnitOffset, Inlining>,
     described: HashMap<Offset, Described>,
     loops: HashMap<UnitOffset, Placed>,
@@ -71,38 +72,16 @@ struct Described {
 }
 
 impl<'a> Unit<'a> {
-    /// Finds the functions of a unit.
+    /// Finds the functions of a unit, also where they were split off.
     pub(crate) fn read(sections: &Sections<'a>, number: usize) -> Option<Self> {
-        let unit = sections.unit(number)?;
-        let dwarf = &sections.dwarf;
-        let mut functions = Vec::new();
-        let mut entries = unit.entries_raw(None).ok()?;
-        let mut work = Work::default();
-        while !entries.is_empty() && functions.len() < RANGES_MAX {
-            let offset = entries.next_offset();
-            // Functions that were read before damage are kept.
-            let Ok(abbreviation) = entries.read_abbreviation() else { break };
-            let Some(abbreviation) = abbreviation else { continue };
-            if !work.is_left(abbreviation.attributes().len()) {
-                break;
-            }
-            if abbreviation.tag() == DW_TAG_subprogram
-                && let Ok(entry) = unit.entry(offset)
-            {
-                let covered = ranges(dwarf, &unit, &entry);
-                functions.extend(covered.iter().map(|range| (range.begin, range.end, offset)));
-            }
-            if entries.skip_attributes(abbreviation.attributes()).is_err() {
-                break;
-            }
-        }
-        // Of several functions at one address the first counts.
-        functions.sort_by_key(|(start, ..)| *start);
-        functions.dedup_by_key(|(start, ..)| *start);
-        let lines = Lines::read(&unit, sections.style, &sections.budget);
+        let own = Rc::new(sections.unit(number)?);
+        let parsed = sections.split(&own, number).map_or_else(|| Rc::clone(&own), Rc::new);
+        let lines = Lines::read(own, sections.style, &sections.budget);
+        sections.budget.take_entries(&parsed.unit)?;
         Some(Self {
-            parsed: unit,
-            functions,
+            number,
+            functions: functions(&parsed),
+            parsed,
             lines,
             inlined: HashMap::new(),
             described: HashMap::new(),
@@ -122,12 +101,12 @@ impl<'a> Unit<'a> {
         let after = self.functions.partition_point(|(start, ..)| *start <= address);
         let found = after.checked_sub(1).and_then(|at| self.functions.get(at)).copied();
         let Some((.., function)) = found.filter(|(_, end, _)| address < *end) else { return };
-        let function_at =
-            function.to_debug_info_offset(&self.parsed.header).unwrap_or(DebugInfoOffset(0));
+        let Some(function_at) = self.parsed.offset(function) else { return };
+        let record = function_at.record(self.number);
         let Described { name, at, entry } = self.described(known, function_at);
         let entry = self.entry_of(known, function, entry);
-        to.push(Resolved::Function { record: function_at.0 as u64, name, at, entry });
-        let calls = self.inlining(&known.dwarf, function).calls_at(address);
+        to.push(Resolved::Function { record, name, at, entry });
+        let calls = self.inlining(function).calls_at(address);
         let around = match finder {
             Some(finder) => self.loops(known, finder, function).around(address, calls),
             None => calls.into_iter().map(Around::Call).collect(),
@@ -137,8 +116,12 @@ impl<'a> Unit<'a> {
                 Around::Loop { at, entry } => Resolved::Loop { at, entry },
                 Around::Call((inlined, call)) => {
                     let Described { name, at, .. } = self.described(known, inlined);
-                    let call = call_place(&mut self.lines, &known.dwarf, &self.parsed, call);
-                    Resolved::Inlined { record: inlined.0 as u64, name, at, call }
+                    // What tells its name may be in a file that is not there.
+                    if name.is_empty() && known.style == Style::Best {
+                        continue;
+                    }
+                    let call = call_place(&mut self.lines, call);
+                    Resolved::Inlined { record: inlined.record(self.number), name, at, call }
                 }
             });
         }
@@ -164,31 +147,24 @@ impl<'a> Unit<'a> {
         finder: &mut Finder<'_>,
         function: UnitOffset,
     ) -> Placed {
-        let Some(at) = function.to_debug_info_offset(&self.parsed.header) else {
-            return Placed::default();
-        };
+        let Some(at) = self.parsed.offset(function) else { return Placed::default() };
         let described = self.described(known, at);
-        let Ok(entry) = self.parsed.entry(function) else { return Placed::default() };
-        let ranges = ranges(&known.dwarf, &self.parsed, &entry);
+        let Ok(entry) = self.parsed.unit.entry(function) else { return Placed::default() };
+        let ranges = ranges(&self.parsed, &entry);
         let start = described.entry.or_else(|| ranges.first().map(|range| range.begin));
         let ranges = ranges.iter().map(|range| range.begin..range.end).collect();
         let found = finder.find(ranges, start.unwrap_or(0));
-        let calls = Calls::new(&self.inlining(&known.dwarf, function).all);
-        let Self { lines, parsed, .. } = self;
+        let calls = Calls::new(&self.inlining(function).all);
         let file = described.at.map(|(file, _)| file);
-        let mut lines = FunctionLines { lines, dwarf: &known.dwarf, unit: parsed, file };
+        let mut lines = FunctionLines { lines: &mut self.lines, file };
         Placed::new(found, calls, &mut lines)
     }
 
     /// The places that an address may be at, and from which address on that is so.
-    pub(crate) fn lines_at(
-        &mut self,
-        dwarf: &Dwarf<Reader<'a>>,
-        address: u64,
-    ) -> (u64, Vec<SourcePlace>) {
+    pub(crate) fn lines_at(&mut self, address: u64) -> (u64, Vec<SourcePlace>) {
         let (from, places) = self.lines.find(address);
-        let mut place = |place| self.lines.place(dwarf, &self.parsed, place);
-        (from, places.into_iter().filter_map(&mut place).collect())
+        let places = places.into_iter().filter_map(|place| self.lines.place(place));
+        (from, places.collect())
     }
 
     /// The address that a function is said to begin at. hpcprof takes the lowest of all its copies,
@@ -202,15 +178,14 @@ impl<'a> Unit<'a> {
         if known.style == Style::Best {
             return own;
         }
-        let lowest = self.lowest.get_or_insert_with(|| compat::entries(&known.dwarf, &self.parsed));
-        let origin = self.parsed.entry(function).ok()?.attr_value(DW_AT_abstract_origin);
+        let lowest = self.lowest.get_or_insert_with(|| compat::entries(&self.parsed));
+        let origin = self.parsed.unit.entry(function).ok()?.attr_value(DW_AT_abstract_origin);
         let origin = origin.and_then(|value| referred_by(&self.parsed, &value));
         origin.and_then(|origin| lowest.get(&origin).copied()).or(own)
     }
 
-    fn inlining(&mut self, dwarf: &Dwarf<Reader<'a>>, function: UnitOffset) -> &Inlining {
-        let unit = &self.parsed;
-        let read = || Inlining::read(dwarf, unit, function);
+    fn inlining(&mut self, function: UnitOffset) -> &Inlining {
+        let read = || Inlining::read(&self.parsed, function);
         self.inlined.entry(function).or_insert_with(read)
     }
 
@@ -229,18 +204,18 @@ impl<'a> Unit<'a> {
         let mut at = Some(offset);
         for _ in 0..REFERENCES_MAX {
             let Some(offset) = at else { break };
-            at = match offset.to_unit_offset(&self.parsed.header) {
-                Some(within) => told.add(&known.dwarf, &self.parsed, within, true),
-                None => known
-                    .other(offset)
-                    .and_then(|(dwarf, unit, within)| told.add(dwarf, unit, within, false)),
+            at = match self.parsed.within(offset) {
+                Some(within) => told.add(&self.parsed, within, true),
+                None => {
+                    known.other(offset).and_then(|(other, within)| told.add(&other, within, false))
+                }
             };
         }
         let line = told.line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
         // hpcprof takes the file of another unit for one of this unit with the same number.
         let at = match told.file {
             Some((file, is_own)) if is_own || known.style == Style::Compat => {
-                self.lines.place(&known.dwarf, &self.parsed, (file, line))
+                self.lines.place((file, line))
             }
             Some(_) => told.path.map(|path| (path, line)),
             None => None,
@@ -250,35 +225,56 @@ impl<'a> Unit<'a> {
     }
 }
 
+/// Functions by their addresses. Of several at one address the first counts.
+fn functions(parsed: &Parsed<'_>) -> Vec<(u64, u64, UnitOffset)> {
+    let mut functions = Vec::new();
+    let Ok(mut entries) = parsed.unit.entries_raw(None) else { return functions };
+    let mut work = Work::default();
+    while !entries.is_empty() && functions.len() < RANGES_MAX {
+        let offset = entries.next_offset();
+        // Functions that were read before damage are kept.
+        let Ok(abbreviation) = entries.read_abbreviation() else { break };
+        let Some(abbreviation) = abbreviation else { continue };
+        if !work.is_left(abbreviation.attributes().len()) {
+            break;
+        }
+        if abbreviation.tag() == DW_TAG_subprogram
+            && let Ok(entry) = parsed.unit.entry(offset)
+        {
+            let covered = ranges(parsed, &entry);
+            functions.extend(covered.iter().map(|range| (range.begin, range.end, offset)));
+        }
+        if entries.skip_attributes(abbreviation.attributes()).is_err() {
+            break;
+        }
+    }
+    functions.sort_by_key(|(start, ..)| *start);
+    functions.dedup_by_key(|(start, ..)| *start);
+    functions
+}
+
 /// Where a call stands.
-fn call_place<'a>(
-    lines: &mut Lines,
-    dwarf: &Dwarf<Reader<'a>>,
-    unit: &gimli::Unit<Reader<'a>>,
-    call: (Option<u64>, u32),
-) -> Option<SourcePlace> {
+fn call_place(lines: &mut Lines<'_>, call: CallPlace) -> Option<SourcePlace> {
     match call {
-        (Some(file), line) => lines.place(dwarf, unit, (file, line)),
+        (Some(file), line) => lines.place((file, line)),
         (None, line) => Some((UNKNOWN_FILE.to_owned(), line)),
     }
 }
 
 /// Lines of a function, for the places of its loops.
 struct FunctionLines<'a, 'b> {
-    lines: &'b mut Lines,
-    dwarf: &'b Dwarf<Reader<'a>>,
-    unit: &'b gimli::Unit<Reader<'a>>,
+    lines: &'b mut Lines<'a>,
     file: Option<String>,
 }
 
 impl loops::Lines for FunctionLines<'_, '_> {
     fn at(&mut self, address: u64) -> Option<SourcePlace> {
         let place = self.lines.find_last(address)?;
-        self.lines.place(self.dwarf, self.unit, place)
+        self.lines.place(place)
     }
 
     fn of_call(&mut self, (_, call): Call) -> Option<SourcePlace> {
-        call_place(self.lines, self.dwarf, self.unit, call)
+        call_place(self.lines, call)
     }
 
     fn file(&mut self) -> Option<String> {
@@ -301,16 +297,10 @@ struct Told {
 
 impl Told {
     /// Adds what an entry tells, and gives the one that it refers to.
-    fn add<'a>(
-        &mut self,
-        dwarf: &Dwarf<Reader<'a>>,
-        unit: &gimli::Unit<Reader<'a>>,
-        at: UnitOffset,
-        is_own: bool,
-    ) -> Option<Offset> {
-        let entry = unit.entry(at).ok()?;
+    fn add(&mut self, from: &Parsed<'_>, at: UnitOffset, is_own: bool) -> Option<Offset> {
+        let entry = from.unit.entry(at).ok()?;
         let text = |name| {
-            let text = dwarf.attr_string(unit, entry.attr_value(name)?).ok()?;
+            let text = from.dwarf.attr_string(&from.unit, entry.attr_value(name)?).ok()?;
             Some(bounded(text.slice()))
         };
         let number = |name| entry.attr_value(name).and_then(|value| number(&value));
@@ -319,10 +309,10 @@ impl Told {
         self.plain = self.plain.take().or_else(|| text(DW_AT_name));
         if let (None, Some(file)) = (self.file, number(DW_AT_decl_file)) {
             self.file = Some((file, is_own));
-            self.path = (!is_own).then(|| Lines::default().file(dwarf, unit, file)).flatten();
+            self.path = (!is_own).then(|| lines::file(from, file)).flatten();
         }
         self.line = self.line.or_else(|| number(DW_AT_decl_line));
-        self.entry = self.entry.or_else(|| entry_address(dwarf, unit, &entry));
-        referred(unit, &entry)
+        self.entry = self.entry.or_else(|| entry_address(from, &entry));
+        referred(from, &entry)
     }
 }

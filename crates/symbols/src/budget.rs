@@ -1,0 +1,143 @@
+//! How much is read of the debug information of a module.
+
+use std::cell::Cell;
+
+use gimli::{DW_FORM_implicit_const, Dwarf, LineProgram, Reader as _, Section as _, UnitHeader};
+
+use crate::dwarf::Reader;
+
+/// How often each byte may be read for the beginnings of units.
+const READS_MAX: usize = 32;
+
+/// How much of a module is read in all. Units may share what they are read from, so that a small
+/// file could otherwise take any time and memory.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    /// What the beginnings of units take.
+    parsed: Cell<usize>,
+    /// Entries of units, in bytes.
+    entries: Cell<usize>,
+    /// Rows of tables of lines.
+    rows: Cell<usize>,
+    /// Addresses that units say are theirs.
+    ranges: Cell<usize>,
+    /// Whether there was not enough.
+    is_spent: Cell<bool>,
+}
+
+impl Budget {
+    pub(crate) fn new() -> Self {
+        Self {
+            parsed: Cell::new(1 << 20),
+            entries: Cell::new(0),
+            rows: Cell::new(1 << 12),
+            ranges: Cell::new(0),
+            is_spent: Cell::new(false),
+        }
+    }
+
+    /// Adds what a file has. Each byte is read a few times, and makes one row or range at most.
+    pub(crate) fn add(&self, dwarf: &Dwarf<Reader<'_>>) {
+        let lines = dwarf.debug_line.reader().len();
+        let entries = dwarf.debug_info.reader().len();
+        self.add_split(entries, dwarf.debug_abbrev.reader().len().saturating_add(lines));
+        let listed = [dwarf.ranges.debug_ranges().reader(), dwarf.ranges.debug_rnglists().reader()];
+        let listed = listed.map(gimli::Reader::len).iter().sum::<usize>();
+        add(&self.ranges, listed.saturating_add(entries));
+        add(&self.rows, lines);
+    }
+
+    /// Adds what a file has of which neither lines nor addresses of units are taken.
+    pub(crate) fn add_split(&self, entries: usize, parsed: usize) {
+        add(&self.entries, entries);
+        add(&self.parsed, parsed.saturating_mul(READS_MAX));
+    }
+
+    /// Reads the beginning of a unit: what its entries look like, its first entry, its files.
+    pub(crate) fn unit<'a>(
+        &self,
+        dwarf: &Dwarf<Reader<'a>>,
+        header: UnitHeader<Reader<'a>>,
+    ) -> Option<gimli::Unit<Reader<'a>>> {
+        let abbreviations = abbreviations_bytes(dwarf, &header, self.parsed.get());
+        self.take(&self.parsed, abbreviations)?;
+        let unit = dwarf.unit(header).ok()?;
+        let lines = unit.line_program.as_ref().map(LineProgram::header);
+        let listed = lines.map_or(0, |h| h.file_names().len() + h.include_directories().len());
+        self.take(&self.parsed, listed)?;
+        Some(unit)
+    }
+
+    /// Takes the header of a unit that is passed over.
+    pub(crate) fn take_header(&self) -> Option<()> {
+        self.take(&self.parsed, 1)
+    }
+
+    /// Takes the entries of a unit; nothing where there are too many.
+    pub(crate) fn take_entries(&self, unit: &gimli::Unit<Reader<'_>>) -> Option<()> {
+        self.take(&self.entries, unit.header.unit_length())
+    }
+
+    /// Takes rows of a table; nothing where there are too many.
+    pub(crate) fn take_rows(&self, count: usize) -> Option<()> {
+        self.take(&self.rows, count)
+    }
+
+    /// Takes addresses of a unit; nothing where there are too many.
+    pub(crate) fn take_ranges(&self, count: usize) -> Option<()> {
+        self.take(&self.ranges, count)
+    }
+
+    /// How many rows may still be read.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.get()
+    }
+
+    /// Whether there was not enough.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent.get()
+    }
+
+    fn take(&self, from: &Cell<usize>, count: usize) -> Option<()> {
+        let left = from.get().checked_sub(count);
+        from.set(left.unwrap_or(0));
+        self.is_spent.set(self.is_spent.get() || left.is_none());
+        left.map(drop)
+    }
+}
+
+fn add(to: &Cell<usize>, count: usize) {
+    to.set(to.get().saturating_add(count));
+}
+
+/// How many bytes tell what the entries of a unit look like; no more than so many are looked at.
+fn abbreviations_bytes(
+    dwarf: &Dwarf<Reader<'_>>,
+    header: &UnitHeader<Reader<'_>>,
+    max: usize,
+) -> usize {
+    let mut rest = *dwarf.debug_abbrev.reader();
+    let length = |rest: &Reader<'_>| rest.len();
+    if rest.skip(header.debug_abbrev_offset().0).is_err() {
+        return 0;
+    }
+    let whole = length(&rest);
+    let mut skip = || -> gimli::Result<bool> {
+        if rest.read_uleb128()? == 0 || whole - length(&rest) > max {
+            return Ok(false);
+        }
+        rest.read_uleb128()?;
+        rest.read_u8()?;
+        loop {
+            let (name, form) = (rest.read_uleb128()?, rest.read_uleb128()?);
+            if form == u64::from(DW_FORM_implicit_const.0) {
+                rest.read_sleb128()?;
+            }
+            if (name, form) == (0, 0) {
+                return Ok(true);
+            }
+        }
+    };
+    while let Ok(true) = skip() {}
+    whole - rest.len()
+}

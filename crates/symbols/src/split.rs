@@ -1,0 +1,197 @@
+//! Debug information that was split off into files of its own: a `.dwo` for each unit, or a `.dwp`
+//! with those of a whole program.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use gimli::{
+    Dwarf, DwarfPackage, DwarfPackageSections, DwarfSections, DwoId, EndianSlice, Reader as _,
+    RunTimeEndian, Section as _, SectionId, UnitHeader, UnitType,
+};
+use kymo_core::bytes::Limits;
+
+use crate::Search;
+use crate::budget::Budget;
+use crate::demangle::bounded;
+use crate::dwarf::Reader;
+use crate::image;
+use crate::sections::{Home, Parsed};
+
+/// The files that units of a module were split off into. Each is opened when it is asked for.
+#[derive(Debug)]
+pub(crate) struct SplitFiles {
+    folder: PathBuf,
+    search: Search,
+    limits: Limits,
+    package: Option<DwarfPackageSections<Bytes>>,
+    /// By the number of the unit that asked first.
+    files: Vec<OnceLock<Option<DwarfSections<Bytes>>>>,
+}
+
+impl SplitFiles {
+    /// Looks for a package beside a module.
+    pub(crate) fn new(
+        path: &Path,
+        dwarf: Option<&DwarfSections<Bytes>>,
+        endian: RunTimeEndian,
+        search: &Search,
+        limits: &Limits,
+    ) -> Self {
+        let mut units = 0;
+        if let Some(dwarf) = dwarf {
+            let mut headers =
+                dwarf.debug_info.borrow(|info| EndianSlice::new(info, endian)).units();
+            while let Ok(Some(_)) = headers.next() {
+                units += 1;
+            }
+        }
+        let mut package = path.as_os_str().to_owned();
+        package.push(".dwp");
+        Self {
+            folder: path.parent().unwrap_or(path).to_owned(),
+            search: search.clone(),
+            limits: *limits,
+            package: dwarf.and_then(|_| open_package(Path::new(&package), limits)),
+            files: std::iter::repeat_with(OnceLock::new).take(units).collect(),
+        }
+    }
+
+    /// Where the file of a unit may be: where it was made, or beside the module.
+    fn candidates(&self, made_at: &str) -> Vec<PathBuf> {
+        let beside = Path::new(made_at).file_name().map(|name| self.folder.join(name));
+        self.search.paths(made_at).into_iter().chain(beside).collect()
+    }
+
+    /// The file of a unit, which the unit of that number asked for first.
+    fn open(&self, number: usize, made_at: &str) -> Option<&DwarfSections<Bytes>> {
+        let open = |path: PathBuf| {
+            let bytes = image::read(&path, &self.limits).ok()?;
+            let file = object::File::parse(&*bytes).ok()?;
+            let section = |id: SectionId| {
+                let name = id.dwo_name().filter(|_| image::is_needed(id));
+                let found = name.map(|name| image::section(&file, &bytes, name));
+                Ok::<_, gimli::Error>(found.unwrap_or_default())
+            };
+            DwarfSections::load(section).ok()
+        };
+        let open = || self.candidates(made_at).into_iter().find_map(open);
+        self.files.get(number)?.get_or_init(open).as_ref()
+    }
+}
+
+fn open_package(path: &Path, limits: &Limits) -> Option<DwarfPackageSections<Bytes>> {
+    let bytes = image::read(path, limits).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let section = |id: SectionId| {
+        // The index tells parts of all sections, so all have to be there.
+        let name = id.dwo_name().unwrap_or(id.name());
+        Ok::<_, gimli::Error>(image::section(&file, &bytes, name))
+    };
+    DwarfPackageSections::load(section).ok()
+}
+
+/// Units that were split off.
+pub(crate) struct Splits<'a> {
+    files: &'a SplitFiles,
+    endian: RunTimeEndian,
+    package: Option<DwarfPackage<Reader<'a>>>,
+    /// The unit that asked first for a file.
+    first: RefCell<HashMap<String, usize>>,
+    /// Those that were found. Each belongs to one unit, so no other is given it.
+    found: RefCell<HashSet<u64>>,
+}
+
+impl<'a> Splits<'a> {
+    pub(crate) fn new(files: &'a SplitFiles, endian: RunTimeEndian, budget: &Budget) -> Self {
+        let empty = EndianSlice::new(&[], endian);
+        let slice = |section| EndianSlice::new(section, endian);
+        let package = files.package.as_ref();
+        let package = package.and_then(|it| it.borrow(|section| slice(section), empty).ok());
+        if let Some(package) = &package {
+            let abbreviations = package.debug_abbrev.reader().len();
+            let lines = package.debug_line.reader().len();
+            budget.add_split(package.debug_info.reader().len(), abbreviations + lines);
+        }
+        let (first, found) = (RefCell::default(), RefCell::default());
+        Self { files, endian, package, first, found }
+    }
+
+    /// The unit that a skeleton stands for.
+    pub(crate) fn find(
+        &self,
+        budget: &Budget,
+        skeleton: &Parsed<'a>,
+        number: usize,
+    ) -> Option<Parsed<'a>> {
+        let id = skeleton.unit.dwo_id?;
+        if !self.found.borrow_mut().insert(id.0) {
+            return None;
+        }
+        let packed = self.package.as_ref().map(|package| package.find_cu(id, &skeleton.dwarf));
+        let dwarf = match packed {
+            Some(Ok(Some(dwarf))) => dwarf,
+            _ => self.file(budget, skeleton, number)?,
+        };
+        let mut unit = unit_of(budget, &dwarf, id)?;
+        unit.copy_relocated_attributes(&skeleton.unit);
+        Some(Parsed { dwarf: Rc::new(dwarf), unit, home: Home::Split })
+    }
+
+    /// The file that a skeleton names.
+    fn file(
+        &self,
+        budget: &Budget,
+        skeleton: &Parsed<'a>,
+        number: usize,
+    ) -> Option<Dwarf<Reader<'a>>> {
+        let made_at = made_at(skeleton)?;
+        let first = *self.first.borrow_mut().entry(made_at.clone()).or_insert(number);
+        let sections = self.files.open(first, &made_at)?;
+        let mut dwarf = sections.borrow(|section| EndianSlice::new(section, self.endian));
+        if first == number {
+            budget.add(&dwarf);
+        }
+        dwarf.make_dwo(&skeleton.dwarf);
+        Some(dwarf)
+    }
+}
+
+/// The path that the compiler wrote the file of a unit to.
+fn made_at(skeleton: &Parsed<'_>) -> Option<String> {
+    let Parsed { dwarf, unit, .. } = skeleton;
+    let name = dwarf.attr_string(unit, unit.dwo_name().ok()??).ok()?;
+    let name = bounded(name.slice());
+    let folder = unit.comp_dir.map(|folder| bounded(folder.slice())).unwrap_or_default();
+    if folder.is_empty() || name.starts_with('/') {
+        return Some(name);
+    }
+    Some(format!("{folder}/{name}"))
+}
+
+/// The unit of that id. Where headers do not tell it, the first entry does.
+fn unit_of<'a>(
+    budget: &Budget,
+    dwarf: &Dwarf<Reader<'a>>,
+    id: DwoId,
+) -> Option<gimli::Unit<Reader<'a>>> {
+    let may_be = |header: &UnitHeader<Reader<'a>>| match header.type_() {
+        UnitType::SplitCompilation(found) => found == id,
+        UnitType::Compilation => header.version() < 5,
+        _ => false,
+    };
+    let mut headers = dwarf.units();
+    while let Ok(Some(header)) = headers.next() {
+        budget.take_header()?;
+        if may_be(&header)
+            && let Some(unit) = budget.unit(dwarf, header)
+            && unit.dwo_id == Some(id)
+        {
+            return Some(unit);
+        }
+    }
+    None
+}
