@@ -194,14 +194,20 @@ impl Analysis {
         let is_all_before = self.look_before(passes, &mut short)?;
         let window = Window { tracks: self.read(), ..self.window.clone() };
         let mut events = Arc::clone(&self.timeline).events(&window)?;
-        while let Some(event) = events.next()? {
+        loop {
+            // Events are large, and there are many: they are looked at where they are.
+            let next = events.next();
+            let event = match &next {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                Err(_) => return next.map(|_| short),
+            };
             let Some(time) = event.time else {
                 short.timeless += 1;
                 continue;
             };
             self.bounds.see(event.track, time);
-            let Resolved { task, run, lost, by } = self.resolve(&event, time);
-            let seen = Seen { event: &event, time, task, run, lost, by, tasks: &self.tasks };
+            let seen = self.resolve(event, time);
             for pass in &mut *passes {
                 pass.event(&seen);
             }
@@ -265,39 +271,36 @@ impl Analysis {
     }
 
     /// What an event is to tasks.
-    fn resolve(&mut self, event: &Event<'_>, time: TimeNs) -> Resolved {
-        let mut resolved = Resolved::default();
-        let Content::Activity(activity) = &event.content else { return resolved };
+    #[inline]
+    fn resolve<'a>(&'a mut self, event: &'a Event<'a>, time: TimeNs) -> Seen<'a> {
         let track = event.track;
-        let name = match activity {
-            Activity::Begin { name, .. } => name.as_deref(),
-            _ => None,
-        };
-        let Some((own, cpu)) = self.tasks.of(track, name) else {
-            self.count_interrupts(track, activity);
-            return resolved;
-        };
-        resolved.task = Some((own, cpu));
-        match activity {
-            Activity::Begin { .. } => {
-                resolved.run = Some(Run::Begins);
-                resolved.lost = self.switches.begin(Running { task: own, track, since: time });
+        let (mut task, mut run, mut lost, mut by) = (None, None, None, None);
+        if let Content::Activity(activity) = &event.content {
+            let name = match activity {
+                Activity::Begin { name, .. } => name.as_deref(),
+                _ => None,
+            };
+            task = self.tasks.of(track, name);
+            match (activity, task) {
+                (_, None) => self.count_interrupts(track, activity),
+                (Activity::Begin { .. }, Some((own, _))) => {
+                    run = Some(Run::Begins);
+                    lost = self.switches.begin(Running { task: own, track, since: time });
+                }
+                (Activity::End, Some((own, cpu))) => {
+                    let (ended, other) = self.switches.end(track, time);
+                    let (of, since) = match ended {
+                        Ended::Ran(running) => (running.task, Some(running.since)),
+                        Ended::First => (own, self.bounds.from(track)),
+                        Ended::Unbalanced => (own, None),
+                    };
+                    (task, run, lost) = (Some((of, cpu)), Some(Run::Ends { since }), other);
+                }
+                (Activity::Release { by: Some(on), .. }, Some(_)) => by = Some(self.releaser(*on)),
+                _ => {}
             }
-            Activity::End => {
-                let (ended, lost) = self.switches.end(track, time);
-                let (task, since) = match ended {
-                    Ended::Ran(running) => (running.task, Some(running.since)),
-                    Ended::First => (own, self.bounds.from(track)),
-                    Ended::Unbalanced => (own, None),
-                };
-                resolved.task = Some((task, cpu));
-                resolved.run = Some(Run::Ends { since });
-                resolved.lost = lost;
-            }
-            Activity::Release { by: Some(by), .. } => resolved.by = Some(self.releaser(*by)),
-            _ => {}
         }
-        resolved
+        Seen { event, time, task, run, lost, by, tasks: &self.tasks }
     }
 
     /// Interrupts are stretches on the track of a processor itself.
@@ -350,13 +353,4 @@ impl Analysis {
         }
         Ok(stretches)
     }
-}
-
-/// What an event is to tasks.
-#[derive(Default)]
-struct Resolved {
-    task: Option<(TaskId, CpuId)>,
-    run: Option<Run>,
-    lost: Option<Stretch>,
-    by: Option<TrackId>,
 }

@@ -49,6 +49,23 @@ pub(crate) struct LogLanes {
     other_tasks: Option<TrackId>,
 }
 
+/// The track of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskLane {
+    /// Of its own.
+    Own(TrackId),
+    /// That of those that nothing declares, where only events name them.
+    Others(TrackId),
+}
+
+impl TaskLane {
+    pub(crate) fn track(self) -> TrackId {
+        match self {
+            Self::Own(track) | Self::Others(track) => track,
+        }
+    }
+}
+
 /// The tracks of a custom type.
 #[derive(Debug, Clone)]
 pub(crate) struct TypeLanes {
@@ -96,20 +113,18 @@ impl Lanes {
         self.logs.get(&id).copied()
     }
 
-    /// The track of a task, and its name where the track has none for it.
-    pub(crate) fn task(&self, log: LogFileId, id: ArtifactId) -> Option<(TrackId, Option<String>)> {
+    /// The track of a task, or that of all others.
+    #[inline]
+    pub(crate) fn task(&self, log: LogFileId, id: ArtifactId) -> Option<TaskLane> {
         match self.tasks.get(&(log, id)) {
-            Some(track) => Some((*track, None)),
-            None => Some((self.log(log)?.other_tasks?, Some(undeclared_name(id)))),
+            Some(track) => Some(TaskLane::Own(*track)),
+            None => self.log(log)?.other_tasks.map(TaskLane::Others),
         }
     }
 
     /// The track of a task that begins or stops running. Nobody does where it is not known who.
-    pub(crate) fn running(
-        &self,
-        log: LogFileId,
-        id: ArtifactId,
-    ) -> Option<(TrackId, Option<String>)> {
+    #[inline]
+    pub(crate) fn running(&self, log: LogFileId, id: ArtifactId) -> Option<TaskLane> {
         let is_nobody = id.0 == UNKNOWN_TASK && !self.unknown_tasks.contains(&log);
         if is_nobody { None } else { self.task(log, id) }
     }
@@ -318,7 +333,7 @@ fn is_of(of: &CustomType, name: &str, fields: &[&str]) -> bool {
 }
 
 /// What a task without an artifact is called.
-fn undeclared_name(id: ArtifactId) -> String {
+pub(super) fn undeclared_name(id: ArtifactId) -> String {
     match id.0 {
         number @ ..0 => format!("interrupt {}", number.unsigned_abs()),
         number => format!("task {number}"),

@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
-    TrackId, Window,
+    TrackId, Wanted, Window,
 };
 use kymo_core::{Finding, Result, Severity};
 
@@ -29,7 +29,7 @@ use crate::Reader;
 use crate::read::{Walk, values};
 use crate::spec::{ArtifactClass, NO_BUDGET, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME};
 use crate::types::{ArtifactId, Body, Found, LogFileId};
-use lanes::Lanes;
+use lanes::{Lanes, TaskLane, undeclared_name};
 
 pub(crate) use lanes::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
 
@@ -55,7 +55,7 @@ impl Timeline {
 
     /// The track of a task that a switch names.
     pub(crate) fn running(&self, log: LogFileId, task: ArtifactId) -> Option<TrackId> {
-        self.lanes().running(log, task).map(|(track, _)| track)
+        self.lanes().running(log, task).map(TaskLane::track)
     }
 
     /// Tells what an event is on which tracks, in the order in which it happens.
@@ -67,7 +67,7 @@ impl Timeline {
                 to((track, Content::Activity(activity)));
             }
         };
-        let task = |id| all.task(log, id).map(|(track, _)| track);
+        let task = |id| all.task(log, id).map(TaskLane::track);
         let Some(lanes) = all.log(log) else {
             let message = format!("there is no log file {}: its events are on no track", log.0);
             let finding = Finding::at(Severity::Warning, "unknown-log-file", found.offset, message);
@@ -81,12 +81,12 @@ impl Timeline {
                 }
             }
             Body::TaskSwitch { in_task, out_task, in_task_priority } => {
-                activity(all.running(log, out_task).map(|(track, _)| track), Activity::End);
-                if let Some((track, name)) = all.running(log, in_task) {
-                    let is_known = in_task_priority != UNKNOWN_PRIORITY;
-                    let priority = is_known.then(|| in_task_priority.into());
-                    let name = name.map(Into::into);
-                    activity(Some(track), Activity::Begin { name, priority });
+                activity(all.running(log, out_task).map(TaskLane::track), Activity::End);
+                if let Some(lane) = all.running(log, in_task) {
+                    let is_own = matches!(lane, TaskLane::Own(_));
+                    let name = (!is_own).then(|| undeclared_name(in_task).into());
+                    let priority = known_priority(in_task_priority);
+                    activity(Some(lane.track()), Activity::Begin { name, priority });
                 }
             }
             Body::TaskRelease { task: id, time_budget } => {
@@ -175,10 +175,11 @@ impl Timeline {
     /// How many events of a window some spans have.
     fn count(&self, spans: Range<usize>, window: &Window) -> u64 {
         let (mut walk, mut count) = (Walk::new(spans), 0);
+        let wanted = window.wanted(self.lanes().tracks.len());
         while let Some(found) = walk.next(&self.reader) {
             if window.holds(Some(TimeNs(found.event.timestamp))) {
                 self.tell(&found, &mut |(track, _)| {
-                    count += u64::from(window.wants(track));
+                    count += u64::from(wanted.has(track));
                 });
             }
         }
@@ -200,6 +201,32 @@ impl Timeline {
     }
 }
 
+/// A switch between two tasks.
+struct Switch {
+    stops: TrackId,
+    begins: TrackId,
+    priority: Option<i64>,
+}
+
+impl Switch {
+    /// The two tracks of a switch between tasks that have their own, without values: what most
+    /// events of most logs are.
+    #[inline]
+    fn of(event: &crate::types::Event<'_>, lanes: &Lanes) -> Option<Self> {
+        let Body::TaskSwitch { in_task, out_task, in_task_priority } = event.body else {
+            return None;
+        };
+        let TaskLane::Own(stops) = lanes.running(event.log_file, out_task)? else { return None };
+        let TaskLane::Own(begins) = lanes.running(event.log_file, in_task)? else { return None };
+        let priority = known_priority(in_task_priority);
+        event.custom.is_empty().then_some(Self { stops, begins, priority })
+    }
+}
+
+fn known_priority(priority: i32) -> Option<i64> {
+    (priority != UNKNOWN_PRIORITY).then(|| priority.into())
+}
+
 /// The name of a state, or its number.
 fn state_name(reader: &Reader, log: LogFileId, id: ArtifactId) -> String {
     let found = reader.artifact(log, ArtifactClass::State, id);
@@ -217,13 +244,15 @@ impl TimelineView for Timeline {
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let (spans, skip) = self.plan(window);
-        let walk = Walk::new(spans);
+        let wanted = window.wanted(self.lanes().tracks.len());
         Ok(Box::new(Telling {
             timeline: self,
-            walk,
+            walk: Walk::new(spans),
             window: window.clone(),
+            wanted,
             skip,
             pending: VecDeque::new(),
+            begins: None,
             time: TimeNs(0),
             offset: 0,
             custom: 0..0,
@@ -240,55 +269,113 @@ struct Telling {
     timeline: Arc<Timeline>,
     walk: Walk,
     window: Window,
+    wanted: Wanted,
     skip: u64,
     /// What the event that was read last still is.
     pending: VecDeque<Happening>,
+    /// The task that begins where the event that was read last is a switch, and its priority.
+    begins: Option<(TrackId, Option<i64>)>,
     time: TimeNs,
     offset: u64,
     /// Where its values are.
     custom: Range<u64>,
 }
 
+/// What was read.
+enum Advanced {
+    /// A switch stops the task of this track.
+    Stops(TrackId),
+    /// A switch lets a task run; the one that stops was not asked for.
+    Begins,
+    /// Something that is pending.
+    Pending,
+    /// Nothing more.
+    End,
+}
+
 impl Telling {
     /// Reads events until there is something to tell.
-    fn advance(&mut self) -> bool {
-        while self.pending.is_empty() {
-            let Some(found) = self.walk.next(&self.timeline.reader) else { return false };
+    fn advance(&mut self) -> Advanced {
+        let Self { timeline, walk, window, wanted, pending, .. } = self;
+        let lanes = timeline.lanes();
+        while let Some(found) = walk.next(&timeline.reader) {
             self.time = TimeNs(found.event.timestamp);
-            if !self.window.holds(Some(self.time)) {
+            if !window.holds(Some(self.time)) {
                 continue;
             }
-            let end = self.walk.offset();
             self.offset = found.offset;
+            let switch = Switch::of(&found.event, lanes).filter(|_| self.skip == 0);
+            if let Some(Switch { stops, begins, priority }) = switch {
+                self.begins = wanted.has(begins).then_some((begins, priority));
+                match (wanted.has(stops), self.begins) {
+                    (true, _) => return Advanced::Stops(stops),
+                    (false, Some(_)) => return Advanced::Begins,
+                    (false, None) => continue,
+                }
+            }
+            let end = walk.offset();
             self.custom = end.saturating_sub(found.event.custom.len() as u64)..end;
-            let (window, pending) = (&self.window, &mut self.pending);
-            self.timeline.tell(&found, &mut |happening| {
-                if window.wants(happening.0) {
+            timeline.tell(&found, &mut |happening| {
+                if wanted.has(happening.0) {
                     pending.push_back(happening);
                 }
             });
+            if !pending.is_empty() {
+                return Advanced::Pending;
+            }
         }
-        true
+        Advanced::End
+    }
+
+    /// What is left of the event that was read last.
+    fn pending(&mut self) -> Option<Happening> {
+        loop {
+            let happening = self.pending.pop_front()?;
+            match self.skip.checked_sub(1) {
+                None => return Some(happening),
+                Some(left) => self.skip = left,
+            }
+        }
+    }
+
+    #[inline]
+    fn event<'a>(&self, track: TrackId, content: Content<'a>, payload: &'a [u8]) -> Event<'a> {
+        let (time, offset) = (Some(self.time), self.offset);
+        Event { track, time, offset, content, payload, partial: None }
+    }
+
+    #[inline]
+    fn begin(&mut self) -> Option<Event<'static>> {
+        let (track, priority) = self.begins.take()?;
+        let begin = Activity::Begin { name: None, priority };
+        Some(self.event(track, Content::Activity(begin), &[]))
     }
 }
 
 impl Events for Telling {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
+        if self.begins.is_some() {
+            return Ok(self.begin());
+        }
         loop {
-            if !self.advance() {
-                return Ok(None);
+            if let Some((track, content)) = self.pending() {
+                let payload = match content {
+                    Content::Payload => {
+                        self.timeline.reader.slice(self.custom.start, self.custom.end)
+                    }
+                    _ => &[],
+                };
+                return Ok(Some(self.event(track, content, payload)));
             }
-            let Some((track, content)) = self.pending.pop_front() else { continue };
-            if self.skip > 0 {
-                self.skip -= 1;
-                continue;
+            match self.advance() {
+                Advanced::Stops(track) => {
+                    let end = Content::Activity(Activity::End);
+                    return Ok(Some(self.event(track, end, &[])));
+                }
+                Advanced::Begins => return Ok(self.begin()),
+                Advanced::Pending => {}
+                Advanced::End => return Ok(None),
             }
-            let payload = match content {
-                Content::Payload => self.timeline.reader.slice(self.custom.start, self.custom.end),
-                _ => &[],
-            };
-            let (time, offset) = (Some(self.time), self.offset);
-            return Ok(Some(Event { track, time, offset, content, payload, partial: None }));
         }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use kymo_core::Result;
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId,
-    TrackKind, Window,
+    TrackKind, Wanted, Window,
 };
 use serde_json::{Map, json};
 
@@ -133,8 +133,7 @@ struct All {
     timeline: Arc<Timeline>,
     merged: Merged,
     window: Window,
-    /// Which tracks are asked for; nothing means all.
-    wanted: Option<Vec<bool>>,
+    wanted: Wanted,
     facts: Facts,
     text: String,
     /// What the event that was read last still is.
@@ -145,17 +144,8 @@ impl All {
     fn new(timeline: Arc<Timeline>, window: &Window) -> Self {
         let chosen = timeline.chosen(window);
         let streams = timeline.reader.tracks().len();
-        let wanted = window.tracks.as_ref().map(|tracks| {
-            let mut wanted = vec![false; streams + timeline.lanes().tracks.len()];
-            for track in tracks {
-                if let Some(wanted) = wanted.get_mut(track.0) {
-                    *wanted = true;
-                }
-            }
-            wanted
-        });
-        let is_textless =
-            wanted.as_ref().is_some_and(|wanted| !wanted.iter().take(streams).any(|is| *is));
+        let wanted = window.wanted(streams + timeline.lanes().tracks.len());
+        let is_textless = !wanted.has_any(0..streams);
         let facts = Facts::new(&timeline.lanes().roles, is_textless);
         Self {
             merged: Merged::new(&timeline.reader, &chosen),
@@ -183,20 +173,16 @@ impl All {
             return Some(());
         }
         let seen = Seen { time, file: taken.packet.file, range: taken.range };
-        let wants = |track: TrackId| {
-            let wanted = self.wanted.as_ref();
-            wanted.is_none_or(|wanted| wanted.get(track.0).copied().unwrap_or(false))
-        };
-        if wants(TrackId(stream_track)) {
+        if self.wanted.has(TrackId(stream_track)) {
             write_text(&taken.event.name, &self.facts.plain.text, &mut self.text);
             let track = TrackId(stream_track);
             self.pending.push_back(Happening { track, seen, activity: None });
         }
         let lanes = self.timeline.lanes();
         if let Some(role) = lanes.roles.get(taken.event.kind) {
-            let pending = &mut self.pending;
+            let (wanted, pending) = (&self.wanted, &mut self.pending);
             lanes.tell(role, taken.packet.cpu, &self.facts, &mut |(track, activity)| {
-                if wants(track) {
+                if wanted.has(track) {
                     pending.push_back(Happening { track, seen, activity: Some(activity) });
                 }
             });

@@ -9,7 +9,7 @@ mod merged;
 mod shown;
 
 use std::borrow::Cow;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use serde_json::Map;
@@ -228,7 +228,38 @@ pub struct Window {
     pub last: Option<u64>,
 }
 
+/// Which tracks are asked for, by their numbers: what is asked of every event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted(Option<Vec<bool>>);
+
+impl Wanted {
+    /// Whether events of a track are asked for.
+    #[inline]
+    #[must_use]
+    pub fn has(&self, track: TrackId) -> bool {
+        self.0.as_ref().is_none_or(|wanted| wanted.get(track.0).copied().unwrap_or(false))
+    }
+
+    /// Whether any of some tracks is.
+    #[must_use]
+    pub fn has_any(&self, tracks: Range<usize>) -> bool {
+        tracks.into_iter().any(|track| self.has(TrackId(track)))
+    }
+}
+
 impl Window {
+    /// The tracks that are asked for, of so many.
+    #[must_use]
+    pub fn wanted(&self, count: usize) -> Wanted {
+        Wanted(self.tracks.as_ref().map(|tracks| {
+            let mut wanted = vec![false; count];
+            for track in tracks {
+                wanted.get_mut(track.0).into_iter().for_each(|of| *of = true);
+            }
+            wanted
+        }))
+    }
+
     /// Whether events of a track are asked for.
     #[must_use]
     pub fn wants(&self, track: TrackId) -> bool {
@@ -236,6 +267,7 @@ impl Window {
     }
 
     /// Whether a moment is asked for. What has no time is outside of every range of times.
+    #[inline]
     #[must_use]
     pub fn holds(&self, time: Option<TimeNs>) -> bool {
         if self.from.is_none() && self.until.is_none() {
@@ -258,6 +290,15 @@ mod tests {
         assert!(!since.holds(None));
         assert!(!since.holds(Some(TimeNs(4))));
         assert!(since.holds(Some(TimeNs(5))));
+    }
+
+    #[test]
+    fn tracks_that_are_asked_for_are_found_by_number() {
+        let some = Window { tracks: Some(vec![TrackId(1), TrackId(9)]), ..Window::default() };
+        let wanted = some.wanted(3);
+        assert_eq!([0, 1, 2, 9].map(|id| wanted.has(TrackId(id))), [false, true, false, false]);
+        assert!(wanted.has_any(0..2) && !wanted.has_any(2..3));
+        assert!(Window::default().wanted(0).has(TrackId(7)));
     }
 
     #[test]
