@@ -1,6 +1,7 @@
 //! What part of a timeline is analysed.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub(crate) struct ScopeArgs {
 /// What is analysed of a file.
 pub(crate) struct Scope {
     pub(crate) timeline: Arc<dyn TimelineView>,
+    /// The kinds of tracks that there are.
+    kinds: HashSet<TrackKind>,
     window: Window,
     idle: Vec<Pattern>,
     /// What was said already, for events may be gone through again.
@@ -67,13 +70,15 @@ impl ScopeArgs {
             let failure = Failure::new("it has no events in time");
             failure.hint(format!("`kymo ls {}` shows what is in it", quoted(&opened.name)))
         })?;
-        let tracks = self.streams.among(&timeline.tracks())?;
+        let tracks = timeline.tracks();
+        let kinds = tracks.iter().map(|track| track.kind).collect();
+        let tracks = self.streams.among(&tracks)?;
         let (from, until) =
             moment::resolve_range(self.since, self.until, &timeline, tracks.as_deref())?;
         let idle = self.idle.iter().map(|text| Pattern::new(text));
         let idle = idle.collect::<Result<Vec<_>, _>>()?;
         let window = Window { tracks, from, until, last: None };
-        let scope = Scope { timeline, window, idle, said: RefCell::default() };
+        let scope = Scope { timeline, kinds, window, idle, said: RefCell::default() };
         scope.refuse_elsewhere()?;
         Ok(scope)
     }
@@ -203,7 +208,7 @@ impl Scope {
 
     /// Refuses a timeline that has no tracks of a kind.
     pub(crate) fn wants(&self, kind: TrackKind, why: &str) -> anyhow::Result<()> {
-        if self.timeline.tracks().iter().any(|track| track.kind == kind) {
+        if self.kinds.contains(&kind) {
             return Ok(());
         }
         Err(Failure::new(why).hint("`kymo ls -l` shows what streams there are").into())

@@ -139,9 +139,10 @@ impl Json {
 }
 
 impl Visitor for Json {
-    fn clear(&mut self) {
+    fn begin(&mut self, _kind: usize) -> bool {
         self.open.clear();
         self.fields = Map::new();
+        true
     }
 
     fn open(&mut self, node: &Node, is_array: bool) {

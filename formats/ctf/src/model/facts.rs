@@ -15,6 +15,8 @@ pub(crate) struct Facts {
     pub(super) plain: Plain,
     /// Whether nobody asks for the text: then only events that have a role are looked at.
     is_textless: bool,
+    /// Whether names of tasks are kept: afterwards they are known.
+    is_survey: bool,
     roles: Arc<Roles>,
     depth: u32,
     numbers: [Option<i64>; Known::COUNT],
@@ -24,10 +26,17 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(roles: &Arc<Roles>, is_textless: bool) -> Self {
+    /// For who wants to know who there is.
+    pub(super) fn surveying(roles: &Arc<Roles>) -> Self {
+        Self { is_survey: true, ..Self::telling(roles, true) }
+    }
+
+    /// For who wants to know what happened.
+    pub(super) fn telling(roles: &Arc<Roles>, is_textless: bool) -> Self {
         Self {
             plain: Plain::default(),
             is_textless,
+            is_survey: false,
             roles: Arc::clone(roles),
             depth: 0,
             numbers: [None; Known::COUNT],
@@ -58,32 +67,31 @@ impl Facts {
 
     fn keep_text(&mut self, node: &Node, text: &[u8]) {
         if let (1, Some(known)) = (self.depth, node.known)
+            && (self.is_survey || known == Known::Name)
             && let Some(kept) = self.ranges.get_mut(known as usize)
             && kept.is_none()
         {
             let start = self.texts.len();
-            for chunk in text.utf8_chunks() {
-                self.texts.push_str(chunk.valid());
-                if !chunk.invalid().is_empty() {
-                    self.texts.push(char::REPLACEMENT_CHARACTER);
-                }
-            }
+            self.texts.push_str(&String::from_utf8_lossy(text));
             *kept = Some((start, self.texts.len()));
         }
     }
 }
 
 impl Visitor for Facts {
-    fn wants(&self, kind: usize) -> bool {
-        !self.is_textless || self.roles.get(kind).is_some()
-    }
-
-    fn clear(&mut self) {
+    fn begin(&mut self, kind: usize) -> bool {
+        let role = self.roles.get(kind);
+        if self.is_textless && role.is_none() {
+            return false;
+        }
         self.plain.clear();
         self.depth = 0;
-        self.numbers = [None; Known::COUNT];
-        self.ranges = [None; Known::COUNT];
-        self.texts.clear();
+        if role.is_some() {
+            self.numbers = [None; Known::COUNT];
+            self.ranges = [None; Known::COUNT];
+            self.texts.clear();
+        }
+        true
     }
 
     fn open(&mut self, node: &Node, is_array: bool) {
@@ -148,12 +156,9 @@ impl Switches {
 }
 
 impl Visitor for Switches {
-    fn wants(&self, kind: usize) -> bool {
-        self.roles.get(kind) == Some(Role::Switch)
-    }
-
-    fn clear(&mut self) {
+    fn begin(&mut self, kind: usize) -> bool {
         (self.depth, self.stops, self.runs) = (0, None, None);
+        self.roles.get(kind) == Some(Role::Switch)
     }
 
     fn open(&mut self, _node: &Node, _is_array: bool) {

@@ -1,16 +1,15 @@
 //! Tracks of processors, tasks, threads and processes: those that events tell of.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{Activity, ClockId, Message, Track, TrackId, TrackKind};
-use kymo_core::{Finding, Severity};
 use serde_json::{Map, json};
 
 use super::facts::Facts;
 use super::roles::{Role, Roles};
+use super::survey::{Lookup, Survey};
 use crate::Reader;
-use crate::read::{Chosen, Known, Merged, Place};
+use crate::read::Known;
 
 /// States of a task that can run: the highest bits only say how it was stopped.
 const SLEEPING: i64 = 0xFF;
@@ -23,19 +22,16 @@ pub(super) type Happening = (TrackId, Activity<'static>);
 pub(super) struct Lanes {
     pub(super) roles: Arc<Roles>,
     pub(super) tracks: Vec<Track>,
-    found: HashMap<Key, TrackId>,
+    found: Lookup<Key, TrackId>,
     /// What asks for wakeups is a release; where nothing does, wakeups are.
     has_waking: bool,
-    /// Names of tasks by their numbers.
-    tasks: HashMap<i64, String>,
-    strings: HashMap<i64, String>,
-    regions: HashMap<i64, i64>,
-    locations: HashMap<i64, i64>,
+    strings: Lookup<i64, String>,
+    regions: Lookup<i64, i64>,
 }
 
 /// What a track is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Key {
+pub(super) enum Key {
     /// A processor; its interrupts are on it.
     Cpu(u64),
     /// A task on a processor.
@@ -48,106 +44,20 @@ enum Key {
 
 impl Lanes {
     /// Goes through all events to find out which tasks there are.
-    pub(super) fn new(reader: &Arc<Reader>) -> Self {
-        let mut lanes = Self {
-            roles: Arc::new(Roles::new(reader.layouts())),
-            tracks: Vec::new(),
-            found: HashMap::new(),
-            has_waking: false,
-            tasks: HashMap::new(),
-            strings: HashMap::new(),
-            regions: HashMap::new(),
-            locations: HashMap::new(),
-        };
-        if lanes.roles.is_empty() {
-            return lanes;
-        }
-        let mut names: BTreeMap<Key, String> = BTreeMap::new();
-        let mut merged = Merged::new(reader, &Chosen::default());
-        let mut facts = Facts::new(&lanes.roles, true);
-        let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
-        while let Some((_, taken)) = merged.next(&mut facts) {
-            let Some(role) = lanes.roles.get(taken.event.kind) else { continue };
-            if names.len() + lanes.strings.len() + lanes.regions.len() >= most {
-                too_many(reader, most);
-                break;
-            }
-            lanes.survey(role, taken.packet.cpu, &facts, &mut names);
-        }
+    pub(super) fn new(reader: &Reader) -> Self {
+        let roles = Arc::new(Roles::new(reader.layouts()));
+        let is_any = !roles.is_empty();
+        let mut survey = if is_any { Survey::new(reader, &roles) } else { Survey::default() };
+        let names = survey.named();
+        let Survey { has_waking, strings, regions, .. } = survey;
+        let (tracks, found) = (Vec::new(), Lookup::default());
+        let mut lanes = Self { roles, tracks, found, has_waking, strings, regions };
         lanes.add_tracks(reader, names);
         lanes
     }
 
-    /// Notes what an event says of who there is.
-    fn survey(
-        &mut self,
-        role: Role,
-        cpu: Option<u64>,
-        facts: &Facts,
-        names: &mut BTreeMap<Key, String>,
-    ) {
-        let tasks = &mut self.tasks;
-        let mut task = |cpu: Option<u64>, tid: Option<i64>, name: Option<&str>| {
-            let (Some(cpu), Some(tid)) = (cpu, tid) else { return };
-            names.entry(Key::Cpu(cpu)).or_insert_with(|| format!("cpu {cpu}"));
-            let own = names.entry(Key::Task(cpu, tid)).or_default();
-            // A task has one name, the last one it gave itself, wherever it ran.
-            let known = if tid == 0 { own } else { tasks.entry(tid).or_default() };
-            let name = name.unwrap_or("task");
-            if known != name {
-                name.clone_into(known);
-            }
-        };
-        let text = facts.number(Known::SelfId).zip(facts.number(Known::Name));
-        match role {
-            Role::Switch => {
-                task(cpu, facts.number(Known::PrevTid), facts.text(Known::PrevComm));
-                task(cpu, facts.number(Known::NextTid), facts.text(Known::NextComm));
-            }
-            Role::Wakeup | Role::WakeupNew | Role::Waking => {
-                self.has_waking |= role == Role::Waking;
-                let target = facts.number(Known::TargetCpu).and_then(|cpu| u64::try_from(cpu).ok());
-                task(target.or(cpu), facts.number(Known::Tid), facts.text(Known::Comm));
-            }
-            Role::Irq | Role::SoftIrq | Role::IrqEnd => {
-                if let Some(cpu) = cpu {
-                    names.entry(Key::Cpu(cpu)).or_insert_with(|| format!("cpu {cpu}"));
-                }
-            }
-            Role::FunctionEntry | Role::FunctionExit => {
-                let thread = facts.number(Known::Vtid).or_else(|| facts.number(Known::Vpid));
-                let thread = thread.unwrap_or(0);
-                let name = facts.text(Known::Procname).unwrap_or("thread");
-                names.insert(Key::Thread(thread), format!("{name}-{thread}"));
-            }
-            Role::Enter | Role::Leave | Role::Send | Role::Receive => {
-                if let Some(location) = facts.number(Known::LocationId) {
-                    names.entry(Key::Location(location)).or_default();
-                }
-            }
-            Role::DefineString => {
-                let text = facts.number(Known::SelfId).zip(facts.text(Known::StringValue));
-                self.strings.extend(text.map(|(id, text)| (id, text.to_owned())));
-            }
-            Role::DefineRegion => self.regions.extend(text),
-            Role::DefineLocation => self.locations.extend(text),
-        }
-    }
-
-    fn add_tracks(&mut self, reader: &Reader, mut names: BTreeMap<Key, String>) {
+    fn add_tracks(&mut self, reader: &Reader, names: Vec<(Key, String)>) {
         let first = reader.tracks().len();
-        for (key, name) in &mut names {
-            match key {
-                Key::Task(_, tid) if *tid != 0 => {
-                    *name = format!("{}-{tid}", self.tasks.get(tid).map_or("task", String::as_str));
-                }
-                Key::Location(location) => {
-                    let text = self.locations.get(location).and_then(|text| self.strings.get(text));
-                    *name = format!("{} {location}", text.map_or("location", String::as_str));
-                }
-                _ => {}
-            }
-        }
         // Processors come first in the order of keys, so that parents come before children.
         for (key, name) in names {
             let (kind, content) = match key {
@@ -260,10 +170,4 @@ impl Lanes {
 
 fn begin(name: String) -> Activity<'static> {
     Activity::Begin { name: Some(name.into()), priority: None }
-}
-
-fn too_many(reader: &Reader, most: usize) {
-    let message = format!("more than {most} tasks and names: the rest are on no track");
-    let rule = "too-many-tasks";
-    reader.add(Place::Whole(rule), Finding::whole(Severity::Warning, rule, message));
 }

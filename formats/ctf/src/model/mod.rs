@@ -8,6 +8,7 @@
 mod facts;
 mod lanes;
 mod roles;
+mod survey;
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -118,10 +119,10 @@ struct Happening {
 }
 
 impl Happening {
-    fn event<'a>(&self, reader: &'a Reader, text: &'a str) -> Event<'a> {
-        let (content, payload) = match &self.activity {
+    fn event<'a>(self, reader: &'a Reader, text: &'a str) -> Event<'a> {
+        let (content, payload) = match self.activity {
             None => (Content::Text(text.into()), reader.bytes(self.seen.file, self.seen.range)),
-            Some(activity) => (Content::Activity(activity.clone()), &[][..]),
+            Some(activity) => (Content::Activity(activity), &[][..]),
         };
         let Seen { time, range, .. } = self.seen;
         Event { track: self.track, time, offset: range.0, content, payload, partial: None }
@@ -146,7 +147,7 @@ impl All {
         let streams = timeline.reader.tracks().len();
         let wanted = window.wanted(streams + timeline.lanes().tracks.len());
         let is_textless = !wanted.has_any(0..streams);
-        let facts = Facts::new(&timeline.lanes().roles, is_textless);
+        let facts = Facts::telling(&timeline.lanes().roles, is_textless);
         Self {
             merged: Merged::new(&timeline.reader, &chosen),
             timeline,

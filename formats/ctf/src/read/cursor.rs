@@ -1,5 +1,6 @@
 //! The events of one stream, one after another, each decoded when it is wanted.
 
+use bytes::Bytes;
 use kymo_core::bytes::{ReadError, ReadResult};
 
 use super::Reader;
@@ -12,6 +13,8 @@ pub(crate) struct TrackCursor {
     /// Indices of packets, in the order of their times.
     packets: Vec<usize>,
     next: usize,
+    /// The bytes of the packet we are in.
+    bytes: Bytes,
     state: State,
     /// The event whose header was read, and whose fields come next.
     head: Option<Head>,
@@ -40,7 +43,8 @@ pub(crate) struct Taken<'a> {
 
 impl TrackCursor {
     pub(crate) fn new(reader: &Reader, packets: Vec<usize>) -> Self {
-        let mut cursor = Self { packets, next: 0, state: State::default(), head: None };
+        let (bytes, state) = (Bytes::new(), State::default());
+        let mut cursor = Self { packets, next: 0, bytes, state, head: None };
         cursor.advance(reader);
         cursor
     }
@@ -89,8 +93,9 @@ impl TrackCursor {
         self.next += 1;
         let Some(packet) = reader.packets().get(index) else { return false };
         self.state.begin(packet.content_bits);
+        self.bytes = reader.packet_bytes(packet);
         let layouts = reader.layouts();
-        let mut decoder = decoder(reader, packet, &mut self.state);
+        let mut decoder = self.decoder(reader, packet);
         let context = layouts.stream(packet.layout).and_then(|stream| stream.packet_context);
         // It was read before, when the packet was found.
         for node in [layouts.packet_header, context].into_iter().flatten() {
@@ -116,7 +121,7 @@ impl TrackCursor {
         if start >= self.state.end {
             return Ok(None);
         }
-        let mut decoder = decoder(reader, packet, &mut self.state);
+        let mut decoder = self.decoder(reader, packet);
         let id = match (&stream.header, node) {
             (Some(header), _) => decoder.header(header)?,
             (None, Some((header, _))) => {
@@ -144,8 +149,6 @@ impl TrackCursor {
         loop {
             let head = self.head?;
             let packet = reader.packets().get(head.packet)?;
-            // Of an event that cannot be read, something may have been told.
-            visitor.clear();
             match self.fields(reader, packet, &head, visitor) {
                 Ok(event) => {
                     let (start, end) = (head.start / 8, self.state.position.div_ceil(8));
@@ -174,8 +177,8 @@ impl TrackCursor {
         let invalid = |why| ReadError::invalid("event", packet.offset + head.start / 8, why);
         let (stream, event) = found
             .ok_or_else(|| invalid(format!("there is no event {} in the metadata", head.id)))?;
-        let mut decoder = decoder(reader, packet, &mut self.state);
-        if visitor.wants(event.kind) {
+        let mut decoder = self.decoder(reader, packet);
+        if visitor.begin(event.kind) {
             let parts = [stream.event_context, event.context, event.fields];
             for part in parts.into_iter().flatten() {
                 decoder.decode(part, visitor)?;
@@ -197,10 +200,10 @@ impl TrackCursor {
         }
         self.state.position = u64::MAX;
     }
-}
 
-#[inline]
-fn decoder<'a>(reader: &'a Reader, packet: &Packet, state: &'a mut State) -> Decoder<'a> {
-    let bytes = reader.packet_bytes(packet);
-    Decoder { layouts: reader.layouts(), bytes, offset: packet.offset, state }
+    #[inline]
+    fn decoder<'a>(&'a mut self, reader: &'a Reader, packet: &Packet) -> Decoder<'a> {
+        let Self { bytes, state, .. } = self;
+        Decoder { layouts: reader.layouts(), bytes, offset: packet.offset, state }
+    }
 }

@@ -13,13 +13,11 @@ pub(crate) trait Visitor {
     /// Nobody listens, so that what nothing depends on need not be decoded.
     const IS_DEAF: bool = false;
 
-    /// Whether fields of a kind of event are wanted, by its number.
-    fn wants(&self, _kind: usize) -> bool {
+    /// Another event begins: forgets what was told, also of one that could not be read. Tells
+    /// whether the fields of its kind are wanted, by its number.
+    fn begin(&mut self, _kind: usize) -> bool {
         !Self::IS_DEAF
     }
-
-    /// Forgets what was told: another event begins.
-    fn clear(&mut self) {}
 
     /// A structure, a variant or an array begins.
     fn open(&mut self, _node: &Node, _is_array: bool) {}

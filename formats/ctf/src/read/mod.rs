@@ -230,11 +230,13 @@ impl Reader {
         &self.tracks
     }
 
-    pub(crate) fn packet_bytes(&self, packet: &Packet) -> &[u8] {
+    /// The bytes of a packet, which are shared.
+    fn packet_bytes(&self, packet: &Packet) -> Bytes {
         let range = || {
             let start = usize::try_from(packet.offset).ok()?;
+            let end = start.checked_add(usize::try_from(packet.bytes).ok()?)?;
             let bytes = &self.files.get(packet.file)?.bytes;
-            bytes.get(start..start.checked_add(usize::try_from(packet.bytes).ok()?)?)
+            (end <= bytes.len()).then(|| bytes.slice(start..end))
         };
         range().unwrap_or_default()
     }
