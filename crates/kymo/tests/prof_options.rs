@@ -327,6 +327,38 @@ fn several_measurements_make_one_database_in_whatever_order_they_come() {
     assert_same();
 }
 
+/// Modules are looked up beside each other, each in the order in which it is met.
+#[test]
+fn a_database_is_the_same_however_many_processors_look_up_addresses() {
+    let folder = folder();
+    let input = folder.path().join("several");
+    fs::create_dir(&input).unwrap();
+    let symbols = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/symbols");
+    for number in 0..2 {
+        let mut builder = thread("app", number, 1.0);
+        for program in ["plain.elf", "v4.elf", "zlib.elf", "split5.elf", "shared4.elf"] {
+            let path = symbols.join(program).canonicalize().unwrap();
+            let module = builder.load_module(path.to_str().unwrap(), None).unwrap();
+            for address in (0x40_0100 + u64::from(number)..0x40_0200).step_by(3) {
+                let node = builder.child(ProfileBuilder::ROOT, module, address);
+                builder.add(node, 0, 1.0);
+            }
+        }
+        write(&builder, &input.join(format!("app-000000-{number:03}-1-2-0.hpcrun")));
+    }
+    let files = |jobs: &str| {
+        let database = folder.path().join(jobs);
+        prof(&database, &["-j", jobs, "--no-source"], &[&input]);
+        ["meta.db", "profile.db", "cct.db"].map(|name| fs::read(database.join(name)).unwrap())
+    };
+    let alone = files("1");
+    for jobs in ["2", "3", "8"] {
+        assert!(files(jobs) == alone, "{jobs} processors make another database than one");
+    }
+    let (_, out, _) = run(kymo().args(["top", "--json"]).arg(folder.path().join("8")));
+    assert!(out.contains("yearly") && out.contains("interest"), "{out}");
+}
+
 #[test]
 fn only_threads_of_the_named_program_count() {
     let folder = folder();
@@ -493,6 +525,31 @@ fn four_thousand_threads_take_less_than_a_gibibyte() {
     assert_eq!(done, (Some(0), String::new(), String::new()));
     // 1 at the leaf, and 1 to 100 along the way.
     assert_eq!(whole(&database), [(3, 4096.0 * 5051.0)]);
+}
+
+/// Files of more than 64 KiB are mapped, and there may be many more of them than may be open.
+#[cfg(target_os = "linux")]
+#[test]
+fn there_may_be_more_profiles_than_files_may_be_open() {
+    let folder = folder();
+    let input = folder.path().join("many");
+    fs::create_dir(&input).unwrap();
+    for number in 0..200 {
+        let mut builder = thread("app", number, 1.0);
+        for at in 0..3600 {
+            builder.child(1, 1, 0x2000 + at);
+        }
+        let path = input.join(format!("app-000000-{number:03}-1-2-0.hpcrun"));
+        write(&builder, &path);
+        assert!(fs::metadata(&path).unwrap().len() > 64 << 10);
+    }
+    let line = "ulimit -n 96; exec \"$0\" prof --quiet -o \"$1\" \"$2\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", line, env!("CARGO_BIN_EXE_kymo")]);
+    let database = folder.path().join("database");
+    let done = run(command.arg(&database).arg(&input));
+    assert_eq!(done, (Some(0), String::new(), String::new()));
+    assert_eq!(whole(&database), [(3, 200.0)]);
 }
 
 #[test]

@@ -146,7 +146,7 @@ impl Source {
         let mut source = if metadata.len() <= COPIED_BYTES_MAX.min(limits.value_bytes_max) {
             Self::copied(path, file, limits)?
         } else {
-            Self::of_file(path, file, limits)?
+            Self::of_file(path, file, true, limits)?
         };
         source.within = Some(within.clone());
         opened.insert(within, source.clone());

@@ -9,11 +9,20 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::Mmap;
 
-use super::stamp::Stamp;
+use super::stamp::{Copied, Stamp};
 use crate::{Error, Result};
+
+/// How many mapped files stay open. Systems allow some hundred as a rule, and a measurement has a
+/// file for each thread: the others are closed, and looked at by their paths.
+const OPEN_MAX: usize = 32;
+
+/// How many mapped files are open.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// A mapped file.
 #[derive(Debug)]
@@ -21,17 +30,50 @@ pub(super) struct Mapping {
     // Declared first: the place in the table is freed before the memory is unmapped.
     guard: guard::Guard,
     map: Mmap,
-    file: File,
-    opened: Stamp,
+    file: Mapped,
+}
+
+/// The file that is mapped.
+#[derive(Debug)]
+enum Mapped {
+    Open(Opened, Stamp),
+    Closed(Copied),
+}
+
+/// A file that is open, and counted.
+#[derive(Debug)]
+struct Opened(File);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Mapped {
+    /// Keeps a file open; where many are already, it is closed if it is found again at a path.
+    fn new(file: File, again: Option<&Path>, opened: Stamp) -> Self {
+        let are_open = OPEN.fetch_add(1, Ordering::Relaxed);
+        let file = Opened(file);
+        match again {
+            Some(path) if are_open >= OPEN_MAX => {
+                Self::Closed(Copied { path: path.to_path_buf(), opened })
+            }
+            _ => Self::Open(file, opened),
+        }
+    }
 }
 
 impl Mapping {
     /// Maps a file, or hands it back to be read when it cannot be guarded.
-    pub(super) fn new(file: File) -> io::Result<std::result::Result<Self, File>> {
+    pub(super) fn new(
+        file: File,
+        again: Option<&Path>,
+    ) -> io::Result<std::result::Result<Self, File>> {
         let opened = Stamp::of(&file.metadata()?);
         let map = map(&file)?;
         match guard::Guard::new(&map) {
-            Some(guard) => Ok(Ok(Self { guard, map, file, opened })),
+            Some(guard) => Ok(Ok(Self { guard, map, file: Mapped::new(file, again, opened) })),
             None => Ok(Err(file)),
         }
     }
@@ -40,11 +82,15 @@ impl Mapping {
         &self.map
     }
 
-    /// Reads bytes of the file the other way: into memory, as many as there are.
+    /// Reads bytes of the file the other way: into memory, as many as there are. Where it was
+    /// closed, the mapping must do.
     #[cfg(unix)]
     pub(super) fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         use std::os::unix::fs::FileExt;
-        self.file.read_at(bytes, offset)
+        match &self.file {
+            Mapped::Open(file, _) => file.0.read_at(bytes, offset),
+            Mapped::Closed(_) => Ok(0),
+        }
     }
 
     /// Elsewhere positions are shared between readers: the mapping must do.
@@ -55,7 +101,12 @@ impl Mapping {
 
     /// Fails when the file shrank or was overwritten since it was mapped.
     pub(super) fn verify(&self) -> Result<()> {
-        self.opened.verify(&self.file.metadata().map_err(Error::io("look at it again"))?)?;
+        match &self.file {
+            Mapped::Open(file, opened) => {
+                opened.verify(&file.0.metadata().map_err(Error::io("look at it again"))?)?;
+            }
+            Mapped::Closed(file) => file.verify()?,
+        }
         if self.guard.is_torn() {
             return Err(Error::Changed("could not be read from its disk"));
         }

@@ -57,7 +57,7 @@ impl Source {
             return Ok(Self::new(path.to_path_buf(), kind));
         }
         let file = File::open(path).map_err(Error::io("open it"))?;
-        Self::of_file(path.to_path_buf(), file, limits)
+        Self::of_file(path.to_path_buf(), file, true, limits)
     }
 
     /// Bytes in memory under a name, for tests and for callers that have them already.
@@ -76,18 +76,20 @@ impl Source {
             use std::os::fd::AsFd;
             let descriptor = io::stdin().as_fd().try_clone_to_owned();
             let file = File::from(descriptor.map_err(Error::io("read standard input"))?);
-            Self::of_file(PathBuf::from("-"), file, limits)
+            Self::of_file(PathBuf::from("-"), file, false, limits)
         }
         #[cfg(not(unix))]
         Self::spool(PathBuf::from("-"), io::stdin().lock(), limits)
     }
 
-    fn of_file(path: PathBuf, file: File, limits: &Limits) -> Result<Self> {
+    /// `is_at_path` tells whether the file could be opened again.
+    fn of_file(path: PathBuf, file: File, is_at_path: bool, limits: &Limits) -> Result<Self> {
         let metadata = file.metadata().map_err(Error::io("open it"))?;
         if !metadata.is_file() {
             return Self::spool(path, file, limits);
         }
-        match Mapping::new(file).map_err(Error::io("map it"))? {
+        let again = is_at_path.then_some(path.as_path());
+        match Mapping::new(file, again).map_err(Error::io("map it"))? {
             Ok(mapping) => Ok(Self::of_mapping(path, mapping)),
             Err(file) => Self::copied(path, file, limits),
         }
@@ -133,7 +135,7 @@ impl Source {
             tempfile::SpooledData::InMemory(bytes) => {
                 Ok(Self::from_bytes(path, bytes.into_inner()))
             }
-            tempfile::SpooledData::OnDisk(file) => Self::of_file(path, file, limits),
+            tempfile::SpooledData::OnDisk(file) => Self::of_file(path, file, false, limits),
         }
     }
 

@@ -35,7 +35,7 @@ impl Stamp {
     }
 }
 
-/// A file that was read into memory and closed.
+/// A file that was read into memory, or mapped, and closed.
 #[derive(Debug)]
 pub(super) struct Copied {
     pub(super) path: PathBuf,
