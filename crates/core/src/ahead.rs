@@ -4,16 +4,30 @@
 
 use std::num::NonZero;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder, ScopedJoinHandle};
+
+use crate::{Error, Result};
 
 /// More do not make a file come faster: they wait for the same memory.
 const THREADS_MAX: usize = 4;
 
+/// How many threads the user allows; 0 where nobody was asked.
+static ALLOWED: AtomicUsize = AtomicUsize::new(0);
+
 /// How many threads may work on one file, the caller's among them.
 #[must_use]
 pub fn threads() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX)
+    match ALLOWED.load(Ordering::Relaxed) {
+        0 => thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX),
+        allowed => allowed,
+    }
+}
+
+/// Allows so many threads from now on, in the whole program: what a user says of its processors.
+pub fn allow(threads: NonZero<usize>) {
+    ALLOWED.store(threads.get(), Ordering::Relaxed);
 }
 
 /// Tells a job whether anyone still waits for it.
@@ -79,6 +93,34 @@ where
     })
 }
 
+/// Does two things at once, where there are threads for it: the first one on another.
+///
+/// ```
+/// let (one, two) = kymo_core::ahead::both(|| Ok(1), || "two");
+/// assert_eq!((one.unwrap(), two), (1, "two"));
+/// ```
+///
+/// # Errors
+/// Those of the first; the second tells its own.
+pub fn both<T: Send, U>(
+    other: impl FnOnce() -> Result<T> + Send,
+    here: impl FnOnce() -> U,
+) -> (Result<T>, U) {
+    let other = Mutex::new(Some(other));
+    let run = || {
+        let other = other.lock().unwrap_or_else(PoisonError::into_inner).take();
+        other.map(|other| other())
+    };
+    let jobs = (threads() > 1).then_some(|_: Wanted<'_>| run());
+    let (there, here) = beside(jobs, |mut jobs| {
+        let here = here();
+        (jobs.pop().and_then(Job::wait).flatten(), here)
+    });
+    // Where no thread could be had, it is done now.
+    let ended = || Err(Error::request("a thread has ended early"));
+    (there.or_else(run).unwrap_or_else(ended), here)
+}
+
 /// Does the same to the parts of a run of items, on as many threads as there are. Gives what came
 /// of each part, in their order.
 ///
@@ -108,9 +150,44 @@ pub fn in_parts<T: Send>(
     })
 }
 
+/// Does the same to each item, on as many threads as there are: whoever is free takes the next one.
+/// Gives what came of each, in their order.
+///
+/// ```
+/// let squares = kymo_core::ahead::each(vec![1, 2, 3], |n| n * n);
+/// assert_eq!(squares, [1, 4, 9]);
+/// ```
+pub fn each<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) -> Vec<U> {
+    let threads = threads().min(items.len());
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
+    let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|it| Mutex::new(Some(it))).collect();
+    let run = |_: Wanted<'_>| loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let Some(item) = items.get(number) else { break };
+        let item = item.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(item) = item {
+            let made = work(item);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((number, made));
+        }
+    };
+    let here = AtomicBool::new(true);
+    beside((1..threads).map(|_| run), |_jobs| run(Wanted(&here)));
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, made)| made).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_came_of_each_is_in_the_order_of_the_items() {
+        for items in [0, 1, 2, 100] {
+            let doubled: Vec<usize> = (0..items).map(|item| item * 2).collect();
+            assert_eq!(each((0..items).collect(), |item: usize| item * 2), doubled);
+        }
+    }
 
     #[test]
     fn a_job_that_is_dropped_is_told_so_and_ends() {

@@ -1,11 +1,13 @@
 //! From addresses to the scopes around them: what is put below a context for an instruction.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::rc::Rc;
 
 use foldhash::fast::RandomState;
+use kymo_core::ahead;
 use kymo_core::model::profile::Relation;
 use kymo_core::model::structure::{
     self, Module, Resolved, Resolver, ScopeId, SourcePlace, Structure, Symbols,
@@ -54,7 +56,33 @@ pub(crate) struct Lookup<'a> {
     chains: Vec<Key>,
     /// Room for scopes around an address.
     resolved: Vec<Resolved>,
+    /// Scopes around addresses that were looked up and not asked for yet.
+    ahead: HashMap<(u32, u64), Vec<Resolved>, RandomState>,
+    jobs: usize,
     compat: bool,
+}
+
+/// Fewer addresses than this are not worth a thread.
+const AHEAD_MIN: usize = 64;
+
+/// Addresses of a module that are looked up ahead.
+struct Ahead<'a> {
+    module: u32,
+    resolver: Box<dyn Resolver + 'a>,
+    offsets: Vec<u64>,
+}
+
+impl Ahead<'_> {
+    fn look_up(mut self) -> (Self, Vec<Vec<Resolved>>) {
+        let resolver = &mut self.resolver;
+        let find = |offset: &u64| {
+            let mut found = Vec::new();
+            resolver.resolve(*offset, &mut found);
+            found
+        };
+        let found = self.offsets.iter().map(find).collect();
+        (self, found)
+    }
 }
 
 /// What is known of a module.
@@ -74,7 +102,7 @@ struct Known<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    pub(crate) fn new(known: &'a Program<'a>, compat: bool) -> Self {
+    pub(crate) fn new(known: &'a Program<'a>, compat: bool, jobs: usize) -> Self {
         Self {
             known,
             names: Names::default(),
@@ -83,6 +111,8 @@ impl<'a> Lookup<'a> {
             ends: Vec::new(),
             chains: Vec::new(),
             resolved: Vec::new(),
+            ahead: HashMap::default(),
+            jobs,
             compat,
         }
     }
@@ -99,6 +129,41 @@ impl<'a> Lookup<'a> {
             self.modules.push(Known::new(structure, symbols));
         }
         number
+    }
+
+    /// Looks up addresses of several modules, the modules beside each other. Those of one module are
+    /// looked up in the same order as without, so that nothing else comes of it.
+    pub(crate) fn ahead(&mut self, addresses: impl Iterator<Item = (u32, u64)>) {
+        if self.jobs < 2 {
+            return;
+        }
+        let (mut new, mut seen) = (BTreeMap::<u32, Vec<u64>>::new(), HashSet::new());
+        for (module, offset) in addresses {
+            let known = self.modules.get(index(module));
+            let has_symbols = known.is_some_and(|known| known.symbols.is_some());
+            let point = (module, offset);
+            if has_symbols && !self.points.has(&point) && seen.insert(point) {
+                new.entry(module).or_default().push(offset);
+            }
+        }
+        if new.len() < 2 || seen.len() < AHEAD_MIN {
+            return;
+        }
+        let mut work: Vec<Ahead<'a>> = Vec::new();
+        for (module, offsets) in new {
+            let known = self.modules.get_mut(index(module));
+            let resolver = known.and_then(|known| known.symbols.take());
+            work.extend(resolver.map(|resolver| Ahead { module, resolver, offsets }));
+        }
+        // What takes longest is begun first.
+        work.sort_by_key(|ahead| Reverse(ahead.offsets.len()));
+        for (done, found) in ahead::each(work, Ahead::look_up) {
+            let points = done.offsets.iter().map(|offset| (done.module, *offset));
+            self.ahead.extend(points.zip(found));
+            if let Some(known) = self.modules.get_mut(index(done.module)) {
+                known.symbols = Some(done.resolver);
+            }
+        }
     }
 
     /// An instruction.
@@ -167,7 +232,10 @@ impl<'a> Lookup<'a> {
             match (known.structure, &mut known.symbols) {
                 (Some(found), _) => scopes(names, known, found, module, offset, chains),
                 (None, Some(symbols)) => {
-                    symbols.resolve(offset, &mut self.resolved);
+                    match self.ahead.remove(&(module, offset)) {
+                        Some(found) => self.resolved.extend(found),
+                        None => symbols.resolve(offset, &mut self.resolved),
+                    }
                     let resolved = self.resolved.drain(..);
                     resolved.for_each(|scope| known.resolved(names, module, scope, chains));
                 }

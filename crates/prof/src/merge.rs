@@ -71,7 +71,7 @@ pub fn merge(
     number_of_threads(&found)?;
     sink.statistics(options.statistics.statistics())?;
     sink.threads(&threads::named(&found))?;
-    let mut merging = Merging::new(views, program, context, options.compat);
+    let mut merging = Merging::new(views, program, context, options);
     let began = Instant::now();
     let sizes = found.iter().map(|found| size_bytes(views, found));
     context.progress.begin("merging", sizes.sum());
@@ -135,14 +135,14 @@ impl<'a> Merging<'a> {
         views: &'a [Arc<dyn MeasurementView>],
         program: &'a Program<'a>,
         context: &'a Context<'a>,
-        compat: bool,
+        options: Options,
     ) -> Self {
         Self {
             views,
             context,
             tree: Tree::new(context.limits.items_max),
-            lookup: Lookup::new(program, compat),
-            compat,
+            lookup: Lookup::new(program, options.compat, options.jobs),
+            compat: options.compat,
             metrics: HashMap::new(),
             known_computed: HashSet::new(),
             told: 0,

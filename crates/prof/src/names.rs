@@ -32,6 +32,10 @@ impl<T: Clone + Eq + Hash> Interned<T> {
         }
     }
 
+    pub(crate) fn has(&self, item: &T) -> bool {
+        self.known.contains_key(item)
+    }
+
     pub(crate) fn items(&self) -> &[T] {
         &self.items
     }

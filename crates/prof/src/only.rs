@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{MeasuredId, MeasuredThread, MeasurementView, Samples};
+use kymo_core::model::measurement::{
+    IsWanted, MeasuredId, MeasuredThread, MeasurementView, Samples,
+};
 use kymo_core::model::structure::Structure;
 use kymo_core::{Error, Finding, Result};
 
@@ -72,7 +74,7 @@ impl MeasurementView for Only {
         self.view.placeholder(code)
     }
 
-    fn structure(&self, is_wanted: &dyn Fn(&str) -> bool) -> (Structure, Vec<Finding>) {
+    fn structure(&self, is_wanted: &IsWanted<'_>) -> (Structure, Vec<Finding>) {
         self.view.structure(is_wanted)
     }
 }

@@ -1,13 +1,16 @@
 //! From the nodes of a thread's tree to contexts of the merged one.
 
 use kymo_core::Result;
-use kymo_core::model::measurement::{Frame, MeasuredThread, MeasurementView};
+use kymo_core::model::measurement::{Frame, MeasuredNode, MeasuredThread, MeasurementView};
 use kymo_core::model::profile::Relation;
 
 use crate::lookup::Lookup;
 use crate::names::index;
 use crate::sharing::Strays;
 use crate::tree::{Entry, GLOBAL, Key, Scope, Tree};
+
+/// How many nodes are looked up before they are placed.
+const LOOKED_UP: usize = 1 << 13;
 
 /// What a node became.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +40,13 @@ pub(crate) fn places(
     let mut places: Vec<Place> = Vec::with_capacity(thread.nodes.len());
     let strays = Strays::default();
     let mut placing = Placing { tree, lookup, view, modules, strays, node: 0 };
-    for (node, number) in thread.nodes.iter().zip(0..) {
-        let above = places.get(index(node.above)).map_or(GLOBAL, |above| above.full);
-        placing.node = number;
-        places.push(placing.place(above, node.frame)?);
+    for nodes in thread.nodes.chunks(LOOKED_UP) {
+        placing.look_up(nodes);
+        for node in nodes {
+            let above = places.get(index(node.above)).map_or(GLOBAL, |above| above.full);
+            places.push(placing.place(above, node.frame)?);
+            placing.node += 1;
+        }
     }
     Ok((places, placing.strays))
 }
@@ -66,6 +72,16 @@ struct Placing<'a, 'b> {
 }
 
 impl Placing<'_, '_> {
+    /// Looks up the addresses of nodes, modules beside each other.
+    fn look_up(&mut self, nodes: &[MeasuredNode]) {
+        let modules = self.modules;
+        let addresses = nodes.iter().filter_map(|node| match node.frame {
+            Frame::Code { module, offset, .. } => Some((*modules.get(index(module))?, offset)),
+            _ => None,
+        });
+        self.lookup.ahead(addresses);
+    }
+
     fn place(&mut self, above: u32, frame: Frame) -> Result<Place> {
         match frame {
             Frame::Root => Ok(Place::at(GLOBAL)),

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_core::model::measurement::{
-    Frame, GivenIds, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample, MeasuredThread,
-    MeasuredValue, MeasurementView, Numbers, Samples,
+    Frame, GivenIds, IsWanted, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
+    MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples,
 };
 use kymo_core::model::profile::{
     self, ContextNumber, FileId, Function, FunctionId, IdKind, Metric, MetricId, ModuleId, Node,
@@ -97,7 +97,7 @@ impl MeasurementView for View {
         String::new()
     }
 
-    fn structure(&self, _is_wanted: &dyn Fn(&str) -> bool) -> (Structure, Vec<Finding>) {
+    fn structure(&self, _is_wanted: &IsWanted<'_>) -> (Structure, Vec<Finding>) {
         (Structure::default(), Vec::new())
     }
 }

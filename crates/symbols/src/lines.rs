@@ -1,7 +1,7 @@
 //! Lines of a unit by address, and the paths of its files.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gimli::{AttributeValue, FileEntry, LineProgramHeader};
 use kymo_core::model::structure::SourcePlace;
@@ -24,7 +24,7 @@ struct Row {
 /// The lines of a unit.
 pub(crate) struct Lines<'a> {
     /// Where they are from. That is the module itself, also where the entries were split off.
-    from: Rc<Parsed<'a>>,
+    from: Arc<Parsed<'a>>,
     /// By address, and in the order of the table where addresses are the same.
     rows: Vec<Row>,
     style: Style,
@@ -34,7 +34,7 @@ pub(crate) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Reads all rows.
-    pub(crate) fn read(from: Rc<Parsed<'a>>, style: Style, budget: &Budget) -> Self {
+    pub(crate) fn read(from: Arc<Parsed<'a>>, style: Style, budget: &Budget) -> Self {
         let program = from.unit.line_program.clone();
         let mut lines = Self { from, rows: Vec::new(), style, files: HashMap::new() };
         let Some(program) = program else { return lines };

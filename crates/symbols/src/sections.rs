@@ -1,7 +1,7 @@
 //! Units of DWARF, and the entries of other units and files that they refer to.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gimli::{DebugInfoOffset, Dwarf, EndianSlice, UnitHeader, UnitOffset};
 
@@ -44,7 +44,7 @@ impl Offset {
 
 /// The beginning of a unit, with the sections that it is read from.
 pub(crate) struct Parsed<'a> {
-    pub(crate) dwarf: Rc<Dwarf<Reader<'a>>>,
+    pub(crate) dwarf: Arc<Dwarf<Reader<'a>>>,
     pub(crate) unit: gimli::Unit<Reader<'a>>,
     pub(crate) home: Home,
 }
@@ -114,7 +114,7 @@ impl<'a> Sections<'a> {
 
     /// The unit that an entry is in, and where it is there. No unit refers to one that was split
     /// off.
-    pub(crate) fn other(&mut self, offset: Offset) -> Option<(Rc<Parsed<'a>>, UnitOffset)> {
+    pub(crate) fn other(&mut self, offset: Offset) -> Option<(Arc<Parsed<'a>>, UnitOffset)> {
         let units = match offset.home {
             Home::Own => &mut self.own,
             Home::Shared => self.shared.as_mut()?,
@@ -126,11 +126,11 @@ impl<'a> Sections<'a> {
 
 /// Units of one file.
 struct Units<'a> {
-    dwarf: Rc<Dwarf<Reader<'a>>>,
+    dwarf: Arc<Dwarf<Reader<'a>>>,
     home: Home,
     headers: Vec<UnitHeader<Reader<'a>>>,
     /// Those that entries of others refer to.
-    found: HashMap<usize, Option<Rc<Parsed<'a>>>>,
+    found: HashMap<usize, Option<Arc<Parsed<'a>>>>,
 }
 
 impl<'a> Units<'a> {
@@ -141,24 +141,24 @@ impl<'a> Units<'a> {
         while let Ok(Some(header)) = units.next() {
             headers.push(header);
         }
-        Self { dwarf: Rc::new(dwarf), home, headers, found: HashMap::new() }
+        Self { dwarf: Arc::new(dwarf), home, headers, found: HashMap::new() }
     }
 
     fn unit(&self, budget: &Budget, number: usize) -> Option<Parsed<'a>> {
         let unit = budget.unit(&self.dwarf, *self.headers.get(number)?)?;
-        Some(Parsed { dwarf: Rc::clone(&self.dwarf), unit, home: self.home })
+        Some(Parsed { dwarf: Arc::clone(&self.dwarf), unit, home: self.home })
     }
 
-    fn find(&mut self, budget: &Budget, offset: Offset) -> Option<(Rc<Parsed<'a>>, UnitOffset)> {
+    fn find(&mut self, budget: &Budget, offset: Offset) -> Option<(Arc<Parsed<'a>>, UnitOffset)> {
         let starts_before = |header: &UnitHeader<Reader<'a>>| {
             header.debug_info_offset().is_some_and(|start| start.0 <= offset.at)
         };
         let number = self.headers.partition_point(starts_before).checked_sub(1)?;
         if !self.found.contains_key(&number) {
-            let unit = self.unit(budget, number).map(Rc::new);
+            let unit = self.unit(budget, number).map(Arc::new);
             self.found.insert(number, unit);
         }
         let found = self.found.get(&number)?.as_ref()?;
-        Some((Rc::clone(found), found.within(offset)?))
+        Some((Arc::clone(found), found.within(offset)?))
     }
 }

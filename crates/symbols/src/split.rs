@@ -4,8 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use gimli::{
@@ -138,7 +137,7 @@ impl<'a> Splits<'a> {
         };
         let mut unit = unit_of(budget, &dwarf, id)?;
         unit.copy_relocated_attributes(&skeleton.unit);
-        Some(Parsed { dwarf: Rc::new(dwarf), unit, home: Home::Split })
+        Some(Parsed { dwarf: Arc::new(dwarf), unit, home: Home::Split })
     }
 
     /// The file that a skeleton names.

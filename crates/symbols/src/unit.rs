@@ -1,7 +1,7 @@
 //! A unit of DWARF: its functions, and the calls inlined in them.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use gimli::{
     DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line,
@@ -52,7 +52,7 @@ const UNKNOWN_FILE: &str = "???";
 pub(crate) struct Unit<'a> {
     /// What tells its entries of those of other units that were split off, too.
     number: usize,
-    parsed: Rc<Parsed<'a>>,
+    parsed: Arc<Parsed<'a>>,
     /// Addresses of functions by their start.
     functions: Vec<(u64, u64, UnitOffset)>,
     lines: Lines<'a>,
@@ -74,8 +74,8 @@ struct Described {
 impl<'a> Unit<'a> {
     /// Finds the functions of a unit, also where they were split off.
     pub(crate) fn read(sections: &Sections<'a>, number: usize) -> Option<Self> {
-        let own = Rc::new(sections.unit(number)?);
-        let parsed = sections.split(&own, number).map_or_else(|| Rc::clone(&own), Rc::new);
+        let own = Arc::new(sections.unit(number)?);
+        let parsed = sections.split(&own, number).map_or_else(|| Arc::clone(&own), Arc::new);
         let lines = Lines::read(own, sections.style, &sections.budget);
         sections.budget.take_entries(&parsed.unit)?;
         Some(Self {

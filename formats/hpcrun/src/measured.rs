@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_core::model::measurement::{
-    Counts, Frame, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample, MeasuredThread,
-    MeasuredValue, MeasurementView, Numbers, Samples,
+    Counts, Frame, IsWanted, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
+    MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples,
 };
 use kymo_core::model::profile::{Computed, MetricId};
 use kymo_core::model::structure::Structure;
@@ -133,7 +133,7 @@ impl MeasurementView for Measured {
         crate::model::display_name(&node)
     }
 
-    fn structure(&self, is_wanted: &dyn Fn(&str) -> bool) -> (Structure, Vec<Finding>) {
+    fn structure(&self, is_wanted: &IsWanted<'_>) -> (Structure, Vec<Finding>) {
         read_structure(&self.measurement, is_wanted)
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use kymo_core::bytes::Sink;
-use kymo_core::{Error, Result};
+use kymo_core::{Error, Result, ahead};
 
 use super::file::{Form, Out};
 use super::profile::ProfileWriter;
@@ -61,9 +61,15 @@ pub(crate) fn write(
     out.put(head.as_slice())?;
     out.zeros(size * count)?;
     let mut start = 0;
-    while let Some((contexts, values)) = from.part.told(gathering.next())? {
-        blocks(&mut out, form, start..contexts.end, &values, &mut sums)?;
-        start = contexts.end;
+    let mut found = from.part.told(gathering.next())?;
+    while let Some((contexts, values)) = found {
+        // The next are gathered while these are written.
+        let (next, written) = ahead::both(
+            || from.part.told(gathering.next()),
+            || blocks(&mut out, form, start..contexts.end, &values, &mut sums),
+        );
+        written?;
+        (start, found) = (contexts.end, next?);
     }
     blocks(&mut out, form, start..count, &[], &mut sums)?;
     out.finish(FileKind::Cct)

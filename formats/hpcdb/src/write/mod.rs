@@ -22,7 +22,7 @@ use kymo_core::model::profile::{
     Node, ProfileSink, Reach, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
 };
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{AtomicDirectory, Destination, Error, Result, Source};
+use kymo_core::{AtomicDirectory, Destination, Error, Result, Source, ahead};
 
 use crate::read::ProfileDb;
 use crate::spec::FileKind;
@@ -124,16 +124,22 @@ impl Writer {
         profile.write_infos()?;
         let written = Source::open(&path(FileKind::Profile), &Limits::default())?;
         let written = ProfileDb::open(&written, &Limits::default())?;
-        let sums = (&mut profile, &HashMap::new());
-        cct::write(&path(FileKind::Cct), form, &written, Some(sums), meta.numbered())?;
+        let taxonomy = taxonomy(meta.metrics(), meta.all_computed(), meta.statistics());
+        let (listed, meta_path) = (meta.numbered(), path(FileKind::Meta));
+        let (rest_written, turned) = ahead::both(
+            || {
+                trace.map_or(Ok(()), TraceWriter::finish)?;
+                meta.write(&meta_path)
+            },
+            || {
+                let sums = (&mut profile, &HashMap::new());
+                cct::write(&path(FileKind::Cct), form, &written, Some(sums), listed)
+            },
+        );
+        turned.and(rest_written)?;
         drop(written);
         profile.finish()?;
-        if let Some(trace) = trace {
-            trace.finish()?;
-        }
-        let taxonomy = taxonomy(meta.metrics(), meta.all_computed(), meta.statistics());
         directory::write(directory.path(), form, &taxonomy)?;
-        meta.write(&path(FileKind::Meta))?;
         rest(directory.path())?;
         directory.commit()
     }

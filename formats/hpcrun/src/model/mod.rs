@@ -14,13 +14,13 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::measurement::Numbers;
+use kymo_core::model::measurement::{IsWanted, Numbers};
 use kymo_core::model::profile::{
     CallTree, CallTreeBuilder, ContextId, Function, FunctionId, Metric, MetricId, Node, Reach,
     Relation, Scope, Thread, ThreadId,
 };
 use kymo_core::model::structure::Structure;
-use kymo_core::{Error, Finding, Result, Severity};
+use kymo_core::{Error, Finding, Result, Severity, ahead};
 use kymo_symbols::{Programs, Search};
 
 use crate::hpcstruct::StructureFile;
@@ -97,14 +97,20 @@ pub(crate) fn structure_of(measurement: &Measurement) -> (Structure, Vec<Finding
 /// Reads the structure of those modules that are wanted.
 pub(crate) fn read_structure(
     measurement: &Measurement,
-    is_wanted: &dyn Fn(&str) -> bool,
+    is_wanted: &IsWanted<'_>,
 ) -> (Structure, Vec<Finding>) {
     let (mut structure, mut findings) = (Structure::default(), Vec::new());
-    for path in &measurement.structs {
+    let read = |number: usize| {
+        let path = measurement.structs.get(number)?;
         let child = measurement.source.child(path, &measurement.limits);
         let child = child.and_then(|child| child.ok_or_else(|| Error::request(NOWHERE)));
-        let file = match child.and_then(|child| child.bytes()) {
-            Ok(bytes) => StructureFile::read(&bytes, &measurement.limits, is_wanted),
+        let bytes = child.and_then(|child| child.bytes());
+        Some((path, bytes.map(|it| StructureFile::read(&it, &measurement.limits, is_wanted))))
+    };
+    let numbers = (0..measurement.structs.len()).collect();
+    for (path, file) in ahead::each(numbers, read).into_iter().flatten() {
+        let file = match file {
+            Ok(file) => file,
             Err(error) => {
                 let finding = Finding::whole(Severity::Warning, "structure", error.to_string());
                 findings.extend(named(vec![finding], path));

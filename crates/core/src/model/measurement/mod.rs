@@ -50,8 +50,11 @@ pub trait MeasurementView: Send + Sync {
 
     /// The structure of modules that are wanted by their paths, as far as it lies beside the
     /// measurement, and what of it could not be read.
-    fn structure(&self, is_wanted: &dyn Fn(&str) -> bool) -> (Structure, Vec<Finding>);
+    fn structure(&self, is_wanted: &IsWanted<'_>) -> (Structure, Vec<Finding>);
 }
+
+/// Tells whether a module is wanted, by its path; several threads may ask.
+pub type IsWanted<'a> = dyn Fn(&str) -> bool + Sync + 'a;
 
 /// Samples of a thread, one after another.
 pub type Samples<'a> = Box<dyn Iterator<Item = MeasuredSample> + 'a>;

@@ -10,8 +10,8 @@ pub trait Symbols: Sync {
     fn module<'a>(&'a self, path: &str, resolved: Option<&str>) -> Option<Box<dyn Resolver + 'a>>;
 }
 
-/// Looks up addresses of one module.
-pub trait Resolver {
+/// Looks up addresses of one module, on whatever thread has time for it.
+pub trait Resolver: Send {
     /// Appends the scopes around an address, from the function in; nothing where none is known.
     fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>);
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::structure::Structure;
-use kymo_core::{Destination, Format, Source};
+use kymo_core::{Destination, Format, Source, ahead};
 use kymo_prof::{Merged, OpenSource, Options, Phase, Program, Requested};
 use kymo_symbols::{Programs, Search};
 
@@ -144,6 +144,9 @@ impl Statistics {
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     outlet::clean_up_when_interrupted()?;
+    if let Some(jobs) = args.jobs {
+        ahead::allow(jobs);
+    }
     let output = naming::output(args.output.as_deref(), &args.inputs)?;
     let opened = inputs::open(session, &args.inputs, &output, args.only_exe.as_deref())?;
     let sources: Vec<Source> = opened.iter().map(|input| input.opened.source.clone()).collect();
@@ -178,13 +181,12 @@ fn make(
     refuse(args, said)?;
     let title = args.name.clone().or_else(|| inputs::title(session, &views));
     let mut writer = kymo_hpcdb::Writer::new(to, &title.unwrap_or_default())?;
-    let mut options = Options {
+    let options = Options {
         compat: args.compat,
         statistics: args.metric.requested(),
         traces: !args.no_traces,
         ..Options::default()
     };
-    options.jobs = args.jobs.map_or(options.jobs, NonZero::get);
     let sources = Sources::new(&search);
     let open = |path: &str| sources.open(path);
     let wanted: Option<&OpenSource<'_>> = if args.no_source { None } else { Some(&open) };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::structure::Structure;
-use kymo_core::{Error, Finding, Severity, Source};
+use kymo_core::{Error, Finding, Severity, Source, ahead};
 use kymo_hpcrun::StructureFile;
 
 use crate::inputs;
@@ -26,9 +26,13 @@ pub(super) fn read(
     let mut structure = Structure::default();
     for path in named {
         let of_path = |error: kymo_core::Error| Named::error(inputs::display(path), error);
-        for source in files(session, path).map_err(of_path)? {
-            let bytes = source.bytes().map_err(of_path)?;
-            let file = StructureFile::read(&bytes, &session.context().limits, &is_wanted);
+        let limits = session.context().limits;
+        let read = |source: Source| -> kymo_core::Result<_> {
+            let bytes = source.bytes()?;
+            Ok((source, StructureFile::read(&bytes, &limits, &is_wanted)))
+        };
+        for read in ahead::each(files(session, path).map_err(of_path)?, read) {
+            let (source, file) = read.map_err(of_path)?;
             file.modules.into_iter().for_each(|module| structure.add(module));
             if let Some(error) = file.stop {
                 let finding = Finding::unreadable("structure", &error);
