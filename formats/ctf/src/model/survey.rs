@@ -132,8 +132,8 @@ impl Survey {
 
     /// What there is a track of, in the order of keys, with its name.
     pub(super) fn named(&mut self) -> Vec<(Key, String)> {
-        let mut names: Vec<_> = self.names.drain().collect();
-        names.sort_unstable_by_key(|(key, _)| *key);
+        let mut all: Vec<_> = self.names.drain().collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
         let named = |(key, own): (Key, Name)| {
             let name = match key {
                 Key::Cpu(cpu) => format!("cpu {cpu}"),
@@ -151,7 +151,7 @@ impl Survey {
             };
             (key, name)
         };
-        names.into_iter().map(named).collect()
+        all.into_iter().map(named).collect()
     }
 }
 
