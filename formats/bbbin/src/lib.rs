@@ -36,6 +36,7 @@ mod model;
 mod order;
 mod read;
 mod repair;
+mod sort;
 pub mod spec;
 mod tables;
 mod tally;
@@ -44,8 +45,9 @@ mod utf8;
 mod write;
 
 pub use dataset::Bbbin;
-pub use order::{Merge, Sort};
+pub use order::Merge;
 pub use read::{Reader, values};
+pub use sort::Sort;
 pub use tally::Tally;
 pub use types::*;
 pub use write::{Finished, Writer, encode};

@@ -34,7 +34,8 @@ pub(crate) fn extract(
     let choices: Vec<_> = readers.iter().map(|reader| Choice::new(reader, part)).collect();
     let mut file = to.file()?;
     let mut writer = Writer::new(&mut file, &definitions.log_files, &definitions.types)?;
-    for (number, found) in merged(&readers, part) {
+    let mut events = merged(&readers, part)?;
+    while let Some((number, found)) = events.next_event()? {
         let choice = choices.get(number);
         let Some(mut event) = choice.and_then(|choice| choice.take(&found)) else { continue };
         if readers.len() > 1 {
@@ -56,18 +57,18 @@ pub(crate) fn extract(
 }
 
 /// The events that may be asked for, in the order in which they are written.
-fn merged<'a>(readers: &'a [Arc<Reader>], part: &Part) -> Merge<'a> {
+fn merged<'a>(readers: &'a [Arc<Reader>], part: &Part) -> Result<Merge<'a>> {
     let each = readers.iter().map(|reader| &**reader);
     if part.sort {
         return Merge::sorted(each);
     }
     let window = Window { from: part.from, until: part.until, ..Window::default() };
-    Merge::within(each.map(|reader| {
+    Ok(Merge::within(each.map(|reader| {
         // What is kept of a recording must not depend on where its times go back.
         let is_safe = window == Window::default() || reader.is_sorted_throughout();
         let all = 0..reader.spans().len();
         (reader, if is_safe { reader.spans_within(&window) } else { all })
-    }))
+    })))
 }
 
 /// What is asked for, with names as the files have them.

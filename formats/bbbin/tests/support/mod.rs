@@ -1,9 +1,12 @@
 //! Files put together byte by byte, without our writer.
 #![allow(
     dead_code,
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "each test uses a part of it, and may fail loudly"
 )]
+
+pub(crate) mod shown;
 
 /// Numbers and strings one after the other, big-endian.
 #[derive(Debug, Clone, Default)]

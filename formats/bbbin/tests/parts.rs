@@ -1,0 +1,153 @@
+//! Parts of files, and what repair makes of them.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+mod support;
+
+use std::fs;
+
+use kymo_bbbin::{Bbbin, Reader};
+use kymo_conformance::testdata;
+use kymo_core::model::timeline::TimeNs;
+use kymo_core::{Context, Destination, Format, Part, Source};
+use support::shown::{all, dataset, extracted, sample, worst};
+use support::{Bytes, Hand, log_file, task_switch};
+
+#[test]
+fn a_cut_has_the_events_of_a_time() {
+    let (from, until) = (Some(TimeNs(30)), Some(TimeNs(61)));
+    let part = Part { from, until, ..Part::default() };
+    let (written, cut) = extracted(&[sample("classes.bin")], &part);
+    assert_eq!((written.events, written.losses.len()), (4, 0));
+    assert_eq!(all(&cut), all(&sample("classes.bin"))[3..8]);
+    assert_eq!(worst(&cut), None);
+}
+
+#[test]
+fn a_filter_has_the_events_that_are_about_a_track() {
+    let part = Part { tracks: Some(vec!["pump".into()]), ..Part::default() };
+    let (written, part) = extracted(&[sample("two_logs.bin")], &part);
+    // The switch to the pump, and the one from it; nobody else is in them.
+    assert_eq!(written.events, 2);
+    assert_eq!(all(&part), ["250 pump: begin, priority 5", "750 pump: end"]);
+    assert_eq!(worst(&part), None);
+}
+
+#[test]
+fn merged_files_keep_their_log_files_apart() {
+    let sources = [sample("two_logs.bin"), sample("foreign_no_type.bin")];
+    let (written, merged) = extracted(&sources, &Part::default());
+    assert_eq!((written.events, written.losses.len()), (9, 0));
+    let reader = Reader::open(&merged, &Context::default()).unwrap();
+    let names: Vec<_> = reader.definitions().log_files.iter().map(|of| &*of.name).collect();
+    assert_eq!(names, ["cpu0.log", "cpu1.log", "ose.log"]);
+    let order: Vec<_> =
+        reader.events().map(|found| (found.event.timestamp, found.event.log_file.0)).collect();
+    let expected =
+        [(0, 0), (0, 2), (5, 2), (10, 2), (100, 1), (250, 0), (250, 1), (750, 0), (1000, 1)];
+    assert_eq!(order, expected);
+    assert_eq!(worst(&merged), None);
+    // 5 of 1000 each: the whole is that of all logs.
+    let found = reader.task_executions().iter().filter(|of| of.log_file.0 == 2);
+    let found: Vec<_> = found.map(|of| (of.task.0, of.task_exec.to_string())).collect();
+    assert_eq!(found, [(1, "0.5".to_owned()), (2, "0.5".to_owned())]);
+}
+
+#[test]
+fn an_unsorted_file_is_warned_about_or_sorted() {
+    let (warned, _) = extracted(&[sample("unsorted.bin")], &Part::default());
+    assert_eq!((warned.events, warned.losses[0].rule), (4, "order"));
+    let part = Part { sort: true, ..Part::default() };
+    let (sorted, file) = extracted(&[sample("unsorted.bin")], &part);
+    assert_eq!((sorted.events, sorted.losses.len()), (4, 0));
+    let reader = Reader::open(&file, &Context::default()).unwrap();
+    let times: Vec<_> = reader.events().map(|found| found.event.timestamp).collect();
+    assert_eq!(times, [10, 20, 30, 40]);
+    assert_eq!(worst(&file), None);
+}
+
+#[test]
+fn parts_of_a_recording_are_joined_and_others_get_a_number() {
+    let whole = sample("two_logs.bin");
+    let (middle, time) = (Some(TimeNs(500)), Part::default());
+    let (_, first) =
+        extracted(std::slice::from_ref(&whole), &Part { until: middle, ..time.clone() });
+    let (_, second) = extracted(std::slice::from_ref(&whole), &Part { from: middle, ..time });
+    let parts = [first, second];
+    let (joined, file) = extracted(&parts, &Part { join: true, ..Part::default() });
+    assert_eq!(joined.losses, []);
+    assert_eq!(all(&file), all(&whole));
+    let (_, apart) = extracted(&parts, &Part::default());
+    let names = |source: &Source| -> Vec<_> {
+        dataset(source).recordings().into_iter().map(|of| of.name).collect()
+    };
+    assert_eq!(names(&file), ["cpu0.log", "cpu1.log"]);
+    assert_eq!(names(&apart), ["cpu0.log", "cpu1.log", "cpu0.log (2)", "cpu1.log (2)"]);
+}
+
+#[test]
+fn a_part_of_a_file_has_what_existing_readers_need() {
+    let (_, part) = extracted(&[sample("foreign_no_type.bin")], &Part::default());
+    let reader = Reader::open(&part, &Context::default()).unwrap();
+    assert!(reader.events().all(|found| found.event.custom_type.0 == 2));
+    assert!(reader.definitions().artifacts.iter().all(|of| of.custom_type.0 == 2));
+    assert_eq!(reader.definitions().types[1].fields, []);
+}
+
+fn repaired(bytes: Vec<u8>) -> (kymo_core::Repaired, Source) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.bin");
+    let source = Source::from_bytes("", bytes);
+    let repaired = Bbbin.repair(&source, &Destination::new(&path, false), &Context::default());
+    (repaired.unwrap(), Source::from_bytes("out.bin", fs::read(path).unwrap()))
+}
+
+/// A state before its state machine, no types, and a task that nothing declares.
+#[test]
+fn a_repaired_file_has_what_existing_readers_need() {
+    let artifact = |class: i32, id: i32| Bytes::new().i32(class).i32(id).string(b"x").i32(0);
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        events: vec![task_switch(0, 0, 3, 4)],
+        artifacts: vec![
+            artifact(4, 21).i32(20).i32(0).i32(0),
+            artifact(3, 20).i32(0).i32(0),
+            artifact(2, 3).i32(1).i32(9).i32(0).i32(0),
+        ],
+        statistics: [0, 0, 1],
+        ..Hand::default()
+    };
+    let (told, file) = repaired(hand.file());
+    let rules: Vec<_> = told.corrected.iter().map(|finding| finding.rule).collect();
+    assert_eq!((rules, told.losses.len()), (vec!["unknown-artifact", "parent"], 0));
+    assert_eq!(worst(&file), None);
+    let reader = Reader::open(&file, &Context::default()).unwrap();
+    let ids: Vec<_> = reader.definitions().artifacts.iter().map(|of| of.id.0).collect();
+    assert_eq!(ids, [20, 3, 4, 21]);
+    assert!(reader.events().all(|found| found.event.custom_type.0 == 1));
+}
+
+/// The number of events is less than what the index locates.
+#[test]
+fn events_that_the_index_locates_are_not_lost() {
+    let mut file = fs::read(testdata("bbbin").join("blocks.bin")).unwrap();
+    let at = usize::try_from(u64::from_be_bytes(file[24..32].try_into().unwrap())).unwrap();
+    for number in [50_i64, -5] {
+        file[at..at + 8].copy_from_slice(&number.to_be_bytes());
+        let (told, repaired) = repaired(file.clone());
+        assert_eq!(told.kept, 1100);
+        assert_eq!(told.losses.len() + told.corrected.len(), 1, "{told:?}");
+        assert_eq!(all(&repaired), all(&sample("blocks.bin")));
+    }
+}
+
+#[test]
+fn repair_says_what_it_leaves() {
+    let (told, _) = repaired(fs::read(testdata("bbbin").join("unsorted.bin")).unwrap());
+    let message = &told.corrected[0].message;
+    assert!(message.ends_with("left as it is (`kymo merge --sort` sorts)"), "{message}");
+}

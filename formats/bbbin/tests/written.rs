@@ -1,0 +1,341 @@
+//! Timelines written as BBBin say the same when they are read again.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+mod support;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kymo_bbbin::{Bbbin, Reader};
+use kymo_core::model::timeline::{
+    Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
+    TrackId, TrackKind, Window,
+};
+use kymo_core::{Context, Format, Origin, Part, Severity, Source, Written};
+use support::shown::{all, dataset, lines, sample, timeline, worst, written};
+
+/// What the timeline of a file tells is what that of the file made of it tells.
+#[test]
+fn a_timeline_survives_being_written() {
+    for name in ["two_logs.bin", "blocks.bin", "foreign_no_type.bin"] {
+        let source = sample(name);
+        let (took, file) =
+            written(|to| Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap());
+        assert_eq!(took.losses, [], "{name}");
+        assert_eq!(all(&file), all(&source), "{name}");
+        assert!(worst(&file) <= Some(Severity::Note), "{name}");
+    }
+}
+
+#[test]
+fn every_class_survives_being_written() {
+    let source = sample("classes.bin");
+    let (took, file) =
+        written(|to| Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap());
+    assert_eq!(took.losses, []);
+    let reader = Reader::open(&file, &Context::default()).unwrap();
+    let classes: Vec<_> = reader.events().map(|found| found.event.body.class().name()).collect();
+    let expected = [
+        "TASK_RELEASE",
+        "TASK_SWITCH",
+        "FUNCTION_ENTER",
+        "SEND",
+        // Its sender is none that is declared, so that nothing says that it is a state machine.
+        "SEND",
+        "SRL RECEIVE",
+        "TASK_SWITCH",
+        "RECEIVE",
+        "TASK_COMPLETION",
+        "FUNCTION_EXIT",
+        "GENERIC",
+    ];
+    assert_eq!(classes, expected);
+}
+
+#[test]
+fn texts_are_utf_8_for_those_who_ask() {
+    let source = sample("classes.bin");
+    let utf8 = Context { is_utf8: true, ..Context::default() };
+    let view = timeline(&source);
+    let (written, made) = written(|to| Bbbin.write_timeline(view, to, &utf8).unwrap());
+    assert_eq!(written.losses, []);
+    let bytes = made.bytes().unwrap();
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|at| at == text);
+    assert!(has("küche.log".as_bytes()) && has("Grüße".as_bytes()) && !has(b"k\xFCche.log"));
+    // As Latin-1 the two bytes of each are two characters.
+    assert!(all(&made).contains(&"40 control: send GrÃ¼Ã\u{9F}e".to_owned()));
+    let opened = Bbbin.open(&made, &utf8).unwrap();
+    let view = opened.timeline().unwrap();
+    let found = lines(&view, &Window::default());
+    assert!(found.contains(&"40 control: send Grüße".to_owned()), "{found:?}");
+    assert_eq!(opened.recordings()[0].name, "küche.log");
+    assert_eq!(opened.findings(), []);
+    // The other way round something is lost, and said.
+    let opened = Bbbin.open(&source, &utf8).unwrap();
+    let names: Vec<_> = opened.recordings().into_iter().map(|of| of.name).collect();
+    assert_eq!(names, ["k\u{FFFD}che.log"]);
+    assert_eq!(opened.findings()[0].rule, "utf-8");
+    // A part of it has the bytes that it had.
+    let part = Part { tracks: Some(vec!["control".into()]), ..Part::default() };
+    let (_, cut) = written_as(&made, &part, &utf8);
+    let bytes = cut.bytes().unwrap();
+    assert!(bytes.windows(10).any(|at| at == "küche.log".as_bytes()));
+}
+
+fn written_as(source: &Source, part: &Part, context: &Context<'_>) -> (Written, Source) {
+    written(|to| Bbbin.extract(std::slice::from_ref(source), part, to, context).unwrap())
+}
+
+/// A timeline that BBBin did not make.
+#[derive(Clone, Default)]
+struct Made {
+    tracks: Vec<Track>,
+    events: Vec<(usize, i64, Activity<'static>)>,
+}
+
+impl Made {
+    fn track(
+        mut self,
+        name: &str,
+        parent: Option<usize>,
+        kind: TrackKind,
+        attribute: (&str, i64),
+    ) -> Self {
+        let value = match attribute {
+            (Track::IS_IDLE, _) => true.into(),
+            (_, number) => number.into(),
+        };
+        self.tracks.push(Track {
+            name: name.into(),
+            recording: 0,
+            parent: parent.map(TrackId),
+            kind,
+            clock: Some(ClockId(0)),
+            content: String::new(),
+            attributes: [(attribute.0.to_owned(), value)].into_iter().collect(),
+        });
+        self
+    }
+
+    /// Two processors, each a track.
+    fn two_processors() -> Self {
+        let made = Self::default().track("cpu 0", None, TrackKind::Calls, (Track::CPU_ID, 0));
+        made.track("cpu 7", None, TrackKind::Calls, (Track::CPU_ID, 7))
+    }
+
+    fn at(mut self, time: i64, track: usize, activity: Activity<'static>) -> Self {
+        self.events.push((track, time, activity));
+        self
+    }
+
+    fn begin(self, time: i64, track: usize) -> Self {
+        self.at(time, track, Activity::Begin { name: None, priority: None })
+    }
+
+    fn call(self, time: i64, track: usize, name: &'static str) -> Self {
+        self.at(time, track, Activity::Begin { name: Some(name.into()), priority: None })
+    }
+
+    fn end(self, time: i64, track: usize) -> Self {
+        self.at(time, track, Activity::End)
+    }
+
+    fn written(self) -> (Written, Source) {
+        written(|to| Bbbin.write_timeline(Arc::new(self), to, &Context::default()).unwrap())
+    }
+}
+
+impl TimelineView for Made {
+    fn clocks(&self) -> Vec<Clock> {
+        vec![Clock { name: "clock".into(), recording: 0, since_epoch: false }]
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        self.tracks.clone()
+    }
+
+    fn events(self: Arc<Self>, _window: &Window) -> kymo_core::Result<Box<dyn Events>> {
+        Ok(Box::new(Told(self.events.clone().into())))
+    }
+}
+
+struct Told(VecDeque<(usize, i64, Activity<'static>)>);
+
+impl Events for Told {
+    fn next(&mut self) -> kymo_core::Result<Option<Event<'_>>> {
+        Ok(self.0.pop_front().map(|(track, time, activity)| Event {
+            track: TrackId(track),
+            time: Some(TimeNs(time)),
+            offset: 0,
+            content: Content::Activity(activity),
+            payload: &[],
+            partial: None,
+        }))
+    }
+}
+
+/// A message from a task on one processor to one on the other.
+fn across() -> Made {
+    let message = Message { name: "M".into(), peer: Some(TrackId(3)), peer_time: None };
+    Made::two_processors()
+        .track("a", Some(0), TrackKind::Task, ("tid", 1))
+        .track("b", Some(1), TrackKind::Task, ("tid", 2))
+        .at(5, 2, Activity::Send(message))
+}
+
+#[test]
+fn a_message_to_another_processor_keeps_its_other_end() {
+    let (told, made) = across().written();
+    assert_eq!(told.losses, []);
+    let view = timeline(&made);
+    let tracks = view.tracks();
+    let mut events = view.events(&Window::default()).unwrap();
+    let event = events.next().unwrap().unwrap();
+    let Content::Activity(Activity::Send(message)) = &event.content else { panic!("{event:?}") };
+    let peer = &tracks[message.peer.unwrap().0];
+    assert_eq!((peer.name.as_str(), peer.task_id(), peer.recording), ("b", Some(2), 0));
+    assert_eq!(worst(&made), None);
+}
+
+/// A task is woken on one processor and runs on the other; no budget is known.
+#[test]
+fn a_task_of_several_processors_is_one_and_idle_stays_idle() {
+    let made = Made::two_processors()
+        .track("idle", Some(0), TrackKind::Task, (Track::IS_IDLE, 1))
+        .track("a", Some(0), TrackKind::Task, ("tid", 5))
+        .track("a", Some(1), TrackKind::Task, ("tid", 5))
+        .begin(0, 2)
+        .at(10, 3, Activity::Release { budget_ns: None, by: Some(TrackId(1)) })
+        .begin(12, 4)
+        .at(20, 4, Activity::Complete { remaining_ns: None })
+        .end(20, 4)
+        .at(30, 4, Activity::Release { budget_ns: Some(7), by: None })
+        .at(40, 4, Activity::Complete { remaining_ns: Some(-3) });
+    let (told, file) = made.written();
+    assert_eq!(told.losses, []);
+    let expected = [
+        "0 idle: begin",
+        "10 a: release",
+        "12 a: begin",
+        "20 a: complete",
+        "20 a: end",
+        "30 a: release, budget 7 ns",
+        "40 a: complete, -3 ns left",
+    ];
+    assert_eq!(all(&file), expected);
+    let tracks = timeline(&file).tracks();
+    let tasks: Vec<_> = tracks.iter().filter(|track| track.kind == TrackKind::Task).collect();
+    let shown = |track: &&Track| (track.name.clone(), track.recording, track.is_idle());
+    let shown: Vec<_> = tasks.iter().map(shown).collect();
+    let expected = [("a", 0, false), ("a", 0, false), ("idle", 0, true)];
+    let expected = expected.map(|(name, recording, idle)| (name.to_owned(), recording, idle));
+    assert_eq!(shown, expected);
+    assert_eq!((tasks[0].task_id(), tasks[1].task_id()), (Some(5), Some(5)));
+    assert_eq!(dataset(&file).recordings().len(), 1);
+    assert_eq!(worst(&file), None);
+    // It was the other processor that released it.
+    let mut events = timeline(&file).events(&Window::default()).unwrap();
+    let mut by = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        if let Content::Activity(Activity::Release { by: Some(track), .. }) = event.content {
+            by.push(tracks[track.0].attributes[Track::CPU_ID].clone());
+        }
+    }
+    assert_eq!(by, [7]);
+}
+
+/// On the first processor a task stops at 10 and none begins before 30; on the other one runs from
+/// 15 to 20.
+#[test]
+fn what_is_written_is_in_the_order_of_times() {
+    let made = Made::two_processors()
+        .track("a", Some(0), TrackKind::Task, ("tid", 1))
+        .track("b", Some(1), TrackKind::Task, ("tid", 2))
+        .begin(0, 2)
+        .end(10, 2)
+        .begin(15, 3)
+        .end(20, 3)
+        .begin(30, 2);
+    let (told, file) = made.written();
+    assert_eq!(told.losses, []);
+    let reader = Reader::open(&file, &Context::default()).unwrap();
+    let times: Vec<_> = reader.events().map(|found| found.event.timestamp).collect();
+    assert_eq!(times, [0, 10, 15, 20, 30]);
+    assert_eq!(all(&file), ["0 a: begin", "10 a: end", "15 b: begin", "20 b: end", "30 a: begin"]);
+    assert_eq!(worst(&file), None);
+}
+
+#[test]
+fn times_that_go_back_are_said() {
+    let made = Made::two_processors().track("a", Some(0), TrackKind::Task, ("tid", 1));
+    let (told, _) = made.begin(10, 2).end(5, 2).written();
+    assert_eq!(told.losses.iter().map(|loss| loss.rule).collect::<Vec<_>>(), ["order"]);
+}
+
+/// Two threads, whose functions overlap: f from 0 to 20, g from 10 to 30.
+#[test]
+fn functions_of_several_threads_stay_apart() {
+    let made = Made::default()
+        .track("one", None, TrackKind::Calls, ("tid", 1))
+        .track("two", None, TrackKind::Calls, ("tid", 2))
+        .call(0, 0, "f")
+        .call(10, 1, "g")
+        .end(20, 0)
+        .end(30, 1);
+    let (told, file) = made.written();
+    assert_eq!(told.losses, []);
+    assert_eq!(all(&file), ["0 one: begin f", "10 two: begin g", "20 one: end", "30 two: end"]);
+    assert_eq!(worst(&file), None);
+}
+
+/// A state machine that nobody told to go to another state received no message.
+#[test]
+fn states_are_no_messages() {
+    let enter = |state: &'static str| Activity::Enter { state: state.into(), settled: None };
+    let made = Made::default().track("door", None, TrackKind::States, ("x", 0));
+    let (told, file) = made.at(1, 0, enter("open")).at(2, 0, enter("shut")).written();
+    assert_eq!(told.losses, []);
+    assert_eq!(all(&file), ["1 door: enter open", "2 door: enter shut"]);
+}
+
+#[test]
+fn log_files_remember_where_they_came_from() {
+    let origin = Origin {
+        name: "trace/kernel".into(),
+        size_bytes: 4711,
+        importer: "kymo, CTF".into(),
+        time_ms: 1_700_000_000_123,
+    };
+    let (told, made) = written(|to| {
+        let to = to.clone().imported(origin);
+        Bbbin.write_timeline(Arc::new(across()), &to, &Context::default()).unwrap()
+    });
+    let logs = |source: &Source| {
+        let reader = Reader::open(source, &Context::default()).unwrap();
+        let of = |log: &kymo_bbbin::LogFile| {
+            (log.name.clone(), log.size, log.importer.clone(), log.imported_at_ms)
+        };
+        reader.definitions().log_files.iter().map(of).collect::<Vec<_>>()
+    };
+    let log = |name: &str| (name.to_owned(), 4711, "kymo, CTF".to_owned(), 1_700_000_000_123);
+    let expected = [log("trace/kernel, cpu 0"), log("trace/kernel, cpu 7")];
+    assert_eq!(logs(&made), expected);
+    assert_eq!(told.losses, []);
+    // What is of BBBin already stays what it was, whatever it is converted with.
+    let view = timeline(&made);
+    let other = Origin { name: "x".into(), size_bytes: 1, importer: "y".into(), time_ms: 2 };
+    let (_, again) = written(|to| {
+        let to = to.clone().imported(other);
+        Bbbin.write_timeline(view, &to, &Context::default()).unwrap()
+    });
+    assert_eq!(logs(&again), expected);
+    let cpus = timeline(&again).tracks().into_iter();
+    let cpus: Vec<_> =
+        cpus.filter_map(|track| track.attributes.get(Track::CPU_ID).cloned()).collect();
+    assert_eq!(cpus, [0, 7]);
+}
