@@ -304,6 +304,7 @@ impl ArraysView for List {
     fn variable(&self, _id: VariableId) -> Variable {
         Variable {
             path: "/numbers".into(),
+            is_recoded: false,
             type_name: "number".into(),
             data_type: DataType::UInt32,
             rounds: false,

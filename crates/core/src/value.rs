@@ -45,6 +45,19 @@ impl Value {
             _ => None,
         }
     }
+
+    /// About how many bytes of memory it takes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Text(text) | Self::Decimal(text) => text.len() as u64,
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::List(values) => {
+                values.iter().fold(0, |sum, value| sum.saturating_add(value.size_bytes()))
+            }
+            _ => size_of::<Self>() as u64,
+        }
+    }
 }
 
 macro_rules! from {

@@ -272,7 +272,7 @@ impl Columns for Attributes {
         let indices = self.0.grouping().attributes().get(rows).unwrap_or_default();
         for element in indices.iter().map_while(|&index| self.0.element(index as usize)) {
             bytes += element.name.len() + element.path.len() + scalar_bytes(&element);
-            attributes.extend(attribute(&self.0, &element));
+            attributes.extend(attribute(&self.0, &element, &mut u64::MAX.clone()));
             if bytes > BATCH_BYTES {
                 break;
             }

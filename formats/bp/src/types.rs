@@ -318,6 +318,11 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// Whether bytes are no UTF-8, and read as Latin-1.
+pub(crate) fn is_latin1(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err()
+}
+
 /// A path with one `/` before each part and none at the end; the root is `/`.
 pub(crate) fn normal_path(parts: &[&str]) -> String {
     let mut path = String::with_capacity(parts.iter().map(|part| part.len() + 1).sum());

@@ -11,7 +11,7 @@ use super::positive;
 use super::steps::Steps;
 use crate::read::{Index, ValueType};
 use crate::spec::Dialect;
-use crate::types::{Dimensions, Element, ElementKind, normal_path};
+use crate::types::{Dimensions, Element, ElementKind, is_latin1, normal_path, text};
 
 /// Marks an element that belongs to no variable.
 const NONE: u32 = u32::MAX;
@@ -23,6 +23,8 @@ pub(crate) struct Grouping {
     /// Elements by variable, within it by step, within that in the order of the file.
     members: Vec<u32>,
     attributes: Vec<u32>,
+    /// Elements that name a group and hold nothing.
+    group_elements: Vec<u32>,
     groups: usize,
     counts: [u64; ElementKind::ALL.len()],
     payload_bytes: u64,
@@ -34,6 +36,8 @@ pub(crate) struct Grouping {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Grouped {
     path: String,
+    /// Whether the path is Latin-1 in the file. The same text in UTF-8 is another variable.
+    is_recoded: bool,
     value_type: ValueType,
     kind: VariableKind,
     rank: usize,
@@ -48,6 +52,10 @@ pub(crate) struct Grouped {
     /// which blocks make a step is a guess.
     is_uneven: bool,
 }
+
+/// What makes a variable another than the others: its normal path and whether that is Latin-1, its
+/// type, how its parts make a whole, and how many dimensions it has.
+type Key<'a> = (&'a str, bool, ValueType, VariableKind, usize);
 
 /// What makes two elements writings of the same variable, as it stands in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,6 +93,10 @@ impl Grouping {
 
     pub(crate) fn attributes(&self) -> &[u32] {
         &self.attributes
+    }
+
+    pub(crate) fn group_elements(&self) -> &[u32] {
+        &self.group_elements
     }
 
     /// How many elements are of each kind; those that cannot be used do not count.
@@ -187,9 +199,10 @@ impl Grouping {
 }
 
 impl Grouped {
-    fn new(path: String, value_type: ValueType, kind: VariableKind, rank: usize) -> Self {
+    fn new((path, is_recoded, value_type, kind, rank): Key<'_>) -> Self {
         Self {
-            path,
+            path: path.to_owned(),
+            is_recoded,
             value_type,
             kind,
             rank,
@@ -203,8 +216,8 @@ impl Grouped {
     }
 
     /// What makes it another variable than the others.
-    fn key(&self) -> (&str, ValueType, VariableKind, usize) {
-        (&self.path, self.value_type, self.kind, self.rank)
+    fn key(&self) -> Key<'_> {
+        (&self.path, self.is_recoded, self.value_type, self.kind, self.rank)
     }
 
     /// Counts the writings of the same variable in a later part of the file.
@@ -242,6 +255,7 @@ impl Grouped {
     pub(crate) fn variable(&self) -> Variable {
         Variable {
             path: self.path.clone(),
+            is_recoded: self.is_recoded,
             type_name: self.value_type.datatype.name(),
             data_type: self.value_type.data_type(),
             rounds: self.value_type.rounds(),
@@ -316,9 +330,11 @@ impl<'a> Builder<'a> {
             *count += 1;
         }
         self.grouping.payload_bytes += payload_bytes;
+        let index = u32::try_from(self.variable_of.len()).unwrap_or(NONE);
         if kind.is_attribute() {
-            let index = u32::try_from(self.variable_of.len()).unwrap_or(NONE);
             self.grouping.attributes.push(index);
+        } else if kind == ElementKind::Group {
+            self.grouping.group_elements.push(index);
         }
     }
 
@@ -359,20 +375,15 @@ impl<'a> Builder<'a> {
 
     /// Finds or makes the variable of a path that was not seen in this spelling.
     fn normal_variable(&mut self, key: RawKey<'a>) -> u32 {
-        let path = normal_path(&[&crate::types::text(key.path), &crate::types::text(key.name)]);
-        self.variable_named(&path, key.value_type, key.kind, key.rank)
+        let path = normal_path(&[&text(key.path), &text(key.name)]);
+        let is_recoded = is_latin1(key.path) || is_latin1(key.name);
+        self.variable_named((&path, is_recoded, key.value_type, key.kind, key.rank))
     }
 
     /// Finds or makes the variable of a normal path.
-    fn variable_named(
-        &mut self,
-        path: &str,
-        value_type: ValueType,
-        kind: VariableKind,
-        rank: usize,
-    ) -> u32 {
+    fn variable_named(&mut self, key: Key<'_>) -> u32 {
+        let (path, _, value_type, ..) = key;
         let grouping = &mut self.grouping;
-        let key = (path, value_type, kind, rank);
         let same =
             |id: &u32| grouping.variables.get(*id as usize).is_some_and(|each| each.key() == key);
         let hash = self.hasher.hash_one(key);
@@ -384,7 +395,7 @@ impl<'a> Builder<'a> {
         }
         let id = u32::try_from(grouping.variables.len()).unwrap_or(NONE);
         grouping.by_path.entry(path.to_owned()).or_default().push(id);
-        grouping.variables.push(Grouped::new(path.to_owned(), value_type, kind, rank));
+        grouping.variables.push(Grouped::new(key));
         let (variables, hasher) = (&grouping.variables, &self.hasher);
         self.normal.insert_unique(hash, id, |&id| {
             variables.get(id as usize).map_or(0, |each| hasher.hash_one(each.key()))
@@ -402,6 +413,8 @@ impl<'a> Builder<'a> {
         self.variable_of.extend(later.variable_of.iter().map(number));
         let attributes = theirs.attributes.iter().map(|index| before.saturating_add(*index));
         self.grouping.attributes.extend(attributes);
+        let groups = theirs.group_elements.iter().map(|index| before.saturating_add(*index));
+        self.grouping.group_elements.extend(groups);
         let counts = self.grouping.counts.iter_mut().zip(theirs.counts);
         counts.for_each(|(ours, theirs)| *ours += theirs);
         self.grouping.payload_bytes += theirs.payload_bytes;
@@ -409,8 +422,7 @@ impl<'a> Builder<'a> {
     }
 
     fn join_variable(&mut self, later: &Grouped) -> u32 {
-        let (path, value_type, kind, rank) = later.key();
-        let id = self.variable_named(path, value_type, kind, rank);
+        let id = self.variable_named(later.key());
         if let Some(grouped) = self.grouping.variables.get_mut(id as usize) {
             grouped.join(later);
         }

@@ -9,29 +9,32 @@ mod steps;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::ArrayRef;
+use arrow_schema::DataType;
 use kymo_core::model::arrays::{
-    ArraysView, Attribute, Block, BlockId, Step, Stored, Target, Variable, VariableId,
+    ATTRIBUTES_BYTES_MAX, ArraysView, Attribute, Block, BlockId, Raw, Step, Stored, Target,
+    Variable, VariableId,
 };
-use kymo_core::{Error, Result};
+use kymo_core::{Error, Result, Value};
 
 use crate::Reader;
-use crate::read::{ValueType, needs_rounding, scalar_value, values};
-use crate::types::{Dimension, Element, normal_path};
+use crate::read::{ValueType, decimals, needs_rounding, scalar_value, values};
+use crate::spec::Datatype;
+use crate::types::{Dimension, Element, is_latin1, normal_path};
 
 pub(crate) use grouping::{Builder, Grouped, Grouping};
 
 /// The arrays of an open file.
 pub(crate) struct Arrays {
     reader: Arc<Reader>,
-    has_rounded: AtomicBool,
+    rounded: AtomicU64,
 }
 
 impl Arrays {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
-        Self { reader, has_rounded: AtomicBool::new(false) }
+        Self { reader, rounded: AtomicU64::new(0) }
     }
 
     fn element(&self, index: usize) -> Result<Element<'_>> {
@@ -97,7 +100,7 @@ impl ArraysView for Arrays {
             .ok_or_else(|| Error::request(format!("block {index} has no values")))?;
         let endian = self.reader.endian();
         if needs_rounding(&element, value_type, &range, endian) {
-            self.has_rounded.store(true, Ordering::Relaxed);
+            self.rounded.fetch_add(1, Ordering::Relaxed);
         }
         values(&element, value_type, range, endian)
     }
@@ -110,15 +113,39 @@ impl ArraysView for Arrays {
         Some(Stored { endian: self.reader.endian(), bytes })
     }
 
-    fn has_rounded(&self) -> bool {
-        self.has_rounded.load(Ordering::Relaxed)
+    fn raw(&self, block: BlockId) -> Option<Raw<'_>> {
+        let element = self.reader.element(usize::try_from(block.0).ok()?)?;
+        let value_type = ValueType::of(&element)?;
+        let is_raw = matches!(value_type.data_type(), DataType::Utf8 | DataType::Binary);
+        let payload = element.payload.as_ref().filter(|_| is_raw && !element.lacks_values())?;
+        let each = match payload.dimensions {
+            None => payload.bytes.len(),
+            Some(_) => usize::try_from(value_type.bytes).ok()?,
+        };
+        Some(Raw { bytes: payload.bytes, each })
+    }
+
+    fn rounded(&self) -> u64 {
+        self.rounded.load(Ordering::Relaxed)
+    }
+
+    fn decimals(&self, block: BlockId, range: Range<u64>) -> Result<Option<ArrayRef>> {
+        let element = self.element(usize::try_from(block.0).unwrap_or(usize::MAX))?;
+        Ok(decimals(&element, &range, self.reader.endian()))
+    }
+
+    fn groups(&self) -> Vec<String> {
+        let elements = self.reader.grouping().group_elements().iter();
+        let elements = elements.filter_map(|&index| self.reader.element(index as usize));
+        elements.map(|element| normal_path(&[&element.path_text(), &element.name_text()])).collect()
     }
 
     fn attributes(&self) -> Vec<Attribute> {
         let grouping = self.reader.grouping();
         let elements =
             grouping.attributes().iter().filter_map(|&i| self.reader.element(i as usize));
-        elements.filter_map(|element| attribute(&self.reader, &element)).collect()
+        let mut left = ATTRIBUTES_BYTES_MAX;
+        elements.filter_map(|element| attribute(&self.reader, &element, &mut left)).collect()
     }
 
     fn find(&self, path: &str) -> Vec<VariableId> {
@@ -126,8 +153,13 @@ impl ArraysView for Arrays {
     }
 }
 
-/// An attribute, and whether what it describes is there.
-pub(crate) fn attribute(reader: &Reader, element: &Element<'_>) -> Option<Attribute> {
+/// An attribute, and whether what it describes is there. Its value is read where so many bytes are
+/// left.
+pub(crate) fn attribute(
+    reader: &Reader,
+    element: &Element<'_>,
+    left: &mut u64,
+) -> Option<Attribute> {
     let kind = element.kind?;
     let path = normal_path(&[&element.path_text()]);
     let target = if kind.is_group_attribute() {
@@ -137,14 +169,21 @@ pub(crate) fn attribute(reader: &Reader, element: &Element<'_>) -> Option<Attrib
     } else {
         Target::Nothing
     };
-    let datatype = element.payload.as_ref()?.datatype;
+    let payload = element.payload.as_ref()?;
+    let datatype = payload.datatype;
+    let (size, is_text) = (payload.bytes.len() as u64, datatype == Datatype::STRING);
+    let rest = left.checked_sub(size);
+    *left = rest.unwrap_or(*left);
+    let is_recoded = [element.path, element.name].into_iter().any(is_latin1);
     Some(Attribute {
         target,
         path,
         name: element.name_text().into_owned(),
         type_name: datatype.name(),
         data_type: ValueType::of(element).map(ValueType::data_type),
-        value: scalar_value(element, reader.endian()),
+        value: rest.map_or(Value::Null, |_| scalar_value(element, reader.endian())),
+        unread: rest.is_none().then_some(size),
+        is_recoded: is_recoded || is_text && is_latin1(payload.bytes),
         offset: element.offset,
     })
 }

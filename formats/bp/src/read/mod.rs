@@ -20,7 +20,7 @@ use crate::types::Element;
 
 use element::parse;
 use headers::HeaderPlace;
-pub(crate) use values::{ValueType, needs_rounding, scalar_value, values};
+pub(crate) use values::{ValueType, decimals, needs_rounding, scalar_value, values};
 pub(crate) use walk::{End, is_plausible_start};
 use walk::{Entry, Walk, detect_endian};
 

@@ -223,19 +223,44 @@ pub(crate) fn needs_rounding(
     range: &Range<u64>,
     endian: Endian,
 ) -> bool {
-    let Some(payload) = element.payload.as_ref().filter(|_| value_type.rounds()) else {
-        return false;
+    value_type.rounds()
+        && long_doubles(element, range, endian).any(|value| {
+            let nearest = value.to_f64();
+            !nearest.is_nan() && !value.is_exactly(nearest)
+        })
+}
+
+/// Some values of an element of long doubles to the last digit; nothing of any other.
+pub(crate) fn decimals(
+    element: &Element<'_>,
+    range: &Range<u64>,
+    endian: Endian,
+) -> Option<ArrayRef> {
+    ValueType::of(element).filter(|value_type| value_type.rounds())?;
+    let digits = |value: LongDouble| match value.to_value() {
+        Value::Decimal(digits) => digits,
+        // Both zeros are the same number.
+        _ => (value.to_f64() + 0.0).to_string(),
     };
+    let digits = long_doubles(element, range, endian).map(digits);
+    Some(Arc::new(StringArray::from_iter_values(digits)))
+}
+
+/// Some long doubles of an element.
+fn long_doubles(
+    element: &Element<'_>,
+    range: &Range<u64>,
+    endian: Endian,
+) -> impl Iterator<Item = LongDouble> {
     let place = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
-    let (rows, _) = payload.bytes.as_chunks::<16>();
+    let bytes = element.payload.as_ref().map_or(&[][..], |payload| payload.bytes);
+    let (rows, _) = bytes.as_chunks::<16>();
     let rows = rows.get(place(range.start)..place(range.end)).unwrap_or_default();
-    rows.iter().any(|row| {
-        let value = LongDouble(match endian {
+    rows.iter().map(move |row| {
+        LongDouble(match endian {
             Endian::Little => *row,
             Endian::Big => reversed(*row),
-        });
-        let nearest = value.to_f64();
-        !nearest.is_nan() && !value.is_exactly(nearest)
+        })
     })
 }
 

@@ -43,8 +43,11 @@ pub struct Chunk {
 /// of its own.
 const CLOSE_VALUES: u64 = 32;
 
-/// Values that no block covers and that are yet gone through.
+/// Values that no block covers and that are yet gone through, however few there are.
 const MISSING_MAX: u64 = 1 << 24;
+
+/// How many times what is there may be gone through, however much that is.
+const MISSING_TIMES_MAX: u64 = 8;
 
 /// Where the values of a chunk come from.
 #[derive(Debug, Default)]
@@ -99,7 +102,7 @@ impl Chunks {
         let blocks: Vec<_> = blocks.filter(|block| overlap(block, &start, &count)).collect();
         let there = blocks.iter().fold(0_u64, |sum, b| sum.saturating_add(volume(&b.count)));
         let wanted = volume(&count);
-        if wanted > there.saturating_add(MISSING_MAX) {
+        if wanted > there.saturating_mul(MISSING_TIMES_MAX).saturating_add(MISSING_MAX) {
             let why = format!("only {there} of {wanted} values are in the file; select a part");
             return Err(Error::Request(why));
         }
@@ -358,7 +361,8 @@ fn join(data_type: &DataType, arrays: &[ArrayRef], pieces: &[Piece]) -> Result<A
 }
 
 /// The index of a position in a box of these lengths, slowest dimension first.
-fn unravel(mut position: u64, lengths: &[u64]) -> Vec<u64> {
+#[must_use]
+pub fn unravel(mut position: u64, lengths: &[u64]) -> Vec<u64> {
     let mut index = vec![0; lengths.len()];
     for (i, &length) in index.iter_mut().zip(lengths).rev() {
         let length = length.max(1);

@@ -85,6 +85,7 @@ impl ArraysView for Grid {
         let data_type = self.blocks.first().map_or(DataType::Int32, |b| b.data_type().clone());
         Variable {
             path: "/grid".into(),
+            is_recoded: false,
             type_name: "integer".into(),
             data_type,
             rounds: false,

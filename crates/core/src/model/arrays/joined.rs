@@ -1,6 +1,7 @@
 //! The arrays of several files as those of one.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,9 +9,10 @@ use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 
 use super::{
-    ArraysView, Attribute, Block, BlockId, Step, Stored, Target, Variable, VariableId, VariableKind,
+    ATTRIBUTES_BYTES_MAX, ArraysView, Attribute, Block, BlockId, Raw, Step, Stored, Target,
+    Variable, VariableId, VariableKind,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, Value};
 
 /// The arrays of files that the processes of one run wrote, as if the files stood one after the
 /// other in one.
@@ -47,11 +49,11 @@ struct Origin {
 }
 
 /// What makes two variables the same. A word for a type may mean several widths.
-type Key = (String, String, DataType, VariableKind, usize);
+type Key = (String, bool, String, DataType, VariableKind, usize);
 
 fn key(variable: &Variable) -> Key {
-    let Variable { path, type_name, data_type, kind, rank, .. } = variable;
-    (path.clone(), type_name.to_string(), data_type.clone(), *kind, *rank)
+    let Variable { path, is_recoded, type_name, data_type, kind, rank, .. } = variable;
+    (path.clone(), *is_recoded, type_name.to_string(), data_type.clone(), *kind, *rank)
 }
 
 impl JoinedArrays {
@@ -193,25 +195,50 @@ impl ArraysView for JoinedArrays {
         view.stored(block)
     }
 
-    fn has_rounded(&self) -> bool {
-        self.views.iter().any(|view| view.has_rounded())
+    fn raw(&self, block: BlockId) -> Option<Raw<'_>> {
+        let (view, block) = self.inner(block).ok()?;
+        view.raw(block)
+    }
+
+    fn rounded(&self) -> u64 {
+        self.views.iter().fold(0, |sum, view| sum.saturating_add(view.rounded()))
+    }
+
+    fn decimals(&self, block: BlockId, values: Range<u64>) -> Result<Option<ArrayRef>> {
+        let (view, block) = self.inner(block)?;
+        view.decimals(block, values)
+    }
+
+    fn groups(&self) -> Vec<String> {
+        let mut known = HashSet::new();
+        let all = self.views.iter().flat_map(|view| view.groups());
+        all.filter(|path| known.insert(path.clone())).collect()
     }
 
     /// Those that every process wrote alike are there once.
     fn attributes(&self) -> Vec<Attribute> {
+        let paths: HashSet<&str> =
+            self.variables.iter().map(|joined| joined.variable.path.as_str()).collect();
         let mut all = Vec::new();
         let mut known = HashSet::new();
+        let hashers = [RandomState::new(), RandomState::new()];
+        let mut bytes = 0_u64;
         for view in &self.views {
             let mut new = Vec::new();
             for mut attribute in view.attributes() {
-                if attribute.target == Target::Nothing && !self.find(&attribute.path).is_empty() {
+                if attribute.target == Target::Nothing && paths.contains(attribute.path.as_str()) {
                     attribute.target = Target::Variable;
                 }
-                let Attribute { target, path, name, type_name, data_type, value, .. } = &attribute;
-                let value = format!("{type_name} {data_type:?} {value:?}");
-                let said = (*target, path.clone(), name.clone(), value);
+                // Values may be long: what stands for them is as good as unique.
+                let said = format!("{:?}", Attribute { offset: 0, ..attribute.clone() });
+                let said = hashers.each_ref().map(|hasher| hasher.hash_one(&said));
                 if !known.contains(&said) {
                     new.push(said);
+                    bytes = bytes.saturating_add(attribute.value.size_bytes());
+                    if bytes > ATTRIBUTES_BYTES_MAX {
+                        attribute.unread = Some(attribute.value.size_bytes());
+                        attribute.value = Value::Null;
+                    }
                     all.push(attribute);
                 }
             }

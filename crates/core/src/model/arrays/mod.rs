@@ -20,10 +20,13 @@ use arrow_schema::DataType;
 use crate::bytes::Endian;
 use crate::{Error, Result, Value};
 
-pub use assembly::{Chunk, Chunks};
+pub use assembly::{Chunk, Chunks, unravel};
 pub use joined::JoinedArrays;
 pub use statistics::{Statistics, statistics};
 pub use table::VariableTable;
+
+/// Bytes that the values of all attributes of a view take, at most.
+pub const ATTRIBUTES_BYTES_MAX: u64 = 8 << 20;
 
 /// A variable's index in its view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,13 +63,36 @@ pub trait ArraysView: Send + Sync {
         None
     }
 
-    /// Whether a value that was read so far was rounded: the format's type is wider than any of
-    /// ours, and this value needed it.
-    fn has_rounded(&self) -> bool {
-        false
+    /// The values of a block of text, or of a type that nobody knows, as they lie in the file.
+    /// Nothing for any other block.
+    fn raw(&self, _block: BlockId) -> Option<Raw<'_>> {
+        None
     }
 
-    /// Every attribute, in the order of the file.
+    /// How often so far some values that were read together had to be rounded: the format's type
+    /// is wider than any of ours, and a value needed it.
+    fn rounded(&self) -> u64 {
+        0
+    }
+
+    /// Whether a value that was read so far was rounded.
+    fn has_rounded(&self) -> bool {
+        self.rounded() > 0
+    }
+
+    /// Some values of a block of a variable that [`rounds`](Variable::rounds), as decimal text to
+    /// the last digit. Nothing for any other block.
+    fn decimals(&self, _block: BlockId, _values: Range<u64>) -> Result<Option<ArrayRef>> {
+        Ok(None)
+    }
+
+    /// The paths of groups that the file names by themselves, in its order.
+    fn groups(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Every attribute, in the order of the file. Their values take
+    /// [`ATTRIBUTES_BYTES_MAX`] at most; those beyond are [`unread`](Attribute::unread).
     fn attributes(&self) -> Vec<Attribute>;
 
     /// The variables of a path. There are several where a writer changed a variable's type.
@@ -80,6 +106,8 @@ pub trait ArraysView: Send + Sync {
 pub struct Variable {
     /// The whole path: `/fields/temperature`.
     pub path: String,
+    /// Whether the path is no UTF-8 in the file, and was read as Latin-1.
+    pub is_recoded: bool,
     /// The format's word for its type: `double`.
     pub type_name: Cow<'static, str>,
     /// The type that values are read as.
@@ -106,6 +134,7 @@ impl Variable {
     pub fn none() -> Self {
         Self {
             path: String::new(),
+            is_recoded: false,
             type_name: "".into(),
             data_type: DataType::Null,
             rounds: false,
@@ -173,6 +202,15 @@ pub struct Stored<'a> {
     pub bytes: &'a [u8],
 }
 
+/// Texts, or values of a type that nobody knows, as they lie in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'a> {
+    /// All values, one after the other. Text need not be UTF-8; it is Latin-1 then.
+    pub bytes: &'a [u8],
+    /// How many bytes each has.
+    pub each: usize,
+}
+
 /// Which dimension varies fastest in storage, where the file does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
@@ -208,8 +246,12 @@ pub struct Attribute {
     pub type_name: Cow<'static, str>,
     /// What its value is stored as, where that has an Arrow type.
     pub data_type: Option<DataType>,
-    /// Its value.
+    /// Its value; null where that is [`unread`](Self::unread).
     pub value: Value,
+    /// How many bytes a value has that was not read, for there are too many.
+    pub unread: Option<u64>,
+    /// Whether its path, its name or its text is no UTF-8 in the file, and was read as Latin-1.
+    pub is_recoded: bool,
     /// Its first byte in the file.
     pub offset: u64,
 }
