@@ -1,12 +1,12 @@
 //! Two files side by side.
-#![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
 
 mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kymo_bp::{Data, Dimension, Options, Writer};
+use kymo_bp::{Data, Dimension, LongDouble, Options, Writer};
 use support::{data, folder, kymo, run};
 
 /// A file of two steps of a small array, a text and a number; these in the second are `changed`.
@@ -73,4 +73,125 @@ fn a_tolerance_is_a_number_from_zero_on() {
         let (code, _, _) = run(kymo().args(["diff", "a", "b"]).arg(format!("--tolerance={wrong}")));
         assert_eq!(code, Some(2), "{wrong}");
     }
+}
+
+/// Two files, each of what is written to it.
+fn two(
+    folder: &Path,
+    one: impl FnOnce(&mut Writer<Vec<u8>>),
+    other: impl FnOnce(&mut Writer<Vec<u8>>),
+) -> [PathBuf; 2] {
+    let mut writers = [(); 2].map(|()| Writer::new(Vec::new(), Options::default()));
+    let [first, second] = &mut writers;
+    one(first);
+    other(second);
+    let mut paths = ["a.bp", "b.bp"].map(|name| folder.join(name));
+    for (writer, path) in writers.into_iter().zip(&mut paths) {
+        fs::write(path, writer.finish().unwrap()).unwrap();
+    }
+    paths
+}
+
+fn diff(files: &[PathBuf; 2], options: &[&str]) -> (Option<i32>, String) {
+    let (code, out, _) = run(kymo().arg("diff").args(options).args(files));
+    (code, out)
+}
+
+#[test]
+fn long_doubles_differ_beyond_the_digits_of_doubles() {
+    // 1 + 2^-63, 1 + 3·2^-63: the last bits of the mantissa.
+    let fine = |bits: u8| {
+        let mut value = LongDouble::from_f64(1.0);
+        value.0[0] = bits;
+        value
+    };
+    let folder = folder();
+    let write = |bits: u8| {
+        move |writer: &mut Writer<Vec<u8>>| {
+            writer.scalar("/", "s", Data::LongDouble(&[fine(bits)])).unwrap();
+            let values = [fine(0), fine(bits), LongDouble::from_f64(2.0)];
+            writer.dataset("/", "x", &[Dimension::local(3)], Data::LongDouble(&values)).unwrap();
+        }
+    };
+    let files = two(folder.path(), write(1), write(3));
+    let (code, out) = diff(&files, &[]);
+    assert_eq!(code, Some(3), "{out}");
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines.len(), 2, "{out}");
+    assert!(lines[0].starts_with("/s: 1 of 1 values differ, by less than a double tells: "));
+    assert!(lines[1].starts_with("/x: 1 of 3 values differ, by less than a double tells at [1]: "));
+    assert_eq!(diff(&files, &["--tolerance", "1e-9"]), (Some(0), String::new()));
+    let same = two(folder.path(), write(1), write(1));
+    assert_eq!(diff(&same, &[]), (Some(0), String::new()));
+}
+
+#[test]
+fn attributes_of_a_group_and_kinds_of_arrays_are_told_apart() {
+    let folder = folder();
+    let files = two(
+        folder.path(),
+        |writer| {
+            writer.group_attribute("/x", "u", Data::String("m")).unwrap();
+            let place = [Dimension::global(2, 2, 0)];
+            writer.dataset("/", "x", &place, Data::Int(&[1, 2])).unwrap();
+        },
+        |writer| {
+            writer.dataset_attribute("/x", "u", Data::String("m")).unwrap();
+            writer.dataset("/", "x", &[Dimension::local(2)], Data::Int(&[1, 2])).unwrap();
+        },
+    );
+    let (code, out) = diff(&files, &[]);
+    assert_eq!(code, Some(3));
+    let expected = "/x: kind global, local\n/x attribute u: only in B\n\
+                    group /x attribute u: only in A\n";
+    assert_eq!(out, expected);
+}
+
+#[test]
+fn a_tolerance_is_for_complex_attributes_too() {
+    let folder = folder();
+    let write = |im: f64| {
+        move |writer: &mut Writer<Vec<u8>>| {
+            writer.scalar("/", "x", Data::Int(&[1])).unwrap();
+            writer.dataset_attribute("/x", "z", Data::Complex(&[[1.0, im]])).unwrap();
+            let zero = Data::Double(&[if im > 2.0 { -0.0 } else { 0.0 }]);
+            writer.dataset_attribute("/x", "zero", zero).unwrap();
+        }
+    };
+    let files = two(folder.path(), write(2.0), write(2.000_000_1));
+    assert_eq!(diff(&files, &["-t", "1e-3"]), (Some(0), String::new()));
+    let (_, out) = diff(&files, &[]);
+    assert!(out.starts_with("/x attribute z: is ") && !out.contains("zero"), "{out}");
+}
+
+#[test]
+fn differences_are_exact_and_hide_no_others() {
+    let folder = folder();
+    let write = |is_one: bool| {
+        move |writer: &mut Writer<Vec<u8>>| {
+            let most = if is_one { 0 } else { u64::MAX };
+            writer.scalar("/", "big", Data::ULongLong(&[most])).unwrap();
+            let values = if is_one { [f64::NAN, 1.0, 2.0] } else { [0.0, 1.5, 4.0] };
+            writer.dataset("/", "nan", &[Dimension::local(3)], Data::Double(&values)).unwrap();
+            for step in 0..3 {
+                let shape = [Dimension::local(if is_one { 1 } else { 2 })];
+                let values = [step; 2];
+                let values = if is_one { &values[..1] } else { &values };
+                writer.dataset("/", "shape", &shape, Data::Int(values)).unwrap();
+            }
+            if is_one {
+                writer.scalar("/", "type", Data::Int(&[1])).unwrap();
+            }
+            writer.scalar("/", "type", Data::Double(&[1.0])).unwrap();
+        }
+    };
+    let files = two(folder.path(), write(true), write(false));
+    let (_, out) = diff(&files, &[]);
+    let expected = "/big: 1 of 1 values differ, by at most 18446744073709551615: 0, \
+                    18446744073709551615\n\
+                    /nan: 3 of 3 values differ, by at most 2 at [2]: 2, 4; 1 is no matter of \
+                    size, the first at [0]: NaN, 0\n\
+                    /shape: shape of step 0 (and of 2 more) [1], [2]\n\
+                    /type: only in A\n";
+    assert_eq!(out, expected);
 }

@@ -1,17 +1,20 @@
 //! Arrays: variables by their paths, then types, steps, shapes and values; attributes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef};
+use arrow_schema::DataType;
 use kymo_core::model::arrays::{
-    ArraysView, Attribute, Chunks, Order, Selection, Step, Variable, VariableId, volume,
+    ArraysView, Attribute, BlockId, Chunks, Order, Selection, Step, Variable, VariableId, unravel,
+    volume,
 };
 use kymo_core::{Error, Result};
 use serde_json::{Value, json};
 
-use super::Difference;
-use super::values::{Gap, compare, real};
+use super::values::{Gap, Size, compare, compare_exactly};
+use super::{Difference, attributes};
 use crate::render::numbers;
 
 /// Values that are read at once, of each side.
@@ -22,10 +25,9 @@ type View = Arc<dyn ArraysView>;
 /// Everything that differs, variables first.
 pub(super) fn differences(one: &View, other: &View, tolerance: f64) -> Result<Vec<Difference>> {
     let mut found = Vec::new();
-    for (path, [left, right]) in pairs(ids(one), ids(other)) {
-        for at in 0..left.len().max(right.len()) {
-            let variables = [(one, left.get(at)), (other, right.get(at))];
-            match variables.map(|(view, id)| id.map(|&id| (id, view.variable(id)))) {
+    for (path, [left, right]) in pairs(variables(one), variables(other)) {
+        for pair in matched(left, right) {
+            match pair {
                 [Some(left), Some(right)] => {
                     variable(&path, (one, left), (other, right), tolerance, &mut found)?;
                 }
@@ -33,36 +35,62 @@ pub(super) fn differences(one: &View, other: &View, tolerance: f64) -> Result<Ve
             }
         }
     }
-    attributes(one, other, tolerance, &mut found);
+    attributes::differences(one.as_ref(), other.as_ref(), tolerance, &mut found);
     Ok(found)
 }
 
 /// The variables of a view by their paths. A path has several where its type changed.
-fn ids(view: &View) -> Vec<(String, VariableId)> {
+fn variables(view: &View) -> Vec<(String, (VariableId, Variable))> {
     let ids = (0..view.variable_count()).map(VariableId);
-    ids.map(|id| (view.variable(id).path, id)).collect()
+    let variables = ids.map(|id| (id, view.variable(id)));
+    variables.map(|(id, variable)| (variable.path.clone(), (id, variable))).collect()
 }
 
 /// What both sides have under the same name.
-fn pairs<T>(one: Vec<(String, T)>, other: Vec<(String, T)>) -> BTreeMap<String, [Vec<T>; 2]> {
-    let mut pairs: BTreeMap<String, [Vec<T>; 2]> = BTreeMap::new();
+pub(super) fn pairs<K: Ord, T>(one: Vec<(K, T)>, other: Vec<(K, T)>) -> BTreeMap<K, [Vec<T>; 2]> {
+    let mut pairs: BTreeMap<K, [Vec<T>; 2]> = BTreeMap::new();
     for (name, item) in one {
-        let [left, _] = pairs.entry(name).or_default();
+        let [left, _] = pairs.entry(name).or_insert_with(|| [Vec::new(), Vec::new()]);
         left.push(item);
     }
     for (name, item) in other {
-        let [_, right] = pairs.entry(name).or_default();
+        let [_, right] = pairs.entry(name).or_insert_with(|| [Vec::new(), Vec::new()]);
         right.push(item);
     }
     pairs
 }
 
-fn only(path: String, is_in_one: bool) -> Difference {
+type Sided = [Option<(VariableId, Variable)>; 2];
+
+/// The variables of a path side by side: those of the same type first, then the others in order.
+fn matched(left: Vec<(VariableId, Variable)>, right: Vec<(VariableId, Variable)>) -> Vec<Sided> {
+    let key = |(_, variable): &(VariableId, Variable)| {
+        let Variable { type_name, data_type, kind, rank, .. } = variable;
+        (type_name.clone(), data_type.clone(), *kind, *rank)
+    };
+    let mut matched = Vec::new();
+    let (mut rest, mut others) = (Vec::new(), right);
+    for one in left {
+        match others.iter().position(|other| key(other) == key(&one)) {
+            Some(at) => matched.push([Some(one), Some(others.remove(at))]),
+            None => rest.push(one),
+        }
+    }
+    let (mut rest, mut others) = (rest.into_iter(), others.into_iter());
+    loop {
+        match [rest.next(), others.next()] {
+            [None, None] => return matched,
+            pair => matched.push(pair),
+        }
+    }
+}
+
+pub(super) fn only(path: String, is_in_one: bool) -> Difference {
     let side = if is_in_one { "A" } else { "B" };
     Difference::new(path, format!("only in {side}"), json!({ "only": side }))
 }
 
-fn two(path: &str, what: &str, pair: [String; 2]) -> Difference {
+pub(super) fn two(path: &str, what: &str, pair: [String; 2]) -> Difference {
     let [one, other] = pair;
     Difference::new(path, format!("{what} {one}, {other}"), json!({ "a": one, "b": other }))
 }
@@ -74,6 +102,37 @@ fn variable(
     tolerance: f64,
     found: &mut Vec<Difference>,
 ) -> Result<()> {
+    found.extend(declared(path, &left, &right));
+    if left.data_type != right.data_type {
+        return Ok(());
+    }
+    let mut all = All { rounds: left.rounds && right.rounds, ..All::default() };
+    let mut shapes = Shapes::default();
+    for step in 0..left.steps.min(right.steps) {
+        let steps = [one.step(one_id, step)?, other.step(other_id, step)?];
+        let [left_step, right_step] = &steps;
+        if left_step.shape != right_step.shape {
+            shapes.add(step, [&left_step.shape, &right_step.shape]);
+            continue;
+        }
+        match all.add(step, [one, other], &left.data_type, &steps, tolerance) {
+            // What cannot be gone through is no reason to leave out the rest.
+            Err(Error::Request(why)) => {
+                let why = why.split(';').next().unwrap_or_default();
+                let what = format!("step {step} is not compared: {why}");
+                found.push(Difference::new(path, what, json!({ "step": step, "error": why })));
+            }
+            added => added?,
+        }
+    }
+    found.extend(shapes.difference(path));
+    found.extend(all.difference(path, left.steps));
+    Ok(())
+}
+
+/// What differs of two variables before any value is looked at.
+fn declared(path: &str, left: &Variable, right: &Variable) -> Vec<Difference> {
+    let mut found = Vec::new();
     if left.data_type != right.data_type || left.type_name != right.type_name {
         // A word for a type may mean several widths.
         let is_one_word = left.type_name == right.type_name;
@@ -81,121 +140,209 @@ fn variable(
             let width = is_one_word.then(|| format!(" read as {}", variable.data_type));
             format!("{}{}", variable.type_name, width.unwrap_or_default())
         };
-        found.push(two(path, "type", [&left, &right].map(name)));
+        found.push(two(path, "type", [left, right].map(name)));
+    }
+    if left.kind != right.kind {
+        let kinds = [left.kind, right.kind].map(|kind| kind.name().to_owned());
+        found.push(two(path, "kind", kinds));
     }
     if left.steps != right.steps {
         found.push(two(path, "steps", [left.steps, right.steps].map(|steps| steps.to_string())));
     }
-    if left.data_type != right.data_type {
-        return Ok(());
+    found
+}
+
+/// The steps of a variable whose shapes differ: the first, and how many there are.
+#[derive(Default)]
+struct Shapes {
+    count: u64,
+    first: Option<(u64, [String; 2])>,
+}
+
+impl Shapes {
+    fn add(&mut self, step: u64, shapes: [&Vec<u64>; 2]) {
+        self.count += 1;
+        let shapes = || shapes.map(|shape| format!("{shape:?}"));
+        self.first.get_or_insert_with(|| (step, shapes()));
     }
-    let mut all = Apart::default();
-    for step in 0..left.steps.min(right.steps) {
-        let steps = [one.step(one_id, step)?, other.step(other_id, step)?];
-        let [left_step, right_step] = &steps;
-        if left_step.shape != right_step.shape {
-            let shapes = [&left_step.shape, &right_step.shape].map(|shape| format!("{shape:?}"));
-            found.push(two(path, &format!("shape of step {step}"), shapes));
-            continue;
+
+    fn difference(self, path: &str) -> Option<Difference> {
+        let (step, shapes) = self.first?;
+        let more = match self.count - 1 {
+            0 => String::new(),
+            more => format!(" (and of {} more)", numbers::grouped(more)),
+        };
+        let mut difference = two(path, &format!("shape of step {step}{more}"), shapes);
+        if let Some(details) = difference.details.as_object_mut() {
+            details.insert("steps".to_owned(), json!(self.count));
         }
-        match all.add(step, [one, other], &left, steps, tolerance) {
-            // What cannot be gone through is no reason to leave out the rest.
-            Err(Error::Request(why)) => {
-                let what = format!("step {step} is not compared: {why}");
-                found.push(Difference::new(path, what, json!({ "step": step, "error": why })));
-            }
-            added => added?,
-        }
+        Some(difference)
     }
-    found.extend(all.difference(path, left.steps));
-    Ok(())
 }
 
 /// How the values of all steps of a variable differ.
 #[derive(Default)]
-struct Apart {
+struct All {
     gap: Gap,
     values: u64,
-    step: u64,
-    shape: Vec<u64>,
+    /// Whether values are wider than any number of ours.
+    rounds: bool,
+    /// The step and the shape of what differs most, and of the first that is no matter of size.
+    most: (u64, Vec<u64>),
+    other: (u64, Vec<u64>),
 }
 
-impl Apart {
+impl All {
     fn add(
         &mut self,
         step: u64,
         views: [&View; 2],
-        variable: &Variable,
-        steps: [Step; 2],
+        data_type: &DataType,
+        steps: &[Step; 2],
         tolerance: f64,
     ) -> Result<()> {
-        let [one, other] = views;
-        let [left, right] = steps;
-        let shape = left.shape.clone();
-        let all = Selection::all(&shape);
-        let chunks = |view: &View, step| {
-            let data_type = variable.data_type.clone();
-            Chunks::new(Arc::clone(view), data_type, step, &all, Order::C, CHUNK_VALUES)
-        };
-        let sides = Sides { one: chunks(one, left)?, other: chunks(other, right)?, rest: None };
-        let mut at = 0;
-        let mut gap = Gap::default();
-        for pair in sides {
-            let [left, right] = pair?;
-            gap.add(compare(&left, &right, tolerance), at);
-            at += left.len() as u64;
+        let shape = steps[0].shape.clone();
+        let before = views.map(|view| view.rounded());
+        let mut gap = values(views, data_type, steps, tolerance, false)?;
+        // Where nothing was rounded, numbers of ours tell all.
+        if self.rounds && views.map(|view| view.rounded()) != before {
+            gap = values(views, data_type, steps, tolerance, true)?;
         }
         self.values = self.values.saturating_add(volume(&shape));
-        let is_larger = self.gap.count == 0 || gap.largest > self.gap.largest;
-        if gap.count > 0 && is_larger {
-            self.step = step;
-            self.shape = shape;
+        if self.gap.other.is_none() {
+            self.other = (step, shape.clone());
         }
-        self.gap.add(gap, 0);
+        if self.gap.add(gap, 0) {
+            self.most = (step, shape);
+        }
         Ok(())
     }
 
     fn difference(self, path: &str, steps: u64) -> Option<Difference> {
-        let Self { gap, values, step, shape } = self;
-        if gap.count == 0 {
-            return None;
-        }
-        let index = indices(gap.position, &shape);
+        let Self { gap, values, most, other, .. } = self;
         let [count, total] = [gap.count, values].map(numbers::grouped);
-        let [one, other] = gap.pair;
-        let mut place = String::new();
-        if steps > 1 {
-            place = format!(" at step {step}");
-        }
-        if !index.is_empty() {
-            place = format!("{place} at {index:?}");
-        }
-        let most = if gap.largest.is_finite() {
-            format!("by at most {}", gap.largest)
-        } else {
-            "the first that is no matter of size".to_owned()
+        let (shown, (step, shape)) = match (&gap.most, &gap.other) {
+            (Some(apart), _) => (apart, &most),
+            (None, Some(apart)) => (apart, &other),
+            (None, None) => return None,
         };
-        let what = format!("{count} of {total} values differ, {most}{place}: {one}, {other}");
-        let largest = if gap.largest.is_finite() { json!(gap.largest) } else { Value::Null };
+        let place = |step: u64, index: &[u64]| {
+            let step = (steps > 1).then(|| format!(" at step {step}"));
+            let index = (!index.is_empty()).then(|| format!(" at {index:?}"));
+            step.unwrap_or_default() + &index.unwrap_or_default()
+        };
+        let index = unravel(shown.position, shape);
+        let [one, two] = &shown.pair;
+        let by = size_text(shown.size);
+        let mut what = format!("{count} of {total} values differ, {by}");
+        what = format!("{what}{}: {one}, {two}", place(*step, &index));
+        if let (Some(_), Some(first)) = (&gap.most, &gap.other) {
+            let [one, two] = &first.pair;
+            let at = place(other.0, &unravel(first.position, &other.1));
+            let count = match gap.other_count {
+                1 => "1 is".to_owned(),
+                count => format!("{} are", numbers::grouped(count)),
+            };
+            what = format!("{what}; {count} no matter of size, the first{at}: {one}, {two}");
+        }
         let details = json!({
-            "count": gap.count, "values": values, "largest": largest, "step": step,
-            "index": index, "a": one, "b": other,
+            "count": gap.count, "values": values, "largest": size_json(shown.size), "step": step,
+            "index": index, "a": one, "b": two, "special": gap.other_count,
         });
         Some(Difference::new(path, what, details))
     }
 }
 
-/// The index in each dimension of a position.
-fn indices(position: u64, shape: &[u64]) -> Vec<u64> {
-    let mut rest = position;
-    let index = |&length: &u64| {
-        let index = rest.checked_rem(length).unwrap_or(0);
-        rest = rest.checked_div(length).unwrap_or(0);
-        index
+fn size_text(size: Size) -> String {
+    match size {
+        Size::Whole(size) => format!("by at most {size}"),
+        Size::Real(size) => format!("by at most {size}"),
+        Size::Less => "by less than a double tells".to_owned(),
+        Size::None => "the first that is no matter of size".to_owned(),
+    }
+}
+
+fn size_json(size: Size) -> Value {
+    match size {
+        Size::Whole(size) => u64::try_from(size).map_or(Value::Null, |size| json!(size)),
+        Size::Real(size) => json!(size),
+        Size::Less => json!(0.0),
+        Size::None => Value::Null,
+    }
+}
+
+/// How the values of two steps of the same shape differ.
+fn values(
+    views: [&View; 2],
+    data_type: &DataType,
+    steps: &[Step; 2],
+    tolerance: f64,
+    is_exact: bool,
+) -> Result<Gap> {
+    let [one, other] = views;
+    let [left, right] = steps;
+    let all = Selection::all(&left.shape);
+    let chunks = |view: &View, step: &Step| {
+        let (view, data_type) = (Arc::clone(view), data_type.clone());
+        Chunks::new(view, data_type, step.clone(), &all, Order::C, CHUNK_VALUES)
     };
-    let mut indices: Vec<_> = shape.iter().rev().map(index).collect();
-    indices.reverse();
-    indices
+    let digits = |view: &View, step: &Step| {
+        let view = Arc::new(Digits(Arc::clone(view)));
+        Chunks::new(view, DataType::Utf8, step.clone(), &all, Order::C, CHUNK_VALUES)
+    };
+    let mut sides = Sides { one: chunks(one, left)?, other: chunks(other, right)?, rest: None };
+    let mut gap = Gap::default();
+    let mut at = 0;
+    if !is_exact {
+        for pair in sides {
+            let [left, right] = pair?;
+            gap.add(compare(&left, &right, tolerance), at);
+            at += left.len() as u64;
+        }
+        return Ok(gap);
+    }
+    let exact = Sides { one: digits(one, left)?, other: digits(other, right)?, rest: None };
+    for pair in exact {
+        let ([left, right], Some(rounded)) = (pair?, sides.next()) else { break };
+        let [one, other] = rounded?;
+        gap.add(compare_exactly([&one, &other], [&left, &right], tolerance), at);
+        at += left.len() as u64;
+    }
+    Ok(gap)
+}
+
+/// The values of a view that rounds them, by all their digits.
+struct Digits(View);
+
+impl ArraysView for Digits {
+    fn variable_count(&self) -> usize {
+        self.0.variable_count()
+    }
+
+    fn variable(&self, id: VariableId) -> Variable {
+        self.0.variable(id)
+    }
+
+    fn step(&self, id: VariableId, step: u64) -> Result<Step> {
+        self.0.step(id, step)
+    }
+
+    fn read_block(&self, block: BlockId, values: Range<u64>) -> Result<ArrayRef> {
+        let digits = self.0.decimals(block, values)?;
+        digits.ok_or_else(|| Error::request("there are no digits beyond those of doubles"))
+    }
+
+    fn values_at_once(&self, block: BlockId) -> u64 {
+        self.0.values_at_once(block)
+    }
+
+    fn attributes(&self) -> Vec<Attribute> {
+        Vec::new()
+    }
+
+    fn find(&self, path: &str) -> Vec<VariableId> {
+        self.0.find(path)
+    }
 }
 
 /// Runs of values of both sides, as long as each other. A side may give fewer at once.
@@ -232,63 +379,4 @@ impl Iterator for Sides {
         }
         Some(Ok([left.slice(0, many), right.slice(0, many)]))
     }
-}
-
-/// Attributes differ when one side has other values under a name, or values of another type.
-fn attributes(one: &View, other: &View, tolerance: f64, found: &mut Vec<Difference>) {
-    let named = |view: &View| -> Vec<(String, Attribute)> {
-        let all = view.attributes().into_iter();
-        all.map(|a| (format!("{} attribute {}", a.path, a.name), a)).collect()
-    };
-    for (name, [left, right]) in pairs(named(one), named(other)) {
-        let is_same = |(one, other): (&Attribute, &Attribute)| is_same(one, other, tolerance);
-        match (left.is_empty(), right.is_empty()) {
-            (false, false) => {
-                let all = left.len() == right.len() && left.iter().zip(&right).all(is_same);
-                if !all {
-                    found.push(two(&name, "is", shown(&left, &right)));
-                }
-            }
-            (is_missing, _) => found.push(only(name, !is_missing)),
-        }
-    }
-}
-
-fn is_same(one: &Attribute, other: &Attribute, tolerance: f64) -> bool {
-    if one.data_type != other.data_type {
-        return false;
-    }
-    match (number(&one.value), number(&other.value)) {
-        (Some(one), Some(other)) if tolerance > 0.0 => real(one, other) <= tolerance,
-        _ => crate::render::value(&one.value) == crate::render::value(&other.value),
-    }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a tolerance is for numbers that are about the same")]
-fn number(value: &kymo_core::Value) -> Option<f64> {
-    match value {
-        kymo_core::Value::Int(number) => Some(*number as f64),
-        kymo_core::Value::UInt(number) => Some(*number as f64),
-        kymo_core::Value::Float32(number) => Some((*number).into()),
-        kymo_core::Value::Float(number) => Some(*number),
-        _ => None,
-    }
-}
-
-/// The values of both sides; where they look alike, with their types.
-fn shown(left: &[Attribute], right: &[Attribute]) -> [String; 2] {
-    let values = |side: &[Attribute]| {
-        let values: Vec<_> = side.iter().map(|a| crate::render::value(&a.value)).collect();
-        values.join(" ")
-    };
-    let both = [values(left), values(right)];
-    if both[0] != both[1] {
-        return both;
-    }
-    let typed = |side: &[Attribute]| {
-        let all =
-            side.iter().map(|a| format!("{} ({})", crate::render::value(&a.value), a.type_name));
-        all.collect::<Vec<_>>().join(" ")
-    };
-    [typed(left), typed(right)]
 }

@@ -1,6 +1,7 @@
 //! `kymo diff`: what two files hold otherwise.
 
 mod arrays;
+mod attributes;
 mod exact;
 mod profiles;
 mod values;
@@ -8,13 +9,11 @@ mod values;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use kymo_core::model::arrays::VariableId;
 use serde_json::{Value, json};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::losses;
 use crate::render::escaped;
 use crate::render::rows::{RowArgs, Rows};
 use crate::session::{Named, Opened, Outcome, Session};
@@ -100,26 +99,11 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
                 print(session, rows.as_mut(), difference)?;
             }
             let outcome = if found.is_empty() { Outcome::Done } else { Outcome::Findings };
-            let outcome = outcome.max(rounding(session, one)).max(rounding(session, other));
             Ok(outcome.max(session.findings(one)).max(session.findings(other)))
         });
         compared.map_err(|error| about(&args.other, error))
     });
     compared.map_err(|error| about(&args.one, error))
-}
-
-/// Says that numbers were compared as they are rounded, where they are wider than any of ours.
-fn rounding(session: &mut Session, opened: &Opened) -> Outcome {
-    let Some(view) = opened.dataset.arrays().filter(|view| view.has_rounded()) else {
-        return Outcome::Done;
-    };
-    let mut variables = (0..view.variable_count()).map(|id| view.variable(VariableId(id)));
-    match variables.find(|variable| variable.rounds) {
-        Some(variable) => {
-            losses::rounding(&mut session.report, &opened.name, view.as_ref(), &variable)
-        }
-        None => Outcome::Done,
-    }
 }
 
 /// Compares what both files have.

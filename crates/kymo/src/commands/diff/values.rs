@@ -13,30 +13,86 @@ use arrow_schema::DataType;
 pub(super) struct Gap {
     /// How many differ.
     pub(super) count: u64,
-    /// How far the two that differ most are apart; infinite where that is no number.
-    pub(super) largest: f64,
+    /// Those of numbers that differ most.
+    pub(super) most: Option<Apart>,
+    /// How many of them are not apart by a number: text, NaN, what is not there.
+    pub(super) other_count: u64,
+    /// The first of these.
+    pub(super) other: Option<Apart>,
+}
+
+/// Two values that differ.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Apart {
+    /// By how much.
+    pub(super) size: Size,
     /// Where these are, counted from the first.
     pub(super) position: u64,
     /// Both of them, for a person.
     pub(super) pair: [String; 2],
 }
 
-impl Gap {
-    /// Adds what was found further on.
-    pub(super) fn add(&mut self, later: Self, first: u64) {
-        let is_larger = self.count == 0 || later.largest > self.largest;
-        if later.count > 0 && is_larger {
-            self.largest = later.largest;
-            self.position = first + later.position;
-            self.pair = later.pair;
+/// How far two values are apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Size {
+    /// Whole numbers, exactly.
+    Whole(u128),
+    /// Numbers.
+    Real(f64),
+    /// By less than numbers of ours can tell.
+    Less,
+    /// What is no matter of size.
+    None,
+}
+
+impl Size {
+    /// A size; one that no number has is none.
+    fn real(size: f64) -> Self {
+        if size.is_finite() { Self::Real(size) } else { Self::None }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "a tolerance is for numbers about the same")]
+    fn number(self) -> f64 {
+        match self {
+            Self::Whole(size) => size as f64,
+            Self::Real(size) => size,
+            Self::Less => f64::MIN_POSITIVE,
+            Self::None => f64::INFINITY,
         }
+    }
+
+    fn is_larger(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Whole(one), Self::Whole(other)) => one > other,
+            (one, other) => one.number() > other.number(),
+        }
+    }
+}
+
+impl Gap {
+    /// Adds what was found further on; tells whether what differs most is among that.
+    pub(super) fn add(&mut self, later: Self, first: u64) -> bool {
+        let moved = |apart: Apart| Apart { position: first + apart.position, ..apart };
         self.count += later.count;
+        self.other_count += later.other_count;
+        if self.other.is_none() {
+            self.other = later.other.map(moved);
+        }
+        let is_larger = match (&self.most, &later.most) {
+            (Some(one), Some(other)) => other.size.is_larger(one.size),
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        if is_larger {
+            self.most = later.most.map(moved);
+        }
+        is_larger
     }
 }
 
 /// Compares values of one type, as many of the one as of the other.
 pub(super) fn compare(one: &ArrayRef, other: &ArrayRef, tolerance: f64) -> Gap {
-    let apart = |gap: f64| gap > tolerance;
+    let apart = |size: Size| size.number() > tolerance;
     match one.data_type() {
         DataType::Int8 => whole::<Int8Type>(one, other, &apart),
         DataType::Int16 => whole::<Int16Type>(one, other, &apart),
@@ -47,9 +103,11 @@ pub(super) fn compare(one: &ArrayRef, other: &ArrayRef, tolerance: f64) -> Gap {
         DataType::UInt32 => whole::<UInt32Type>(one, other, &apart),
         DataType::UInt64 => whole::<UInt64Type>(one, other, &apart),
         DataType::Float32 => {
-            numbers::<Float32Type>(one, other, &apart, |a, b| real(a.into(), b.into()))
+            numbers::<Float32Type>(one, other, &apart, |a, b| Size::real(real(a.into(), b.into())))
         }
-        DataType::Float64 => numbers::<Float64Type>(one, other, &apart, real),
+        DataType::Float64 => {
+            numbers::<Float64Type>(one, other, &apart, |a, b| Size::real(real(a, b)))
+        }
         DataType::Struct(_) => complex(one, other, &apart),
         _ => text(one, other),
     }
@@ -65,23 +123,54 @@ pub(super) fn real(one: f64, other: f64) -> f64 {
     if gap.is_nan() { f64::INFINITY } else { gap }
 }
 
+/// How far two complex numbers are apart.
+pub(super) fn distance([a, b]: [f64; 2], [c, d]: [f64; 2]) -> f64 {
+    real(a, c).hypot(real(b, d))
+}
+
+/// Compares numbers that are wider than ours, given as rounded and by all their digits. Those that
+/// differ by less than ours can tell are yet not the same.
+pub(super) fn compare_exactly(
+    rounded: [&ArrayRef; 2],
+    digits: [&ArrayRef; 2],
+    tolerance: f64,
+) -> Gap {
+    let [one, other] = digits.map(|digits| digits.as_string_opt::<i32>());
+    let (Some(one), Some(other)) = (one, other) else {
+        return compare(rounded[0], rounded[1], tolerance);
+    };
+    let [left, right] = rounded.map(AsArray::as_primitive::<Float64Type>);
+    let sizes = left.iter().zip(right).zip(one.iter().zip(other)).map(|(numbers, digits)| {
+        match (numbers, digits) {
+            (_, (one, other)) if one == other => Size::Real(0.0),
+            ((Some(one), Some(other)), _) if real(one, other) > 0.0 => Size::real(real(one, other)),
+            ((Some(_), Some(_)), _) => Size::Less,
+            _ => Size::None,
+        }
+    });
+    let show = |texts: &arrow_array::StringArray, at: usize| {
+        if texts.is_null(at) { "-".to_owned() } else { texts.value(at).to_owned() }
+    };
+    let apart = |size: Size| size.number() > tolerance;
+    gather(sizes, &apart, |at| [show(one, at), show(other, at)])
+}
+
 fn whole<T: ArrowPrimitiveType>(
     one: &ArrayRef,
     other: &ArrayRef,
-    apart: &dyn Fn(f64) -> bool,
+    apart: &dyn Fn(Size) -> bool,
 ) -> Gap
 where
     T::Native: Into<i128> + std::fmt::Display,
 {
-    #[allow(clippy::cast_precision_loss, reason = "a difference is shown, not counted with")]
-    numbers::<T>(one, other, apart, |a, b| a.into().abs_diff(b.into()) as f64)
+    numbers::<T>(one, other, apart, |a, b| Size::Whole(a.into().abs_diff(b.into())))
 }
 
 fn numbers<T: ArrowPrimitiveType>(
     one: &ArrayRef,
     other: &ArrayRef,
-    apart: &dyn Fn(f64) -> bool,
-    gap: impl Fn(T::Native, T::Native) -> f64,
+    apart: &dyn Fn(Size) -> bool,
+    gap: impl Fn(T::Native, T::Native) -> Size,
 ) -> Gap
 where
     T::Native: std::fmt::Display,
@@ -94,8 +183,8 @@ where
     }
     let pairs = one.iter().zip(other.iter()).map(|(a, b)| match (a, b) {
         (Some(a), Some(b)) => gap(a, b),
-        (None, None) => 0.0,
-        _ => f64::INFINITY,
+        (None, None) => Size::Real(0.0),
+        _ => Size::None,
     });
     let show = |value: Option<T::Native>| value.map_or("-".to_owned(), |value| value.to_string());
     gather(pairs, apart, |at| {
@@ -103,7 +192,7 @@ where
     })
 }
 
-fn complex(one: &ArrayRef, other: &ArrayRef, apart: &dyn Fn(f64) -> bool) -> Gap {
+fn complex(one: &ArrayRef, other: &ArrayRef, apart: &dyn Fn(Size) -> bool) -> Gap {
     let parts = |array: &ArrayRef| -> Vec<Option<[f64; 2]>> {
         let Some(pair) = array.as_struct_opt() else {
             return vec![None; array.len()];
@@ -124,9 +213,9 @@ fn complex(one: &ArrayRef, other: &ArrayRef, apart: &dyn Fn(f64) -> bool) -> Gap
     };
     let (one, other) = (parts(one), parts(other));
     let gaps = one.iter().zip(&other).map(|pair| match pair {
-        (Some([a, b]), Some([c, d])) => real(*a, *c).hypot(real(*b, *d)),
-        (None, None) => 0.0,
-        _ => f64::INFINITY,
+        (Some(one), Some(other)) => Size::real(distance(*one, *other)),
+        (None, None) => Size::Real(0.0),
+        _ => Size::None,
     });
     let show = |values: &[Option<[f64; 2]>], at: usize| match values.get(at) {
         Some(Some([re, im])) => format!("({re}, {im})"),
@@ -149,32 +238,31 @@ fn text(one: &ArrayRef, other: &ArrayRef) -> Gap {
     };
     let gaps = (0..one.len()).map(|at| {
         let is_same = one.slice(at, 1).to_data() == other.slice(at, 1).to_data();
-        if is_same { 0.0 } else { f64::INFINITY }
+        if is_same { Size::Real(0.0) } else { Size::None }
     });
-    gather(gaps, &|gap| gap > 0.0, |at| [show(one, at), show(other, at)])
+    gather(gaps, &|size| size == Size::None, |at| [show(one, at), show(other, at)])
 }
 
 /// Counts what is apart, and finds what is so most.
 fn gather(
-    gaps: impl Iterator<Item = f64>,
-    apart: &dyn Fn(f64) -> bool,
+    sizes: impl Iterator<Item = Size>,
+    apart: &dyn Fn(Size) -> bool,
     show: impl Fn(usize) -> [String; 2],
 ) -> Gap {
     let mut found = Gap::default();
-    let mut at_most = None;
-    for (at, gap) in gaps.enumerate() {
-        if apart(gap) {
-            if at_most.is_none() || gap > found.largest {
-                found.largest = gap;
-                at_most = Some(at);
-            }
-            found.count += 1;
+    let (mut most, mut other) = (None, None);
+    for (at, size) in sizes.enumerate().filter(|(_, size)| apart(*size)) {
+        found.count += 1;
+        if size == Size::None {
+            found.other_count += 1;
+            other = other.or(Some((at, size)));
+        } else if most.is_none_or(|(_, known)| size.is_larger(known)) {
+            most = Some((at, size));
         }
     }
-    if let Some(at) = at_most {
-        found.position = at as u64;
-        found.pair = show(at);
-    }
+    let apart = |(at, size)| Apart { size, position: at as u64, pair: show(at) };
+    found.most = most.map(apart);
+    found.other = other.map(apart);
     found
 }
 
@@ -186,34 +274,55 @@ mod tests {
 
     use super::*;
 
+    fn size(gap: &Gap) -> Option<Size> {
+        gap.most.as_ref().map(|apart| apart.size)
+    }
+
     #[test]
     fn the_largest_difference_is_found_and_small_ones_do_not_count() {
         let one: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, f64::NAN, 4.0]));
         let other: ArrayRef = Arc::new(Float64Array::from(vec![1.25, 1.0, f64::NAN, 4.0]));
         let gap = compare(&one, &other, 0.0);
-        assert_eq!((gap.count, gap.largest, gap.position), (2, 1.0, 1));
-        assert_eq!(gap.pair, ["2", "1"]);
+        let pair = ["2", "1"].map(str::to_owned);
+        assert_eq!(gap.count, 2);
+        assert_eq!(gap.most, Some(Apart { size: Size::Real(1.0), position: 1, pair }));
         assert_eq!(compare(&one, &other, 0.5).count, 1);
         assert_eq!(compare(&one, &other, 1.0), Gap::default());
     }
 
     #[test]
-    fn large_whole_numbers_differ_by_one() {
+    fn large_whole_numbers_differ_by_one_and_by_all_their_digits() {
         let one: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX, i64::MIN]));
         let other: ArrayRef = Arc::new(Int64Array::from(vec![i64::MAX - 1, i64::MIN]));
         let gap = compare(&one, &other, 0.0);
-        assert_eq!((gap.count, gap.largest), (1, 1.0));
+        assert_eq!((gap.count, size(&gap)), (1, Some(Size::Whole(1))));
+        let other: ArrayRef = Arc::new(Int64Array::from(vec![i64::MIN, i64::MIN]));
+        let all = Size::Whole(u128::from(u64::MAX));
+        assert_eq!(size(&compare(&one, &other, 0.0)), Some(all));
     }
 
     #[test]
-    fn what_is_no_number_or_not_there_differs_from_what_is() {
-        let one: ArrayRef = Arc::new(Float64Array::from(vec![Some(f64::NAN), None]));
-        let other: ArrayRef = Arc::new(Float64Array::from(vec![Some(0.0), Some(0.0)]));
-        let gap = compare(&one, &other, 1e300);
-        assert_eq!((gap.count, gap.largest), (2, f64::INFINITY));
+    fn what_is_no_number_or_not_there_differs_and_hides_nothing() {
+        let one: ArrayRef = Arc::new(Float64Array::from(vec![Some(f64::NAN), None, Some(3.0)]));
+        let other: ArrayRef = Arc::new(Float64Array::from(vec![Some(0.0), Some(0.0), Some(1.0)]));
+        let gap = compare(&one, &other, 1.0);
+        assert_eq!((gap.count, gap.other_count, size(&gap)), (3, 2, Some(Size::Real(2.0))));
+        assert_eq!(gap.other.unwrap().position, 0);
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
         let others: ArrayRef = Arc::new(StringArray::from(vec!["a", "c"]));
         let gap = compare(&texts, &others, 0.0);
-        assert_eq!((gap.count, gap.pair), (1, ["\"b\"".to_owned(), "\"c\"".to_owned()]));
+        assert_eq!((gap.count, size(&gap)), (1, None));
+        assert_eq!(gap.other.unwrap().pair, ["\"b\"", "\"c\""]);
+    }
+
+    #[test]
+    fn digits_beyond_a_double_tell_numbers_apart() {
+        let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 1.0]));
+        let text = |texts: [&str; 2]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
+        let (one, other) = (text(["1", "1.0000000000000000001e0"]), text(["1", "1"]));
+        let gap = compare_exactly([&numbers, &numbers], [&one, &other], 0.0);
+        assert_eq!((gap.count, size(&gap)), (1, Some(Size::Less)));
+        let gap = compare_exactly([&numbers, &numbers], [&one, &other], 1e-9);
+        assert_eq!(gap, Gap::default());
     }
 }
