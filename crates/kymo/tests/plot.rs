@@ -60,7 +60,9 @@ fn a_picture_with_text_names_what_it_shows() {
     plot.arg("plot").arg(&file).args(["cube", "--start", "1,0,0", "--count", "1,-1,-1", "-o"]);
     assert_eq!(run(plot.arg(&out)).0, Some(0));
     let text = fs::read_to_string(&out).unwrap();
-    for part in [">/cube<", ">index 1<", ">index 2<", "data:image/png;base64,iVBOR", "</svg>"] {
+    for part in
+        [">/cube[1, 0:2, 0:2]<", ">index 1<", ">index 2<", "data:image/png;base64,iVBOR", "</svg>"]
+    {
         assert!(text.contains(part), "{part}");
     }
     // Nothing is replaced unasked.
@@ -132,4 +134,26 @@ fn what_cannot_be_drawn_says_why() {
     }
     let (code, _, _) = run(kymo().arg("plot").arg(&file).args(["square", "-o", "a.gif"]));
     assert_eq!(code, Some(2));
+}
+
+#[test]
+fn a_map_of_more_values_than_cells_states_the_range_of_its_values() {
+    let folder = folder();
+    let mut values = vec![0.0; 2000 * 2000];
+    values[0] = 1000.0;
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    let shape = [Dimension::local(2000); 2];
+    writer.dataset("/", "spike", &shape, Data::Double(&values)).unwrap();
+    let huge = [1e308; 4];
+    writer.dataset("/", "huge", &[Dimension::local(2); 2], Data::Double(&huge)).unwrap();
+    let path = folder.path().join("a.bp");
+    fs::write(&path, writer.finish().unwrap()).unwrap();
+    let (_, out, _) = run(kymo().arg("plot").arg(&path).arg("spike"));
+    assert!(out.ends_with("values from 0 to 1000\n"), "{out}");
+    let svg = folder.path().join("a.svg");
+    assert_eq!(run(kymo().arg("plot").arg(&path).args(["spike", "-o"]).arg(&svg)).0, Some(0));
+    let text = fs::read_to_string(&svg).unwrap();
+    assert!(text.contains(">means of 2×2<"), "{text}");
+    let (_, out, _) = run(kymo().arg("plot").arg(&path).arg("huge"));
+    assert!(out.ends_with("values from 1e308 to 1e308\n"), "{out}");
 }

@@ -36,7 +36,20 @@ impl Axis {
         let first = (self.from / step).ceil();
         let ticks = (0..=most).map(|n| (first + f64::from(n)) * step);
         let within = ticks.filter(|tick| *tick <= self.to + step * 1e-9);
-        within.map(|tick| (tick, shown(rounded(tick, step)))).collect()
+        let numbers: Vec<_> = within.map(|tick| rounded(tick, step)).collect();
+        let few: Vec<_> = numbers.iter().map(|number| shown(*number)).collect();
+        // Numbers that a few digits do not tell apart have all of theirs.
+        let is_told = few.windows(2).all(|pair| pair.first() != pair.get(1));
+        let all = || numbers.iter().map(f64::to_string).collect();
+        let texts: Vec<String> = if is_told { few } else { all() };
+        numbers.iter().copied().zip(texts).collect()
+    }
+
+    /// The same of what is counted: whole numbers alone.
+    pub(crate) fn whole_ticks(self, most: u8) -> Vec<(f64, String)> {
+        let mut ticks = self.ticks(most);
+        ticks.retain(|(number, _)| number.fract().abs() < 1e-9);
+        ticks
     }
 }
 
@@ -78,6 +91,14 @@ mod tests {
         assert_eq!(texts(0.0, 10.0), ["0", "2", "4", "6", "8", "10"]);
         assert_eq!(texts(-0.3, 0.3), ["-0.2", "0", "0.2"]);
         assert_eq!(texts(0.0, 3e-7), ["0", "1e-7", "2e-7", "3e-7"]);
+    }
+
+    #[test]
+    fn what_is_counted_has_whole_ticks_and_near_numbers_differ() {
+        let whole: Vec<_> = Axis::new(-0.5, 1.5).whole_ticks(8).into_iter().map(|t| t.1).collect();
+        assert_eq!(whole, ["0", "1"]);
+        let near = Axis::new(1.0, 1.0 + 4e-12).ticks(5);
+        assert!(near.windows(2).all(|pair| pair[0].1 != pair[1].1), "{near:?}");
     }
 
     #[test]

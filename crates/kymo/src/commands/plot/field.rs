@@ -10,8 +10,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use kymo_core::Value;
 use kymo_core::model::arrays::{ArraysView, Attribute, Chunks, Selection, Variable, VariableId};
+use kymo_core::{Value, shortened};
 
 use super::Args;
 use crate::failure::Failure;
@@ -66,41 +66,59 @@ impl Dimension {
 /// Values that are drawn as one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cell {
-    sum: f64,
+    mean: f64,
     count: u32,
     pub(super) min: f64,
     pub(super) max: f64,
 }
 
 impl Cell {
-    const EMPTY: Self = Self { sum: 0.0, count: 0, min: f64::INFINITY, max: f64::NEG_INFINITY };
+    pub(super) const EMPTY: Self =
+        Self { mean: 0.0, count: 0, min: f64::INFINITY, max: f64::NEG_INFINITY };
 
-    fn add(&mut self, value: f64) {
+    pub(super) fn add(&mut self, value: f64) {
         if value.is_finite() {
-            self.sum += value;
             self.count = self.count.saturating_add(1);
             self.min = self.min.min(value);
             self.max = self.max.max(value);
+            // A sum may be beyond all numbers where the mean is not.
+            let share = f64::from(self.count).recip();
+            self.mean = (self.mean * (1.0 - share) + value * share).clamp(self.min, self.max);
         }
     }
 
     /// The mean; nothing where there is no number.
     pub(super) fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / f64::from(self.count))
+        (self.count > 0).then_some(self.mean)
     }
 }
 
 impl Field {
-    /// The smallest and the largest number that is drawn.
+    /// The smallest and the largest number there is.
+    pub(super) fn values(&self) -> (f64, f64) {
+        self.extent(|cell| (cell.min, cell.max))
+    }
+
+    /// The smallest and the largest number that is drawn: of a heat map, the means of cells.
     pub(super) fn range(&self) -> (f64, f64) {
-        let is_line = self.rows.is_none();
+        if self.rows.is_none() { self.values() } else { self.extent(|cell| (cell.mean, cell.mean)) }
+    }
+
+    fn extent(&self, of: impl Fn(&Cell) -> (f64, f64)) -> (f64, f64) {
         let mut range = (f64::INFINITY, f64::NEG_INFINITY);
-        for cell in &self.cells {
-            let Some(mean) = cell.mean() else { continue };
-            let (min, max) = if is_line { (cell.min, cell.max) } else { (mean, mean) };
+        for cell in self.cells.iter().filter(|cell| cell.count > 0) {
+            let (min, max) = of(cell);
             range = (range.0.min(min), range.1.max(max));
         }
         if range.0 > range.1 { (0.0, 1.0) } else { range }
+    }
+
+    /// How many values share a cell of a heat map, along each dimension: "2×3".
+    pub(super) fn shared(&self) -> Option<String> {
+        let rows = self.rows.as_ref()?;
+        let share = |dimension: &Dimension| dimension.length.div_ceil(dimension.cells() as u64);
+        let (down, across) = (share(rows), share(&self.columns));
+        (down > 1 || across > 1).then(|| format!("{down}×{across}"))
     }
 }
 
@@ -119,10 +137,15 @@ pub(super) fn read(
     let shape = view.step(id, steps.start)?.shape;
     let selection = select(&shape, &args.start, &args.count)?;
     if selection.is_empty() {
-        return Err(Failure::new(format!("{} has no values", escaped(&variable.path))).into());
+        let why = if shape.contains(&0) { "has no values" } else { "has no values in that part" };
+        let shape = format!("its shape is {shape:?}");
+        return Err(Failure::new(format!("{} {why}", escaped(&variable.path))).hint(shape).into());
     }
     let mut field = empty(&steps, &selection, args)?;
     field.title = title(view.as_ref(), &variable, &steps);
+    if selection != Selection::all(&shape) {
+        field.title = format!("{}{}", field.title, part(&selection));
+    }
     for step in steps.clone() {
         let found = view.step(id, step)?;
         if found.shape != shape {
@@ -152,7 +175,7 @@ fn title(view: &dyn ArraysView, variable: &Variable, steps: &Range<u64>) -> Stri
     let is_units = |a: &Attribute| a.path == variable.path && a.name.eq_ignore_ascii_case("units");
     if let Some(Value::Text(units)) = view.attributes().into_iter().find(is_units).map(|a| a.value)
     {
-        title = format!("{title} [{units}]");
+        title = format!("{title} [{}]", shortened(&units));
     }
     if matches!(variable.data_type, DataType::Struct(_)) {
         title = format!("{title}, magnitude");
@@ -161,6 +184,15 @@ fn title(view: &dyn ArraysView, variable: &Variable, steps: &Range<u64>) -> Stri
         title = format!("{title}, step {}", steps.start);
     }
     title
+}
+
+/// Which part of an array it is, as one writes it in Python: "[0:5, 3]".
+fn part(selection: &Selection) -> String {
+    let ranges = selection.start.iter().zip(&selection.count).map(|(start, count)| match count {
+        1 => start.to_string(),
+        _ => format!("{start}:{}", start.saturating_add(*count)),
+    });
+    format!("[{}]", ranges.collect::<Vec<_>>().join(", "))
 }
 
 /// A scalar is drawn over all its steps, an array at its last.
@@ -282,5 +314,25 @@ mod tests {
         cell.add(1.0);
         cell.add(2.0);
         assert_eq!((cell.mean(), cell.min, cell.max), (Some(1.5), 1.0, 2.0));
+    }
+
+    #[test]
+    fn the_mean_of_the_largest_numbers_is_a_number() {
+        let mut cell = Cell::EMPTY;
+        for value in [1e308; 3] {
+            cell.add(value);
+        }
+        assert_eq!(cell.mean(), Some(1e308));
+        let mut cell = Cell::EMPTY;
+        for value in [f64::MAX, f64::MIN] {
+            cell.add(value);
+        }
+        assert_eq!(cell.mean(), Some(0.0));
+    }
+
+    #[test]
+    fn a_part_is_told_as_in_python() {
+        let selection = Selection { start: vec![0, 3], count: vec![5, 1] };
+        assert_eq!(part(&selection), "[0:5, 3]");
     }
 }

@@ -31,6 +31,10 @@ pub(super) fn picture(field: &Field) -> Picture {
     if let Some(rows) = &field.rows {
         scene.map(&frame, field, values);
         scene.colors(&frame, values);
+        if let Some(shared) = field.shared() {
+            let text = format!("means of {shared}");
+            scene.0.text((frame.right + 20.0, frame.bottom + 16.0), Anchor::Start, &text);
+        }
         scene.axes(&frame, x, &field.columns.label, indices(rows), &rows.label, true);
     } else {
         scene.axes(&frame, x, &field.columns.label, values, "", false);
@@ -47,7 +51,7 @@ struct Scene(Picture);
 impl Scene {
     /// The frame, round numbers on two sides, and what they count. Rows go down.
     fn axes(&mut self, f: &Frame, x: Axis, x_name: &str, y: Axis, y_name: &str, is_map: bool) {
-        for (number, text) in x.ticks(8) {
+        for (number, text) in x.whole_ticks(8) {
             let at = f.left + x.place(number) * (f.right - f.left);
             if !is_map {
                 self.0.line(&[(at, f.top), (at, f.bottom)], GRID);
@@ -55,7 +59,8 @@ impl Scene {
             self.0.line(&[(at, f.bottom), (at, f.bottom + 5.0)], BLACK);
             self.0.text((at, f.bottom + 16.0), Anchor::Middle, &text);
         }
-        for (number, text) in y.ticks(8) {
+        let rows = if is_map { y.whole_ticks(8) } else { y.ticks(8) };
+        for (number, text) in rows {
             let place = y.place(number) * (f.bottom - f.top);
             let at = if is_map { f.top + place } else { f.bottom - place };
             if !is_map {

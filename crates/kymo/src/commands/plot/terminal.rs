@@ -38,7 +38,8 @@ pub(super) fn print(session: &mut Session, field: &Field) -> anyhow::Result<()> 
         let last = rows.first + rows.length.saturating_sub(1);
         format!("; down: {} from {} to {last}", rows.label, rows.first)
     });
-    writeln!(session.out, "across: {range}{rows}; values from {} to {}", shown(low), shown(high))?;
+    let (from, to) = field.values();
+    writeln!(session.out, "across: {range}{rows}; values from {} to {}", shown(from), shown(to))?;
     Ok(())
 }
 
@@ -91,15 +92,15 @@ fn gathered(cells: &[Cell], width: usize, columns: usize, rows: usize) -> Vec<Op
     for row in 0..rows {
         for column in 0..columns {
             let ys = part(row, rows, height);
-            let mut sum = (0.0, 0_u32);
+            let mut gathered = Cell::EMPTY;
             for y in ys {
                 for x in part(column, columns, width) {
                     if let Some(mean) = cells.get(y * width + x).and_then(Cell::mean) {
-                        sum = (sum.0 + mean, sum.1 + 1);
+                        gathered.add(mean);
                     }
                 }
             }
-            means.push((sum.1 > 0).then(|| sum.0 / f64::from(sum.1)));
+            means.push(gathered.mean());
         }
     }
     means
