@@ -1,4 +1,4 @@
-//! JSON lines: one object a row.
+//! JSON lines: one object a row; and JSON: an array of them.
 
 use std::io::Write;
 
@@ -27,7 +27,7 @@ impl Target for JsonLines {
     }
 
     fn extensions(&self) -> &'static [&'static str] {
-        &["jsonl", "ndjson", "json"]
+        &["jsonl", "ndjson"]
     }
 
     fn writer<'a>(
@@ -35,14 +35,47 @@ impl Target for JsonLines {
         schema: &Schema,
         out: &'a mut dyn Write,
     ) -> Result<Box<dyn TableWriter + 'a>> {
-        Ok(Box::new(Writer {
-            out,
-            keys: keys(schema),
-            is_json: schema.fields().iter().map(|field| is_json(field)).collect(),
-            buffer: Vec::with_capacity(BUFFER_BYTES * 2),
-        }))
+        Ok(Box::new(Writer::new(schema, out, &LINES)))
     }
 }
+
+/// JSON: an array of one object a row.
+#[derive(Debug)]
+pub(crate) struct Json;
+
+impl Target for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn about(&self) -> &'static str {
+        "JSON: an array of one object a row"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["json"]
+    }
+
+    fn writer<'a>(
+        &self,
+        schema: &Schema,
+        out: &'a mut dyn Write,
+    ) -> Result<Box<dyn TableWriter + 'a>> {
+        Ok(Box::new(Writer::new(schema, out, &ARRAY)))
+    }
+}
+
+/// What stands around the objects of rows.
+struct Around {
+    first: &'static [u8],
+    between: &'static [u8],
+    last: &'static [u8],
+    /// What all of it is without rows.
+    none: &'static [u8],
+}
+
+const LINES: Around = Around { first: b"", between: b"\n", last: b"\n", none: b"" };
+const ARRAY: Around = Around { first: b"[\n", between: b",\n", last: b"\n]\n", none: b"[]\n" };
 
 struct Writer<'a> {
     out: &'a mut dyn Write,
@@ -50,7 +83,28 @@ struct Writer<'a> {
     keys: Vec<Vec<u8>>,
     /// Columns whose texts are JSON.
     is_json: Vec<bool>,
+    around: &'static Around,
+    has_rows: bool,
     buffer: Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(schema: &Schema, out: &'a mut dyn Write, around: &'static Around) -> Self {
+        Self {
+            out,
+            keys: keys(schema),
+            is_json: schema.fields().iter().map(|field| is_json(field)).collect(),
+            around,
+            has_rows: false,
+            buffer: Vec::with_capacity(BUFFER_BYTES * 2),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
 }
 
 fn keys(schema: &Schema) -> Vec<Vec<u8>> {
@@ -68,6 +122,9 @@ impl TableWriter for Writer<'_> {
         let cells = batch.columns().iter().map(Cells::new);
         let cells = cells.collect::<Result<Vec<_>>>()?;
         for row in 0..batch.num_rows() {
+            let before = if self.has_rows { self.around.between } else { self.around.first };
+            self.buffer.extend_from_slice(before);
+            self.has_rows = true;
             for ((key, cells), is_json) in self.keys.iter().zip(&cells).zip(&self.is_json) {
                 self.buffer.extend_from_slice(key);
                 // Such a text stands as it is.
@@ -75,18 +132,20 @@ impl TableWriter for Writer<'_> {
                 let notation = if is_raw { Notation::Csv } else { Notation::Json };
                 cells.write(row, notation, &mut self.buffer);
             }
-            let end: &[u8] = if cells.is_empty() { b"{}\n" } else { b"}\n" };
+            let end: &[u8] = if cells.is_empty() { b"{}" } else { b"}" };
             self.buffer.extend_from_slice(end);
             if self.buffer.len() >= BUFFER_BYTES {
-                self.finish()?;
+                self.flush()?;
             }
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.out.write_all(&self.buffer)?;
-        self.buffer.clear();
+        let end = if self.has_rows { self.around.last } else { self.around.none };
+        self.buffer.extend_from_slice(end);
+        self.flush()?;
+        self.out.flush()?;
         Ok(())
     }
 }

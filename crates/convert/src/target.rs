@@ -35,7 +35,7 @@ pub trait TableWriter {
 }
 
 /// Every target. A new one is one file and one line here.
-static TARGETS: &[&dyn Target] = &[&crate::jsonl::JsonLines, &crate::csv::Csv];
+static TARGETS: &[&dyn Target] = &[&crate::jsonl::JsonLines, &crate::jsonl::Json, &crate::csv::Csv];
 
 /// Every target, in the order of the help.
 #[must_use]
