@@ -22,13 +22,23 @@ pub(crate) fn attributes(path: &str, held: &[Attribute], losses: &mut Vec<Loss>)
     for attribute in held {
         let mut is_changed = false;
         map.insert(attribute.name.clone(), value(&attribute.content, &mut is_changed));
-        if is_changed {
-            let label = format!("/{path} attribute {}", attribute.name);
-            let what = "stored as text or a list, for JSON has no such number";
-            losses.push(Loss::new(LossKind::Changed, label, what));
-        }
+        let what = match &attribute.content {
+            _ if is_changed => "stored as text or a list, for JSON has no such number",
+            Content::Number(kind, _) | Content::Numbers(kind, _) if !is_json(*kind) => {
+                "stored as a number of JSON, which has no types like its own"
+            }
+            _ => continue,
+        };
+        let label = format!("/{path} attribute {}", attribute.name);
+        losses.push(Loss::new(LossKind::Changed, label, what));
     }
     Value::Object(map)
+}
+
+/// Whether numbers of a kind are what a reader of JSON makes of numbers: whole ones of 64 bits, and
+/// doubles.
+fn is_json(kind: Kind) -> bool {
+    matches!(kind, Kind::Signed(8) | Kind::Float(8))
 }
 
 fn value(content: &Content, is_changed: &mut bool) -> Value {

@@ -1,22 +1,24 @@
 //! NetCDF-4: an HDF5 file with named dimensions, as xarray and `ncdump` read it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use kymo_core::Result;
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5File};
 
 use crate::hdf5::{self, Cells, Groups, TextAttributes, failed};
-use crate::plan::{Array, Attribute, Content, Plan, Rules, kept_name, shortened, unused};
+use crate::plan::{Array, Attribute, Content, DimensionNames, Plan, Rules, kept_name, shortened};
 use crate::{Kind, Loss, LossKind, Reading, Target};
 
 /// Names of attributes that the library uses itself.
-const RESERVED: [&str; 10] = [
+const RESERVED: [&str; 12] = [
     "CLASS",
     "NAME",
     "DIMENSION_LIST",
     "REFERENCE_LIST",
     "DIMENSION_LABELS",
+    "_ARRAY_DIMENSIONS",
+    "_Encoding",
     "_FillValue",
     "_NCProperties",
     "_Netcdf4Coordinates",
@@ -24,7 +26,15 @@ const RESERVED: [&str; 10] = [
     "_nc3_strict",
 ];
 
-static RULES: Rules = Rules { name, attribute, rank_max: hdf5::RANK_MAX };
+static RULES: Rules = Rules {
+    name,
+    attribute,
+    rank_max: hdf5::RANK_MAX,
+    has_groups: true,
+    pads_text: true,
+    streams_text: true,
+    attributes_max: hdf5::ATTRIBUTES_MAX,
+};
 
 /// A name as the library takes it: it starts with a letter, a digit or a line, has no control
 /// characters and does not end in a space.
@@ -69,12 +79,10 @@ impl Target for NetCdf {
 
     fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
         let file = hdf5::create(to, true)?;
-        let paths = plan.arrays.iter().map(|array| array.path.as_str());
-        let taken: HashSet<_> =
-            paths.chain(plan.groups.iter().map(|it| it.path.as_str())).collect();
+        let mut names = plan.dimension_names.clone();
         let mut shaped: Vec<_> =
-            plan.arrays.iter().map(|array| Shaped::of(array, &taken)).collect();
-        share(&mut shaped, &taken);
+            plan.arrays.iter().map(|array| Shaped::of(array, &mut names)).collect();
+        share(&mut shaped, &mut names);
         let dimensions = Dimensions::create(&file, &shaped)?;
         let mut held = plan.groups.clone();
         for group in &mut held {
@@ -91,7 +99,12 @@ impl Target for NetCdf {
                 let what = "stored with a last dimension of 2: the real and the imaginary part";
                 reading.losses.push(Loss::new(LossKind::Reshaped, &array.source, what));
             }
-            let held = plain(&array.source, &array.attributes, &mut reading.losses);
+            let mut held = plain(&array.source, &array.attributes, &mut reading.losses);
+            if matches!(array.kind, Kind::Text(_)) {
+                // Without it, readers take characters for bytes.
+                let content = Content::Text("utf-8".to_owned());
+                held.push(Attribute { name: "_Encoding".to_owned(), content });
+            }
             hdf5::of_dataset(&dataset, &held, TextAttributes::Fixed)?;
         }
         file.close_no_sync().map_err(failed)
@@ -106,10 +119,9 @@ struct Shaped<'a> {
 }
 
 impl<'a> Shaped<'a> {
-    fn of(array: &'a Array, taken: &HashSet<&str>) -> Self {
+    fn of(array: &'a Array, dimensions: &mut DimensionNames) -> Self {
         let mut names = array.dimensions.clone();
-        // A dimension lies in the root, beside what is there.
-        let free = |name: String| unused(name, &mut 2, |name| !taken.contains(name.as_str()));
+        let mut free = |name: String| dimensions.of(&name, 0);
         let cells = Cells::of(array);
         let cells = match array.kind {
             Kind::Complex(part) => {
@@ -135,15 +147,14 @@ impl<'a> Shaped<'a> {
 const SHARED_MAX: u32 = 1024;
 
 /// Names dimensions of many arrays anew for every so many.
-fn share(arrays: &mut [Shaped<'_>], taken: &HashSet<&str>) {
+fn share(arrays: &mut [Shaped<'_>], dimensions: &mut DimensionNames) {
     let mut counts: HashMap<String, u32> = HashMap::new();
     for name in arrays.iter_mut().flat_map(|shaped| &mut shaped.names) {
         let used = counts.entry(name.clone()).or_insert(0);
         let part = *used / SHARED_MAX + 1;
         *used += 1;
         if part > 1 {
-            let is_free = |name: &String| !taken.contains(name.as_str());
-            *name = unused(format!("{name}_part{part}"), &mut 2, is_free);
+            *name = dimensions.of(&format!("{name}_part{part}"), 0);
         }
     }
 }
@@ -222,6 +233,7 @@ mod tests {
         assert_eq!(name("a\tb"), "a_b");
         assert_eq!(name("φ"), "φ");
         assert_eq!(attribute("_FillValue"), "_FillValue_");
+        assert_eq!(attribute("_ARRAY_DIMENSIONS"), "_ARRAY_DIMENSIONS_");
         assert_eq!(attribute("units"), "units");
     }
 }

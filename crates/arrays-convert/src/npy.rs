@@ -17,7 +17,15 @@ const ATTRIBUTES: &str = "attributes.json";
 /// Output is gathered up to this size; pieces of values are as large and pass.
 const BUFFER_BYTES: usize = crate::reading::PIECE_BYTES;
 
-static RULES: Rules = Rules { name: file_name, attribute: str::to_owned, rank_max: 63 };
+static RULES: Rules = Rules {
+    name: file_name,
+    attribute: str::to_owned,
+    rank_max: 63,
+    has_groups: false,
+    pads_text: true,
+    streams_text: false,
+    attributes_max: usize::MAX,
+};
 
 /// A name that leads nowhere else when it is unpacked, is not that of the attributes, and does not
 /// end as that of the file in it, which `NumPy` takes for the array without the ending.
@@ -206,6 +214,7 @@ mod tests {
             data_type: DataType::Int8,
             rounds: false,
             steps: 0..1,
+            block: None,
             is_stepped: false,
             kind,
             shape: shape.to_vec(),

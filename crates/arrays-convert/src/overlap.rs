@@ -8,8 +8,11 @@ use kymo_core::model::arrays::{ArraysView, Block, Chunks, Order, Selection, Step
 use crate::Kind;
 use crate::plan::Array;
 
-/// Blocks of a step that are compared with each other; comparing more could take forever.
-const BLOCKS_MAX: usize = 256;
+/// Blocks of a step that are looked for among each other; for more that could take forever.
+const BLOCKS_MAX: usize = 16384;
+
+/// Blocks that others share values with, counted for each of these.
+const SHARED_MAX: usize = 1 << 21;
 
 /// Values that are compared at once.
 const CHUNK_VALUES: u64 = 1 << 16;
@@ -63,18 +66,37 @@ pub(crate) fn look(
     if step.blocks.len() > BLOCKS_MAX {
         return Ok(Overlap { differing: 0, unseen: again });
     }
-    let mut differing = 0;
-    for block in &step.blocks {
+    let (mut differing, mut shared) = (0, 0);
+    for (at, block) in step.blocks.iter().enumerate() {
         let part = clipped(block, &step.shape);
+        // The first in the file counts: only those before may have other values.
+        let before = step.blocks.iter().take(at).filter(|other| have_common(block, other));
+        let mut blocks: Vec<_> = before.cloned().collect();
+        if blocks.is_empty() {
+            continue;
+        }
+        shared += blocks.len();
+        if shared > SHARED_MAX {
+            return Ok(Overlap { differing: 0, unseen: again });
+        }
+        blocks.push(block.clone());
         let chunks = |blocks: Vec<Block>| {
             let (view, data_type) = (Arc::clone(view), array.data_type.clone());
             let step = Step { shape: step.shape.clone(), blocks };
             Chunks::new(view, data_type, step, &part, order, CHUNK_VALUES)
         };
-        let kept = chunks(step.blocks.clone())?;
-        differing += differences(array.kind, kept, chunks(vec![block.clone()])?)?;
+        differing += differences(array.kind, chunks(blocks)?, chunks(vec![block.clone()])?)?;
     }
     Ok(Overlap { differing, unseen: 0 })
+}
+
+/// Whether two blocks have an index in common.
+fn have_common(one: &Block, other: &Block) -> bool {
+    let one = one.start.iter().zip(&one.count);
+    let mut pairs = one.zip(other.start.iter().zip(&other.count));
+    pairs.all(|((&a, &a_count), (&b, &b_count))| {
+        a < b.saturating_add(b_count) && b < a.saturating_add(a_count)
+    })
 }
 
 /// The part of a block that lies in the array.

@@ -88,6 +88,8 @@ pub struct Job<'a> {
     pub link: Option<&'a Path>,
     /// Whether to write nothing when anything cannot stay as it was.
     pub strict: bool,
+    /// Whether something is wrong with the source, so that strictness refuses it.
+    pub is_faulty: bool,
     /// Told how far it is.
     pub progress: &'a dyn Progress,
 }
@@ -117,9 +119,7 @@ pub fn convert(job: &Job<'_>, target: &dyn Target, to: &Destination) -> Result<C
         losses: plan.losses.clone(),
         copied: Vec::new(),
     };
-    if job.strict && !converted.losses.is_empty() {
-        return Ok(converted);
-    }
+    // Also what strictness refuses is gone through, for all losses are to be told.
     job.progress.begin("converting", plan.size_bytes());
     let mut reading = Reading::new(job);
     let out = Out::new(target, to)?;
@@ -127,7 +127,7 @@ pub fn convert(job: &Job<'_>, target: &dyn Target, to: &Destination) -> Result<C
     job.progress.end();
     converted.losses.append(&mut reading.losses);
     converted.copied = reading.copied;
-    if !job.strict || converted.losses.is_empty() {
+    if !job.strict || converted.losses.is_empty() && !job.is_faulty {
         out.commit()?;
         converted.is_written = true;
     }

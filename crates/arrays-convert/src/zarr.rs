@@ -8,31 +8,47 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use arrow_array::Array as _;
-use arrow_array::cast::AsArray;
 use kymo_core::model::arrays::volume;
 use kymo_core::{Error, Result};
 use serde_json::{Value, json};
 
-use crate::plan::{Array, Plan, Rules, kept_name, shortened};
+use crate::plan::{Array, DimensionNames, Plan, Rules, kept_name, shortened};
 use crate::reading::PIECE_BYTES;
 use crate::{Kind, Reading, Target, json};
 
 /// Bytes of a chunk at most, unless one value is larger.
 const CHUNK_BYTES: u64 = 4 << 20;
 
-static RULES: Rules = Rules { name: node_name, attribute: str::to_owned, rank_max: 63 };
+static RULES: Rules = Rules {
+    name: node_name,
+    attribute,
+    rank_max: 63,
+    has_groups: true,
+    pads_text: false,
+    streams_text: true,
+    attributes_max: usize::MAX,
+};
 
-/// A name that a node, and a file, may have.
+/// A name that a node, and a file, may have. A backslash leads into a group, as readers have it.
 fn node_name(name: &str) -> String {
-    let kept = kept_name(name);
+    let kept = kept_name(name).replace('\\', "_");
     let kept = match kept.as_str() {
-        ".." | "zarr.json" => format!("_{kept}"),
+        "zarr.json" => format!("_{kept}"),
+        _ if kept.bytes().all(|byte| byte == b'.') => format!("_{kept}"),
         // Names that start so are the specification's own.
         _ if kept.starts_with("__") => format!("x{kept}"),
         _ => kept,
     };
     shortened(kept)
+}
+
+/// A name that an attribute may have: xarray reads some in its own way, and nothing of the array
+/// where they have another.
+fn attribute(name: &str) -> String {
+    match name {
+        "_FillValue" | "_ARRAY_DIMENSIONS" => format!("{name}_"),
+        _ => name.to_owned(),
+    }
 }
 
 /// Zarr version 3.
@@ -66,11 +82,12 @@ impl Target for Zarr {
             let node = json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes });
             write_node(&to.join(&group.path), &node)?;
         }
+        let mut names = plan.dimension_names.clone();
         for array in &plan.arrays {
             let folder = to.join(&array.path);
             let attributes = json::attributes(&array.path, &array.attributes, &mut reading.losses);
             let grid = Grid::of(array);
-            write_node(&folder, &grid.node(array, &attributes))?;
+            write_node(&folder, &grid.node(array, &attributes, &mut names))?;
             if matches!(array.kind, Kind::Text(_)) {
                 write_texts(&grid, array, reading, &folder)?;
             } else {
@@ -114,7 +131,7 @@ impl Grid {
         Self { shape, chunk, width }
     }
 
-    fn node(&self, array: &Array, attributes: &Value) -> Value {
+    fn node(&self, array: &Array, attributes: &Value, names: &mut DimensionNames) -> Value {
         let bytes = json!([{ "name": "bytes", "configuration": { "endian": "little" } }]);
         let (data_type, fill, codecs) = match array.kind {
             Kind::Signed(bytes_each) => (format!("int{}", bytes_each * 8), json!(0), bytes),
@@ -126,7 +143,7 @@ impl Grid {
         };
         let mut dimensions = array.dimensions.clone();
         if let Kind::Bytes(length) = array.kind {
-            dimensions.push(format!("byte_{length}"));
+            dimensions.push(names.of(&format!("byte_{length}"), 0));
         }
         json!({
             "zarr_format": 3,
@@ -169,7 +186,12 @@ fn write_chunks(
     reading: &mut Reading<'_>,
     folder: &Path,
 ) -> Result<()> {
-    let mut writer = Chunks { grid, folder, fill: array.kind.fill(), cell: 0, open: None };
+    let fill = match array.kind {
+        // Each is a cell.
+        Kind::Bytes(_) => vec![0],
+        kind => kind.fill(),
+    };
+    let mut writer = Chunks { grid, folder, fill, cell: 0, open: None };
     reading.each_encoded(array, |_, bytes| writer.add(bytes))
 }
 
@@ -243,15 +265,9 @@ fn write_texts(grid: &Grid, array: &Array, reading: &mut Reading<'_>, folder: &P
     let (path, _) = grid.chunk_at(0, folder);
     let mut file = create(&path)?;
     file.write_all(&count(array.len())?)?;
-    reading.each(array, |values| {
-        let texts = values.as_string_opt::<i32>();
-        let texts = texts.ok_or_else(|| Error::request("the values are no text"))?;
-        for index in 0..texts.len() {
-            let text = if texts.is_null(index) { "" } else { texts.value(index) };
-            file.write_all(&count(text.len() as u64)?)?;
-            file.write_all(text.as_bytes())?;
-        }
-        Ok(())
+    reading.each_text(array, |text| {
+        file.write_all(&count(text.len() as u64)?)?;
+        Ok(file.write_all(text)?)
     })?;
     Ok(file.flush()?)
 }
@@ -268,6 +284,8 @@ mod tests {
     #[test]
     fn names_that_lead_elsewhere_or_are_too_long_become_others() {
         assert_eq!(node_name(".."), "_..");
+        assert_eq!(node_name("..."), "_...");
+        assert_eq!(node_name("a\\b"), "a_b");
         assert_eq!(node_name("__x"), "x__x");
         assert_eq!(node_name("phi"), "phi");
         assert!(node_name(&"é".repeat(200)).len() < 256);

@@ -37,6 +37,12 @@ impl Missing {
         self.total += values.len() as u64;
     }
 
+    /// How many are missing, where some are.
+    pub(crate) fn text(self) -> Option<String> {
+        let [missing, total] = [self.missing, self.total].map(numbers::grouped);
+        (self.missing > 0).then(|| format!("{missing} of {total} values are not in the file"))
+    }
+
     /// Says how many are missing, where some are.
     pub(crate) fn say(self, report: &mut Report, file: &str, path: &str) -> Outcome {
         if self.missing == 0 {

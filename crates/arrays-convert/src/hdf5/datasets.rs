@@ -97,9 +97,8 @@ impl Cells {
         if is_text || self.size_bytes() <= PIECE_BYTES {
             return self.write_at_once(dataset, array, reading);
         }
-        let cells = (array.kind.width() / self.width.max(1)) as u64;
         reading.each_encoded(array, |first, bytes| {
-            let first = usize::try_from(first.saturating_mul(cells));
+            let first = usize::try_from(first / self.width.max(1) as u64);
             let first = first.map_err(|_| Error::request("the array is too large"))?;
             self.write_run(dataset, first, bytes)
         })

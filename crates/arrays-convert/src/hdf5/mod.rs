@@ -21,7 +21,19 @@ pub(crate) use datasets::{Cells, datatype};
 #[derive(Debug)]
 pub(crate) struct Hdf5;
 
-static RULES: Rules = Rules { name: kept_name, attribute: kept_name, rank_max: RANK_MAX };
+static RULES: Rules = Rules {
+    name: kept_name,
+    attribute: kept_name,
+    rank_max: RANK_MAX,
+    has_groups: true,
+    pads_text: true,
+    streams_text: true,
+    attributes_max: ATTRIBUTES_MAX,
+};
+
+/// Attributes of a group or a dataset: the library goes through all that are there for each that
+/// is added.
+pub(crate) const ATTRIBUTES_MAX: usize = 8192;
 
 /// Dimensions of an array: the format has 32, one of which may be needed for parts of values.
 pub(crate) const RANK_MAX: usize = 31;

@@ -1,11 +1,16 @@
 //! Attributes: where each goes, and its value as targets store it.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
+use arrow_schema::DataType;
 use kymo_core::Value;
-use kymo_core::model::arrays::{ArraysView, Attribute as Found, Target, Variable, VariableId};
+use kymo_core::model::arrays::{
+    ATTRIBUTES_BYTES_MAX, ArraysView, Attribute as Found, Target, Variable, VariableId,
+};
 
 use super::names::{Names, unused};
+use super::sizes::HAS_NUL;
 use super::{Array, Group, Place};
 use crate::{Kind, Loss, LossKind};
 
@@ -16,6 +21,14 @@ pub struct Attribute {
     pub name: String,
     /// Its value.
     pub content: Content,
+}
+
+impl Attribute {
+    /// One that the source does not have: where a part of an array lies.
+    pub(super) fn numbers(name: &str, numbers: &[u64]) -> Self {
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        Self { name: name.to_owned(), content: Content::Numbers(Kind::Signed(8), bytes) }
+    }
 }
 
 /// The value of an attribute.
@@ -51,8 +64,11 @@ pub(super) struct Holders<'a> {
     groups: &'a mut [Group],
     arrays: &'a mut [Array],
     group_index: HashMap<String, usize>,
+    array_index: HashMap<String, usize>,
     /// What was put where, under the name that was asked for: the same again is there already.
-    put: HashSet<(Place, String, Content)>,
+    /// Values may be long: two hashes stand for one.
+    put: HashSet<(Place, String, [u64; 2])>,
+    hashers: [RandomState; 2],
     taken: HashSet<(Place, String)>,
     /// Of names that were wanted again: the number that comes next.
     next: HashMap<(Place, String), u64>,
@@ -60,80 +76,149 @@ pub(super) struct Holders<'a> {
     renamed: HashSet<String>,
 }
 
+/// What became of an attribute.
+#[derive(Debug, PartialEq, Eq)]
+enum Put {
+    /// It has this name.
+    As(String),
+    /// The same one is there, which was said when it was put there.
+    Again,
+    /// There are as many already as there can be.
+    Full,
+}
+
+/// Where an attribute goes, under which name, and what is to be said of that.
+struct Goal {
+    places: Vec<Place>,
+    name: String,
+    said: Option<(LossKind, String)>,
+}
+
 impl<'a> Holders<'a> {
     pub(super) fn new(groups: &'a mut [Group], arrays: &'a mut [Array]) -> Self {
         let paths = groups.iter().enumerate().map(|(index, group)| (group.path.clone(), index));
         let group_index = paths.collect();
-        let (put, taken, next, renamed) = Default::default();
-        Self { groups, arrays, group_index, put, taken, next, renamed }
+        let paths = arrays.iter().enumerate().map(|(index, array)| (array.path.clone(), index));
+        let array_index = paths.collect();
+        let (put, hashers, taken, next, renamed) = Default::default();
+        Self { groups, arrays, group_index, array_index, put, hashers, taken, next, renamed }
     }
 
     /// Puts an attribute where it belongs, and notes what cannot stay as it was.
     pub(super) fn add(
         &mut self,
-        found: &Found,
+        found: Found,
         places: &HashMap<String, Vec<Place>>,
-        names: &mut Names<'_>,
+        names: &Names<'_>,
         losses: &mut Vec<Loss>,
     ) {
         let label = format!("{} attribute {}", found.path, found.name);
-        let (content, change) = match content(&found.value).map(|it| narrowed(it, found)) {
-            Ok(converted) => converted,
-            Err(why) => {
-                losses.push(Loss::new(LossKind::LeftOut, label, format!("left out: {why}")));
-                return;
-            }
-        };
-        losses.extend(change.map(|it| Loss::new(LossKind::Changed, label.clone(), it)));
-        let mut name = found.name.clone();
-        let places = match found.target {
-            Target::Group => {
-                let group = names.group(&found.path);
-                losses.extend(self.renamed(&found.path, &group));
-                vec![Place::Group(group)]
-            }
-            Target::Variable => places.get(&found.path).cloned().unwrap_or_default(),
-            Target::Nothing => {
-                let (group, last) = names.split(&found.path);
-                name = format!("{last}.{}", found.name);
-                let what = format!("there is no such variable; kept as {name} of its group");
-                losses.push(Loss::new(LossKind::Dangling, label.clone(), what));
-                vec![Place::Group(group)]
-            }
+        let mut say = |kind, what: &str| losses.push(Loss::new(kind, label.clone(), what));
+        if let Some(bytes) = found.unread {
+            let most = ATTRIBUTES_BYTES_MAX >> 20;
+            let what = format!("left out: with its {bytes} bytes attributes have over {most} MiB");
+            return say(LossKind::LeftOut, &what);
+        }
+        let Goal { places, name, said } = self.goal(&found, places, names);
+        let is_recoded = found.is_recoded;
+        let (content, change) = match content(found.value) {
+            Ok((content, change)) => (narrowed(content, found.data_type.as_ref()), change),
+            Err(why) => return say(LossKind::LeftOut, &format!("left out: {why}")),
         };
         if places.is_empty() {
-            let what = "left out with what it describes";
-            losses.push(Loss::new(LossKind::LeftOut, label, what));
-            return;
+            return say(LossKind::LeftOut, "left out with what it describes");
         }
         let legal = names.attribute(&name);
-        for place in places {
-            if let Some(stored) = self.put(&place, &legal, &content).filter(|it| *it != name) {
-                let what = format!("stored as {stored}");
-                losses.push(Loss::new(LossKind::Renamed, label.clone(), what));
+        let mut is_new = false;
+        for place in &places {
+            match self.put(place, &legal, &content, names.rules().attributes_max) {
+                Put::Again => continue,
+                Put::Full => {
+                    let most = names.rules().attributes_max;
+                    let what = format!("left out: {most} attributes are there already");
+                    say(LossKind::LeftOut, &what);
+                    continue;
+                }
+                Put::As(stored) if stored != name => {
+                    say(LossKind::Renamed, &format!("stored as {stored}"));
+                }
+                Put::As(_) => {}
+            }
+            is_new = true;
+        }
+        if is_new {
+            let recoded = is_recoded.then(|| "Latin-1, stored as UTF-8".to_owned());
+            let changes = change.into_iter().chain(recoded).map(|it| (LossKind::Changed, it));
+            said.into_iter().chain(changes).for_each(|(kind, what)| say(kind, &what));
+            if matches!(found.target, Target::Group | Target::Nothing) {
+                losses.extend(self.renamed(&found.path, found.target, names));
             }
         }
+    }
+
+    fn goal(&self, found: &Found, places: &HashMap<String, Vec<Place>>, names: &Names<'_>) -> Goal {
+        let mut parts = names.parts(&found.path);
+        let last = match found.target {
+            Target::Variable => {
+                let places = places.get(&found.path).cloned().unwrap_or_default();
+                return Goal { places, name: found.name.clone(), said: None };
+            }
+            Target::Group => None,
+            Target::Nothing => parts.pop(),
+        };
+        let above = names.array_above(&parts);
+        let (place, rest) = match &above {
+            Some((path, rest)) => (self.array_index.get(path).copied().map(Place::Array), *rest),
+            None => (Some(Place::Group(parts.join("/"))), &[][..]),
+        };
+        let way = rest.iter().chain(&last).chain([&found.name]);
+        let name = way.map(String::as_str).collect::<Vec<_>>().join(".");
+        let holder = above.as_ref().map_or("its group".to_owned(), |(path, _)| format!("/{path}"));
+        let said = match found.target {
+            Target::Nothing => {
+                let what = format!("there is no such variable; kept as {name} of {holder}");
+                Some((LossKind::Dangling, what))
+            }
+            _ => above.is_some().then(|| {
+                let what = format!("describes a group; kept as {name} of the array {holder}");
+                (LossKind::Changed, what)
+            }),
+        };
+        Goal { places: place.into_iter().collect(), name, said }
     }
 
     /// What is to be said of a group that cannot have its name; once.
-    fn renamed(&mut self, source: &str, group: &str) -> Option<Loss> {
-        let is_new = source.trim_matches('/') != group && self.renamed.insert(source.to_owned());
+    fn renamed(&mut self, source: &str, target: Target, names: &Names<'_>) -> Option<Loss> {
+        let source = match target {
+            Target::Nothing => source.rsplit_once('/').map_or("", |(group, _)| group),
+            _ => source,
+        };
+        let parts = names.parts(source);
+        let group = parts.join("/");
+        let is_new = names.array_above(&parts).is_none()
+            && source.trim_matches('/') != group
+            && self.renamed.insert(source.to_owned());
         is_new.then(|| Loss::new(LossKind::Renamed, source, format!("stored as /{group}")))
     }
 
-    /// Adds an attribute under a name that is free, and gives that; nothing where the same one is
-    /// there already, which was said when it was put there.
-    fn put(&mut self, place: &Place, name: &str, content: &Content) -> Option<String> {
-        if !self.put.insert((place.clone(), name.to_owned(), content.clone())) {
-            return None;
+    /// Adds an attribute under a name that is free.
+    fn put(&mut self, place: &Place, name: &str, content: &Content, most: usize) -> Put {
+        let hashes = self.hashers.each_ref().map(|hasher| hasher.hash_one(content));
+        if self.put.contains(&(place.clone(), name.to_owned(), hashes)) {
+            return Put::Again;
         }
+        if self.held(place).is_none_or(|held| held.len() >= most) {
+            return Put::Full;
+        }
+        self.put.insert((place.clone(), name.to_owned(), hashes));
         let next = self.next.entry((place.clone(), name.to_owned())).or_insert(2);
         let is_free = |name: &String| !self.taken.contains(&(place.clone(), name.clone()));
         let stored = unused(name.to_owned(), next, is_free);
         self.taken.insert((place.clone(), stored.clone()));
-        let held = self.held(place)?;
-        held.push(Attribute { name: stored.clone(), content: content.clone() });
-        Some(stored)
+        if let Some(held) = self.held(place) {
+            held.push(Attribute { name: stored.clone(), content: content.clone() });
+        }
+        Put::As(stored)
     }
 
     fn held(&mut self, place: &Place) -> Option<&mut Vec<Attribute>> {
@@ -148,31 +233,27 @@ impl<'a> Holders<'a> {
 }
 
 /// A whole number as wide as the source has it.
-fn narrowed(
-    (content, change): (Content, Option<String>),
-    found: &Found,
-) -> (Content, Option<String>) {
-    let kind = found.data_type.as_ref().and_then(Kind::of);
-    match (content, kind) {
+fn narrowed(content: Content, data_type: Option<&DataType>) -> Content {
+    match (content, data_type.and_then(Kind::of)) {
         (
             Content::Number(Kind::Signed(8) | Kind::Unsigned(8), mut bytes),
             Some(kind @ (Kind::Signed(width) | Kind::Unsigned(width))),
         ) => {
             bytes.truncate(width);
-            (Content::Number(kind, bytes), change)
+            Content::Number(kind, bytes)
         }
-        (content, _) => (content, change),
+        (content, _) => content,
     }
 }
 
 /// A value as targets store it, and how it changed; or why it cannot be.
-fn content(value: &Value) -> Result<(Content, Option<String>), &'static str> {
+fn content(value: Value) -> Result<(Content, Option<String>), &'static str> {
     let number = |kind, bytes: &[u8]| Content::Number(kind, bytes.to_vec());
     let pair = |re: &[u8], im: &[u8]| [re, im].concat();
     Ok((
         match value {
             Value::Null => return Err("it has no value"),
-            Value::Bool(is) => number(Kind::Unsigned(1), &[u8::from(*is)]),
+            Value::Bool(is) => number(Kind::Unsigned(1), &[u8::from(is)]),
             Value::Int(n) => number(Kind::Signed(8), &n.to_le_bytes()),
             Value::UInt(n) | Value::Address(n) => number(Kind::Unsigned(8), &n.to_le_bytes()),
             Value::Float32(x) => number(Kind::Float(4), &x.to_le_bytes()),
@@ -189,14 +270,12 @@ fn content(value: &Value) -> Result<(Content, Option<String>), &'static str> {
                 return Ok((number(Kind::Float(8), &rounded.to_le_bytes()), Some(change)));
             }
             Value::Text(text) => {
-                let has_nul = text.contains('\0');
-                let change =
-                    has_nul.then(|| "has NUL in its text, where most readers end it".into());
-                return Ok((Content::Text(text.clone()), change));
+                let change = text.contains('\0').then(|| HAS_NUL.to_owned());
+                return Ok((Content::Text(text), change));
             }
             Value::Bytes(bytes) => {
                 let change = "stored as bytes, for nobody knows its type".to_owned();
-                return Ok((Content::Numbers(Kind::Unsigned(1), bytes.clone()), Some(change)));
+                return Ok((Content::Numbers(Kind::Unsigned(1), bytes), Some(change)));
             }
             Value::List(values) => return list(values).map(|content| (content, None)),
             _ => return Err("no target has its type"),
@@ -206,7 +285,7 @@ fn content(value: &Value) -> Result<(Content, Option<String>), &'static str> {
 }
 
 /// Several values of one type.
-fn list(values: &[Value]) -> Result<Content, &'static str> {
+fn list(values: Vec<Value>) -> Result<Content, &'static str> {
     const MIXED: &str = "its values are of several types";
     let mut texts = Vec::new();
     let mut numbers: Option<(Kind, Vec<u8>)> = None;
@@ -238,25 +317,27 @@ mod tests {
         let mut groups = [Group { path: String::new(), attributes: Vec::new() }];
         let mut holders = Holders::new(&mut groups, &mut []);
         let root = Place::Group(String::new());
-        let mut put = |name, value| holders.put(&root, name, &text(value));
-        assert_eq!(put("units", "m").as_deref(), Some("units"));
-        assert_eq!(put("units", "m"), None);
-        assert_eq!(put("units", "cm").as_deref(), Some("units~2"));
-        assert_eq!(put("units", "cm"), None);
-        assert_eq!(put("units~2", "m").as_deref(), Some("units~2~2"));
-        assert_eq!(put("units", "mm").as_deref(), Some("units~3"));
+        let mut put = |name, value| holders.put(&root, name, &text(value), 4);
+        let stored = |name: &str| Put::As(name.to_owned());
+        assert_eq!(put("units", "m"), stored("units"));
+        assert_eq!(put("units", "m"), Put::Again);
+        assert_eq!(put("units", "cm"), stored("units~2"));
+        assert_eq!(put("units", "cm"), Put::Again);
+        assert_eq!(put("units~2", "m"), stored("units~2~2"));
+        assert_eq!(put("units", "mm"), stored("units~3"));
+        assert_eq!(put("units", "km"), Put::Full);
         assert_eq!(groups[0].attributes.len(), 4);
     }
 
     #[test]
     fn lists_are_of_one_type() {
         let ints = Value::List(vec![1.into(), 2.into()]);
-        let (found, _) = content(&ints).unwrap();
+        let (found, _) = content(ints).unwrap();
         assert_eq!(
             found,
             Content::Numbers(Kind::Signed(8), [1_i64, 2].map(i64::to_le_bytes).concat())
         );
-        assert!(content(&Value::List(vec![1.into(), 0.5.into()])).is_err());
-        assert!(content(&Value::Null).is_err());
+        assert!(content(Value::List(vec![1.into(), 0.5.into()])).is_err());
+        assert!(content(Value::Null).is_err());
     }
 }

@@ -13,6 +13,14 @@ pub struct Rules {
     pub attribute: fn(&str) -> String,
     /// How many dimensions an array can have.
     pub rank_max: usize,
+    /// Whether there are groups, so that one may be empty.
+    pub has_groups: bool,
+    /// Whether texts of an array are all as long as the longest.
+    pub pads_text: bool,
+    /// Whether a text can be written in pieces.
+    pub streams_text: bool,
+    /// How many attributes a group or an array can have.
+    pub attributes_max: usize,
 }
 
 /// A name without what no target takes: nothing, a dot, NUL, a slash.
@@ -70,16 +78,43 @@ impl<'a> Names<'a> {
         self.add_groups(&parts);
     }
 
-    /// Makes the groups that an attribute needs.
+    /// Makes the groups that an attribute needs, once all arrays have their names.
     pub(super) fn add_groups_of(&mut self, attribute: &Attribute) {
+        let mut parts = self.parts(&attribute.path);
         match attribute.target {
-            Target::Variable => {}
-            Target::Group => {
-                let parts = self.parts(&attribute.path);
-                self.add_groups(&parts);
-            }
-            Target::Nothing => self.add_groups_above(&attribute.path),
+            Target::Variable => return,
+            Target::Group => {}
+            Target::Nothing => drop(parts.pop()),
         }
+        if self.array_above(&parts).is_none() {
+            self.add_groups(&parts);
+        }
+    }
+
+    /// Makes a group, and gives its path; or says why there is none.
+    pub(super) fn add_group(&mut self, source: &str) -> Result<String, &'static str> {
+        let parts = self.parts(source);
+        if self.array_above(&parts).is_some() {
+            return Err("a group that has the name of an array");
+        }
+        let path = parts.join("/");
+        if !self.rules.has_groups && !self.groups.contains(&path) {
+            return Err("an empty group");
+        }
+        self.add_groups(&parts);
+        Ok(path)
+    }
+
+    /// The array that has the name of a group on the way, and the names from there on.
+    pub(super) fn array_above<'p>(&self, parts: &'p [String]) -> Option<(String, &'p [String])> {
+        let mut path = String::new();
+        for (index, part) in parts.iter().enumerate() {
+            path = if path.is_empty() { part.clone() } else { format!("{path}/{part}") };
+            if self.taken.contains(&path) && !self.groups.contains(&path) {
+                return Some((path, parts.get(index + 1..).unwrap_or_default()));
+            }
+        }
+        None
     }
 
     fn add_groups(&mut self, parts: &[String]) {
@@ -98,13 +133,8 @@ impl<'a> Names<'a> {
         self.groups.insert(path.to_owned());
     }
 
-    /// The group of a path in the source.
-    pub(super) fn group(&self, path: &str) -> String {
-        self.parts(path).join("/")
-    }
-
     /// The group that the last part of a path is in, and that part.
-    pub(super) fn split(&self, path: &str) -> (String, String) {
+    fn split(&self, path: &str) -> (String, String) {
         let mut parts = self.parts(path);
         let last = parts.pop().unwrap_or_default();
         (parts.join("/"), last)
@@ -122,9 +152,9 @@ impl<'a> Names<'a> {
         found
     }
 
-    /// How many dimensions an array can have.
-    pub(super) fn rank_max(&self) -> usize {
-        self.rules.rank_max
+    /// What the target asks.
+    pub(super) fn rules(&self) -> &'a Rules {
+        self.rules
     }
 
     /// An attribute's name as the target can have it.
@@ -134,7 +164,7 @@ impl<'a> Names<'a> {
 
     /// The names that a path leads through. What nests deeper than anyone would have it is one
     /// name: each group on the way is kept with its whole path.
-    fn parts(&self, path: &str) -> Vec<String> {
+    pub(super) fn parts(&self, path: &str) -> Vec<String> {
         let path = path.trim_matches('/');
         let parts = path.splitn(DEPTH_MAX, '/').filter(|part| !part.is_empty());
         let name = |part: &str| match (self.rules.name)(part) {
@@ -164,7 +194,15 @@ pub(crate) fn unused(name: String, next: &mut u64, is_free: impl Fn(&String) -> 
 mod tests {
     use super::*;
 
-    const PLAIN: Rules = Rules { name: kept_name, attribute: kept_name, rank_max: 31 };
+    const PLAIN: Rules = Rules {
+        name: kept_name,
+        attribute: kept_name,
+        rank_max: 31,
+        has_groups: true,
+        pads_text: true,
+        streams_text: true,
+        attributes_max: 9,
+    };
 
     #[test]
     fn a_name_is_used_once_and_groups_come_first() {
@@ -175,6 +213,18 @@ mod tests {
         assert_eq!(names.place("/a/b"), "a/b~2");
         assert_eq!(names.place("/a/b/c"), "a/b/c~3");
         assert_eq!(names.groups().collect::<Vec<_>>(), ["", "a", "a/b"]);
+    }
+
+    #[test]
+    fn an_array_keeps_its_name_whatever_describes_it_as_a_group() {
+        let mut names = Names::new(&PLAIN);
+        assert_eq!(names.place("/x"), "x");
+        let parts = ["x", "y"].map(str::to_owned);
+        assert_eq!(names.array_above(&parts), Some(("x".to_owned(), &parts[1..])));
+        assert_eq!(names.array_above(&parts[1..]), None);
+        assert!(names.add_group("/x/z").is_err());
+        assert_eq!(names.add_group("/z").as_deref(), Ok("z"));
+        assert_eq!(names.groups().collect::<Vec<_>>(), ["", "z"]);
     }
 
     #[test]

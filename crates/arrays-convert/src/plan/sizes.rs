@@ -3,65 +3,99 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::DataType;
+use kymo_core::Result;
 use kymo_core::model::arrays::{
-    ArraysView, Chunks, Order, Selection, Variable, VariableId, volume,
+    ArraysView, Chunks, Order, Raw, Selection, Step, Variable, VariableId, volume,
 };
-use kymo_core::{Error, Result};
 
 use crate::Kind;
 
 /// Bytes that texts of one variable may take when all are as long as the longest.
 const PADDED_BYTES_MAX: u64 = 64 << 20;
 
-/// How many times its own size text may take so, however much it is.
-const PADDED_TIMES_MAX: u64 = 8;
+/// How many times its own size anything may take in the output, however much it is.
+const TIMES_MAX: u64 = 8;
 
-/// Values of a step that are all missing and that are yet written.
-const MISSING_MAX: u64 = 1 << 24;
+/// Values that are missing and yet written, of all arrays that are nearly empty.
+const MISSING_MAX: u64 = 1 << 22;
+
+/// Arrays of so many values are written, whatever is there of them.
+const SMALL_VALUES: u64 = 64;
 
 /// Texts looked at together.
 const CHUNK_VALUES: u64 = 4096;
 
-/// Why a variable is not worth writing: nearly all of a huge array is not in the file.
-pub(super) fn hollow(
-    view: &Arc<dyn ArraysView>,
-    id: VariableId,
-    variable: &Variable,
-    order: Order,
-) -> Result<Option<String>> {
-    if volume(&variable.max_shape) <= MISSING_MAX {
-        return Ok(None);
-    }
-    for step in 0..variable.steps {
-        match chunks(view, id, variable, step, order) {
-            Err(Error::Request(why)) => return Ok(Some(why)),
-            other => drop(other?),
-        }
-    }
-    Ok(None)
+/// Bytes of one value that are held at once. Longer ones go from the source to the output in
+/// pieces, or are left out.
+pub(crate) const VALUE_BYTES_MAX: usize = 4 << 20;
+
+/// How much of a variable is there.
+#[derive(Debug, Default)]
+pub(super) struct Presence {
+    pub(super) values: u64,
+    pub(super) there: u64,
+    pub(super) blocks: u64,
+    /// The values that are missing in steps of which nearly all is.
+    hollow: u64,
 }
 
-fn chunks(
-    view: &Arc<dyn ArraysView>,
-    id: VariableId,
-    variable: &Variable,
-    step: u64,
-    order: Order,
-) -> Result<Chunks> {
-    let step = view.step(id, step)?;
-    let all = Selection::all(&step.shape);
-    Chunks::new(Arc::clone(view), variable.data_type.clone(), step, &all, order, CHUNK_VALUES)
+impl Presence {
+    pub(super) fn of(view: &dyn ArraysView, id: VariableId, variable: &Variable) -> Result<Self> {
+        let mut presence = Self::default();
+        if volume(&variable.max_shape) > SMALL_VALUES {
+            for step in 0..variable.steps {
+                presence.add(&view.step(id, step)?);
+            }
+        }
+        Ok(presence)
+    }
+
+    fn add(&mut self, step: &Step) {
+        let volumes = step.blocks.iter().map(|block| volume(&block.count));
+        let (values, there) = (volume(&step.shape), volumes.fold(0, u64::saturating_add));
+        self.values = self.values.saturating_add(values);
+        self.there = self.there.saturating_add(there);
+        self.blocks += step.blocks.len() as u64;
+        if values > there.saturating_mul(TIMES_MAX) {
+            self.hollow = self.hollow.saturating_add(values - there);
+        }
+    }
+}
+
+/// How many values may yet be written that are not there. A few bytes may say that they are a part
+/// of an array of any size.
+#[derive(Debug)]
+pub(super) struct Allowance(u64);
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self(MISSING_MAX)
+    }
+}
+
+impl Allowance {
+    /// Whether an array can be written with what is missing.
+    pub(super) fn covers(&mut self, presence: &Presence) -> bool {
+        let left = self.0.checked_sub(presence.hollow);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
 }
 
 /// How long the texts or bytes of a variable are.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    longest: usize,
+    /// Of each step: the longest, and how many there are.
+    steps: Vec<(usize, u64)>,
+    pub(super) longest: usize,
     bytes: u64,
     values: u64,
     has_nul: bool,
+    /// Whether a text is no UTF-8, and stored as such.
+    pub(super) is_recoded: bool,
+    /// Whether each step is one value that lies in the file as it is written.
+    pub(super) is_one_run: bool,
 }
 
 /// Goes through all values of a variable whose type does not say how large they are.
@@ -71,26 +105,59 @@ pub(super) fn measure(
     variable: &Variable,
     order: Order,
 ) -> Result<Measured> {
-    let mut measured = Measured::default();
+    let is_text = variable.data_type == DataType::Utf8;
+    let mut measured = Measured { is_one_run: true, ..Measured::default() };
     for step in 0..variable.steps {
-        for chunk in chunks(view, id, variable, step, order)? {
-            measured.add(&chunk?.values);
+        let step = view.step(id, step)?;
+        let raws: Option<Vec<_>> = step.blocks.iter().map(|block| view.raw(block.id)).collect();
+        let mut of_step = Measured { values: volume(&step.shape), ..Measured::default() };
+        if let Some(raws) = raws {
+            for raw in &raws {
+                of_step.add_raw(raw, is_text);
+            }
+            measured.is_one_run &= raws.len() == 1 && of_step.values == 1;
+        } else {
+            measured.is_one_run = false;
+            of_step.add_read(view, variable, step, order)?;
         }
+        measured.join(&of_step);
     }
     Ok(measured)
 }
 
 impl Measured {
-    fn add(&mut self, values: &ArrayRef) {
-        self.values += values.len() as u64;
-        if let Some(texts) = values.as_string_opt::<i32>() {
-            for text in texts.iter().flatten() {
-                self.note(text.len());
-                self.has_nul |= text.contains('\0');
-            }
-        } else if let Some(items) = values.as_binary_opt::<i32>() {
-            items.iter().flatten().for_each(|item| self.note(item.len()));
+    fn add_raw(&mut self, raw: &Raw<'_>, is_text: bool) {
+        for item in raw.bytes.chunks(raw.each.max(1)) {
+            let is_recoded = is_text && std::str::from_utf8(item).is_err();
+            // Of Latin-1, what is beyond ASCII takes two bytes.
+            let more = item.iter().filter(|byte| is_recoded && !byte.is_ascii()).count();
+            self.note(item.len() + more);
+            self.is_recoded |= is_recoded;
+            self.has_nul |= is_text && item.contains(&0);
         }
+    }
+
+    fn add_read(
+        &mut self,
+        view: &Arc<dyn ArraysView>,
+        variable: &Variable,
+        step: Step,
+        order: Order,
+    ) -> Result<()> {
+        let all = Selection::all(&step.shape);
+        let (view, data_type) = (Arc::clone(view), variable.data_type.clone());
+        for chunk in Chunks::new(view, data_type, step, &all, order, CHUNK_VALUES)? {
+            let values = chunk?.values;
+            if let Some(texts) = values.as_string_opt::<i32>() {
+                for text in texts.iter().flatten() {
+                    self.note(text.len());
+                    self.has_nul |= text.contains('\0');
+                }
+            } else if let Some(items) = values.as_binary_opt::<i32>() {
+                items.iter().flatten().for_each(|item| self.note(item.len()));
+            }
+        }
+        Ok(())
     }
 
     fn note(&mut self, length: usize) {
@@ -98,33 +165,89 @@ impl Measured {
         self.bytes = self.bytes.saturating_add(length as u64);
     }
 
-    pub(super) fn kind(&self, data_type: &DataType) -> Option<Kind> {
-        match data_type {
-            DataType::Utf8 => Some(Kind::Text(self.longest.max(1))),
-            DataType::Binary => Some(Kind::Bytes(self.longest.max(1))),
-            _ => None,
-        }
+    fn join(&mut self, step: &Self) {
+        self.steps.push((step.longest, step.values));
+        self.longest = self.longest.max(step.longest);
+        self.bytes = self.bytes.saturating_add(step.bytes);
+        self.values = self.values.saturating_add(step.values);
+        self.has_nul |= step.has_nul;
+        self.is_recoded |= step.is_recoded;
     }
 
-    fn padded_bytes(&self) -> u64 {
-        self.values.saturating_mul(self.longest as u64)
+    pub(super) fn kind(&self, data_type: &DataType) -> Option<Kind> {
+        kind_of(data_type, self.longest)
+    }
+
+    /// What each step is stored as, where they are stored by themselves.
+    pub(super) fn kinds(&self, data_type: &DataType) -> Option<Vec<Kind>> {
+        self.steps.iter().map(|(longest, _)| kind_of(data_type, *longest)).collect()
     }
 
     /// Whether padding would make a large output of little text.
     pub(super) fn is_too_much(&self) -> bool {
-        let most = self.bytes.saturating_mul(PADDED_TIMES_MAX).max(PADDED_BYTES_MAX);
-        self.padded_bytes() > most
+        self.is_over(self.values.saturating_mul(self.longest as u64))
+    }
+
+    /// The same when each step is padded to its own longest.
+    pub(super) fn is_too_much_by_step(&self) -> bool {
+        let padded = self.steps.iter().map(|(longest, values)| {
+            let longest = *longest as u64;
+            values.saturating_mul(longest)
+        });
+        self.is_over(padded.fold(0, u64::saturating_add))
+    }
+
+    fn is_over(&self, padded_bytes: u64) -> bool {
+        padded_bytes > self.bytes.saturating_mul(TIMES_MAX).max(PADDED_BYTES_MAX)
     }
 
     pub(super) fn refused(&self) -> String {
         let Self { longest, values, .. } = self;
-        let padded = self.padded_bytes() >> 20;
+        let padded = values.saturating_mul(*longest as u64) >> 20;
         format!(
             "left out: {values} values padded to the longest, {longest} bytes, are {padded} MiB"
         )
     }
 
-    pub(super) fn changed_text(&self) -> Option<String> {
-        self.has_nul.then(|| "has NUL in its text, where most readers end it".to_owned())
+    /// How text is otherwise in the output.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &'static str> {
+        let recoded = self.is_recoded.then_some("text is Latin-1 and stored as UTF-8");
+        self.has_nul.then_some(HAS_NUL).into_iter().chain(recoded)
+    }
+}
+
+/// What is said of text that not all readers read to its end.
+pub(super) const HAS_NUL: &str = "has NUL in its text, where most readers end it";
+
+fn kind_of(data_type: &DataType, longest: usize) -> Option<Kind> {
+    match data_type {
+        DataType::Utf8 => Some(Kind::Text(longest.max(1))),
+        DataType::Binary => Some(Kind::Bytes(longest.max(1))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_allowed_once_for_all() {
+        let mut allowance = Allowance::default();
+        let presence = |hollow| Presence { hollow, ..Presence::default() };
+        assert!(allowance.covers(&presence(MISSING_MAX - 1)));
+        assert!(!allowance.covers(&presence(2)));
+        assert!(allowance.covers(&presence(1)));
+        assert!(!allowance.covers(&presence(1)));
+        assert!(allowance.covers(&presence(0)));
+    }
+
+    #[test]
+    fn latin_1_is_measured_as_it_is_stored() {
+        let mut measured = Measured::default();
+        measured.add_raw(&Raw { bytes: &[0xE9, b't', 0xE9], each: 3 }, true);
+        assert_eq!((measured.longest, measured.is_recoded), (5, true));
+        measured.add_raw(&Raw { bytes: "été".as_bytes(), each: 5 }, true);
+        assert_eq!((measured.longest, measured.bytes), (5, 10));
     }
 }

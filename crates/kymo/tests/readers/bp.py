@@ -24,6 +24,7 @@ class Element:
     dims: list | None = None
     data: bytes = b""
     is_rounded: bool = False
+    is_latin1: bool = False  # its name or its path
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Variable:
     steps: list = field(default_factory=list)
     missing: list = field(default_factory=list)  # by step, how many values are not in the file
     is_rounded: bool = False
+    is_latin1: bool = False
 
 
 def elements(data, order):
@@ -53,9 +55,11 @@ def element(data, order):
         at += 8
         if tag in NAMES:
             found.kind, found.name = NAMES[tag], decoded(data[at : at + length])
+            found.is_latin1 |= is_latin1(data[at : at + length])
             at += length
         elif tag == 4:
             found.path = decoded(data[at : at + length])
+            found.is_latin1 |= is_latin1(data[at : at + length])
             at += length
         elif tag == 5:
             found.code, found.data = word(at), data[at + 4 : at + 4 + length]
@@ -76,6 +80,14 @@ def decoded(data):
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return data.decode("latin-1")
+
+
+def is_latin1(data):
+    try:
+        data.decode("utf-8")
+        return False
+    except UnicodeDecodeError:
+        return True
 
 
 def normal(*parts):
@@ -102,7 +114,7 @@ def values(code, data, count, order):
 
 
 def read(path, storage="c"):
-    """The variables of a file, and its attributes as (what, path, name, value)."""
+    """The variables of a file, and its attributes: what, path, name, value, whether Latin-1."""
     data = open(path, "rb").read()
     is_big = len(data) >= 8 and struct.unpack_from("<i", data, 4)[0] > 99
     order = ">" if is_big else "<"
@@ -110,7 +122,8 @@ def read(path, storage="c"):
     for e in elements(data, order):
         if "attribute" in e.kind:
             value = decoded(e.data) if e.code == 9 else values(e.code, e.data, 1, order)[0]
-            attributes.append((e.kind, normal(e.path), e.name, value))
+            is_text = e.code == 9 and is_latin1(e.data)
+            attributes.append((e.kind, normal(e.path), e.name, value, e.is_latin1 or is_text))
         elif e.kind:
             lengths = None if e.dims is None else [d[0] for d in e.dims]
             count = 1 if lengths is None else int(np.prod(lengths, dtype=int))
@@ -119,13 +132,15 @@ def read(path, storage="c"):
             is_global = e.dims is not None and any(d[1] for d in e.dims)
             size = 0 if found is None or not len(found) else found[0:1].nbytes
             rank = None if e.dims is None else len(e.dims)
-            key = (normal(e.path, e.name), e.code, 0 if e.code == 9 else size or -e.code, is_global, rank)
+            size = 0 if e.code == 9 else size or -e.code
+            key = (normal(e.path, e.name), e.code, size, is_global, rank, e.is_latin1)
             groups[key].append((e, lengths, found))
     return [variable(key, members, storage[0].upper()) for key, members in groups.items()], attributes
 
 
 def variable(key, members, storage):
     made = Variable(key[0], key[1])
+    made.is_latin1 = key[5]
     made.is_rounded = any(e.is_rounded for e, _, _ in members)
     if not key[3]:
         for _, lengths, found in members:

@@ -17,10 +17,15 @@ import stored
 
 warnings.simplefilter("ignore")
 
+# The readers of targets that keep attributes as JSON.
+JSON = ("npz", "zarr", "xarray_zarr")
+
 
 def expected(variable, order):
     """The arrays that a variable becomes: a suffix of the path, values, and how many are missing."""
-    steps = [s.transpose() if order == "fortran" else s for s in variable.steps]
+    rank = variable.steps[0].ndim - (variable.code not in bp.KNOWN)
+    axes = [*reversed(range(rank)), *range(rank, variable.steps[0].ndim)]
+    steps = [s.transpose(axes) if order == "fortran" else s for s in variable.steps]
     if len(steps) == 1:
         return {"": (steps[0], variable.missing[0])}
     if len({s.shape for s in steps}) == 1:
@@ -40,11 +45,29 @@ def same(found, wanted, what):
     assert kinds == (wanted.dtype.kind, wanted.dtype.itemsize), f"{what}: {found.dtype}, not {wanted.dtype}"
     assert found.shape == wanted.shape, f"{what}: shape {found.shape}, not {wanted.shape}"
     assert np.array_equal(found, wanted, equal_nan=found.dtype.kind in "fc"), f"{what}: values differ"
+    for one, other in zip(parts(found), parts(wanted)):
+        is_nan = np.isnan(one)
+        assert (np.signbit(one) == np.signbit(other))[~is_nan].all(), f"{what}: -0 is not 0"
+
+
+def parts(array):
+    """The real numbers that an array of floats is made of."""
+    kind = array.dtype.kind
+    return [array.real, array.imag] if kind == "c" else [array] if kind == "f" else []
 
 
 def text(value):
-    value = value.encode() if isinstance(value, str) else bytes(value)
-    return value.rstrip(b"\0").decode("utf-8", "replace")
+    return bp.decoded(value.encode() if isinstance(value, str) else bytes(value)).rstrip("\0")
+
+
+def same_type(found, wanted, what, reader):
+    """Whether a number has its type; JSON has whole numbers and doubles alone."""
+    if isinstance(wanted, str):
+        return
+    found, wanted = np.asarray(found).dtype, np.asarray(wanted).dtype
+    is_pair = wanted.kind == "c" and "netcdf" in reader
+    if reader not in JSON and not is_pair:
+        assert found == wanted.newbyteorder("="), f"{what}: {found}, not {wanted}"
 
 
 def same_attribute(found, wanted, what):
@@ -55,6 +78,7 @@ def same_attribute(found, wanted, what):
     else:
         is_same = found == wanted or (found != found and wanted != wanted)
         assert is_same, f"{what}: {found!r}, not {wanted!r}"
+        same(np.asarray(found, dtype=np.asarray(wanted).dtype), np.asarray(wanted), what)
 
 
 class Report:
@@ -86,8 +110,9 @@ def compare(reader, order, source, output, report):
     extra = set(arrays) - compared
     assert not extra, f"arrays from nowhere: {sorted(extra)}"
     paths = {variable.path for variable in variables}
-    for kind, path, name, value in attributes:
+    for kind, path, name, value, is_latin1 in attributes:
         is_dangling = kind == "attribute" and path not in paths
+        report.take("changed", f"{path} attribute {name}", "Latin-1", is_latin1)
         compare_attribute(path, name, value, is_dangling, reader, held, report)
     assert not report.left, f"said, and not so: {sorted(report.left)}"
 
@@ -99,6 +124,7 @@ def compare_variable(variable, reader, order, arrays, report, compared):
         path = next(p for p in moved if p not in compared)
     report.take("rounded", variable.path, "values are rounded", variable.is_rounded)
     report.take("changed", variable.path, "its type", variable.code not in bp.KNOWN)
+    report.take("changed", variable.path, "its name is Latin-1", variable.is_latin1)
     is_pair = variable.code in (10, 11) and "netcdf" in reader
     report.take("reshaped", variable.path, "stored with a last dimension of 2", is_pair)
     for suffix, (wanted, missing) in expected(variable, order).items():
@@ -109,6 +135,8 @@ def compare_variable(variable, reader, order, arrays, report, compared):
         if wanted.dtype == object and wanted.size:
             has_nul = any(b"\0" in bytes(v) for v in wanted.ravel())
             report.take("changed", variable.path, "has NUL", has_nul)
+            texts = [bytes(v) for step in variable.steps for v in step.ravel()]
+            report.take("changed", variable.path, "text is Latin-1", any(map(bp.is_latin1, texts)))
         compared.add(path + suffix)
     compared.add(path)
 
@@ -120,8 +148,10 @@ def compare_attribute(path, name, value, is_dangling, reader, found, report):
     is_special = isinstance(value, (float, np.floating)) and not np.isfinite(value)
     if "netcdf" in reader:
         report.take("changed", label, "stored as numbers", is_complex)
-    if reader in ("npz", "zarr", "xarray_zarr"):
+    if reader in JSON:
         report.take("changed", label, "stored as text or a list", is_complex or is_special)
+        kept = isinstance(value, str) or np.asarray(value).dtype in (np.int64, np.float64)
+        report.take("changed", label, "stored as a number of JSON", not (kept or is_complex or is_special))
     held = dict(found.get(path, {}))
     if is_dangling:
         last = path.rsplit("/", 1)
@@ -130,6 +160,7 @@ def compare_attribute(path, name, value, is_dangling, reader, found, report):
     for candidate in [name, *renamed]:
         try:
             same_attribute(held[candidate], value, label)
+            same_type(held[candidate], value, label, reader)
             return
         except (AssertionError, KeyError):
             continue

@@ -3,6 +3,7 @@
 mod outputs;
 mod said;
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,11 +28,11 @@ use crate::variables;
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch that one gives or not")]
 pub(super) struct Options {
     /// Write nothing if anything cannot stay as it was.
-    #[arg(long, help_heading = "Options for arrays")]
+    #[arg(long)]
     strict: bool,
 
     /// Print what was done and lost as one JSON object a file.
-    #[arg(long, help_heading = "Options for arrays")]
+    #[arg(long)]
     json: bool,
 
     /// To HDF5: leave values in IN and refer to them, which copies next to nothing.
@@ -45,18 +46,22 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// For another target, they make no sense.
+    /// For another target, these make no sense.
     pub(super) fn refuse(&self) -> Result<(), Failure> {
-        let given = [
-            ("--strict", self.strict),
-            ("--json", self.json),
-            ("--link", self.link),
-            ("--join", self.join),
-        ];
-        match given.iter().find(|(_, is_given)| *is_given) {
+        match [("--link", self.link), ("--join", self.join)].iter().find(|(_, is)| *is) {
             Some((option, _)) => Err(Failure::usage(format!("{option} is for targets of arrays"))),
             None => Ok(()),
         }
+    }
+
+    /// Whether nothing is to be written if anything cannot stay as it was.
+    pub(super) fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Whether what was done is printed as JSON.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
     }
 }
 
@@ -75,15 +80,18 @@ pub(super) fn run(
     // A directory that is one recording stands for itself.
     let is_itself = |input: &PathBuf| matches!(&found[..], [Ok(path)] if path == input);
     let is_one = matches!(args.inputs.as_slice(), [input] if is_itself(input));
+    let is_one = is_one && !outputs::is_folder(&args.output, target);
     let outputs = if is_one { Outputs::One } else { Outputs::many(args, target, &found)? };
     outlet::clean_up_when_interrupted()?;
     for (path, error) in found.iter().filter_map(|input| input.as_ref().err()) {
         say_failure(session, args, path, error)?;
     }
+    let is_order_said = Cell::new(false);
     session.each(found, |session, input| {
         let converted = outputs.of(args, input).and_then(|output| {
             session.with_dataset(input, &args.open, |session, opened| {
-                one(session, args, std::slice::from_ref(opened), target, &output)
+                let parts = std::slice::from_ref(opened);
+                one(session, args, parts, target, &output, &is_order_said)
             })
         });
         if let Err(error) = &converted {
@@ -91,6 +99,17 @@ pub(super) fn run(
         }
         converted
     })
+}
+
+/// Lets the program have as many files open as it may: those that become one are all open.
+fn open_as_many_as_may_be() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        // Where that fails, the file that is one too many says so.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    }
 }
 
 /// Converts several files into one. All are needed: without one, the arrays of the others would
@@ -105,6 +124,7 @@ fn joined(
         let source = session.source_as(input, &args.open.format)?;
         session.open(&source, &args.open)
     };
+    open_as_many_as_may_be();
     let mut parts = Vec::new();
     for input in found {
         let opened = match input {
@@ -119,11 +139,23 @@ fn joined(
             }
         }
     }
-    let outcome = one(session, args, &parts, target, &args.output);
+    let is_order_said = Cell::new(false);
+    let outcome = one(session, args, &parts, target, &args.output, &is_order_said);
+    if let Err(error) = &outcome {
+        say_failure(session, args, Path::new(&joined_name(&parts)), error)?;
+    }
     for part in &parts {
         part.source.verify()?;
     }
     outcome
+}
+
+/// What several files are called together.
+fn joined_name(parts: &[Opened]) -> String {
+    match parts {
+        [part] => part.name.clone(),
+        parts => format!("{} files", parts.len()),
+    }
 }
 
 /// What becomes one output: a file, or several that are joined.
@@ -137,14 +169,11 @@ impl<'a> Input<'a> {
     fn of(parts: &'a [Opened], target: &dyn Target) -> anyhow::Result<Self> {
         let mut views =
             parts.iter().map(|part| arrays(part, target)).collect::<Result<Vec<_>, _>>()?;
-        let (name, view) = match parts {
-            [part] if let Some(view) = views.pop() => (part.name.clone(), view),
-            parts => {
-                let joined: Arc<dyn ArraysView> = Arc::new(JoinedArrays::new(views)?);
-                (format!("{} files", parts.len()), joined)
-            }
+        let view = match parts {
+            [_] if let Some(view) = views.pop() => view,
+            _ => Arc::new(JoinedArrays::new(views)?),
         };
-        Ok(Self { name, parts, view })
+        Ok(Self { name: joined_name(parts), parts, view })
     }
 
     /// The files that were made one.
@@ -179,10 +208,10 @@ impl<'a> Input<'a> {
     }
 }
 
-fn arrays(part: &Opened, target: &dyn Target) -> Result<Arc<dyn ArraysView>, Failure> {
+fn arrays(part: &Opened, target: &dyn Target) -> anyhow::Result<Arc<dyn ArraysView>> {
     part.dataset.arrays().ok_or_else(|| {
         let why = format!("it has no arrays, which {} holds", target.name());
-        Failure::new(why).hint("tables go to csv or jsonl")
+        Named::error(&part.name, Failure::new(why).hint("tables go to csv or jsonl"))
     })
 }
 
@@ -193,16 +222,14 @@ fn one(
     parts: &[Opened],
     target: &dyn Target,
     output: &Path,
+    is_order_said: &Cell<bool>,
 ) -> anyhow::Result<Outcome> {
     for part in parts {
         outlet::refuse_input(part.source.path(), output)?;
     }
     let input = Input::of(parts, target)?;
-    let converted = if args.arrays.strict && input.has_faults() {
-        Converted::default()
-    } else {
-        convert(session, args, &input, target, output)?
-    };
+    let converted = convert(session, args, &input, target, output)?;
+    say_order(session, args, &input, is_order_said);
     let outcome = say(session, args, &input, output, &converted)?;
     Ok(outcome.max(input.report(session)))
 }
@@ -215,15 +242,39 @@ fn say_failure(
     error: &anyhow::Error,
 ) -> anyhow::Result<()> {
     if args.arrays.json && !error.is::<Refused>() {
-        let (input, error) = (inputs::display(input), format!("{error:#}"));
-        session.out.json(&json!({ "input": input, "written": false, "error": error }))?;
+        let nothing: [&str; 0] = [];
+        session.out.json(&json!({
+            "input": inputs::display(input),
+            "joined": null,
+            "output": null,
+            "written": false,
+            "order": args.order().name(),
+            "arrays": 0,
+            "attributes": 0,
+            "losses": nothing,
+            "copied": nothing,
+            "findings": nothing,
+            "error": format!("{error:#}"),
+        }))?;
     }
     Ok(())
 }
 
+/// Says which order is taken where nobody said, once: the files do not tell.
+fn say_order(session: &mut Session, args: &Args, input: &Input<'_>, is_said: &Cell<bool>) {
+    let view = &input.view;
+    let mut ranks = (0..view.variable_count()).map(|id| view.variable(VariableId(id)).rank);
+    let is_silent = args.order.is_some() || args.arrays.json || is_said.get();
+    if !is_silent && ranks.any(|rank| rank > 1) {
+        let text = "arrays are taken to be in C order, which no file tells; or --order fortran";
+        session.report.remark(&input.name, text);
+        is_said.set(true);
+    }
+}
+
 /// Why there is no output: strictness refused it.
 #[derive(Debug)]
-struct Refused;
+pub(super) struct Refused;
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -258,10 +309,11 @@ fn convert(
     let work = |to: &Destination, context: &Context<'_>| {
         let job = Job {
             view,
-            order: args.order.into(),
+            order: args.order().into(),
             only,
             link: link.as_deref(),
             strict: args.arrays.strict,
+            is_faulty: args.arrays.strict && input.has_faults(),
             progress: context.progress.as_ref(),
         };
         kymo_arrays_convert::convert(&job, target, to)

@@ -2,6 +2,7 @@
 //! another format.
 
 mod arrays;
+mod lost;
 mod part;
 mod recording;
 
@@ -110,9 +111,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STEPS", requires = "table", allow_hyphen_values = true)]
     step: Option<Steps>,
 
-    /// Which dimension of a variable varies fastest: the last (c) or the first (fortran).
-    #[arg(long, value_enum, default_value = "c")]
-    order: StorageOrder,
+    /// Which dimension of a variable varies fastest: the last (c, which is assumed) or the first
+    /// (fortran).
+    #[arg(long, value_enum)]
+    order: Option<StorageOrder>,
 
     #[command(flatten)]
     arrays: arrays::Options,
@@ -126,6 +128,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Which dimension varies fastest, or is taken to.
+    fn order(&self) -> StorageOrder {
+        self.order.unwrap_or(StorageOrder::C)
+    }
+
     /// Whether a part of a variable is wanted, which other tables do not have.
     fn wants_part(&self) -> bool {
         !self.start.is_empty() || !self.count.is_empty() || self.step.is_some()
@@ -169,7 +176,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let outcome = match target {
             To::Recording(format) => recording::convert(session, args, opened, format)?,
             To::Table(target) => to_table(session, args, opened, target)?,
-            To::Arrays(_) => Outcome::Done,
+            // It is another command.
+            To::Arrays(target) => return arrays::run(session, args, target),
         };
         Ok(outcome.max(session.findings(opened)))
     });
@@ -239,12 +247,16 @@ fn to_stream(
     opened: &Opened,
     target: &dyn Target,
 ) -> anyhow::Result<Outcome> {
+    if args.arrays.is_strict() || args.arrays.is_json() {
+        let failure = Failure::usage("--strict and --json need an output that is a file");
+        return Err(failure.hint("name a file as OUT").into());
+    }
     let chosen = choose(session, args, opened)?;
     let scan = scan(args, chosen.table.as_ref())?;
     let Session { out, bars, .. } = session;
-    let missing = write(&chosen, &scan, target, out, bars)?;
+    let written = write(&chosen, &scan, target, out, bars)?;
     out.flush()?;
-    Ok(finish(session, args, opened, &chosen, missing))
+    Ok(finish(session, args, opened, &chosen, written.missing))
 }
 
 fn to_file(
@@ -259,10 +271,18 @@ fn to_file(
     let chosen = choose(session, args, opened)?;
     let scan = scan(args, chosen.table.as_ref())?;
     let mut file = to.file().map_err(about)?;
-    let missing = write(&chosen, &scan, target, &mut file, &session.bars)?;
+    let written = write(&chosen, &scan, target, &mut file, &session.bars)?;
     opened.source.verify()?;
-    file.commit().map_err(about)?;
-    Ok(finish(session, args, opened, &chosen, missing))
+    let lost = lost::Lost::new(opened, &chosen, &written);
+    let is_kept = !args.arrays.is_strict() || lost.is_nothing();
+    if is_kept {
+        file.commit().map_err(about)?;
+    }
+    if args.arrays.is_json() {
+        lost.print(session, args, opened, is_kept)?;
+    }
+    let outcome = finish(session, args, opened, &chosen, written.missing);
+    if is_kept { Ok(outcome) } else { Err(arrays::Refused.into()) }
 }
 
 /// Says what was lost, and what else one could have had.
@@ -295,6 +315,10 @@ fn to_directory(
     opened: &Opened,
     target: &dyn Target,
 ) -> anyhow::Result<Outcome> {
+    if args.arrays.is_strict() || args.arrays.is_json() {
+        let failure = Failure::usage("--strict and --json are for one table");
+        return Err(failure.hint("--table names it; tables are written whole").into());
+    }
     let is_all = args.table.as_deref().is_none_or(|table| table == "all");
     if !is_all || !args.columns.is_empty() || !args.filter.is_empty() || args.wants_part() {
         let failure = Failure::usage("into a directory go all tables, whole");
@@ -320,6 +344,12 @@ fn to_directory(
     Ok(Outcome::Done)
 }
 
+/// What was written of a table.
+struct Written {
+    rows: u64,
+    missing: Missing,
+}
+
 /// Writes the rows of a table. Of a variable, says how many values are not there.
 fn write(
     chosen: &Chosen,
@@ -327,7 +357,7 @@ fn write(
     target: &dyn Target,
     out: &mut dyn Write,
     bars: &Bars,
-) -> anyhow::Result<Missing> {
+) -> anyhow::Result<Written> {
     let table = &chosen.table;
     let schema = scan.output_schema(&table.schema())?;
     let values = if chosen.of.is_some() { schema.index_of(VALUE).ok() } else { None };
@@ -346,7 +376,7 @@ fn write(
     }
     bars.end();
     writer.finish()?;
-    Ok(missing)
+    Ok(Written { rows, missing })
 }
 
 /// The table that is wanted, and what converting it means for the exit code.

@@ -36,7 +36,7 @@ impl Part {
         args: &Args,
     ) -> anyhow::Result<Self> {
         let variable = view.variable(id);
-        let order = args.order.into();
+        let order = args.order().into();
         Ok(Self {
             steps: steps_of(&variable, args.step)?,
             whole: Arc::new(VariableTable::with_order(Arc::clone(view), id, order)),

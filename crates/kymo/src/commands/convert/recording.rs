@@ -40,6 +40,9 @@ pub(super) fn convert(
         let failure = Failure::usage(format!("{title} takes the whole recording"));
         return Err(failure.hint("`kymo cut` and `kymo filter` take parts of one").into());
     }
+    if args.arrays.is_strict() || args.arrays.is_json() {
+        return Err(Failure::usage("--strict and --json are for tables and arrays").into());
+    }
     let sources = std::slice::from_ref(&opened.source);
     let is_own = opened.format.info().name == format.info().name;
     let written = if is_own && format.info().can(Ability::Extract) {

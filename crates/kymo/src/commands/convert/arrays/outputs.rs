@@ -39,13 +39,22 @@ impl Outputs {
             return Err(Named::error(inputs::display(&args.output), failure.hint(hint)));
         }
         let extension = target.extensions().first().copied().unwrap_or_default();
+        let below = |input: &Path| {
+            let mut roots = args.inputs.iter().filter(|root| root.is_dir());
+            let below = roots.find_map(|root| input.strip_prefix(root).ok());
+            below.or(input.file_name().map(Path::new)).unwrap_or(input).to_owned()
+        };
+        let mut names: HashMap<PathBuf, u32> = HashMap::new();
+        for input in found.iter().flatten() {
+            *names.entry(with_extension(&below(input), extension)).or_default() += 1;
+        }
         let mut outputs = HashMap::new();
         let mut sources: HashMap<PathBuf, PathBuf> = HashMap::new();
         for input in found.iter().flatten() {
-            let mut below = args.inputs.iter().filter(|root| root.is_dir());
-            let below = below.find_map(|root| input.strip_prefix(root).ok());
-            let name = below.or(input.file_name().map(Path::new)).unwrap_or(input);
-            let output = args.output.join(with_extension(name, extension));
+            let name = below(input);
+            let short = with_extension(&name, extension);
+            let is_alone = names.get(&short) == Some(&1);
+            let output = args.output.join(if is_alone { short } else { and(&name, extension) });
             if let Some(other) = sources.insert(output.clone(), input.clone()) {
                 let [one, other] = [input, &other].map(|path| inputs::display(path));
                 let failure = Failure::usage(format!("{one} and {other} would have one output"));
@@ -69,6 +78,23 @@ impl Outputs {
         }
         Ok(output)
     }
+}
+
+/// Whether an output is a directory for files: one that is there, or is written as one. What is a
+/// directory itself is one only if it has no output of its kind in it.
+pub(super) fn is_folder(output: &Path, target: &dyn Target) -> bool {
+    let is_written_so = output.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_output = target.is_directory()
+        && (output.join("zarr.json").is_file() || output.extension().is_some());
+    (output.is_dir() || is_written_so) && !is_output
+}
+
+/// A name with another extension behind its own.
+fn and(name: &Path, extension: &str) -> PathBuf {
+    let mut name = name.as_os_str().to_owned();
+    name.push(".");
+    name.push(extension);
+    name.into()
 }
 
 /// A name with another extension. One that is a number counts parts of a run, and stays.

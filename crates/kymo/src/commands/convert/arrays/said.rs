@@ -40,7 +40,7 @@ pub(super) fn say(
             "joined": input.joined(),
             "output": inputs::display(output),
             "written": converted.is_written,
-            "order": args.order.name(),
+            "order": args.order().name(),
             "arrays": converted.arrays,
             "attributes": converted.attributes,
             "losses": lost.collect::<Vec<_>>(),

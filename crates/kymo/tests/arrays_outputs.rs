@@ -1,0 +1,105 @@
+//! Where the outputs of conversions go, and what is printed of each input.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests may fail loudly"
+)]
+
+mod support;
+
+use std::fs;
+
+use serde_json::Value;
+use support::{data, folder, kymo, names, run, scalars};
+
+#[test]
+fn one_file_goes_into_a_directory_as_several_do() {
+    let folder = folder();
+    let from = folder.path().join("r0.bp");
+    scalars(&from, &[("/", "x", 1)]);
+    let there = folder.path().join("there");
+    fs::create_dir(&there).unwrap();
+    for (out, target) in [("there", "hdf5"), ("new/", "hdf5"), ("there", "zarr"), ("new/", "zarr")]
+    {
+        let to = folder.path().join(out);
+        let (code, _, said) = run(kymo().args(["convert", "--to", target]).arg(&from).arg(&to));
+        assert_eq!(code, Some(0), "{out} {target}: {said}");
+    }
+    assert_eq!(names(&there), ["r0.h5", "r0.zarr"]);
+    assert_eq!(names(&folder.path().join("new")), ["r0.h5", "r0.zarr"]);
+    // A store that is there is not gone into.
+    let store = there.join("r0.zarr");
+    let (code, _, said) = run(kymo().args(["convert", "--to", "zarr"]).arg(&from).arg(&store));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("exists"), "{said}");
+}
+
+#[test]
+fn files_that_would_have_one_output_keep_their_whole_names() {
+    let folder = folder();
+    let inputs = ["a.bp", "a.dat"].map(|name| folder.path().join(name));
+    for path in &inputs {
+        scalars(path, &[("/", "x", 1)]);
+    }
+    let out = folder.path().join("out");
+    let (code, _, said) = run(kymo().args(["convert", "--to", "npz"]).args(&inputs).arg(&out));
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(names(&out), ["a.bp.npz", "a.dat.npz"]);
+}
+
+#[test]
+fn every_failure_has_its_object_with_the_same_keys() {
+    let folder = folder();
+    let [one, other] = ["1.bp", "2.bp"].map(|name| folder.path().join(name));
+    scalars(&one, &[("/", "x", 1), ("/", "y", 1)]);
+    scalars(&other, &[("/", "x", 1)]);
+    let keys = |text: &str| -> Vec<String> {
+        let object: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text:?}"));
+        object.as_object().unwrap().keys().filter(|key| *key != "error").cloned().collect()
+    };
+    let join = |to: &str| {
+        let mut convert = kymo();
+        convert.args(["convert", "--join", "--json"]).args([&one, &other]);
+        run(convert.arg(folder.path().join(to)))
+    };
+    let (code, written, _) = join("all.h5");
+    assert_eq!(code, Some(0));
+    // The output is there already; and .npy has room for one variable.
+    for (to, why) in [("all.h5", "exists"), ("all.npy", "one array")] {
+        let (code, failed, said) = join(to);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(failed.contains(why), "{failed}");
+        assert_eq!(keys(&failed), keys(&written));
+    }
+}
+
+#[test]
+fn the_order_that_is_assumed_is_said_once() {
+    let folder = folder();
+    let from = data("v1-2008-07-11/06_timesteps.bp");
+    let to = folder.path().join("a.h5");
+    let (code, _, said) = run(kymo().arg("convert").arg(&from).arg(&to));
+    assert_eq!(code, Some(0));
+    assert_eq!(said.matches("C order").count(), 1, "{said}");
+    let mut convert = kymo();
+    convert.args(["convert", "--force", "--order", "c"]).arg(&from).arg(&to);
+    assert_eq!(run(&mut convert).2, "");
+}
+
+#[cfg(unix)]
+#[test]
+fn more_files_are_joined_than_a_program_may_have_open_at_first() {
+    let folder = folder();
+    let from = folder.path().join("ranks");
+    fs::create_dir(&from).unwrap();
+    for rank in 0..60 {
+        scalars(&from.join(format!("run.bp.{rank}")), &[("/", "x", 1)]);
+    }
+    let to = folder.path().join("all.npy");
+    let mut convert = std::process::Command::new("sh");
+    convert.args(["-c", "ulimit -S -n 40; exec \"$0\" convert --join \"$1\" \"$2\""]);
+    let (code, _, said) = run(convert.arg(env!("CARGO_BIN_EXE_kymo")).args([&from, &to]));
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(fs::metadata(&to).unwrap().len(), 128 + 60 * 4);
+}
