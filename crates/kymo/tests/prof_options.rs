@@ -359,6 +359,26 @@ fn a_database_is_the_same_however_many_processors_look_up_addresses() {
     assert!(out.contains("yearly") && out.contains("interest"), "{out}");
 }
 
+/// An address of a logical file is the number of a function and a line.
+#[test]
+fn functions_of_an_interpreter_are_named_by_the_logical_file() {
+    let folder = folder();
+    let input = folder.path().join("python");
+    fs::create_dir_all(input.join("logical")).unwrap();
+    let symbols = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/symbols");
+    fs::copy(symbols.join("logical"), input.join("logical/python")).unwrap();
+    let mut builder = thread("app", 0, 1.0);
+    let module = builder.load_module("logical/python", None).unwrap();
+    let node = builder.child(ProfileBuilder::ROOT, module, 1 << 32 | 17);
+    builder.add(node, 0, 2.0);
+    write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
+    let database = folder.path().join("database");
+    let made = prof(&database, &[], &[&input]);
+    assert_eq!(made["threads"], 1);
+    let (_, out, _) = run(kymo().args(["tree", "--json", "--show", "lines"]).arg(&database));
+    assert!(out.contains("\"fit\"") && out.contains("model.py:17"), "{out}");
+}
+
 #[test]
 fn only_threads_of_the_named_program_count() {
     let folder = folder();

@@ -51,13 +51,17 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Opens the file at a path, and its debug file. Machine code is only kept if it is wanted.
+    /// Takes the bytes of the file at a path, and opens its debug file. Machine code is only kept if it is wanted.
     ///
     /// # Errors
     /// Why there is no program, in words that follow its name.
-    pub(crate) fn open(path: &Path, search: &Search, limits: &Limits) -> Result<Self, String> {
-        let bytes = read(path, limits)?;
-        let file = object::File::parse(&*bytes);
+    pub(crate) fn open(
+        path: &Path,
+        bytes: &Bytes,
+        search: &Search,
+        limits: &Limits,
+    ) -> Result<Self, String> {
+        let file = object::File::parse(&**bytes);
         let file = file.map_err(|error| format!("it is no program, or damaged: {error}"))?;
         let endian = match file.endianness() {
             object::Endianness::Little => RunTimeEndian::Little,
@@ -68,7 +72,7 @@ impl Image {
         let debug_object = debug.as_ref().and_then(|(_, bytes)| object::File::parse(&**bytes).ok());
         let (from, at, source) = match (&debug_object, &debug) {
             (Some(object), Some((at, bytes))) => (object, &**at, bytes),
-            _ => (&file, path, &bytes),
+            _ => (&file, path, bytes),
         };
         let has_symbols = |object: &&object::File<'_>| object.symbols().next().is_some();
         let has = debug_object.as_ref().filter(has_symbols);
@@ -79,7 +83,7 @@ impl Image {
         let dwarf = (has_dwarf(from) && is_small).then(|| load(from, source));
         let shared = dwarf.as_ref().and_then(|_| shared::find(at, from, limits));
         let split_files = SplitFiles::new(path, dwarf.as_ref(), endian, search, limits);
-        let code = search.loops.then(|| Code::of(&file, &bytes)).flatten();
+        let code = search.loops.then(|| Code::of(&file, bytes)).flatten();
         let code = code.map(|code| (code, Slots::of(&file)));
         let parts = Parts::of(&symbols);
         if symbols.is_empty() && dwarf.is_none() {

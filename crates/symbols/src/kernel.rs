@@ -1,8 +1,6 @@
 //! Symbols of a kernel, as the kernel lists them.
 
-use std::path::Path;
-
-use kymo_core::bytes::Limits;
+use bytes::Bytes;
 use kymo_core::model::structure::Resolved;
 
 use crate::{image, xz};
@@ -18,8 +16,7 @@ impl KernelSymbols {
     ///
     /// # Errors
     /// Why there is none, in words that follow its name.
-    pub(crate) fn open(path: &Path, limits: &Limits) -> Result<Self, String> {
-        let mut bytes = image::read(path, limits)?;
+    pub(crate) fn open(mut bytes: Bytes) -> Result<Self, String> {
         if xz::is_compressed(&bytes) {
             let expanded = xz::expand(&bytes, image::expanded_max(bytes.len()));
             bytes = expanded.map_err(|error| format!("it is damaged: {error}"))?.into();

@@ -20,6 +20,7 @@ mod image;
 mod inlining;
 mod kernel;
 mod lines;
+mod logical;
 mod loops;
 mod sections;
 mod shared;
@@ -38,6 +39,7 @@ use demangle::Style;
 use dwarf::Debug;
 use image::Image;
 use kernel::KernelSymbols;
+use logical::Logical;
 use loops::Finder;
 
 /// Where programs and libraries are looked for.
@@ -86,15 +88,20 @@ struct Candidate {
 enum Known {
     Image(Box<Image>),
     Kernel(KernelSymbols),
+    Logical(Logical),
 }
 
 impl Candidate {
     fn open(&self, search: &Search, limits: &Limits) -> Result<&Known, &str> {
         let open = |path: &PathBuf| {
+            let bytes = image::read(path, limits)?;
             if self.is_kernel {
-                KernelSymbols::open(path, limits).map(Known::Kernel)
+                KernelSymbols::open(bytes).map(Known::Kernel)
+            } else if Logical::is_it(&bytes) {
+                Logical::read(&bytes).map(Known::Logical)
             } else {
-                Image::open(path, search, limits).map(|image| Known::Image(Box::new(image)))
+                let image = Image::open(path, &bytes, search, limits)?;
+                Ok(Known::Image(Box::new(image)))
             }
         };
         // The first file that is there counts, also where it is no program.
@@ -165,6 +172,8 @@ enum Opened<'a> {
     Image(&'a Image, Option<Box<Debug<'a>>>, Option<Box<Finder<'a>>>),
     /// A kernel.
     Kernel(&'a KernelSymbols),
+    /// Functions of an interpreter.
+    Logical(&'a Logical),
 }
 
 impl Resolver for Module<'_> {
@@ -173,6 +182,7 @@ impl Resolver for Module<'_> {
         let open = || match candidate.open(&programs.search, &programs.limits) {
             Err(_) => Opened::Nothing,
             Ok(Known::Kernel(symbols)) => Opened::Kernel(symbols),
+            Ok(Known::Logical(functions)) => Opened::Logical(functions),
             Ok(Known::Image(image)) => {
                 let debug = Debug::new(image, programs.style).map(Box::new);
                 Opened::Image(image, debug, Finder::new(image).map(Box::new))
@@ -181,6 +191,7 @@ impl Resolver for Module<'_> {
         match self.opened.get_or_insert_with(open) {
             Opened::Nothing => {}
             Opened::Kernel(symbols) => symbols.resolve(address, to),
+            Opened::Logical(functions) => functions.resolve(programs.style, address, to),
             Opened::Image(image, debug, finder) => {
                 let mut finder = finder.as_deref_mut();
                 if let Some(debug) = debug {
@@ -215,7 +226,7 @@ impl Resolver for Module<'_> {
                 };
                 image.lack().or(debug).map(str::to_owned)
             }
-            Ok(Known::Kernel(_)) => None,
+            Ok(Known::Kernel(_) | Known::Logical(_)) => None,
         }
     }
 }

@@ -89,7 +89,9 @@ fn blocks(
         let end = contexts.end.min(start + RECORDS_HELD);
         let mut infos = form.sink();
         for context in start..end {
-            let many = rest.partition_point(|value| u64::from(value.context) <= context);
+            // Those of a context are few beside all that are held.
+            let is_of = |value: &&Turned| u64::from(value.context) <= context;
+            let many = rest.iter().take_while(is_of).count();
             let (these, later) = rest.split_at_checked(many).unwrap_or((rest, &[]));
             rest = later;
             let info = block(out, form, these, sums)?;
