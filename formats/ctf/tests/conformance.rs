@@ -1,9 +1,14 @@
-//! What every format promises, for metadata by itself; traces are directories, which
-//! `hostile.rs` cuts and damages.
+//! What every format promises, for metadata by itself, and for a whole trace.
 
 use kymo_conformance::Subject;
 
 kymo_conformance::promises!(Subject::new(&kymo_ctf::Ctf).valid_prefix(ends_between_blocks));
+
+#[test]
+fn every_damaged_file_of_a_trace_is_answered() {
+    let folder = kymo_conformance::testdata("ctf/control");
+    kymo_conformance::every_damaged_file_of_a_folder_is_answered(&kymo_ctf::Ctf, &folder);
+}
 
 /// Whether what is left is whole blocks and declarations, the trace among them.
 fn ends_between_blocks(bytes: &[u8], end: usize) -> bool {

@@ -142,6 +142,9 @@ impl Reader {
         let file = self.files.len();
         match bytes {
             Ok(bytes) => {
+                if bytes.is_empty() {
+                    self.lacks(&name, "it is empty: no packet was written, or all are lost");
+                }
                 self.files.push(File { name, bytes });
                 self.find_packets(file, state);
             }

@@ -1,0 +1,263 @@
+//! `testdata/ctf/control`: a trace as LTTng lays them out, written here from the specification of
+//! CTF 1.8, with what happens in it worked out by hand. babeltrace2 reads it as we do.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use kymo_conformance::{golden, testdata};
+use kymo_core::bytes::Limits;
+use kymo_core::model::timeline::{Content, Window};
+use kymo_core::{Context, Dataset, Format, Source};
+use kymo_ctf::Ctf;
+
+const METADATA: &str = include_str!("control.tsdl");
+const UUID: [u8; 16] = *b"kymo-ctf-control";
+
+/// The metadata in one packet, as tracers write it.
+fn metadata() -> Vec<u8> {
+    let bits = u32::try_from((37 + METADATA.len()) * 8).unwrap();
+    let mut bytes = 0x75D1_1D57_u32.to_le_bytes().to_vec();
+    bytes.extend(UUID);
+    bytes.extend([0, bits, bits].iter().flat_map(|number| number.to_le_bytes()));
+    // Nothing is compressed, encrypted or summed up; version 1.8.
+    bytes.extend([0, 0, 0, 1, 8]);
+    bytes.extend(METADATA.as_bytes());
+    bytes
+}
+
+/// A packet, whose times are in nanoseconds after the begin.
+struct Packet {
+    cpu: u32,
+    number: u64,
+    times: (u64, u64),
+    events: Vec<u8>,
+}
+
+/// The clock at the begin of the trace.
+const START: u64 = 5_000_000_000;
+
+impl Packet {
+    fn new(cpu: u32, number: u64, times: (u64, u64)) -> Self {
+        Self { cpu, number, times, events: Vec::new() }
+    }
+
+    /// The header of an event: five bits of its id, and 27 of the time.
+    fn head(mut self, id: u32, time: u64) -> Self {
+        let time = u32::try_from((START + time) & 0x7FF_FFFF).unwrap();
+        self.events.extend((id | time << 5).to_le_bytes());
+        self
+    }
+
+    /// The header of an event with an id of 32 bits and all of the time; it begins at a byte.
+    fn long_head(mut self, id: u32, time: u64) -> Self {
+        self.events.push(31);
+        self.events.extend(id.to_le_bytes());
+        self.events.extend((START + time).to_le_bytes());
+        self
+    }
+
+    fn comm(mut self, name: &str) -> Self {
+        let mut comm = [0; 16];
+        comm[..name.len()].copy_from_slice(name.as_bytes());
+        self.events.extend(comm);
+        self
+    }
+
+    fn i32(mut self, number: i32) -> Self {
+        self.events.extend(number.to_le_bytes());
+        self
+    }
+
+    fn i64(mut self, number: i64) -> Self {
+        self.events.extend(number.to_le_bytes());
+        self
+    }
+
+    fn switch(self, time: u64, stops: Task, state: i64, runs: Task) -> Self {
+        let before = self.head(0, time).comm(stops.0).i32(stops.1).i32(stops.2).i64(state);
+        before.comm(runs.0).i32(runs.1).i32(runs.2)
+    }
+
+    fn waking(self, time: u64, task: Task, cpu: i32) -> Self {
+        self.head(1, time).comm(task.0).i32(task.1).i32(task.2).i32(cpu)
+    }
+
+    fn irq(self, time: u64, number: i32, name: &str) -> Self {
+        let mut packet = self.head(2, time).i32(number);
+        packet.events.extend(name.as_bytes());
+        packet.events.push(0);
+        packet
+    }
+
+    fn irq_end(self, time: u64, number: i32) -> Self {
+        self.head(3, time).i32(number).i32(1)
+    }
+
+    /// All of it, filled up to 1024 bytes.
+    fn bytes(self) -> Vec<u8> {
+        let mut bytes = 0xC1FC_1FC1_u32.to_le_bytes().to_vec();
+        bytes.extend(UUID);
+        bytes.extend(0_u32.to_le_bytes());
+        let content = (24 + 52 + self.events.len()) as u64 * 8;
+        let (begin, end) = self.times;
+        for number in [START + begin, START + end, content, 8192, self.number, 0] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(self.cpu.to_le_bytes());
+        bytes.extend(self.events);
+        bytes.resize(1024, 0);
+        bytes
+    }
+}
+
+/// Its name, its number and its priority.
+type Task = (&'static str, i32, i32);
+
+const IDLE0: Task = ("swapper/0", 0, 20);
+const IDLE1: Task = ("swapper/1", 0, 20);
+const CONTROL: Task = ("control", 101, -51);
+const LOGGER: Task = ("logger", 102, 20);
+const KWORKER: Task = ("kworker/1:2", 33, 20);
+
+/// On the first processor control answers within 4.4 µs, then within 5.2 µs, since logger takes two
+/// of them; in its first job there is an interrupt.
+fn first_processor() -> Vec<u8> {
+    let first = Packet::new(0, 0, (0, 6_000))
+        .waking(1_000, CONTROL, 0)
+        .switch(1_400, IDLE0, 0, CONTROL)
+        .irq(2_000, 5, "eth0")
+        .irq_end(2_300, 5)
+        .switch(5_400, CONTROL, 1, IDLE0);
+    let second = Packet::new(0, 1, (6_000, 17_000))
+        .waking(11_000, CONTROL, 0)
+        .switch(11_200, IDLE0, 0, CONTROL)
+        .switch(13_200, CONTROL, 0, LOGGER)
+        .switch(15_200, LOGGER, 1, CONTROL)
+        .switch(16_200, CONTROL, 2, IDLE0);
+    [first.bytes(), second.bytes()].concat()
+}
+
+/// On the second, logger runs first; the second time it is woken for the other. An event has a long
+/// header and an array.
+fn second_processor() -> Vec<u8> {
+    let packet = Packet::new(1, 0, (1_000, 21_000))
+        .waking(1_500, LOGGER, 1)
+        .switch(1_600, IDLE1, 0, LOGGER)
+        .switch(4_600, LOGGER, 1, IDLE1)
+        .long_head(40, 12_000)
+        .i32(3)
+        .i32(7)
+        .i32(-8)
+        .i32(9)
+        .waking(12_500, LOGGER, 0)
+        .switch(20_000, IDLE1, 0, KWORKER);
+    packet.bytes()
+}
+
+fn folder() -> PathBuf {
+    testdata("ctf/control")
+}
+
+fn dataset() -> Box<dyn Dataset> {
+    let source = Source::open(&folder(), &Limits::default()).unwrap();
+    Ctf.open(&source, &Context::default()).unwrap()
+}
+
+#[test]
+fn the_trace_is_what_is_written_here() {
+    let files = [
+        ("metadata", metadata()),
+        ("channel0_0", first_processor()),
+        ("channel0_1", second_processor()),
+    ];
+    for (name, bytes) in files {
+        let path = folder().join(name);
+        if golden::blessing() {
+            fs::create_dir_all(folder()).unwrap();
+            fs::write(&path, &bytes).unwrap();
+        }
+        assert!(fs::read(&path).unwrap() == bytes, "{name} (BLESS=1 rewrites it)");
+    }
+}
+
+/// Time after the begin, track and content of what happens to tasks and processors.
+#[test]
+fn what_tasks_do_is_as_worked_out_by_hand() {
+    let (dataset, mut found) = (dataset(), Vec::new());
+    let timeline = dataset.timeline().unwrap();
+    let tracks = timeline.tracks();
+    let mut events = timeline.events(&Window::default()).unwrap();
+    while let Some(event) = events.next().unwrap() {
+        if let Content::Activity(activity) = &event.content {
+            let time = event.time.unwrap().0 - 1_700_000_005_000_000_000;
+            found.push(format!("{time} {}: {activity}", tracks[event.track.0].name));
+        }
+    }
+    let expected = [
+        "1000 control-101: release",
+        "1400 swapper/0: end",
+        "1400 control-101: begin, priority -51",
+        "1500 logger-102: release",
+        "1600 swapper/1: end",
+        "1600 logger-102: begin, priority 20",
+        "2000 cpu 0: begin irq 5 eth0",
+        "2300 cpu 0: end",
+        "4600 logger-102: complete",
+        "4600 logger-102: end",
+        "4600 swapper/1: begin, priority 20",
+        "5400 control-101: complete",
+        "5400 control-101: end",
+        "5400 swapper/0: begin, priority 20",
+        "11000 control-101: release",
+        "11200 swapper/0: end",
+        "11200 control-101: begin, priority -51",
+        "12500 logger-102: release",
+        "13200 control-101: end",
+        "13200 logger-102: begin, priority 20",
+        "15200 logger-102: complete",
+        "15200 logger-102: end",
+        "15200 control-101: begin, priority -51",
+        "16200 control-101: complete",
+        "16200 control-101: end",
+        "16200 swapper/0: begin, priority 20",
+        "20000 swapper/1: end",
+        "20000 kworker/1:2-33: begin, priority 20",
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(dataset.findings(), []);
+}
+
+/// Names and fields of all events, in order, as babeltrace2 has them; `cargo xtask ci` installs it.
+#[test]
+fn babeltrace_reads_the_same() {
+    let options = ["--clock-cycles", "--no-delta", "--fields=trace:hostname"];
+    let output = Command::new("babeltrace2").args(options).arg(folder()).output();
+    let output = output.expect("babeltrace2 is to be installed");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let expected: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(event).collect();
+    let (dataset, mut found) = (dataset(), Vec::new());
+    let mut events = dataset.timeline().unwrap().events(&Window::default()).unwrap();
+    while let Some(event) = events.next().unwrap() {
+        if let Content::Text(text) = &event.content {
+            let ticks = event.time.unwrap().0 - 1_700_000_000_000_000_000;
+            found.push((ticks, text.to_string()));
+        }
+    }
+    assert_eq!(found.len(), 16);
+    assert_eq!(found, expected);
+}
+
+/// `[00000000005000001000] board sched_waking: { cpu_id = 0 }, { comm = "control" }`
+fn event(line: &str) -> (i64, String) {
+    let (time, rest) = line.strip_prefix('[').unwrap().split_once("] board ").unwrap();
+    let (name, rest) = rest.split_once(": ").unwrap();
+    let (_, fields) = rest.split_once(" }, ").unwrap();
+    (time.parse().unwrap(), format!("{name}: {fields}"))
+}
