@@ -1,5 +1,6 @@
-//! `testdata/ctf/control`: a trace as LTTng lays them out, written here from the specification of
-//! CTF 1.8, with what happens in it worked out by hand. babeltrace2 reads it as we do.
+//! `testdata/ctf/control`: a trace as tracers of Linux lay them out, written here from the
+//! specification of CTF 1.8, with what happens in it worked out by hand. babeltrace2 reads it as we
+//! do.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
