@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::tree::{NONE, Own, Stored};
+use super::slots::Slots;
+use super::tree::{NONE, Own, Stored, as_index};
 use super::{
     CallTree, ContextId, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Thread,
     ThreadId,
@@ -45,7 +46,7 @@ pub struct CallTreeBuilder {
     files: Interned<String>,
     modules: Interned<String>,
     nodes: Vec<Stored>,
-    known: HashMap<(u32, Node), u32>,
+    known: Slots,
     incomplete: Vec<ThreadId>,
     remarks: Vec<String>,
 }
@@ -65,7 +66,7 @@ impl CallTreeBuilder {
             files: Interned::default(),
             modules: Interned::default(),
             nodes: Vec::new(),
-            known: HashMap::new(),
+            known: Slots::default(),
             incomplete: Vec::new(),
             remarks: Vec::new(),
         }
@@ -127,12 +128,17 @@ impl CallTreeBuilder {
     /// When the context above is none of this tree, or when there are too many.
     pub fn child(&mut self, parent: Option<ContextId>, node: Node) -> Result<ContextId> {
         let parent = parent.map_or(Ok(NONE), |parent| self.index(parent))?;
-        if let Some(&known) = self.known.get(&(parent, node)) {
+        let stored = Stored::new(parent, node);
+        let stored = stored.ok_or_else(|| Error::request("there are too many functions"))?;
+        let nodes = &self.nodes;
+        let key = |number| nodes.get(as_index(number)).map_or([NONE.into(); 4], Stored::key);
+        let hash = self.known.hash(stored.key());
+        if let Some(known) = self.known.find(hash, |number| key(number) == stored.key()) {
             return Ok(ContextId(known.into()));
         }
-        let id = self.next("contexts", self.nodes.len())?;
-        self.known.insert((parent, node), id);
-        self.nodes.push(Stored::new(parent, node));
+        let id = self.next("contexts", nodes.len())?;
+        self.known.insert(hash, id, key);
+        self.nodes.push(stored);
         Ok(ContextId(id.into()))
     }
 
@@ -140,7 +146,13 @@ impl CallTreeBuilder {
     pub fn add(&mut self, thread: ThreadId, context: ContextId, metric: MetricId, value: f64) {
         let own = usize::try_from(thread.0).ok().and_then(|index| self.own.get_mut(index));
         if let (Ok(context), Some(own)) = (u32::try_from(context.0), own) {
-            own.push(Own { context, metric, value });
+            let at = own.binary_search_by_key(&metric, |own| own.metric).unwrap_or_else(|at| {
+                own.insert(at, Own::new(metric));
+                at
+            });
+            if let Some(own) = own.get_mut(at) {
+                own.add(context, value);
+            }
         }
     }
 
@@ -153,7 +165,9 @@ impl CallTreeBuilder {
     /// Makes the tree.
     #[must_use]
     pub fn finish(mut self) -> CallTree {
-        self.own.iter_mut().for_each(summed);
+        // Only making contexts needs this, and it is large.
+        drop(self.known);
+        self.own.iter_mut().flatten().for_each(Own::sum);
         let mut tree = CallTree::new(
             self.metrics,
             self.threads,
@@ -177,19 +191,6 @@ impl CallTreeBuilder {
         let id = u32::try_from(count).ok().filter(|&id| u64::from(id) < self.items_max);
         id.ok_or_else(|| Error::Request(format!("there are more than {count} {what}")))
     }
-}
-
-/// Sorts what a thread measured by context, and adds up what has the same place and metric.
-fn summed(own: &mut Vec<Own>) {
-    own.sort_by_key(|own| (own.context, own.metric));
-    own.dedup_by(|next, kept| {
-        let is_same = (next.context, next.metric) == (kept.context, kept.metric);
-        if is_same {
-            kept.value += next.value;
-        }
-        is_same
-    });
-    own.shrink_to_fit();
 }
 
 /// Things that are kept once each.

@@ -20,6 +20,7 @@ mod labels;
 mod paths;
 mod per_thread;
 mod sink;
+mod slots;
 mod threads;
 mod traces;
 mod tree;

@@ -38,27 +38,103 @@ impl Node {
     }
 }
 
-/// A context as it is kept: parents before their children.
+/// A context as it is kept: parents before their children. There may be many millions, so that
+/// what is not known is a number that stands for nothing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stored {
+    offset: u64,
     parent: u32,
     first_child: u32,
     next_sibling: u32,
-    node: Node,
+    function: u32,
+    file: u32,
+    line: u32,
+    module: u32,
+    scope: Scope,
+    relation: Relation,
 }
 
 impl Stored {
-    pub(super) fn new(parent: u32, node: Node) -> Self {
-        Self { parent, first_child: NONE, next_sibling: NONE, node }
+    /// Nothing where what it names has a number that is too large.
+    pub(super) fn new(parent: u32, node: Node) -> Option<Self> {
+        let number = |id: Option<u64>| match id {
+            None => Some(NONE),
+            Some(id) => u32::try_from(id).ok().filter(|id| *id != NONE),
+        };
+        let Node { scope, relation, function, source, point } = node;
+        Some(Self {
+            offset: point.map_or(0, |(_, offset)| offset),
+            parent,
+            first_child: NONE,
+            next_sibling: NONE,
+            function: number(function.map(|function| function.0))?,
+            file: number(source.map(|(file, _)| file.0))?,
+            line: source.map_or(0, |(_, line)| line),
+            module: number(point.map(|(module, _)| module.0))?,
+            scope,
+            relation,
+        })
+    }
+
+    /// All that tells it from others.
+    pub(super) fn key(&self) -> [u64; 4] {
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        let kind = (self.scope as u32) << 8 | self.relation as u32;
+        let (above, source) = (pair(self.parent, self.function), pair(self.file, self.line));
+        [self.offset, above, source, pair(self.module, kind)]
+    }
+
+    fn node(&self) -> Node {
+        let id = |number: u32| Some(u64::from(number)).filter(|_| number != NONE);
+        Node {
+            scope: self.scope,
+            relation: self.relation,
+            function: id(self.function).map(FunctionId),
+            source: id(self.file).map(|file| (FileId(file), self.line)),
+            point: id(self.module).map(|module| (ModuleId(module), self.offset)),
+        }
     }
 }
 
-/// What a thread measured at the very context.
-#[derive(Debug, Clone, Copy)]
+/// What a thread measured of a metric at the very contexts.
+#[derive(Debug)]
 pub(super) struct Own {
-    pub(super) context: u32,
     pub(super) metric: MetricId,
-    pub(super) value: f64,
+    contexts: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Own {
+    pub(super) fn new(metric: MetricId) -> Self {
+        Self { metric, contexts: Vec::new(), values: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, context: u32, value: f64) {
+        self.contexts.push(context);
+        self.values.push(value);
+    }
+
+    /// Sorts by context, and adds up what has the same.
+    pub(super) fn sum(&mut self) {
+        if !self.contexts.is_sorted_by(|one, next| one < next) {
+            let mut pairs: Vec<_> = self.iter().collect();
+            pairs.sort_by_key(|(context, _)| *context);
+            pairs.dedup_by(|(next, value), (kept, sum)| {
+                let is_same = next == kept;
+                if is_same {
+                    *sum += *value;
+                }
+                is_same
+            });
+            (self.contexts, self.values) = pairs.into_iter().unzip();
+        }
+        self.contexts.shrink_to_fit();
+        self.values.shrink_to_fit();
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.contexts.iter().copied().zip(self.values.iter().copied())
+    }
 }
 
 /// A profile in memory, made by [`CallTreeBuilder`](super::CallTreeBuilder).
@@ -68,7 +144,7 @@ pub(super) struct Own {
 pub struct CallTree {
     metrics: Vec<Metric>,
     threads: Vec<Thread>,
-    /// For each thread, by context and then by metric.
+    /// For each thread, by metric and then by context.
     own: Vec<Vec<Own>>,
     functions: Vec<Function>,
     files: Vec<String>,
@@ -154,9 +230,11 @@ impl CallTree {
             if threads.is_some_and(|threads| !threads.contains(id)) {
                 continue;
             }
-            for own in own.iter().filter(|own| own.metric == metric) {
-                if let Some(sum) = sums.get_mut(as_index(own.context)) {
-                    *sum += own.value;
+            for (context, value) in
+                own.iter().filter(|own| own.metric == metric).flat_map(Own::iter)
+            {
+                if let Some(sum) = sums.get_mut(as_index(context)) {
+                    *sum += value;
                 }
             }
         }
@@ -174,18 +252,18 @@ impl CallTree {
                 let without_loops =
                     self.raised(own, |node| is_lexical(node) && node.scope != Scope::Loop);
                 let both = function.into_iter().zip(without_loops).zip(&self.nodes);
-                let is_loop = |stored: &Stored| stored.node.scope == Scope::Loop;
+                let is_loop = |stored: &Stored| stored.scope == Scope::Loop;
                 both.map(|((all, less), node)| if is_loop(node) { less } else { all }).collect()
             }
         }
     }
 
-    fn raised(&self, mut sums: Vec<f64>, reaches_parent: impl Fn(&Node) -> bool) -> Vec<f64> {
+    fn raised(&self, mut sums: Vec<f64>, reaches_parent: impl Fn(&Stored) -> bool) -> Vec<f64> {
         // Children stand behind their parents, so one pass from the end will do.
         for (index, stored) in self.nodes.iter().enumerate().rev() {
             let value = sums.get(index).copied().unwrap_or(0.0);
             if value != 0.0
-                && reaches_parent(&stored.node)
+                && reaches_parent(stored)
                 && let Some(above) = sums.get_mut(as_index(stored.parent))
             {
                 *above += value;
@@ -197,12 +275,12 @@ impl CallTree {
     /// Which contexts reach one, in each reach. The context itself is among them.
     fn reaching_one(&self, one: ContextId) -> Vec<[bool; 4]> {
         let mut marks: Vec<[bool; 4]> = vec![[false; 4]; self.nodes.len()];
-        let is_loop = self.stored(one).is_ok_and(|stored| stored.node.scope == Scope::Loop);
+        let is_loop = self.stored(one).is_ok_and(|stored| stored.scope == Scope::Loop);
         for (index, stored) in self.nodes.iter().enumerate() {
             let above = marks.get(as_index(stored.parent)).copied().unwrap_or_default();
             let [_, function, lexical, execution] = above;
-            let inside = is_lexical(&stored.node);
-            let no_loop = !is_loop || stored.node.scope != Scope::Loop;
+            let inside = is_lexical(stored);
+            let no_loop = !is_loop || stored.scope != Scope::Loop;
             let mark = if index as u64 == one.0 {
                 [true; 4]
             } else {
@@ -229,11 +307,11 @@ impl CallTree {
     }
 }
 
-fn is_lexical(node: &Node) -> bool {
+fn is_lexical(node: &Stored) -> bool {
     node.relation == Relation::Lexical
 }
 
-fn as_index(number: u32) -> usize {
+pub(super) fn as_index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
@@ -278,7 +356,7 @@ impl ProfileView for CallTree {
     }
 
     fn context(&self, id: ContextId) -> Result<Context> {
-        let Node { scope, relation, function, source, point } = self.stored(id)?.node;
+        let Node { scope, relation, function, source, point } = self.stored(id)?.node();
         let number = ContextNumber(id.0);
         Ok(Context { id, number, scope, relation, function, source, point })
     }
@@ -331,11 +409,11 @@ impl ProfileView for CallTree {
             }
         }
         for (own, to) in self.own.iter().zip(to) {
-            let counts = |own: &&Own| {
-                own.metric == metric
-                    && is_within.get(as_index(own.context)).copied().unwrap_or(false)
+            let own = own.iter().filter(|own| own.metric == metric).flat_map(Own::iter);
+            let counts = |(context, _): &(u32, f64)| {
+                is_within.get(as_index(*context)).copied().unwrap_or(false)
             };
-            *to += own.iter().filter(counts).map(|own| own.value).sum::<f64>();
+            *to += own.filter(counts).map(|(_, value)| value).sum::<f64>();
         }
         Ok(())
     }
@@ -346,7 +424,7 @@ impl ProfileView for CallTree {
         let meant = meant.filter(|(id, _)| threads.is_none_or(|threads| threads.contains(*id)));
         for own in meant.flat_map(|(_, own)| own) {
             if let Some(total) = totals.get_mut(as_index(own.metric.0)) {
-                *total += own.value;
+                own.values.iter().for_each(|value| *total += value);
             }
         }
         Ok(totals)
@@ -359,11 +437,12 @@ impl ProfileView for CallTree {
             metrics.flat_map(|metric| Reach::ALL.map(|reach| Column { metric, reach })).collect();
         let values = (0..).map(ThreadId).zip(&self.own).flat_map(move |(thread, own)| {
             let mut sums = vec![0.0; columns.len()];
-            for own in own {
-                let marks = marks.get(as_index(own.context)).copied().unwrap_or_default();
-                let first = as_index(own.metric.0).saturating_mul(marks.len());
+            let all = own.iter().flat_map(|own| own.iter().map(|value| (own.metric, value)));
+            for (metric, (context, value)) in all {
+                let marks = marks.get(as_index(context)).copied().unwrap_or_default();
+                let first = as_index(metric.0).saturating_mul(marks.len());
                 let sums = sums.iter_mut().skip(first);
-                sums.zip(marks).filter(|(_, mark)| *mark).for_each(|(sum, _)| *sum += own.value);
+                sums.zip(marks).filter(|(_, mark)| *mark).for_each(|(sum, _)| *sum += value);
             }
             let values = columns.iter().copied().zip(sums).filter(|(_, value)| *value != 0.0);
             let values = values.map(|(column, value)| Ok(ThreadValue { thread, column, value }));
