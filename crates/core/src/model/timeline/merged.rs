@@ -30,10 +30,15 @@ pub trait Run: Send {
 /// each track by themselves. Those of one time are in the order of the tracks.
 pub struct Merged<R> {
     runs: Vec<(R, Range<u64>)>,
-    /// The time of the next event of each run.
-    heads: BinaryHeap<Reverse<(Option<TimeNs>, usize)>>,
+    /// The time of the next event of each run, but for the one that events are taken of.
+    heads: BinaryHeap<Reverse<Head>>,
+    /// The run that events are taken of, as long as no other is earlier, and the time of its next.
+    current: Option<Head>,
     window: Window,
 }
+
+/// The time of the next event of a run, and which run.
+type Head = (Option<TimeNs>, usize);
 
 impl<R: Run> Merged<R> {
     /// Merges runs, each of which has what a window holds of its track; of all of them together
@@ -53,28 +58,33 @@ impl<R: Run> Merged<R> {
             }
         }
         let runs = runs.into_iter().map(|(places, run)| (run, places)).collect();
-        Ok(Self { runs, heads, window: window.clone() })
+        Ok(Self { runs, heads, current: None, window: window.clone() })
     }
 
     /// Takes the next place of the run whose next event is the earliest.
     fn step(&mut self) -> Result<Option<(usize, u64)>> {
-        while let Some(mut head) = self.heads.peek_mut() {
-            let Reverse((time, at)) = *head;
+        loop {
+            let head = self.current.take().or_else(|| self.heads.pop().map(|Reverse(head)| head));
+            let Some((time, at)) = head else { return Ok(None) };
             let Some((run, places)) = self.runs.get_mut(at) else { return Ok(None) };
-            let Some(place) = places.next() else {
-                PeekMut::pop(head);
-                continue;
-            };
-            if places.is_empty() {
-                PeekMut::pop(head);
-            } else {
-                *head = Reverse((run.time(places.start)?, at));
+            let Some(place) = places.next() else { continue };
+            if !places.is_empty() {
+                self.current = Some((run.time(places.start)?, at));
+                self.give_way();
             }
             if self.window.holds(time) {
                 return Ok(Some((at, place)));
             }
         }
-        Ok(None)
+    }
+
+    /// Puts the current run back where another is earlier. As a rule many events of one come before
+    /// the next of another, and where there is one run there is nothing to compare.
+    fn give_way(&mut self) {
+        let Some(Reverse(other)) = self.heads.peek() else { return };
+        if let Some(current) = self.current.take_if(|current| *current > *other) {
+            self.heads.push(Reverse(current));
+        }
     }
 }
 
