@@ -29,7 +29,7 @@ mod unit;
 mod xz;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use kymo_core::bytes::Limits;
@@ -64,6 +64,29 @@ impl Search {
         });
         replaced.into_iter().chain([PathBuf::from(path)]).collect()
     }
+}
+
+/// The folder of tables of the kernel's symbols in the directory of a measurement.
+const KERNEL_SYMBOLS: &str = "kernel_symbols";
+
+/// The folder of images there of what the kernel maps into processes.
+const VDSO: &str = "vdso";
+
+/// Where a module is in the directory of a measurement that recorders put there for its symbols.
+/// They tell its path below that directory, or with the place where that was at the time.
+#[must_use]
+pub fn beside(path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let relative = if path.is_relative() {
+        path.to_owned()
+    } else {
+        Path::new(path.parent()?.file_name()?).join(path.file_name()?)
+    };
+    let mut parts = relative.components();
+    let folder = parts.next().and_then(|part| part.as_os_str().to_str());
+    let is_beside = matches!(folder, Some(KERNEL_SYMBOLS | VDSO))
+        && parts.all(|part| matches!(part, Component::Normal(_)));
+    is_beside.then_some(relative)
 }
 
 /// The programs and libraries of a measurement. Each is opened when an address in it is looked up.
@@ -121,12 +144,14 @@ impl Programs {
         limits: &Limits,
     ) -> Self {
         let candidate = |(path, directory): (&str, &Path)| {
-            let is_kernel = path.starts_with("kernel_symbols/");
+            let beside = beside(path);
+            let is_kernel = beside.as_ref().is_some_and(|path| path.starts_with(KERNEL_SYMBOLS));
             let (name, paths) = if Path::new(path).is_relative() {
                 let resolved = directory.join(path);
                 (resolved.to_string_lossy().into_owned(), vec![resolved])
             } else {
-                (path.to_owned(), search.paths(path))
+                let beside = beside.map(|beside| directory.join(beside));
+                (path.to_owned(), beside.into_iter().chain(search.paths(path)).collect())
             };
             (name, Candidate { paths, is_kernel, known: OnceLock::new() })
         };
@@ -242,5 +267,17 @@ mod tests {
         let paths = |path| search.paths(path);
         assert_eq!(paths("/opt/demo/bin/a"), ["/data/bin/a", "/opt/demo/bin/a"].map(PathBuf::from));
         assert_eq!(paths("/opt/demonstration"), [PathBuf::from("/opt/demonstration")]);
+    }
+
+    #[test]
+    fn what_recorders_put_beside_is_found_wherever_the_directory_was() {
+        let found = |path| beside(path).map(|path| path.to_string_lossy().into_owned());
+        assert_eq!(found("vdso/ab.vdso").as_deref(), Some("vdso/ab.vdso"));
+        assert_eq!(found("/builds/m/vdso/ab.vdso").as_deref(), Some("vdso/ab.vdso"));
+        let kernel = Some("kernel_symbols/vmlinux.7f0100");
+        assert_eq!(found("/m/kernel_symbols/vmlinux.7f0100").as_deref(), kernel);
+        for path in ["/bin/app", "vdso/../../etc/passwd", "/vdso", "../vdso/a", "/a/vdso/..", ""] {
+            assert_eq!(found(path), None, "{path}");
+        }
     }
 }
