@@ -103,8 +103,10 @@ impl Report {
         for finding in findings.iter().filter(matter).take(FINDINGS_SHOWN) {
             self.finding(name, finding);
         }
-        if total > FINDINGS_SHOWN {
-            self.remark(name, format_args!("and {} more findings", total - FINDINGS_SHOWN));
+        match total.saturating_sub(FINDINGS_SHOWN) {
+            0 => {}
+            1 => self.remark(name, format_args!("and 1 more finding")),
+            more => self.remark(name, format_args!("and {more} more findings")),
         }
         if total > 0 {
             let name = failure::quoted(name);

@@ -10,7 +10,7 @@ use crate::cli::OpenArgs;
 use crate::failure;
 use crate::inputs;
 use crate::output::Output;
-use crate::render::columns::Columns;
+use crate::render::columns::{Columns, width_of};
 use crate::render::{escaped, numbers, style};
 use crate::session::{Opened, Outcome, Session};
 
@@ -77,12 +77,18 @@ fn print(out: &mut Output, opened: &Opened) -> anyhow::Result<()> {
     let summary = opened.dataset.summary();
     let bold = out.paint().style(style::TITLE);
     let title = opened.format.info().title;
-    let dialect = match summary.dialect.as_str() {
+    let mut dialect = match summary.dialect.as_str() {
         "" => String::new(),
         dialect => format!(", {dialect}"),
     };
+    let width = width_of(&format!("{}: {title}{dialect}", opened.name));
+    // What has no room in the first line is the first fact.
+    let below = out.columns().is_some_and(|columns| width > columns) && !dialect.is_empty();
+    if below {
+        dialect.clear();
+    }
     writeln!(out, "{bold}{}{bold:#}: {title}{dialect}", opened.name)?;
-    facts(opened, &summary).print(out)?;
+    facts(opened, &summary, below).print(out)?;
     for section in summary.sections.iter().filter(|section| !section.rows.is_empty()) {
         print_title(out, section.title)?;
         let mut columns = Columns::indented(4);
@@ -107,8 +113,11 @@ fn print_title(out: &mut Output, title: &str) -> anyhow::Result<()> {
     Ok(writeln!(out, "  {kind}{title}{kind:#}")?)
 }
 
-fn facts(opened: &Opened, summary: &Summary) -> Columns {
+fn facts(opened: &Opened, summary: &Summary, with_dialect: bool) -> Columns {
     let mut columns = Columns::indented(2).styled(&[style::KIND]);
+    if with_dialect {
+        columns.row(["dialect".to_owned(), escaped(&summary.dialect).into_owned()]);
+    }
     if !opened.source.is_directory() {
         let size = numbers::size(opened.source.size_bytes());
         columns.row(["size".to_owned(), size]);

@@ -1,6 +1,7 @@
 //! `kymo ls`: what is in a file, a line each.
 
 mod attributes;
+mod metrics;
 mod records;
 mod tables;
 mod tracks;
@@ -21,8 +22,8 @@ use crate::session::{Named, Opened, Outcome, Session};
 /// Without options it is one path a line. A variable that was written again and again has steps:
 /// `5*{2, 3}` was written five times. The parts that processes wrote of one array are its
 /// blocks: `{4, 6} global, 4 blocks`. `{3..4}` is a length that differs between steps. Of a recording
-/// it is its streams, with -l what they hold and on which clock. Files with neither list their
-/// tables, with -l the columns too.
+/// it is its streams, with -l what they hold and on which clock; of a profile its metrics. Files
+/// with neither variables nor streams list their tables, with -l the columns too.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch that one types")]
 #[command(after_help = "\
@@ -103,8 +104,12 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         } else if let Some(view) = dataset.timeline().filter(|_| is_plain) {
             let listing = tracks::Listing { view: &view, masks: &masks, file, args };
             *listed.get_or_insert(0) += listing.print(session)?;
+            *listed.get_or_insert(0) += metrics::list(session, opened, &masks, file, args)?;
             Outcome::Done
         } else {
+            if is_plain {
+                metrics::list(session, opened, &masks, file, args)?;
+            }
             list(session, args, opened, file)?;
             Outcome::Done
         };

@@ -7,7 +7,7 @@ use kymo_core::Table;
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::render::columns::Columns;
+use crate::render::columns::{Columns, width_of, wrapped};
 use crate::render::{numbers, style};
 use crate::session::{Opened, Session};
 
@@ -46,7 +46,19 @@ fn print(session: &mut Session, table: &dyn Table) -> anyhow::Result<()> {
     let bold = session.out.paint().style(style::TITLE);
     let rows = table.row_count().map(|rows| format!("  {}", numbers::count(rows, "row", "rows")));
     let (name, about) = (table.name(), table.about());
-    writeln!(session.out, "{bold}{name}{bold:#}{}: {about}", rows.unwrap_or_default())?;
+    let head = format!("{name}{}: ", rows.unwrap_or_default());
+    let room = session.out.columns().map(|columns| columns.saturating_sub(width_of(&head)));
+    let about = match room.filter(|room| width_of(about) > *room) {
+        // What has no room beside the name is below it.
+        Some(_) => {
+            let width =
+                session.out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(4));
+            format!("\n    {}", wrapped(about, width).join("\n    "))
+        }
+        None => about.to_owned(),
+    };
+    let head = head.strip_prefix(name).unwrap_or_default();
+    writeln!(session.out, "{bold}{name}{bold:#}{head}{about}")?;
     let mut columns = Columns::indented(2).styled(&[style::KIND]);
     for field in table.schema().fields() {
         let null = if field.is_nullable() { "may be null" } else { "" };
