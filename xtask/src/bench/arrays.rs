@@ -51,11 +51,13 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     Ok(vec![
         Case {
             name: "arrays: 1 GiB to HDF5",
+            items: None,
             ours: ours("--order=c", "arrays.h5"),
             peers: vec![("cp, sync", copy), ("Python with h5py", script("copy"))],
         },
         Case {
             name: "arrays: 1 GiB to HDF5, by reference",
+            items: None,
             ours: ours("--link", "linked.h5"),
             peers: vec![("Python with h5py", script("link"))],
         },

@@ -23,16 +23,19 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let mut cases = vec![
         Case {
             name: "BBBin: check of 100 M switches",
+            items: None,
             ours: setup.kymo(["check".as_ref(), log.as_os_str()]),
             peers: vec![cat()],
         },
         Case {
             name: "BBBin: load over 100 M switches",
+            items: None,
             ours: setup.kymo(["load".as_ref(), log.as_os_str()]),
             peers: vec![cat()],
         },
         Case {
             name: "BBBin: ten events of 100 M by time",
+            items: None,
             ours: setup.kymo(
                 ["dump", "--since", "5000s", "--until", "5000.001s"]
                     .map(AsRef::as_ref)
@@ -51,6 +54,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
         );
         cases.push(Case {
             name: "CTF: check of 240,644 events",
+            items: None,
             ours: setup.kymo(["check".as_ref(), trace.as_os_str()]),
             peers: vec![("babeltrace2, counting", theirs)],
         });

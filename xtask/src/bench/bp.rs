@@ -101,7 +101,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
             command_line("sh", ["-c".as_ref(), script.as_ref(), file.as_os_str(), to.as_os_str()]),
         )
     };
-    let case = |name, ours, peers| Case { name, ours, peers };
+    let case = |name, ours, peers| Case { name, items: None, ours, peers };
     let rewritten = setup.folder.join("rewritten.bp");
     Ok(vec![
         case("bp: list all elements", ours::list(setup, &file), vec![headers(), cat()]),

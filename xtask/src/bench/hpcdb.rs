@@ -91,7 +91,12 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
         database::make(&small, MADE[0].1)?;
         database::make(&large, MADE[2].1)?;
         let open = |path: &Path| setup.kymo(["ls".as_ref(), path.as_os_str()]);
-        cases.push(Case { name, ours: open(&large), peers: vec![("kymo, 70 MB", open(&small))] });
+        cases.push(Case {
+            name,
+            items: None,
+            ours: open(&large),
+            peers: vec![("kymo, 70 MB", open(&small))],
+        });
     }
     Ok(cases)
 }
@@ -102,7 +107,7 @@ fn top(
     path: &Path,
     peers: Vec<(&'static str, CommandLine)>,
 ) -> Case {
-    Case { name, ours: setup.kymo(["top".as_ref(), path.as_os_str()]), peers }
+    Case { name, items: None, ours: setup.kymo(["top".as_ref(), path.as_os_str()]), peers }
 }
 
 /// Hatchet with a database, and without.

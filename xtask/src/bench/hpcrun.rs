@@ -2,7 +2,7 @@
 
 pub(crate) mod file;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,10 @@ use crate::bench::{Case, Setup, command_line};
 pub(crate) const NOTES: &str = "\
 ## HPCToolkit measurements\n\n\
 The profile is 04.00b with 10 million nodes and four values in each, 710 MB. `info` adds up \
-all values; `check` applies every rule to all nodes and values. The trace has 100 million records, \
-1.2 GB; `check` reads each of them, and `ls -s` goes through them as events of a timeline. The peer \
+all values; `check` applies every rule to all nodes and values; `top` builds the tree of all nodes, \
+with every value, and adds it up. The trace has 100 million records, \
+1.2 GB; `check` reads each of them, and `ls -s` goes through them as events of a timeline. In the \
+directory each of 20 million records is looked up among a million nodes. The peer \
 that looks at each byte reads blocks of 256 KiB and adds up their numbers of eight bytes, so that \
 it takes from memory what a reader has to. All files are in the page cache.\n";
 
@@ -62,10 +64,22 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let shape = file::Shape { thread: 0, nodes: 10_000_000, metrics: 4 };
     file::make_profile(&profile, shape)?;
     file::make_trace(&trace, 100_000_000, 4096)?;
-    let case = |name, command: &[&str], path: &Path| {
+    let pair = setup.folder.join("traced");
+    fs::create_dir_all(&pair)?;
+    let shape = file::Shape { nodes: 1_000_000, metrics: 1, ..shape };
+    file::make_profile(&pair.join("pair.hpcrun"), shape)?;
+    let paired = pair.join("pair.hpctrace");
+    file::make_trace(&paired, 20_000_000, shape.nodes.into())?;
+    let nodes = Some((10_000_000, "nodes"));
+    let records = Some((100_000_000, "records"));
+    let of_pair = Some((20_000_000, "records"));
+    let case = |name, items, command: &[&str], path: &Path| {
+        // What is in a directory is read from its trace for the most part.
         let arguments = command.iter().map(AsRef::as_ref).chain([path.as_os_str()]);
+        let path = if path.is_dir() { &*paired } else { path };
         Case {
             name,
+            items,
             ours: setup.kymo(arguments),
             peers: vec![
                 ("cat > /dev/null", command_line("cat", [path])),
@@ -74,10 +88,13 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
         }
     };
     Ok(vec![
-        case("hpcrun: info of 10 M nodes with 4 metrics", &["info"], &profile),
-        case("hpcrun: check of 10 M nodes with 4 metrics", &["check"], &profile),
-        case("hpcrun: check of 100 M trace records", &["check"], &trace),
-        case("hpcrun: 100 M trace records as events", &["ls", "-s"], &trace),
+        case("hpcrun: info of 10 M nodes with 4 metrics", nodes, &["info"], &profile),
+        case("hpcrun: check of 10 M nodes with 4 metrics", nodes, &["check"], &profile),
+        case("hpcrun: top of 10 M nodes with 4 metrics", nodes, &["top"], &profile),
+        case("hpcrun: check of 100 M trace records", records, &["check"], &trace),
+        case("hpcrun: 100 M trace records as events", records, &["ls", "-s"], &trace),
+        case("hpcrun: check of 20 M records with 1 M nodes", of_pair, &["check"], &pair),
+        case("hpcrun: 20 M records with 1 M nodes as events", of_pair, &["ls", "-s"], &pair),
     ])
 }
 

@@ -99,6 +99,8 @@ enum Peer {
 #[derive(Debug)]
 struct Case {
     name: &'static str,
+    /// How many of what ours goes through, where it is to be said how many that is a second.
+    items: Option<(u32, &'static str)>,
     ours: CommandLine,
     peers: Vec<(&'static str, CommandLine)>,
 }
@@ -110,6 +112,7 @@ type CommandLine = Vec<OsString>;
 #[derive(Debug)]
 struct Row {
     case: &'static str,
+    items: Option<(u32, &'static str)>,
     ours: Measurement,
     peer: &'static str,
     theirs: Measurement,
@@ -221,6 +224,7 @@ fn run_case(setup: &Setup, case: &Case, repetitions: u32) -> Result<Vec<Row>> {
     let ours = medians.next().context("a case without a command")?;
     let rows = case.peers.iter().zip(medians).map(|((peer, _), theirs)| Row {
         case: case.name,
+        items: case.items,
         ours: ours.clone(),
         peer,
         theirs,

@@ -53,7 +53,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
             let args = ["-j".into(), "2".into(), "-O".into(), output.clone(), input.clone()];
             peers.push(("hpcprof -j 2", command_line("hpcprof", args)));
         }
-        cases.push(Case { name, ours: prof(setup, &input, &output, "2"), peers });
+        cases.push(Case { name, items: None, ours: prof(setup, &input, &output, "2"), peers });
     }
     Ok(cases)
 }

@@ -18,11 +18,12 @@ pub(crate) fn table(rows: &[Row]) -> String {
          peak anon / max RSS | ours ÷ peer: wall | CPU |\n\
          |---|---:|---:|---:|---|---:|---:|---:|---:|---:|\n",
     );
-    for Row { case, ours, peer, theirs } in rows {
+    for Row { case, items, ours, peer, theirs } in rows {
+        let rate = items.map(|(count, what)| rate(count, what, ours.wall_s)).unwrap_or_default();
         let wall = ratio(ours.wall_s, theirs.wall_s);
         let cpu = ratio(ours.cpu_s, theirs.cpu_s);
         let (ours, theirs) = (cells(ours), cells(theirs));
-        let _ = writeln!(table, "| {case} | {ours} | {peer} | {theirs} | {wall} | {cpu} |");
+        let _ = writeln!(table, "| {case}{rate} | {ours} | {peer} | {theirs} | {wall} | {cpu} |");
     }
     table
 }
@@ -35,6 +36,11 @@ fn cells(measured: &Measurement) -> String {
         size(measured.anon_bytes),
         size(measured.rss_bytes),
     )
+}
+
+/// How many of something it is a second: `, 8.5 M nodes/s`.
+fn rate(count: u32, what: &str, seconds: f64) -> String {
+    format!(", {:.1} M {what}/s", f64::from(count) / seconds.max(1e-9) / 1e6)
 }
 
 /// How many times the peer's figure ours is; below a millisecond, figures are chance.
@@ -116,10 +122,15 @@ mod tests {
     fn a_row_has_both_ratios() {
         let measured =
             |wall_s, cpu_s| Measurement { wall_s, cpu_s, anon_bytes: 3 << 19, rss_bytes: 2 << 20 };
-        let row =
-            Row { case: "list", ours: measured(0.5, 3.0), peer: "cat", theirs: measured(2.0, 1.5) };
+        let row = Row {
+            case: "list",
+            items: Some((2_000_000, "nodes")),
+            ours: measured(0.5, 3.0),
+            peer: "cat",
+            theirs: measured(2.0, 1.5),
+        };
         let table = table(&[row]);
-        let expected = "| list | 500.0 ms | 3.00 s | 1.5 MiB / 2.0 MiB \
+        let expected = "| list, 4.0 M nodes/s | 500.0 ms | 3.00 s | 1.5 MiB / 2.0 MiB \
                         | cat | 2.00 s | 1.50 s | 1.5 MiB / 2.0 MiB | 0.25 | 2.00 |";
         assert_eq!(table.lines().last(), Some(expected));
     }

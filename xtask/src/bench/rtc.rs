@@ -101,6 +101,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     };
     let writing = |name, shape| Case {
         name,
+        items: None,
         ours: peer("rtc-write", shape, "rtc"),
         peers: vec![
             ("mcap, chunked + CRC", peer("mcap-write", shape, "mcap")),
@@ -110,6 +111,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     };
     let scanning = |name, shape| Case {
         name,
+        items: None,
         ours: peer("rtc-scan", shape, "rtc"),
         peers: vec![
             ("mcap, chunked + CRC", peer("mcap-scan", shape, "mcap")),
@@ -124,6 +126,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
         scanning("rtc: scan 262,144 × 4 KiB", Shape::Large),
         Case {
             name: "rtc: 1000 searches by time in 4 GiB",
+            items: None,
             ours: setup.peer(["rtc-seek".as_ref(), long.as_os_str()]),
             peers: vec![("pread of units", setup.peer(["raw-seek".as_ref(), long.as_os_str()]))],
         },
