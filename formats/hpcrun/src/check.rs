@@ -1,19 +1,22 @@
 //! Rules across records.
 
 use std::collections::{BTreeMap, HashSet};
+use std::mem;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_core::ahead::in_parts;
-use kymo_core::{Context, Finding, Findings, Result, Severity, Source};
+use kymo_core::{Context, Finding, Findings, Result, Severity, Source, shortened};
 
+use crate::formula;
+use crate::frames::{Frames, Meaning};
 use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
-use crate::model::structure_of;
-use crate::read::{Profile, Sparse, Trace, Values};
-use crate::spec::{FOOTER_BYTES, INDEX_END, SPECIAL_MODULES};
-use crate::tree::Tree;
-use crate::types::{Epoch, Footer};
+use crate::model::{duplicate_metrics, lacking, structure_of, symbols_of, words};
+use crate::read::{Odd, Profile, SomeRecords, Sparse, Trace, Values};
+use crate::spec::{FOOTER_BYTES, INDEX_END, OUTLINED_ROOT, placeholder};
+use crate::tree::{Ids, Tree};
+use crate::types::{Dialect, Epoch, Footer};
 
 /// Nodes of traces that are told one by one.
 const STRANGE_MAX: usize = 1 << 16;
@@ -40,20 +43,29 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
             measurement.is_directory.then(|| PathBuf::from(format!("{}.{extension}", part.name)))
         };
         let mut rules = Rules { found: &mut found, file: in_file(PROFILE) };
-        let tree = part.epoch().map(Tree::new);
-        if let (Some(epoch), Some(tree)) = (part.epoch(), &tree) {
-            rules.epoch(epoch, tree);
+        let mut ids = None;
+        if let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) {
+            let tree = Tree::new(epoch);
+            rules.epoch(epoch, &tree, profile.header.dialect);
+            // A trace runs through all epochs.
+            ids = Some(match profile.epochs.len() {
+                1 => Ids::from(tree.into_numbers()),
+                _ if part.trace.is_some() => Ids::new(profile),
+                _ => Ids::default(),
+            });
         }
         if let Some(profile) = part.first_of_profile() {
-            rules.profile(profile, &measurement.source);
+            rules.profile(profile, measurement);
         }
         if let Some(trace) = &part.trace {
             rules.file = in_file(TRACE);
-            rules.trace(trace, part, tree.as_ref());
+            rules.trace(trace, part, ids.as_ref());
         }
     }
     context.progress.end();
-    found.extend(structure_of(measurement).1);
+    let (structure, findings) = structure_of(measurement);
+    found.extend(findings);
+    found.extend(lacking(measurement, &symbols_of(measurement), &structure));
     found.into_vec()
 }
 
@@ -63,25 +75,57 @@ fn says(loss: &Finding, finding: &Finding) -> bool {
         && loss.message.starts_with(&finding.message)
 }
 
-/// Nodes that are not there: the first record that names each, and how many do.
-type Strange = BTreeMap<u32, (usize, u64)>;
+/// What is wrong with the nodes that records of a trace name.
+#[derive(Default)]
+struct Strange {
+    /// Nodes that are not there: the first record that names each, and how many do.
+    nodes: BTreeMap<u32, (usize, u64)>,
+    /// Records of further ones, and the first of them.
+    more: SomeRecords,
+    /// Records of nodes that several epochs have.
+    shared: SomeRecords,
+}
 
-fn strange_nodes(trace: &Trace, tree: &Tree, part: Range<usize>) -> Strange {
-    let mut known = None;
-    let mut strange = Strange::new();
-    for (record, index) in trace.iter(part.clone()).zip(part) {
-        if known == Some(record.node) {
-            continue;
+impl Strange {
+    fn of(trace: &Trace, ids: &Ids, part: Range<usize>) -> Self {
+        let mut strange = Self::default();
+        let (mut known, mut is_shared) = (None, false);
+        for (record, index) in trace.iter(part.clone()).zip(part) {
+            if known != Some(record.node) {
+                let is_there = ids.find(record.node).is_some();
+                known = is_there.then_some(record.node);
+                is_shared = is_there && ids.is_shared(record.node);
+                if !is_there {
+                    strange.node(record.node, (index, 1));
+                }
+            }
+            if is_shared && known.is_some() {
+                more(&mut strange.shared, (1, index));
+            }
         }
-        if tree.find(record.node).is_some() {
-            known = Some(record.node);
-        } else if let Some((_, count)) = strange.get_mut(&record.node) {
-            *count += 1;
-        } else if strange.len() < STRANGE_MAX {
-            strange.insert(record.node, (index, 1));
+        strange
+    }
+
+    fn node(&mut self, node: u32, (index, count): (usize, u64)) {
+        if self.nodes.len() < STRANGE_MAX || self.nodes.contains_key(&node) {
+            self.nodes.entry(node).or_insert((index, 0)).1 += count;
+        } else {
+            more(&mut self.more, (count, index));
         }
     }
-    strange
+
+    /// Adds what is wrong with records that follow.
+    fn join(&mut self, later: Self) {
+        later.nodes.into_iter().for_each(|(node, found)| self.node(node, found));
+        later.more.into_iter().for_each(|found| more(&mut self.more, found));
+        later.shared.into_iter().for_each(|found| more(&mut self.shared, found));
+    }
+}
+
+/// Adds records to those that were found.
+fn more(found: &mut SomeRecords, (count, index): (u64, usize)) {
+    let (known, first) = found.unwrap_or((0, index));
+    *found = Some((known + count, first.min(index)));
 }
 
 /// The rules applied to one file.
@@ -104,7 +148,7 @@ impl Rules<'_> {
     }
 
     /// What holds for a file as a whole.
-    fn profile(&mut self, profile: &Profile, source: &Source) {
+    fn profile(&mut self, profile: &Profile, measurement: &Measurement) {
         let Some(footer) = &profile.footer else { return };
         let kinds: HashSet<_> = profile.id_kinds.iter().map(|kind| kind.kind).collect();
         for id in &profile.id_tuple {
@@ -116,12 +160,12 @@ impl Rules<'_> {
         if profile.id_tuple.is_empty() {
             self.warn("id-tuple", profile.id_tuple_offset, "the thread has no ids");
         }
-        self.gaps(footer, source);
+        self.gaps(footer, measurement);
     }
 
     /// Sections follow each other, and what is between them is zero.
-    fn gaps(&mut self, footer: &Footer, source: &Source) {
-        let Ok(bytes) = self.bytes(source) else { return };
+    fn gaps(&mut self, footer: &Footer, measurement: &Measurement) {
+        let Ok(bytes) = self.bytes(measurement) else { return };
         let mut sections = footer.sections.to_vec();
         sections.sort_unstable();
         let footer_start = (bytes.len() as u64).saturating_sub(FOOTER_BYTES);
@@ -143,11 +187,10 @@ impl Rules<'_> {
         }
     }
 
-    fn bytes(&self, source: &Source) -> Result<bytes::Bytes> {
-        let limits = kymo_core::bytes::Limits::default();
+    fn bytes(&self, measurement: &Measurement) -> Result<bytes::Bytes> {
         match &self.file {
-            None => source.bytes(),
-            Some(file) => match source.child(file, &limits)? {
+            None => measurement.source.bytes(),
+            Some(file) => match measurement.source.child(file, &measurement.limits)? {
                 Some(child) => child.bytes(),
                 None => Ok(bytes::Bytes::new()),
             },
@@ -155,18 +198,24 @@ impl Rules<'_> {
     }
 
     /// What holds for the tables, the tree and the values of an epoch.
-    fn epoch(&mut self, epoch: &Epoch, tree: &Tree) {
+    fn epoch(&mut self, epoch: &Epoch, tree: &Tree, dialect: Dialect) {
         self.metrics(epoch);
         self.modules(epoch);
-        self.nodes(epoch, tree);
+        self.nodes(epoch, tree, &Frames::new(epoch, dialect));
         self.values(epoch, tree);
         if let Values::Sparse(sparse) = &epoch.values {
-            self.index(sparse);
+            self.index(sparse, tree, epoch.nodes.len());
+            self.roots(epoch);
         }
     }
 
     fn metrics(&mut self, epoch: &Epoch) {
         for metric in &epoch.metrics {
+            let formula = metric.formula.to_string();
+            if !formula.is_empty() && formula::parse(&formula, 0).is_none() {
+                let why = format!("{} is no formula that can be read", shortened(&formula));
+                self.warn("metric-formula", metric.offset, why);
+            }
             let Some(fields) = metric.flags.fields() else { continue };
             let format = fields.value_format;
             if !matches!(format, 1 | 2) {
@@ -181,6 +230,10 @@ impl Rules<'_> {
                 self.warn("metric-type", metric.offset, why);
             }
         }
+        for metric in duplicate_metrics(&epoch.metrics) {
+            let why = format!("a metric {} is there before it", shortened(&metric.name.text()));
+            self.warn("duplicate-metric", metric.offset, why);
+        }
     }
 
     fn modules(&mut self, epoch: &Epoch) {
@@ -194,22 +247,20 @@ impl Rules<'_> {
         }
     }
 
-    fn nodes(&mut self, epoch: &Epoch, tree: &Tree) {
-        let mut modules: Vec<_> = epoch.load_modules.iter().map(|module| module.id).collect();
-        modules.sort_unstable();
-        let is_known = |id: u16| {
-            id == 0
-                || modules.binary_search(&id.into()).is_ok()
-                || SPECIAL_MODULES.iter().any(|(special, _)| *special == id)
-        };
+    fn nodes(&mut self, epoch: &Epoch, tree: &Tree, frames: &Frames<'_>) {
         for (index, node) in epoch.nodes.iter().enumerate() {
             let offset = epoch.nodes.offset_of(index);
-            if !is_known(node.lm_id) {
-                let why = format!(
-                    "node {} is in load module {}, of which nothing is known",
-                    node.id, node.lm_id
-                );
+            if frames.of(&node, tree.parent(index).is_none()) == Meaning::Strange {
+                let (id, module, ip) = (node.id, node.lm_id, node.ip);
+                let why = if epoch.nodes.layout().has_module {
+                    format!("node {id} is in load module {module}, of which nothing is known")
+                } else {
+                    format!("node {id} is at {ip:#x}, where no load module is")
+                };
                 self.warn("node-module", offset, why);
+            }
+            if node.id == 0 {
+                self.warn("node-id", offset, "a node has the id 0, which means none");
             }
             if node.parent == node.id && node.id != 0 {
                 self.warn("own-parent", offset, format!("node {} is its own parent", node.id));
@@ -231,10 +282,31 @@ impl Rules<'_> {
         }
     }
 
+    /// Of the roots that today's files have, one is that of the program.
+    fn roots(&mut self, epoch: &Epoch) {
+        let nodes = epoch.nodes.iter().zip(0..);
+        let mut primary = None;
+        for (node, index) in nodes.filter(|(node, _)| node.parent == 0) {
+            let (id, offset) = (node.id, epoch.nodes.offset_of(index));
+            if (node.lm_id, node.ip) != (0, placeholder::PRIMARY) {
+                if node.lm_id != OUTLINED_ROOT {
+                    let why = format!("node {id} has no parent, and is not ^Primary");
+                    self.warn("root", offset, why);
+                }
+            } else if let Some(first) = primary {
+                let why = format!("node {id} is a second ^Primary without a parent, after {first}");
+                self.warn("root", offset, why);
+            } else {
+                primary = Some(id);
+            }
+        }
+    }
+
     fn values(&mut self, epoch: &Epoch, tree: &Tree) {
         let metrics = epoch.metrics.len();
         // Values of a node stand together: most look-ups are of the one before.
-        let mut last = None;
+        // Of each metric the run of values, counted from 1, that it was last in.
+        let (mut last, mut run, mut seen) = (None, 0_u64, vec![0; metrics]);
         epoch.values.each(&epoch.nodes, 0..usize::MAX, |value| {
             if usize::from(value.metric) >= metrics {
                 let why = format!("there is no metric {}", value.metric);
@@ -248,15 +320,34 @@ impl Rules<'_> {
             }
             if last != Some(value.node) {
                 last = Some(value.node);
+                run += 1;
                 if tree.find(value.node).is_none() {
                     let why = format!("there is no node {}", value.node);
                     self.warn("value-node", value.offset, why);
                 }
             }
+            let before =
+                seen.get_mut(usize::from(value.metric)).map(|seen| mem::replace(seen, run));
+            if before == Some(run) {
+                let (node, metric) = (value.node, value.metric);
+                let why = format!("node {node} has a value of metric {metric} before it");
+                self.warn("duplicate-value", value.offset, format!("{why}: both count"));
+            }
         });
     }
 
-    fn index(&mut self, sparse: &Sparse) {
+    fn index(&mut self, sparse: &Sparse, tree: &Tree, nodes: usize) {
+        let mut is_known = vec![false; nodes];
+        for index in 0..sparse.nodes() {
+            let Some((node, _)) = sparse.entry(index) else { break };
+            let Some(is_known) = tree.find(node).and_then(|at| is_known.get_mut(at)) else {
+                continue;
+            };
+            if mem::replace(is_known, true) {
+                let why = format!("node {node} is in the index before it: all its values count");
+                self.warn("duplicate-index", sparse.entry_offset(index), why);
+            }
+        }
         // Where the order breaks off before the end, that is what is wrong.
         let is_whole =
             sparse.ordered() == sparse.nodes() + 1 && sparse.entry(sparse.ordered()).is_none();
@@ -268,54 +359,66 @@ impl Rules<'_> {
         }
     }
 
-    /// Times ascend, nodes are those of the profile, and the profile knows the first and last.
-    fn trace(&mut self, trace: &Arc<Trace>, part: &Part, tree: Option<&Tree>) {
-        let is_in_order = !part.is_disordered() && self.trace_order(trace);
-        if let Some(tree) = tree {
-            self.trace_nodes(trace, tree);
+    /// Times are such and ascend, nodes are those of the profile, which knows the first and last.
+    fn trace(&mut self, trace: &Arc<Trace>, part: &Part, ids: Option<&Ids>) {
+        if let Some((count, first)) = trace.times().meaningless {
+            self.warn("trace-time", trace.offset_of(first), words("trace-time", count));
         }
-        for why in part.trace_bounds(is_in_order) {
+        if let Some((count, first)) = part.unordered() {
+            if part.is_to_be_ordered() {
+                self.trace_order(trace);
+            } else {
+                let why = words("trace-disorder", count);
+                self.warn("trace-order", trace.offset_of(first), why);
+            }
+        }
+        if let Some(ids) = ids {
+            self.trace_nodes(trace, ids);
+        }
+        for why in part.trace_bounds() {
             self.warn("trace-bounds", trace.offset_of(0), why);
         }
     }
 
-    /// Says which times go back, and whether none does.
-    fn trace_order(&mut self, trace: &Trace) -> bool {
+    /// Says which times go back.
+    fn trace_order(&mut self, trace: &Trace) {
         let room = if self.found.has_room() { STRANGE_MAX } else { 0 };
-        let descents = in_parts(trace.len(), RECORDS_MIN, |part| {
-            let (mut places, mut more) = (Vec::new(), 0_u64);
-            trace.each_descent(part, &mut |place| {
-                if places.len() < room { places.push(place) } else { more += 1 }
-            });
-            (places, more)
+        let (mut places, mut more) = (Vec::new(), 0_u64);
+        trace.each_odd(0..trace.len(), &mut |place, odd| match odd {
+            Odd::Meaningless => {}
+            Odd::Back if places.len() < room => places.push(place),
+            Odd::Back => more += 1,
         });
         let time = |index| trace.get(index).map_or(0, |record| record.time);
-        for index in descents.iter().flat_map(|(places, _)| places) {
-            let (now, before) = (time(*index), time(index.saturating_sub(1)));
+        for index in places {
+            let (now, before) = (time(index), time(index.saturating_sub(1)));
             let why = format!("time {now} comes after {before}");
-            self.warn("trace-order", trace.offset_of(*index), why);
+            self.warn("trace-order", trace.offset_of(index), why);
         }
-        let more: u64 = descents.iter().map(|(_, more)| more).sum();
         if more > 0 {
             let why = format!("{more} further times come after later ones");
             self.warn("trace-order", trace.offset_of(0), why);
         }
-        more == 0 && descents.iter().all(|(places, _)| places.is_empty())
     }
 
     /// One finding for each node that is not there, however many records name it.
-    fn trace_nodes(&mut self, trace: &Trace, tree: &Tree) {
-        let parts = in_parts(trace.len(), RECORDS_MIN, |part| strange_nodes(trace, tree, part));
-        let mut strange = Strange::new();
-        for (node, (index, count)) in parts.into_iter().flatten() {
-            if strange.len() < STRANGE_MAX || strange.contains_key(&node) {
-                strange.entry(node).or_insert((index, 0)).1 += count;
-            }
+    fn trace_nodes(&mut self, trace: &Trace, ids: &Ids) {
+        let parts = in_parts(trace.len(), RECORDS_MIN, |part| Strange::of(trace, ids, part));
+        let mut strange = Strange::default();
+        for part in parts {
+            strange.join(part);
         }
-        for (node, (index, count)) in strange {
-            let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
-            let why = format!("the profile has no node {node}, which {records} name");
+        for (node, (index, count)) in strange.nodes {
+            let by = if count == 1 { "1 record names" } else { &*format!("{count} records name") };
+            let why = format!("the profile has no node {node}, which {by}");
             self.warn("trace-node", trace.offset_of(index), why);
+        }
+        if let Some((count, index)) = strange.more {
+            let why = format!("{count} further records name nodes that the profile does not have");
+            self.warn("trace-node", trace.offset_of(index), why);
+        }
+        if let Some((count, index)) = strange.shared {
+            self.warn("trace-epoch", trace.offset_of(index), words("trace-epoch", count));
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::profile::ProfileView;
+use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
@@ -14,7 +15,7 @@ use kymo_core::{
 
 use crate::measured::Measured;
 use crate::measurement::{Measurement, Mode, PROFILE, TRACE, has_extension};
-use crate::model::{Model, words};
+use crate::model::{Model, lacking, structure_of, symbols_of, words};
 use crate::spec::{MAGIC_DESCRIBED, MAGIC_PROFILE, MAGIC_TRACE};
 use crate::timeline::Timeline;
 use crate::{check, demo, dump, hpcproftt, repair, summary, tables};
@@ -102,8 +103,12 @@ fn sniff_directory(probe: &Probe<'_>) -> Option<Confidence> {
 /// An open measurement.
 pub(crate) struct Opened {
     pub(crate) measurement: Arc<Measurement>,
+    /// The same with what lies beside a single profile, which names and samples come from.
+    beside: OnceLock<(Arc<Measurement>, Vec<Finding>)>,
     /// Made when it is first asked for: that reads all values.
     model: OnceLock<std::result::Result<Model, Finding>>,
+    /// Why modules have no names, once that was asked for.
+    lacking: OnceLock<Vec<Finding>>,
     /// What is odd about samples, as far as they were read.
     noted: Mutex<Noted>,
 }
@@ -114,8 +119,19 @@ type Noted = BTreeMap<(usize, &'static str), (u64, u64)>;
 impl Opened {
     fn open(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Box<dyn Dataset>> {
         let measurement = Measurement::open(source, context, mode)?;
-        let (model, noted) = (OnceLock::new(), Mutex::default());
-        Ok(Box::new(HpcrunDataset(Arc::new(Self { measurement, model, noted }))))
+        let opened = Self {
+            measurement,
+            beside: OnceLock::new(),
+            model: OnceLock::new(),
+            lacking: OnceLock::new(),
+            noted: Mutex::default(),
+        };
+        Ok(Box::new(HpcrunDataset(Arc::new(opened))))
+    }
+
+    /// What was opened, with what lies beside a single profile: its trace, and structure files.
+    pub(crate) fn with_beside(&self) -> &Arc<Measurement> {
+        &self.beside.get_or_init(|| self.measurement.with_beside()).0
     }
 
     /// Notes how many samples of a recording break a rule; the same may be read again.
@@ -130,17 +146,26 @@ impl Opened {
     fn of_samples(&self) -> Vec<Finding> {
         let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let found = noted.iter().filter_map(|((recording, rule), (count, first))| {
-            let part = self.measurement.recordings.get(*recording)?;
-            let why = match *rule {
-                "trace-node" => {
-                    // A trace by itself is no worse for it; `no-profile` says where one is missing.
-                    part.profile.as_ref()?;
-                    format!("samples of nodes that stand for no calling context: {count}")
-                }
-                rule => words(rule, *count),
-            };
-            let finding = Finding::at(Severity::Warning, rule, *first, why);
-            Some(self.measurement.in_file(&part.name, TRACE, vec![finding]))
+            let part = self.with_beside().recordings.get(*recording)?;
+            // A trace by itself is no worse for it; `no-profile` says where one is missing.
+            if *rule == "trace-node" && part.profile.is_none() {
+                return None;
+            }
+            let finding = Finding::at(Severity::Warning, rule, *first, words(rule, *count));
+            Some(self.with_beside().in_file(&part.name, TRACE, vec![finding]))
+        });
+        found.flatten().collect()
+    }
+
+    /// What is wrong with times of traces, as far as they were looked at.
+    fn of_times(&self) -> Vec<Finding> {
+        let measurement = self.beside.get().map_or(&self.measurement, |(beside, _)| beside);
+        let found = measurement.recordings.iter().filter_map(|part| {
+            let trace = part.trace.as_ref()?;
+            let (count, first) = trace.known_times()?.meaningless?;
+            let (rule, why) = ("trace-time", words("trace-time", count));
+            let finding = Finding::at(Severity::Warning, rule, trace.offset_of(first), why);
+            Some(measurement.in_file(&part.name, TRACE, vec![finding]))
         });
         found.flatten().collect()
     }
@@ -148,7 +173,7 @@ impl Opened {
     /// The merged profile, unless it is over the limits.
     pub(crate) fn model(&self) -> Option<&Model> {
         let model = self.model.get_or_init(|| {
-            let model = Model::new(&self.measurement);
+            let model = Model::new(self.with_beside());
             model.map_err(|error| Finding::whole(Severity::Error, "profile", error.to_string()))
         });
         model.as_ref().ok()
@@ -159,7 +184,15 @@ struct HpcrunDataset(Arc<Opened>);
 
 impl Dataset for HpcrunDataset {
     fn summary(&self) -> Summary {
-        summary::summary(&self.0.measurement)
+        let measurement = &self.0.measurement;
+        self.0.lacking.get_or_init(|| {
+            let (symbols, none) = (symbols_of(measurement), Structure::default());
+            let lacking_any = !lacking(measurement, &symbols, &none).is_empty();
+            // Structure files are read only where they may make up for it.
+            let structure = lacking_any.then(|| structure_of(measurement).0);
+            structure.map_or_else(Vec::new, |found| lacking(measurement, &symbols, &found))
+        });
+        summary::summary(measurement)
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -167,8 +200,10 @@ impl Dataset for HpcrunDataset {
         match self.0.model.get() {
             Some(Ok(model)) => findings.extend(model.findings.iter().cloned()),
             Some(Err(finding)) => findings.push(finding.clone()),
-            None => {}
+            None => findings.extend(self.0.lacking.get().into_iter().flatten().cloned()),
         }
+        findings.extend(self.0.beside.get().into_iter().flat_map(|(_, beside)| beside).cloned());
+        findings.extend(self.0.of_times());
         findings.extend(self.0.of_samples());
         findings
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use kymo_core::{DumpRequest, Field, Flow, Record, RecordSink, Result};
 
+use crate::layout::{COUNTS, FOOTERS, INDEX_ENTRIES, SECTIONS, counts};
 use crate::listing::{
     EPOCHS, HEADERS, ID_KINDS, IDS, LOAD_MODULES, Listing, METRICS, NODES, NV_PAIRS, TRACE_RECORDS,
     VALUES, header_pairs, is_dense,
@@ -64,6 +65,7 @@ impl Dump<'_> {
         let has_profile = usize::from(part.first_of_profile().is_some());
         let of_header = header_pairs(part).len();
         self.some(&HEADERS, index, part, 0..has_profile)?;
+        self.counts(index, part, &["nv_pairs"])?;
         self.some(&NV_PAIRS, index, part, 0..of_header)?;
         let dialect = part.profile.as_ref().map(|profile| profile.header.dialect);
         if dialect == Some(Dialect::Shipped0400) {
@@ -76,12 +78,30 @@ impl Dump<'_> {
     }
 
     fn sections(&mut self, index: usize, part: &Part) -> Result<()> {
+        self.counts(index, part, &["load_modules"])?;
         self.all(&LOAD_MODULES, index, part)?;
+        self.counts(index, part, &["nodes"])?;
         self.all(&NODES, index, part)?;
+        self.counts(index, part, &["metrics"])?;
         self.all(&METRICS, index, part)?;
+        self.counts(index, part, &["id_kinds"])?;
         self.all(&ID_KINDS, index, part)?;
+        self.counts(index, part, &["ids"])?;
         self.all(&IDS, index, part)?;
-        if self.headers_only { Ok(()) } else { self.all(&VALUES, index, part) }
+        self.counts(index, part, &["values", "nodes with values"])?;
+        if !self.headers_only {
+            self.all(&VALUES, index, part)?;
+            self.all(&INDEX_ENTRIES, index, part)?;
+        }
+        self.all(&SECTIONS, index, part)?;
+        self.all(&FOOTERS, index, part)
+    }
+
+    /// Gives how many there are of some kinds of items, as the file says it.
+    fn counts(&mut self, recording: usize, part: &Part, of: &[&str]) -> Result<()> {
+        let places = counts(part).iter().enumerate().filter(|(_, count)| of.contains(&count.of));
+        let places: Vec<_> = places.map(|(place, _)| place).collect();
+        places.into_iter().try_for_each(|at| self.some(&COUNTS, recording, part, at..at + 1))
     }
 
     fn epoch(&mut self, index: usize, part: &Part, of_header: usize) -> Result<()> {

@@ -7,19 +7,20 @@
 //!
 //! ```
 //! use kymo_core::bytes::Limits;
-//! use kymo_hpcrun::{Profile, ProfileBuilder, Values};
+//! use kymo_hpcrun::{Profile, ProfileBuilder, spec};
 //!
 //! let mut builder = ProfileBuilder::new("a.out");
 //! let program = builder.load_module("/bin/a.out", None)?;
 //! let time = builder.metric("CPUTIME (sec)", "time on a CPU", true)?;
-//! let main = builder.child(ProfileBuilder::ROOT, program, 0x1187);
+//! let entry = builder.child(ProfileBuilder::ROOT, 0, spec::placeholder::MAIN);
+//! let main = builder.child(entry, program, 0x1187);
 //! builder.add(main, time, 0.25);
 //! let mut bytes = Vec::new();
 //! builder.write(&mut bytes)?;
 //!
 //! let profile = Profile::open(&bytes.into(), &Limits::default())?;
 //! let epoch = &profile.epochs[0];
-//! assert_eq!((epoch.nodes.len(), epoch.values.len(&epoch.nodes)), (2, 1));
+//! assert_eq!((epoch.nodes.len(), epoch.values.len(&epoch.nodes)), (3, 1));
 //! assert_eq!(epoch.load_modules[0].path.text(), "/bin/a.out");
 //! # Ok::<(), kymo_core::Error>(())
 //! ```
@@ -29,8 +30,10 @@ mod dataset;
 mod demo;
 mod dump;
 mod formula;
+mod frames;
 mod hpcproftt;
 mod hpcstruct;
+mod layout;
 mod listing;
 mod measured;
 mod measurement;
@@ -51,7 +54,7 @@ pub use dataset::Hpcrun;
 pub use hpcstruct::StructureFile;
 pub use read::{NodeLayout, Nodes, Profile, Sparse, Trace, TraceVersion, Values};
 pub use types::{
-    Dialect, Epoch, EpochHeader, Footer, Header, Id, IdKind, LoadModule, Lush, Metric,
+    Count, Dialect, Epoch, EpochHeader, Footer, Header, Id, IdKind, LoadModule, Lush, Metric,
     MetricFields, MetricFlags, MetricValue, Node, NvPair, Place, Sampling, Str, TraceRecord,
 };
 pub use write::{DirectoryWriter, ProfileBuilder, ThreadFile, TraceWriter, write_profile};

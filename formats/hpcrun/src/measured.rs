@@ -2,7 +2,7 @@
 //!
 //! What is lost: sampling periods (values are multiplied with them) and LUSH fields.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,12 +16,13 @@ use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Finding, Result, Severity};
 
 use crate::formula;
+use crate::frames::{Frames, Meaning};
 use crate::measurement::{Measurement, PROFILE, Part, TRACE};
-use crate::model::{Remarks, amount, is_of_call, metric_of, old_code, read_structure};
-use crate::read::Trace;
-use crate::spec::{TRACE_CALLS, placeholder};
+use crate::model::{Remarks, amount, is_of_call, metric_of, read_structure};
+use crate::read::{SomeRecords, Trace};
+use crate::spec::TRACE_CALLS;
 use crate::threads::ids;
-use crate::tree::Tree;
+use crate::tree::{Ids, Tree};
 use crate::types::{self, Dialect, Epoch, Node};
 
 /// What a node takes in the files of today, with the place of its values.
@@ -113,13 +114,24 @@ impl MeasurementView for Measured {
 
     fn thread(&self, thread: usize) -> Result<MeasuredThread> {
         let mut read = MeasuredThread { findings: self.beside.clone(), ..<_>::default() };
-        for part in self.parts(thread) {
-            if let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) {
-                add(&mut read, epoch, profile.header.dialect, &part.name)?;
+        let Some(part) = self.first(thread) else { return Ok(read) };
+        let Some(profile) = &part.profile else { return Ok(read) };
+        let (mut ids, has_several) = (Vec::new(), profile.epochs.len() > 1);
+        for epoch in &profile.epochs {
+            let (numbers, order) = add(&mut read, epoch, profile.header.dialect, &part.name)?;
+            if has_several {
+                ids.extend(order.ids(epoch));
+            } else {
+                read.numbers = order.renumbered(numbers, epoch);
             }
         }
-        let findings = self.first(thread).map(|part| of_trace(part, &read.numbers));
-        read.findings.extend(findings.unwrap_or_default());
+        let mut shared = Vec::new();
+        if has_several {
+            // A trace runs through all epochs; in those nodes and ids are as many.
+            read.numbers = Numbers::new(ids.iter().copied());
+            shared = Ids::new(profile).into_shared();
+        }
+        read.findings.extend(of_trace(part, &read.numbers, &shared));
         Ok(read)
     }
 
@@ -139,14 +151,16 @@ impl MeasurementView for Measured {
 }
 
 /// What is wrong with the trace of a thread, whose nodes have these numbers.
-fn of_trace(part: &Part, numbers: &Numbers) -> Vec<Finding> {
+fn of_trace(part: &Part, numbers: &Numbers, shared: &[u32]) -> Vec<Finding> {
     let Some(trace) = &part.trace else { return Vec::new() };
     let mut remarks = Remarks::default();
-    let mut is_in_order = !part.is_disordered();
-    if let Some((count, first)) = trace.descents().filter(|_| is_in_order) {
-        is_in_order = false;
-        remarks.add_many("trace-order", count, trace.offset_of(first));
-    }
+    let mut some = |rule, found: SomeRecords| {
+        if let Some((count, first)) = found {
+            remarks.add_many(rule, count, trace.offset_of(first));
+        }
+    };
+    some("trace-order", part.unordered());
+    some("trace-time", trace.times().meaningless);
     let mut known = None;
     for (record, index) in trace.iter(0..trace.len()).zip(0..) {
         if known != Some(record.node) {
@@ -154,9 +168,11 @@ fn of_trace(part: &Part, numbers: &Numbers) -> Vec<Finding> {
         }
         if known.is_none() {
             remarks.add("trace-node", trace.offset_of(index));
+        } else if shared.binary_search(&record.node).is_ok() {
+            remarks.add("trace-epoch", trace.offset_of(index));
         }
     }
-    let bounds = part.trace_bounds(is_in_order).into_iter();
+    let bounds = part.trace_bounds().into_iter();
     let bound = |why| Finding::at(Severity::Warning, "trace-bounds", trace.offset_of(0), why);
     let found = remarks.findings().into_iter().chain(bounds.map(bound));
     found
@@ -167,14 +183,14 @@ fn of_trace(part: &Part, numbers: &Numbers) -> Vec<Finding> {
 /// The records of a trace in the order of their times, which is that of the file as a rule.
 fn samples(trace: &Trace) -> Samples<'_> {
     let is_of_call = trace.flags & TRACE_CALLS != 0;
-    let factor = if trace.is_in_nanoseconds() { 1 } else { 1000 };
+    // What has no time is left out, which is said with the thread.
     let records = || {
         trace.iter(0..trace.len()).filter_map(move |record| {
-            let time = TimeNs(i64::try_from(record.time.checked_mul(factor)?).ok()?);
+            let time = TimeNs(trace.nanoseconds(record.time)?);
             Some(MeasuredSample { time, node: record.node, is_of_call })
         })
     };
-    if trace.descents().is_none() {
+    if trace.times().back.is_none() {
         return Box::new(records());
     }
     let mut sorted: Vec<_> = records().collect();
@@ -182,8 +198,14 @@ fn samples(trace: &Trace) -> Samples<'_> {
     Box::new(sorted.into_iter())
 }
 
-/// Adds an epoch to what is known of a thread.
-fn add(to: &mut MeasuredThread, epoch: &Epoch, dialect: Dialect, name: &str) -> Result<()> {
+/// Adds an epoch to what is known of a thread. Gives its nodes by their ids, in the order of the
+/// file, and their order here.
+fn add(
+    to: &mut MeasuredThread,
+    epoch: &Epoch,
+    dialect: Dialect,
+    name: &str,
+) -> Result<(Numbers, Order)> {
     let too_many = || Error::request(format!("{name} has more nodes than can be numbered"));
     let count = |length: usize| u32::try_from(length).map_err(|_| too_many());
     let (metrics, modules, nodes) =
@@ -207,14 +229,24 @@ fn add(to: &mut MeasuredThread, epoch: &Epoch, dialect: Dialect, name: &str) -> 
     to.modules.extend(epoch.load_modules.iter().map(|module| module.path.to_string()));
     let numbers = Numbers::new(epoch.nodes.iter().map(|node| node.id));
     let order = Order::new(epoch, &numbers, &mut remarks);
-    let mut reading = Reading::new(epoch, dialect, modules);
+    let frames = Frames::new(epoch, dialect);
     for index in 0..epoch.nodes.len() {
         let node = epoch.nodes.get(order.file(index)).unwrap_or_default();
         let own = nodes + count(index)?;
-        let above = order.above(index).map_or(own, |above| nodes + above);
-        let frame = reading.frame(&node, above == own);
-        if reading.is_strange {
-            remarks.add("node-module", epoch.nodes.offset_of(order.file(index)));
+        let mut above = order.above(index).map_or(own, |above| nodes + above);
+        let frame = match frames.of(&node, above == own) {
+            Meaning::Frame(Frame::Code { module, offset, is_called }) => {
+                Frame::Code { module: modules + module, offset, is_called }
+            }
+            Meaning::Frame(frame) => frame,
+            Meaning::Special(_) | Meaning::Strange => {
+                remarks.add("node-module", epoch.nodes.offset_of(order.file(index)));
+                Frame::UnknownCode
+            }
+        };
+        if frame == Frame::UnknownEntry && frames.is_old() && is_root(&to.nodes, above) {
+            // In old files the root is an entry itself, and this is beside it.
+            above = own;
         }
         to.nodes.push(MeasuredNode { above, frame });
     }
@@ -225,10 +257,13 @@ fn add(to: &mut MeasuredThread, epoch: &Epoch, dialect: Dialect, name: &str) -> 
             .into_iter()
             .map(|finding| Finding { file: Some(format!("{name}.{PROFILE}")), ..finding }),
     );
-    if nodes == 0 {
-        to.numbers = order.renumbered(numbers, epoch);
-    }
-    Ok(())
+    Ok((numbers, order))
+}
+
+/// Whether nothing is above a node.
+fn is_root(nodes: &[MeasuredNode], index: u32) -> bool {
+    let node = usize::try_from(index).ok().and_then(|at| nodes.get(at));
+    node.is_some_and(|node| node.above == index)
 }
 
 /// A metric that is computed from others; nothing where its formula cannot be read.
@@ -370,89 +405,14 @@ impl Order {
         self.above.get(index).copied()
     }
 
+    /// The ids of nodes in this order.
+    fn ids<'a>(&'a self, epoch: &'a Epoch) -> impl Iterator<Item = u32> + Clone + 'a {
+        let id = |place| epoch.nodes.get(place).map_or(0, |node: Node| node.id);
+        (0..epoch.nodes.len()).map(move |index| id(self.file(index)))
+    }
+
     /// Numbers by the order, and not by that of the file.
     fn renumbered(&self, numbers: Numbers, epoch: &Epoch) -> Numbers {
-        let Some((file, _)) = &self.moved else { return numbers };
-        let place = |place: &u32| usize::try_from(*place).ok();
-        let id = |place| epoch.nodes.get(place).map_or(0, |node: Node| node.id);
-        Numbers::new(file.iter().filter_map(place).map(id))
-    }
-}
-
-/// What nodes of an epoch stand for.
-struct Reading<'a> {
-    epoch: &'a Epoch,
-    dialect: Dialect,
-    /// How many modules come before those of this epoch.
-    modules: u32,
-    /// Modules by id, as shipped; of several with one id the first.
-    by_id: HashMap<u32, u32>,
-    /// Modules by the address they were loaded at, as described.
-    by_address: Vec<(u64, u32)>,
-    /// Whether the last node is of a module that is not there.
-    is_strange: bool,
-}
-
-impl<'a> Reading<'a> {
-    fn new(epoch: &'a Epoch, dialect: Dialect, modules: u32) -> Self {
-        let places = epoch.load_modules.iter().zip(0..);
-        let mut by_address: Vec<_> =
-            places.filter_map(|(module, index)| Some((module.place?.load_addr, index))).collect();
-        by_address.sort_unstable();
-        let mut by_id = HashMap::new();
-        for (module, index) in epoch.load_modules.iter().zip(0..) {
-            by_id.entry(module.id).or_insert(index);
-        }
-        Self { epoch, dialect, modules, by_id, by_address, is_strange: false }
-    }
-
-    fn frame(&mut self, node: &Node, is_root: bool) -> Frame {
-        let distance = self.epoch.header.as_ref().map_or(0, |header| header.ra_distance);
-        let distance = if node.is_leaf { 0 } else { u64::from(distance) };
-        let is_called = node.is_called();
-        self.is_strange = false;
-        let found = match self.dialect {
-            Dialect::Described => self.described(node),
-            _ if node.lm_id == 0 => return self.placeholder(node.ip, is_root),
-            _ => self.shipped(node),
-        };
-        match found {
-            Some((module, offset)) => {
-                let (module, offset) = (self.modules + module, offset.wrapping_sub(distance));
-                Frame::Code { module, offset, is_called }
-            }
-            None if self.dialect == Dialect::Described && node.ip == 0 => Frame::MainEntry,
-            None => {
-                self.is_strange = true;
-                Frame::UnknownCode
-            }
-        }
-    }
-
-    /// As described, modules are found by the address in the process.
-    fn described(&self, node: &Node) -> Option<(u32, u64)> {
-        let after = self.by_address.partition_point(|(address, _)| *address <= node.ip);
-        let (_, index) = self.by_address.get(after.checked_sub(1)?).filter(|_| node.ip != 0)?;
-        let place = self.epoch.load_modules.get(usize::try_from(*index).ok()?)?.place?;
-        Some((*index, node.ip.wrapping_sub(place.load_addr).wrapping_add(place.load_offset)))
-    }
-
-    fn shipped(&self, node: &Node) -> Option<(u32, u64)> {
-        Some((*self.by_id.get(&node.lm_id.into())?, node.ip))
-    }
-
-    fn placeholder(&self, ip: u64, is_root: bool) -> Frame {
-        let is_old = self.dialect != Dialect::Shipped0400;
-        match if is_old { old_code(ip) } else { ip } {
-            // Old files have no entries: complete unwinds are directly below the root.
-            placeholder::PRIMARY if is_root && is_old => Frame::MainEntry,
-            placeholder::PRIMARY if is_root => Frame::Root,
-            placeholder::MAIN => Frame::MainEntry,
-            placeholder::THREAD => Frame::ThreadEntry,
-            placeholder::PARTIAL => Frame::UnknownEntry,
-            placeholder::NO_ACTIVITY => Frame::Idle,
-            placeholder::UNNORMALIZED => Frame::UnknownCode,
-            code => Frame::Placeholder(code),
-        }
+        if self.moved.is_none() { numbers } else { Numbers::new(self.ids(epoch)) }
     }
 }

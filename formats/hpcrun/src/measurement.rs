@@ -8,10 +8,10 @@ use kymo_core::model::profile::Thread;
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
 use crate::pairs::{self, Found, Pairs};
-use crate::read::{Profile, Trace};
+use crate::read::{Profile, SomeRecords, Trace};
 use crate::spec::MAGIC_TRACE;
-use crate::threads;
-use crate::types::{Dialect, Epoch, TraceRecord};
+use crate::threads::{self, Said};
+use crate::types::{Dialect, Epoch};
 
 /// The extension of profiles.
 pub(crate) const PROFILE: &str = "hpcrun";
@@ -59,6 +59,8 @@ pub(crate) struct Part {
     pub(crate) trace: Option<Arc<Trace>>,
     /// What names the thread.
     pub(crate) thread: Arc<Thread>,
+    /// What the header says of the thread.
+    pub(crate) said: Arc<Said>,
     /// What a person calls the thread: by its ids or its file.
     pub(crate) label: String,
     /// Whether it is of a directory, and its files are not the one that was opened.
@@ -81,34 +83,42 @@ impl Part {
         self.profile.as_ref()?.epochs.get(self.epoch)
     }
 
-    /// Whether the profile says that its trace is not in the order of its times.
-    pub(crate) fn is_disordered(&self) -> bool {
+    /// How far the profile says records of its trace are from their place by time.
+    fn disorder(&self) -> u64 {
         let told = self.profile.as_ref().and_then(|profile| profile.header.value("trace-disorder"));
-        told.and_then(|told| told.parse::<u64>().ok()).is_some_and(|bound| bound > 0)
+        told.and_then(|told| told.parse().ok()).unwrap_or(0)
     }
 
-    /// The first and the last time of the trace, in nanoseconds; all are looked at where they are
-    /// not in order.
-    pub(crate) fn trace_ends(&self, is_in_order: bool) -> Option<(i64, i64)> {
+    /// Records of the trace that are not in the order of their times, though the profile says that
+    /// they are, or that they are less far from it.
+    pub(crate) fn unordered(&self) -> SomeRecords {
         let trace = self.trace.as_ref()?;
-        let time = |record: TraceRecord| trace.nanoseconds(record.time);
-        if !is_in_order {
-            let times = || trace.iter(0..trace.len()).filter_map(time);
-            return times().min().zip(times().max());
+        let back = trace.times().back?;
+        match self.disorder() {
+            0 => Some(back),
+            bound => trace.beyond(bound),
         }
-        let last = trace.len().checked_sub(1).and_then(|last| trace.get(last));
-        trace.get(0).and_then(time).zip(last.and_then(time))
+    }
+
+    /// Whether all records that are not in the order of their times are to be told: the profile
+    /// tells of none.
+    pub(crate) fn is_to_be_ordered(&self) -> bool {
+        self.disorder() == 0
     }
 
     /// Where the profile says other times than the trace has.
-    pub(crate) fn trace_bounds(&self, is_in_order: bool) -> Vec<String> {
-        let ends = self.profile.as_ref().zip(self.trace_ends(is_in_order));
-        let Some((profile, (first, last))) = ends else { return Vec::new() };
+    pub(crate) fn trace_bounds(&self) -> Vec<String> {
+        let trace = self.trace.as_ref();
+        let ends = trace.and_then(|trace| Some((trace, trace.times().ends?)));
+        let Some((profile, (trace, (first, last)))) = self.profile.as_ref().zip(ends) else {
+            return Vec::new();
+        };
         let times = [("trace-min-time", first), ("trace-max-time", last)].into_iter();
         let wrong = times.filter_map(|(name, time)| {
             let told = profile.header.value(name)?.parse::<u64>().ok()?;
-            let why = format!("the profile says {name} {told}, the trace {time}");
-            (i64::try_from(told) != Ok(time)).then_some(why)
+            // Where traces are in microseconds, so may be what is told of them.
+            let is_it = i64::try_from(told) == Ok(time) || trace.nanoseconds(told) == Some(time);
+            (!is_it).then(|| format!("the profile says {name} {told}, the trace {time}"))
         });
         wrong.collect()
     }
@@ -150,7 +160,7 @@ impl Measurement {
             }
             Ok(File::Trace(trace)) => {
                 findings.extend(trace.findings());
-                measurement.push(&stem(source.path()), None, Some(Arc::new(trace)));
+                measurement.push(&stem(source.path()), None, Some(trace));
             }
             Err(Error::Read(error)) if mode == Mode::Salvage => {
                 findings.push(Finding::unreadable("magic", &error));
@@ -166,7 +176,10 @@ impl Measurement {
     pub(crate) fn with_beside(self: &Arc<Self>) -> (Arc<Self>, Vec<Finding>) {
         let folder = self.source.path().parent().filter(|folder| !folder.as_os_str().is_empty());
         let source = Source::open(folder.unwrap_or(Path::new(".")), &self.limits);
-        let Some(source) = source.ok().filter(|_| !self.is_directory) else {
+        // What came from memory or a pipe has nothing beside it, nor has a trace by itself.
+        let has_profile = self.recordings.iter().any(|part| part.profile.is_some());
+        let is_file = !self.is_directory && has_profile && self.source.path().is_file();
+        let Some(source) = source.ok().filter(|_| is_file) else {
             return (Arc::clone(self), Vec::new());
         };
         let mut recordings = self.recordings.clone();
@@ -180,7 +193,7 @@ impl Measurement {
             match found.map(|child| read(&child?, &self.limits, Mode::Strict)) {
                 Some(Ok(File::Trace(trace))) => {
                     findings.extend(named(trace.findings(), &name));
-                    part.trace = Some(Arc::new(trace));
+                    part.trace = paired(Some(trace), part.profile.as_deref()).map(Arc::new);
                 }
                 Some(Ok(file)) => findings.extend(named(vec![misnamed(&file)], &name)),
                 Some(Err(error)) => {
@@ -243,7 +256,7 @@ impl Measurement {
         findings.extend(pairs::findings(&pairs));
         for (name, pair) in pairs.into_iter().filter(|(_, pair)| pair.is_readable()) {
             let (profile, trace) = (pair.profile.into_option(), pair.trace.into_option());
-            measurement.push(&name, profile, trace.map(Arc::new));
+            measurement.push(&name, profile, trace);
         }
         let mut beside = |folder, rule| {
             listed(source, folder, &context.limits).unwrap_or_else(|error| {
@@ -278,9 +291,12 @@ impl Measurement {
     }
 
     /// Adds a recording for each epoch, and one where there is none.
-    fn push(&mut self, name: &str, profile: Option<Profile>, mut trace: Option<Arc<Trace>>) {
+    fn push(&mut self, name: &str, profile: Option<Profile>, trace: Option<Trace>) {
+        let mut trace = paired(trace, profile.as_ref()).map(Arc::new);
         let epochs = profile.as_ref().map_or(1, |profile| profile.epochs.len().max(1));
         let profile = profile.map(Arc::new);
+        let said = profile.as_ref().map(|profile| Said::by(&profile.header)).unwrap_or_default();
+        let said = Arc::new(said);
         for epoch in 0..epochs {
             // The trace runs through all epochs; it is shown with the first.
             self.recordings.push(Part {
@@ -289,6 +305,7 @@ impl Measurement {
                 epoch,
                 trace: trace.take(),
                 thread: Arc::default(),
+                said: Arc::clone(&said),
                 label: String::new(),
                 is_in_directory: self.is_directory,
             });
@@ -303,6 +320,15 @@ impl Measurement {
             profile.is_some_and(|profile| profile.header.dialect != Dialect::Shipped0400);
         self.is_directory || has_epochs
     }
+}
+
+/// A trace with what its profile knows of it.
+fn paired(trace: Option<Trace>, profile: Option<&Profile>) -> Option<Trace> {
+    let mut trace = trace?;
+    if let Some(profile) = profile {
+        trace.told_by(profile);
+    }
+    Some(trace)
 }
 
 /// Why a file of a directory could not be read; the others are read.

@@ -26,10 +26,10 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     if measurement.recordings.is_empty() {
         return Err(Error::request("nothing in it can be read, so nothing was written"));
     }
-    let mut losses = measurement.losses();
-    let mut corrected = Vec::new();
+    let known = measurement.losses();
+    let (mut losses, mut corrected) = (known.clone(), Vec::new());
     for finding in check::of(&measurement, context) {
-        if finding.severity == Severity::Note || is_among(&losses, &finding) {
+        if finding.severity == Severity::Note || is_among(&known, &finding) {
             continue;
         }
         match finding.rule {
@@ -52,7 +52,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     Ok(Repaired { kept: files, unit: "files", corrected, losses })
 }
 
-/// Whether a loss says what a finding does.
+/// Whether a loss says what a finding does: a part that cannot be read is broken in one place.
 fn is_among(losses: &[Finding], finding: &Finding) -> bool {
     losses.iter().any(|loss| loss.rule == finding.rule && loss.file == finding.file)
 }

@@ -97,6 +97,9 @@ pub const SPECIAL_MODULES: &[(u16, &str)] = &[
     (65534, "internal"),
 ];
 
+/// The load module of the one root that there may be beside that of the program.
+pub const OUTLINED_ROOT: u16 = 65533;
+
 /// The bit of a trace's flags that says that each record has a metric too.
 pub const TRACE_DATA_CENTRIC: u64 = 1;
 
@@ -109,6 +112,9 @@ pub const TRACE_NO_METRIC: u32 = 0x7FFF_FFFF;
 /// Times of traces from here on are nanoseconds since the Epoch; smaller ones are microseconds.
 pub const NANOSECONDS_FROM: u64 = 100_000_000_000_000_000;
 
+/// Times of traces from here on are since the Epoch: of 1973 and later.
+pub const MICROSECONDS_FROM: u64 = NANOSECONDS_FROM / 1000;
+
 /// The kinds of ids that every writer lists in its dictionary.
 pub const ID_KINDS: &[(u16, &str)] = &[
     (0, "SUMMARY"),
@@ -120,6 +126,12 @@ pub const ID_KINDS: &[(u16, &str)] = &[
     (6, "GPUSTREAM"),
     (7, "CORE"),
 ];
+
+/// The kind of a host's id, whose logical number is still to be made.
+pub const NODE_ID: u16 = 1 | 1 << 14;
+
+/// The kind of a process's rank, of which both numbers are given.
+pub const RANK_ID: u16 = 2;
 
 /// The kind of a thread's id that has a logical number only.
 pub const THREAD_ID: u16 = 3 | 3 << 14;

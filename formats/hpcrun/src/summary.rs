@@ -8,7 +8,7 @@ use kymo_core::{Row, Section, Summary, Value, shortened};
 
 use crate::measurement::{Measurement, Part};
 use crate::model::amount;
-use crate::types::Epoch;
+use crate::types::{Epoch, Metric};
 
 /// More metrics or threads than a summary lists.
 const LISTED_MAX: usize = 32;
@@ -112,10 +112,9 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
     }
     let records: usize = traces().map(|trace| trace.len()).sum();
     summary.fact("trace records", records);
-    let parts = measurement.recordings.iter();
-    let ends = parts.filter_map(|part| part.trace_ends(part.trace.as_ref()?.descents().is_none()));
-    let ends: Vec<_> = ends.flat_map(<[i64; 2]>::from).collect();
-    if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
+    let ends: Vec<_> = traces().filter_map(|trace| trace.times().ends).collect();
+    let first = ends.iter().map(|(first, _)| first).min();
+    if let (Some(first), Some(last)) = (first, ends.iter().map(|(_, last)| last).max()) {
         summary.span(&(TimeNs(*first)..=TimeNs(*last)), true);
     }
 }
@@ -128,7 +127,7 @@ fn metrics(measurement: &Measurement) -> Section {
         name: shortened(&total.name).into_owned(),
         text: total.to_string(),
         values: vec![
-            ("total", Value::Float(rounded(total.sum))),
+            ("total", total.value()),
             ("values", total.values.into()),
             ("is_real", total.is_real.into()),
             ("formula", total.formula.clone().map_or(Value::Null, Value::Text)),
@@ -140,11 +139,49 @@ fn metrics(measurement: &Measurement) -> Section {
 /// How much was measured of a metric, by all threads.
 struct Total {
     name: String,
-    sum: f64,
+    sum: Sum,
     values: u64,
     is_real: bool,
     /// How it is computed from others; then it has no values.
     formula: Option<String>,
+}
+
+impl Total {
+    /// Whole where it was counted. What has no room in a number of programs is rounded.
+    fn value(&self) -> Value {
+        if self.is_real {
+            return Value::Float(rounded(self.sum.real));
+        }
+        #[allow(clippy::cast_precision_loss, reason = "the text has all digits")]
+        let rounded = self.sum.counted as f64;
+        u64::try_from(self.sum.counted).map_or(Value::Float(rounded), Value::UInt)
+    }
+}
+
+/// A sum of counts, which are added as whole numbers, or of real values.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    counted: u128,
+    real: f64,
+}
+
+impl Sum {
+    /// Adds a value of a metric, with the period it stands for; whether it is anything.
+    fn add(&mut self, metric: &Metric, bits: u64) -> bool {
+        if metric.flags.is_real() {
+            let amount = Some(amount(metric, bits)).filter(|amount| amount.is_finite());
+            self.real += amount.unwrap_or(0.0);
+            return amount.is_some_and(|amount| amount != 0.0);
+        }
+        let amount = u128::from(bits) * u128::from(metric.period);
+        self.counted = self.counted.saturating_add(amount);
+        amount != 0
+    }
+
+    fn join(&mut self, other: Self) {
+        self.counted = self.counted.saturating_add(other.counted);
+        self.real += other.real;
+    }
 }
 
 impl fmt::Display for Total {
@@ -152,25 +189,28 @@ impl fmt::Display for Total {
         if let Some(formula) = self.formula.as_ref().filter(|_| self.values == 0) {
             return write!(f, "computed, {}", shortened(formula));
         }
-        let kind = if self.is_real { "" } else { ", counted" };
-        write!(f, "{} in all{kind}", Value::Float(rounded(self.sum)))
+        if self.is_real {
+            return write!(f, "{} in all", self.value());
+        }
+        write!(f, "{} in all, counted", self.sum.counted)
     }
 }
 
-/// Sums by the name of the metric, in the order of the tables.
+/// Sums by the name of the metric, in the order of the tables. Counts are not added to real values.
 fn totals(measurement: &Measurement) -> Vec<Total> {
     let mut totals: Vec<Total> = Vec::new();
     let mut known = HashMap::new();
     for epoch in measurement.recordings.iter().filter_map(Part::epoch) {
         for (metric, (sum, values)) in epoch.metrics.iter().zip(sums(epoch)) {
-            let index = *known.entry(metric.name.clone()).or_insert(totals.len());
+            let is_real = metric.flags.is_real();
+            let index = *known.entry((metric.name.clone(), is_real)).or_insert(totals.len());
             if index == totals.len() {
                 let formula = Some(metric.formula.to_string()).filter(|text| !text.is_empty());
-                let (name, is_real) = (metric.name.to_string(), metric.flags.is_real());
-                totals.push(Total { name, sum: 0.0, values: 0, is_real, formula });
+                let (name, sum) = (metric.name.to_string(), Sum::default());
+                totals.push(Total { name, sum, values: 0, is_real, formula });
             }
             if let Some(total) = totals.get_mut(index) {
-                total.sum += sum;
+                total.sum.join(sum);
                 total.values += values;
             }
         }
@@ -179,16 +219,13 @@ fn totals(measurement: &Measurement) -> Vec<Total> {
 }
 
 /// The sum of each metric of an epoch, and how many values are not 0.
-fn sums(epoch: &Epoch) -> Vec<(f64, u64)> {
-    let mut sums = vec![(0.0, 0); epoch.metrics.len()];
+fn sums(epoch: &Epoch) -> Vec<(Sum, u64)> {
+    let mut sums = vec![(Sum::default(), 0); epoch.metrics.len()];
     epoch.values.each(&epoch.nodes, 0..usize::MAX, |value| {
         let index = usize::from(value.metric);
         if let (Some((sum, values)), Some(metric)) = (sums.get_mut(index), epoch.metrics.get(index))
         {
-            let amount = Some(amount(metric, value.bits)).filter(|amount| amount.is_finite());
-            let amount = amount.unwrap_or(0.0);
-            *sum += amount;
-            *values += u64::from(amount != 0.0);
+            *values += u64::from(sum.add(metric, value.bits));
         }
     });
     sums
@@ -211,7 +248,9 @@ fn threads(measurement: &Measurement) -> Section {
             ("nodes", nodes.into()),
             ("trace_records", records.map_or(Value::Null, Value::from)),
         ];
-        Row { name: part.label.clone(), text, values }
+        let epochs = part.profile.as_ref().map_or(0, |profile| profile.epochs.len());
+        let epoch = if epochs > 1 { format!(", epoch {}", part.epoch) } else { String::new() };
+        Row { name: format!("{}{epoch}", part.label), text, values }
     };
     Section::new("threads", measurement.recordings.iter().map(row), LISTED_MAX)
 }

@@ -1,4 +1,4 @@
-//! Arrow tables: one of each kind of record, and those of threads and sections.
+//! Arrow tables: one of each kind of record, and that of threads.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use kymo_core::model::profile::IdPart;
 use kymo_core::table::{ColumnTable, Columns};
 use kymo_core::{Error, Result, Table};
 
+use crate::layout::{COUNTS, FOOTERS, INDEX_ENTRIES, SECTIONS};
 use crate::listing::{
     Cells, EPOCHS, HEADERS, ID_KINDS, IDS, LOAD_MODULES, Listing, METRICS, NODES, NV_PAIRS,
     TRACE_RECORDS, VALUES,
 };
 use crate::measurement::{Measurement, Part};
-use crate::types::Footer;
 
 /// Every table of a measurement.
 pub(crate) fn tables(measurement: &Arc<Measurement>) -> Vec<Arc<dyn Table>> {
@@ -30,7 +30,10 @@ pub(crate) fn tables(measurement: &Arc<Measurement>) -> Vec<Arc<dyn Table>> {
         table(measurement, &EPOCHS),
         table(measurement, &ID_KINDS),
         table(measurement, &IDS),
+        table(measurement, &COUNTS),
+        table(measurement, &INDEX_ENTRIES),
         table(measurement, &SECTIONS),
+        table(measurement, &FOOTERS),
     ]
 }
 
@@ -161,10 +164,6 @@ const BRIEF: usize = 7;
 struct Thread(Part);
 
 impl Thread {
-    fn value(&self, name: &str) -> Option<String> {
-        Some(self.0.profile.as_ref()?.header.value(name)?.into_owned())
-    }
-
     fn time(&self, index: usize) -> Option<u64> {
         let trace = self.0.trace.as_ref()?;
         trace.get(index).map(|record| record.time)
@@ -189,10 +188,10 @@ static THREADS: Listing<Thread> = Listing {
                 thread.time((TRACE_RECORDS.count)(&thread.0).checked_sub(1)?)
             }),
         ),
-        ("mpi_rank", Cells::MaybeText(|thread| thread.value("mpi-rank"))),
-        ("thread_id", Cells::MaybeText(|thread| thread.value("thread-id"))),
-        ("host_id", Cells::MaybeText(|thread| thread.value("host-id"))),
-        ("process_id", Cells::MaybeText(|thread| thread.value("process-id"))),
+        ("mpi_rank", Cells::MaybeText(|thread| thread.0.said.mpi_rank.clone())),
+        ("thread_id", Cells::MaybeText(|thread| thread.0.said.thread_id.clone())),
+        ("host_id", Cells::MaybeText(|thread| thread.0.said.host_id.clone())),
+        ("process_id", Cells::MaybeText(|thread| thread.0.said.process_id.clone())),
         ("id_tuple", Cells::Text(|thread| id_tuple(&thread.0))),
     ],
     count: |_| 1,
@@ -210,26 +209,3 @@ fn id_tuple(part: &Part) -> String {
     });
     words.collect::<Vec<_>>().join(", ")
 }
-
-static SECTIONS: Listing<(&'static str, u64, u64)> = Listing {
-    kind: "section",
-    table: "sections",
-    at_once: usize::MAX,
-    about: "where the sections of a 04.00b file are",
-    columns: &[
-        ("name", Cells::Text(|(name, ..)| (*name).into())),
-        ("start", Cells::Number(|(_, start, _)| *start)),
-        ("end", Cells::Number(|(.., end)| *end)),
-    ],
-    count: |part| {
-        let footer = part.first_of_profile().and_then(|profile| profile.footer);
-        footer.map_or(0, |footer| footer.sections.len())
-    },
-    read: |part, range| {
-        let footer = part.first_of_profile().and_then(|profile| profile.footer);
-        let Some(footer) = footer else { return Vec::new() };
-        let sections = Footer::NAMES.into_iter().zip(footer.sections);
-        let sections = sections.skip(range.start).take(range.len());
-        sections.map(|(name, (start, end))| (start, (name, start, end))).collect()
-    },
-};

@@ -8,7 +8,7 @@ use kymo_core::model::profile::{IdKind, Thread};
 
 use crate::measurement::Part;
 use crate::read::Profile;
-use crate::types::Id;
+use crate::types::{Header, Id};
 
 /// The most bytes of the name of a kind of ids that are shown: a tuple may repeat it very often.
 const KIND_BYTES_MAX: usize = 64;
@@ -57,8 +57,7 @@ fn of_header(profile: &Profile) -> Vec<MeasuredId> {
 
 /// Names the threads of a measurement: by the ids that a database of it has too.
 pub(crate) fn name(parts: &mut [Part]) {
-    let of_part = |part: &Part| part.profile.as_deref().map(ids).unwrap_or_default();
-    let names = thread_names(&parts.iter().map(of_part).collect::<Vec<_>>());
+    let names = thread_names(&ids_of_parts(parts));
     let mut shorts: HashMap<String, Option<Arc<Profile>>> = HashMap::new();
     let mut shared = std::collections::HashSet::new();
     for (part, thread) in parts.iter_mut().zip(names) {
@@ -81,6 +80,38 @@ pub(crate) fn name(parts: &mut [Part]) {
         if part.label.is_empty() {
             part.label.clone_from(&part.name);
         }
+    }
+}
+
+/// The ids of the thread of each recording. Those of a profile are read once, as it may have as
+/// many epochs as pairs in its header.
+fn ids_of_parts(parts: &[Part]) -> Vec<Vec<MeasuredId>> {
+    let mut found: Vec<Vec<MeasuredId>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        found.push(match (&part.profile, part.epoch, found.last()) {
+            (Some(_), 1.., Some(before)) => before.clone(),
+            (Some(profile), ..) => ids(profile),
+            (None, ..) => Vec::new(),
+        });
+    }
+    found
+}
+
+/// What the header of a profile says of its thread, looked up once however many epochs there are.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) mpi_rank: Option<String>,
+    pub(crate) thread_id: Option<String>,
+    pub(crate) host_id: Option<String>,
+    pub(crate) process_id: Option<String>,
+}
+
+impl Said {
+    pub(crate) fn by(header: &Header) -> Self {
+        let value = |name| header.value(name).map(std::borrow::Cow::into_owned);
+        let [mpi_rank, thread_id] = ["mpi-rank", "thread-id"].map(value);
+        let [host_id, process_id] = ["host-id", "process-id"].map(value);
+        Self { mpi_rank, thread_id, host_id, process_id }
     }
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dataset::Opened;
 use crate::measurement::Part;
+use crate::model::{Contexts, Sampled};
 use crate::read::Trace;
 use crate::types::TraceRecord;
 
@@ -24,13 +25,13 @@ pub(crate) struct Timeline {
     /// The recordings that have a trace: one track each.
     traced: Vec<usize>,
     /// For each track the order of its records, where that is not the order of the file.
-    orders: Vec<OnceLock<Option<Vec<u32>>>>,
+    orders: Vec<OnceLock<Option<Arc<[u32]>>>>,
 }
 
 impl Timeline {
     /// Nothing where nothing was traced.
     pub(crate) fn new(opened: Arc<Opened>) -> Option<Self> {
-        let recordings = opened.measurement.recordings.iter().enumerate();
+        let recordings = opened.with_beside().recordings.iter().enumerate();
         let traced = recordings.filter(|(_, part)| part.trace.is_some());
         let traced: Vec<_> = traced.map(|(index, _)| index).collect();
         let orders = traced.iter().map(|_| OnceLock::new()).collect();
@@ -40,13 +41,17 @@ impl Timeline {
     /// The samples of a track that a window holds.
     fn samples(self: &Arc<Self>, track: TrackId, window: &Window) -> Option<Samples> {
         let recording = *self.traced.get(track.0)?;
+        let part = self.opened.with_beside().recordings.get(recording)?;
+        let order = self.orders.get(track.0)?;
         let mut samples = Samples {
-            timeline: Arc::clone(self),
+            opened: Arc::clone(&self.opened),
             track,
             recording,
-            trace: self.opened.measurement.recordings.get(recording)?.trace.clone()?,
+            trace: part.trace.clone()?,
+            order: order.get_or_init(|| self.order(recording, part)).clone(),
+            contexts: None,
             places: 0..0,
-            nowhere: None,
+            odd: Odd::default(),
         };
         let length = samples.trace.len();
         let edge = |time: Option<TimeNs>, or| time.map_or(or, |time| samples.not_before(time));
@@ -55,31 +60,25 @@ impl Timeline {
         Some(samples)
     }
 
-    /// The place in the file of a record of a track in the order of times.
-    fn place(&self, track: TrackId, index: usize) -> usize {
-        let Some(order) = self.orders.get(track.0) else { return index };
-        let Some(order) = order.get_or_init(|| self.order(track)) else { return index };
-        let place = order.get(index).and_then(|place| usize::try_from(*place).ok());
-        place.unwrap_or(usize::MAX)
-    }
-
-    /// The records of a trace by their times, those of one time as they are in the file. Nothing
-    /// where that is the order of the file. It is said unless the profile tells it.
-    fn order(&self, track: TrackId) -> Option<Vec<u32>> {
-        let recording = *self.traced.get(track.0)?;
-        let part = self.opened.measurement.recordings.get(recording)?;
-        let records = part.trace.as_ref()?;
-        let (count, first) = records.descents()?;
-        if !part.is_disordered() {
-            self.opened.note(recording, "trace-order", count, records.offset_of(first));
+    /// The records of a trace by their times, those of one time as they are in the file, those
+    /// without any last. Nothing where that is the order of the file. It is said unless the profile
+    /// tells it.
+    fn order(&self, recording: usize, part: &Part) -> Option<Arc<[u32]>> {
+        let trace = part.trace.as_ref()?;
+        let times = trace.times();
+        if times.back.is_none() && times.meaningless.is_none() {
+            return None;
         }
-        let mut order: Vec<_> = (0..u32::try_from(records.len()).ok()?).collect();
-        let time = |place: &u32| {
-            let record = usize::try_from(*place).ok().and_then(|place| records.get(place));
-            record.map(|record| record.time)
-        };
-        order.sort_by_cached_key(time);
-        Some(order)
+        if let Some((count, first)) = part.unordered() {
+            self.opened.note(recording, "trace-order", count, trace.offset_of(first));
+        }
+        let mut order: Vec<_> = (0..u32::try_from(trace.len()).ok()?).collect();
+        order.sort_by_cached_key(|place| {
+            let record = usize::try_from(*place).ok().and_then(|place| trace.get(place));
+            let time = record.map_or(0, |record| record.time);
+            (trace.nanoseconds(time).is_none(), time)
+        });
+        Some(order.into())
     }
 }
 
@@ -89,7 +88,7 @@ impl TimelineView for Timeline {
     }
 
     fn tracks(&self) -> Vec<Track> {
-        let recordings = &self.opened.measurement.recordings;
+        let recordings = &self.opened.with_beside().recordings;
         let parts = self.traced.iter().filter_map(|index| Some((*index, recordings.get(*index)?)));
         let track = |(recording, part): (usize, &Part)| Track {
             name: part.label.clone(),
@@ -105,7 +104,7 @@ impl TimelineView for Timeline {
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let tracks = (0..self.traced.len()).map(TrackId).filter(|track| window.wants(*track));
-        let samples = tracks.filter_map(|track| self.samples(track, window));
+        let samples = tracks.filter_map(|track| Some(self.samples(track, window)?.with_contexts()));
         Ok(Box::new(Merged::new(samples.collect(), window)?))
     }
 
@@ -124,33 +123,53 @@ impl TimelineView for Timeline {
 /// What a track says of its thread.
 fn attributes(part: &Part) -> Map<String, Value> {
     let mut attributes = Map::new();
+    for pair in part.profile.iter().flat_map(|profile| &profile.header.nv) {
+        attributes.insert(pair.name.to_string(), json!(pair.value.text()));
+    }
+    // What we say is last: a file may have pairs of any name.
     attributes.insert("name".into(), json!(part.name));
     // The track has a short name; this is the one that profiles and databases have.
     attributes.insert(Track::THREAD.into(), json!(part.thread.to_string()));
     if let Some(trace) = &part.trace {
         attributes.insert("byte_order".into(), json!(trace.endian.name()));
     }
-    for pair in part.profile.iter().flat_map(|profile| &profile.header.nv) {
-        attributes.insert(pair.name.to_string(), json!(pair.value.text()));
-    }
     attributes
 }
 
 /// The samples of a track, in the order of their times.
 struct Samples {
-    timeline: Arc<Timeline>,
+    opened: Arc<Opened>,
     track: TrackId,
     recording: usize,
     trace: Arc<Trace>,
+    /// The order of records, where that is not the order of the file.
+    order: Option<Arc<[u32]>>,
+    /// The contexts of nodes.
+    contexts: Option<Arc<Contexts>>,
     places: Range<usize>,
-    /// How many of them have no context, and the first byte of them.
+    odd: Odd,
+}
+
+/// How many samples have no context, or more than one, and the first byte of them.
+#[derive(Default)]
+struct Odd {
     nowhere: Option<(u64, u64)>,
+    shared: Option<(u64, u64)>,
 }
 
 impl Samples {
+    fn with_contexts(mut self) -> Self {
+        let model = self.opened.model();
+        self.contexts = model.and_then(|model| model.contexts(self.recording)).cloned();
+        self
+    }
+
     /// Where the record is that comes at a place in the order of times, and what it says.
     fn record(&self, place: usize) -> Option<(usize, TraceRecord)> {
-        let index = self.timeline.place(self.track, place);
+        let index = match &self.order {
+            None => place,
+            Some(order) => usize::try_from(*order.get(place)?).ok()?,
+        };
         Some((index, self.trace.get(index)?))
     }
 
@@ -183,20 +202,36 @@ impl Samples {
 
     /// The context of a node of the track's profile; what has none is counted.
     fn content(&mut self, node: u32, offset: u64) -> Content<'static> {
-        let model = self.timeline.opened.model();
-        if let Some(context) = model.and_then(|model| model.context(self.recording, node)) {
-            return Content::Sample(context.0);
+        let count = |found: &mut Option<(u64, u64)>| {
+            let (count, first) = found.unwrap_or((0, offset));
+            *found = Some((count + 1, first.min(offset)));
+        };
+        let Some(contexts) = &self.contexts else {
+            count(&mut self.odd.nowhere);
+            return Content::Payload;
+        };
+        match contexts.find(node) {
+            Sampled::Context(context) => {
+                if contexts.is_shared(node) {
+                    count(&mut self.odd.shared);
+                }
+                Content::Sample(context.0)
+            }
+            Sampled::Program => Content::Payload,
+            Sampled::Nothing => {
+                count(&mut self.odd.nowhere);
+                Content::Payload
+            }
         }
-        let (count, first) = self.nowhere.unwrap_or((0, offset));
-        self.nowhere = Some((count + 1, first.min(offset)));
-        Content::Payload
     }
 }
 
 impl Drop for Samples {
     fn drop(&mut self) {
-        if let Some((count, first)) = self.nowhere {
-            self.timeline.opened.note(self.recording, "trace-node", count, first);
+        for (rule, found) in [("trace-node", self.odd.nowhere), ("trace-epoch", self.odd.shared)] {
+            if let Some((count, first)) = found {
+                self.opened.note(self.recording, rule, count, first);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use kymo_core::model::measurement::Numbers;
 
+use crate::read::Profile;
 use crate::types::Epoch;
 
 /// Which node an id is, and whether the parents lead to a root.
@@ -99,5 +100,54 @@ impl Tree {
             }
             at = self.parent(node);
         }
+    }
+}
+
+/// Which node an id of a trace is: the trace runs through all epochs of its profile, whose ids are
+/// their own. Places count through the nodes of all epochs.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    numbers: Numbers,
+    /// Ids that several epochs have, in ascending order: nobody knows which of them is meant.
+    shared: Vec<u32>,
+}
+
+impl Ids {
+    pub(crate) fn new(profile: &Profile) -> Self {
+        let epochs = || profile.epochs.iter().map(|epoch| epoch.nodes.iter().map(|node| node.id));
+        let mut pairs = Vec::new();
+        if profile.epochs.len() > 1 {
+            let of_epoch = |(ids, epoch)| std::iter::Iterator::map(ids, move |id: u32| (id, epoch));
+            pairs = epochs().zip(0_usize..).flat_map(of_epoch).collect();
+            pairs.sort_unstable();
+            pairs.dedup();
+        }
+        let shared = pairs.array_windows().filter(|[(id, _), (next, _)]| id == next);
+        let mut shared: Vec<_> = shared.map(|[(id, _), _]| *id).collect();
+        shared.dedup();
+        let ids = profile.epochs.iter().flat_map(|epoch| epoch.nodes.iter());
+        Self { numbers: Numbers::new(ids.map(|node| node.id)), shared }
+    }
+
+    /// The place of a node; of several with one id that of the first.
+    pub(crate) fn find(&self, id: u32) -> Option<usize> {
+        self.numbers.find(id).and_then(|place| usize::try_from(place).ok())
+    }
+
+    /// Whether several epochs have a node of this id.
+    pub(crate) fn is_shared(&self, id: u32) -> bool {
+        self.shared.binary_search(&id).is_ok()
+    }
+
+    /// Ids that several epochs have, in ascending order.
+    pub(crate) fn into_shared(self) -> Vec<u32> {
+        self.shared
+    }
+}
+
+/// Those of a single epoch.
+impl From<Numbers> for Ids {
+    fn from(numbers: Numbers) -> Self {
+        Self { numbers, shared: Vec::new() }
     }
 }

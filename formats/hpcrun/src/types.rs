@@ -448,9 +448,22 @@ impl Id {
     }
 }
 
+/// How many items a part of a file says that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// Where it says so.
+    pub offset: u64,
+    /// What it counts: "nodes".
+    pub of: &'static str,
+    /// How many; damaged files have fewer.
+    pub count: u64,
+}
+
 /// Where the sections of a 04.00b file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Footer {
+    /// Its first byte.
+    pub offset: u64,
     /// First byte and the byte after the last, of each section in the order of [`Footer::NAMES`].
     pub sections: [(u64, u64); 6],
     /// Where the footer itself begins.

@@ -91,6 +91,11 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("trailing", "trailing.hpcrun", trailing),
         ("trace-cut", "cut.hpctrace", trace()[..50].to_vec()),
         ("trace-order", "order.hpctrace", with(trace(), 32 + 24 + 4, &[0; 4])),
+        ("duplicate-index", "duplicate_index.hpcrun", with(sound(), entry(1) + 3, &[19])),
+        ("duplicate-value", "duplicate_value.hpcrun", with(sound(), value(1) + 9, &[0])),
+        ("root", "second_root.hpcrun", with(sound(), node(1) + 4, &[0; 4])),
+        ("node-id", "node_0.hpcrun", with(sound(), node(2), &[0; 4])),
+        ("trace-time", "time.hpctrace", with(trace(), 32, &[0; 8])),
     ]
 }
 

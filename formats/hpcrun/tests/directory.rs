@@ -191,7 +191,7 @@ fn a_summary_has_numbers_for_programs() {
     // 7 cycles with a period of 1000.
     let row = |name: &str| metrics.iter().find(|row| row.name == name).unwrap();
     let expected = [
-        ("total", Value::Float(7000.0)),
+        ("total", Value::UInt(7000)),
         ("values", Value::UInt(1)),
         ("is_real", Value::Bool(false)),
         ("formula", Value::Null),

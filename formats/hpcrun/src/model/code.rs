@@ -10,6 +10,8 @@ use kymo_core::model::structure::{
 };
 use kymo_symbols::Programs;
 
+use super::beside::resolved;
+
 /// Contexts that are kept to be used again; when there are more, all are forgotten.
 const KEPT_MAX: usize = 1 << 20;
 
@@ -63,8 +65,8 @@ impl<'a> Code<'a> {
         if let Some(known) = self.with_symbols.get(path) {
             return Some(*known);
         }
-        let resolved = self.directory.join(path);
-        self.resolvers.push(self.symbols.module(path, Some(&*resolved.to_string_lossy()))?);
+        let resolved = resolved(self.directory, path)?;
+        self.resolvers.push(self.symbols.module(path, Some(&resolved))?);
         let index = self.resolvers.len() - 1;
         self.with_symbols.insert(path.to_owned(), index);
         Some(index)

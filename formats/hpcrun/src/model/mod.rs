@@ -5,33 +5,33 @@
 //! sampling periods (values are multiplied with them), metrics that are computed by a formula,
 //! and LUSH fields.
 
+mod beside;
 mod code;
 mod placing;
 mod remarks;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::measurement::{IsWanted, Numbers};
+use kymo_core::model::measurement::Numbers;
 use kymo_core::model::profile::{
     CallTree, CallTreeBuilder, ContextId, Function, FunctionId, Metric, MetricId, Node, Reach,
     Relation, Scope, Thread, ThreadId,
 };
-use kymo_core::model::structure::Structure;
-use kymo_core::{Error, Finding, Result, Severity, ahead};
-use kymo_symbols::{Programs, Search};
+use kymo_core::{Finding, Result};
 
-use crate::hpcstruct::StructureFile;
-use crate::measurement::{Measurement, NOWHERE, PROFILE, Part, named};
-use crate::spec::placeholder;
-use crate::tree::Tree;
-use crate::types::{self, Dialect, Epoch};
+use crate::measurement::{Measurement, PROFILE, Part};
+use crate::tree::{Ids, Tree};
+use crate::types::{self, Epoch};
 
+pub(crate) use beside::{lacking, read_structure, structure_of, symbols_of};
 use code::Code;
 use placing::{Place, Placing};
 pub(crate) use remarks::{Remarks, words};
+
+/// The entry of what came in nobody knows where.
+const UNKNOWN_ENTRY: &str = "unknown entry";
 
 /// What is said where nobody recorded who called some code.
 const STRAYS: &str = "samples of GPU code hang where they were taken: `kymo prof` finds out what \
@@ -40,18 +40,45 @@ const STRAYS: &str = "samples of GPU code hang where they were taken: `kymo prof
 /// The merged tree, and which context each node of each recording became.
 pub(crate) struct Model {
     pub(crate) tree: Arc<CallTree>,
-    /// Of each recording.
-    contexts: Vec<Contexts>,
+    /// Of each recording that has a trace.
+    contexts: HashMap<usize, Arc<Contexts>>,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// The contexts of the nodes of a recording.
+/// The contexts of the nodes of a profile, through all its epochs.
 #[derive(Default)]
-struct Contexts {
+pub(crate) struct Contexts {
     /// Places of nodes by their ids.
-    places: Numbers,
-    /// The context of the node at each place; the root of everything has none.
-    of: Vec<Option<ContextId>>,
+    ids: Ids,
+    /// The context of the node at each place.
+    of: Vec<u32>,
+}
+
+/// What a sample is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sampled {
+    /// A calling context.
+    Context(ContextId),
+    /// The whole program: the root has no context.
+    Program,
+    /// A node that is not there.
+    Nothing,
+}
+
+impl Contexts {
+    /// The context that a node became.
+    pub(crate) fn find(&self, node: u32) -> Sampled {
+        match self.ids.find(node).and_then(|place| self.of.get(place)) {
+            None => Sampled::Nothing,
+            Some(&Place::NO_CONTEXT) => Sampled::Program,
+            Some(context) => Sampled::Context(ContextId((*context).into())),
+        }
+    }
+
+    /// Whether several epochs have a node of this id.
+    pub(crate) fn is_shared(&self, node: u32) -> bool {
+        self.ids.is_shared(node)
+    }
 }
 
 impl Model {
@@ -63,86 +90,37 @@ impl Model {
         let (structure, mut findings) = structure_of(measurement);
         let builder = CallTreeBuilder::new(&limits(measurement));
         let symbols = symbols_of(measurement);
+        findings.extend(lacking(measurement, &symbols, &structure));
         let code = Code::new(structure, &symbols, measurement.source.path());
         let mut merging = Merging { builder, code, has_strays: false };
-        let mut contexts = Vec::with_capacity(measurement.recordings.len());
+        let mut contexts: HashMap<usize, Contexts> = HashMap::new();
         let mut threads = BTreeMap::new();
-        for part in &measurement.recordings {
+        for (part, recording) in measurement.recordings.iter().zip(0_usize..) {
             let mut remarks = Remarks::default();
-            contexts.push(merging.recording(part, &mut threads, &mut remarks)?);
+            let (numbers, places) = merging.recording(part, &mut threads, &mut remarks)?;
             findings.extend(measurement.in_file(&part.name, PROFILE, remarks.findings()));
+            if part.trace.is_some() {
+                // A trace runs through all epochs.
+                let epochs = part.profile.as_ref().filter(|profile| profile.epochs.len() > 1);
+                let ids = epochs.map_or_else(|| Ids::from(numbers), |profile| Ids::new(profile));
+                contexts.insert(recording, Contexts { ids, of: Vec::new() });
+            }
+            if let Some(contexts) = contexts.get_mut(&recording.saturating_sub(part.epoch)) {
+                contexts.of.extend(places.into_iter().map(Place::number));
+            }
         }
+        let contexts = contexts.into_iter().map(|(at, contexts)| (at, Arc::new(contexts)));
+        let contexts = contexts.collect();
         if merging.has_strays {
             merging.builder.remark(STRAYS);
         }
         Ok(Self { tree: Arc::new(merging.builder.finish()), contexts, findings })
     }
 
-    /// The context that a node of a recording became.
-    pub(crate) fn context(&self, recording: usize, node: u32) -> Option<ContextId> {
-        let contexts = self.contexts.get(recording)?;
-        let place = usize::try_from(contexts.places.find(node)?).ok()?;
-        contexts.of.get(place).copied().flatten()
+    /// The contexts that the nodes of a recording's trace became.
+    pub(crate) fn contexts(&self, recording: usize) -> Option<&Arc<Contexts>> {
+        self.contexts.get(&recording)
     }
-}
-
-/// Reads the structure of those modules that were loaded.
-pub(crate) fn structure_of(measurement: &Measurement) -> (Structure, Vec<Finding>) {
-    let modules = measurement.recordings.iter().filter_map(Part::epoch);
-    let modules = modules.flat_map(|epoch| &epoch.load_modules);
-    let wanted: BTreeSet<_> = modules.map(|module| module.path.to_string()).collect();
-    read_structure(measurement, &|path| wanted.contains(path))
-}
-
-/// Reads the structure of those modules that are wanted.
-pub(crate) fn read_structure(
-    measurement: &Measurement,
-    is_wanted: &IsWanted<'_>,
-) -> (Structure, Vec<Finding>) {
-    let (mut structure, mut findings) = (Structure::default(), Vec::new());
-    let read = |number: usize| {
-        let path = measurement.structs.get(number)?;
-        let child = measurement.source.child(path, &measurement.limits);
-        let child = child.and_then(|child| child.ok_or_else(|| Error::request(NOWHERE)));
-        let bytes = child.and_then(|child| child.bytes());
-        Some((path, bytes.map(|it| StructureFile::read(&it, &measurement.limits, is_wanted))))
-    };
-    let numbers = (0..measurement.structs.len()).collect();
-    for (path, file) in ahead::each(numbers, read).into_iter().flatten() {
-        let file = match file {
-            Ok(file) => file,
-            Err(error) => {
-                let finding = Finding::whole(Severity::Warning, "structure", error.to_string());
-                findings.extend(named(vec![finding], path));
-                continue;
-            }
-        };
-        file.modules.into_iter().for_each(|module| structure.add(module));
-        if let Some(error) = file.stop {
-            let finding = Finding::unreadable("structure", &error);
-            findings.extend(named(vec![Finding { severity: Severity::Warning, ..finding }], path));
-        }
-    }
-    (structure, findings)
-}
-
-/// Symbols of kernels, and of what they map into processes: what of them is in the directory.
-fn symbols_of(measurement: &Measurement) -> Programs {
-    let epochs = measurement.recordings.iter().filter_map(Part::epoch);
-    let epochs = epochs.filter(|_| measurement.is_directory);
-    let paths = epochs.flat_map(|epoch| &epoch.load_modules).map(|module| module.path.to_string());
-    let paths: BTreeSet<_> = paths.filter(|path| is_beside(path)).collect();
-    let directory = measurement.source.path();
-    let modules = paths.iter().map(|path| (path.as_str(), directory));
-    Programs::new(modules, &Search::default(), &measurement.limits)
-}
-
-/// Whether a module is one that recorders put into the directory for its symbols.
-fn is_beside(path: &str) -> bool {
-    let mut parts = Path::new(path).components();
-    let folder = parts.next().and_then(|part| part.as_os_str().to_str());
-    matches!(folder, Some("kernel_symbols" | "vdso"))
-        && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 struct Merging<'a> {
@@ -161,9 +139,9 @@ impl Merging<'_> {
         part: &Part,
         threads: &mut Threads,
         remarks: &mut Remarks,
-    ) -> Result<Contexts> {
+    ) -> Result<(Numbers, Vec<Place>)> {
         let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) else {
-            return Ok(Contexts::default());
+            return Ok(<_>::default());
         };
         let thread = match threads.get(&part.name) {
             Some(thread) => *thread,
@@ -175,19 +153,21 @@ impl Merging<'_> {
         }
         let metrics = epoch.metrics.iter().map(|metric| self.builder.metric(metric_of(metric)));
         let metrics = metrics.collect::<Result<Vec<_>>>()?;
+        for metric in duplicate_metrics(&epoch.metrics) {
+            remarks.add("duplicate-metric", metric.offset);
+        }
         let tree = Tree::new(epoch);
         let dialect = profile.header.dialect;
         let places = Placing::new(self, epoch, dialect, &tree).all(remarks)?;
-        let values = Values { epoch, dialect, tree: &tree, thread, metrics, places: &places };
+        let values = Values { epoch, tree: &tree, thread, metrics, places: &places };
         self.values(&values, remarks)?;
-        let of = places.into_iter().map(Place::full).collect();
-        Ok(Contexts { places: tree.into_numbers(), of })
+        Ok((tree.into_numbers(), places))
     }
 
     /// Adds the values of a recording. Those of the root, and those of nodes that are not there,
     /// count for an entry of their own, so that nothing is missing from the sum.
     fn values(&mut self, of: &Values<'_>, remarks: &mut Remarks) -> Result<()> {
-        let mut entry = None;
+        let (mut entry, mut last) = (None, (None, None));
         let mut done = Ok(());
         of.epoch.values.each(&of.epoch.nodes, 0..usize::MAX, |value| {
             let index = usize::from(value.metric);
@@ -202,31 +182,34 @@ impl Merging<'_> {
             if amount == 0.0 || done.is_err() {
                 return;
             }
-            let node = of.tree.find(value.node);
-            let context = match node.and_then(|node| of.places.get(node)) {
-                Some(Place::At { rel, .. }) if is_of_call(metric) => *rel,
-                Some(Place::At { full, .. }) => *full,
-                Some(Place::Global) | None => {
-                    if node.is_none() {
-                        remarks.add("value-node", value.offset);
-                    }
-                    let made = entry.map_or_else(|| self.entry(of.dialect), Ok);
-                    let Ok(context) = made else {
-                        done = made.map(drop);
-                        return;
-                    };
-                    *entry.insert(context)
+            // Values of one node stand together.
+            if last.0 != Some(value.node) {
+                let node = of.tree.find(value.node);
+                last = (Some(value.node), node.and_then(|node| of.places.get(node)));
+            }
+            let place = last.1;
+            let found =
+                place.and_then(|place| if is_of_call(metric) { place.rel() } else { place.full() });
+            let context = if let Some(context) = found {
+                context
+            } else {
+                if place.is_none() {
+                    remarks.add("value-node", value.offset);
                 }
+                let made = entry.map_or_else(|| self.entry(UNKNOWN_ENTRY), Ok);
+                let Ok(context) = made else {
+                    done = made.map(drop);
+                    return;
+                };
+                *entry.insert(context)
             };
             self.builder.add(of.thread, context, *id, amount);
         });
         done
     }
 
-    /// What is directly below the root: old files have no entries, and complete unwinds there.
-    fn entry(&mut self, dialect: Dialect) -> Result<ContextId> {
-        let is_old = dialect != Dialect::Shipped0400;
-        let name = if is_old { "program root" } else { "unknown entry" };
+    /// Where threads enter.
+    fn entry(&mut self, name: &str) -> Result<ContextId> {
         let function = Some(self.named(name, 0));
         self.builder.child(None, Node { function, ..Node::new(Scope::Entry, Relation::Call) })
     }
@@ -239,11 +222,16 @@ impl Merging<'_> {
 /// The values of a recording, and what is known of it.
 struct Values<'a> {
     epoch: &'a Epoch,
-    dialect: Dialect,
     tree: &'a Tree,
     thread: ThreadId,
     metrics: Vec<MetricId>,
     places: &'a [Place],
+}
+
+/// Metrics whose name another has before them.
+pub(crate) fn duplicate_metrics(metrics: &[types::Metric]) -> impl Iterator<Item = &types::Metric> {
+    let mut known = HashSet::new();
+    metrics.iter().filter(move |metric| !known.insert(&metric.name))
 }
 
 /// Whether values belong to what was called, and not to the instruction.
@@ -286,15 +274,6 @@ pub(crate) fn amount(metric: &types::Metric, bits: u64) -> f64 {
     let (count, period) = (bits as f64, metric.period as f64);
     let value = if metric.flags.is_real() { f64::from_bits(bits) } else { count };
     value * period
-}
-
-/// The two roots of old files as the placeholders of today.
-pub(crate) fn old_code(ip: u64) -> u64 {
-    match ip {
-        0 => placeholder::PRIMARY,
-        1 => placeholder::PARTIAL,
-        other => other,
-    }
 }
 
 pub(crate) fn display_name(node: &types::Node) -> String {

@@ -55,40 +55,60 @@ impl Remarks {
 pub(crate) fn words(rule: &str, count: u64) -> String {
     let is_one = count == 1;
     let of = |what: &str| if is_one { format!("1 {what}") } else { format!("{count} {what}s") };
-    let (is, has, names) = if is_one { ("is", "has", "names") } else { ("are", "have", "name") };
-    let (counts, it) = if is_one { ("counts", "it") } else { ("count", "they") };
+    let either = |one: &'static str, many: &'static str| if is_one { one } else { many };
+    let (is, has, names) = (either("is", "are"), either("has", "have"), either("names", "name"));
+    let as_entry = either("it counts as an entry", "they count as entries");
     match rule {
-        "cycle" => format!("{} {is} among the own ancestors: {it} {counts} as entries", of("node")),
+        "cycle" => {
+            let own = either("its own ancestors", "their own ancestors");
+            format!("{} {is} among {own}: {as_entry}", of("node"))
+        }
         "own-parent" => {
-            format!("{} {names} itself as parent: {it} {counts} as entries", of("node"))
+            let own = either("itself as its parent", "themselves as their parents");
+            format!("{} {names} {own}: {as_entry}", of("node"))
         }
         "no-parent" => {
-            format!("{} {has} a parent that is not there: {it} {counts} as entries", of("node"))
+            format!("{} {has} a parent that is not there: {as_entry}", of("node"))
         }
         "duplicate-node" => {
-            format!(
-                "{} {has} the id of an earlier one, which values and samples count for",
-                of("node")
-            )
+            let its = of("node");
+            format!("{its} {has} the id of an earlier one, which values and samples count for")
         }
-        "node-module" => format!(
-            "{} {names} a module that is not in the load map: {it} {counts} as unknown code",
-            of("node")
-        ),
+        "node-module" => {
+            let counts = either("it counts", "they count");
+            let of = of("node");
+            format!("{of} {names} a module that is not in the load map: {counts} as unknown code")
+        }
         "value-node" => {
+            let counts = either("it counts", "they count");
             format!(
-                "{} {is} of a node that is not there: {it} {counts} as an unknown entry",
+                "{} {is} of a node that is not there: {counts} as an unknown entry",
                 of("value")
             )
         }
         "trace-order" => {
             format!("{} {is} before the one before: all are sorted by time", of("sample"))
         }
+        "trace-disorder" => {
+            let far = "further from the order of times than the profile's trace-disorder";
+            format!("{} {is} {far}", of("record"))
+        }
+        "trace-time" => {
+            let other = "a time that is none, or of another unit than the others";
+            format!("{} {has} {other}: {} at no moment", of("sample"), either("it is", "they are"))
+        }
         "trace-node" => {
             format!("{} {is} of a node that the profile does not have, and left out", of("sample"))
         }
+        "trace-epoch" => {
+            let meant = "a node of several epochs: that of the first is shown";
+            format!("{} {names} {meant}", of("sample"))
+        }
         "metric-formula" => {
-            format!("{} {has} a formula that cannot be read, and left out", of("metric"))
+            format!("{} {has} a formula that cannot be read, and {is} left out", of("metric"))
+        }
+        "duplicate-metric" => {
+            format!("{} {has} the name of an earlier one, and {is} added to it", of("metric"))
         }
         "value-number" => format!("{} {is} no number, and left out", of("value")),
         _ => format!("{} {is} of a metric that is not in the table, and left out", of("value")),

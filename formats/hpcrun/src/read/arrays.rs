@@ -288,6 +288,12 @@ impl Sparse {
         self.usable
     }
 
+    /// How many entries the index has, in order or not, with the one that marks its end.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.index.len()
+    }
+
     /// An entry of the index: the node, and the first of its values.
     #[must_use]
     pub fn entry(&self, index: usize) -> Option<(u32, u64)> {

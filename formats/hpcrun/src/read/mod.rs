@@ -6,15 +6,17 @@ mod primitive;
 mod recover;
 mod search;
 mod sparse;
+mod times;
 mod trace;
 
 use bytes::Bytes;
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::{Finding, Severity};
 
-use crate::types::{Dialect, Epoch, Footer, Header, Id, IdKind};
+use crate::types::{Count, Dialect, Epoch, Footer, Header, Id, IdKind};
 
 pub use arrays::{NodeLayout, Nodes, Sparse, Values};
+pub(crate) use times::{Odd, SomeRecords};
 pub use trace::{Trace, TraceVersion};
 
 /// A profile: what was measured of one thread.
@@ -32,6 +34,9 @@ pub struct Profile {
     pub id_tuple_offset: u64,
     /// Where the sections are; only 04.00b has them.
     pub footer: Option<Footer>,
+    /// How many items the parts of the file say that they have, in the order of the file: all
+    /// of 04.00b, and of the others that of the header's pairs.
+    pub counts: Vec<Count>,
     faults: Vec<Fault>,
     findings: Vec<Finding>,
     losses: Vec<Finding>,
@@ -104,6 +109,7 @@ impl<'a> Reading<'a> {
             id_tuple: Vec::new(),
             id_tuple_offset: 0,
             footer: None,
+            counts: Vec::new(),
             faults: Vec::new(),
             findings: Vec::new(),
             losses: Vec::new(),
@@ -150,9 +156,20 @@ impl<'a> Reading<'a> {
         self.profile.findings.push(finding);
     }
 
+    /// Notes how many items a part says that it has. What is read again is known already.
+    fn note_count(&mut self, offset: u64, of: &'static str, count: Option<u64>) {
+        let counts = &mut self.profile.counts;
+        if let Some(count) = count
+            && let Err(at) = counts.binary_search_by_key(&offset, |known| known.offset)
+        {
+            counts.insert(at, Count { offset, of, count });
+        }
+    }
+
     /// Reads the pairs after the magic, and says whether the list is whole.
     fn header(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let (at, told) = (cursor.offset(), told(cursor));
+        self.note_count(at, "nv_pairs", told);
         let (nv, stop) = primitive::nv_pairs(cursor, &self.limits);
         let read = nv.len();
         self.profile.header.nv = nv;

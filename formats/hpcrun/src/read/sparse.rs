@@ -49,7 +49,7 @@ impl<'a> Reading<'a> {
         let size = self.bytes.len() as u64;
         let start = size.saturating_sub(FOOTER_BYTES);
         let mut cursor = self.cursor(start);
-        let mut footer = Footer::default();
+        let mut footer = Footer { offset: start, ..Footer::default() };
         for section in &mut footer.sections {
             *section = (cursor.u64("start of a section")?, cursor.u64("end of a section")?);
         }
@@ -114,6 +114,7 @@ impl<'a> Reading<'a> {
     /// Reads the load map, and says whether it is whole.
     pub(super) fn load_modules(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let (at, told) = (cursor.offset(), told(cursor));
+        self.note_count(at, "load_modules", told);
         let read = primitive::shipped_module;
         let (modules, stop) = primitive::load_modules(cursor, &self.limits, read);
         let read = modules.len();
@@ -124,6 +125,7 @@ impl<'a> Reading<'a> {
     /// Reads the metric table, and says whether it is whole.
     pub(super) fn metrics(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let (at, told) = (cursor.offset(), told(cursor));
+        self.note_count(at, "metrics", told);
         let dialect = Dialect::Shipped0400;
         let (metrics, stop) = primitive::metrics(cursor, dialect, true, &self.limits);
         let read = metrics.len();
@@ -135,6 +137,7 @@ impl<'a> Reading<'a> {
     pub(super) fn id_kinds(&mut self, cursor: &mut Cursor<'a>) -> bool {
         let at = cursor.offset();
         let told = cursor.clone().u16("number of id kinds").ok().map(u64::from);
+        self.note_count(at, "id_kinds", told);
         self.profile.id_kinds.clear();
         let mut read = || {
             let count = cursor.u16("number of id kinds")?;
@@ -157,6 +160,7 @@ impl<'a> Reading<'a> {
                 return;
             }
         };
+        self.note_count(at, "nodes", Some(count));
         // The size of a node is not said; it is what divides the section.
         let left = cursor.remaining();
         let size = left.checked_div(count).unwrap_or(19);
@@ -180,6 +184,7 @@ impl<'a> Reading<'a> {
 
     /// Takes as many nodes as there are, of the number that is said at `at`.
     pub(super) fn nodes(&mut self, cursor: &mut Cursor<'a>, at: u64, count: u64, flags: bool) {
+        self.note_count(at, "nodes", Some(count));
         let layout = node_layout(flags);
         let (left, items_max) = (cursor.remaining(), self.limits.items_max);
         let read = (left / layout.size()).min(items_max).min(count);
@@ -206,7 +211,9 @@ impl<'a> Reading<'a> {
 
     fn try_values(&mut self, cursor: &mut Cursor<'a>, told: &mut Option<u64>) -> ReadResult<()> {
         self.profile.id_tuple_offset = cursor.offset();
-        for _ in 0..cursor.u16("length of the id tuple")? {
+        let ids = cursor.u16("length of the id tuple")?;
+        self.note_count(self.profile.id_tuple_offset, "ids", Some(ids.into()));
+        for _ in 0..ids {
             self.profile.id_tuple.push(Id::read(cursor)?);
         }
         let items_max = self.limits.items_max;
@@ -214,8 +221,10 @@ impl<'a> Reading<'a> {
         let at = cursor.offset();
         let counted = cursor.u64("number of values")?;
         *told = Some(counted);
+        self.note_count(at, "values", Some(counted));
         let nodes_at = cursor.offset();
         let entries = u64::from(cursor.u32("number of nodes with values")?) + 1;
+        self.note_count(nodes_at, "nodes with values", Some(entries - 1));
         let left = cursor.remaining();
         let fits = |count: &u64| *count <= items_max.min(left / value_bytes);
         let mut count = counted;

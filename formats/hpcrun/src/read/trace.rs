@@ -1,6 +1,7 @@
 //! Traces: a header, then records of one size.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
@@ -8,7 +9,8 @@ use kymo_core::{Finding, Severity};
 
 use super::Fault;
 use super::arrays::Run;
-use crate::spec::{self, MAGIC_TRACE, NANOSECONDS_FROM, TRACE_DATA_CENTRIC, TRACE_NO_METRIC};
+use super::times::{Times, Unit};
+use crate::spec::{self, MAGIC_TRACE, TRACE_DATA_CENTRIC, TRACE_NO_METRIC};
 use crate::types::TraceRecord;
 
 /// The versions of traces.
@@ -40,9 +42,9 @@ pub struct Trace {
     pub endian: Endian,
     /// Bit 0: each record has a metric too. 01.00 has none.
     pub flags: u64,
-    /// What times are multiplied with to be nanoseconds.
-    factor: u64,
-    records: Run,
+    pub(super) unit: Unit,
+    pub(super) times: OnceLock<Times>,
+    pub(super) records: Run,
     faults: Vec<Fault>,
     findings: Vec<Finding>,
 }
@@ -64,7 +66,8 @@ impl Trace {
         let (version, endian) = read_magic(bytes)?;
         let records = Run::empty(endian);
         let (faults, findings) = (Vec::new(), Vec::new());
-        let mut trace = Self { version, endian, flags: 0, factor: 1, records, faults, findings };
+        let (flags, unit, times) = (0, Unit::NANOSECONDS, OnceLock::new());
+        let mut trace = Self { version, endian, flags, unit, times, records, faults, findings };
         if let Err(error) = trace.fill(bytes, limits) {
             trace.faults.push(Fault { rule: "trace", error });
         }
@@ -83,7 +86,7 @@ impl Trace {
         let kept = found.min(limit) * size as u64;
         let records = bytes.slice_ref(cursor.bytes("trace records", kept)?);
         self.records = Run::new(records, offset, size, self.endian);
-        self.factor = if self.is_in_nanoseconds() { 1 } else { 1000 };
+        self.unit = self.unit_of_times();
         if found > limit {
             return Err(ReadErrorKind::OverLimit { found, limit }.at("trace records", offset));
         }
@@ -149,43 +152,18 @@ impl Trace {
         self.records.items(range).map(|item| record(item, self.endian))
     }
 
-    /// Gives the places of records of a range whose time is before that of the record before them.
-    pub(crate) fn each_descent(&self, range: Range<usize>, take: &mut impl FnMut(usize)) {
-        let first = range.start.saturating_sub(1);
-        let bytes = self.records.bytes(first..range.end);
-        let take = &mut |place: usize| take(first + place);
-        let (big, little) = (u64::from_be_bytes, u64::from_le_bytes);
-        match (self.is_data_centric(), self.endian) {
-            (false, Endian::Big) => each_descent(chunks::<12>(bytes), big, take),
-            (false, Endian::Little) => each_descent(chunks::<12>(bytes), little, take),
-            (true, Endian::Big) => each_descent(chunks::<16>(bytes), big, take),
-            (true, Endian::Little) => each_descent(chunks::<16>(bytes), little, take),
-        }
-    }
-
-    /// How many records have a time before that of the record before them, and the first of them;
-    /// nothing where all are in order.
-    pub(crate) fn descents(&self) -> Option<(u64, usize)> {
-        let mut found = None;
-        self.each_descent(0..self.len(), &mut |place| {
-            let (count, first) = found.unwrap_or((0, place));
-            found = Some((count + 1, first));
-        });
-        found
-    }
-
-    /// Whether times are nanoseconds since the Epoch; those of old traces are microseconds.
+    /// Whether times are nanoseconds; those of old traces are microseconds.
     ///
-    /// The version does not tell; how large the times are does.
+    /// The version does not tell; how large most times are does.
     #[must_use]
     pub fn is_in_nanoseconds(&self) -> bool {
-        self.get(0).is_none_or(|first| first.time >= NANOSECONDS_FROM)
+        self.unit.factor() == 1
     }
 
-    /// A time of this trace in nanoseconds, if there is such a number.
+    /// A time of this trace in nanoseconds; nothing where it is not of the unit of the others.
     #[must_use]
     pub fn nanoseconds(&self, time: u64) -> Option<i64> {
-        time.checked_mul(self.factor).and_then(|time| i64::try_from(time).ok())
+        self.unit.nanoseconds(time)
     }
 }
 
@@ -212,43 +190,6 @@ fn read_magic(bytes: &[u8]) -> ReadResult<(TraceVersion, Endian)> {
     Ok((version, endian.ok_or_else(|| ReadError::invalid("byte order", at, why))?))
 }
 
-/// Records between two decisions whether a time went back.
-const BLOCK: usize = 1024;
-
-fn chunks<const N: usize>(bytes: &[u8]) -> &[[u8; N]] {
-    bytes.as_chunks().0
-}
-
-/// Compares each time with the one before. In a block where none goes back, which all are as a
-/// rule, there is no branch for a record.
-fn each_descent<const N: usize>(
-    records: &[[u8; N]],
-    number: impl Fn([u8; 8]) -> u64,
-    take: &mut impl FnMut(usize),
-) {
-    let time = |record: &[u8; N]| record.first_chunk().map_or(0, |bytes| number(*bytes));
-    let Some(mut last) = records.first().map(time) else { return };
-    for (block, start) in records.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
-        let before = last;
-        let mut goes_back = false;
-        for record in block {
-            let now = time(record);
-            goes_back |= now < last;
-            last = now;
-        }
-        if goes_back {
-            let mut last = before;
-            for (record, place) in block.iter().zip(start..) {
-                let now = time(record);
-                if now < last {
-                    take(place);
-                }
-                last = now;
-            }
-        }
-    }
-}
-
 /// Takes the bytes apart by hand: there can be a hundred million of them.
 fn record(item: &[u8], endian: Endian) -> TraceRecord {
     let Some((head, rest)) = item.split_first_chunk::<12>() else {
@@ -267,51 +208,4 @@ fn record(item: &[u8], endian: Endian) -> TraceRecord {
     let metric = rest.first_chunk::<4>().map(|metric| number(*metric));
     let metric = metric.filter(|metric| *metric != TRACE_NO_METRIC);
     TraceRecord { time, node: number(node), metric }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A trace of records of this size and byte order.
-    fn trace(times: &[u64], is_data_centric: bool, endian: Endian) -> Trace {
-        let mut bytes = b"HPCRUN-trace______01.01".to_vec();
-        bytes.push(spec::endian_letter(endian));
-        let mut number = |number: u64, length: usize| match endian {
-            Endian::Big => bytes.extend_from_slice(&number.to_be_bytes()[8 - length..]),
-            Endian::Little => bytes.extend_from_slice(&number.to_le_bytes()[..length]),
-        };
-        number(u64::from(is_data_centric), 8);
-        for time in times {
-            number(*time, 8);
-            number(7, 4);
-            if is_data_centric {
-                number(9, 4);
-            }
-        }
-        Trace::open(&bytes.into(), &Limits::default()).unwrap()
-    }
-
-    #[test]
-    fn times_that_go_back_are_found_wherever_blocks_begin() {
-        let mut times: Vec<u64> = (0..3 * BLOCK as u64 + 10).map(|time| 10 * time).collect();
-        let places = [2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 3 * BLOCK + 9];
-        for place in places {
-            times[place] = times[place - 1] - 1;
-        }
-        // The second is before the first.
-        (times[0], times[1]) = (1, 0);
-        for is_data_centric in [false, true] {
-            for endian in [Endian::Big, Endian::Little] {
-                let trace = trace(&times, is_data_centric, endian);
-                for range in [0..times.len(), 0..BLOCK, 1..BLOCK + 1, BLOCK..times.len(), 5..5] {
-                    let goes_back = |place: &usize| *place > 0 && times[*place] < times[place - 1];
-                    let expected: Vec<_> = range.clone().filter(goes_back).collect();
-                    let mut found = Vec::new();
-                    trace.each_descent(range.clone(), &mut |place| found.push(place));
-                    assert_eq!(found, expected, "{range:?}");
-                }
-            }
-        }
-    }
 }

@@ -137,7 +137,9 @@ impl ProfileBuilder {
         self.expect(parent < self.nodes.len(), "a node hangs below one that is not there");
         let is_known = is_special || usize::from(lm_id) <= self.load_modules.len();
         self.expect(is_known, "a node is in a load module that is not there");
-        if let Some(module) = self.load_modules.iter_mut().find(|m| m.id == u32::from(lm_id)) {
+        // Ids count from 1.
+        let place = usize::from(lm_id).checked_sub(1);
+        if let Some(module) = place.and_then(|place| self.load_modules.get_mut(place)) {
             module.flags |= 1;
         }
         let next = self.nodes.len();
@@ -195,17 +197,34 @@ impl ProfileBuilder {
     /// When something that was added refers to what is not there, when there are more nodes than
     /// can be numbered, or when the output fails.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        self.write_as(&self.header, self.ids(), out)
+    }
+
+    /// Writes it as 04.00b with another header and other ids.
+    pub(super) fn write_as(
+        &self,
+        header: &Header,
+        id_tuple: &[Id],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         self.check()?;
-        let mut sound = self.clone();
-        if sound.id_tuple.is_empty() {
-            sound.id(spec::THREAD_ID, 0, 0);
-        }
-        // What is 0 is not written: values are sparse.
-        for values in sound.values.values_mut() {
-            values.retain(|_, bits| *bits != 0);
-        }
-        sound.values.retain(|_, values| !values.is_empty());
-        sparse::write(&sound, out)
+        sparse::write(&Written { header, id_tuple, profile: self }, out)
+    }
+
+    /// The header as far as it is known.
+    pub(super) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The ids of the thread, if any were given.
+    pub(super) fn given_ids(&self) -> &[Id] {
+        &self.id_tuple
+    }
+
+    /// The ids of the thread; without any it is thread 0.
+    fn ids(&self) -> &[Id] {
+        const THREAD_0: &[Id] = &[Id { kind: spec::THREAD_ID, physical: 0, logical: 0 }];
+        if self.id_tuple.is_empty() { THREAD_0 } else { &self.id_tuple }
     }
 
     fn check(&self) -> io::Result<()> {
@@ -221,12 +240,12 @@ impl ProfileBuilder {
 
     /// Writes it as 02.00 as described, little-endian, with one epoch.
     ///
-    /// Addresses become those of the process: modules need a [`Place`]. Ids of threads and
-    /// names of placeholders have no place there.
+    /// Addresses become those of the process: modules need a [`Place`]. Gives what has no place
+    /// there, in words: ids of threads, placeholders, descriptions and formulas of metrics.
     ///
     /// # Errors
     /// As for [`write`](Self::write), and when a module has no place.
-    pub fn write_described(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn write_described(&self, out: &mut impl Write) -> io::Result<Vec<String>> {
         self.check()?;
         if self.load_modules.iter().any(|module| module.place.is_none()) {
             return Err(super::too_large("where a load module was in the process is not known"));
@@ -255,7 +274,36 @@ impl ProfileBuilder {
             }
             flush(&mut sink, out)?;
         }
-        out.write_all(sink.as_slice())
+        out.write_all(sink.as_slice())?;
+        Ok(self.without_place())
+    }
+
+    /// What 02.00 as described has no place for.
+    fn without_place(&self) -> Vec<String> {
+        let metrics =
+            |has: &dyn Fn(&Metric) -> bool| self.metrics.iter().filter(|m| has(m)).count();
+        // The root is the one node that has no address.
+        let modules = self.load_modules.len();
+        let is_code = |node: &&Built| (1..=modules).contains(&usize::from(node.lm_id));
+        let nodes = self.nodes.iter().skip(1);
+        let lost = [
+            ("ids of the thread", self.id_tuple.len()),
+            ("placeholders, whose address is 0", nodes.filter(|node| !is_code(node)).count()),
+            ("descriptions of metrics", metrics(&|metric| !metric.description.0.is_empty())),
+            ("formulas of metrics", metrics(&|metric| !metric.formula.0.is_empty())),
+            ("formats of metrics", metrics(&|metric| !metric.format.0.is_empty())),
+        ];
+        let lost = lost.into_iter().filter(|(_, count)| *count > 0);
+        lost.map(|(what, count)| format!("{what}: {count}")).collect()
+    }
+
+    /// The values of each node that are not 0: they are sparse.
+    fn nonzero(&self) -> impl Iterator<Item = (usize, Vec<(u16, u64)>)> {
+        let nodes = self.values.iter().map(|(node, values)| {
+            let values = values.iter().map(|(metric, bits)| (*metric, *bits));
+            (*node, values.filter(|(_, bits)| *bits != 0).collect::<Vec<_>>())
+        });
+        nodes.filter(|(_, values)| !values.is_empty())
     }
 
     /// A node with its address in the process; a leaf where nothing is below it.
@@ -282,13 +330,20 @@ fn whole(amount: f64) -> u64 {
     whole
 }
 
-impl Contents for ProfileBuilder {
+/// A profile that is written, with a header and ids that may be others.
+struct Written<'a> {
+    header: &'a Header,
+    id_tuple: &'a [Id],
+    profile: &'a ProfileBuilder,
+}
+
+impl Contents for Written<'_> {
     fn header(&self) -> &Header {
-        &self.header
+        self.header
     }
 
     fn load_modules(&self) -> &[LoadModule] {
-        &self.load_modules
+        &self.profile.load_modules
     }
 
     fn layout(&self) -> NodeLayout {
@@ -296,41 +351,42 @@ impl Contents for ProfileBuilder {
     }
 
     fn node_count(&self) -> usize {
-        self.nodes.len()
+        self.profile.nodes.len()
     }
 
     fn nodes(&self) -> Box<dyn Iterator<Item = Node> + '_> {
-        Box::new(self.nodes.iter().enumerate().map(|(index, node)| self.node(index, node)))
+        let nodes = self.profile.nodes.iter().enumerate();
+        Box::new(nodes.map(|(index, node)| self.profile.node(index, node)))
     }
 
     fn metrics(&self) -> &[Metric] {
-        &self.metrics
+        &self.profile.metrics
     }
 
     fn id_kinds(&self) -> &[IdKind] {
-        &self.id_kinds
+        &self.profile.id_kinds
     }
 
     fn id_tuple(&self) -> &[Id] {
-        &self.id_tuple
+        self.id_tuple
     }
 
     fn value_count(&self) -> usize {
-        self.values.values().map(BTreeMap::len).sum()
+        self.profile.nonzero().map(|(_, values)| values.len()).sum()
     }
 
     fn values(&self, take: &mut dyn FnMut(u64, u16)) {
-        let values = self.values.values().flatten();
-        values.for_each(|(metric, bits)| take(*bits, *metric));
+        let values = self.profile.nonzero().flat_map(|(_, values)| values);
+        values.for_each(|(metric, bits)| take(bits, metric));
     }
 
     fn index(&self) -> Vec<(u32, u64)> {
         let mut start = 0;
-        let entry = |(node, values): (&usize, &NodeValues)| {
+        let nodes = self.profile.nonzero().map(|(node, values)| {
             let first = start;
             start += values.len() as u64;
-            (self.id_of(*node), first)
-        };
-        self.values.iter().map(entry).collect()
+            (self.profile.id_of(node), first)
+        });
+        nodes.collect()
     }
 }

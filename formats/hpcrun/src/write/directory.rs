@@ -6,13 +6,14 @@ use kymo_core::{AtomicDirectory, Destination, Error, Result};
 
 use super::{ProfileBuilder, TraceWriter};
 use crate::measurement::{PROFILE, TRACE};
-use crate::types::TraceRecord;
+use crate::spec;
+use crate::types::{Header, Id, NvPair, TraceRecord};
 
 /// What names the files of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadFile {
-    /// The rank of the process; 0 where there are no ranks.
-    pub rank: u32,
+    /// The rank of the process, where there are ranks.
+    pub rank: Option<u32>,
     /// The number of the thread in its process.
     pub thread: u32,
     /// What the host is known by.
@@ -28,7 +29,44 @@ impl ThreadFile {
     #[must_use]
     pub fn stem(&self, program: &str) -> String {
         let Self { rank, thread, host, process, generation } = self;
+        let rank = rank.unwrap_or(0);
         format!("{program}-{rank:06}-{thread:03}-{host:08x}-{process}-{generation}")
+    }
+
+    /// The ids that name the thread, as hpcrun gives them.
+    fn ids(&self) -> Vec<Id> {
+        let host = u64::from(self.host);
+        let rank =
+            |rank: u32| Id { kind: spec::RANK_ID, physical: rank.into(), logical: rank.into() };
+        let thread = u64::from(self.thread);
+        let node = Id { kind: spec::NODE_ID, physical: host, logical: 0 };
+        let thread = Id { kind: spec::THREAD_ID, physical: thread, logical: thread };
+        [Some(node), self.rank.map(rank), Some(thread)].into_iter().flatten().collect()
+    }
+
+    /// The header of a profile: what hpcrun says in every file, in its order. What the profile says
+    /// itself counts, and what else it says follows.
+    fn header(&self, of: &Header, (first, last): (u64, u64)) -> Header {
+        let pairs = [
+            ("program-name", String::new()),
+            ("program-path", String::new()),
+            ("env-path", String::new()),
+            ("job-id", String::new()),
+            ("mpi-rank", self.rank.unwrap_or(0).to_string()),
+            ("thread-id", self.thread.to_string()),
+            ("host-id", format!("{:x}", self.host)),
+            ("process-id", self.process.to_string()),
+            ("trace-min-time", first.to_string()),
+            ("trace-max-time", last.to_string()),
+            ("trace-disorder", "0".to_owned()),
+        ];
+        let is_usual = |pair: &&NvPair| pairs.iter().any(|(name, _)| pair.name == (*name).into());
+        let others = of.nv.iter().filter(|pair| !is_usual(pair)).cloned();
+        let said = |name: &str| of.nv.iter().find(|pair| pair.name == name.into()).cloned();
+        let usual = pairs.iter();
+        let usual = usual
+            .map(|(name, value)| said(name).unwrap_or_else(|| NvPair::new(*name, value.as_str())));
+        Header { nv: usual.chain(others).collect(), ..of.clone() }
     }
 }
 
@@ -36,6 +74,7 @@ impl ThreadFile {
 ///
 /// ```
 /// use kymo_core::{Destination, Format, Source, bytes::Limits};
+/// use kymo_hpcrun::spec::placeholder;
 /// use kymo_hpcrun::{DirectoryWriter, Hpcrun, ProfileBuilder, ThreadFile, TraceRecord};
 ///
 /// let folder = tempfile::tempdir()?;
@@ -43,16 +82,15 @@ impl ThreadFile {
 /// let out = DirectoryWriter::new("a", &to)?;
 /// for thread in 0..2 {
 ///     let mut profile = ProfileBuilder::new("a");
-///     profile.id(3 | 3 << 14, thread.into(), thread.into());
 ///     let module = profile.load_module("/bin/a", None)?;
 ///     let time = profile.metric("CPUTIME (sec)", "", true)?;
-///     let main = profile.child(ProfileBuilder::ROOT, module, 0x1187);
+///     let entry = profile.child(ProfileBuilder::ROOT, 0, placeholder::MAIN);
+///     let main = profile.child(entry, module, 0x1187);
 ///     profile.add(main, time, 0.25);
 ///     let node = profile.retain(main);
 ///     let file = ThreadFile { thread, ..ThreadFile::default() };
-///     out.profile(&file, &profile)?;
 ///     let time = 1_704_067_200_000_000_000;
-///     out.trace(&file, [TraceRecord { time, node, metric: None }])?;
+///     out.traced(&file, &profile, [TraceRecord { time, node, metric: None }])?;
 /// }
 /// out.commit()?;
 /// let source = Source::open(to.path(), &Limits::default())?;
@@ -82,29 +120,47 @@ impl DirectoryWriter {
         Ok(Self { program: program.to_owned(), out: to.directory()? })
     }
 
-    /// Writes the profile of a thread.
+    /// Writes the profile of a thread that was not traced. Its header says what names the thread,
+    /// and so do ids where the profile has none.
     ///
     /// # Errors
     /// When the thread has one already, when the profile makes no sense, or when writing fails.
     pub fn profile(&self, thread: &ThreadFile, profile: &ProfileBuilder) -> Result<()> {
-        let mut out = self.file(thread, PROFILE).file()?;
-        profile.write(&mut out)?;
-        out.commit()
+        self.write(thread, profile, (0, 0))
     }
 
-    /// Writes the trace of a thread: records in the order of their times, each with a node that
-    /// the profile [retains](ProfileBuilder::retain).
+    /// Writes the profile of a thread and its trace: records in the order of their times, each with
+    /// a node that the profile [retains](ProfileBuilder::retain).
     ///
     /// # Errors
-    /// When the thread has one already, or when writing fails.
-    pub fn trace(
+    /// As for [`profile`](Self::profile), and when a time goes back.
+    pub fn traced(
         &self,
         thread: &ThreadFile,
+        profile: &ProfileBuilder,
         records: impl IntoIterator<Item = TraceRecord>,
     ) -> Result<()> {
         let mut trace = TraceWriter::new(self.file(thread, TRACE).file()?);
-        records.into_iter().try_for_each(|record| trace.record(&record))?;
-        trace.finish()?.commit()
+        let mut ends: Option<(u64, u64)> = None;
+        for record in records {
+            let (first, last) = ends.unwrap_or((record.time, record.time));
+            if record.time < last {
+                let why = format!("time {} comes after {last} in a trace", record.time);
+                return Err(Error::request(why));
+            }
+            ends = Some((first, record.time));
+            trace.record(&record)?;
+        }
+        trace.finish()?.commit()?;
+        self.write(thread, profile, ends.unwrap_or((0, 0)))
+    }
+
+    fn write(&self, thread: &ThreadFile, profile: &ProfileBuilder, ends: (u64, u64)) -> Result<()> {
+        let mut out = self.file(thread, PROFILE).file()?;
+        let given = profile.given_ids();
+        let ids = if given.is_empty() { thread.ids() } else { given.to_vec() };
+        profile.write_as(&thread.header(profile.header(), ends), &ids, &mut out)?;
+        out.commit()
     }
 
     /// Puts the directory in its place.

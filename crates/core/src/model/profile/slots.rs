@@ -11,7 +11,7 @@ pub(super) struct Slots {
     /// Keyed anew for each table, so that no file can choose what collides.
     hasher: RandomState,
     /// As many as a power of two, at most three quarters of them taken.
-    slots: Vec<u32>,
+    taken: Vec<u32>,
     count: usize,
 }
 
@@ -25,7 +25,7 @@ impl Slots {
     pub(super) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = hash;
         loop {
-            match *self.slots.get(self.slot(at))? {
+            match *self.taken.get(self.slot(at))? {
                 NONE => return None,
                 number if is_it(number) => return Some(number),
                 _ => at = at.wrapping_add(1),
@@ -35,9 +35,9 @@ impl Slots {
 
     /// Adds a number that is not there. `key` tells what each number stands for.
     pub(super) fn insert(&mut self, hash: u64, number: u32, key: impl Fn(u32) -> [u64; 4]) {
-        if (self.count + 1).saturating_mul(4) > self.slots.len().saturating_mul(3) {
-            let length = self.slots.len().saturating_mul(2).max(16);
-            let before = std::mem::replace(&mut self.slots, vec![NONE; length]);
+        if (self.count + 1).saturating_mul(4) > self.taken.len().saturating_mul(3) {
+            let length = self.taken.len().saturating_mul(2).max(16);
+            let before = std::mem::replace(&mut self.taken, vec![NONE; length]);
             for number in before.into_iter().filter(|number| *number != NONE) {
                 self.put(self.hash(key(number)), number);
             }
@@ -50,7 +50,7 @@ impl Slots {
         let mut at = hash;
         loop {
             let slot = self.slot(at);
-            match self.slots.get_mut(slot) {
+            match self.taken.get_mut(slot) {
                 Some(free) if *free == NONE => return *free = number,
                 Some(_) => at = at.wrapping_add(1),
                 None => return,
@@ -59,7 +59,7 @@ impl Slots {
     }
 
     fn slot(&self, at: u64) -> usize {
-        let last = (self.slots.len() as u64).wrapping_sub(1);
+        let last = (self.taken.len() as u64).wrapping_sub(1);
         usize::try_from(at & last).unwrap_or(0)
     }
 }
@@ -82,6 +82,6 @@ mod tests {
         }
         assert!((0..10_000).all(|number| find(&slots, number) == Some(number)));
         assert_eq!(find(&slots, 10_000), None);
-        assert!(slots.slots.len() == 16384, "{}", slots.slots.len());
+        assert!(slots.taken.len() == 16384, "{}", slots.taken.len());
     }
 }

@@ -1,0 +1,163 @@
+//! What lies beside profiles and names their addresses: structure files, and symbols of kernels and
+//! of what they map into processes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use kymo_core::model::measurement::{Frame, IsWanted};
+use kymo_core::model::structure::{Structure, Symbols};
+use kymo_core::{Error, Finding, Result, Severity, ahead, shortened};
+use kymo_symbols::{Programs, Search, beside};
+
+use crate::frames::{Frames, Meaning};
+use crate::hpcstruct::StructureFile;
+use crate::measurement::{Measurement, NOWHERE, Part, named};
+
+/// Reads the structure of those modules that were loaded.
+pub(crate) fn structure_of(measurement: &Measurement) -> (Structure, Vec<Finding>) {
+    let modules = measurement.recordings.iter().filter_map(Part::epoch);
+    let modules = modules.flat_map(|epoch| &epoch.load_modules);
+    let wanted: BTreeSet<_> = modules.map(|module| module.path.to_string()).collect();
+    read_structure(measurement, &|path| wanted.contains(path))
+}
+
+/// Reads the structure of those modules that are wanted.
+pub(crate) fn read_structure(
+    measurement: &Measurement,
+    is_wanted: &IsWanted<'_>,
+) -> (Structure, Vec<Finding>) {
+    let mut reading = Reading::default();
+    let read = |number: usize| {
+        let path = measurement.structs.get(number)?;
+        Some((path, structure_file(measurement, path, is_wanted)))
+    };
+    let numbers = (0..measurement.structs.len()).collect();
+    for (path, file) in ahead::each(numbers, read).into_iter().flatten() {
+        match file {
+            Ok(file) => reading.add(path, file),
+            Err(error) => reading.say(Severity::Warning, path, error.to_string()),
+        }
+    }
+    (reading.structure, reading.findings)
+}
+
+fn structure_file(
+    measurement: &Measurement,
+    path: &Path,
+    is_wanted: &IsWanted<'_>,
+) -> Result<StructureFile> {
+    let child = measurement.source.child(path, &measurement.limits)?;
+    let bytes = child.ok_or_else(|| Error::request(NOWHERE))?.bytes()?;
+    Ok(StructureFile::read(&bytes, &measurement.limits, is_wanted))
+}
+
+/// Structure files that are read one after another.
+#[derive(Default)]
+struct Reading {
+    structure: Structure,
+    findings: Vec<Finding>,
+    /// The file that told of each module.
+    told: HashMap<String, PathBuf>,
+}
+
+impl Reading {
+    fn add(&mut self, path: &Path, file: StructureFile) {
+        if file.modules.is_empty() && file.stop.is_none() {
+            self.say(Severity::Note, path, "it tells of no module that was loaded".to_owned());
+        }
+        for module in file.modules {
+            let name = module.path().to_owned();
+            if let Some(first) = self.told.get(&name) {
+                let (name, first) = (shortened(&name), first.display());
+                let why = format!("{first} tells of {name} already, and counts");
+                self.say(Severity::Warning, path, why);
+                continue;
+            }
+            self.told.insert(name, path.to_owned());
+            if let dropped @ 1.. = module.dropped() {
+                let ranges = if dropped == 1 { "1 range" } else { &*format!("{dropped} ranges") };
+                let why = "of addresses that earlier ones have in part, which is left out";
+                // hpcstruct writes such files, and hpcprof takes them in this way.
+                self.say(Severity::Note, path, format!("it has {ranges} {why}"));
+            }
+            self.structure.add(module);
+        }
+        if let Some(error) = file.stop {
+            let finding = Finding::unreadable("structure", &error);
+            let finding = Finding { severity: Severity::Warning, ..finding };
+            self.findings.extend(named(vec![finding], path));
+        }
+    }
+
+    fn say(&mut self, severity: Severity, path: &Path, why: String) {
+        let finding = Finding::whole(severity, "structure", why);
+        self.findings.extend(named(vec![finding], path));
+    }
+}
+
+/// Symbols of kernels, and of what they map into processes: what of them is in the directory.
+pub(crate) fn symbols_of(measurement: &Measurement) -> Programs {
+    let epochs = measurement.recordings.iter().filter_map(Part::epoch);
+    let epochs = epochs.filter(|_| measurement.is_directory);
+    let paths = epochs.flat_map(|epoch| &epoch.load_modules).map(|module| module.path.to_string());
+    // Nothing outside of the directory is looked at, wherever it was when it was recorded.
+    let paths: BTreeSet<_> =
+        paths.filter_map(|path| beside(&path)?.to_str().map(str::to_owned)).collect();
+    let directory = measurement.source.path();
+    let modules = paths.iter().map(|path| (path.as_str(), directory));
+    Programs::new(modules, &Search::default(), &measurement.limits)
+}
+
+/// What symbols of a module are known by: where it is in the directory.
+pub(super) fn resolved(directory: &Path, path: &str) -> Option<String> {
+    Some(directory.join(beside(path)?).to_string_lossy().into_owned())
+}
+
+/// Why modules have no names that recorders put into the directory for them; only those count
+/// that something was measured in, and that no structure file tells of.
+pub(crate) fn lacking(
+    measurement: &Measurement,
+    symbols: &Programs,
+    structure: &Structure,
+) -> Vec<Finding> {
+    let mut found = BTreeMap::new();
+    let parts = measurement.recordings.iter().filter(|_| measurement.is_directory);
+    for part in parts {
+        for (path, offset) in measured_beside(part) {
+            let is_new = structure.module(&path).is_none() && !found.contains_key(&path);
+            let resolved = resolved(measurement.source.path(), &path);
+            let module = symbols.module(&path, resolved.as_deref()).filter(|_| is_new);
+            let Some(mut module) = module else { continue };
+            let mut names = Vec::new();
+            module.resolve(offset, &mut names);
+            let lack = module.lack().filter(|_| names.is_empty());
+            found.insert(path, lack);
+        }
+    }
+    let finding = |(path, lack): (String, Option<String>)| {
+        let why = format!("{}: addresses in it have no names", lack?);
+        let finding = Finding::whole(Severity::Warning, "symbols", why);
+        Some(named(vec![finding], &beside(&path)?))
+    };
+    found.into_iter().filter_map(finding).flatten().collect()
+}
+
+/// Modules of an epoch that recorders put into the directory, each with an address that was met.
+fn measured_beside(part: &Part) -> Vec<(String, u64)> {
+    let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) else { return Vec::new() };
+    let modules = epoch.load_modules.iter().zip(0_u32..);
+    let paths = modules.map(|(module, place)| (place, module.path.to_string()));
+    let mut open: HashMap<_, _> = paths.filter(|(_, path)| beside(path).is_some()).collect();
+    let (frames, mut found) = (Frames::new(epoch, profile.header.dialect), Vec::new());
+    for node in epoch.nodes.iter() {
+        if open.is_empty() {
+            break;
+        }
+        if let Meaning::Frame(Frame::Code { module, offset, .. }) = frames.of(&node, false)
+            && let Some(path) = open.remove(&module)
+        {
+            found.push((path, offset));
+        }
+    }
+    found
+}
