@@ -11,11 +11,15 @@ use crate::types::Profile;
 /// How many values are held at once, if no context has more.
 const VALUES_HELD: u64 = 1 << 20;
 
-/// Contexts that share a page of counts.
-const PAGE: u32 = 1 << 12;
+/// Contexts that share a page of counts. Few, so that a page costs little more than the entries of
+/// the file that it is made for, however far apart their numbers are.
+const PAGE: u32 = 1 << 4;
 
 /// How many pages are gone through at once.
-const PAGES_HELD: usize = 64;
+const PAGES_HELD: usize = 1 << 14;
+
+/// A number for each context of a page.
+type Page<T> = [T; PAGE as usize];
 
 /// How many times larger the numbers of contexts may be than there are contexts. hpcprof numbers
 /// them one after another, and leaves some out.
@@ -45,7 +49,7 @@ pub(crate) struct Gathering<'a> {
     /// Each profile but the summary, and the next entry of its index.
     profiles: Vec<(u32, Profile, u64)>,
     /// How many values each context has, a page of contexts at a time where there are some.
-    counts: BTreeMap<u32, Box<[u32]>>,
+    counts: BTreeMap<u32, Page<u32>>,
     /// How many contexts have values.
     pub(crate) valued: u64,
     /// The highest number of a context with values.
@@ -72,8 +76,7 @@ impl<'a> Gathering<'a> {
     }
 
     fn add(&mut self, context: u32, more: u64) {
-        let page = self.counts.entry(context / PAGE);
-        let page = page.or_insert_with(|| vec![0; PAGE as usize].into_boxed_slice());
+        let page = self.counts.entry(context / PAGE).or_default();
         if let (Some(count), 1..) = (page.get_mut(slot(context)), more) {
             self.valued += u64::from(*count == 0);
             self.highest = self.highest.max(context);
@@ -147,21 +150,22 @@ impl<'a> Gathering<'a> {
     }
 
     /// Where the values of each context begin, and how many there are.
-    fn places(&self, contexts: &Range<u64>) -> (BTreeMap<u32, Vec<usize>>, usize) {
+    fn places(&self, contexts: &Range<u64>) -> (BTreeMap<u32, Page<usize>>, usize) {
         let mut total = 0;
         let mut places = BTreeMap::new();
         let number = |context: u64| u32::try_from(context).unwrap_or(u32::MAX);
         let pages = number(contexts.start) / PAGE..=number(contexts.end.saturating_sub(1)) / PAGE;
         for (page, counts) in self.counts.range(pages) {
-            let first = u64::from(*page) * u64::from(PAGE);
-            let place = |(context, count): (u64, &u32)| {
+            let mut context = u64::from(*page) * u64::from(PAGE);
+            let place = |count: u32| {
                 let place = total;
                 if contexts.contains(&context) {
-                    total += usize::try_from(*count).unwrap_or(0);
+                    total += usize::try_from(count).unwrap_or(0);
                 }
+                context += 1;
                 place
             };
-            places.insert(*page, (first..).zip(counts).map(place).collect());
+            places.insert(*page, counts.map(place));
         }
         (places, total)
     }

@@ -509,3 +509,22 @@ fn very_many_values_of_one_metric_are_out_of_order_and_nothing_else() {
     rules.dedup();
     assert_eq!(rules, ["summary-sum", "value-order"]);
 }
+
+/// Values of contexts whose numbers lie far apart cost what the file has, and not what numbers
+/// could lie between them.
+#[test]
+fn numbers_that_lie_far_apart_cost_what_the_file_has() {
+    const COUNT: u32 = 40_000;
+    let values = vec![(3, 1.0); COUNT as usize];
+    let entries = (0..COUNT).map(|index| (4096 * (index + 1), index.into())).collect();
+    let thread = profile(&ones(1), &(values, entries), 1, 1);
+    let bytes = thread.len() as u64;
+    let meta =
+        Meta { names: b"foo\0", functions: &[0], metrics: one_metric, contexts: &beside(1, 1) };
+    let source = source([("meta.db", meta.bytes()), ("profile.db", thread)]);
+    let used = held(|| {
+        let found = check(&source);
+        assert!(found.iter().any(|one| one.rule == "context-unknown"), "{found:?}");
+    });
+    assert!(used < 16 * bytes, "{used} for {bytes}");
+}

@@ -48,7 +48,8 @@ const CASES: &[Case] = &[
         &[0xFF, 0xFF],
         &[
             ("unreadable", "meta.db", 0x2A0),
-            ("unlisted-context", "profile.db", 0x40),
+            // `main` itself is not listed then: its first value comes first.
+            ("unlisted-context", "profile.db", 0x10A),
             ("context-unknown", "trace.db", 0x70),
         ],
     ),
@@ -182,7 +183,7 @@ const CASES: &[Case] = &[
         &[2],
         &[
             ("context-id", "meta.db", 0x270),
-            ("unlisted-context", "profile.db", 0x40),
+            ("unlisted-context", "profile.db", 0x11E),
             ("context-unknown", "trace.db", 0x70),
         ],
     ),
@@ -192,7 +193,7 @@ const CASES: &[Case] = &[
         &[0],
         &[
             ("context-id", "meta.db", 0x270),
-            ("unlisted-context", "profile.db", 0x40),
+            ("unlisted-context", "profile.db", 0x11E),
             ("context-unknown", "trace.db", 0x70),
         ],
     ),
@@ -201,7 +202,7 @@ const CASES: &[Case] = &[
         "meta.db",
         0x280,
         &[7],
-        &[("unlisted-context", "profile.db", 0x40), ("context-unknown", "trace.db", 0x70)],
+        &[("unlisted-context", "profile.db", 0x11E), ("context-unknown", "trace.db", 0x70)],
     ),
     // The first profile does not say that it is the summary; then it has to have identifiers.
     case(
@@ -216,7 +217,7 @@ const CASES: &[Case] = &[
         "profile.db",
         0x198,
         &[1],
-        &[("context-index", "profile.db", 0x18C), ("value-order", "profile.db", 0x162)],
+        &[("context-index", "profile.db", 0x198), ("value-order", "profile.db", 0x162)],
     ),
     // Metrics 3, 1 instead of 1, 3.
     case(
@@ -267,6 +268,33 @@ const CASES: &[Case] = &[
             ("transpose", "cct.db", 0xE4),
         ],
     ),
+    // The line has 7 itself in the summary, and 5 with all that it called.
+    case(
+        "profile.db",
+        0x120,
+        SEVEN,
+        &[
+            ("summary-sum", "profile.db", 0x11E),
+            // The line, and the function above it, which has 5.
+            ("tree-sum", "profile.db", 0x40),
+            ("tree-sum", "profile.db", 0x40),
+        ],
+    ),
+    // What the entry point has in the summary is that of context 0, and there is no entry point's:
+    // what is below it is more than it has, and it has none of the 5 of the whole.
+    case(
+        "profile.db",
+        0x134,
+        &[0],
+        &[
+            ("summary-sum", "profile.db", 0x100),
+            ("summary-sum", "profile.db", 0x40),
+            ("tree-sum", "profile.db", 0x40),
+            ("tree-sum", "profile.db", 0x40),
+            ("tree-sum", "profile.db", 0x70),
+            ("tree-sum", "profile.db", 0xA0),
+        ],
+    ),
     // A value that is no number.
     case(
         "profile.db",
@@ -284,7 +312,7 @@ const CASES: &[Case] = &[
         0x1A4,
         &[0xFF, 0xFF, 0xFF, 0x7F],
         &[
-            ("context-unknown", "profile.db", 0x40),
+            ("context-unknown", "profile.db", 0x176),
             ("summary-sum", "profile.db", 0x11E),
             ("summary-sum", "profile.db", 0x128),
             ("summary-sum", "profile.db", 0x40),
@@ -316,9 +344,15 @@ const CASES: &[Case] = &[
     case("meta.db", 0x218, &[1], &[("source-path", "meta.db", 0x218)]),
     // The summary has a trace; a trace is a byte too short.
     case("trace.db", 0x40, &[0], &[("trace-profile", "trace.db", 0x40)]),
-    case("trace.db", 0x50, &[0x87], &[("trace-size", "trace.db", 0x40)]),
+    // Then it has no sample at 200, up to which the header says that there are some.
+    case(
+        "trace.db",
+        0x50,
+        &[0x87],
+        &[("trace-size", "trace.db", 0x40), ("trace-moments", "trace.db", 0x20)],
+    ),
     case("trace.db", 0x58, &[1], &[("trace-twice", "trace.db", 0x58)]),
-    // The first sample is at 300, after the second.
+    // The first sample is at 300, after the second and beyond what the header says.
     case(
         "trace.db",
         0x70,
@@ -374,10 +408,19 @@ fn the_header_of_traces_may_hold_too_little_or_too_much() {
     let findings = HpcDb.check(&source, &Context::default()).unwrap();
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.rule, finding.severity), ("trace-moments", Severity::Warning));
-    let more = case("trace.db", 0x30, &[50], &[]);
-    let findings = HpcDb.check(&database(Some(&more), None), &Context::default()).unwrap();
-    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
-    assert_eq!((finding.rule, finding.severity), ("trace-moments", Severity::Note));
+    // Moments are those of all samples, also of such as hpcprof leaves out.
+    let more = [case("trace.db", 0x30, &[50], &[]), case("trace.db", 0x38, &[0x84, 3], &[])];
+    for more in more {
+        let findings = HpcDb.check(&database(Some(&more), None), &Context::default()).unwrap();
+        let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+        assert_eq!((finding.rule, finding.severity), ("trace-moments", Severity::Note));
+    }
+    // Samples at 300 and 200, of which the header says 100 to 200.
+    let back = case("trace.db", 0x70, &[0x2C, 1], &[]);
+    let findings = HpcDb.check(&database(Some(&back), None), &Context::default()).unwrap();
+    let moments = findings.iter().find(|finding| finding.rule == "trace-moments").unwrap();
+    assert_eq!(moments.severity, Severity::Warning);
+    assert_eq!(moments.message, "samples are from 200 to 300, the header says 100 to 200");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Sums that have to agree: the summary with the threads, and each context with what is below it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::model::profile::{Reach, Statistic};
@@ -140,9 +140,16 @@ struct Below {
     flows: bool,
 }
 
+/// What is wrong with a context of a profile.
+struct Wrong {
+    context: u32,
+    why: String,
+}
+
 /// Contexts that are listed have at least what those below them have: of `execution` all of them,
 /// of `function` those that lie within it. They may have more, since instructions of a line are not
-/// listed. Context 0 has what the entry points come to.
+/// listed. Of one context what reaches further is no less. Context 0 has what the entry points come
+/// to, and nothing else.
 fn tree(checking: &mut Checking, file: &ProfileDb) {
     let database = Arc::clone(&checking.database);
     let Some(meta) = &database.meta else { return };
@@ -155,6 +162,7 @@ fn tree(checking: &mut Checking, file: &ProfileDb) {
         })
         .collect();
     let kinds = Kinds::new(&database);
+    let has_root = has_root(file);
     let mut room = rows::Room::of_values(file);
     for index in 0..file.profiles.count {
         let Ok(Some(profile)) = file.profile(index) else { continue };
@@ -164,9 +172,21 @@ fn tree(checking: &mut Checking, file: &ProfileDb) {
             continue;
         }
         let of = if profile.is_summary { &kinds.sums } else { &kinds.instances };
+        let mut wrong = reaches(&database, &profile, of);
         let below = below(&database, &profile, &above, of);
-        compare(checking, file, &profile, of, below);
+        wrong.extend(compare(file, &profile, of, below, has_root));
+        tell(checking, file, &profile, wrong);
     }
+}
+
+/// Whether any profile has values of context 0: then all that have values should.
+fn has_root(file: &ProfileDb) -> bool {
+    let is_root = |index: u64| {
+        let profile = file.profile(index).ok().flatten();
+        let profile = profile.filter(|profile| profile.n_ctxs > 0);
+        profile.and_then(|profile| file.index(&profile, 0).ok()).is_some_and(|(at, _)| at == 0)
+    };
+    (0..file.profiles.count).any(is_root)
 }
 
 /// What the contexts below each come to, by context and id.
@@ -179,10 +199,15 @@ fn below(
     let mut sums = HashMap::new();
     for row in rows::values_of(Arc::clone(database), profile.index, *profile) {
         let number = u32::try_from(row.context).unwrap_or(0);
+        let reach = kinds.get(&row.metric).map(|(_, reach)| *reach);
+        if number == 0 && reach == Some(Reach::Execution) {
+            // Also where no entry point has anything.
+            sums.entry((0, row.metric)).or_default();
+        }
         let Some(to) = above.get(&number) else { continue };
-        let counts = match kinds.get(&row.metric) {
-            Some((_, Reach::Execution)) => true,
-            Some((_, Reach::Function)) => to.flows && to.parent != 0,
+        let counts = match reach {
+            Some(Reach::Execution) => true,
+            Some(Reach::Function) => to.flows && to.parent != 0,
             _ => false,
         };
         if counts {
@@ -192,36 +217,104 @@ fn below(
     sums
 }
 
-/// Compares contexts with what is below them; the first value of each that is wrong is told.
+/// Compares contexts with what is below them.
 fn compare(
-    checking: &mut Checking,
     file: &ProfileDb,
     profile: &Profile,
     kinds: &HashMap<u64, (usize, Reach)>,
     below: HashMap<(u32, u64), f64>,
-) {
+    has_root: bool,
+) -> Vec<Wrong> {
     let mut wrong: Vec<_> = below
         .into_iter()
         .filter_map(|((context, id), below)| {
             let own = file.found(profile, context, id).ok()?.map(|(_, own)| own);
-            let own = if context == 0 { own? } else { own.unwrap_or(0.0) };
+            let is_root = context == 0;
+            let own = if is_root && !has_root { own? } else { own.unwrap_or(0.0) };
             // What can be less than nothing can be anything.
             let is_less = below > own && own >= 0.0 && !is_same(below, own);
-            let is_other = context == 0 && !is_same(below, own);
+            let is_other = is_root && !is_same(below, own);
             (is_less || is_other).then_some((context, id, own, below))
         })
         .collect();
     wrong.sort_by_key(|(context, id, ..)| (*context, *id));
-    wrong.dedup_by_key(|(context, ..)| *context);
-    for (context, id, own, below) in wrong {
+    let wrong = wrong.into_iter().map(|(context, id, own, below)| {
         let reach = kinds.get(&id).map_or("", |(_, reach)| reach.name());
-        let of = if profile.is_summary {
-            "the summary".to_owned()
-        } else {
-            format!("profile {}", profile.index)
+        let what = if context == 0 { "entry points" } else { "those below it" };
+        Wrong { context, why: format!("{own}, {reach}, and {what} {below}") }
+    });
+    wrong.collect()
+}
+
+/// Compares what a context has itself, with its function and with all that it called.
+fn reaches(
+    database: &Arc<Database>,
+    profile: &Profile,
+    kinds: &HashMap<u64, (usize, Reach)>,
+) -> Vec<Wrong> {
+    let mut wrong = Vec::new();
+    let is_there: HashSet<_> = kinds.values().copied().collect();
+    let rows = || rows::values_of(Arc::clone(database), profile.index, *profile);
+    // Where something can be less than nothing, a sum can be less than a part.
+    let has_negative = rows().any(|row| row.value < 0.0);
+    let known = rows().filter_map(|row| Some((row, *kinds.get(&row.metric)?)));
+    let mut known = known.peekable();
+    let mut values: HashMap<(usize, Reach), f64> = HashMap::new();
+    while let Some((row, kind)) = known.next() {
+        values.insert(kind, row.value);
+        if known.peek().is_some_and(|(next, _)| next.context == row.context) {
+            continue;
+        }
+        let context = u32::try_from(row.context).unwrap_or(u32::MAX);
+        let why = match context {
+            0 => beyond_execution(&values),
+            _ if has_negative => None,
+            _ => less(&values, &is_there),
         };
-        let message =
-            format!("context {context} has {own} in {of}, {reach}, and those below it {below}");
+        wrong.extend(why.map(|why| Wrong { context, why }));
+        values.clear();
+    }
+    wrong
+}
+
+/// A value of context 0 that is not `execution`.
+fn beyond_execution(values: &HashMap<(usize, Reach), f64>) -> Option<String> {
+    let others = values.iter().filter(|((_, reach), _)| *reach != Reach::Execution);
+    let ((_, reach), value) = others.min_by_key(|(kind, _)| **kind)?;
+    Some(format!("{value}, {}: the whole has execution values alone", reach.name()))
+}
+
+/// A value of a context that is less than one that reaches less far.
+fn less(
+    values: &HashMap<(usize, Reach), f64>,
+    is_there: &HashSet<(usize, Reach)>,
+) -> Option<String> {
+    let mut kinds: Vec<_> = values.iter().collect();
+    kinds.sort_by_key(|(kind, _)| **kind);
+    kinds.into_iter().find_map(|((metric, reach), near)| {
+        let next = match reach {
+            Reach::Point => Reach::Function,
+            Reach::Function => Reach::Execution,
+            Reach::Lexical | Reach::Execution => return None,
+        };
+        is_there.contains(&(*metric, next)).then_some(())?;
+        let far = values.get(&(*metric, next)).copied().unwrap_or(0.0);
+        let is_less = *near > far && !is_same(*near, far);
+        is_less.then(|| format!("{near}, {}, and {far}, {}", reach.name(), next.name()))
+    })
+}
+
+/// Tells the first thing that is wrong with each context.
+fn tell(checking: &mut Checking, file: &ProfileDb, profile: &Profile, mut wrong: Vec<Wrong>) {
+    wrong.sort_by_key(|wrong| wrong.context);
+    wrong.dedup_by_key(|wrong| wrong.context);
+    let of = if profile.is_summary {
+        "the summary".to_owned()
+    } else {
+        format!("profile {}", profile.index)
+    };
+    for Wrong { context, why } in wrong {
+        let message = format!("context {context} has in {of} {why}");
         checking.warning(&file.part, "tree-sum", profile.offset, message);
     }
 }

@@ -12,17 +12,16 @@ use crate::spec::NO_FIRST_MOMENT;
 pub(super) fn check(checking: &mut Checking, listed: Option<&Listed>) {
     let database = Arc::clone(&checking.database);
     let Some(file) = &database.trace else { return };
-    let range = traces(checking, file);
+    traces(checking, file);
+    let range = samples(checking, file, listed);
     moments(checking, file, range);
-    samples(checking, file, listed);
 }
 
-/// Traces are of profiles that are there, one each. Tells the first and the last moment.
-fn traces(checking: &mut Checking, file: &TraceDb) -> Option<(u64, u64)> {
+/// Traces are of profiles that are there, one each.
+fn traces(checking: &mut Checking, file: &TraceDb) {
     let database = Arc::clone(&checking.database);
     let profiles = database.profile.as_ref().map(|file| file.profiles.count);
     let mut seen = BTreeSet::new();
-    let mut range: Option<(u64, u64)> = None;
     for row in rows::traces(&database) {
         if profiles.is_some_and(|profiles| row.profile >= profiles) {
             let message = format!("profile {} is not in profile.db", row.profile);
@@ -40,12 +39,7 @@ fn traces(checking: &mut Checking, file: &TraceDb) -> Option<(u64, u64)> {
             let message = format!("profile {} has two traces", row.profile);
             checking.error(&file.part, "trace-twice", row.offset, message);
         }
-        if let (Some(first), Some(last)) = (row.first, row.last) {
-            let (start, end) = range.unwrap_or((first, last));
-            range = Some((start.min(first), end.max(last)));
-        }
     }
-    range
 }
 
 /// The moments of the header hold all samples; hpcprof takes them before it leaves out some.
@@ -62,27 +56,36 @@ fn moments(checking: &mut Checking, file: &TraceDb, range: Option<(u64, u64)>) {
                 format!("samples are from {start} to {end}, the header says {first} to {last}");
             checking.warning(&file.part, "trace-moments", at, message);
         }
-        Some((start, _)) if first < start => {
-            let message = "the first moment is before the first sample";
-            checking.note(&file.part, "trace-moments", at, message);
+        Some((start, end)) if first < start || last > end => {
+            let what = if first < start {
+                "the first moment is before the first sample"
+            } else {
+                "the last moment is behind the last sample"
+            };
+            checking.note(&file.part, "trace-moments", at, what);
         }
         _ => {}
     }
 }
 
-/// Samples of a trace are in order of time, and of contexts that are listed.
-fn samples(checking: &mut Checking, file: &TraceDb, listed: Option<&Listed>) {
+/// Samples of a trace are in order of time, and of contexts that are listed. Tells the first and
+/// the last moment of all, in whatever order they are.
+fn samples(checking: &mut Checking, file: &TraceDb, listed: Option<&Listed>) -> Option<(u64, u64)> {
     let mut last: Option<SampleRow> = None;
+    let mut range: Option<(u64, u64)> = None;
     for row in rows::samples(&Arc::clone(&checking.database)) {
         if last.is_some_and(|last| last.profile == row.profile && last.time > row.time) {
             let message = format!("a sample of profile {} goes back in time", row.profile);
             checking.error(&file.part, "trace-order", row.offset, message);
         }
         last = Some(row);
+        let (start, end) = range.unwrap_or((row.time, row.time));
+        range = Some((start.min(row.time), end.max(row.time)));
         let number = u32::try_from(row.context).unwrap_or(0);
         if number != 0 && listed.is_some_and(|listed| !listed.contains(&number)) {
             let message = format!("context {number} is not listed in meta.db");
             checking.error(&file.part, "context-unknown", row.offset, message);
         }
     }
+    range
 }

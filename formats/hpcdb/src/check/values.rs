@@ -1,6 +1,6 @@
 //! Rules of `profile.db` and `cct.db`, and between them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kymo_core::bytes::ReadResult;
@@ -87,7 +87,8 @@ fn index_of(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Pro
     let wrong = wrong_entry(profile.n_ctxs, profile.n_values, entry);
     if let Some(entry) = wrong {
         let message = format!("entry {entry} of the index of profile {index} is out of order");
-        checking.error(&file.part, "context-index", profile.ctx_indices, message);
+        let at = ProfileDb::index_offset(profile, entry);
+        checking.error(&file.part, "context-index", at, message);
     }
     if profile.n_ctxs == 0 && profile.n_values > 0 {
         let message = format!("profile {index} has values, and an empty index");
@@ -110,7 +111,8 @@ fn metric_indexes(checking: &mut Checking, file: &CctDb) {
         let entry = |entry| file.index(&context, entry);
         if let Some(entry) = wrong_entry(context.n_metrics, context.n_values, entry) {
             let message = format!("entry {entry} of the index of context {number} is out of order");
-            checking.error(&file.part, "metric-index", context.metric_indices, message);
+            let at = file.index_offset(&context, entry);
+            checking.error(&file.part, "metric-index", at, message);
         }
         if context.n_metrics == 0 && context.n_values > 0 {
             let message = format!("context {number} has values, and an empty index");
@@ -141,7 +143,8 @@ fn wrong_entry(
 fn by_profile(checking: &mut Checking, file: &ProfileDb, ids: &Ids, listed: Option<&Listed>) {
     let database = Arc::clone(&checking.database);
     let mut last: Option<ValueRow> = None;
-    let mut unlisted = BTreeSet::new();
+    // Each with where its first value is.
+    let mut unlisted = BTreeMap::new();
     for row in rows::values(&database) {
         let order = |row: &ValueRow| (row.profile, row.context, row.metric);
         if last.as_ref().is_some_and(|last| order(last) >= order(&row)) {
@@ -154,24 +157,25 @@ fn by_profile(checking: &mut Checking, file: &ProfileDb, ids: &Ids, listed: Opti
         one_value(checking, file, &row, known.as_ref());
         let number = u32::try_from(row.context).unwrap_or(0);
         if number != 0 && listed.is_some_and(|listed| !listed.contains(&number)) {
-            unlisted.insert(number);
+            unlisted.entry(number).or_insert(row.offset);
         }
     }
     let contexts = listed.map_or(0, BTreeSet::len) + unlisted.len();
     let most = numbers_max(contexts as u64);
-    if let Some(number) = unlisted.last().filter(|number| u64::from(**number) >= most) {
+    let beyond = unlisted.last_key_value().filter(|(number, _)| u64::from(**number) >= most);
+    if let Some((number, at)) = beyond {
         let message = format!(
             "a value of context {number}, which is not listed in meta.db; of {contexts} contexts \
              none can have such a number"
         );
-        checking.error(&file.part, "context-unknown", file.profiles.pointer, message);
-    } else if !unlisted.is_empty() {
+        checking.error(&file.part, "context-unknown", *at, message);
+    } else if let Some(first) = unlisted.values().min() {
         let count = unlisted.len();
         let message = format!(
             "{count} contexts have values and are not listed in meta.db; hpcprof leaves out \
              instructions within a line, and counts them for the line"
         );
-        checking.note(&file.part, "unlisted-context", file.profiles.pointer, message);
+        checking.note(&file.part, "unlisted-context", *first, message);
     }
 }
 

@@ -125,10 +125,14 @@ impl ProfileDb {
         Ok((cursor.u16("metricId")?, cursor.f64("value")?))
     }
 
+    /// Where an entry of the index is.
+    pub(crate) fn index_offset(profile: &Profile, entry: u64) -> u64 {
+        profile.ctx_indices.saturating_add(entry.saturating_mul(PROFILE_INDEX_BYTES))
+    }
+
     /// An entry of the index: the context, and its first value.
     pub(crate) fn index(&self, profile: &Profile, entry: u64) -> ReadResult<(u32, u64)> {
-        let at = profile.ctx_indices.saturating_add(entry.saturating_mul(PROFILE_INDEX_BYTES));
-        let mut cursor = self.part.cursor("context index", at)?;
+        let mut cursor = self.part.cursor("context index", Self::index_offset(profile, entry))?;
         Ok((cursor.u32("ctxId")?, cursor.u64("startIndex")?))
     }
 
@@ -138,7 +142,7 @@ impl ProfileDb {
         let values = profile.n_values.saturating_mul(PROFILE_VALUE_BYTES);
         let bytes = values.saturating_add(profile.n_ctxs.saturating_mul(PROFILE_INDEX_BYTES));
         self.ordered.look(profile.index, "context indices", profile.offset, bytes, || {
-            let at = |entry| profile.ctx_indices.saturating_add(entry * PROFILE_INDEX_BYTES);
+            let at = |entry| Self::index_offset(profile, entry);
             let index = |entry| self.index(profile, entry);
             in_order("context index", profile.n_ctxs, profile.n_values, index, at)
         })
