@@ -1,14 +1,15 @@
 //! What is asked of a profile: which metric, which threads.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use kymo_core::model::profile::{
-    By, Derived, Detail, Flat, Metric, MetricId, PathTree, ProfileView, Question, Thread, ThreadId,
-    ThreadSet, bottom_up, bottom_up_derived, flat, flat_derived, per_thread, per_thread_derived,
-    top_down, top_down_derived,
+    By, Derived, Detail, Flat, Metric, MetricId, Most, PathTree, ProfileView, Question, Thread,
+    ThreadId, ThreadSet, bottom_up, bottom_up_derived, flat_derived, flat_most, per_thread,
+    per_thread_derived, top_down, top_down_derived,
 };
 use kymo_core::{Finding, Severity};
 
@@ -95,11 +96,12 @@ impl Asked {
         }
     }
 
-    /// A flat profile of what is asked for.
-    pub(crate) fn flat(&self, by: By) -> kymo_core::Result<Flat> {
+    /// The rows of a flat profile of what is asked for that spent most.
+    pub(crate) fn flat(&self, by: By, most: Most) -> kymo_core::Result<Flat> {
+        let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
         match &self.derived {
-            Some(derived) => flat_derived(self.view.as_ref(), derived, self.threads.as_ref(), by),
-            None => flat(&self.question(), by),
+            Some(derived) => Ok(flat_derived(view, derived, threads, by)?.sorted(most)),
+            None => flat_most(&self.question(), by, most),
         }
     }
 
@@ -140,6 +142,20 @@ impl Asked {
     pub(crate) fn question(&self) -> Question<'_> {
         Question { view: self.view.as_ref(), metric: self.metric, threads: self.threads.as_ref() }
     }
+}
+
+/// Names of threads, each with its place in the file. Where several have one name, the place tells
+/// them apart.
+pub(crate) fn told_apart(threads: Vec<(String, u64)>) -> Vec<String> {
+    let mut known: HashMap<String, u64> = HashMap::new();
+    for (name, _) in &threads {
+        *known.entry(name.clone()).or_default() += 1;
+    }
+    let named = |(name, place): (String, u64)| match known.get(&name) {
+        Some(2..) => format!("#{place} {name}"),
+        _ => name,
+    };
+    threads.into_iter().map(named).collect()
 }
 
 /// Where a thread stands among others: by its rank, its number, then all that names it.
@@ -212,7 +228,13 @@ impl ThreadArgs {
         }
         if chosen.is_empty() {
             let failure = Failure::new("no thread is among those asked for");
-            return Err(failure.hint("`kymo threads` lists them").into());
+            let is_named = |id| view.thread(id).is_ok_and(|thread| thread.id("PROFILE").is_none());
+            let hint = if (0..).map(ThreadId).take(view.thread_count()).any(is_named) {
+                "`kymo threads` lists them"
+            } else {
+                "what names threads is not there; `kymo threads` lists them by their places"
+            };
+            return Err(failure.hint(hint).into());
         }
         Ok(Some(chosen.into_iter().collect()))
     }
@@ -367,6 +389,12 @@ mod tests {
         for wrong in ["", "a", "3-1", "1,", "-1", "1-2-3"] {
             assert!(wrong.parse::<Numbers>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn threads_of_one_name_are_told_apart_by_their_places() {
+        let threads = [("a", 0), ("b", 1), ("a", 2)].map(|(name, place)| (name.to_owned(), place));
+        assert_eq!(told_apart(threads.to_vec()), ["#0 a", "b", "#2 a"]);
     }
 
     #[test]

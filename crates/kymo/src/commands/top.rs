@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{By, Flat, FlatRow};
+use kymo_core::model::profile::{By, Flat, Most};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
@@ -91,7 +91,9 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of_any(opened)?;
-        let found = sorted(asked.flat(args.by.by().0)?, args);
+        let number = (args.number > 0).then_some(args.number);
+        let most = Most { number, is_inclusive: args.inclusive };
+        let found = asked.flat(args.by.by().0, most)?;
         if let Some(rows) = &mut rows {
             print_rows(session, rows, args, opened, &asked, &found)?;
         } else {
@@ -99,7 +101,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             write!(session.out, "{gap}")?;
             print(session, args, opened, &asked, &found)?;
         }
-        let outcome = say_excess(session, opened, &asked, &found);
+        let outcome = say_excess(session, opened, &found);
         asked.say_remarks(session, opened);
         Ok(outcome.max(session.findings(opened)))
     })
@@ -107,51 +109,14 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 
 /// Says that something spent more than all entry points together, which no program does: values
 /// and contexts do not belong together.
-fn say_excess(session: &mut Session, opened: &Opened, asked: &Asked, found: &Flat) -> Outcome {
-    const ROUNDING: f64 = 1e-6;
-    let most = found.total * (1.0 + ROUNDING);
-    let is_negative = |row: &FlatRow| row.exclusive < 0.0 || row.inclusive < 0.0;
-    let excess = found.rows.iter().find(|row| row.exclusive.max(row.inclusive) > most);
-    let Some(row) = excess.filter(|_| !found.rows.iter().any(is_negative)) else {
-        return Outcome::Done;
-    };
-    if asked.derived.is_some() {
-        return Outcome::Done;
-    }
-    let name = escaped(&row.label);
+fn say_excess(session: &mut Session, opened: &Opened, found: &Flat) -> Outcome {
+    let Some(name) = &found.excess else { return Outcome::Done };
+    let name = escaped(name);
     let text =
         format!("{name} spent more than all entry points together: do its files belong together?");
     let _ = session.out.flush();
     session.report.remark(&opened.name, text);
     Outcome::Findings
-}
-
-fn sorted(mut found: Flat, args: &Args) -> Flat {
-    let keys = |row: &FlatRow| {
-        let (first, second) = (row.exclusive, row.inclusive);
-        if args.inclusive { (second, first) } else { (first, second) }
-    };
-    // What has no value comes last.
-    let number = |value: f64| if value.is_nan() { f64::NEG_INFINITY } else { value };
-    let keys = |row: &FlatRow| {
-        let (first, second) = keys(row);
-        (number(first), number(second))
-    };
-    found.rows.sort_by(|a, b| {
-        let (a_keys, b_keys) = (keys(a), keys(b));
-        let by_first = b_keys.0.total_cmp(&a_keys.0);
-        let by_value = by_first.then_with(|| b_keys.1.total_cmp(&a_keys.1));
-        by_value.then_with(|| a.label.cmp(&b.label))
-    });
-    found
-}
-
-/// The rows that are shown.
-fn shown<'a>(args: &Args, found: &'a Flat) -> &'a [FlatRow] {
-    match args.number {
-        0 => &found.rows,
-        number => found.rows.get(..number).unwrap_or(&found.rows),
-    }
 }
 
 fn print(
@@ -171,9 +136,8 @@ fn print(
     let gap = usize::try_from(bars).unwrap_or(0);
     let names = format!("{:>19}  {:>19}", "exclusive", "inclusive");
     writeln!(out, "{faint}{names}  {:gap$}{}{faint:#}", "", args.by.by().1)?;
-    let rows = shown(args, found);
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(42 + gap).max(16));
-    for row in rows {
+    for row in &found.rows {
         let cells = [row.exclusive, row.inclusive].map(|value| {
             // What is computed is no part of a whole.
             let is_part = asked.derived.is_none();
@@ -188,7 +152,7 @@ fn print(
         let label = measure::fitted(&escaped(&row.label), room);
         writeln!(out, "{}  {}  {heat}{bar:gap$}{label}{heat:#}", cells[0], cells[1])?;
     }
-    let more = found.rows.len() - rows.len();
+    let more = found.more;
     if more > 0 {
         writeln!(out, "{faint}{:>40}  {more} more (-n 0 shows all){faint:#}", "…")?;
     }
@@ -203,7 +167,7 @@ fn print_rows(
     asked: &Asked,
     found: &Flat,
 ) -> anyhow::Result<()> {
-    for row in shown(args, found) {
+    for row in &found.rows {
         let object = json!({
             "file": opened.name,
             "metric": asked.described.name,

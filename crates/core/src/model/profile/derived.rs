@@ -1,11 +1,12 @@
 //! Metrics that are computed from others.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::flat::flat_of;
-use super::labels::Reading;
+use super::labels::{Label, Labels};
+use super::question::Reading;
 use super::{
     By, Column, Flat, FlatRow, Metric, ProfileView, Question, Reach, Statistic, ThreadSet,
     per_thread,
@@ -94,24 +95,29 @@ pub fn flat_derived(
     by: By,
 ) -> Result<Flat> {
     let count = derived.inputs.len();
-    let mut rows: HashMap<String, Vec<Option<f64>>> = HashMap::new();
+    let mut labels = Labels::of_view(view);
+    let mut rows: BTreeMap<Label, Vec<Option<f64>>> = BTreeMap::new();
     let mut totals = vec![None; count];
     for (index, input) in derived.inputs.iter().enumerate() {
         let question = input.question(view, threads);
-        let found = flat_of(&input.reading(&question), by)?;
-        put(&mut totals, index, if input.is_inclusive() { found.total } else { 0.0 });
-        for row in found.rows {
-            let value = if input.is_inclusive() { row.inclusive } else { row.exclusive };
-            put(rows.entry(row.label).or_insert_with(|| vec![None; count]), index, value);
+        let (total, found) = flat_of(&input.reading(&question), by, &mut labels)?;
+        put(&mut totals, index, if input.is_inclusive() { total } else { 0.0 });
+        for (label, spent) in found {
+            let value = if input.is_inclusive() { spent.inclusive } else { spent.exclusive };
+            put(rows.entry(label).or_insert_with(|| vec![None; count]), index, value);
         }
     }
-    let rows = rows.into_iter().map(|(label, inputs)| FlatRow {
-        label,
-        inclusive: derived.value(Side::Inclusive, &inputs),
-        exclusive: derived.value(Side::Exclusive, &inputs),
-    });
-    let rows = rows.filter(|row| !(row.inclusive.is_nan() && row.exclusive.is_nan())).collect();
-    Ok(Flat { total: derived.value(Side::Inclusive, &totals), rows })
+    let shown = labels.shown();
+    let mut flat = Flat { total: derived.value(Side::Inclusive, &totals), ..Flat::default() };
+    for (label, inputs) in rows {
+        let inclusive = derived.value(Side::Inclusive, &inputs);
+        let exclusive = derived.value(Side::Exclusive, &inputs);
+        if !(inclusive.is_nan() && exclusive.is_nan()) {
+            let label = shown.get(label)?.into_owned();
+            flat.rows.push(FlatRow { label, inclusive, exclusive });
+        }
+    }
+    Ok(flat)
 }
 
 /// What a metric that is computed comes to for each thread, in all or in the functions of a name.
@@ -204,8 +210,9 @@ pub(super) mod tests {
             let column = Column { metric: MetricId(0), reach: Reach::Execution };
             let input = Input { column, statistic };
             let question = input.question(&tree, None);
-            let found = flat_of(&input.reading(&question), By::Function).unwrap();
-            assert!((found.total - expected).abs() < 1e-12, "{statistic:?} {}", found.total);
+            let mut labels = Labels::of_view(&tree);
+            let (total, _) = flat_of(&input.reading(&question), By::Function, &mut labels).unwrap();
+            assert!((total - expected).abs() < 1e-12, "{statistic:?} {total}");
         }
     }
 }

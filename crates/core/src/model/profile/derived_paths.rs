@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::derived::put;
-use super::labels::Labels;
+use super::labels::{Label, Labels};
 use super::paths::{bottom_up_of, top_down_of};
 use super::{Derived, Detail, PathNode, PathTree, ProfileView, Side, ThreadSet};
 use crate::Result;
@@ -20,15 +20,15 @@ pub fn top_down_derived(
     detail: Detail,
     depth_max: usize,
 ) -> Result<PathTree> {
-    let mut joining = Joining::new(derived);
+    let mut joining = Joining::new(view, derived);
     for (index, input) in derived.inputs.iter().enumerate() {
         let question = input.question(view, threads);
-        let found = top_down_of(&input.reading(&question), detail, depth_max)?;
+        let found = top_down_of(&input.reading(&question), &mut joining.labels, detail, depth_max)?;
         joining.add(index, &found, |node| {
             if input.is_inclusive() { node.inclusive } else { node.exclusive }
         });
     }
-    Ok(joining.finish(Side::InclusiveAt, Side::ExclusiveAt))
+    joining.finish(Side::InclusiveAt, Side::ExclusiveAt)
 }
 
 /// Functions with their callers, of a metric that is computed: what the function at the top comes
@@ -43,37 +43,40 @@ pub fn bottom_up_derived(
     of: Option<&str>,
     depth_max: usize,
 ) -> Result<PathTree> {
-    let mut joining = Joining::new(derived);
+    let mut joining = Joining::new(view, derived);
     for (index, input) in derived.inputs.iter().enumerate() {
         if of.is_none() && input.is_inclusive() {
             continue;
         }
         let question = input.question(view, threads);
-        let found = bottom_up_of(&input.reading(&question), of, depth_max, 0.0)?;
+        let found =
+            bottom_up_of(&input.reading(&question), &mut joining.labels, of, depth_max, 0.0)?;
         joining.add(index, &found, |node| {
             let is_whole = of.is_none() || input.is_inclusive();
             if is_whole { node.inclusive } else { node.exclusive }
         });
     }
     let whole = if of.is_none() { Side::Exclusive } else { Side::Inclusive };
-    Ok(joining.finish(whole, Side::Exclusive))
+    joining.finish(whole, Side::Exclusive)
 }
 
 /// The trees of all inputs, as one.
 struct Joining<'a> {
     derived: &'a Derived,
     tree: PathTree,
-    labels: Labels,
-    known: HashMap<(Option<usize>, usize, bool), usize>,
+    /// The same for all inputs.
+    labels: Labels<'a>,
+    known: HashMap<(Option<usize>, Label, bool), usize>,
     /// What each input comes to at each node.
     inputs: Vec<Vec<Option<f64>>>,
     totals: Vec<Option<f64>>,
 }
 
 impl<'a> Joining<'a> {
-    fn new(derived: &'a Derived) -> Self {
+    fn new(view: &'a dyn ProfileView, derived: &'a Derived) -> Self {
         let tree = PathTree { is_computed: true, ..PathTree::default() };
-        let (labels, known, inputs) = <_>::default();
+        let labels = Labels::of_view(view);
+        let (known, inputs) = <_>::default();
         let totals = vec![None; derived.inputs.len()];
         Self { derived, tree, labels, known, inputs, totals }
     }
@@ -85,7 +88,7 @@ impl<'a> Joining<'a> {
         let mut places: Vec<usize> = Vec::with_capacity(found.nodes.len());
         for node in &found.nodes {
             let parent = node.parent.and_then(|parent| places.get(parent)).copied();
-            let place = self.place(parent, node, found.label(node));
+            let place = self.place(parent, node);
             places.push(place);
             if let Some(inputs) = self.inputs.get_mut(place) {
                 put(inputs, index, value(node));
@@ -97,24 +100,23 @@ impl<'a> Joining<'a> {
     }
 
     /// Where a path is; made where it is not there yet.
-    fn place(&mut self, parent: Option<usize>, node: &PathNode, label: &str) -> usize {
-        let label = self.labels.named(label);
+    fn place(&mut self, parent: Option<usize>, node: &PathNode) -> usize {
         let next = self.tree.nodes.len();
-        let place = *self.known.entry((parent, label.0, node.is_inlined)).or_insert(next);
+        let place = *self.known.entry((parent, node.label, node.is_inlined)).or_insert(next);
         if place == next {
-            self.tree.nodes.push(PathNode { parent, label, share: 0.0, ..*node });
+            self.tree.nodes.push(PathNode { parent, share: 0.0, ..*node });
             self.inputs.push(vec![None; self.derived.inputs.len()]);
         }
         place
     }
 
-    fn finish(mut self, whole: Side, own: Side) -> PathTree {
+    fn finish(mut self, whole: Side, own: Side) -> Result<PathTree> {
         for (node, inputs) in self.tree.nodes.iter_mut().zip(&self.inputs) {
             node.inclusive = self.derived.value(whole, inputs);
             node.exclusive = self.derived.value(own, inputs);
         }
         self.tree.total = self.derived.value(Side::Inclusive, &self.totals);
-        PathTree { labels: self.labels.into_texts(), ..self.tree }
+        Ok(PathTree { labels: self.labels.texts()?, ..self.tree })
     }
 }
 

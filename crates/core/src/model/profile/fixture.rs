@@ -104,3 +104,39 @@ pub(super) fn chain(length: u32) -> CallTree {
     }
     b.finish()
 }
+
+/// Lines of one number in two files of one name, and addresses of one number in two modules of one
+/// name, which spent 1, 2, 4 and 8.
+pub(super) fn same_names() -> CallTree {
+    let mut b = builder();
+    let cycles = b.metric(Metric::named("cycles")).unwrap();
+    let thread = b.thread(Thread::default()).unwrap();
+    let node = function(&mut b, "main");
+    let main = b.child(None, node).unwrap();
+    for (path, value) in [("/src/a/u.c", 1.0), ("/src/b/u.c", 2.0)] {
+        let source = Some((b.file(path), 1));
+        let line = Node { source, ..Node::new(Scope::Line, Relation::Lexical) };
+        let line = b.child(Some(main), line).unwrap();
+        b.add(thread, line, cycles, value);
+    }
+    for (path, value) in [("/opt/p/prog", 4.0), ("/opt/q/prog", 8.0)] {
+        let point = Some((b.module(path), 0x10));
+        let code = Node { point, ..Node::new(Scope::Instruction, Relation::Call) };
+        let code = b.child(Some(main), code).unwrap();
+        b.add(thread, code, cycles, value);
+    }
+    b.finish()
+}
+
+/// Four functions that spent the same.
+pub(super) fn same() -> CallTree {
+    let mut b = builder();
+    let cycles = b.metric(Metric::named("cycles")).unwrap();
+    let thread = b.thread(Thread::default()).unwrap();
+    for name in ["d", "b", "a", "c"] {
+        let node = function(&mut b, name);
+        let at = b.child(None, node).unwrap();
+        b.add(thread, at, cycles, 1.0);
+    }
+    b.finish()
+}

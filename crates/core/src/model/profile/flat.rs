@@ -1,7 +1,8 @@
 //! A flat profile: what was spent in each function, module, file or line, wherever it was called.
 
-use super::labels::{Key, Label, Labels, Reading, Spent};
-use super::{Context, ModuleId, Question, Relation, Scope, Step, Walk, base_name};
+use super::labels::{Label, Labels};
+use super::question::{Reading, Spent};
+use super::{Context, Question, Relation, Scope, Step, Walk};
 use crate::Result;
 
 /// What a flat profile has a row for.
@@ -18,12 +19,17 @@ pub enum By {
 }
 
 /// A flat profile.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Flat {
     /// What all entry points spent together.
     pub total: f64,
-    /// In no order.
+    /// In no order, unless the most are asked for.
     pub rows: Vec<FlatRow>,
+    /// How many rows there are beside those.
+    pub more: usize,
+    /// What spent more than all entry points together, which no program does: values and contexts
+    /// do not belong together then. Only looked for where the most are asked for.
+    pub excess: Option<String>,
 }
 
 /// What was spent in one function, module, file or line.
@@ -44,12 +50,24 @@ pub struct FlatRow {
 /// # Errors
 /// When the profile cannot be read.
 pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
-    flat_of(&Reading::sums(question), by)
+    let mut labels = Labels::of_view(question.view);
+    let (total, rows) = flat_of(&Reading::sums(question), by, &mut labels)?;
+    let shown = labels.shown();
+    let row = |(label, spent): (Label, Spent)| {
+        let Spent { inclusive, exclusive } = spent;
+        Ok(FlatRow { label: shown.get(label)?.into_owned(), inclusive, exclusive })
+    };
+    let rows = rows.into_iter().map(row).collect::<Result<_>>()?;
+    Ok(Flat { total, rows, ..Flat::default() })
 }
 
-/// A flat profile of any statistic over threads.
-pub(super) fn flat_of(values: &Reading<'_>, by: By) -> Result<Flat> {
-    let labels = Labels::of_view(values.view());
+/// A flat profile of any statistic over threads: what all entry points spent together, and what
+/// each label did that spent something.
+pub(super) fn flat_of(
+    values: &Reading<'_>,
+    by: By,
+    labels: &mut Labels<'_>,
+) -> Result<(f64, Vec<(Label, Spent)>)> {
     let mut summing = Summing { values, by, labels, rows: Vec::new(), open: Vec::new() };
     let mut total = 0.0;
     for step in Walk::new(values.view())? {
@@ -61,16 +79,16 @@ pub(super) fn flat_of(values: &Reading<'_>, by: By) -> Result<Flat> {
                 }
                 summing.enter(&context, spent)?;
             }
-            Step::Leave(context, _) => summing.leave(&context)?,
+            Step::Leave(context, _) => summing.leave(&context),
         }
     }
-    Ok(Flat { total, rows: summing.finish() })
+    Ok((total, summing.finish()))
 }
 
-struct Summing<'a> {
+struct Summing<'a, 'b, 'v> {
     values: &'a Reading<'a>,
     by: By,
-    labels: Labels,
+    labels: &'b mut Labels<'v>,
     rows: Vec<Row>,
     /// The contexts on the way to where we are.
     open: Vec<Open>,
@@ -81,6 +99,9 @@ struct Row {
     spent: Spent,
     /// How many contexts of this row we are within.
     within: u32,
+    /// Whether it is there for what it spent with all that it called, too, and not only for what
+    /// no line, file or module is known of.
+    is_place: bool,
 }
 
 struct Open {
@@ -92,7 +113,7 @@ struct Open {
     exclusive: f64,
 }
 
-impl Summing<'_> {
+impl Summing<'_, '_, '_> {
     fn enter(&mut self, context: &Context, spent: Spent) -> Result<()> {
         let is_part = self.is_part_of_line(context);
         if context.relation == Relation::Lexical
@@ -102,15 +123,19 @@ impl Summing<'_> {
         {
             above.own -= spent.exclusive;
         }
-        let label = if is_part { None } else { self.label(context)? };
+        let found = if is_part { None } else { self.label(context)? };
         let values = self.values;
-        if let Some(row) = self.row(label) {
+        if let Some((label, is_place)) = found
+            && let Some(row) = self.row(label)
+        {
             if row.within == 0 {
                 values.combine(&mut row.spent.inclusive, spent.inclusive);
             }
             row.within += 1;
+            row.is_place |= is_place;
         }
         let own = if is_part { 0.0 } else { spent.exclusive };
+        let label = found.map(|(label, _)| label);
         self.open.push(Open { label, scope: context.scope, own, exclusive: spent.exclusive });
         Ok(())
     }
@@ -124,82 +149,66 @@ impl Summing<'_> {
             && self.open.last().is_some_and(is_line)
     }
 
-    fn leave(&mut self, context: &Context) -> Result<()> {
-        let Some(Open { label, own, exclusive, .. }) = self.open.pop() else { return Ok(()) };
+    fn leave(&mut self, context: &Context) {
+        let Some(Open { label, own, exclusive, .. }) = self.open.pop() else { return };
         let exclusive = if self.by == By::Line { rest(own, exclusive) } else { exclusive };
         let counts = self.by == By::Line || context.is_frame();
-        if counts && exclusive != 0.0 {
-            let label = match label {
-                Some(label) => label,
-                None => self.label_without(context)?,
-            };
-            let values = self.values;
-            if let Some(row) = self.row(Some(label)) {
+        let values = self.values;
+        if let Some(row) = label.and_then(|label| self.row(label)) {
+            if counts && exclusive != 0.0 {
                 values.combine(&mut row.spent.exclusive, exclusive);
             }
-        }
-        if let Some(row) = self.row(label) {
             row.within -= 1;
         }
-        Ok(())
     }
 
-    fn row(&mut self, label: Option<Label>) -> Option<&mut Row> {
-        self.rows.resize_with(self.labels.len(), Row::default);
-        self.rows.get_mut(label?.0)
+    fn row(&mut self, label: Label) -> Option<&mut Row> {
+        if self.rows.len() < self.labels.len() {
+            self.rows.resize_with(self.labels.len(), Row::default);
+        }
+        self.rows.get_mut(label.0)
     }
 
-    /// The row that a context counts for with all that it called.
-    fn label(&mut self, context: &Context) -> Result<Option<Label>> {
-        let view = self.values.view();
+    /// The row that a context counts for with all that it called, and whether that is a place of
+    /// the kind that is asked for. What has no line, file or module has a row for what it spent
+    /// itself.
+    fn label(&mut self, context: &Context) -> Result<Option<(Label, bool)>> {
         if self.by == By::Line {
             let is_place = matches!(context.scope, Scope::Line | Scope::Instruction);
-            return is_place.then(|| self.labels.of_context(view, context)).transpose();
+            return Ok(Some((self.labels.of_context(context)?, is_place)));
         }
         if !context.is_frame() {
             return Ok(None);
         }
+        let view = self.values.view();
         let function = || context.function.map(|id| view.function(id)).transpose();
-        match self.by {
-            By::Function | By::Line => self.labels.of_context(view, context).map(Some),
+        let found = match self.by {
+            By::Function | By::Line => Some(self.labels.of_context(context)?),
             By::Module => {
                 let of_point = context.point.map(|(module, _)| module);
                 let module = function()?.and_then(|function| function.module).or(of_point);
-                module.map(|module| self.module(module)).transpose()
+                module.map(|module| self.labels.of_module(module)).transpose()?
             }
             By::File => {
                 let of_source = context.source.map(|(file, _)| file);
                 let file = function()?.and_then(|function| function.file).or(of_source);
-                let label = |file| self.labels.of(Key::File(file), || view.file(file));
-                file.map(label).transpose()
+                file.map(|file| self.labels.of_file(file)).transpose()?
             }
-        }
-    }
-
-    fn module(&mut self, module: ModuleId) -> Result<Label> {
-        let view = self.values.view();
-        self.labels.of(Key::Module(module), || Ok(base_name(&view.module(module)?).to_owned()))
-    }
-
-    /// The row for what a context spent itself, where it has no module, file or line.
-    fn label_without(&mut self, context: &Context) -> Result<Label> {
-        let none = match self.by {
-            By::Module => "<no module>",
-            By::File => "<no file>",
-            By::Function | By::Line => return self.labels.of_context(self.values.view(), context),
         };
-        self.labels.of(Key::Unknown(Scope::Other), || Ok(none.to_owned()))
+        let none = if self.by == By::Module { "<no module>" } else { "<no file>" };
+        Ok(Some(match found {
+            Some(label) => (label, true),
+            None => (self.labels.named(none)?, false),
+        }))
     }
 
-    fn finish(mut self) -> Vec<FlatRow> {
-        self.row(None);
-        let texts = self.labels.into_texts();
-        let rows = texts.iter().zip(self.rows).filter_map(|(label, row)| {
+    fn finish(self) -> Vec<(Label, Spent)> {
+        let is_some = |row: &Row| {
             let Spent { inclusive, exclusive } = row.spent;
-            let is_some = inclusive != 0.0 || exclusive != 0.0;
-            is_some.then(|| FlatRow { label: label.to_owned(), inclusive, exclusive })
-        });
-        rows.collect()
+            exclusive != 0.0 || (row.is_place && inclusive != 0.0)
+        };
+        let rows = self.rows.into_iter().enumerate().filter(|(_, row)| is_some(row));
+        rows.map(|(index, row)| (Label(index), row.spent)).collect()
     }
 }
 
@@ -235,10 +244,11 @@ mod tests {
     fn what_no_line_is_known_of_counts_by_function() {
         let tree = fixture::tree();
         let expected = [
+            row("main", 15.0, 8.0),
             row("a.c:3", 7.0, 0.0),
+            // Of the inner call no line is known; with it, the outer one spent 7.
+            row("work", 7.0, 2.0),
             row("a.c:10", 5.0, 5.0),
-            row("work", 0.0, 2.0),
-            row("main", 0.0, 8.0),
         ];
         assert_eq!(rows(&tree, By::Line, None), expected);
     }
@@ -248,15 +258,15 @@ mod tests {
         let tree = fixture::instructions();
         // Both instructions of line 3 spent 1 and 2, the call below the second 4; an instruction
         // of the function without a line spent 8.
-        let expected = [row("a.c:3", 7.0, 3.0), row("work", 0.0, 4.0), row("a.out+0x30", 8.0, 8.0)];
+        let expected = [row("a.c:3", 7.0, 3.0), row("work", 4.0, 4.0), row("a.out+0x30", 8.0, 8.0)];
         assert_eq!(rows(&tree, By::Line, None), expected);
     }
 
     #[test]
     fn what_no_module_is_known_of_is_said() {
         let tree = fixture::tree();
-        assert_eq!(rows(&tree, By::Module, None), [row("<no module>", 0.0, 15.0)]);
-        assert_eq!(rows(&tree, By::File, None), [row("<no file>", 0.0, 15.0)]);
+        assert_eq!(rows(&tree, By::Module, None), [row("<no module>", 15.0, 15.0)]);
+        assert_eq!(rows(&tree, By::File, None), [row("<no file>", 15.0, 15.0)]);
     }
 
     #[test]
@@ -266,5 +276,21 @@ mod tests {
         let expected =
             [row("<main thread>", 1.0, 0.0), row("main", 1.0, 0.0), row("work", 1.0, 1.0)];
         assert_eq!(rows(&tree, By::Function, Some(&second)), expected);
+    }
+
+    /// Two lines of one number, in files of one name; two modules of one name, with one address.
+    #[test]
+    fn files_and_modules_of_one_name_are_told_apart() {
+        let tree = fixture::same_names();
+        let expected = [
+            row("a/u.c:1", 1.0, 1.0),
+            row("b/u.c:1", 2.0, 2.0),
+            row("p/prog+0x10", 4.0, 4.0),
+            row("q/prog+0x10", 8.0, 8.0),
+        ];
+        assert_eq!(rows(&tree, By::Line, None), expected);
+        let modules =
+            [row("<no module>", 15.0, 3.0), row("p/prog", 4.0, 4.0), row("q/prog", 8.0, 8.0)];
+        assert_eq!(rows(&tree, By::Module, None), modules);
     }
 }

@@ -17,8 +17,11 @@ mod derived_paths;
 mod fixture;
 mod flat;
 mod labels;
+mod most;
+mod names;
 mod paths;
 mod per_thread;
+mod question;
 mod sink;
 mod slots;
 mod threads;
@@ -32,9 +35,11 @@ pub use computed::{Computed, Expression, Operation};
 pub use derived::{Derived, Formula, Input, Side, flat_derived, per_thread_derived};
 pub use derived_paths::{bottom_up_derived, top_down_derived};
 pub use flat::{By, Flat, FlatRow, flat};
-pub use labels::Question;
+pub use most::{Most, flat_most};
+pub use names::base_name;
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
 pub use per_thread::per_thread;
+pub use question::Question;
 pub use sink::{ProfileSink, Statistic, SummaryValue, SunkValue, copy_profile};
 pub use threads::{IdKind, IdPart, Thread, ThreadSet};
 pub use traces::{IDLE, Traced, TracedLine, traced};
@@ -173,17 +178,7 @@ pub trait ProfileView: Send + Sync {
     /// Adds to what each thread spent, in the order of threads: what it measured in some contexts
     /// and all that they called. None of them lies below another.
     fn add_inclusive(&self, metric: MetricId, contexts: &[Context], to: &mut [f64]) -> Result<()> {
-        let column = Column { metric, reach: Reach::Execution };
-        for context in contexts {
-            for value in self.context_values(context)? {
-                let value = value?;
-                let index = usize::try_from(value.thread.0).unwrap_or(usize::MAX);
-                if let (true, Some(to)) = (value.column == column, to.get_mut(index)) {
-                    *to += value.value;
-                }
-            }
-        }
-        Ok(())
+        inclusive_by_context(self, metric, contexts, to)
     }
 
     /// What all entry points spent together, of each metric.
@@ -203,8 +198,31 @@ pub trait ProfileView: Send + Sync {
 
     /// What a person calls a context: the function's name, or the place.
     fn label(&self, context: &Context) -> Result<String> {
-        label(self, context)
+        names::label(self, context)
     }
+}
+
+/// Adds to what each thread spent, from the values of each context.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn inclusive_by_context<V: ProfileView + ?Sized>(
+    view: &V,
+    metric: MetricId,
+    contexts: &[Context],
+    to: &mut [f64],
+) -> Result<()> {
+    let column = Column { metric, reach: Reach::Execution };
+    for context in contexts {
+        for value in view.context_values(context)? {
+            let value = value?;
+            let index = usize::try_from(value.thread.0).unwrap_or(usize::MAX);
+            if let (true, Some(to)) = (value.column == column, to.get_mut(index)) {
+                *to += value.value;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A statistic of the values of a context, from those that threads have.
@@ -425,48 +443,6 @@ pub struct Function {
     pub line: u32,
 }
 
-/// The last part of a path, which is what a label has room for.
-#[must_use]
-pub fn base_name(path: &str) -> &str {
-    let trimmed = path.trim_end_matches('/');
-    trimmed.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
-}
-
-fn label<V: ProfileView + ?Sized>(view: &V, context: &Context) -> Result<String> {
-    let place = |at: Option<(FileId, u32)>| -> Result<Option<String>> {
-        let Some((file, line)) = at else { return Ok(None) };
-        let file = view.file(file)?;
-        let name = base_name(&file);
-        Ok(Some(if line == 0 { name.to_owned() } else { format!("{name}:{line}") }))
-    };
-    let point = |at: Option<(ModuleId, u64)>| -> Result<Option<String>> {
-        let Some((module, offset)) = at else { return Ok(None) };
-        Ok(Some(format!("{}+{offset:#x}", base_name(&view.module(module)?))))
-    };
-    let function = context.function.map(|id| view.function(id)).transpose()?;
-    if let Some(function) = function {
-        if !function.name.is_empty() {
-            let is_bare = context.scope == Scope::Entry && !function.name.starts_with('<');
-            return Ok(if is_bare { format!("<{}>", function.name) } else { function.name });
-        }
-        let code = point(function.module.map(|module| (module, function.offset)))?;
-        let named = code.or(place(function.file.map(|file| (file, function.line)))?);
-        return Ok(named.unwrap_or_else(|| UNKNOWN_FUNCTION.to_owned()));
-    }
-    let named = match context.scope {
-        Scope::Instruction => point(context.point)?.or(place(context.source)?),
-        _ => place(context.source)?.or(point(context.point)?),
-    };
-    Ok(match (context.scope, named) {
-        (Scope::Loop, named) => format!("loop at {}", named.as_deref().unwrap_or("?")),
-        (_, Some(named)) => named,
-        (Scope::Function, None) => UNKNOWN_FUNCTION.to_owned(),
-        (scope, None) => format!("<unknown {}>", scope.name()),
-    })
-}
-
-const UNKNOWN_FUNCTION: &str = "<unknown function>";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -477,13 +453,5 @@ mod tests {
         assert_eq!(Metric::named("GINS").unit, None);
         assert_eq!(Metric::named("odd ()").unit, None);
         assert_eq!(Metric::named(")").unit, None);
-    }
-
-    #[test]
-    fn the_last_part_of_a_path_is_its_base_name() {
-        assert_eq!(base_name("/opt/demo/a.c"), "a.c");
-        assert_eq!(base_name("/opt/demo/"), "demo");
-        assert_eq!(base_name("/"), "/");
-        assert_eq!(base_name(""), "");
     }
 }

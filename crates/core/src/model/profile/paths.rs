@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::labels::{Label, Labels, Reading, Spent, Texts};
+use super::labels::{Label, Labels, Texts};
+use super::question::{Reading, Spent};
 use super::{Context, Question, Scope, Step, Walk};
 use crate::Result;
 
@@ -76,16 +77,20 @@ impl PathTree {
 /// # Errors
 /// When the profile cannot be read.
 pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Result<PathTree> {
-    top_down_of(&Reading::sums(question), detail, depth_max)
+    let mut labels = Labels::of_view(question.view);
+    let tree = top_down_of(&Reading::sums(question), &mut labels, detail, depth_max)?;
+    Ok(PathTree { labels: labels.texts()?, ..tree })
 }
 
-/// The paths from the entry points down, with any statistic over threads.
+/// The paths from the entry points down, with any statistic over threads. The texts of labels are
+/// left to the caller.
 pub(super) fn top_down_of(
     values: &Reading<'_>,
+    labels: &mut Labels<'_>,
     detail: Detail,
     depth_max: usize,
 ) -> Result<PathTree> {
-    let mut making = Making::new(values);
+    let mut making = Making::new(values, labels);
     // The node of each context on the way to where we are, or the nearest above.
     let mut open: Vec<Option<usize>> = Vec::new();
     let mut walk = Walk::new(values.view())?;
@@ -106,7 +111,7 @@ pub(super) fn top_down_of(
             walk.prune();
         } else if detail.shows(&context) {
             if making.depth_below(above) < depth_max {
-                let label = making.labels.of_context(values.view(), &context)?;
+                let label = making.labels.of_context(&context)?;
                 node = Some(making.node(above, &context, label));
                 making.add(node, spent);
             } else {
@@ -134,17 +139,21 @@ pub fn bottom_up(
     depth_max: usize,
     least: f64,
 ) -> Result<PathTree> {
-    bottom_up_of(&Reading::sums(question), of, depth_max, least)
+    let mut labels = Labels::of_view(question.view);
+    let tree = bottom_up_of(&Reading::sums(question), &mut labels, of, depth_max, least)?;
+    Ok(PathTree { labels: labels.texts()?, ..tree })
 }
 
-/// Functions with their callers, with any statistic over threads.
+/// Functions with their callers, with any statistic over threads. The texts of labels are left to
+/// the caller.
 pub(super) fn bottom_up_of(
     values: &Reading<'_>,
+    labels: &mut Labels<'_>,
     of: Option<&str>,
     depth_max: usize,
     least: f64,
 ) -> Result<PathTree> {
-    let mut making = Making::new(values);
+    let mut making = Making::new(values, labels);
     let is_hot = if of.is_none() && least > 0.0 { making.hot(least)? } else { Vec::new() };
     let mut frames: Vec<(Context, Label)> = Vec::new();
     // How many frames of the function we are within.
@@ -161,7 +170,7 @@ pub(super) fn bottom_up_of(
             _ => continue,
         };
         let spent = making.spent(&context, depth)?;
-        let label = making.labels.of_context(values.view(), &context)?;
+        let label = making.labels.of_context(&context)?;
         frames.push((context, label));
         if of.is_none() && spent.exclusive != 0.0 {
             let inclusive = spent.exclusive;
@@ -180,17 +189,19 @@ pub(super) fn bottom_up_of(
     Ok(making.finish())
 }
 
-struct Making<'a> {
+struct Making<'a, 'b, 'v> {
     values: &'a Reading<'a>,
     tree: PathTree,
-    labels: Labels,
+    labels: &'b mut Labels<'v>,
     known: HashMap<(Option<usize>, Label, bool), usize>,
+    /// Which labels are those of the function in question.
+    called: HashMap<Label, bool>,
 }
 
-impl<'a> Making<'a> {
-    fn new(values: &'a Reading<'a>) -> Self {
-        let (tree, known) = <_>::default();
-        Self { values, tree, labels: Labels::of_view(values.view()), known }
+impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
+    fn new(values: &'a Reading<'a>, labels: &'b mut Labels<'v>) -> Self {
+        let (tree, known, called) = <_>::default();
+        Self { values, tree, labels, known, called }
     }
 
     /// What a context spent; entry points make the total.
@@ -224,7 +235,7 @@ impl<'a> Making<'a> {
             if depth == 0 {
                 self.values.combine(&mut total, spent.inclusive);
             }
-            let label = self.labels.of_context(self.values.view(), &context)?;
+            let label = self.labels.of_context(&context)?;
             own.resize(self.labels.len(), 0.0);
             if let Some(own) = own.get_mut(label.0) {
                 self.values.combine(own, spent.exclusive);
@@ -233,8 +244,11 @@ impl<'a> Making<'a> {
         Ok(own.iter().map(|own: &f64| own.abs() >= total.abs() * least).collect())
     }
 
-    fn is_called(&self, label: Label, name: Option<&str>) -> bool {
-        name.is_some_and(|name| self.labels.is_called(label, name))
+    fn is_called(&mut self, label: Label, name: Option<&str>) -> bool {
+        let Self { labels, called, .. } = self;
+        let is_called =
+            |name| *called.entry(label).or_insert_with(|| labels.is_called(label, name));
+        name.is_some_and(is_called)
     }
 
     fn depth_below(&self, parent: Option<usize>) -> usize {
@@ -268,7 +282,7 @@ impl<'a> Making<'a> {
         for node in &mut self.tree.nodes {
             node.share = if total == 0.0 { 1.0 } else { node.inclusive.abs() / total };
         }
-        PathTree { labels: self.labels.into_texts(), ..self.tree }
+        self.tree
     }
 }
 

@@ -1,5 +1,7 @@
 //! What each thread spent, in all or in one function.
 
+use std::collections::HashMap;
+
 use super::labels::Labels;
 use super::{Context, Question, Step, ThreadId, Walk};
 use crate::Result;
@@ -32,14 +34,15 @@ fn entries(question: &Question<'_>) -> Result<Vec<Context>> {
 /// The outermost calls of the functions of a name.
 fn frames(question: &Question<'_>, function: &str) -> Result<Vec<Context>> {
     let (mut labels, mut found) = (Labels::of_view(question.view), Vec::new());
+    let mut called = HashMap::new();
     let mut walk = Walk::new(question.view)?;
     while let Some(step) = walk.next() {
         let Step::Enter(context, _) = step? else { continue };
         if !context.is_frame() {
             continue;
         }
-        let label = labels.of_context(question.view, &context)?;
-        if labels.is_called(label, function) {
+        let label = labels.of_context(&context)?;
+        if *called.entry(label).or_insert_with(|| labels.is_called(label, function)) {
             found.push(context);
             // What is below is part of it.
             walk.prune();

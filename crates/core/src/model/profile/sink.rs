@@ -163,6 +163,8 @@ pub fn copy_profile(view: &dyn ProfileView, to: &mut dyn ProfileSink) -> Result<
     let mut above: Vec<ContextNumber> = Vec::new();
     for step in Walk::new(view)? {
         match step? {
+            // What was measured outside of all entry points is among the values of 0.
+            Step::Enter(context, _) if context.number == WHOLE => above.push(WHOLE),
             Step::Enter(context, _) => {
                 let node = names.node(&context)?;
                 names.to.context(above.last().copied(), context.number, &node)?;
@@ -183,6 +185,9 @@ pub fn copy_profile(view: &dyn ProfileView, to: &mut dyn ProfileSink) -> Result<
     }
     Ok(())
 }
+
+/// The number that stands for the whole program.
+const WHOLE: ContextNumber = ContextNumber(0);
 
 /// Names that the sink knows by now, each with what the view calls it.
 struct Names<'a> {

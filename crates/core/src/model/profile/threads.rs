@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use super::ThreadId;
 
@@ -56,8 +57,8 @@ impl fmt::Display for Thread {
 /// Some threads of a view.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ThreadSet {
-    /// In ascending order, without repeats.
-    ids: Vec<ThreadId>,
+    /// In ascending order, without repeats. Shared, so that a copy is the same at a glance.
+    ids: Arc<[ThreadId]>,
 }
 
 impl ThreadSet {
@@ -91,7 +92,7 @@ impl FromIterator<ThreadId> for ThreadSet {
         let mut ids: Vec<_> = ids.into_iter().collect();
         ids.sort_unstable();
         ids.dedup();
-        Self { ids }
+        Self { ids: ids.into() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::labels::{Label, Labels};
+use super::labels::{Label, Labels, Texts};
 use super::{ProfileView, Step, Walk};
 use crate::Result;
 use crate::model::timeline::{Content, TimeNs, TimelineView, TrackId, Window};
@@ -80,7 +80,7 @@ pub fn traced(
     let names = names(view, &lines, depth)?;
     let lines = lines.into_iter().map(|(track, line)| line.finish(track, stretches, &names));
     let lines = lines.collect();
-    let functions = names.labels.into_texts().iter().map(str::to_owned).collect();
+    let functions = names.labels.iter().map(str::to_owned).collect();
     Ok(Traced { range: Some((first, last)), functions, lines, backwards })
 }
 
@@ -281,7 +281,7 @@ fn add(to: &mut u64, lasted: u64) {
 
 /// What contexts of samples are called.
 struct Names {
-    labels: Labels,
+    labels: Texts,
     by_number: HashMap<u64, Label>,
     idle: Label,
     unknown: Label,
@@ -294,7 +294,7 @@ impl Names {
     }
 
     fn text(&self, function: usize) -> &str {
-        self.labels.text(Label(function))
+        self.labels.get(Label(function))
     }
 }
 
@@ -312,7 +312,7 @@ fn names(
         match step? {
             Step::Enter(context, _) => {
                 if context.is_frame() {
-                    frames.push(labels.of_context(view, &context)?);
+                    frames.push(labels.of_context(&context)?);
                 }
                 if wanted.remove(&context.number.0) {
                     let at_depth = depth.and_then(|depth| frames.get(depth));
@@ -325,9 +325,9 @@ fn names(
             Step::Leave(..) => {}
         }
     }
-    let idle = labels.named(IDLE);
-    let unknown = labels.named("<unknown context>");
-    Ok(Names { labels, by_number, idle, unknown })
+    let idle = labels.named(IDLE)?;
+    let unknown = labels.named("<unknown context>")?;
+    Ok(Names { labels: labels.texts()?, by_number, idle, unknown })
 }
 
 #[cfg(test)]
