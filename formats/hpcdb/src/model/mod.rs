@@ -2,21 +2,25 @@
 //!
 //! Nothing is lost but statistics that the profile model has no name for.
 
+mod by_context;
 mod columns;
+mod gathered;
+mod rest;
 mod timeline;
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use kymo_core::bytes::{ReadError, ReadResult};
+use kymo_core::bytes::ReadResult;
 use kymo_core::model::profile::{
     Column, Context, ContextId, ContextNumber, ContextValue, Derived, FileId, Function, FunctionId,
-    IdKind, IdPart, Metric, ModuleId, ProfileView, Relation, Scope, Statistic, SummaryValue,
-    Thread, ThreadId, ThreadSet, ThreadValue, Values, statistics_of_threads,
+    IdKind, IdPart, Metric, MetricId, ModuleId, ProfileView, Relation, Scope, Statistic,
+    SummaryValue, Thread, ThreadId, ThreadSet, ThreadValue, Values, inclusive_by_context,
+    statistics_of_threads,
 };
 use kymo_core::{Error, Result};
 
-use crate::read::{CctDb, Database, Meta, ProfileDb};
+use crate::read::{Database, Meta, ProfileDb};
 use crate::rows;
 use crate::spec::{
     LEXICAL_FUNCTION, LEXICAL_INSTRUCTION, LEXICAL_LINE, LEXICAL_LOOP, RELATION_INLINED,
@@ -26,6 +30,8 @@ use crate::taxonomy::Taxonomy;
 use crate::types::{self, Id, Profile};
 use crate::walk::TreeWalk;
 use columns::Columns;
+use gathered::Gathered;
+use rest::{REST_ID, is_rest, name_of_rest, rest_context};
 
 pub(crate) use columns::{reach_of, statistic_of};
 pub(crate) use timeline::Timeline;
@@ -38,6 +44,9 @@ const LABELS_LEAST: u64 = 1 << 24;
 
 /// Where copies of source files are in a database.
 const COPIES: &str = "src/";
+
+/// The path of what cannot be read.
+const UNREADABLE: &str = "<unreadable>";
 
 /// The profile of a database. A context is found by where its record is in `meta.db`.
 pub(crate) struct Profiles {
@@ -54,6 +63,10 @@ pub(crate) struct Profiles {
     by_number: OnceLock<Vec<(u32, u64)>>,
     /// How many threads have values, where `profile.db` is not there to tell.
     unnamed: OnceLock<u64>,
+    /// Whether something was measured outside of all entry points, once that is asked for.
+    has_rest: OnceLock<bool>,
+    /// What was read of some threads last.
+    gathered: Mutex<Option<Arc<Gathered>>>,
 }
 
 impl Profiles {
@@ -66,8 +79,15 @@ impl Profiles {
             return None;
         }
         let (summary, first_thread) = summary_of(&database);
-        let (derived, by_number, unnamed) = <_>::default();
-        Some(Self {
+        Some(Self { columns, taxonomy, summary, first_thread, ..Self::of_names(database) })
+    }
+
+    /// What contexts are called, whether there are values or not.
+    pub(crate) fn of_names(database: Arc<Database>) -> Self {
+        let (columns, first_thread) = (Columns::new(&[]), 1);
+        let (taxonomy, derived, summary, by_number, unnamed) = <_>::default();
+        let (has_rest, gathered) = <_>::default();
+        Self {
             database,
             columns,
             taxonomy,
@@ -76,14 +96,9 @@ impl Profiles {
             first_thread,
             by_number,
             unnamed,
-        })
-    }
-
-    /// What contexts are called, whether there are values or not.
-    pub(crate) fn of_names(database: Arc<Database>) -> Self {
-        let (columns, first_thread) = (Columns::new(&[]), 1);
-        let (taxonomy, derived, summary, by_number, unnamed) = <_>::default();
-        Self { database, columns, taxonomy, derived, summary, first_thread, by_number, unnamed }
+            has_rest,
+            gathered,
+        }
     }
 
     /// Says what cannot be read, once.
@@ -105,6 +120,28 @@ impl Profiles {
         meta.part.told(read(meta))
     }
 
+    /// What was read. Where what can be read is wanted, what cannot is said and left out.
+    fn salvaged<T>(&self, read: Result<T>, instead: impl FnOnce() -> T) -> Result<T> {
+        match read {
+            Err(error) if self.database.is_salvaged() => {
+                self.note(&error);
+                Ok(instead())
+            }
+            read => read,
+        }
+    }
+
+    /// Leaves out contexts that cannot be read, where the others are wanted.
+    fn keep_readable(&self, from: usize, to: &mut Vec<ContextId>) -> Result<()> {
+        if self.database.is_salvaged() {
+            let meta = self.meta()?;
+            let found = to.split_off(from);
+            let is_readable = |id: &ContextId| self.database.noted(&meta.part, meta.node(id.0));
+            to.extend(found.into_iter().filter(|id| is_readable(id).is_some()));
+        }
+        Ok(())
+    }
+
     /// The index of a thread's profile.
     fn profile_index(&self, thread: ThreadId) -> u64 {
         u64::from(thread.0) + self.first_thread
@@ -115,17 +152,6 @@ impl Profiles {
         let thread = profile.checked_sub(self.first_thread)?;
         let is_there = thread < self.threads();
         u32::try_from(thread).ok().filter(|_| is_there).map(ThreadId)
-    }
-
-    /// The thread of a value in `cct.db`. That there is none is said once for each place.
-    fn thread_at(&self, file: &CctDb, profile: u64, offset: u64) -> Option<ThreadId> {
-        let thread = self.thread_of(profile);
-        if thread.is_none() {
-            let why = format!("there is no profile {profile}: its value is left out");
-            let error = ReadError::invalid("profIndex", offset, why);
-            self.database.noted::<()>(&file.part, Err(error));
-        }
-        thread
     }
 
     /// How many threads there are.
@@ -139,6 +165,10 @@ impl Profiles {
                 values.map(|row| row.profile).filter(|index| *index < room).max().unwrap_or(0)
             }),
         }
+    }
+
+    fn threads_max(&self) -> usize {
+        usize::try_from(self.threads()).unwrap_or(usize::MAX)
     }
 
     fn profile(&self, thread: ThreadId) -> Result<(&ProfileDb, Profile)> {
@@ -185,46 +215,14 @@ impl Profiles {
         Ok(())
     }
 
-    /// Adds what threads have, from the values by context.
-    fn add_threads(
-        &self,
-        file: &CctDb,
-        ctx_id: u32,
-        columns: &[Column],
-        threads: Option<&ThreadSet>,
-        to: &mut [f64],
-    ) -> ReadResult<()> {
-        let Some(context) = file.context(ctx_id.into())? else { return Ok(()) };
-        for (column, to) in columns.iter().zip(to) {
-            let Some(id) = self.columns.id(*column) else { continue };
-            for index in file.find(&context, id)? {
-                let (profile, value) = file.value(&context, index)?;
-                let at = file.value_offset(&context, index);
-                let thread = self.thread_at(file, profile.into(), at);
-                let is_meant = |thread| threads.is_none_or(|threads| threads.contains(thread));
-                if thread.is_some_and(is_meant) {
-                    *to += value;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds what threads have, from the profile of each.
-    fn add_each(
-        &self,
-        ctx_id: u32,
-        columns: &[Column],
-        threads: Option<&ThreadSet>,
-        to: &mut [f64],
-    ) -> Result<()> {
-        let all = (0..).map(ThreadId).take(self.thread_count());
-        for thread in all.filter(|id| threads.is_none_or(|threads| threads.contains(*id))) {
-            let (file, profile) = self.profile(thread)?;
-            let id = |column| self.columns.id(column);
-            file.part.told(Self::add_found(file, &profile, ctx_id, columns, id, to))?;
-        }
-        Ok(())
+    /// The entry points.
+    fn entries(&self) -> Result<Vec<Context>> {
+        let mut offsets = Vec::new();
+        let listed = self.told(|meta| meta.root_offsets(&mut offsets));
+        self.salvaged(listed, || ())?;
+        let mut entries = offsets.into_iter().map(ContextId).collect();
+        self.keep_readable(0, &mut entries)?;
+        entries.into_iter().map(|entry| self.context(entry)).collect()
     }
 
     fn numbers(&self) -> &[(u32, u64)] {
@@ -320,7 +318,7 @@ impl ProfileView for Profiles {
     }
 
     fn thread_count(&self) -> usize {
-        usize::try_from(self.threads()).unwrap_or(usize::MAX)
+        self.threads_max()
     }
 
     fn thread(&self, id: ThreadId) -> Result<Thread> {
@@ -338,7 +336,8 @@ impl ProfileView for Profiles {
     }
 
     fn contexts_max(&self) -> u64 {
-        self.database.meta.as_ref().map_or(0, Meta::contexts_max)
+        // One more for what no entry point has.
+        self.database.meta.as_ref().map_or(0, Meta::contexts_max).saturating_add(1)
     }
 
     fn labels_max(&self) -> u64 {
@@ -348,20 +347,28 @@ impl ProfileView for Profiles {
     }
 
     fn roots(&self, to: &mut Vec<ContextId>) -> Result<()> {
-        let mut offsets = Vec::new();
-        self.told(|meta| meta.root_offsets(&mut offsets))?;
-        to.extend(offsets.into_iter().map(ContextId));
+        to.extend(self.entries()?.into_iter().map(|entry| entry.id));
+        to.extend(self.has_rest().then_some(REST_ID));
         Ok(())
     }
 
     fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()> {
-        self.told(|meta| {
+        if of == REST_ID {
+            return Ok(());
+        }
+        let from = to.len();
+        let listed = self.told(|meta| {
             let range = meta.children_of(of.0)?;
             meta.each_sibling(range, |at| to.push(ContextId(at)))
-        })
+        });
+        self.salvaged(listed, || ())?;
+        self.keep_readable(from, to)
     }
 
     fn context(&self, id: ContextId) -> Result<Context> {
+        if id == REST_ID {
+            return Ok(rest_context());
+        }
         self.told(|meta| Ok(context_of(meta, &meta.node(id.0)?)))
     }
 
@@ -374,7 +381,10 @@ impl ProfileView for Profiles {
     }
 
     fn function(&self, id: FunctionId) -> Result<Function> {
-        self.told(|meta| {
+        if let Some(rest) = name_of_rest(id) {
+            return Ok(rest);
+        }
+        let read = self.told(|meta| {
             if meta.is_root(id.0) {
                 let entry = meta.node(id.0)?.entry;
                 let name = entry.map(|entry| entry.name).unwrap_or_default();
@@ -388,20 +398,23 @@ impl ProfileView for Profiles {
                 file: function.file.map(FileId),
                 line: function.line,
             })
-        })
+        });
+        self.salvaged(read, Function::default)
     }
 
     fn file(&self, id: FileId) -> Result<String> {
-        self.told(|meta| {
+        let path = self.told(|meta| {
             let path = meta.path("file path", id.0)?;
             let is_copied = meta.is_copied(id.0)? && path.starts_with(COPIES);
             // What was copied is known by where it was.
             Ok(if is_copied { path.replacen(COPIES, "/", 1) } else { path })
-        })
+        });
+        self.salvaged(path, || UNREADABLE.to_owned())
     }
 
     fn module(&self, id: ModuleId) -> Result<String> {
-        self.told(|meta| meta.path("module path", id.0))
+        let path = self.told(|meta| meta.path("module path", id.0));
+        self.salvaged(path, || UNREADABLE.to_owned())
     }
 
     fn sums(
@@ -411,17 +424,12 @@ impl ProfileView for Profiles {
         threads: Option<&ThreadSet>,
         to: &mut [f64],
     ) -> Result<()> {
-        if threads.is_none()
-            && let Some(done) = self.summed_up(Statistic::Sum, context, columns, to)
-        {
-            return done;
-        }
-        to.fill(0.0);
-        let Ok(ctx_id) = u32::try_from(context.number.0) else { return Ok(()) };
-        match &self.database.cct {
-            Some(file) => file.part.told(self.add_threads(file, ctx_id, columns, threads, to)),
-            None => self.add_each(ctx_id, columns, threads, to),
-        }
+        let read = if is_rest(context) {
+            self.rest_sums(columns, threads, to)
+        } else {
+            self.sums_of(context, columns, threads, to)
+        };
+        self.salvaged(read, || ())
     }
 
     fn statistics(
@@ -433,11 +441,17 @@ impl ProfileView for Profiles {
         to: &mut [f64],
     ) -> Result<()> {
         if threads.is_none()
+            && !is_rest(context)
             && let Some(done) = self.summed_up(statistic, context, columns, to)
         {
             return done;
         }
-        statistics_of_threads(self, statistic, context, columns, threads, to)
+        match u32::try_from(context.number.0) {
+            Ok(ctx_id) if self.database.cct.is_none() && !is_rest(context) => {
+                self.of_each(statistic, ctx_id, columns, threads, to)
+            }
+            _ => statistics_of_threads(self, statistic, context, columns, threads, to),
+        }
     }
 
     fn kept_statistics(&self) -> Option<Values<'_, SummaryValue>> {
@@ -452,20 +466,14 @@ impl ProfileView for Profiles {
     }
 
     fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>> {
-        let Some(file) = &self.database.cct else {
-            return Ok(self.context_values_of_each(context));
-        };
-        let Some(info) = file.part.told(file.context(context.number.0))? else {
-            return Ok(Box::new(std::iter::empty()));
-        };
-        file.part.told(file.require_order(&info))?;
-        let values = rows::context_values_of(Arc::clone(&self.database), context.number.0, info);
-        let values = values.filter_map(move |row| {
-            let column = self.columns.column(row.metric)?;
-            let thread = self.thread_at(file, row.profile, row.offset)?;
-            Some(Ok(ThreadValue { thread, column, value: row.value }))
-        });
-        Ok(Box::new(values))
+        if is_rest(context) { self.rest_values() } else { self.values_of_context(context) }
+    }
+
+    fn add_inclusive(&self, metric: MetricId, contexts: &[Context], to: &mut [f64]) -> Result<()> {
+        match &self.database.cct {
+            Some(_) => inclusive_by_context(self, metric, contexts, to),
+            None => self.inclusive_by_thread(metric, contexts, to),
+        }
     }
 
     fn thread_values(&self, thread: ThreadId) -> Result<Values<'_, ContextValue>> {
@@ -483,31 +491,5 @@ impl ProfileView for Profiles {
             Some(Ok(ContextValue { context, column, value: row.value }))
         });
         Ok(Box::new(values))
-    }
-}
-
-impl Profiles {
-    /// The values of a context, looked up in the profile of each thread.
-    fn context_values_of_each(&self, context: &Context) -> Values<'_, ThreadValue> {
-        let ctx_id = u32::try_from(context.number.0).unwrap_or(u32::MAX);
-        let threads = (0..).map(ThreadId).take(self.thread_count());
-        let values = threads.flat_map(move |thread| {
-            let read = self.profile(thread).and_then(|(file, profile)| {
-                let values = file.find(&profile, ctx_id).and_then(|range| {
-                    range.map(|index| file.value(&profile, index)).collect::<ReadResult<Vec<_>>>()
-                });
-                file.part.told(values)
-            });
-            let values = match read {
-                Ok(values) => values,
-                Err(error) => return vec![Err(error)],
-            };
-            let value = |(id, value): (u16, f64)| {
-                let column = self.columns.column(id.into())?;
-                Some(Ok(ThreadValue { thread, column, value }))
-            };
-            values.into_iter().filter_map(value).collect()
-        });
-        Box::new(values)
     }
 }

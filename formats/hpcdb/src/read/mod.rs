@@ -39,6 +39,8 @@ pub(crate) struct Database {
     pub(crate) trace: Option<TraceDb>,
     /// How metrics are shown.
     pub(crate) taxonomy: Option<Source>,
+    /// How it was opened.
+    trust: Trust,
     noted: Mutex<Noted>,
 }
 
@@ -64,8 +66,15 @@ impl Database {
         let limits = &context.limits;
         let findings = Findings::new(limits);
         let noted = Mutex::new(Noted { findings, seen: BTreeSet::new() });
-        let mut database =
-            Self { meta: None, profile: None, cct: None, trace: None, taxonomy: None, noted };
+        let mut database = Self {
+            meta: None,
+            profile: None,
+            cct: None,
+            trace: None,
+            taxonomy: None,
+            trust,
+            noted,
+        };
         if !source.is_directory() {
             let bytes = source.bytes()?;
             let Some(kind) = kind_of(&bytes) else {
@@ -163,6 +172,11 @@ impl Database {
             }
         }
         Ok(())
+    }
+
+    /// Whether what cannot be read is passed over.
+    pub(crate) fn is_salvaged(&self) -> bool {
+        self.trust == Trust::Salvage
     }
 
     /// The files that are there.

@@ -1,0 +1,137 @@
+//! Values of a context: from the summary, from `cct.db`, or from the profile of each thread.
+
+use std::sync::Arc;
+
+use kymo_core::Result;
+use kymo_core::bytes::{ReadError, ReadResult};
+use kymo_core::model::profile::{
+    Column, Context, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
+};
+
+use super::Profiles;
+use crate::read::CctDb;
+use crate::rows;
+
+impl Profiles {
+    /// Whether `cct.db` is to be asked for a context. Where it lists too few, that is said, and
+    /// `profile.db` is asked.
+    fn cct_of(&self, ctx_id: u64) -> Option<&CctDb> {
+        let cct = self.database.cct.as_ref()?;
+        let (Some(file), Some(summary)) = (&self.database.profile, &self.summary) else {
+            return Some(cct);
+        };
+        if ctx_id < cct.contexts.count {
+            return Some(cct);
+        }
+        let number = u32::try_from(ctx_id).ok()?;
+        if file.find(summary, number).is_ok_and(|values| values.is_empty()) {
+            return Some(cct);
+        }
+        let why = format!(
+            "{} are listed, and profile.db has values of context {ctx_id}: they are taken from there",
+            cct.contexts.count
+        );
+        let error = ReadError::invalid("contexts", cct.contexts.pointer, why);
+        self.database.noted::<()>(&cct.part, Err(error));
+        None
+    }
+
+    /// The thread of a value in `cct.db`. That there is none is said once for each place.
+    fn thread_at(&self, file: &CctDb, profile: u64, offset: u64) -> Option<ThreadId> {
+        let thread = self.thread_of(profile);
+        if thread.is_none() {
+            let why = format!("there is no profile {profile}: its value is left out");
+            let error = ReadError::invalid("profIndex", offset, why);
+            self.database.noted::<()>(&file.part, Err(error));
+        }
+        thread
+    }
+
+    /// The values of a context that has a number, summed over all threads or some.
+    pub(super) fn sums_of(
+        &self,
+        context: &Context,
+        columns: &[Column],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> Result<()> {
+        if threads.is_none()
+            && let Some(done) = self.summed_up(Statistic::Sum, context, columns, to)
+        {
+            return done;
+        }
+        to.fill(0.0);
+        let Ok(ctx_id) = u32::try_from(context.number.0) else { return Ok(()) };
+        match self.cct_of(ctx_id.into()) {
+            Some(file) => file.part.told(self.add_threads(file, ctx_id, columns, threads, to)),
+            None => self.of_each(Statistic::Sum, ctx_id, columns, threads, to),
+        }
+    }
+
+    /// Every value of a context that has a number, of each thread.
+    pub(super) fn values_of_context(&self, context: &Context) -> Result<Values<'_, ThreadValue>> {
+        let Some(file) = self.cct_of(context.number.0) else {
+            return Ok(self.context_values_of_each(context));
+        };
+        let Some(info) = file.part.told(file.context(context.number.0))? else {
+            return Ok(Box::new(std::iter::empty()));
+        };
+        file.part.told(file.require_order(&info))?;
+        let values = rows::context_values_of(Arc::clone(&self.database), context.number.0, info);
+        let values = values.filter_map(move |row| {
+            let column = self.columns.column(row.metric)?;
+            let thread = self.thread_at(file, row.profile, row.offset)?;
+            Some(Ok(ThreadValue { thread, column, value: row.value }))
+        });
+        Ok(Box::new(values))
+    }
+
+    /// Adds what threads have, from the values by context.
+    fn add_threads(
+        &self,
+        file: &CctDb,
+        ctx_id: u32,
+        columns: &[Column],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> ReadResult<()> {
+        let Some(context) = file.context(ctx_id.into())? else { return Ok(()) };
+        for (column, to) in columns.iter().zip(to) {
+            let Some(id) = self.columns.id(*column) else { continue };
+            for index in file.find(&context, id)? {
+                let (profile, value) = file.value(&context, index)?;
+                let at = file.value_offset(&context, index);
+                let thread = self.thread_at(file, profile.into(), at);
+                let is_meant = |thread| threads.is_none_or(|threads| threads.contains(thread));
+                if thread.is_some_and(is_meant) {
+                    *to += value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of a context, looked up in the profile of each thread.
+    fn context_values_of_each(&self, context: &Context) -> Values<'_, ThreadValue> {
+        let ctx_id = u32::try_from(context.number.0).unwrap_or(u32::MAX);
+        let threads = (0..).map(ThreadId).take(self.threads_max());
+        let values = threads.flat_map(move |thread| {
+            let read = self.profile(thread).and_then(|(file, profile)| {
+                let values = file.find(&profile, ctx_id).and_then(|range| {
+                    range.map(|index| file.value(&profile, index)).collect::<ReadResult<Vec<_>>>()
+                });
+                file.part.told(values)
+            });
+            let values = match read {
+                Ok(values) => values,
+                Err(error) => return vec![Err(error)],
+            };
+            let value = |(id, value): (u16, f64)| {
+                let column = self.columns.column(id.into())?;
+                Some(Ok(ThreadValue { thread, column, value }))
+            };
+            values.into_iter().filter_map(value).collect()
+        });
+        Box::new(values)
+    }
+}

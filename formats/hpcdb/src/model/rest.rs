@@ -1,0 +1,129 @@
+//! What was measured outside of all entry points: context 0, which stands for the whole, has more
+//! than they come to then. It is shown as an entry point of its own, so that nothing is left out.
+
+use std::collections::BTreeMap;
+
+use kymo_core::Result;
+use kymo_core::model::profile::{
+    Column, Context, ContextId, ContextNumber, Function, FunctionId, Metric, MetricId, Reach,
+    Relation, Scope, ThreadId, ThreadSet, ThreadValue, Values,
+};
+
+use super::Profiles;
+
+/// Where no context is.
+const REST: u64 = u64::MAX;
+
+/// What cannot be told from rounding is nothing.
+const ROUNDING: f64 = 1e-6;
+
+/// What the rest is called.
+const UNKNOWN_ENTRY: &str = "unknown entry";
+
+pub(super) const REST_ID: ContextId = ContextId(REST);
+
+/// Whether a context stands for what no entry point has.
+pub(super) fn is_rest(context: &Context) -> bool {
+    context.id == REST_ID
+}
+
+/// What it is called, if a function is that of the rest.
+pub(super) fn name_of_rest(function: FunctionId) -> Option<Function> {
+    let name = || Function { name: UNKNOWN_ENTRY.to_owned(), ..Function::default() };
+    (function.0 == REST).then(name)
+}
+
+/// The whole, or what is left of it.
+fn root(id: u64) -> Context {
+    Context {
+        id: ContextId(id),
+        number: ContextNumber(0),
+        scope: Scope::Entry,
+        relation: Relation::Call,
+        function: Some(FunctionId(id)),
+        source: None,
+        point: None,
+    }
+}
+
+/// The entry point for what no other has.
+pub(super) fn rest_context() -> Context {
+    root(REST)
+}
+
+/// What is left of the whole when parts are taken off.
+fn rest(whole: f64, parts: f64) -> f64 {
+    let rest = whole - parts;
+    if rest > ROUNDING * whole.abs() { rest } else { 0.0 }
+}
+
+impl Profiles {
+    /// Whether something was measured outside of all entry points.
+    pub(super) fn has_rest(&self) -> bool {
+        *self.has_rest.get_or_init(|| {
+            let metrics = (0..).map(MetricId).zip(self.columns.metrics());
+            let inclusive = |metric| Column { metric, reach: Reach::Execution };
+            let columns: Vec<_> = metrics.map(|(metric, _)| inclusive(metric)).collect();
+            let mut rests = vec![0.0; columns.len()];
+            // What cannot be read is said when it is asked for.
+            self.rest_sums(&columns, None, &mut rests).is_ok()
+                && rests.iter().any(|rest| *rest != 0.0)
+        })
+    }
+
+    /// What some threads spent outside of all entry points. Nothing is below it: it is what was
+    /// spent there itself.
+    pub(super) fn rest_sums(
+        &self,
+        columns: &[Column],
+        threads: Option<&ThreadSet>,
+        to: &mut [f64],
+    ) -> Result<()> {
+        let columns: Vec<_> =
+            columns.iter().map(|of| Column { reach: Reach::Execution, ..*of }).collect();
+        let (mut parts, mut part) = (vec![0.0; columns.len()], vec![0.0; columns.len()]);
+        for entry in self.entries()? {
+            self.sums_of(&entry, &columns, threads, &mut part)?;
+            parts.iter_mut().zip(&part).for_each(|(sum, part)| *sum += part);
+        }
+        self.sums_of(&root(0), &columns, threads, &mut part)?;
+        for ((to, whole), parts) in to.iter_mut().zip(part).zip(parts) {
+            *to = rest(whole, parts);
+        }
+        Ok(())
+    }
+
+    /// What each thread spent outside of all entry points.
+    pub(super) fn rest_values(&self) -> Result<Values<'_, ThreadValue>> {
+        let mut spent: BTreeMap<(ThreadId, MetricId), (f64, f64)> = BTreeMap::new();
+        for found in self.values_of_context(&root(0))? {
+            let ThreadValue { thread, column, value } = found?;
+            if column.reach == Reach::Execution {
+                spent.entry((thread, column.metric)).or_default().0 += value;
+            }
+        }
+        for entry in self.entries()? {
+            for found in self.values_of_context(&entry)? {
+                let ThreadValue { thread, column, value } = found?;
+                let whole = spent.get_mut(&(thread, column.metric));
+                if let (Reach::Execution, Some((_, parts))) = (column.reach, whole) {
+                    *parts += value;
+                }
+            }
+        }
+        let values = spent.into_iter().flat_map(|((thread, metric), (whole, parts))| {
+            let value = rest(whole, parts);
+            let reaches = if value == 0.0 { Vec::new() } else { self.reaches(metric) };
+            let value =
+                move |reach| Ok(ThreadValue { thread, column: Column { metric, reach }, value });
+            reaches.into_iter().map(value)
+        });
+        Ok(Box::new(values))
+    }
+
+    fn reaches(&self, metric: MetricId) -> Vec<Reach> {
+        let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
+        let metric = self.columns.metrics().get(index);
+        metric.map(|Metric { reaches, .. }| reaches.clone()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,225 @@
+//! Databases whose files do not quite fit each other: what was measured outside of all entry points,
+//! lists that are too short, records that cannot be read. Nothing is left out without a word.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+use bytes::Bytes;
+use kymo_conformance::testdata;
+use kymo_core::model::profile::{
+    By, Column, MetricId, ProfileView, Question, Reach, Step, ThreadId, ThreadSet, Walk, flat,
+    per_thread, top_down,
+};
+use kymo_core::{Context, Dataset, Format, Severity, Source};
+use kymo_hpcdb::HpcDb;
+
+const FILES: [&str; 4] = ["meta.db", "profile.db", "cct.db", "trace.db"];
+
+/// A sample, some of its files changed or left out.
+fn changed(sample: &str, change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>) -> Source {
+    let files = FILES.iter().filter_map(|name| {
+        let bytes = std::fs::read(testdata("hpcdb").join(sample).join(name)).unwrap();
+        Some((*name, Bytes::from(change(name, bytes)?)))
+    });
+    Source::from_files(sample, files.collect::<Vec<_>>())
+}
+
+fn open(source: &Source) -> Box<dyn Dataset> {
+    HpcDb.open(source, &Context::default()).unwrap()
+}
+
+type Row = (String, f64, f64);
+
+/// What a flat profile has: names, what they spent with all that they called, and themselves.
+fn rows(view: &dyn ProfileView, by: By, threads: Option<&ThreadSet>) -> Vec<Row> {
+    let question = Question { view, metric: MetricId(0), threads };
+    let rows = flat(&question, by).unwrap().rows.into_iter();
+    let mut rows: Vec<_> = rows.map(|row| (row.label, row.inclusive, row.exclusive)).collect();
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    rows
+}
+
+fn row(name: &str, inclusive: f64, exclusive: f64) -> Row {
+    (name.to_owned(), inclusive, exclusive)
+}
+
+/// A value: its context, the id of its metric, and how much.
+type Value = (u32, u16, f64);
+
+/// `profile.db` of the tiny sample with other values.
+fn with_values(mut bytes: Vec<u8>, profiles: &[Vec<Value>]) -> Vec<u8> {
+    bytes.truncate(0x100);
+    for (record, values) in profiles.iter().enumerate() {
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        let first = bytes.len() as u64;
+        for (_, metric, value) in values {
+            bytes.extend(metric.to_le_bytes());
+            bytes.extend(value.to_le_bytes());
+        }
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        let (index, mut entries) = (bytes.len() as u64, 0_u64);
+        for (at, (context, ..)) in (0_u64..).zip(values) {
+            if at == 0 || values[usize::try_from(at).unwrap() - 1].0 != *context {
+                bytes.extend(context.to_le_bytes());
+                bytes.extend(at.to_le_bytes());
+                entries += 1;
+            }
+        }
+        let fields = [values.len() as u64, first, entries, index];
+        for (field, value) in fields.into_iter().enumerate() {
+            let at = 0x40 + 48 * record + 8 * field;
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    bytes.extend(b"_prof.db");
+    bytes
+}
+
+/// All of it below the entry point; context 0 has so much.
+fn spent(whole: f64, below: f64) -> Vec<Value> {
+    let tree = [(1, 3), (2, 1), (2, 3), (3, 1), (3, 3)];
+    let tree = tree.into_iter().map(|(context, metric)| (context, metric, below));
+    let tree = tree.filter(|(.., value)| *value != 0.0);
+    [(0, 3, whole)].into_iter().chain(tree).collect()
+}
+
+/// The whole has 9 of which the entry point has 5; the threads 4 and 2 of it, and 5 and 3.
+fn more_than_entries() -> Source {
+    changed("tiny", |name, bytes| match name {
+        "profile.db" => {
+            Some(with_values(bytes, &[spent(9.0, 5.0), spent(4.0, 2.0), spent(5.0, 3.0)]))
+        }
+        "cct.db" => None,
+        _ => Some(bytes),
+    })
+}
+
+#[test]
+fn what_was_measured_outside_of_all_entry_points_is_shown() {
+    let source = more_than_entries();
+    let dataset = open(&source);
+    let view = dataset.profile().unwrap();
+    let expected =
+        [row("<main thread>", 5.0, 0.0), row("<unknown entry>", 4.0, 4.0), row("main", 5.0, 5.0)];
+    assert_eq!(rows(view.as_ref(), By::Function, None), expected);
+    let first: ThreadSet = [ThreadId(0)].into_iter().collect();
+    let expected =
+        [row("<main thread>", 2.0, 0.0), row("<unknown entry>", 2.0, 2.0), row("main", 2.0, 2.0)];
+    assert_eq!(rows(view.as_ref(), By::Function, Some(&first)), expected);
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert_eq!(per_thread(&question, None).unwrap(), [4.0, 5.0]);
+    assert_eq!(question.total().unwrap().to_string(), "9");
+    let tree = top_down(&question, kymo_core::model::profile::Detail::Functions, 9).unwrap();
+    assert_eq!(tree.total.to_string(), "9");
+    // The contradiction is a finding of each profile.
+    let found = HpcDb.check(&source, &Context::default()).unwrap();
+    let rules: Vec<_> = found.iter().map(|one| (one.rule, one.severity)).collect();
+    assert_eq!(rules, [("tree-sum", Severity::Warning); 3]);
+}
+
+#[test]
+fn a_database_without_values_below_the_whole_is_shown_as_one_entry() {
+    let source = changed("tiny", |name, bytes| match name {
+        "profile.db" => {
+            Some(with_values(bytes, &[spent(9.0, 0.0), spent(4.0, 0.0), spent(5.0, 0.0)]))
+        }
+        "cct.db" => None,
+        _ => Some(bytes),
+    });
+    let view = open(&source).profile().unwrap();
+    assert_eq!(rows(view.as_ref(), By::Function, None), [row("<unknown entry>", 9.0, 9.0)]);
+    let found = HpcDb.check(&source, &Context::default()).unwrap();
+    assert_eq!(found.iter().filter(|one| one.rule == "tree-sum").count(), 3, "{found:?}");
+}
+
+#[test]
+fn a_value_of_the_whole_that_is_not_execution_is_told() {
+    let with = |whole: f64| {
+        let mut values = spent(whole, whole);
+        values.insert(0, (0, 1, whole));
+        values
+    };
+    let source = changed("tiny", |name, bytes| match name {
+        "profile.db" => Some(with_values(bytes, &[with(5.0), with(2.0), with(3.0)])),
+        "cct.db" => None,
+        _ => Some(bytes),
+    });
+    let found = HpcDb.check(&source, &Context::default()).unwrap();
+    let found: Vec<_> = found.iter().map(|one| one.message.as_str()).collect();
+    let end = "function: the whole has execution values alone";
+    assert!(found.len() == 3 && found.iter().all(|one| one.ends_with(end)), "{found:?}");
+}
+
+/// `cct.db` lists three of four contexts: the values of the last are those of `profile.db`.
+#[test]
+fn a_list_of_contexts_that_is_too_short_is_told_and_nothing_is_lost() {
+    let source = changed("tiny", |name, mut bytes| {
+        if name == "cct.db" {
+            bytes[0x38] = 3;
+        }
+        Some(bytes)
+    });
+    let dataset = open(&source);
+    let view = dataset.profile().unwrap();
+    let first: ThreadSet = [ThreadId(0)].into_iter().collect();
+    assert_eq!(rows(view.as_ref(), By::Line, Some(&first)), [row("a.c:7", 2.0, 2.0)]);
+    let findings = dataset.findings();
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((finding.file.as_deref(), finding.offset), (Some("cct.db"), Some(0x40)));
+}
+
+/// The children of `main` lie beyond the end of the file.
+#[test]
+fn salvage_goes_on_past_a_record_that_cannot_be_read() {
+    let source = changed("tiny", |name, mut bytes| {
+        if name == "meta.db" {
+            bytes[0x2A0..0x2A2].fill(0xFF);
+        }
+        Some(bytes)
+    });
+    let view = open(&source).profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert!(flat(&question, By::Function).is_err());
+    let dataset = HpcDb.salvage(&source, &Context::default()).unwrap();
+    let view = dataset.profile().unwrap();
+    assert_eq!(rows(view.as_ref(), By::Function, None), [row("<main thread>", 5.0, 0.0)]);
+    let findings = dataset.findings();
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((finding.rule, finding.offset), ("unreadable", Some(0x2A0)));
+}
+
+/// Sums over some threads are the same whether `cct.db` is there or each profile is read.
+#[test]
+fn without_values_by_context_those_by_profile_are_summed_up() {
+    let whole = open(&changed("matmul-omp", |_, bytes| Some(bytes))).profile().unwrap();
+    let without = changed("matmul-omp", |name, bytes| (name != "cct.db").then_some(bytes));
+    let without = open(&without).profile().unwrap();
+    let columns = Reach::ALL.map(|reach| Column { metric: MetricId(0), reach });
+    for threads in [&[0, 1, 3][..], &[2], &[0, 1, 2, 3]] {
+        let threads: ThreadSet = threads.iter().copied().map(ThreadId).collect();
+        for step in Walk::new(whole.as_ref()).unwrap() {
+            let Step::Enter(context, _) = step.unwrap() else { continue };
+            let sums = [&whole, &without].map(|view| {
+                let mut sums = [0.0; 4];
+                view.sums(&context, &columns, Some(&threads), &mut sums).unwrap();
+                sums
+            });
+            for (one, other) in sums[0].iter().zip(sums[1]) {
+                assert!((one - other).abs() <= 1e-12, "{context:?}: {sums:?}");
+            }
+        }
+    }
+    for function in [None, Some("multiply._omp_fn.0"), Some("do_cos")] {
+        let spent = [&whole, &without].map(|view| {
+            let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+            per_thread(&question, function).unwrap()
+        });
+        for (one, other) in spent[0].iter().zip(&spent[1]) {
+            assert!((one - other).abs() <= 1e-12, "{function:?}: {spent:?}");
+        }
+    }
+}
