@@ -199,6 +199,84 @@ fn values_that_the_other_file_has_are_kept() {
     }
 }
 
+fn u64_at(bytes: &[u8], at: usize) -> usize {
+    usize::try_from(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())).unwrap()
+}
+
+/// Sets a number of the file.
+fn set(path: &Path, at: impl FnOnce(&[u8]) -> usize, change: impl FnOnce(f64) -> f64) {
+    let mut bytes = fs::read(path).unwrap();
+    let at = at(&bytes);
+    let value = f64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    bytes[at..at + 8].copy_from_slice(&change(value).to_le_bytes());
+    fs::write(path, bytes).unwrap();
+}
+
+/// Where the last value of the summary is.
+fn last_of_summary(bytes: &[u8]) -> usize {
+    let profiles = u64_at(bytes, u64_at(bytes, 0x18));
+    u64_at(bytes, profiles + 8) + 10 * (u64_at(bytes, profiles) - 1) + 2
+}
+
+/// Where a value of `cct.db` is, of the first context from some number on that has values.
+fn value_by_context(bytes: &[u8], from: usize) -> usize {
+    let contexts = u64_at(bytes, u64_at(bytes, 0x18));
+    let found =
+        (from..from + 100).map(|number| contexts + 32 * number).find(|at| u64_at(bytes, *at) > 0);
+    u64_at(bytes, found.unwrap() + 8) + 4
+}
+
+/// A sum of the summary is doubled, and a value of `cct.db` is 77: threads of `profile.db` agree
+/// among themselves, so they are right, whatever is said of them elsewhere.
+#[test]
+fn a_summary_that_is_wrong_does_not_make_threads_wrong() {
+    let expected = {
+        let dataset = HpcDb.open(&source(&testdata("hpcdb/matmul-omp")), &Context::default());
+        figures(dataset.unwrap().profile().unwrap().as_ref())
+    };
+    for of_summary in [true, false] {
+        let folder = sample();
+        if of_summary {
+            set(&folder.path().join("profile.db"), last_of_summary, |value| 2.0 * value);
+        }
+        set(&folder.path().join("cct.db"), |bytes| value_by_context(bytes, 6), |_| 77.0);
+        let (out, corrected, losses) = repaired(folder.path());
+        let repaired = out.path().join("repaired");
+        let dataset = HpcDb.open(&source(&repaired), &Context::default()).unwrap();
+        assert!(figures(dataset.profile().unwrap().as_ref()) == expected, "{corrected:?}");
+        let first = if of_summary {
+            "profile.db: its summary was made again from its threads"
+        } else {
+            "cct.db: it was made again from profile.db"
+        };
+        let last = "cct.db: it had other values than profile.db, whose values were kept";
+        assert_eq!(corrected, [first, last]);
+        assert_eq!(losses.len(), usize::from(of_summary), "{losses:?}");
+    }
+}
+
+/// A value of a thread is more than its function has, and the summary is what `cct.db` comes to.
+#[test]
+fn a_thread_that_contradicts_itself_is_wrong() {
+    let folder = sample();
+    let value = |bytes: &[u8]| {
+        let profiles = u64_at(bytes, u64_at(bytes, 0x18));
+        // The last value of the second thread.
+        let thread = profiles + 2 * 48;
+        u64_at(bytes, thread + 8) + 10 * (u64_at(bytes, thread) - 1) + 2
+    };
+    set(&folder.path().join("profile.db"), value, |value| 1e6 * value);
+    let (out, corrected, losses) = repaired(folder.path());
+    assert_eq!(
+        (corrected, losses),
+        (vec!["profile.db: it was made again from cct.db".to_owned()], Vec::new())
+    );
+    let view =
+        |path: &Path| HpcDb.open(&source(path), &Context::default()).unwrap().profile().unwrap();
+    let original = figures(view(&testdata("hpcdb/matmul-omp")).as_ref());
+    assert!(figures(view(&out.path().join("repaired")).as_ref()) == original);
+}
+
 fn cut_at(path: &Path, at: usize) {
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..at]).unwrap();

@@ -118,12 +118,6 @@ impl Repairing<'_> {
         self.found.iter().any(|finding| finding.rule == "transpose")
     }
 
-    /// Whether values of `profile.db` contradict each other.
-    fn is_inconsistent(&self) -> bool {
-        let rules = ["zero-value", "summary-sum", "tree-sum"];
-        self.found.iter().any(|finding| rules.contains(&finding.rule))
-    }
-
     fn path(&self, kind: FileKind) -> PathBuf {
         self.to.join(kind.name())
     }

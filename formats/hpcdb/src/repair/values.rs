@@ -3,13 +3,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::bytes::{ReadError, ReadResult};
+use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::model::profile::{Thread, ThreadId};
-use kymo_core::{Error, Result, Source};
+use kymo_core::{Context, Error, Finding, Result, Source};
 
 use super::{Health, Repairing, form_of};
+use crate::check;
 use crate::read::{CctDb, Database, ProfileDb};
-use crate::spec::{COMBINE_SUM, FileKind};
+use crate::spec::{COMBINE_SUM, FileKind, PROFILE_VALUE_BYTES};
 use crate::transpose::numbers_max;
 use crate::write::{Numbered, ProfileWriter, write_cct};
 
@@ -26,6 +27,44 @@ const ROUNDING: f64 = 1e-6;
 const SUMMARY_LOST: &str = "statistics of the summary other than sums; of loops, lex_aware is what \
                             threads come to";
 
+/// How often values of `profile.db` contradict each other.
+#[derive(Debug, Clone, Copy, Default)]
+struct Faults {
+    /// Of one thread.
+    threads: usize,
+    /// Of the summary.
+    summary: usize,
+    /// Of the summary and the threads; that says nothing of which is right.
+    sums: usize,
+}
+
+impl Faults {
+    /// As `check` found them.
+    fn of(found: &[Finding], file: &ProfileDb) -> Self {
+        let summary = file.profile(0).ok().flatten().filter(|first| first.is_summary);
+        let is_of_summary = |at: u64| {
+            summary.is_some_and(|summary| {
+                let values = summary.n_values.saturating_mul(PROFILE_VALUE_BYTES);
+                let values = summary.values..summary.values.saturating_add(values);
+                at == summary.offset || values.contains(&at)
+            })
+        };
+        let mut faults = Self::default();
+        let name = Some(FileKind::Profile.name());
+        for finding in found.iter().filter(|finding| finding.file.as_deref() == name) {
+            match finding.rule {
+                "summary-sum" => faults.sums += 1,
+                "tree-sum" | "zero-value" if finding.offset.is_some_and(is_of_summary) => {
+                    faults.summary += 1;
+                }
+                "tree-sum" | "zero-value" => faults.threads += 1,
+                _ => {}
+            }
+        }
+        faults
+    }
+}
+
 /// A value of a thread: its context, the id of its metric, and how much.
 type Value = (u32, u16, f64);
 
@@ -34,13 +73,8 @@ impl Repairing<'_> {
         let profile = self.health(FileKind::Profile)?;
         let cct = self.health(FileKind::Cct)?;
         let is_whole = |health| matches!(health, Health::Sound | Health::Cut);
-        // Where they differ, the one that contradicts itself is wrong.
-        let is_other = is_whole(profile) && self.is_other();
-        let (of_profile, of_cct) = match (is_whole(profile), is_whole(cct)) {
-            (true, true) if is_other => (!self.is_inconsistent(), self.is_inconsistent()),
-            healths => healths,
-        };
-        match (of_profile, of_cct) {
+        match (is_whole(profile), is_whole(cct)) {
+            (true, true) if self.is_other() => self.differing(profile, cct),
             (true, true) => {
                 self.copy(FileKind::Profile, profile)?;
                 self.copy(FileKind::Cct, cct)
@@ -55,6 +89,42 @@ impl Repairing<'_> {
             }
             (false, false) => self.what_is_left(profile),
         }
+    }
+
+    /// Both are whole, and have different values. Those of `profile.db` are kept unless its threads
+    /// contradict themselves, or the summary is what `cct.db` comes to and not what they do, and
+    /// `cct.db` contradicts itself less.
+    fn differing(&mut self, profile: Health, cct: Health) -> Result<()> {
+        let database = Arc::clone(&self.database);
+        let (Some(file), Some(other)) = (&database.profile, &database.cct) else { return Ok(()) };
+        let faults = Faults::of(&self.found, file);
+        let is_backed = faults.sums > 0 && self.sound_summary(other).is_some();
+        if faults.threads > 0 || is_backed {
+            let before = self.repaired.clone();
+            self.profile_again()?;
+            self.copy(FileKind::Cct, cct)?;
+            if self.faults_of_output()?.threads < faults.threads.max(1) {
+                return Ok(());
+            }
+            self.repaired = before;
+        }
+        if faults.sums + faults.summary > 0 {
+            self.threads_again(file, "its summary was made again from its threads")?;
+        } else {
+            self.copy(FileKind::Profile, profile)?;
+            self.cct_again()?;
+        }
+        let said = "it had other values than profile.db, whose values were kept";
+        self.corrected(FileKind::Cct, said);
+        Ok(())
+    }
+
+    /// What contradicts itself in the output so far.
+    fn faults_of_output(&self) -> Result<Faults> {
+        let limits = Limits { findings_max: super::FINDINGS_MAX, ..self.limits };
+        let found = check::check(&Source::open(&self.to, &limits)?, &Context::with_limits(limits))?;
+        let source = Source::open(&self.path(FileKind::Profile), &limits)?;
+        Ok(Faults::of(&found, &ProfileDb::open(&source, &limits)?))
     }
 
     /// Writes `cct.db` from the `profile.db` of the output.
@@ -131,6 +201,12 @@ impl Repairing<'_> {
         let Some(file) = database.profile.as_ref().filter(|_| profile == Health::Damaged) else {
             return Err(Error::request("neither profile.db nor cct.db can be read"));
         };
+        self.threads_again(file, "it was written again with what can be read of it")
+    }
+
+    /// Writes `profile.db` with the threads that can be read to their end, and all else from those.
+    fn threads_again(&mut self, file: &ProfileDb, why: &str) -> Result<()> {
+        let database = Arc::clone(&self.database);
         let count = usize::try_from(file.profiles.count).unwrap_or(usize::MAX);
         let threads = self.threads(count.saturating_sub(1));
         let (path, form) = (self.path(FileKind::Profile), form_of(&file.part));
@@ -155,7 +231,7 @@ impl Repairing<'_> {
         drop(written);
         writer.finish()?;
         self.repaired.kept += 2;
-        self.corrected(FileKind::Profile, "it was written again with what can be read of it");
+        self.corrected(FileKind::Profile, why);
         if lost > 0 {
             self.lost(FileKind::Profile, format!("the values of profiles: {lost}"));
         }
