@@ -3,16 +3,15 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    clippy::print_stderr,
     clippy::unwrap_used,
     reason = "tests may fail loudly"
 )]
 
+mod support;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use kymo_conformance::shared;
@@ -23,61 +22,11 @@ use kymo_core::model::profile::{
     top_down_derived,
 };
 use kymo_core::model::timeline::Window;
-use kymo_core::table::Scan;
 use kymo_core::{Context, Dataset, Format, Source};
 use kymo_hpcdb::HpcDb;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-
-/// Where the database of a file of figures is.
-fn database_of(figures: &Path) -> PathBuf {
-    let name = figures.file_name().unwrap().to_str().unwrap();
-    let name = name.strip_suffix(".ref.json").unwrap();
-    let root = figures.parent().unwrap().parent().unwrap();
-    let made_here = name
-        .split_once(".database")
-        .map(|(program, rest)| root.join(program).join(format!("database{rest}")));
-    let others = [root.join("pairs/dbase").join(name), root.join("databases").join(name)];
-    made_here.into_iter().chain(others).find(|path| path.is_dir()).expect("a database")
-}
-
-fn open(path: &Path) -> Box<dyn Dataset> {
-    let source = Source::open(path, &Limits::default()).unwrap();
-    HpcDb.open(&source, &Context::default()).unwrap()
-}
-
-fn each(body: impl Fn(&dyn Dataset, &Value)) {
-    for folder in ["hpctoolkit/golden", "hpctoolkit/made-here/golden"] {
-        shared::each(folder, "json", |figures| {
-            eprintln!("{}", figures.display());
-            let expected = serde_json::from_slice(&std::fs::read(figures).unwrap()).unwrap();
-            body(&*open(&database_of(figures)), &expected);
-        });
-    }
-}
-
-fn batches(dataset: &dyn Dataset, table: &str) -> Vec<RecordBatch> {
-    let Some(table) = dataset.table(table) else { return Vec::new() };
-    table.scan(&Scan::default()).unwrap().map(Result::unwrap).collect()
-}
-
-/// The values of a column of numbers.
-fn numbers(dataset: &dyn Dataset, table: &str, column: &str) -> Vec<Option<u64>> {
-    let mut numbers = Vec::new();
-    for batch in batches(dataset, table) {
-        numbers.extend(batch.column_by_name(column).unwrap().as_primitive::<UInt64Type>());
-    }
-    numbers
-}
-
-fn texts(dataset: &dyn Dataset, table: &str, column: &str) -> Vec<Option<String>> {
-    let mut texts = Vec::new();
-    for batch in batches(dataset, table) {
-        let column = batch.column_by_name(column).unwrap().as_string::<i32>().clone();
-        texts.extend(column.iter().map(|text| text.map(str::to_owned)));
-    }
-    texts
-}
+use support::{batches, each, is_near, numbers, open, texts};
 
 /// A number as Python prints it.
 fn repr(value: f64) -> String {
@@ -215,11 +164,6 @@ fn contexts_and_metrics_are_those_of_an_independent_reader() {
         let expected: Vec<_> = metrics.iter().map(|m| m["name"].as_str().unwrap()).collect();
         assert_eq!(names, expected);
     });
-}
-
-fn is_near(found: f64, expected: &Value) -> bool {
-    let expected = expected.as_f64().unwrap();
-    (found - expected).abs() <= expected.abs() * 1e-9
 }
 
 #[test]
