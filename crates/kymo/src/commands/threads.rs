@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
-use crate::profiles::{Asked, ProfileArgs};
+use crate::profiles::{Asked, ProfileArgs, told_apart};
 use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
@@ -128,11 +128,12 @@ fn print(
     let most = spread.most;
     writeln!(out, "{bold}{}{bold:#}: {metric}{of}, {}", opened.name, spread.text())?;
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(39).max(16));
-    for Spent { thread, value, .. } in spent {
+    let names = spent.iter().map(|one| (one.thread.to_string(), one.index.into())).collect();
+    for (Spent { value, .. }, name) in spent.iter().zip(told_apart(names)) {
         let share = if most > 0.0 { value / most } else { 0.0 };
         let bar = measure::bar(share, BAR, is_terminal);
         let value = measure::known(*value);
-        let name = measure::fitted(&escaped(&thread.to_string()), room);
+        let name = measure::fitted(&escaped(&name), room);
         writeln!(out, "{value:>11}  {faint}{bar:<24}{faint:#}  {name}")?;
     }
     Ok(())

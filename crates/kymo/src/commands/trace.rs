@@ -257,8 +257,10 @@ fn print(
     if more > 0 {
         writeln!(out, "{faint}{:>21}  {more} more (-n 0 shows all){faint:#}", "…")?;
     }
-    for line in &found.lines {
-        let name = measure::fitted(&escaped(track_name(tracks, line)), room(line.strip.len() + 4));
+    let place = |line: &TracedLine| u64::try_from(line.track.0).unwrap_or(u64::MAX);
+    let names = found.lines.iter().map(|line| (track_name(tracks, line).to_owned(), place(line)));
+    for (line, name) in found.lines.iter().zip(profiles::told_apart(names.collect())) {
+        let name = measure::fitted(&escaped(&name), room(line.strip.len() + 4));
         let strip = strip(line, &legend, |style| paint.style(style));
         writeln!(out, "|{strip}|  {name}")?;
     }

@@ -119,7 +119,14 @@ fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<
     }
     let names = [one, other].map(|opened| opened.format.info().title).join(" and ");
     let failure = Failure::new(format!("{names} have nothing that could be compared"));
-    Err(failure.hint("files with arrays can be, and files with profiles").into())
+    let is_part =
+        |opened: &Opened| !opened.source.is_directory() && opened.format.info().name == "hpcdb";
+    let hint = if is_part(one) || is_part(other) {
+        "one of them is one file of a database: name the directory"
+    } else {
+        "files with arrays can be, and files with profiles"
+    };
+    Err(failure.hint(hint).into())
 }
 
 /// Compares profiles by path.
@@ -142,7 +149,8 @@ fn print(
 ) -> anyhow::Result<()> {
     let Difference { path, what, details } = difference;
     let Some(rows) = rows else {
-        return Ok(writeln!(session.out, "{}: {}", escaped(path), escaped(what))?);
+        let path = profiles::shown(path);
+        return Ok(writeln!(session.out, "{}: {}", escaped(&path), escaped(what))?);
     };
     let mut object = json!({ "path": path, "difference": what });
     // What differs of arrays is of many kinds: of these, only the words fit into columns.

@@ -1,5 +1,6 @@
 //! Profiles: by the names of functions or paths, so that two builds of a program can be compared.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,8 +16,14 @@ use crate::render::{escaped, measure};
 /// What sums may differ by because threads are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
-/// How many names of a path are shown; of a longer one the last.
-const NAMES_SHOWN: usize = 1000;
+/// How many names of a path are told; of a longer one the last.
+const NAMES_MAX: usize = 1000;
+
+/// How many names of a path a person is shown.
+const NAMES_SHOWN: usize = 12;
+
+/// What stands between the names of a path.
+const CALLS: &str = " > ";
 
 type View = Arc<dyn ProfileView>;
 
@@ -161,9 +168,17 @@ impl ProfilesArgs {
 
 fn path_of(changes: &PathChanges, index: usize) -> String {
     let names = changes.path(index);
-    let left_out = names.len().saturating_sub(NAMES_SHOWN);
-    let path = names.get(left_out..).unwrap_or_default().join(" > ");
-    if left_out > 0 { format!("… > {path}") } else { path }
+    let left_out = names.len().saturating_sub(NAMES_MAX);
+    let path = names.get(left_out..).unwrap_or_default().join(CALLS);
+    if left_out > 0 { format!("…{CALLS}{path}") } else { path }
+}
+
+/// The last names of a path, as many as one can read in a line.
+pub(super) fn shown(path: &str) -> Cow<'_, str> {
+    match path.rmatch_indices(CALLS).nth(NAMES_SHOWN - 1) {
+        Some((at, _)) => format!("…{}", path.get(at..).unwrap_or_default()).into(),
+        None => path.into(),
+    }
 }
 
 fn by([before, after]: Spent) -> f64 {
@@ -195,5 +210,13 @@ mod tests {
         assert!(is_change([1.0, 1.1], 0.0));
         assert!(!is_change([1.0, 1.1], 0.5));
         assert!(!is_change([0.0, 0.0], 0.0));
+    }
+
+    #[test]
+    fn of_a_long_path_a_person_is_shown_the_last_names() {
+        assert_eq!(shown("main > work"), "main > work");
+        let names: Vec<_> = (0..14).map(|number| number.to_string()).collect();
+        let short = shown(&names.join(CALLS)).into_owned();
+        assert_eq!(short, format!("… > {}", names[2..].join(CALLS)));
     }
 }

@@ -84,7 +84,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         })?;
         if tree.deeper > 0 {
             let paths = numbers::count(tree.deeper, "path goes", "paths go");
-            let text = format!("{paths} deeper than --depth {}", args.depth);
+            let text = format!(
+                "{paths} deeper than --depth {}: what is below counts for the last level",
+                args.depth
+            );
             session.report.remark(&opened.name, text);
         }
         let outcome = say_negative(session, opened, &stacks);
