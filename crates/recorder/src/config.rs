@@ -60,6 +60,7 @@ pub struct Config {
     pub(crate) flush: Flush,
     pub(crate) sync: Sync,
     pub(crate) rotate_after_bytes: Option<u64>,
+    pub(crate) file_bytes_max: u64,
     pub(crate) queue_bytes: usize,
     pub(crate) overflow: Overflow,
 }
@@ -71,6 +72,7 @@ impl Default for Config {
             flush: Flush::default(),
             sync: Sync::default(),
             rotate_after_bytes: None,
+            file_bytes_max: u64::MAX,
             queue_bytes: 1 << 20,
             overflow: Overflow::default(),
         }
@@ -124,6 +126,14 @@ impl Config {
     #[must_use]
     pub fn rotate_after(mut self, bytes: u64) -> Self {
         self.rotate_after_bytes = Some(bytes);
+        self
+    }
+
+    /// Fails with [`FileTooLarge`](std::io::ErrorKind::FileTooLarge) when a file would have more
+    /// bytes: what fits is written. For programs that a file larger than their limit would end.
+    #[must_use]
+    pub fn file_bytes_max(mut self, bytes: u64) -> Self {
+        self.file_bytes_max = bytes;
         self
     }
 

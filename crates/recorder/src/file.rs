@@ -11,19 +11,23 @@ use kymo_rtc_wire::write::Output;
 #[derive(Debug)]
 pub(crate) struct Target {
     file: File,
+    /// Bytes that it may still get.
+    room: u64,
 }
 
 impl Target {
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::create(path)? })
+    pub(crate) fn create(path: &Path, room: u64) -> io::Result<Self> {
+        Ok(Self { file: File::create(path)?, room })
     }
 
-    pub(crate) fn append(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: OpenOptions::new().append(true).create(true).open(path)? })
+    pub(crate) fn append(path: &Path, room: u64) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let room = room.saturating_sub(file.metadata()?.len());
+        Ok(Self { file, room })
     }
 
-    fn create_new(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: OpenOptions::new().write(true).create_new(true).open(path)? })
+    fn create_new(path: &Path, room: u64) -> io::Result<Self> {
+        Ok(Self { file: OpenOptions::new().write(true).create_new(true).open(path)?, room })
     }
 
     /// Has the system bring everything to the disk. A pipe or terminal has none, which is fine.
@@ -40,6 +44,12 @@ impl Output for Target {
 
     /// Goes on after short writes, and repeats interrupted ones.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let fits = usize::try_from(self.room).unwrap_or(usize::MAX).min(bytes.len());
+        self.room -= fits as u64;
+        if let Some(rest) = bytes.get(..fits).filter(|fit| fit.len() < bytes.len()) {
+            self.file.write_all(rest)?;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         self.file.write_all(bytes)
     }
 }
@@ -57,10 +67,10 @@ impl Parts {
     }
 
     /// Makes the next part, under a number that no file has.
-    pub(crate) fn next(&mut self) -> io::Result<Target> {
+    pub(crate) fn next(&mut self, room: u64) -> io::Result<Target> {
         loop {
             self.last += 1;
-            match Target::create_new(&self.name(self.last)) {
+            match Target::create_new(&self.name(self.last), room) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 result => return result,
             }

@@ -53,6 +53,9 @@ pub struct Recorder {
     flushed_when: Instant,
     /// At how many bytes the next part begins.
     rotate_at: u64,
+    file_bytes_max: u64,
+    /// Where the last setting of a clock ended.
+    clock_end: u64,
     parts: Parts,
 }
 
@@ -68,11 +71,13 @@ impl Recorder {
     }
 
     pub(crate) fn create_with(config: Config, path: &Path) -> Result<Self> {
-        Ok(Self::new(config, path, Target::create(path)?))
+        let target = Target::create(path, config.file_bytes_max)?;
+        Ok(Self::new(config, path, target))
     }
 
     pub(crate) fn append_with(config: Config, path: &Path) -> Result<Self> {
-        Ok(Self::new(config, path, Target::append(path)?))
+        let target = Target::append(path, config.file_bytes_max)?;
+        Ok(Self::new(config, path, target))
     }
 
     fn new(config: Config, path: &Path, target: Target) -> Self {
@@ -86,6 +91,8 @@ impl Recorder {
             flushed_at: 0,
             flushed_when: Instant::now(),
             rotate_at: config.rotate_after_bytes.unwrap_or(u64::MAX),
+            file_bytes_max: config.file_bytes_max,
+            clock_end: 0,
             parts: Parts::new(path),
         }
     }
@@ -241,6 +248,7 @@ impl Recorder {
         for delta in self.clocks.deltas_on(setting.id) {
             writer.keep(delta, &[])?;
         }
+        self.clock_end = writer.position();
         Ok(())
     }
 
@@ -281,14 +289,18 @@ impl Recorder {
     }
 
     fn rotate(&mut self) -> Result<()> {
+        // What a clock was just set for belongs behind it.
+        if self.position() == self.clock_end {
+            return Ok(());
+        }
         // A file that takes no more would make another, empty, with every message.
         self.writer()?.flush()?;
-        let target = self.parts.next()?;
+        let target = self.parts.next(self.file_bytes_max)?;
         let former = self.writer()?.restart(target)?;
         if self.sync != Sync::Never {
             former.sync()?;
         }
-        self.flushed_at = 0;
+        (self.flushed_at, self.clock_end) = (0, 0);
         Ok(())
     }
 

@@ -355,3 +355,42 @@ fn a_full_disk_is_told_and_later_writes_are_refused() {
     assert!(matches!(recorder.flush(), Err(Error::Broken)));
     assert!(matches!(recorder.finish(), Err(Error::Broken)));
 }
+
+/// Every part has the time and what happened then, however small parts are.
+#[test]
+fn a_part_of_a_rotation_does_not_end_between_a_time_and_its_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.rtc");
+    let mut recorder = Config::new().rotate_after(1).create(&path).unwrap();
+    let clock = recorder.absolute_clock("clk").unwrap();
+    let stream = recorder.stream::<u32>(StreamOptions::new("a").clock(clock)).unwrap();
+    for number in 0..10 {
+        recorder.write_now(stream, number).unwrap();
+    }
+    recorder.finish().unwrap();
+    let parts = kymo_recorder::parts_of(&path).unwrap();
+    assert_eq!(parts.len(), 9);
+    for part in parts.iter().chain([&path]) {
+        assert_eq!(read(part).of("a").len(), 1, "{}", part.display());
+    }
+}
+
+#[test]
+fn a_file_that_may_not_grow_further_is_told_and_has_what_fits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.rtc");
+    let mut recorder = Config::new().file_bytes_max(5000).create(&path).unwrap();
+    let stream = recorder.stream::<Raw>("a").unwrap();
+    for _ in 0..10 {
+        recorder.write(stream, &[1; 1000]).unwrap();
+    }
+    let error = recorder.flush().unwrap_err();
+    assert!(
+        matches!(&error, Error::Io(error) if error.kind() == std::io::ErrorKind::FileTooLarge),
+        "{error}"
+    );
+    drop(recorder);
+    assert_eq!(fs::metadata(&path).unwrap().len(), 5000);
+    // Marker, Index, Meta and platform take less than 1200 bytes, a message 1003.
+    assert_eq!(seen(&path), 3);
+}

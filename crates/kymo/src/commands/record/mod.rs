@@ -222,6 +222,11 @@ impl Tape {
         if let Some(bytes) = args.rotate {
             config = config.rotate_after(bytes);
         }
+        // At that limit a signal would end the program without a word.
+        #[cfg(unix)]
+        if let Some(bytes) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
+            config = config.file_bytes_max(bytes);
+        }
         let mut recorder =
             if args.append { config.append(&args.output)? } else { config.create(&args.output)? };
         let absolute = recorder.absolute_clock("clk")?;
