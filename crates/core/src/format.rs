@@ -224,6 +224,11 @@ pub trait Follow: Send {
     /// Clocks and tracks that are new are given before the first event on them.
     fn push(&mut self, bytes: &[u8], to: &mut dyn Followed) -> Result<()>;
 
+    /// There are no more bytes at present: gives what was held back to see what follows it.
+    fn pause(&mut self, _to: &mut dyn Followed) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether the recording was ended by its writer, as far as the bytes so far tell. It may go on
     /// all the same, as another session.
     fn is_ended(&self) -> bool {

@@ -184,3 +184,49 @@ fn nothing_is_allocated_once_the_streams_are_there() {
     assert!(writer.position() > 10 << 20);
     assert_eq!(info.count_total, 0);
 }
+
+/// Counts what a writer hands on.
+#[derive(Default)]
+struct Counted {
+    calls: usize,
+    bytes: usize,
+}
+
+impl Output for Counted {
+    type Error = std::convert::Infallible;
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
+        self.calls += 1;
+        self.bytes += bytes.len();
+        Ok(())
+    }
+}
+
+/// The most that one write costs, counted in bytes: those it puts into the buffer, and those that
+/// it hands on. At the end of a Unit, with three streams: at most 64 bytes of padding, a Crc of 5,
+/// a Marker of 1025, an Index of at most 9 entries of 1 + 4 bytes, a Meta of three objects of less
+/// than 60 bytes, a platform frame of 5, and lengths. That does not grow with the file, and no
+/// write hands on more than the buffer once.
+#[test]
+fn what_a_write_costs_is_bounded_wherever_the_ruler_is() {
+    const BUFFER: usize = 4096;
+    let options = Options::new().sizes(1 << 16, 1 << 13).unwrap().buffer_bytes(BUFFER);
+    let mut writer = Writer::new(Counted::default(), options);
+    let streams: Vec<StreamId> = (0..3)
+        .map(|number| writer.add(&StreamMeta::new(&format!("s{number}")).length(16)).unwrap())
+        .collect();
+    writer.write(streams[0], &[1; 16]).unwrap();
+    let (mut put_most, mut handed_most, mut calls_most) = (0, 0, 0);
+    while writer.position() < 2 << 20 {
+        for &stream in &streams {
+            let before = (writer.position(), writer.output().bytes, writer.output().calls);
+            writer.write(stream, &[1; 16]).unwrap();
+            put_most = put_most.max(writer.position() - before.0);
+            handed_most = handed_most.max(writer.output().bytes - before.1);
+            calls_most = calls_most.max(writer.output().calls - before.2);
+        }
+    }
+    let opening = 64 + 5 + 1025 + (3 + 1 + 9 * 5) + (3 + 3 * 60 + 8) + 5;
+    assert!(put_most <= opening + 17, "{put_most} bytes in one write");
+    assert_eq!((handed_most, calls_most), (BUFFER, 1));
+}

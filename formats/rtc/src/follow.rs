@@ -7,10 +7,19 @@ use kymo_rtc_wire::read::{Item, NeedMore, View, Walker, marker_before};
 use crate::check;
 use crate::decode::{self, Decoders};
 use crate::model::{Lanes, event};
-use crate::read::{Outline, Seeker, Tracker, begin_unit};
+use crate::read::{After, Open, Outline, Problem, Seeker, Tracker, begin_unit};
 
 /// Bytes without a Marker that are held, in the hope of one that explains them.
 const HELD_BYTES_MAX: usize = 64 << 20;
+
+/// Whether more bytes will come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum More {
+    Soon,
+    /// None are there at present: what is whole is given, before it is seen what follows it.
+    NotNow,
+    Never,
+}
 
 /// Follows a file or a pipe.
 pub(crate) struct Follower {
@@ -46,9 +55,12 @@ impl Follower {
         }
     }
 
-    fn walk(&mut self, is_final: bool, to: &mut dyn Followed) -> Result<()> {
+    /// Goes on as far as the bytes so far allow.
+    fn walk(&mut self, more: More, to: &mut dyn Followed) -> Result<()> {
+        let is_final = more == More::Never;
         loop {
             let view = View::part(&self.bytes, self.base, is_final);
+            let view = if more == More::NotNow { view.paused() } else { view };
             let item = match self.walker.next(&view) {
                 Ok(Item::End) => return Ok(()),
                 Ok(item) => item,
@@ -65,12 +77,20 @@ impl Follower {
         let view = View::part(&self.bytes, self.base, is_final);
         match item {
             Item::Unit(unit) => {
+                if usize::try_from(unit.session) != Ok(self.tracker.session()) {
+                    let open = self.tracker.drop_open();
+                    self.tell_unfinished(&open, After::End, to)?;
+                }
                 begin_unit(&mut self.tracker, &unit, &self.walker);
                 self.tell_of_streams(false, to)
             }
             Item::Frame(frame) => {
                 let completed = self.tracker.frame(&frame, &view, &self.walker);
-                self.tracker.left_out();
+                let left_out = self.tracker.left_out();
+                let left_out = left_out.iter().map(Problem::left_out);
+                for problem in left_out.chain(Problem::of_meta(&frame, &self.walker)) {
+                    to.finding(check::finding(self.tracker.streams(), &problem))?;
+                }
                 self.tell_of_streams(completed.is_some(), to)?;
                 let Some(completed) = completed else { return Ok(()) };
                 let view = View::part(&self.bytes, self.base, is_final);
@@ -91,12 +111,25 @@ impl Follower {
             }
             Item::Damage(damage) => {
                 if damage.loses_frames() {
-                    self.tracker.drop_open();
+                    let open = self.tracker.lose_frames();
+                    self.tell_unfinished(&open, After::Loss, to)?;
                 }
                 to.finding(check::damage(&damage))
             }
+            Item::Streams(offset) => {
+                self.tracker.define(offset, &self.walker);
+                self.tell_of_streams(false, to)
+            }
             Item::End => Ok(()),
         }
+    }
+
+    /// Tells of messages that have no end.
+    fn tell_unfinished(&self, open: &[Open], after: After, to: &mut dyn Followed) -> Result<()> {
+        open.iter().try_for_each(|open| {
+            let problem = Problem::unfinished(open, after);
+            to.finding(check::finding(self.tracker.streams(), &problem))
+        })
     }
 
     /// Tells of clocks and tracks that are new: when the byte order is known, which comes after
@@ -157,7 +190,7 @@ impl Follow for Follower {
 
     fn push(&mut self, bytes: &[u8], to: &mut dyn Followed) -> Result<()> {
         self.bytes.extend_from_slice(bytes);
-        self.walk(false, to)?;
+        self.walk(More::Soon, to)?;
         self.let_go();
         if self.bytes.len() > HELD_BYTES_MAX {
             let why = format!("there was no Marker in {HELD_BYTES_MAX} bytes");
@@ -166,12 +199,18 @@ impl Follow for Follower {
         Ok(())
     }
 
+    fn pause(&mut self, to: &mut dyn Followed) -> Result<()> {
+        self.walk(More::NotNow, to)
+    }
+
     fn is_ended(&self) -> bool {
         self.walker.is_ended()
     }
 
     fn finish(&mut self, to: &mut dyn Followed) -> Result<()> {
-        self.walk(true, to)?;
+        self.walk(More::Never, to)?;
+        let open = self.tracker.drop_open();
+        self.tell_unfinished(&open, After::End, to)?;
         self.tell_of_streams(true, to)?;
         self.bytes.clear();
         Ok(())

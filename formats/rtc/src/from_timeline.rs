@@ -125,6 +125,7 @@ impl<W: Write> Taking<W> {
             // Its messages are the times that its clock shows.
             if let (Some(clock), Some(time)) = (track.clock, event.time) {
                 self.show(clock, time, event.offset)?;
+                self.written.events += u64::from(self.shown.get(&clock) == Some(&time));
             }
             return Ok(());
         }

@@ -8,7 +8,7 @@ use kymo_core::{
     Context, Destination, Error, Finding, Repaired, Result, Severity, Source, shortened,
 };
 
-use crate::read::{Messages, Scan};
+use crate::read::Scan;
 use crate::types::Stream;
 use crate::write::{Layout, SessionWriter, meta_of};
 use crate::{Reader, check};
@@ -16,15 +16,17 @@ use crate::{Reader, check};
 /// Writes a sound file of what can be read of a damaged one.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let reader = Reader::salvage(source, context)?;
-    if reader.scan().sessions.is_empty() && source.size_bytes() > 0 {
-        return Err(Error::request("nothing of it can be read"));
+    let (scan, is_empty) = (reader.scan(), source.size_bytes() == 0);
+    if scan.messages == 0 && scan.catalog.streams.is_empty() && !is_empty {
+        return Err(Error::request("nothing of it can be read: there is no message and no stream"));
     }
     let mut file = to.file()?;
     let mut repaired = Repaired { unit: "messages", ..Repaired::default() };
     copy(&reader, &mut file, &mut repaired)?;
     for finding in check::losses(reader.scan(), &context.limits).into_vec() {
-        // What is only noted is still as it was, but for the end that it gets.
-        if finding.severity > Severity::Note {
+        // What is only noted is still as it was, but for the end that it gets. The result does not
+        // say of a message that its beginning may be missing.
+        if finding.severity > Severity::Note || finding.rule == "may-lack-beginning" {
             repaired.losses.push(finding);
         } else if finding.rule != "end" {
             repaired.corrected.push(finding);
@@ -52,7 +54,7 @@ fn copy(reader: &Arc<Reader>, out: &mut dyn Write, repaired: &mut Repaired) -> R
         let message = messages.message(&found);
         let of = reader.streams().get(message.stream).map_or(0, |stream| stream.session);
         while copying.session < of {
-            writer = copying.next_session(writer, &messages, repaired)?;
+            writer = copying.next_session(writer, repaired)?;
         }
         copying.join(&mut writer, message.offset, repaired)?;
         if writer.write(message.stream, message.payload)? {
@@ -62,9 +64,9 @@ fn copy(reader: &Arc<Reader>, out: &mut dyn Write, repaired: &mut Repaired) -> R
         }
     }
     while copying.session + 1 < copying.plans.len() {
-        writer = copying.next_session(writer, &messages, repaired)?;
+        writer = copying.next_session(writer, repaired)?;
     }
-    copying.end(writer, &messages, repaired)?;
+    copying.end(writer, repaired)?;
     Ok(())
 }
 
@@ -144,10 +146,9 @@ impl Copying<'_> {
     fn next_session<W: Write>(
         &mut self,
         writer: SessionWriter<W>,
-        messages: &Messages,
         repaired: &mut Repaired,
     ) -> Result<SessionWriter<W>> {
-        let out = self.end(writer, messages, repaired)?;
+        let out = self.end(writer, repaired)?;
         self.session += 1;
         self.next = 0;
         Ok(self.begin(out))
@@ -178,22 +179,13 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// Ends a session; what was begun in it and never ended is written so again.
+    /// Ends a session.
     fn end<W: Write>(
         &mut self,
         mut writer: SessionWriter<W>,
-        messages: &Messages,
         repaired: &mut Repaired,
     ) -> Result<W> {
         self.join(&mut writer, u64::MAX, repaired)?;
-        for (offset, stream, bytes) in messages.unfinished(self.session) {
-            if !writer.write_part(stream, bytes)? {
-                let name = self.reader.streams().get(stream).map_or("", |of| of.name.as_str());
-                let (name, bytes) = (shortened(name), bytes.len());
-                let message = format!("{bytes} bytes of a message of {name} that has no end");
-                repaired.losses.push(Finding::at(Severity::Warning, "unwritten", offset, message));
-            }
-        }
         writer.finish()
     }
 }

@@ -2,9 +2,11 @@
 
 use std::ops::RangeInclusive;
 
+use kymo_core::bytes::Endian;
 use kymo_core::model::timeline::{Length, Shown, TimeNs};
 use kymo_core::{Section, Summary};
 use kymo_rtc_wire::crc::Polynomial;
+use kymo_rtc_wire::read::Ruler;
 
 use crate::read::{Scan, Statistics};
 use crate::types::{ClockRole, Stream, UnitChecksum};
@@ -16,8 +18,11 @@ const STREAMS_MAX: usize = 64;
 /// Everything that can be counted, and how sound it is; then clocks and streams one by one.
 pub(crate) fn summary(reader: &Reader) -> Summary {
     let scan = reader.scan();
-    let endian = reader.endian(0).name();
-    let checksum = scan.polynomial.map_or("no checksum", Polynomial::name);
+    let endian = scan.sessions.first().and_then(|session| session.endian);
+    let endian = endian.map_or("byte order unknown", Endian::name);
+    let is_wrong = scan.units.iter().any(|unit| unit.checksum == UnitChecksum::Wrong);
+    let without = if is_wrong { "no checksum holds" } else { "no checksum" };
+    let checksum = scan.polynomial.map_or(without, Polynomial::name);
     let mut summary = Summary { dialect: format!("{endian}, {checksum}"), ..Summary::default() };
     summary.fact("sessions", scan.sessions.len());
     summary.fact("streams", scan.catalog.streams.len());
@@ -40,7 +45,8 @@ fn units(scan: &Scan, summary: &mut Summary) {
     let without = scan.units.len() - wrong - held;
     let health = format!("{held} with a checksum that holds, {wrong} wrong, {without} without");
     summary.detailed("Units", scan.units.len(), health);
-    if let Some(ruler) = scan.sessions.first().and_then(|session| session.ruler) {
+    let ruler = scan.sessions.first().and_then(|session| session.ruler);
+    if let Some(ruler) = ruler.filter(Ruler::is_size_known) {
         let detail = format!("units of {} bytes", ruler.minor);
         summary.detailed("Unit size", ruler.major, detail);
     }

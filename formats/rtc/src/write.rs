@@ -7,6 +7,7 @@ use kymo_core::bytes::Endian;
 use kymo_core::{Error, Result};
 use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::meta::StreamMeta;
+use kymo_rtc_wire::read::Ruler;
 use kymo_rtc_wire::write::{ByteOrder, IoOutput, Options, StreamId, WriteError, Writer};
 use serde_json::{Map, Value as Json};
 
@@ -44,7 +45,8 @@ impl Layout {
     pub(crate) fn of(session: &Session) -> Self {
         let usual = Self::default();
         let crc = session.crc;
-        let sizes = session.ruler.map(|ruler| (ruler.major, ruler.minor));
+        let ruler = session.ruler.filter(Ruler::is_size_known);
+        let sizes = ruler.map(|ruler| (ruler.major, ruler.minor));
         let (major, minor) = sizes.unwrap_or((usual.major, usual.minor));
         let endian = session.endian.unwrap_or(Endian::Little);
         Self { major, minor, crc, endian, count: 0 }
@@ -110,16 +112,6 @@ impl<W: Write> SessionWriter<W> {
         match self.writer.write(*id, payload) {
             Ok(()) => Ok(true),
             Err(WriteError::Length { .. }) => Ok(false),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    /// Writes the beginning of a message that never ended.
-    pub(crate) fn write_part(&mut self, stream: usize, payload: &[u8]) -> Result<bool> {
-        let Some(id) = self.ids.get(&stream) else { return Ok(false) };
-        match self.writer.write_part(*id, payload) {
-            Ok(()) => Ok(true),
-            Err(WriteError::Part | WriteError::Length { .. }) => Ok(false),
             Err(error) => Err(failed(error)),
         }
     }

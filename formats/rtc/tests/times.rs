@@ -244,7 +244,8 @@ fn a_timeline_becomes_a_recording_with_the_same_events() {
     let folder = tempfile::tempdir().unwrap();
     let to = Destination::new(folder.path().join("out.rtc"), false);
     let written = Rtc.write_timeline(timeline, &to, &Context::default()).unwrap();
-    assert_eq!(written.events, 5);
+    // Two of the clock, four of the clock that counts from it, and five samples.
+    assert_eq!(written.events, 11);
     // The delta clock becomes times, which is no loss but is said.
     let said: Vec<_> = written.losses.iter().map(|loss| (loss.severity, loss.rule)).collect();
     assert_eq!(said, [(Severity::Note, "clock")]);

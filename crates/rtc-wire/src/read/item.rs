@@ -19,6 +19,9 @@ pub enum Item {
     Checksum(Checksum),
     /// Bytes that were passed over.
     Damage(Damage),
+    /// At this place streams were learnt from a later Unit, since what describes them is damaged:
+    /// they are in [`Walker::definitions`](super::Walker::definitions).
+    Streams(u64),
     /// There is nothing more.
     End,
 }
@@ -124,6 +127,10 @@ pub enum Why {
     More(u32),
     /// Padding that does not reach a boundary.
     Padding,
+    /// Zeros that are no padding, as they are left where a file was not written to.
+    Zeros,
+    /// The header of the checksum that ends a session is damaged.
+    Crc,
     /// A special frame at a place where it cannot be.
     Place(u32),
     /// There is no index where the ruler has one.
@@ -159,6 +166,8 @@ impl core::fmt::Display for Why {
                 write!(f, "a frame of stream {id} whose `more` contradicts the fixed length")
             }
             Self::Padding => f.write_str("padding that does not reach a boundary"),
+            Self::Crc => f.write_str("the header of a checksum is damaged"),
+            Self::Zeros => f.write_str("zeros where no padding can be, as after a loss of power"),
             Self::Place(id) => write!(f, "a special frame (id {id}) where none can be"),
             Self::NoIndex => f.write_str("there is no index where the ruler has one"),
             Self::NoMarker => f.write_str("there is no Marker where the ruler has one"),
@@ -169,7 +178,9 @@ impl core::fmt::Display for Why {
             }
             Self::Undescribed => f.write_str("no Meta says how long the frames of a unit are"),
             Self::Cut => f.write_str("the bytes end within a frame"),
+            Self::Missing(1) => f.write_str("a byte is missing before this place"),
             Self::Missing(bytes) => write!(f, "{bytes} bytes are missing before this place"),
+            Self::TooMany(1) => f.write_str("there is a byte too many before this place"),
             Self::TooMany(bytes) => write!(f, "{bytes} bytes too many are before this place"),
             Self::Nothing => f.write_str("there is no Marker and no index to read frames from"),
         }

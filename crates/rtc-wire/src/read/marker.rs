@@ -85,6 +85,22 @@ pub(super) fn looks_like_marker(bytes: &[u8]) -> bool {
     }
 }
 
+/// Where an Index is behind what is left of a Marker at `from`: bytes of it may be changed, missing
+/// or too many, and most of those before the Index are still right.
+pub(super) fn index_behind_spoilt(view: &View<'_>, from: u64) -> Option<u64> {
+    let bytes = view.get(from..from.saturating_add(2 * MARKER));
+    let mut right = 0_usize;
+    for (at, byte) in bytes.iter().enumerate() {
+        let position = from + at as u64;
+        let may_be = byte | 1 == INDEX_HEADER | 1 && right * 2 >= at;
+        if may_be && major_index_at(view, position).is_some() {
+            return Some(position);
+        }
+        right += usize::from(*byte == MARKER_BYTE);
+    }
+    None
+}
+
 /// Reads the Index that follows a Marker, if it makes sense.
 #[must_use]
 pub fn major_index(view: &View<'_>, marker: u64) -> Option<MajorIndex> {

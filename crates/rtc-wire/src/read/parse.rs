@@ -1,10 +1,10 @@
 //! One frame at one place.
 
 use crate::leb128::{self, Leb128Error};
-use crate::spec::{PAYLOAD_BYTES_MAX, id};
+use crate::spec::{MARKER_HEADER, PAYLOAD_BYTES_MAX, id};
 
 use super::meta::Declared;
-use super::streams::{Chain, Streams};
+use super::streams::{Chain, Known, Slot, Streams, Tried};
 use super::{View, Why};
 
 const PAYLOAD_MAX: u64 = PAYLOAD_BYTES_MAX as u64;
@@ -30,7 +30,7 @@ pub(super) enum Trouble {
 /// Reads the frame at a place, which may not reach beyond `boundary`.
 #[inline]
 pub(super) fn parse(
-    streams: &Streams,
+    streams: &impl Known,
     view: &View<'_>,
     position: u64,
     boundary: u64,
@@ -85,50 +85,86 @@ impl Streams {
     /// Takes note of a frame that may not cross `boundary`: what it leaves open.
     #[inline]
     pub(super) fn commit(&mut self, frame: &Parsed, boundary: u64) {
-        let length = frame.end - frame.payload;
         if let Some(slot) = self.slot_mut(frame.id) {
-            let is_open = matches!(slot.chain, Chain::Open | Chain::Within);
-            let received = if is_open { slot.received } else { 0 };
-            slot.received = if frame.more { received.saturating_add(length) } else { 0 };
-            slot.chain = match (frame.more, slot.chain, slot.length) {
-                (false, ..) => Chain::Closed,
-                (true, Chain::Within, _) => Chain::Within,
-                // It is all that is left of the unit, and how much came before is not known.
-                (true, Chain::Unknown, Declared::Fixed(_)) if frame.end == boundary => {
-                    Chain::Within
-                }
-                (true, ..) => Chain::Open,
-            };
+            *slot = after(*slot, frame, boundary);
         }
     }
 }
 
-/// Whether padding goes on from here to the boundary, the end, or the next Marker or checksum.
-pub(super) fn is_padding_to(view: &View<'_>, mut position: u64, boundary: u64) -> bool {
+impl Tried<'_> {
+    /// Takes note of a frame that may not cross `boundary`: what it leaves open.
+    pub(super) fn commit(&mut self, frame: &Parsed, boundary: u64) {
+        self.set(frame.id, after(self.slot(frame.id), frame, boundary));
+    }
+}
+
+/// What is known of a stream after a frame of it.
+fn after(slot: Slot, frame: &Parsed, boundary: u64) -> Slot {
+    let is_open = matches!(slot.chain, Chain::Open | Chain::Within);
+    let received = if is_open { slot.received } else { 0 };
+    let length = frame.end - frame.payload;
+    let chain = match (frame.more, slot.chain, slot.length) {
+        (false, ..) => Chain::Closed,
+        (true, Chain::Within, _) => Chain::Within,
+        // It is all that is left of the unit, and how much came before is not known.
+        (true, Chain::Unknown, Declared::Fixed(_)) if frame.end == boundary => Chain::Within,
+        (true, ..) => Chain::Open,
+    };
+    Slot { received: if frame.more { received.saturating_add(length) } else { 0 }, chain, ..slot }
+}
+
+/// What padding leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Padding {
+    /// A boundary, the end of the bytes, or the next Marker or checksum.
+    Sound,
+    /// There is something else.
+    Broken,
+    /// Zeros lead beyond the boundary, or to the end of the bytes. A writer says how long its
+    /// padding is, where that is more than a byte.
+    Zeros,
+}
+
+/// As many zeros as a writer may leave that has no room for a checksum.
+const STOP_ZEROS_MAX: u64 = 4;
+
+/// What the padding from here on leads to.
+pub(super) fn padding(view: &View<'_>, mut position: u64, boundary: u64) -> Padding {
     while position < boundary {
         let bytes = view.get(position..boundary);
         match bytes.first() {
-            None => return true,
+            None => return Padding::Sound,
             Some(0) => {
-                position += bytes.iter().take_while(|&&byte| byte == 0).count() as u64;
+                let zeros = bytes.iter().take_while(|&&byte| byte == 0).count() as u64;
+                position += zeros;
+                match view.byte(position) {
+                    Some(0) | None if zeros > 1 => return Padding::Zeros,
+                    None if position < boundary => return Padding::Zeros,
+                    Some(MARKER_HEADER) if position < boundary && zeros > STOP_ZEROS_MAX => {
+                        return Padding::Zeros;
+                    }
+                    _ => {}
+                }
             }
             Some(2) => match leb128::read(bytes.get(1..).unwrap_or_default()) {
                 Ok((length, taken)) if length <= PAYLOAD_MAX => {
                     position += 1 + taken as u64 + length;
                 }
-                Err(Leb128Error::Short) => return view.end() < boundary,
-                _ => return false,
+                Err(Leb128Error::Short) if view.end() < boundary => return Padding::Sound,
+                _ => return Padding::Broken,
             },
             // A writer that stopped: only its checksum may follow, and then another session.
-            Some(0x10) => return is_marker_or_end(view, position + 5),
-            Some(_) => return is_marker_or_end(view, position),
+            Some(0x10) if is_marker_or_end(view, position + 5) => return Padding::Sound,
+            Some(0x10) => return Padding::Broken,
+            Some(_) if is_marker_or_end(view, position) => return Padding::Sound,
+            Some(_) => return Padding::Broken,
         }
     }
-    position == boundary
+    if position == boundary { Padding::Sound } else { Padding::Broken }
 }
 
 /// Whether a Marker begins here, as far as the bytes go.
-fn is_marker_or_end(view: &View<'_>, position: u64) -> bool {
+pub(super) fn is_marker_or_end(view: &View<'_>, position: u64) -> bool {
     let begin = view.get(position..position.saturating_add(2));
     [0x04, 0xB9].starts_with(begin)
 }
@@ -149,7 +185,28 @@ mod tests {
             [(&[][..], true), (&[0x04, 0xB9, 0xB9], true), (&[0x04], true), (&[0x12, 0x01], false)]
         {
             let bytes = [&padding_and_checksum[..], after].concat();
-            assert_eq!(is_padding_to(&View::whole(&bytes), 0, 7), is_padding, "{after:?}");
+            let found = padding(&View::whole(&bytes), 0, 7);
+            assert_eq!(found == Padding::Sound, is_padding, "{after:?}");
         }
+    }
+
+    #[test]
+    fn zeros_are_padding_only_where_the_ruler_has_room_for_it() {
+        // A byte of padding before a tick at 1, whatever follows it; two with their length.
+        let of = |bytes: &[u8], boundary| padding(&View::whole(bytes), 0, boundary);
+        assert_eq!(of(&[0, 8, 1], 1), Padding::Sound);
+        assert_eq!(of(&[0, 0], 1), Padding::Sound);
+        assert_eq!(of(&[2, 0, 8, 1], 2), Padding::Sound);
+        // A run of nul frames that ends at the tick, as the specification allows.
+        assert_eq!(of(&[0, 0, 0, 8, 1], 3), Padding::Sound);
+        // Beyond the tick, or not as far.
+        assert_eq!(of(&[0; 4], 3), Padding::Zeros);
+        assert_eq!(of(&[0; 3], 3), Padding::Zeros);
+        assert_eq!(of(&[0; 3], 4), Padding::Zeros);
+        assert_eq!(of(&[0], 4), Padding::Zeros);
+        assert_eq!(of(&[0, 0, 9, 1], 4), Padding::Broken);
+        // A session that was ended near a tick, and one that was not, before another.
+        assert_eq!(of(&[0, 0, 0, 0, 4, 0xB9], 6), Padding::Sound);
+        assert_eq!(of(&[0, 0, 0, 0, 0, 4, 0xB9], 7), Padding::Zeros);
     }
 }

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use crate::spec::{PAYLOAD_BYTES_MAX, id};
 
-use super::parse::{Parsed, Trouble, is_padding, is_padding_to, parse};
-use super::streams::Streams;
+use super::parse::{Padding, Parsed, Trouble, is_padding, padding, parse};
+use super::streams::Tried;
 use super::{Lookup, View, Why};
 
 /// The farthest that the next frame can be from the header of a damaged one.
@@ -18,36 +18,29 @@ const SEARCH_BYTES_MAX: u64 = 4 << 20;
 /// Whether frames follow each other from `start` to exactly `limit`, and are where the index
 /// after them says that the first of each stream is.
 pub(super) fn lands(
-    streams: &Streams,
+    streams: Tried<'_>,
     view: &View<'_>,
     start: u64,
     limit: u64,
     targets: &[Target],
 ) -> Result<(), Trouble> {
     let mut frames = u64::MAX;
-    Trial::new(streams.clone(), start).run(view, limit, targets, &mut frames)
+    Trial::new(streams, start).run(view, limit, targets, &mut frames)
 }
 
 /// One way to read frames, and how far it was followed.
-#[derive(Debug)]
-pub(super) struct Trial {
-    pub streams: Streams,
+#[derive(Debug, Clone)]
+pub(super) struct Trial<'a> {
+    pub streams: Tried<'a>,
     pub position: u64,
     start: u64,
     /// Whether no frame of a stream was seen.
     is_first: bool,
 }
 
-impl Trial {
-    pub(super) fn new(streams: Streams, start: u64) -> Self {
+impl<'a> Trial<'a> {
+    pub(super) fn new(streams: Tried<'a>, start: u64) -> Self {
         Self { streams, position: start, start, is_first: true }
-    }
-
-    /// Becomes what another is, without allocating: for who tries many ways.
-    pub(super) fn become_as(&mut self, other: &Self) {
-        self.streams.clone_from(&other.streams);
-        (self.position, self.start) = (other.position, other.start);
-        self.is_first = other.is_first;
     }
 
     /// Reads on to exactly `limit`, or as many frames as are allowed, with each target where it
@@ -67,12 +60,14 @@ impl Trial {
             *frames -= 1;
             let frame = parse(&self.streams, view, self.position, limit)?;
             if is_padding(frame.id) {
-                let is_padding =
-                    targets.peek().is_none() && is_padding_to(view, self.position, limit);
+                // Frames may well lead to zeros; that those are none is said when they are met.
+                let is_padding = targets.peek().is_none()
+                    && padding(view, self.position, limit) != Padding::Broken;
                 return if is_padding { Ok(()) } else { Err(Trouble::Bad(Why::Padding)) };
             }
             let is_ruler = (id::MARKER..=id::MINOR_INDEX).contains(&frame.id);
-            if is_ruler && frame.position != self.start {
+            let is_misplaced = is_ruler && frame.position != self.start;
+            if is_misplaced || (frame.id == id::CRC && frame.end < limit) {
                 return Err(Trouble::Bad(Why::Place(frame.id)));
             }
             match targets.peek() {
@@ -94,7 +89,7 @@ impl Trial {
         define_from(&mut self.streams, view, frame);
         self.streams.commit(frame, limit);
         if self.is_first && frame.id >= id::FIRST_USER {
-            self.streams.settle_fixed(frame.id);
+            self.streams.settle_fixed();
             self.is_first = false;
         }
         self.position = frame.end;
@@ -115,7 +110,7 @@ pub(super) struct Target {
 }
 
 /// Streams that join on the way are known from there on.
-fn define_from(streams: &mut Streams, view: &View<'_>, frame: &Parsed) {
+fn define_from(streams: &mut Tried<'_>, view: &View<'_>, frame: &Parsed) {
     if matches!(frame.id, id::META | id::MINOR_META) && !frame.more {
         let text = view.get(frame.payload..frame.end);
         for stream in super::definitions(text, &[]).streams {
@@ -148,7 +143,12 @@ pub(super) fn targets(view: &View<'_>, index: u64, from: u64, limit: u64) -> Vec
 /// The frame after a damaged header begins within the next thousand bytes. From each of those the
 /// bytes are read on; most make no sense, and those that reach `limit` soon meet. Where all have
 /// met, the true frames are among them.
-pub(super) fn agreement(streams: &Streams, view: &View<'_>, from: u64, limit: u64) -> Option<u64> {
+pub(super) fn agreement(
+    streams: &Tried<'_>,
+    view: &View<'_>,
+    from: u64,
+    limit: u64,
+) -> Option<u64> {
     let span = limit.checked_sub(from).filter(|span| (2..=SEARCH_BYTES_MAX).contains(span))?;
     let span = usize::try_from(span).ok()?;
     let next = readings(streams, view, from, limit, span);
@@ -174,7 +174,7 @@ pub(super) fn agreement(streams: &Streams, view: &View<'_>, from: u64, limit: u6
 }
 
 /// For each place the end of the frame that would be there, where frames lead on to the limit.
-fn readings(streams: &Streams, view: &View<'_>, from: u64, limit: u64, span: usize) -> Vec<u32> {
+fn readings(streams: &Tried<'_>, view: &View<'_>, from: u64, limit: u64, span: usize) -> Vec<u32> {
     let mut next = vec![0_u32; span + 1];
     // Whether there is nothing but padding from a place on.
     let mut padded = vec![false; span + 1];

@@ -5,6 +5,9 @@ use crate::spec::{CRC_BYTES, MARKER_BYTES, MINOR_BYTES_MIN};
 const MARKER: u64 = MARKER_BYTES as u64;
 const CRC: u64 = CRC_BYTES as u64;
 
+/// The size of a Unit where there is only one, and what would tell is damaged.
+pub(super) const MAJOR_UNKNOWN: u64 = 1 << 48;
+
 /// The ruler of one Unit: where its Marker is, or would be, and how far apart the ticks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ruler {
@@ -19,14 +22,23 @@ pub struct Ruler {
 impl Ruler {
     /// Learns the sizes from entries 3 and 4 of an Index.
     ///
-    /// They are hints. The oldest writer is short by a checksum's size, and where Units are no
+    /// Sizes are powers of two, and no other makes sense. They are hints. The oldest writer is short by a checksum's size, and where Units are no
     /// larger than units, entry 4 grows from Unit to Unit.
     #[must_use]
     pub fn from_hints(marker: i64, major_back: u64, minor_back: u64) -> Option<Self> {
         let major = rounded(major_back);
         let minor = if minor_back == 0 { major } else { rounded(minor_back).min(major) };
-        let is_sane = minor >= MINOR_BYTES_MIN && major <= 1 << 48;
+        let is_sane = minor >= MINOR_BYTES_MIN
+            && major < MAJOR_UNKNOWN
+            && major.is_power_of_two()
+            && minor.is_power_of_two();
         is_sane.then_some(Self { marker, major, minor })
+    }
+
+    /// Whether something told how large Units are.
+    #[must_use]
+    pub fn is_size_known(&self) -> bool {
+        self.major < MAJOR_UNKNOWN
     }
 
     /// Where the Index of the Unit is.
@@ -83,6 +95,9 @@ mod tests {
         // Units no larger than units: the entry counts on.
         assert_eq!(sizes(2048, 3 * 2048), Some((2048, 2048)));
         assert_eq!(sizes(8192, 7), None);
+        // A bit of either was changed.
+        assert_eq!(sizes(8194, 2048), None);
+        assert_eq!(sizes(8192, 2048 + 4096), None);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(super) struct Slot {
     pub chain: Chain,
     /// Bytes of the open chain so far, which tell the length of the next frame where it is fixed.
     pub received: u64,
+    /// Which loss of frames it was last seen after. What is older says nothing of the chain.
+    pub age: u32,
 }
 
 /// Whether the next frame of a stream begins something.
@@ -33,31 +35,25 @@ pub(super) enum Chain {
     Within,
 }
 
-const UNDEFINED: Slot = Slot { length: Declared::Unproven, chain: Chain::Closed, received: 0 };
+const UNDEFINED: Slot =
+    Slot { length: Declared::Unproven, chain: Chain::Closed, received: 0, age: 0 };
 
 /// The streams of a session, by id.
-#[derive(Debug)]
+///
+/// A loss of frames concerns all of them, and costs the same however many there are: what is known
+/// of a chain counts only where it was learnt after the last loss.
+#[derive(Debug, Clone)]
 pub struct Streams {
     dense: Vec<Slot>,
     sparse: BTreeMap<u32, Slot>,
     /// No Meta was seen: any id may be a stream, of variable length.
     is_undescribed: bool,
-    /// What is known of a stream that no Meta described and no frame was seen of.
-    unseen: Slot,
-}
-
-impl Clone for Streams {
-    fn clone(&self) -> Self {
-        let (dense, sparse) = (self.dense.clone(), self.sparse.clone());
-        Self { dense, sparse, is_undescribed: self.is_undescribed, unseen: self.unseen }
-    }
-
-    /// Allocates nothing where there is room, for who tries many ways to read a place.
-    fn clone_from(&mut self, other: &Self) {
-        self.dense.clone_from(&other.dense);
-        self.sparse.clone_from(&other.sparse);
-        (self.is_undescribed, self.unseen) = (other.is_undescribed, other.unseen);
-    }
+    /// Whether a stream that no Meta described and no frame was seen of has something open.
+    unseen: Chain,
+    /// How often frames were lost.
+    age: u32,
+    /// A frame was seen since: those of fixed length that were not begin with a message.
+    is_settled: bool,
 }
 
 impl Default for Streams {
@@ -78,7 +74,9 @@ impl Streams {
             dense: (0..id::FIRST_USER).map(fixed).collect(),
             sparse: BTreeMap::new(),
             is_undescribed: true,
-            unseen: UNDEFINED,
+            unseen: Chain::Closed,
+            age: 0,
+            is_settled: false,
         }
     }
 
@@ -87,7 +85,7 @@ impl Streams {
         if id < id::FIRST_USER || self.dense.len() + self.sparse.len() >= STREAMS_MAX {
             return;
         }
-        (self.is_undescribed, self.unseen) = (false, UNDEFINED);
+        (self.is_undescribed, self.unseen) = (false, Chain::Closed);
         if let Some(slot) = self.slot_mut(id) {
             // What was proven before is not forgotten for a text that is damaged.
             if length != Declared::Unproven {
@@ -114,63 +112,150 @@ impl Streams {
         self.is_undescribed
     }
 
-    /// A stream of a low id.
+    /// A stream of a low id, if what is known of its chain counts.
     #[inline]
     pub(super) fn dense_slot(&self, id: u32) -> Option<&Slot> {
-        self.dense.get(usize::try_from(id).ok()?)
+        self.dense.get(usize::try_from(id).ok()?).filter(|slot| slot.age == self.age)
     }
 
+    /// What is known of a stream, or of one that is read by way of trial.
     #[inline]
-    pub(super) fn slot(&self, id: u32) -> Slot {
+    pub(super) fn slot_as(&self, id: u32, trial: &Assumed) -> Slot {
         let found = usize::try_from(id).ok().and_then(|index| self.dense.get(index));
-        let slot = match found {
+        let mut slot = match found.or_else(|| self.sparse.get(&id)) {
             Some(slot) => *slot,
-            None => self.sparse.get(&id).copied().unwrap_or(self.unseen),
+            None => self.unseen_slot(),
         };
-        if self.is_undescribed && slot.length == Declared::Unproven {
-            return Slot { length: Declared::Variable, ..slot };
+        if slot.age != self.age || trial.is_fresh {
+            let is_fixed = matches!(slot.length, Declared::Fixed(_));
+            let is_settled = trial.is_settled || (self.is_settled && !trial.is_fresh);
+            let is_closed = id < id::FIRST_USER || (is_fixed && is_settled);
+            slot.chain = if is_closed { Chain::Closed } else { Chain::Unknown };
+            (slot.received, slot.age) = (0, self.age);
+        }
+        let is_undescribed = self.is_undescribed && !trial.is_described;
+        if is_undescribed && slot.length == Declared::Unproven {
+            slot.length = Declared::Variable;
         }
         slot
     }
 
+    fn unseen_slot(&self) -> Slot {
+        Slot { chain: self.unseen, age: self.age, ..UNDEFINED }
+    }
+
+    /// The stream, to be changed; what is too old is forgotten first.
     pub(super) fn slot_mut(&mut self, id: u32) -> Option<&mut Slot> {
+        let unseen = self.unseen_slot();
+        let Slot { chain, received, age, .. } = self.slot(id);
         let index = usize::try_from(id).unwrap_or(usize::MAX);
-        if index < DENSE_MAX {
+        let slot = if index < DENSE_MAX {
             if index >= self.dense.len() {
-                self.dense.resize(index + 1, self.unseen);
+                self.dense.resize(index + 1, unseen);
             }
-            return self.dense.get_mut(index);
-        }
-        if self.sparse.len() >= STREAMS_MAX {
-            return self.sparse.get_mut(&id);
-        }
-        Some(self.sparse.entry(id).or_insert(self.unseen))
+            self.dense.get_mut(index)
+        } else if self.sparse.len() >= STREAMS_MAX {
+            self.sparse.get_mut(&id)
+        } else {
+            Some(self.sparse.entry(id).or_insert(unseen))
+        }?;
+        (slot.chain, slot.received, slot.age) = (chain, received, age);
+        Some(slot)
     }
 
     /// The first frame after a tick was seen. Only that one can be the rest of a message of fixed
     /// length, since a writer goes on with what the tick divided; all others begin one.
-    pub(super) fn settle_fixed(&mut self, but: u32) {
-        let dense = self.dense.iter_mut().enumerate().map(|(id, slot)| (id as u64, slot));
-        let sparse = self.sparse.iter_mut().map(|(id, slot)| (u64::from(*id), slot));
-        for (id, slot) in dense.chain(sparse) {
-            let is_fixed = matches!(slot.length, Declared::Fixed(_));
-            if is_fixed && slot.chain == Chain::Unknown && id != u64::from(but) {
-                slot.chain = Chain::Closed;
-            }
-        }
+    pub(super) fn settle_fixed(&mut self) {
+        self.is_settled = true;
     }
 
     /// Frames were lost: of no stream is it known whether something is open.
     pub(super) fn forget_chains(&mut self) {
-        for slot in self.dense.iter_mut().chain(self.sparse.values_mut()) {
-            slot.chain = Chain::Unknown;
-            slot.received = 0;
-        }
+        self.age = self.age.wrapping_add(1);
+        self.is_settled = false;
         if self.is_undescribed {
-            self.unseen.chain = Chain::Unknown;
+            self.unseen = Chain::Unknown;
         }
-        for slot in self.dense.iter_mut().take(id::FIRST_USER as usize) {
-            slot.chain = Chain::Closed;
+    }
+}
+
+/// What a trial takes for granted that its streams do not know.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Assumed {
+    /// Nothing is known of what is open.
+    pub is_fresh: bool,
+    /// A frame was seen since.
+    pub is_settled: bool,
+    /// A Meta was seen.
+    pub is_described: bool,
+}
+
+/// What tells of each stream: the streams that are known, or those of a trial.
+pub(super) trait Known {
+    /// What is known of a stream.
+    fn slot(&self, id: u32) -> Slot;
+}
+
+impl Known for Streams {
+    #[inline]
+    fn slot(&self, id: u32) -> Slot {
+        self.slot_as(id, &Assumed::default())
+    }
+}
+
+/// Streams as one way to read leaves them: what it changed, and all others as they were.
+#[derive(Debug, Clone)]
+pub(super) struct Tried<'a> {
+    streams: &'a Streams,
+    changed: BTreeMap<u32, Slot>,
+    assumed: Assumed,
+}
+
+impl<'a> Tried<'a> {
+    /// Begins with all that is known.
+    pub(super) fn new(streams: &'a Streams) -> Self {
+        Self { streams, changed: BTreeMap::new(), assumed: Assumed::default() }
+    }
+
+    /// Begins as if frames had just been lost.
+    pub(super) fn fresh(streams: &'a Streams) -> Self {
+        let assumed = Assumed { is_fresh: true, ..Assumed::default() };
+        Self { streams, changed: BTreeMap::new(), assumed }
+    }
+
+    pub(super) fn set(&mut self, id: u32, slot: Slot) {
+        if self.slot(id) != slot {
+            self.changed.insert(id, slot);
+        }
+    }
+
+    /// Learns how long the frames of a stream are.
+    pub(super) fn define(&mut self, id: u32, length: Declared) {
+        if id < id::FIRST_USER {
+            return;
+        }
+        self.assumed.is_described = true;
+        if length != Declared::Unproven {
+            self.set(id, Slot { length, ..self.slot(id) });
+        }
+    }
+
+    pub(super) fn settle_fixed(&mut self) {
+        self.assumed.is_settled = true;
+    }
+
+    /// Whether a stream was defined.
+    pub(super) fn is_defined(&self, id: u32) -> bool {
+        self.slot(id).length != Declared::Unproven
+    }
+}
+
+impl Known for Tried<'_> {
+    #[inline]
+    fn slot(&self, id: u32) -> Slot {
+        match self.changed.get(&id) {
+            Some(slot) => *slot,
+            None => self.streams.slot_as(id, &self.assumed),
         }
     }
 }

@@ -8,6 +8,7 @@ pub struct View<'a> {
     bytes: &'a [u8],
     base: u64,
     is_final: bool,
+    is_paused: bool,
 }
 
 impl<'a> View<'a> {
@@ -15,13 +16,20 @@ impl<'a> View<'a> {
     #[inline]
     #[must_use]
     pub fn whole(bytes: &'a [u8]) -> Self {
-        Self { bytes, base: 0, is_final: true }
+        Self { bytes, base: 0, is_final: true, is_paused: false }
     }
 
     /// Bytes that begin at `base` of the file; `is_final` when no more will come.
     #[must_use]
     pub fn part(bytes: &'a [u8], base: u64, is_final: bool) -> Self {
-        Self { bytes, base, is_final }
+        Self { bytes, base, is_final, is_paused: false }
+    }
+
+    /// The same bytes, when more may come and none are there at present: a frame is then given
+    /// before it is seen what follows it.
+    #[must_use]
+    pub fn paused(self) -> Self {
+        Self { is_paused: true, ..self }
     }
 
     /// Where the bytes begin in the file.
@@ -49,6 +57,12 @@ impl<'a> View<'a> {
         self.is_final || position <= self.end()
     }
 
+    /// Whether the bytes before `position` are all there, or are not to be waited for.
+    #[must_use]
+    pub(super) fn reaches_for_now(&self, position: u64) -> bool {
+        self.is_paused || self.reaches(position)
+    }
+
     /// The bytes of a range, as far as they are there.
     #[inline]
     #[must_use]
@@ -64,7 +78,7 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn until(&self, position: u64) -> Self {
         let bytes = self.get(self.base..position.max(self.base));
-        Self { bytes, base: self.base, is_final: true }
+        Self { bytes, base: self.base, is_final: true, is_paused: false }
     }
 
     /// The bytes from a position on.

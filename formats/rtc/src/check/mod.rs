@@ -15,7 +15,7 @@ use crate::types::{Session, Stream, UnitChecksum};
 pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
     let mut findings = Findings::new(limits);
     for problem in &scan.problems {
-        findings.push(finding(scan, problem));
+        findings.push(finding(&scan.catalog.streams, problem));
     }
     if scan.problems_beyond > 0 {
         let message = format!("{} further places are not told of one by one", scan.problems_beyond);
@@ -104,6 +104,7 @@ pub(crate) fn damage(damage: &Damage) -> Finding {
         Why::Cut => ("cut", "are left of it"),
         Why::Head => ("head", "cannot be read"),
         Why::Marker => ("marker", "are damaged"),
+        Why::Zeros => ("zeros", "were passed over"),
         _ => ("frames", "were passed over"),
     };
     let at = if damage.noticed == damage.start {
@@ -111,29 +112,29 @@ pub(crate) fn damage(damage: &Damage) -> Finding {
     } else {
         format!(" (noticed at {:#x})", damage.noticed)
     };
-    let message = format!("{}{at}: {bytes} bytes {lost}", damage.why);
+    let message = match (bytes, lost.strip_prefix("are "), lost.strip_prefix("were ")) {
+        (1, Some(lost), _) => format!("{}{at}: a byte is {lost}", damage.why),
+        (1, _, Some(lost)) => format!("{}{at}: a byte was {lost}", damage.why),
+        _ => format!("{}{at}: {bytes} bytes {lost}", damage.why),
+    };
     Finding::at(Severity::Error, rule, damage.start, message)
 }
 
-fn finding(scan: &Scan, problem: &Problem) -> Finding {
+/// A problem as a finding.
+pub(crate) fn finding(streams: &[Stream], problem: &Problem) -> Finding {
     let name = |stream: usize| {
-        scan.catalog
-            .streams
-            .get(stream)
-            .map_or_else(String::new, |stream| shortened(&stream.name).into())
+        streams.get(stream).map_or_else(String::new, |stream| shortened(&stream.name).into())
     };
     match *problem {
         Problem::Damage(damage) => self::damage(&damage),
         Problem::Unfinished { offset, stream, bytes, after } => {
             let name = name(stream);
-            let (why, severity) = match after {
-                After::Loss => ("lost frames", Severity::Warning),
-                After::End => ("the end", Severity::Warning),
-                // Who ended the session left it so.
-                After::Finish => ("the end", Severity::Note),
+            let why = match after {
+                After::Loss => "lost frames",
+                After::End => "the end",
             };
             let message = format!("a message of {name} has {bytes} bytes and no end before {why}");
-            Finding::at(severity, "unfinished", offset, message)
+            Finding::at(Severity::Warning, "unfinished", offset, message)
         }
         Problem::LeftOut { offset, stream, bytes } => {
             let name = name(stream);

@@ -72,6 +72,7 @@ impl Rules<'_> {
                         tracker.drop_open();
                     }
                 }
+                Item::Streams(offset) => tracker.define(offset, &walker),
                 Item::Checksum(_) => {}
                 Item::End => break,
             }

@@ -6,6 +6,7 @@ use kymo_core::model::timeline::TimeNs;
 use kymo_rtc_wire::read::{Frame, Item, View, Walker};
 
 use super::Reader;
+use super::scan::Problem;
 use super::tracker::{Completed, Tracker};
 use crate::types::Message;
 
@@ -54,7 +55,8 @@ impl Messages {
         Some(self.message(&found))
     }
 
-    /// Goes to the next message, which [`message`](Self::message) then gives.
+    /// Goes to the next message, which [`message`](Self::message) then gives. Where something is
+    /// wrong it is said what, and that takes all of the file.
     pub(crate) fn advance(&mut self) -> Option<Found> {
         let view = View::whole(&self.reader.bytes);
         while self.walker.position() < self.end
@@ -63,38 +65,46 @@ impl Messages {
             match item {
                 Item::Frame(frame) => {
                     let completed = self.tracker.frame(&frame, &view, &self.walker);
-                    self.tracker.left_out();
+                    let is_meta_damaged = Problem::of_meta(&frame, &self.walker).is_some();
+                    if !self.tracker.left_out().is_empty() || is_meta_damaged {
+                        self.reader.scan();
+                    }
                     if let Some(completed) = completed {
                         return Some(Found { completed, frame });
                     }
                 }
                 Item::Unit(unit) => {
+                    if usize::try_from(unit.session) != Ok(self.tracker.session()) {
+                        end_session(&self.reader, &mut self.tracker);
+                    }
                     super::scan::begin_unit(&mut self.tracker, &unit, &self.walker);
                 }
                 Item::Damage(damage) => {
-                    // What is wrong is said, and that takes all of the file.
                     self.reader.scan();
                     if damage.loses_frames() {
                         self.tracker.drop_open();
                     }
                 }
+                Item::Streams(offset) => self.tracker.define(offset, &self.walker),
                 Item::Checksum(_) => {}
                 Item::End => break,
             }
         }
+        end_session(&self.reader, &mut self.tracker);
         None
-    }
-
-    /// The beginnings of messages of a session that have no end: where, of which stream, and what.
-    pub(crate) fn unfinished(&self, session: usize) -> Vec<(u64, usize, &[u8])> {
-        let open = self.tracker.unfinished(session);
-        open.into_iter().map(|open| (open.offset, open.stream, open.bytes.as_slice())).collect()
     }
 
     /// The message that was just found.
     pub(crate) fn message(&self, found: &Found) -> Message<'_> {
         let view = View::whole(&self.reader.bytes);
         self.tracker.message(&found.completed, &found.frame, &view)
+    }
+}
+
+/// A message without an end is left out, and that is said.
+fn end_session(reader: &Reader, tracker: &mut Tracker) {
+    if !tracker.drop_open().is_empty() {
+        reader.scan();
     }
 }
 

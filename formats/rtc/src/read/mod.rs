@@ -25,7 +25,7 @@ pub use messages::Messages;
 pub(crate) use outline::{Outline, Tick};
 pub(crate) use scan::{After, Problem, Scan, Statistics, begin_unit};
 pub(crate) use seek::{Doubt, Seeker, Sure};
-pub(crate) use tracker::{Catalog, Tracker};
+pub(crate) use tracker::{Catalog, Open, Tracker};
 
 /// An open file. Nothing of it is held but what it has of streams, sessions and Units.
 ///

@@ -240,7 +240,7 @@ fn first_begins(
                 return Ok((frame.id, frame.begin));
             }
             Ok(Item::Damage(Damage { why: Why::Rest(id), .. })) => return Err(Some(id)),
-            Ok(Item::Damage(_)) => return Err(None),
+            Ok(Item::Damage(_) | Item::Streams(_)) => return Err(None),
             Ok(Item::End) | Err(_) => return Ok((id::NUL, Begin::Start)),
             Ok(Item::Frame(_) | Item::Unit(_) | Item::Checksum(_)) => {}
         }
@@ -252,7 +252,7 @@ fn arrive(mut walker: Walker, view: &View<'_>, position: u64) -> Option<Walker> 
     while walker.position() < position {
         match walker.next(view).ok()? {
             Item::Frame(_) | Item::Unit(_) | Item::Checksum(_) => {}
-            Item::Damage(_) | Item::End => return None,
+            Item::Damage(_) | Item::Streams(_) | Item::End => return None,
         }
     }
     (walker.position() == position).then_some(walker)
@@ -308,7 +308,7 @@ impl<'a> Survey<'a> {
                     }
                     is_of_session.then_some(())?;
                 }
-                Item::Damage(_) => return None,
+                Item::Damage(_) | Item::Streams(_) => return None,
                 Item::End => break,
                 Item::Frame(_) | Item::Unit(_) | Item::Checksum(_) => {}
             }

@@ -66,10 +66,8 @@ pub(crate) struct Statistics {
 pub(crate) enum After {
     /// Frames that were lost.
     Loss,
-    /// The end of a session that was not ended.
+    /// The end of a session, whether or not its writer ended it.
     End,
-    /// The checksum with which a writer ended the session.
-    Finish,
 }
 
 /// What could not be read as it should.
@@ -78,7 +76,7 @@ pub(crate) enum Problem {
     /// Bytes that were passed over.
     Damage(Damage),
     /// A message without an end.
-    Unfinished { offset: u64, stream: usize, bytes: usize, after: After },
+    Unfinished { offset: u64, stream: usize, bytes: u64, after: After },
     /// A message that is too long, or of which only the end is there.
     LeftOut { offset: u64, stream: usize, bytes: u64 },
     /// The limits allow no more: the rest was not read.
@@ -87,6 +85,25 @@ pub(crate) enum Problem {
     Meta { offset: u64 },
     /// A message whose beginning may be missing.
     MayLackBeginning { offset: u64, stream: usize },
+}
+
+impl Problem {
+    pub(crate) fn unfinished(open: &Open, after: After) -> Self {
+        let Open { offset, stream, length, .. } = *open;
+        Self::Unfinished { offset, stream, bytes: length, after }
+    }
+
+    pub(crate) fn left_out(open: &Open) -> Self {
+        let Open { offset, stream, length, .. } = *open;
+        Self::LeftOut { offset, stream, bytes: length }
+    }
+
+    /// What is wrong with a Meta or meta that a frame ends.
+    pub(crate) fn of_meta(frame: &Frame, walker: &Walker) -> Option<Self> {
+        let is_meta = matches!(frame.id, id::META | id::MINOR_META) && !frame.more;
+        let is_damaged = is_meta && !walker.definitions().is_sound;
+        is_damaged.then_some(Self::Meta { offset: frame.position })
+    }
 }
 
 /// Learns of a Unit; of one whose beginning is missing, what was read ahead.
@@ -163,6 +180,10 @@ impl Pass {
             Item::Frame(frame) => self.frame(&frame, view)?,
             Item::Checksum(checksum) => self.checksum(&checksum),
             Item::Damage(damage) => self.damage(&damage),
+            Item::Streams(offset) => {
+                self.tracker.define(offset, &self.walker);
+                self.within_limits()?;
+            }
             Item::End => {}
         }
         Ok(())
@@ -213,7 +234,7 @@ impl Pass {
     fn end_session(&mut self, position: u64) {
         let last = self.scan.units.last();
         let is_ended = last.is_some_and(|unit| unit.checksum != UnitChecksum::Absent);
-        self.unfinished(if is_ended { After::Finish } else { After::End });
+        self.unfinished(After::End);
         let number = self.scan.sessions.len().saturating_sub(1);
         let mut units = self.scan.units.iter().rev().take_while(|unit| unit.session == number);
         let whole = units.clone().count();
@@ -229,11 +250,10 @@ impl Pass {
     fn unfinished(&mut self, after: After) {
         let open = match after {
             After::Loss => self.tracker.lose_frames(),
-            After::End | After::Finish => self.tracker.drop_open(),
+            After::End => self.tracker.drop_open(),
         };
-        for Open { offset, stream, bytes, .. } in open {
-            let bytes = bytes.len();
-            self.problem(Problem::Unfinished { offset, stream, bytes, after });
+        for open in &open {
+            self.problem(Problem::unfinished(open, after));
         }
     }
 
@@ -252,17 +272,14 @@ impl Pass {
         }
         let known = self.tracker.streams().len();
         let completed = self.tracker.frame(frame, view, &self.walker);
-        for Open { offset, stream, length, .. } in self.tracker.left_out() {
-            self.problem(Problem::LeftOut { offset, stream, bytes: length });
+        for open in self.tracker.left_out() {
+            self.problem(Problem::left_out(&open));
         }
         if self.tracker.streams().len() > known {
             self.within_limits()?;
         }
-        if matches!(frame.id, id::META | id::MINOR_META)
-            && !frame.more
-            && !self.walker.definitions().is_sound
-        {
-            self.problem(Problem::Meta { offset: frame.position });
+        if let Some(problem) = Problem::of_meta(frame, &self.walker) {
+            self.problem(problem);
         }
         if frame.id == id::PLATFORM
             && let Some(session) = self.scan.sessions.last_mut()

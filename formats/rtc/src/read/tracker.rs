@@ -27,8 +27,6 @@ pub(crate) struct Tracker {
     /// The clock of each stream.
     clocks: Vec<Option<usize>>,
     open: HashMap<usize, Open>,
-    /// What was open when the session before ended.
-    ended: Vec<Open>,
     left_out: Vec<Open>,
     /// Streams whose next frames are the rest of a message that is not asked for.
     rests: Vec<usize>,
@@ -114,7 +112,6 @@ impl Tracker {
             stale: HashSet::new(),
             clocks: vec![None; count],
             open: HashMap::new(),
-            ended: Vec::new(),
             left_out: Vec::new(),
             rests: Vec::new(),
             session: 0,
@@ -208,7 +205,7 @@ impl Tracker {
     /// Another session begins: nothing of the one before counts any more.
     pub(crate) fn begin_session(&mut self, session: usize) {
         self.find_clocks();
-        self.ended = self.drop_open();
+        self.open.clear();
         self.session = session;
         self.endian = Endian::Little;
         self.learn_names();
@@ -241,16 +238,6 @@ impl Tracker {
     /// Whether what a clock shows may be from before something that was lost.
     pub(crate) fn is_stale(&self, clock: usize) -> bool {
         self.stale.contains(&clock)
-    }
-
-    /// The messages of a session that have no end: of this one so far, or of the one before.
-    pub(crate) fn unfinished(&self, session: usize) -> Vec<&Open> {
-        let is_of = |open: &&Open| {
-            self.streams().get(open.stream).is_some_and(|stream| stream.session == session)
-        };
-        let mut open: Vec<_> = self.open.values().chain(&self.ended).filter(is_of).collect();
-        open.sort_by_key(|open| open.offset);
-        open
     }
 
     /// Takes a frame; where it completes a message, tells of it.

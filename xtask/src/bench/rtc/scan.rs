@@ -58,7 +58,7 @@ pub(super) fn rtc(file: &Path, shape: Shape) -> Result<()> {
             }
             Ok(Item::Frame(_) | Item::Unit(_)) => {}
             Ok(Item::Checksum(checksum)) => ensure!(checksum.polynomial.is_some(), "{checksum:?}"),
-            Ok(Item::Damage(damage)) => anyhow::bail!("{damage:?}"),
+            Ok(Item::Damage(_) | Item::Streams(_)) => anyhow::bail!("the file is damaged"),
             Ok(Item::End) => return seen.ensure_all(shape),
             Err(need) => anyhow::bail!("{need:?} at the end of the file"),
         }

@@ -106,6 +106,9 @@ fn follow(session: &mut Session, args: &Args, name: &str) -> anyhow::Result<Outc
             Arrived::Bytes(count) => {
                 screen.is_passing(passed_bytes > 0);
                 follower.push(chunk.get(..count).unwrap_or_default(), &mut screen)?;
+                if count < CHUNK_BYTES {
+                    follower.pause(&mut screen)?;
+                }
                 screen.show(count)?;
                 passed_bytes = passed_bytes.saturating_sub(count as u64);
                 patience.restart();

@@ -4,8 +4,9 @@ use crate::spec::MARKER_HEADER;
 
 use super::super::marker::PROOF_BYTES;
 use super::super::resume::{lands, targets};
+use super::super::streams::Tried;
 use super::super::{Damage, Item, NeedMore, View, Why, is_marker, major_index};
-use super::{CRC, MARKER, UnitEnd, Walker};
+use super::{CRC, FADE, MARKER, UnitEnd, Walker};
 
 impl Walker {
     /// Finds the next boundary after the current place.
@@ -93,28 +94,43 @@ impl Walker {
         }
         let position = self.position;
         let is_stop = header == 0x10 && position + CRC >= view.end();
-        let is_undescribed = self.streams.is_undescribed() && !self.is_meta_open;
-        if let (Some(ruler), true) = (self.ruler, is_undescribed) {
-            let end = ruler.tick_after(position).min(ruler.end());
-            Self::need(view, end.saturating_add(PROOF_BYTES))?;
-        }
+        let here = (self.sum.before_tick, self.boundary, self.is_last, self.end);
         self.sum.before_tick = self.data_end;
         self.set_boundary(view);
-        if header | 1 != 0x09 && !is_stop {
-            return self.damage(view, position, Why::NoIndex);
-        }
-        if is_undescribed && !self.is_without_fixed(view) {
-            return self.damage(view, position, Why::Undescribed);
-        }
-        Ok(None)
+        let found = if header | 1 != 0x09 && !is_stop {
+            self.damage(view, position, self.why_no_index(view))
+        } else {
+            match self.is_proven_undescribed(view) {
+                Ok(true) => Ok(None),
+                Ok(false) => self.damage(view, position, Why::Undescribed),
+                Err(more) => Err(more),
+            }
+        };
+        // With more bytes the tick is crossed once more.
+        found.inspect_err(|_| (self.sum.before_tick, self.boundary, self.is_last, self.end) = here)
     }
 
-    /// Whether the unit that begins makes sense with streams of variable length alone. Where no
+    fn why_no_index(&self, view: &View<'_>) -> Why {
+        let zeros = view.get(self.position..self.position.saturating_add(FADE));
+        if zeros.iter().all(|byte| *byte == 0) { Why::Zeros } else { Why::NoIndex }
+    }
+
+    /// Whether the rest of the unit makes sense with streams of variable length alone. Where no
     /// Meta says what streams there are, only that tells that none of them is of a fixed one.
-    fn is_without_fixed(&self, view: &View<'_>) -> bool {
-        let (position, landing) = (self.position, self.landing(view));
-        let index = self.index_at(view, self.boundary);
+    pub(super) fn is_proven_undescribed(&mut self, view: &View<'_>) -> Result<bool, NeedMore> {
+        let is_undescribed = self.streams.is_undescribed() && !self.is_meta_open;
+        let (position, boundary) = (self.position, self.boundary);
+        if !is_undescribed || boundary <= self.undescribed {
+            return Ok(true);
+        }
+        Self::need(view, boundary.saturating_add(PROOF_BYTES))?;
+        let landing = self.landing(view);
+        let index = self.index_at(view, boundary);
         let named = index.map(|index| targets(view, index, position, landing)).unwrap_or_default();
-        lands(&self.streams, view, position, landing, &named).is_ok()
+        let is_proven = lands(Tried::new(&self.streams), view, position, landing, &named).is_ok();
+        if is_proven {
+            self.undescribed = boundary;
+        }
+        Ok(is_proven)
     }
 }

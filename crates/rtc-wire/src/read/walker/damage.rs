@@ -2,18 +2,57 @@
 
 use super::super::marker::{PROOF_BYTES, minor_index};
 use super::super::resume::{agreement, lands, targets};
-use super::super::{Damage, Item, NeedMore, Ruler, Streams, View, Why, find_marker, is_marker};
-use super::head::first_tick;
+use super::super::streams::Tried;
+use super::super::{Damage, Item, NeedMore, Ruler, View, Why, find_marker, is_marker};
+use super::head::{first_tick, meta_after};
 use super::{MARKER, UnitEnd, Walker};
+
+/// Where the next Marker was looked for, and what was found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sought {
+    from: u64,
+    /// Up to here there was none, where none was found.
+    end: u64,
+    found: Option<u64>,
+}
 
 impl Walker {
     /// The bytes end within a frame.
     pub(super) fn short(&mut self, view: &View<'_>, start: u64) -> Result<Option<Item>, NeedMore> {
         Self::need(view, view.end() + 1)?;
         // A writer that was killed may have been followed by another.
-        let end = find_marker(view, start + 1).unwrap_or(view.end());
+        let end = self.next_marker(view, start + 1).unwrap_or(view.end());
         self.go_to_marker(end);
         Ok(Some(Item::Damage(Damage { start, end, noticed: start, why: Why::Cut })))
+    }
+
+    /// The next Marker that starts at `from` or later. No byte is looked at more than once or
+    /// twice, however often that is asked for.
+    pub(super) fn next_marker(&mut self, view: &View<'_>, from: u64) -> Option<u64> {
+        let Some(mut sought) = self.sought else { return self.seek_marker(view, from, from) };
+        if from < sought.from {
+            let before = view.until(sought.from.saturating_add(PROOF_BYTES));
+            let found = find_marker(&before, from);
+            if found.is_some() {
+                return found;
+            }
+            sought.from = from;
+            self.sought = Some(sought);
+        }
+        match sought.found {
+            Some(marker) if marker >= from => Some(marker),
+            Some(_) => self.seek_marker(view, from, from),
+            None => self.seek_marker(view, sought.from, from.max(sought.end)),
+        }
+    }
+
+    fn seek_marker(&mut self, view: &View<'_>, from: u64, start: u64) -> Option<u64> {
+        let found = find_marker(view, start);
+        // Of a Marker that has not all arrived nothing is known yet.
+        let arriving = if view.is_final() { 0 } else { PROOF_BYTES };
+        let end = view.end().saturating_sub(arriving);
+        self.sought = Some(Sought { from, end, found });
+        found
     }
 
     pub(super) fn go_to_marker(&mut self, position: u64) {
@@ -42,10 +81,18 @@ impl Walker {
         noticed: u64,
         why: Why,
     ) -> Result<Option<Item>, NeedMore> {
-        let here = (self.position, self.boundary, self.is_last, self.end);
+        if self.learn_for(view, why)? {
+            self.queue(Item::Streams(start));
+            if let Why::Stream(id) = why
+                && self.streams.is_described(id)
+            {
+                return Ok(None);
+            }
+        }
+        let here = (self.position, self.boundary, self.is_last, self.end, self.is_meta_due);
         if let Err(more) = self.resume(view, start, start + 1) {
             // With more bytes it is looked for again from here.
-            (self.position, self.boundary, self.is_last, self.end) = here;
+            (self.position, self.boundary, self.is_last, self.end, self.is_meta_due) = here;
             return Err(more);
         }
         let (start, end) = (start.min(self.position), self.position);
@@ -70,6 +117,13 @@ impl Walker {
         }
         let limit = self.boundary;
         Self::need(view, limit.saturating_add(PROOF_BYTES))?;
+        // Behind an Index that is damaged the Meta is not far.
+        let meta = if self.is_meta_due { meta_after(view, first) } else { None };
+        self.is_meta_due = false;
+        if let Some(meta) = meta.filter(|meta| *meta < limit) {
+            self.position = meta;
+            return Ok(());
+        }
         let near = view.until(limit.saturating_add(PROOF_BYTES));
         let from = self.before_swallowed(view, first);
         let marker = find_marker(&near, from).filter(|marker| *marker < limit);
@@ -93,25 +147,33 @@ impl Walker {
         start: u64,
         first: u64,
     ) -> Result<(), NeedMore> {
+        if self.is_found_before(view, start, first) {
+            return Ok(());
+        }
+        self.pass_boundary(view, first)
+    }
+
+    /// Finds where to go on before the boundary: at a frame that the index behind it names, or on
+    /// which every way to read the bytes agrees.
+    fn is_found_before(&mut self, view: &View<'_>, start: u64, first: u64) -> bool {
         let limit = self.boundary;
         if self.streams.is_undescribed() {
-            return self.pass_boundary(view, first);
+            return false;
         }
         let landing = self.landing(view);
         let is_proven = match self.index_at(view, limit) {
             Some(index) => {
                 let named = targets(view, index, first, limit);
-                let fresh = self.fresh();
-                let mut sound = named
-                    .iter()
-                    .take(16)
-                    .filter(|target| lands(&fresh, view, target.position, limit, &named).is_ok());
+                let fresh = Tried::fresh(&self.streams);
+                let mut sound = named.iter().take(16).filter(|target| {
+                    lands(fresh.clone(), view, target.position, limit, &named).is_ok()
+                });
                 if self.searched < limit
                     && let Some(target) = sound.next()
                 {
                     self.searched = limit;
                     self.position = target.position;
-                    return Ok(());
+                    return true;
                 }
                 true
             }
@@ -119,24 +181,17 @@ impl Walker {
         };
         if is_proven && self.searched < limit {
             self.searched = limit;
-            if let Some(found) = agreement(&self.fresh(), view, start, landing) {
+            if let Some(found) = agreement(&Tried::fresh(&self.streams), view, start, landing) {
                 self.position = found;
-                return Ok(());
+                return true;
             }
         }
-        self.pass_boundary(view, first)
+        false
     }
 
     pub(super) fn forget_chains(&mut self) {
         self.streams.forget_chains();
         self.is_unsettled = true;
-    }
-
-    /// The streams as they are when nothing is known of what is open.
-    pub(super) fn fresh(&self) -> Streams {
-        let mut streams = self.streams.clone();
-        streams.forget_chains();
-        streams
     }
 
     /// The index that tells of the unit before a boundary, where it makes sense.
@@ -177,6 +232,8 @@ impl Walker {
                 if self.shift(view, first, limit)? {
                     return self.resume_moved(view, first);
                 }
+            } else if boundary >= first && self.is_found_before(view, boundary, boundary + 1) {
+                return Ok(());
             }
         }
     }
@@ -185,7 +242,7 @@ impl Walker {
         if self.resume_in_next_unit(view, first)? {
             return Ok(());
         }
-        let found = find_marker(view, self.before_swallowed(view, first));
+        let found = self.next_marker(view, self.before_swallowed(view, first));
         if self.shift(view, first, found.unwrap_or(view.end()))? {
             return self.resume_moved(view, first);
         }
@@ -224,5 +281,55 @@ impl Walker {
             return Ok(true);
         }
         Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::spec::{MARKER_BYTE, MARKER_HEADER};
+
+    fn with_marker(at: usize) -> Vec<u8> {
+        let mut bytes = vec![0x55; 9000];
+        // Unit 1: Index 8192 bytes back, index 2048.
+        let index = [6, 8, 1, 7, 0x80, 0x80, 1, 9, 0x80, 0x20];
+        let run = [MARKER_BYTE; 1024];
+        let marker = [&[MARKER_HEADER][..], &run, &index].concat();
+        bytes.splice(at..at + marker.len(), marker);
+        bytes
+    }
+
+    /// A file may have damage everywhere and no Marker. What was searched is not searched again:
+    /// shown by other bytes in the place of those that were looked at.
+    #[test]
+    fn no_byte_is_searched_for_a_marker_again_and_again() {
+        let without = vec![0x55; 9000];
+        let with = with_marker(4000);
+        let mut walker = Walker::new();
+        assert_eq!(walker.next_marker(&View::whole(&without), 100), None);
+        assert_eq!(walker.next_marker(&View::whole(&with), 200), None);
+        let mut walker = Walker::new();
+        assert_eq!(walker.next_marker(&View::whole(&with), 100), Some(4000));
+        assert_eq!(walker.next_marker(&View::whole(&without), 3000), Some(4000));
+        assert_eq!(walker.next_marker(&View::whole(&without), 4001), None);
+        // What comes before is looked at, and only that.
+        let mut walker = Walker::new();
+        assert_eq!(walker.next_marker(&View::whole(&without), 5000), None);
+        assert_eq!(walker.next_marker(&View::whole(&with), 3000), Some(4000));
+    }
+
+    #[test]
+    fn a_marker_that_arrives_later_is_found() {
+        let with = with_marker(4000);
+        let mut walker = Walker::new();
+        for end in [3000, 4500, 5030] {
+            let view = View::part(&with[..end], 0, false);
+            assert_eq!(walker.next_marker(&view, 100), None);
+        }
+        let view = View::part(&with[..6000], 0, false);
+        assert_eq!(walker.next_marker(&view, 100), Some(4000));
     }
 }

@@ -3,11 +3,11 @@
 use crate::spec::{MARKER_HEADER, id};
 
 use super::super::meta::Declared;
-use super::super::parse::{Parsed, Trouble, is_padding, is_padding_to, parse};
+use super::super::parse::{Padding, Parsed, Trouble, is_marker_or_end, is_padding, padding, parse};
 use super::super::resume::lands;
-use super::super::streams::Chain;
-use super::super::{Begin, Frame, Item, NeedMore, View, Why};
-use super::{CRC, Walker};
+use super::super::streams::{Chain, Known as _, Tried};
+use super::super::{Begin, Frame, Item, NeedMore, View, Why, is_marker};
+use super::{CRC, FADE, UnitEnd, Walker};
 
 impl Walker {
     pub(super) fn frame(&mut self, view: &View<'_>) -> Result<Option<Item>, NeedMore> {
@@ -22,7 +22,15 @@ impl Walker {
         if let Some(id) = self.resolve_rest(view, position)? {
             return self.damage(view, position, Why::Rest(id));
         }
+        if self.is_spoilt_crc(view, position) {
+            return self.damage(view, position, Why::Crc);
+        }
         let found = self.sensible(view, position);
+        if matches!(found, Ok(frame) if frame.id >= id::FIRST_USER)
+            && (self.is_meta_due || !self.is_proven_undescribed(view)?)
+        {
+            return self.damage(view, position, Why::Undescribed);
+        }
         if self.depends_on_end(&found) {
             self.settle_end(view)?;
             return Ok(None);
@@ -87,9 +95,7 @@ impl Walker {
         let is_in_place = match frame.id {
             id::NUL | id::PADDING => {
                 if position >= self.padded {
-                    if !is_padding_to(view, position, self.boundary) {
-                        return Err(Trouble::Bad(Why::Padding));
-                    }
+                    self.look_at_padding(view, position)?;
                     self.padded = self.boundary;
                 }
                 true
@@ -99,9 +105,66 @@ impl Walker {
                     || self.ruler.is_none_or(|ruler| u64::try_from(ruler.index()) == Ok(position))
             }
             id::MINOR_INDEX => is_open || self.ruler.is_none() || self.is_tick(position),
+            id::CRC => self.is_place_of_crc(view, &frame)?,
             _ => true,
         };
         if is_in_place { Ok(frame) } else { Err(Trouble::Bad(Why::Place(frame.id))) }
+    }
+
+    /// Padding leads to a boundary. As long as more bytes may come, that is not yet known.
+    fn look_at_padding(&self, view: &View<'_>, position: u64) -> Result<(), Trouble> {
+        let next = self.boundary.saturating_add(1);
+        if !view.reaches(next) && view.get(position..next).iter().all(|byte| *byte == 0) {
+            return Err(Trouble::Short);
+        }
+        match padding(view, position, self.boundary) {
+            Padding::Sound => Ok(()),
+            Padding::Zeros => Err(Trouble::Bad(Why::Zeros)),
+            Padding::Broken => Err(Trouble::Bad(Why::Padding)),
+        }
+    }
+
+    /// Whether a checksum can be here: where the ruler has it, before a Marker, or where a writer
+    /// ended, which zeros may follow. Anywhere else it is one only if it holds.
+    fn is_place_of_crc(&mut self, view: &View<'_>, frame: &Parsed) -> Result<bool, Trouble> {
+        let Some(ruler) = self.ruler else { return Ok(true) };
+        let is_end = match self.end {
+            UnitEnd::Known { marker, .. } => frame.end == marker,
+            UnitEnd::Unknown => [ruler.end(), ruler.early_end()].contains(&frame.end),
+        };
+        if !view.reaches_for_now(frame.end + 2) {
+            return Err(Trouble::Short);
+        }
+        if is_end || is_marker_or_end(view, frame.end) {
+            return Ok(true);
+        }
+        if self.trusts_left == 0 {
+            return Ok(false);
+        }
+        self.trusts_left -= 1;
+        Ok(Self::is_zeros_to_end(view, frame.end) || self.is_held(view, frame.position))
+    }
+
+    /// Whether the checksum that ends a session is here, with a damaged header.
+    fn is_spoilt_crc(&mut self, view: &View<'_>, position: u64) -> bool {
+        let end = position + CRC;
+        let ends = (view.is_final() && end == view.end()) || is_marker(view, end);
+        ends && view.byte(position) != Some(0x10) && self.is_held(view, position)
+    }
+
+    /// Whether there are only zeros from here to the next Marker, or to the end.
+    fn is_zeros_to_end(view: &View<'_>, position: u64) -> bool {
+        let zeros = view.from(position).iter().take_while(|byte| **byte == 0).count() as u64;
+        zeros > 0 && is_marker_or_end(view, position + zeros)
+    }
+
+    /// Whether the last byte of a frame is a zero that zeros follow: it cannot be told whether it
+    /// was ever written.
+    fn fades_out(view: &View<'_>, frame: &Parsed) -> bool {
+        let around = view.get(frame.end - 1..frame.end + FADE);
+        frame.id >= id::FIRST_USER
+            && around.len() as u64 > FADE
+            && around.iter().all(|byte| *byte == 0)
     }
 
     pub(super) fn is_tick(&self, position: u64) -> bool {
@@ -115,23 +178,22 @@ impl Walker {
         view: &View<'_>,
         frame: &Parsed,
     ) -> Result<Option<Item>, NeedMore> {
+        let told = self.told(view, frame)?;
         let slot = self.streams.slot(frame.id);
         self.streams.commit(frame, self.boundary);
-        if frame.end < self.boundary
-            && !is_padding(frame.id)
-            && frame.id != id::CRC
-            && let Err(Trouble::Bad(why)) = self.peek(view, frame)
-            && !self.is_alone(view, frame.end)
-        {
+        let trouble = self.trouble_after(view, frame);
+        if !matches!(trouble, Ok(None)) {
             if let Some(kept) = self.streams.slot_mut(frame.id) {
                 *kept = slot;
             }
-            return self.damage_noticed(view, frame.position, frame.end, why);
+            if let Some(why) = trouble? {
+                return self.damage_noticed(view, frame.position, frame.end, why);
+            }
         }
         self.position = frame.end;
         if self.is_unsettled && frame.id >= id::FIRST_USER {
-            self.streams.settle_fixed(frame.id);
-            self.is_unsettled = self.streams.slot(frame.id).chain == Chain::Unknown;
+            self.streams.settle_fixed();
+            self.is_unsettled = false;
         }
         if !is_padding(frame.id) {
             self.data_end = frame.end;
@@ -143,8 +205,37 @@ impl Walker {
             Chain::Unknown => Begin::Unknown,
         };
         let Parsed { position, id, more, payload, end } = *frame;
-        self.note_special(view, frame);
+        self.note_special(view, frame, told);
         Ok(Some(Item::Frame(Frame { position, id, more, begin, payload, end })))
+    }
+
+    /// What follows a frame and says that the frame itself cannot be right.
+    fn trouble_after(&mut self, view: &View<'_>, frame: &Parsed) -> Result<Option<Why>, NeedMore> {
+        if is_padding(frame.id) || frame.id == id::CRC {
+            return Ok(None);
+        }
+        if frame.end >= self.boundary {
+            if view.byte(frame.end - 1) == Some(0) {
+                Self::hope(view, frame.end + FADE)?;
+            }
+            return Ok(Self::fades_out(view, frame).then_some(Why::Zeros));
+        }
+        match self.peek(view, frame) {
+            Err(Trouble::Short) if !view.reaches_for_now(view.end() + 1) => {
+                Err(NeedMore(view.end() + 1))
+            }
+            Ok(()) | Err(Trouble::Short) => Ok(None),
+            Err(Trouble::Bad(Why::Zeros)) => {
+                let is_sound = view.byte(frame.end - 1) != Some(0) || frame.id < id::FIRST_USER;
+                Ok((!is_sound).then_some(Why::Zeros))
+            }
+            Err(Trouble::Bad(why)) => {
+                if self.boundary < u64::MAX {
+                    Self::need(view, self.boundary)?;
+                }
+                Ok((!self.is_alone(view, frame.end)).then_some(why))
+            }
+        }
     }
 
     /// Whether a frame can follow, knowing the streams that this frame may define.
@@ -158,7 +249,10 @@ impl Walker {
             Err(Trouble::Bad(Why::Stream(_))) if matches!(frame.id, id::META | id::MINOR_META) => {
                 Ok(())
             }
-            _ if self.depends_on_end(&found) => Ok(()),
+            _ if self.depends_on_end(&found) => match self.settle_end(view) {
+                Ok(()) => self.peek(view, frame),
+                Err(_) => Err(Trouble::Short),
+            },
             other => other.map(|_| ()),
         }
     }
@@ -178,7 +272,7 @@ impl Walker {
         };
         let after = position.saturating_add((taken + more_taken) as u64).saturating_add(length);
         after < self.landing(view)
-            && lands(&self.streams, view, after, self.landing(view), &[]).is_ok()
+            && lands(Tried::new(&self.streams), view, after, self.landing(view), &[]).is_ok()
     }
 
     /// Where frames are to end: the boundary, or where the writer stopped.

@@ -1,14 +1,21 @@
 //! Where a walk begins.
 
-use crate::spec::{INDEX_HEADER, MARKER_BYTE, MARKER_HEADER, id};
+use crate::spec::{INDEX_HEADER, MARKER_HEADER, id};
 
-use super::super::marker::{PROOF_BYTES, looks_like_marker, major_index_at, minor_index};
-use super::super::parse::parse;
-use super::super::{
-    Damage, Item, MajorIndex, NeedMore, Ruler, Streams, View, Why, definitions, find_marker,
-    is_marker, major_index,
+use super::super::marker::{
+    PROOF_BYTES, index_behind_spoilt, looks_like_marker, major_index_at, minor_index,
 };
+use super::super::parse::parse;
+use super::super::ruler::MAJOR_UNKNOWN;
+use super::super::{
+    Damage, Item, MajorIndex, NeedMore, Ruler, Streams, View, Why, definitions, is_marker,
+    major_index,
+};
+use super::unit::hope_for_sizes;
 use super::{CRC, MARKER, Walker};
+
+/// So many indices are asked for the size of a unit.
+const TICKS_ASKED: u64 = 8;
 
 /// So many bytes of a Marker before an Index leave no doubt.
 const REST_SURE: u64 = 16;
@@ -34,13 +41,15 @@ impl Walker {
             }
         }
         let rest = self.rest_of_marker(view)?;
-        let marker = find_marker(view, from);
+        let marker = self.next_marker(view, from);
         if marker.is_none() {
             Self::need(view, view.end() + 1)?;
         }
         self.is_lost = false;
-        if let Some(index) = rest.filter(|index| marker.is_none() || *index > from + REST_SURE) {
-            return Ok(Some(self.start_at_index(view, index)));
+        let is_sure =
+            |index: &u64| marker.is_none_or(|marker| *index > from + REST_SURE && *index <= marker);
+        if let Some(index) = rest.filter(is_sure) {
+            return self.start_at_index(view, index).map(Some);
         }
         if let Some(meta) = marker.map_or_else(|| meta_after_marker(view, from), |_| None) {
             return Ok(Some(self.start_at_meta(view, meta)));
@@ -73,22 +82,17 @@ impl Walker {
     /// Where the Index is, where the bytes begin within the Marker before it, or with a Marker that
     /// is damaged.
     fn rest_of_marker(&self, view: &View<'_>) -> Result<Option<u64>, NeedMore> {
-        let from = self.position;
-        Self::need(view, from + PROOF_BYTES)?;
-        let bytes = view.get(from..from + MARKER - 1);
-        let run = bytes.iter().take_while(|&&byte| byte == MARKER_BYTE).count();
-        // Of a Marker that is damaged most bytes are still right.
-        let bytes = view.get(from..from + MARKER);
-        let right: u64 = bytes.iter().map(|byte| u64::from(*byte == MARKER_BYTE)).sum();
-        let whole = (right > MARKER / 2).then_some(from + MARKER);
-        let places = core::iter::once(from + run as u64).chain(whole);
-        Ok(places.into_iter().find(|index| major_index_at(view, *index).is_some()))
+        Self::need(view, self.position + MARKER + PROOF_BYTES)?;
+        Ok(index_behind_spoilt(view, self.position))
     }
 
     /// Begins at the Index of a Unit whose Marker is not all there.
-    fn start_at_index(&mut self, view: &View<'_>, position: u64) -> Item {
+    fn start_at_index(&mut self, view: &View<'_>, position: u64) -> Result<Item, NeedMore> {
         let from = self.position;
         let found = major_index_at(view, position);
+        if let Some(index) = &found {
+            hope_for_sizes(view, &index.ruler).inspect_err(|_| self.is_lost = true)?;
+        }
         self.is_started = true;
         self.count = found.map(|index| index.count);
         self.ruler = found.map(|index| confirmed(view, index.ruler));
@@ -102,7 +106,7 @@ impl Walker {
             let (end, why) = (position, Why::Marker);
             self.queue(Item::Damage(Damage { start: from, end, noticed: from, why }));
         }
-        Item::Unit(self.unit(from))
+        Ok(Item::Unit(self.unit(from)))
     }
 
     /// Begins at the Meta of the only Unit, whose Index is damaged.
@@ -112,7 +116,7 @@ impl Walker {
         let mut sizes = (11..48).map(|bits| 1_u64 << bits);
         let minor = sizes.find(|minor| minor_index(view, index + minor) == Some(*minor));
         // How large a Unit is does not matter: there is no other.
-        let (marker, major) = (i64::try_from(from).unwrap_or(i64::MAX), 1 << 48);
+        let (marker, major) = (i64::try_from(from).unwrap_or(i64::MAX), MAJOR_UNKNOWN);
         self.is_started = true;
         self.ruler = Some(Ruler { marker, major, minor: minor.unwrap_or(1 << 47) });
         self.begin_data(position);
@@ -156,7 +160,7 @@ impl Walker {
 
     /// This walk when it has read what opens the Unit that it begins with.
     pub(super) fn ahead(mut self, view: &View<'_>) -> Result<Self, NeedMore> {
-        self.verifies = false;
+        (self.verifies, self.learns) = (false, false);
         loop {
             match self.next(view)? {
                 Item::Unit(_) => {}
@@ -170,9 +174,11 @@ impl Walker {
 /// Where the Meta begins after a Marker whose Index makes no sense.
 fn meta_after_marker(view: &View<'_>, from: u64) -> Option<u64> {
     let index = from + MARKER;
-    if !looks_like_marker(view.get(from..index)) {
-        return None;
-    }
+    looks_like_marker(view.get(from..index)).then(|| meta_after(view, index)).flatten()
+}
+
+/// The first Meta from a place on, where it is not far.
+pub(super) fn meta_after(view: &View<'_>, index: u64) -> Option<u64> {
     let streams = Streams::new();
     let describes = |position: &u64| {
         let Ok(frame) = parse(&streams, view, *position, view.end()) else { return false };
@@ -203,10 +209,14 @@ pub(super) fn first_tick(view: &View<'_>, ruler: &Ruler, from: u64, limit: u64) 
 
 /// The sizes that an Index tells, with the size of a unit as index frames really are apart.
 pub(super) fn confirmed(view: &View<'_>, ruler: Ruler) -> Ruler {
+    // One of them may be damaged; that does not make units larger.
     let holds = |minor: &u64| {
-        let ruler = Ruler { minor: *minor, ..ruler };
-        let tick = ruler.tick_after(u64::try_from(ruler.index()).unwrap_or(0));
-        minor_index(view, tick) == Some(*minor)
+        let backs =
+            (1..=TICKS_ASKED).map(|tick| tick * minor).take_while(|back| *back < ruler.major);
+        let index = |back: u64| u64::try_from(ruler.index().checked_add_unsigned(back)?).ok();
+        backs
+            .into_iter()
+            .any(|back| index(back).and_then(|index| minor_index(view, index)) == Some(back))
     };
     if holds(&ruler.minor) {
         return ruler;
@@ -233,7 +243,7 @@ fn ruler_from_indices(view: &View<'_>, from: u64, limit: u64) -> Option<Ruler> {
             let index = i64::try_from(position).ok()?.checked_sub_unsigned(back)?;
             let marker = index.checked_sub_unsigned(MARKER)?;
             // How large a Unit is does not matter: there is no Marker up to the limit.
-            return Some(Ruler { marker, major: 1 << 48, minor });
+            return Some(Ruler { marker, major: MAJOR_UNKNOWN, minor });
         }
     }
     None

@@ -4,6 +4,7 @@ mod boundary;
 mod damage;
 mod frame;
 mod head;
+mod learn;
 mod rest;
 mod shift;
 mod special;
@@ -17,15 +18,22 @@ use crate::spec::{CRC_BYTES, MARKER_BYTES};
 
 use super::meta::Definitions;
 use super::{Item, NeedMore, Ruler, Streams, View};
+use damage::Sought;
 use sum::Sum;
 
 const MARKER: u64 = MARKER_BYTES as u64;
 const CRC: u64 = CRC_BYTES as u64;
 
+/// So many zeros at the end of a unit, or behind it, stand for all that follow.
+const FADE: u64 = 8;
+
 /// How many contradictions between Metas are looked into.
 const CONTRADICTIONS_MAX: u32 = 256;
 
-/// How many such guesses a walk makes in all.
+/// How many checksums of a Unit away from their place are looked at.
+pub(super) const TRUSTS_MAX: u32 = 8;
+
+/// How many guesses at rests a walk makes in all.
 const RESTS_TOTAL: u32 = 1 << 16;
 
 /// Where the data of the current Unit ends.
@@ -84,6 +92,17 @@ pub struct Walker {
     unshifted: u64,
     /// How many contradictions of Metas are still looked into.
     contradictions_left: u32,
+    /// How many checksums of the Unit away from their place are still looked at.
+    trusts_left: u32,
+    /// Whether later Units are asked for streams that are not known, and how often in this one.
+    learns: bool,
+    learns_left: u32,
+    /// The Unit began with its Index, and its Meta is still to come.
+    is_meta_due: bool,
+    /// Up to here frames make sense although no Meta describes them.
+    undescribed: u64,
+    /// Where the next Marker was looked for.
+    sought: Option<Sought>,
     definitions: Definitions,
     is_big_endian: Option<bool>,
     has_crc: Option<bool>,
@@ -148,6 +167,12 @@ impl Walker {
             shifts_left: shift::SHIFTS_TOTAL,
             unshifted: 0,
             contradictions_left: CONTRADICTIONS_MAX,
+            trusts_left: TRUSTS_MAX,
+            learns: true,
+            learns_left: learn::LEARNS_MAX,
+            is_meta_due: false,
+            undescribed: 0,
+            sought: None,
             definitions: Definitions::default(),
             is_big_endian: None,
             has_crc: None,
@@ -196,7 +221,7 @@ impl Walker {
         if place.frame.is_some() {
             (walker.ruler, walker.count) = (Some(place.ruler), Some(place.count));
             // Only the first frame of a unit can be the rest of a message of fixed length.
-            walker.streams.settle_fixed(u32::MAX);
+            walker.streams.settle_fixed();
             (walker.is_first, walker.is_unsettled) = (false, false);
             walker.end = UnitEnd::Unknown;
             walker.set_boundary(view);
@@ -301,10 +326,21 @@ impl Walker {
         }
     }
 
+    /// Gives an item before all that wait.
+    fn queue_first(&mut self, item: Item) {
+        self.queued.rotate_right(1);
+        self.queued[0] = Some(item);
+    }
+
     fn queue(&mut self, item: Item) {
         if let Some(free) = self.queued.iter_mut().find(|queued| queued.is_none()) {
             *free = Some(item);
         }
+    }
+
+    /// Asks for more bytes, unless none will come, or none are there at present.
+    fn hope(view: &View<'_>, position: u64) -> Result<(), NeedMore> {
+        if view.reaches_for_now(position) { Ok(()) } else { Err(NeedMore(position)) }
     }
 
     /// Asks for more bytes, unless none will come.

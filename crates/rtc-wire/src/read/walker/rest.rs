@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use crate::leb128;
 use crate::spec::PAYLOAD_BYTES_MAX;
 
+use super::super::marker::PROOF_BYTES;
 use super::super::meta::Declared;
 use super::super::parse::Trouble;
 use super::super::resume::{Target, Trial, after, targets};
-use super::super::streams::{Chain, Slot};
+use super::super::streams::{Chain, Known as _, Slot, Tried};
 use super::super::{NeedMore, View, Why};
 use super::Walker;
 
@@ -36,7 +37,7 @@ impl Walker {
         if !matches!(slot.chain, Chain::Unknown | Chain::Within) || self.has_tried_rest {
             return Ok(None);
         }
-        Self::need(view, self.boundary)?;
+        Self::need(view, self.boundary.saturating_add(PROOF_BYTES))?;
         self.has_tried_rest = true;
         let landing = self.landing(view);
         let index = self.index_at(view, self.boundary);
@@ -67,7 +68,7 @@ impl Rest<'_> {
     /// What the stream has open, and how much of it came before.
     fn resolve(&self, walker: &mut Walker, position: u64) -> Option<(Chain, u64)> {
         let came = if self.slot.chain == Chain::Within { self.slot.received } else { 0 };
-        let mut end = Trial::new(walker.streams.clone(), position);
+        let mut end = Trial::new(Tried::new(&walker.streams), position);
         self.set(&mut end, Chain::Within, came);
         // However much is left, it is read alike up to the frame that ends it.
         let mut frames = u64::MAX;
@@ -90,14 +91,13 @@ impl Rest<'_> {
         }
     }
 
-    fn set(&self, trial: &mut Trial, chain: Chain, received: u64) {
-        if let Some(slot) = trial.streams.slot_mut(self.id) {
-            (slot.chain, slot.received) = (chain, received);
-        }
+    fn set(&self, trial: &mut Trial<'_>, chain: Chain, received: u64) {
+        let slot = trial.streams.slot(self.id);
+        trial.streams.set(self.id, Slot { chain, received, ..slot });
     }
 
     /// How long the frame can be that ends the message, if it is no longer than `whole`.
-    fn last_lengths(&self, end: &Trial, whole: u64, guesses: &mut u32) -> Vec<u64> {
+    fn last_lengths(&self, end: &Trial<'_>, whole: u64, guesses: &mut u32) -> Vec<u64> {
         let Ok((_, taken)) = leb128::read(self.view.get(end.position..self.landing)) else {
             return Vec::new();
         };
@@ -108,9 +108,8 @@ impl Rest<'_> {
         let possible = (1..=most).filter(|length| self.is_possible(end, payload + length));
         let mut lengths: Vec<u64> = possible.take(*guesses as usize).collect();
         *guesses = guesses.saturating_sub(u32::try_from(lengths.len()).unwrap_or(u32::MAX));
-        let mut trial = Trial::new(end.streams.clone(), end.position);
-        let mut follows = |length: u64, frames: &mut u64| {
-            trial.become_as(end);
+        let follows = |length: u64, frames: &mut u64| {
+            let mut trial = end.clone();
             self.set(&mut trial, Chain::Open, self.total - length);
             match trial.run(self.view, self.landing, &self.named, frames) {
                 // A whole message may be the last before the bytes end.
@@ -128,7 +127,7 @@ impl Rest<'_> {
     }
 
     /// Whether a frame can follow, as far as its stream tells.
-    fn is_possible(&self, end: &Trial, position: u64) -> bool {
+    fn is_possible(&self, end: &Trial<'_>, position: u64) -> bool {
         let following = leb128::read(self.view.get(position..self.landing));
         following.map_or(true, |(header, _)| {
             u32::try_from(header >> 1).is_ok_and(|id| end.streams.is_defined(id))

@@ -9,6 +9,7 @@ use crate::spec::PAYLOAD_BYTES_MAX;
 use super::super::marker::{PROOF_BYTES, minor_index};
 use super::super::parse::Trouble;
 use super::super::resume::{lands, targets};
+use super::super::streams::Tried;
 use super::super::{Damage, Item, NeedMore, Ruler, View, Why, is_marker, major_index};
 use super::{CRC, MARKER, UnitEnd, Walker};
 
@@ -87,17 +88,17 @@ impl Walker {
             return Ok(false);
         }
         self.shifts_left -= 1;
-        let fresh = self.fresh();
+        let fresh = Tried::fresh(&self.streams);
         let near = first.max(tick.saturating_sub(PROOF_FRAMES_BYTES_MAX));
         let named = targets(view, tick, near, tick);
-        let leads_here = |from: u64| lands(&fresh, view, from, tick, &named).is_ok();
+        let leads_here = |from: u64| lands(fresh.clone(), view, from, tick, &named).is_ok();
         if named.first().is_some_and(|target| leads_here(target.position)) {
             return Ok(true);
         }
         let is_last = view.end() <= next && view.end() - tick <= PROOF_FRAMES_BYTES_MAX;
         let crc = view.end().saturating_sub(CRC);
         let end = if view.byte(crc) == Some(0x10) { crc } else { view.end() };
-        let behind = || lands(&fresh, view, tick, end, &[]);
+        let behind = || lands(fresh.clone(), view, tick, end, &[]);
         Ok(is_last && matches!(behind(), Ok(()) | Err(Trouble::Short)))
     }
 

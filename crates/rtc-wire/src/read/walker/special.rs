@@ -1,27 +1,38 @@
 //! What the frames that always exist say.
 
-use crate::crc::Polynomial;
+use alloc::vec::Vec;
+
+use crate::crc::{Crc, Polynomial};
 use crate::spec::id;
 
-use super::super::meta::{Declared, Definition};
+use super::super::meta::{Declared, Definition, Definitions};
 use super::super::parse::{Parsed, is_padding};
-use super::super::resume::lands;
-use super::super::{Checksum, Item, View, definitions};
-use super::Walker;
+use super::super::resume::Trial;
+use super::super::streams::{Known as _, Tried};
+use super::super::{Checksum, Item, View};
+use super::{CRC, Walker};
 
 /// The largest Meta or Index; a longer one is not kept.
 const CHAIN_BYTES_MAX: usize = 1 << 24;
 
+/// Frames that are read to tell which of two Metas is right.
+const CONTRADICTION_FRAMES_MAX: u64 = 1 << 16;
+
 impl Walker {
     /// Takes note of what the special frames say.
-    pub(super) fn note_special(&mut self, view: &View<'_>, frame: &Parsed) {
+    pub(super) fn note_special(
+        &mut self,
+        view: &View<'_>,
+        frame: &Parsed,
+        told: Option<Definitions>,
+    ) {
         if frame.id >= id::FIRST_USER || is_padding(frame.id) {
             return;
         }
         let payload = view.get(frame.payload..frame.end);
         match frame.id {
             id::MAJOR_INDEX | id::MINOR_INDEX => self.note_index(payload, frame.more),
-            id::META | id::MINOR_META => self.note_meta(view, frame),
+            id::META | id::MINOR_META => self.note_meta(view, frame, told),
             id::PLATFORM => {
                 let word = <[u8; 4]>::try_from(payload).unwrap_or_default();
                 self.is_big_endian = match word {
@@ -45,21 +56,28 @@ impl Walker {
         }
     }
 
-    pub(super) fn note_meta(&mut self, view: &View<'_>, frame: &Parsed) {
+    /// Adds a frame to the text of a Meta.
+    pub(super) fn add_to_meta(&mut self, view: &View<'_>, frame: &Parsed) {
         let payload = view.get(frame.payload..frame.end);
         if !self.is_meta_open {
             self.meta.clear();
             self.seams.clear();
         }
-        self.is_meta_open = frame.more;
         if self.meta.len() + payload.len() <= CHAIN_BYTES_MAX {
             self.meta.extend_from_slice(payload);
         }
-        if frame.more {
+    }
+
+    fn note_meta(&mut self, view: &View<'_>, frame: &Parsed, told: Option<Definitions>) {
+        self.is_meta_due = false;
+        let Some(told) = told else {
+            self.add_to_meta(view, frame);
+            self.is_meta_open = true;
             self.seams.push(self.meta.len());
             return;
-        }
-        self.definitions = definitions(&self.meta, &self.seams);
+        };
+        self.is_meta_open = false;
+        self.definitions = told;
         self.define(view, frame.end);
         if core::mem::take(&mut self.is_headless) {
             self.forget_chains();
@@ -69,24 +87,29 @@ impl Walker {
     /// Learns the streams of a Meta. Ids are never used again: where it contradicts an earlier
     /// one, either was damaged, and the one with which the frames that follow make sense counts.
     pub(super) fn define(&mut self, view: &View<'_>, position: u64) {
-        let mut streams = self.streams.clone();
-        let mut is_contradicted = false;
+        let mut contradicted = Vec::new();
+        let is_undescribed = self.streams.is_undescribed();
         for Definition { id, length, .. } in &self.definitions.streams {
             let known = self.streams.slot(*id).length;
-            let is_known = !self.streams.is_undescribed() && known != Declared::Unproven;
-            is_contradicted |= is_known && *length != Declared::Unproven && known != *length;
-            streams.define(*id, *length);
-            if !is_known {
+            if is_undescribed || known == Declared::Unproven {
                 self.streams.define(*id, *length);
+            } else if *length != Declared::Unproven && known != *length {
+                contradicted.push((*id, *length));
             }
         }
-        if is_contradicted && self.contradictions_left > 0 {
-            self.contradictions_left -= 1;
-            let landing = self.landing(view);
-            let lands = |streams| lands(streams, view, position, landing, &[]).is_ok();
-            if !lands(&self.streams) && (self.definitions.is_sound || lands(&streams)) {
-                self.streams = streams;
-            }
+        if contradicted.is_empty() || self.contradictions_left == 0 {
+            return;
+        }
+        self.contradictions_left -= 1;
+        let landing = self.landing(view);
+        let lands = |streams| {
+            let mut frames = CONTRADICTION_FRAMES_MAX;
+            Trial::new(streams, position).run(view, landing, &[], &mut frames).is_ok()
+        };
+        let mut others = Tried::new(&self.streams);
+        contradicted.iter().for_each(|(id, length)| others.define(*id, *length));
+        if !lands(Tried::new(&self.streams)) && (self.definitions.is_sound || lands(others)) {
+            contradicted.iter().for_each(|(id, length)| self.streams.define(*id, *length));
         }
     }
 
@@ -96,6 +119,25 @@ impl Walker {
         let stored = <[u8; 4]>::try_from(view.get(frame.payload..frame.end)).unwrap_or_default();
         let checksum = self.checksum(view, frame.position, stored);
         self.queue(Item::Checksum(checksum));
+    }
+
+    /// Whether what is behind the header at a place is the checksum of all before it.
+    pub(super) fn is_held(&self, view: &View<'_>, position: u64) -> bool {
+        let payload = view.get(position + 1..position + CRC);
+        let Ok(stored) = <[u8; 4]>::try_from(payload) else { return false };
+        let start = self.ruler.and_then(|ruler| u64::try_from(ruler.index()).ok());
+        let is_all_there = start.is_some_and(|start| start >= view.base() && start < position);
+        let value = |polynomial| match start {
+            _ if self.verifies => self.sum.value(view, polynomial, position),
+            Some(start) if is_all_there => {
+                let mut crc = Crc::new(polynomial);
+                crc.update(view.get(start..position));
+                Some(crc.value())
+            }
+            _ => None,
+        };
+        let values = [Polynomial::Ieee, Polynomial::Mixed].into_iter().filter_map(value);
+        values.into_iter().any(|value| [value.to_le_bytes(), value.to_be_bytes()].contains(&stored))
     }
 
     pub(super) fn checksum(&mut self, view: &View<'_>, position: u64, stored: [u8; 4]) -> Checksum {

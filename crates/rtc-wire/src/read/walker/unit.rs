@@ -1,15 +1,22 @@
 //! Where a Unit begins.
 
+use alloc::collections::BTreeMap;
+
 use crate::spec::{MARKER_HEADER, id};
 
-use super::super::marker::{PROOF_BYTES, looks_like_marker};
+use super::super::marker::{PROOF_BYTES, index_behind_spoilt, looks_like_marker, major_index_at};
 use super::super::meta::{Declared, Definition};
+use super::super::streams::Known as _;
 use super::super::{
     Begin, Damage, Frame, Item, MajorIndex, NeedMore, Ruler, Streams, Unit, View, Why, major_index,
 };
 use super::head::confirmed;
+use super::learn::LEARNS_MAX;
 use super::shift::moved_ruler;
-use super::{CRC, MARKER, Sum, UnitEnd, Walker};
+use super::{CRC, MARKER, Sum, TRUSTS_MAX, UnitEnd, Walker};
+
+/// Larger units than this are not waited for.
+const SIZES_BYTES_MAX: u64 = 8 << 20;
 
 impl Walker {
     /// Goes on at what should be a Marker.
@@ -30,14 +37,34 @@ impl Walker {
         if is_cut && bytes.first() == Some(&MARKER_HEADER) && is_run(bytes) {
             return self.short(view, position);
         }
-        let is_next = |next: MajorIndex| self.count.is_some_and(|count| next.count == count + 1);
-        if is_expected && index.is_some_and(is_next) {
-            let unit = self.start_unit(view, index, false)?;
-            self.queue(unit);
-            let (end, why) = (position + MARKER, Why::Marker);
+        if is_expected && let Some(end) = self.index_behind(view, position) {
+            // Where the Marker lacks bytes, or has too many, the ruler moves, and no frame is lost.
+            let here = (position, self.ruler);
+            self.position = end.saturating_sub(MARKER);
+            let missing = i128::from(position) - i128::from(self.position);
+            let moved = |ruler: Ruler| {
+                let marker = i128::from(ruler.marker) - missing;
+                Ruler { marker: i64::try_from(marker).unwrap_or(ruler.marker), ..ruler }
+            };
+            self.ruler = self.ruler.map(moved);
+            let unit = self
+                .start_unit(view, major_index_at(view, end), false)
+                .inspect_err(|_| (self.position, self.ruler) = here)?;
+            self.queue_first(unit);
+            let why = Why::Marker;
             return Ok(Some(Item::Damage(Damage { start: position, end, noticed: position, why })));
         }
         self.damage(view, position, if is_expected { Why::NoMarker } else { Why::Place(2) })
+    }
+
+    /// The Index of the next Unit behind its Marker, which is damaged, or not all there.
+    fn index_behind(&self, view: &View<'_>, marker: u64) -> Option<u64> {
+        let is_next = |position: &u64| {
+            let next = major_index_at(view, *position).map(|index| index.count);
+            next.is_some() && next == self.count.map(|count| count + 1)
+        };
+        let in_place = Some(marker + MARKER).filter(is_next);
+        in_place.or_else(|| index_behind_spoilt(view, marker).filter(is_next))
     }
 
     /// Begins a Unit at the current place.
@@ -50,6 +77,9 @@ impl Walker {
         let position = self.position;
         let joined =
             if self.is_first { Joined::InPlace } else { self.joined(view, position, index)? };
+        if let Some(index) = index.filter(|_| joined == Joined::Anew || self.ruler.is_none()) {
+            hope_for_sizes(view, &index.ruler)?;
+        }
         self.is_first = false;
         if joined == Joined::Anew {
             self.session += u64::from(self.is_started);
@@ -105,6 +135,9 @@ impl Walker {
         self.has_tried_rest = false;
         self.data_end = position;
         self.sum = Sum::new(position, self.sum.usual);
+        let index = self.ruler.map(|ruler| ruler.index());
+        self.is_meta_due = index.is_some_and(|index| u64::try_from(index) == Ok(position));
+        (self.trusts_left, self.learns_left) = (TRUSTS_MAX, LEARNS_MAX);
     }
 
     /// How a Unit here goes on with what came before it.
@@ -140,16 +173,26 @@ impl Walker {
     /// Whether the Unit at a Marker describes its streams as they were described before.
     fn describes_the_same(&self, view: &View<'_>, marker: u64) -> Result<bool, NeedMore> {
         let ahead = Self::at(marker).ahead(view)?;
+        let known: BTreeMap<u32, &str> =
+            self.definitions.streams.iter().map(|known| (known.id, known.text.as_str())).collect();
         let is_same = |found: &Definition| {
-            let known = self.definitions.streams.iter().find(|known| known.id == found.id);
             let length = self.streams.slot(found.id).length;
-            known.is_none_or(|known| known.text == found.text)
+            known.get(&found.id).is_none_or(|text| *text == found.text)
                 && (self.streams.is_undescribed()
                     || [length, Declared::Unproven].contains(&found.length)
                     || length == Declared::Unproven)
         };
         Ok(ahead.definitions.streams.iter().all(is_same))
     }
+}
+
+/// Waits for the first index of a Unit, which tells the size of a unit for sure.
+pub(super) fn hope_for_sizes(view: &View<'_>, ruler: &Ruler) -> Result<(), NeedMore> {
+    if ruler.minor > SIZES_BYTES_MAX {
+        return Ok(());
+    }
+    let tick = ruler.tick_after(u64::try_from(ruler.index()).unwrap_or(0));
+    Walker::hope(view, tick.saturating_add(PROOF_BYTES))
 }
 
 /// How a Unit goes on with what came before it.

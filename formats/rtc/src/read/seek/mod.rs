@@ -187,7 +187,7 @@ impl<'a> Seeker<'a> {
                 }
                 Ok(Item::Unit(_) | Item::Checksum(_)) => {}
                 Ok(Item::End) => break,
-                Ok(Item::Damage(_)) | Err(_) => return Err(Doubt),
+                Ok(Item::Damage(_) | Item::Streams(_)) | Err(_) => return Err(Doubt),
             }
         }
         Ok(())
