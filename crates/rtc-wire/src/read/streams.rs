@@ -120,7 +120,7 @@ impl Streams {
 
     /// What is known of a stream, or of one that is read by way of trial.
     #[inline]
-    pub(super) fn slot_as(&self, id: u32, trial: &Assumed) -> Slot {
+    pub(super) fn slot_as(&self, id: u32, trial: Assumed) -> Slot {
         let found = usize::try_from(id).ok().and_then(|index| self.dense.get(index));
         let mut slot = match found.or_else(|| self.sparse.get(&id)) {
             Some(slot) => *slot,
@@ -199,7 +199,7 @@ pub(super) trait Known {
 impl Known for Streams {
     #[inline]
     fn slot(&self, id: u32) -> Slot {
-        self.slot_as(id, &Assumed::default())
+        self.slot_as(id, Assumed::default())
     }
 }
 
@@ -255,7 +255,7 @@ impl Known for Tried<'_> {
     fn slot(&self, id: u32) -> Slot {
         match self.changed.get(&id) {
             Some(slot) => *slot,
-            None => self.streams.slot_as(id, &self.assumed),
+            None => self.streams.slot_as(id, self.assumed),
         }
     }
 }

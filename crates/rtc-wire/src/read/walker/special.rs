@@ -107,9 +107,13 @@ impl Walker {
             Trial::new(streams, position).run(view, landing, &[], &mut frames).is_ok()
         };
         let mut others = Tried::new(&self.streams);
-        contradicted.iter().for_each(|(id, length)| others.define(*id, *length));
+        for (id, length) in &contradicted {
+            others.define(*id, *length);
+        }
         if !lands(Tried::new(&self.streams)) && (self.definitions.is_sound || lands(others)) {
-            contradicted.iter().for_each(|(id, length)| self.streams.define(*id, *length));
+            for (id, length) in contradicted {
+                self.streams.define(id, length);
+            }
         }
     }
 
