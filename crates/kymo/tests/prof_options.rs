@@ -369,7 +369,7 @@ fn functions_of_an_interpreter_are_named_by_the_logical_file() {
     fs::copy(symbols.join("logical"), input.join("logical/python")).unwrap();
     let mut builder = thread("app", 0, 1.0);
     let module = builder.load_module("logical/python", None).unwrap();
-    let node = builder.child(ProfileBuilder::ROOT, module, 1 << 32 | 17);
+    let node = builder.child(ProfileBuilder::ROOT, module, (1 << 32) + 17);
     builder.add(node, 0, 2.0);
     write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
     let database = folder.path().join("database");
