@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 use std::io;
+use std::path::Path;
 
 use kymo_core::Error;
 use kymo_registry::Unrecognised;
@@ -63,17 +64,31 @@ fn reason(error: &io::Error) -> String {
     first.into_iter().chain(chars).collect()
 }
 
+/// So many recordings of a directory are named.
+const NAMED_MAX: usize = 3;
+
+/// Which recordings of a directory may be meant.
+fn those_in(directory: &str) -> String {
+    let found = crate::inputs::among(Path::new(directory));
+    let few = found.iter().take(NAMED_MAX).map(|path| quoted(&crate::inputs::display(path)));
+    let few = few.collect::<Vec<_>>().join(" or ");
+    let directory = quoted(directory);
+    match found.len() {
+        0 => format!("name the files in it; `kymo ls {directory}` lists the recordings among them"),
+        1..=NAMED_MAX => format!("name what is in it: {few}"),
+        _ => format!("name one that is in it: {few}; `kymo ls {directory}` lists the others"),
+    }
+}
+
 /// What to do about an error with a file, where there is something.
 pub(crate) fn hint(error: &anyhow::Error, name: &str) -> Option<String> {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return failure.hint.clone();
     }
-    let name = quoted(name);
     if let Some(Unrecognised::Directory) = error.downcast_ref::<Unrecognised>() {
-        return Some(format!(
-            "name the files in it; `kymo ls {name}` lists the recordings among them"
-        ));
+        return Some(those_in(name));
     }
+    let name = quoted(name);
     match error.downcast_ref::<Error>()? {
         Error::Read(_) | Error::ReadIn { .. } => Some(format!(
             "`kymo check {name}` shows all that is wrong, `kymo repair {name} OUT` keeps what is \

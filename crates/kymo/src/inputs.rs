@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use kymo_core::bytes::Limits;
 use kymo_core::{Error, Format, Source};
+use kymo_registry::Unrecognised;
 
 use crate::failure::Failure;
 use crate::render::numbers;
@@ -71,11 +73,42 @@ fn walk(root: &Path, from: Option<&dyn Format>, open: Open<'_>) -> Vec<Input> {
             },
         }
     }
+    if found.is_empty()
+        && let Some(foreign) = foreign(root, open)
+    {
+        found.push(Err((root.to_path_buf(), foreign.into())));
+    }
     if found.is_empty() {
         let files = numbers::count(seen, "file", "files");
         let failure = Failure::new(format!("no recording was found in it ({files} looked at)"));
         let failure = failure.hint("`kymo formats` lists what is recognised");
         found.push(Err((root.to_path_buf(), failure.into())));
+    }
+    found
+}
+
+/// The format of a directory that is none of ours.
+fn foreign(root: &Path, open: Open<'_>) -> Option<Unrecognised> {
+    let why = kymo_registry::detect(&open(root).ok()?).err()?;
+    matches!(why, Unrecognised::Foreign { .. }).then_some(why)
+}
+
+/// So much is looked at to give a hint.
+const LOOKED_AT_MAX: usize = 256;
+
+/// Some recordings below a directory, to name them: those that are found soon.
+pub(crate) fn among(root: &Path) -> Vec<PathBuf> {
+    let open = |path: &Path| Source::open(path, &Limits::default());
+    let (mut found, mut pending) = (Vec::new(), entries(root).unwrap_or_default());
+    pending.reverse();
+    for _ in 0..LOOKED_AT_MAX {
+        let Some(path) = pending.pop() else { break };
+        let is_plain = path.is_dir() || path.is_file();
+        if is_plain && is_claimed(&path, None, &open).unwrap_or(false) {
+            found.push(path);
+        } else if path.is_dir() {
+            pending.extend(entries(&path).unwrap_or_default().into_iter().rev());
+        }
     }
     found
 }

@@ -33,14 +33,27 @@ static MARKS: &[Mark] = &[
     mark(b"\x93NUMPY", "a NumPy array", "open it with numpy.load"),
     mark(b"PERFILE2", "a perf.data file", "open it with perf report"),
     mark(b"SQLite format 3\0", "an SQLite database", "open it with sqlite3"),
+    mark(
+        b"\x1e{",
+        "a CTF 2 trace",
+        "`lttng create --trace-format=ctf-1.8` records one that it does",
+    ),
     mark(b"%PDF-", "a PDF document", "name a recording"),
     mark(b"\x89PNG\r\n\x1a\n", "a picture", "name a recording"),
 ];
 
+/// The first file of a trace that is a directory, whose mark tells of all of it.
+const METADATA: &str = "metadata";
+
 /// Names the other format whose mark a source bears.
 pub(crate) fn recognise(source: &Source) -> Option<Unrecognised> {
-    let head = source.probe().head;
+    let probe = source.probe();
+    let within = probe.head_of(METADATA, 64);
+    let head = within.as_deref().unwrap_or(probe.head);
     let found = MARKS.iter().find(|mark| head.starts_with(mark.bytes));
+    if probe.is_directory && found.is_none() {
+        return None;
+    }
     match found {
         Some(Mark { name, advice, .. }) => Some(Unrecognised::Foreign { name, advice }),
         None if is_text(head) => Some(Unrecognised::Foreign {

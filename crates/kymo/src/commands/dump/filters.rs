@@ -1,18 +1,20 @@
 //! Which events of a timeline are shown: by what they are, what they say, and where they were.
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{Activity, Content, Event, Track};
+use kymo_core::model::timeline::{Activity, Content, Event, Track, TrackKind};
 use regex::Regex;
 use serde_json::Value as Json;
 
+use super::classes::Classes;
 use crate::failure::Failure;
 
 /// Which events are shown.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FilterArgs {
-    /// Only events that are such: begin, end, release, complete, send, receive, enter, value, text.
-    #[arg(long = "class", value_name = "CLASS", value_delimiter = ',', value_enum)]
-    classes: Vec<Class>,
+    /// Only events that are such: begin, end, release, complete, send, receive, enter, value, text;
+    /// a class of BBBin, or what a tracer calls its events.
+    #[arg(long = "class", value_name = "CLASS", value_delimiter = ',', value_parser = Classes::parse)]
+    classes: Vec<Classes>,
 
     /// Only events whose text matches a regular expression. May be given again: all must.
     #[arg(long = "match", value_name = "REGEX")]
@@ -26,42 +28,6 @@ pub(crate) struct FilterArgs {
     /// Only events of these processors.
     #[arg(long = "cpu", value_name = "N", value_delimiter = ',')]
     cpus: Vec<i64>,
-}
-
-/// What an event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Class {
-    Begin,
-    End,
-    Release,
-    Complete,
-    Send,
-    Receive,
-    Enter,
-    Value,
-    Text,
-    Payload,
-    Sample,
-}
-
-impl Class {
-    fn of(content: &Content<'_>) -> Self {
-        match content {
-            Content::Value(_) => Self::Value,
-            Content::Text(_) => Self::Text,
-            Content::Payload => Self::Payload,
-            Content::Sample(_) => Self::Sample,
-            Content::Activity(activity) => match activity {
-                Activity::Begin { .. } => Self::Begin,
-                Activity::End => Self::End,
-                Activity::Release { .. } => Self::Release,
-                Activity::Complete { .. } => Self::Complete,
-                Activity::Send(_) => Self::Send,
-                Activity::Receive(_) => Self::Receive,
-                Activity::Enter { .. } => Self::Enter,
-            },
-        }
-    }
 }
 
 /// How a field is compared.
@@ -100,6 +66,7 @@ impl FilterArgs {
             fields: fields.collect::<Result<_, _>>()?,
             on_cpu: (!self.cpus.is_empty()).then(|| on_cpu(tracks, &self.cpus)),
             names: tracks.iter().map(|track| track.name.clone()).collect(),
+            kinds: tracks.iter().map(|track| track.kind).collect(),
         })
     }
 }
@@ -154,11 +121,12 @@ fn field_test(typed: &str) -> Result<FieldTest, Failure> {
 /// Decides whether an event is shown.
 #[derive(Debug)]
 pub(crate) struct Filters {
-    classes: Vec<Class>,
+    classes: Vec<Classes>,
     texts: Vec<Regex>,
     fields: Vec<FieldTest>,
     on_cpu: Option<Vec<bool>>,
     names: Vec<String>,
+    kinds: Vec<TrackKind>,
 }
 
 impl Filters {
@@ -174,7 +142,9 @@ impl Filters {
         if !self.on_cpu.as_ref().is_none_or(is_on) {
             return false;
         }
-        if !self.classes.is_empty() && !self.classes.contains(&Class::of(&event.content)) {
+        let kind = self.kinds.get(event.track.0).copied();
+        let is_such = self.classes.iter().any(|classes| classes.have(event, kind));
+        if !self.classes.is_empty() && !is_such {
             return false;
         }
         if self.texts.is_empty() && self.fields.is_empty() {

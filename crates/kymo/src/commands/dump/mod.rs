@@ -1,5 +1,6 @@
 //! `kymo dump`: everything in a file, the values of some variables, or some events.
 
+mod classes;
 mod events;
 mod filters;
 mod variables;
@@ -47,6 +48,7 @@ EXAMPLES
   kymo dump --last 20 run.rtc                    the last events of all streams
   kymo dump --csv --stream temp run.rtc          one stream as CSV
   kymo dump --delta --class release,begin trace  with the time since the event before
+  kymo dump --class sched_switch trace           events by the tracer's own name
   kymo dump --match 'tid = 812\\b' --cpu 3 trace  what is said of a task, on one processor
   kymo dump --where 'speed>=40' controller.bin   events with a field in a range
 
