@@ -46,7 +46,7 @@ impl<'a> Whole<'a> {
     fn new(subject: &'a Subject, sample: &'a Sample) -> Self {
         let dataset = subject.format.open(&sample.source(), &Context::default());
         let dataset = dataset.unwrap_or_else(|error| panic!("it does not open: {error}"));
-        let records = records(&*dataset);
+        let records = records(subject, &*dataset);
         Self {
             subject,
             sample,
@@ -91,7 +91,8 @@ impl<'a> Whole<'a> {
         let valid = self.subject.is_valid_prefix(&self.sample.bytes, end);
         match self.subject.format.open(source, &Context::default()) {
             Ok(dataset) => {
-                self.has_only_what_was_there(&texts(&records(&*dataset)), "what opens");
+                let found = texts(&records(self.subject, &*dataset));
+                self.has_only_what_was_there(&found, "what opens");
                 assert!(
                     valid || worst(&dataset.findings()) >= Some(Severity::Warning),
                     "it opens, and does not say that something is missing"
@@ -118,7 +119,7 @@ impl<'a> Whole<'a> {
     fn is_salvaged(&self, source: &Source) -> Vec<Captured> {
         let dataset = self.subject.format.salvage(source, &Context::default());
         let dataset = dataset.unwrap_or_else(|error| panic!("it cannot be salvaged: {error}"));
-        let salvaged = records(&*dataset);
+        let salvaged = records(self.subject, &*dataset);
         // The last may be what is left of a record that was cut.
         let whole = salvaged.len().saturating_sub(1);
         self.has_only_what_was_there(&texts(&salvaged[..whole]), "what is salvaged");
@@ -145,7 +146,7 @@ impl<'a> Whole<'a> {
         let dataset = dataset.unwrap_or_else(|error| panic!("repaired it does not open: {error}"));
         let contents =
             |records: &[Captured]| -> Vec<_> { records.iter().map(Captured::contents).collect() };
-        let (found, salvaged) = (contents(&records(&*dataset)), contents(salvaged));
+        let (found, salvaged) = (contents(&records(self.subject, &*dataset)), contents(salvaged));
         if self.subject.completes {
             let mut found = found.iter();
             let is_there = |record: &String| found.any(|found| found == record);
@@ -171,8 +172,12 @@ fn cut_unsound(subject: &Subject, sample: &Sample, cases: &mut Cases) {
     }
 }
 
-fn records(dataset: &dyn Dataset) -> Vec<Captured> {
-    capture(dataset).unwrap_or_else(|error| panic!("it opens, and cannot be dumped: {error}"))
+/// All records but those that tell of the layout.
+fn records(subject: &Subject, dataset: &dyn Dataset) -> Vec<Captured> {
+    let records = capture(dataset);
+    let mut records = records.unwrap_or_else(|error| panic!("it cannot be dumped: {error}"));
+    records.retain(|record| !subject.layout.contains(&record.kind));
+    records
 }
 
 fn texts(records: &[Captured]) -> Vec<String> {

@@ -25,6 +25,7 @@ pub struct Subject {
     valid_prefix: fn(&[u8], usize) -> bool,
     pub(crate) writes_directories: bool,
     pub(crate) completes: bool,
+    pub(crate) layout: &'static [&'static str],
 }
 
 /// One file to test with.
@@ -64,6 +65,7 @@ impl Subject {
             valid_prefix: |_, _| false,
             writes_directories: false,
             completes: false,
+            layout: &[],
         }
     }
 
@@ -109,6 +111,13 @@ impl Subject {
     #[must_use]
     pub fn completes(self) -> Self {
         Self { completes: true, ..self }
+    }
+
+    /// Kinds of records that tell how a file is laid out and how much there is: of a part they tell
+    /// otherwise, and repairing lays it out anew.
+    #[must_use]
+    pub fn layout(self, layout: &'static [&'static str]) -> Self {
+        Self { layout, ..self }
     }
 
     /// Adds a sample that the test made, with the format's own writer as a rule.

@@ -124,9 +124,9 @@ impl Destination {
     pub fn file_by_path(&self) -> Result<AtomicPath> {
         self.check()?;
         self.check_file()?;
-        let file = temporary::builder().tempfile_in(self.parent());
-        let file = file.map_err(Error::io("create a file beside the output"))?;
-        let (path, unfinished) = (file.path().to_path_buf(), Unfinished::new(file.path()));
+        let made = Unfinished::make(|| temporary::builder().tempfile_in(self.parent()));
+        let (file, unfinished) = made.map_err(Error::io("create a file beside the output"))?;
+        let path = file.path().to_path_buf();
         let file = AtomicFile::new(Temporary::Named(file), self.clone());
         Ok(AtomicPath { path, file, unfinished })
     }
@@ -135,9 +135,9 @@ impl Destination {
     /// [`AtomicDirectory::commit`].
     pub fn directory(&self) -> Result<AtomicDirectory> {
         self.check()?;
-        let directory = temporary::builder().tempdir_in(self.parent());
-        let directory = directory.map_err(Error::io("create a directory beside the output"))?;
-        let unfinished = Unfinished::new(directory.path());
+        let made = Unfinished::make(|| temporary::builder().tempdir_in(self.parent()));
+        let made = made.map_err(Error::io("create a directory beside the output"))?;
+        let (directory, unfinished) = made;
         Ok(AtomicDirectory { directory, unfinished, destination: self.clone() })
     }
 

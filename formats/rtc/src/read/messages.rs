@@ -7,7 +7,7 @@ use kymo_rtc_wire::read::{Frame, Item, View, Walker};
 
 use super::Reader;
 use super::scan::Problem;
-use super::tracker::{Completed, Tracker};
+use super::tracker::{Completed, Open, Tracker};
 use crate::types::Message;
 
 /// The messages of a file, read as they are asked for.
@@ -66,7 +66,10 @@ impl Messages {
                 Item::Frame(frame) => {
                     let completed = self.tracker.frame(&frame, &view, &self.walker);
                     let is_meta_damaged = Problem::of_meta(&frame, &self.walker).is_some();
-                    if !self.tracker.left_out().is_empty() || is_meta_damaged {
+                    // Where reading began within a message, its rest is nothing that is wrong.
+                    let is_left_out =
+                        self.tracker.left_out().iter().any(Open::is_from_its_beginning);
+                    if is_left_out || is_meta_damaged {
                         self.reader.scan();
                     }
                     if let Some(completed) = completed {

@@ -77,6 +77,13 @@ pub(crate) struct Open {
     may_lack_beginning: bool,
 }
 
+impl Open {
+    /// Whether nothing of the message lies before what was read.
+    pub(crate) fn is_from_its_beginning(&self) -> bool {
+        !self.may_lack_beginning
+    }
+}
+
 /// What a frame completed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Completed {
