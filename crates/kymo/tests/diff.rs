@@ -195,3 +195,73 @@ fn differences_are_exact_and_hide_no_others() {
                     /type: only in A\n";
     assert_eq!(out, expected);
 }
+
+/// A text, a scalar by its name, and an attribute of the text, in bytes as they are given.
+fn encoded(path: PathBuf, name: &[u8], text: &[u8]) -> PathBuf {
+    let tagged = |tag: u32, bytes: &[u8]| {
+        let length = u32::try_from(bytes.len()).unwrap();
+        [&tag.to_le_bytes()[..], &length.to_le_bytes(), bytes].concat()
+    };
+    let value = |datatype: u32, bytes: &[u8]| {
+        let length = u32::try_from(bytes.len()).unwrap();
+        [&[5, length, datatype].map(u32::to_le_bytes).concat()[..], bytes].concat()
+    };
+    let element = |name: &[u8], value: Vec<u8>| {
+        let body = [tagged(3, name), tagged(4, b"/"), value].concat();
+        let length = u32::try_from(body.len() + 4).unwrap();
+        [&length.to_le_bytes()[..], &body].concat()
+    };
+    let scalars = [element(b"t", value(9, text)), element(name, value(2, &1_i32.to_le_bytes()))];
+    fs::write(&path, scalars.concat()).unwrap();
+    path
+}
+
+#[test]
+fn the_same_text_in_another_encoding_is_not_the_same() {
+    let folder = folder();
+    let one = encoded(folder.path().join("a.bp"), &[0xFF], &[0xE9]);
+    let other = encoded(folder.path().join("b.bp"), "ÿ".as_bytes(), "é".as_bytes());
+    let expected = "/t: 1 of 1 values differ, the first that is no matter of size: \
+                    \"é\" in Latin-1, \"é\" in UTF-8\n/ÿ: name in Latin-1, UTF-8\n";
+    assert_eq!(diff(&[one.clone(), other], &[]), (Some(3), expected.to_owned()));
+    assert_eq!(diff(&[one.clone(), one], &[]), (Some(0), String::new()));
+}
+
+#[test]
+fn arrays_that_are_nearly_empty_are_compared_by_their_blocks() {
+    let folder = folder();
+    let write = |last: f64, start: i32| {
+        move |writer: &mut Writer<Vec<u8>>| {
+            for at in [0, start] {
+                let place = [Dimension::global(2, 100_000_000, at)];
+                writer.dataset("/", "x", &place, Data::Double(&[1.0, last])).unwrap();
+            }
+        }
+    };
+    let same = two(folder.path(), write(2.0, 500), write(2.0, 500));
+    assert_eq!(diff(&same, &[]), (Some(0), String::new()));
+    let other = two(folder.path(), write(2.0, 500), write(4.5, 500));
+    let expected = "/x: 2 of 4 values differ, by at most 2.5 at [1]: 2, 4.5\n";
+    assert_eq!(diff(&other, &[]), (Some(3), expected.to_owned()));
+    let moved = two(folder.path(), write(2.0, 500), write(2.0, 700));
+    let expected = "/x: 2 blocks are in one file alone, the first in A: [2] values at step 0 at \
+                    [500]\n";
+    assert_eq!(diff(&moved, &[]), (Some(3), expected.to_owned()));
+}
+
+#[test]
+fn an_attribute_that_is_said_again_is_the_same() {
+    let folder = folder();
+    let write = |times: usize, unit: &'static str| {
+        move |writer: &mut Writer<Vec<u8>>| {
+            writer.scalar("/", "x", Data::Int(&[1])).unwrap();
+            for _ in 0..times {
+                writer.dataset_attribute("/x", "u", Data::String(unit)).unwrap();
+            }
+        }
+    };
+    let same = two(folder.path(), write(3, "m"), write(1, "m"));
+    assert_eq!(diff(&same, &[]), (Some(0), String::new()));
+    let other = two(folder.path(), write(3, "m"), write(1, "s"));
+    assert_eq!(diff(&other, &[]), (Some(3), "/x attribute u: is m, s\n".to_owned()));
+}

@@ -1,37 +1,28 @@
 //! Arrays: variables by their paths, then types, steps, shapes and values; attributes.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef};
 use arrow_schema::DataType;
-use kymo_core::model::arrays::{
-    ArraysView, Attribute, BlockId, Chunks, Order, Selection, Step, Variable, VariableId, unravel,
-    volume,
-};
+use kymo_core::model::arrays::{Block, Step, Variable, VariableId, unravel, volume};
 use kymo_core::{Error, Result};
 use serde_json::{Value, json};
 
-use super::values::{Gap, Size, compare, compare_exactly};
+use super::sides::{View, values};
+use super::values::{Apart, Gap, Size};
 use super::{Difference, attributes};
 use crate::render::numbers;
-
-/// Values that are read at once, of each side.
-const CHUNK_VALUES: u64 = 1 << 18;
-
-type View = Arc<dyn ArraysView>;
 
 /// Everything that differs, variables first.
 pub(super) fn differences(one: &View, other: &View, tolerance: f64) -> Result<Vec<Difference>> {
     let mut found = Vec::new();
     for (path, [left, right]) in pairs(variables(one), variables(other)) {
         for pair in matched(left, right) {
+            let is_in_one = pair[0].is_some();
             match pair {
                 [Some(left), Some(right)] => {
                     variable(&path, (one, left), (other, right), tolerance, &mut found)?;
                 }
-                [left, _] => found.push(only(path.clone(), left.is_some())),
+                [left, right] => found.push(only_variable(&path, left.or(right), is_in_one)),
             }
         }
     }
@@ -62,11 +53,12 @@ pub(super) fn pairs<K: Ord, T>(one: Vec<(K, T)>, other: Vec<(K, T)>) -> BTreeMap
 
 type Sided = [Option<(VariableId, Variable)>; 2];
 
-/// The variables of a path side by side: those of the same type first, then the others in order.
+/// The variables of a path side by side: those whose names are in the same encoding and that are of
+/// the same type first, then the others in order.
 fn matched(left: Vec<(VariableId, Variable)>, right: Vec<(VariableId, Variable)>) -> Vec<Sided> {
     let key = |(_, variable): &(VariableId, Variable)| {
-        let Variable { type_name, data_type, kind, rank, .. } = variable;
-        (type_name.clone(), data_type.clone(), *kind, *rank)
+        let Variable { is_recoded, type_name, data_type, kind, rank, .. } = variable;
+        (*is_recoded, type_name.clone(), data_type.clone(), *kind, *rank)
     };
     let mut matched = Vec::new();
     let (mut rest, mut others) = (Vec::new(), right);
@@ -83,6 +75,15 @@ fn matched(left: Vec<(VariableId, Variable)>, right: Vec<(VariableId, Variable)>
             pair => matched.push(pair),
         }
     }
+}
+
+/// A variable of one side. Another may have its name in another encoding.
+fn only_variable(path: &str, found: Option<(VariableId, Variable)>, is_in_one: bool) -> Difference {
+    let mut difference = only(path.to_owned(), is_in_one);
+    if found.is_some_and(|(_, variable)| variable.is_recoded) {
+        difference.what.push_str(", where its name is Latin-1");
+    }
+    difference
 }
 
 pub(super) fn only(path: String, is_in_one: bool) -> Difference {
@@ -115,7 +116,13 @@ fn variable(
             shapes.add(step, [&left_step.shape, &right_step.shape]);
             continue;
         }
-        match all.add(step, [one, other], &left.data_type, &steps, tolerance) {
+        let both = Both { views: [one, other], data_type: &left.data_type, tolerance };
+        let mut added = all.add(Place::whole(step, &left_step.shape), &both, &steps);
+        // What is too large to go through has so little in it that its blocks tell all.
+        if matches!(added, Err(Error::Request(_))) {
+            added = all.add_blocks(step, &both, &steps);
+        }
+        match added {
             // What cannot be gone through is no reason to leave out the rest.
             Err(Error::Request(why)) => {
                 let why = why.split(';').next().unwrap_or_default();
@@ -126,6 +133,7 @@ fn variable(
         }
     }
     found.extend(shapes.difference(path));
+    found.extend(all.unpaired.difference(path));
     found.extend(all.difference(path, left.steps));
     Ok(())
 }
@@ -133,6 +141,10 @@ fn variable(
 /// What differs of two variables before any value is looked at.
 fn declared(path: &str, left: &Variable, right: &Variable) -> Vec<Difference> {
     let mut found = Vec::new();
+    if left.is_recoded != right.is_recoded {
+        let encoding = |it: &Variable| if it.is_recoded { "Latin-1" } else { "UTF-8" }.to_owned();
+        found.push(two(path, "name in", [left, right].map(encoding)));
+    }
     if left.data_type != right.data_type || left.type_name != right.type_name {
         // A word for a type may mean several widths.
         let is_one_word = left.type_name == right.type_name;
@@ -180,6 +192,67 @@ impl Shapes {
     }
 }
 
+/// What is compared, and how.
+struct Both<'a> {
+    views: [&'a View; 2],
+    data_type: &'a DataType,
+    tolerance: f64,
+}
+
+/// Where values are: a step, and a box of it.
+#[derive(Debug, Default, Clone)]
+struct Place {
+    step: u64,
+    start: Vec<u64>,
+    shape: Vec<u64>,
+}
+
+impl Place {
+    fn whole(step: u64, shape: &[u64]) -> Self {
+        Self { step, start: vec![0; shape.len()], shape: shape.to_vec() }
+    }
+
+    /// The index in the whole step of a value that is counted in the box.
+    fn index(&self, apart: &Apart) -> Vec<u64> {
+        let index = unravel(apart.position, &self.shape);
+        index.iter().zip(&self.start).map(|(index, start)| index.saturating_add(*start)).collect()
+    }
+}
+
+/// Blocks of arrays that are nearly empty which one side alone has.
+#[derive(Debug, Default)]
+struct Unpaired {
+    count: u64,
+    first: Option<(Place, &'static str)>,
+}
+
+impl Unpaired {
+    fn add(&mut self, place: Place, blocks: [usize; 2]) {
+        let [left, right] = blocks;
+        self.count += left.abs_diff(right) as u64;
+        if left != right {
+            let side = if left > right { "A" } else { "B" };
+            self.first.get_or_insert((place, side));
+        }
+    }
+
+    fn difference(&self, path: &str) -> Option<Difference> {
+        let (Place { step, start, shape }, side) = self.first.as_ref()?;
+        let count = match self.count {
+            1 => "1 block is".to_owned(),
+            count => format!("{} blocks are", numbers::grouped(count)),
+        };
+        let what = format!(
+            "{count} in one file alone, the first in {side}: {shape:?} values at step {step} at \
+             {start:?}"
+        );
+        let details = json!({
+            "blocks": self.count, "only": side, "step": step, "start": start, "shape": shape,
+        });
+        Some(Difference::new(path, what, details))
+    }
+}
+
 /// How the values of all steps of a variable differ.
 #[derive(Default)]
 struct All {
@@ -187,33 +260,45 @@ struct All {
     values: u64,
     /// Whether values are wider than any number of ours.
     rounds: bool,
-    /// The step and the shape of what differs most, and of the first that is no matter of size.
-    most: (u64, Vec<u64>),
-    other: (u64, Vec<u64>),
+    /// Where what differs most is, and the first that is no matter of size.
+    most: Place,
+    other: Place,
+    unpaired: Unpaired,
 }
 
 impl All {
-    fn add(
-        &mut self,
-        step: u64,
-        views: [&View; 2],
-        data_type: &DataType,
-        steps: &[Step; 2],
-        tolerance: f64,
-    ) -> Result<()> {
-        let shape = steps[0].shape.clone();
+    /// Compares all values of a step, or of a block of one.
+    fn add(&mut self, place: Place, both: &Both<'_>, steps: &[Step; 2]) -> Result<()> {
+        let Both { views, data_type, tolerance } = *both;
         let before = views.map(|view| view.rounded());
         let mut gap = values(views, data_type, steps, tolerance, false)?;
         // Where nothing was rounded, numbers of ours tell all.
         if self.rounds && views.map(|view| view.rounded()) != before {
             gap = values(views, data_type, steps, tolerance, true)?;
         }
-        self.values = self.values.saturating_add(volume(&shape));
+        self.values = self.values.saturating_add(volume(&place.shape));
         if self.gap.other.is_none() {
-            self.other = (step, shape.clone());
+            self.other = place.clone();
         }
         if self.gap.add(gap, 0) {
-            self.most = (step, shape);
+            self.most = place;
+        }
+        Ok(())
+    }
+
+    /// Compares the blocks of a step that begin at the same place and are as large.
+    fn add_blocks(&mut self, step: u64, both: &Both<'_>, steps: &[Step; 2]) -> Result<()> {
+        let placed = |step: &Step| -> Vec<_> {
+            let blocks = step.blocks.iter().cloned();
+            blocks.map(|block| ((block.start.clone(), block.count.clone()), block)).collect()
+        };
+        let [left, right] = steps.each_ref().map(placed);
+        for ((start, shape), [left, right]) in pairs(left, right) {
+            let place = Place { step, start, shape };
+            self.unpaired.add(place.clone(), [left.len(), right.len()]);
+            for (one, other) in left.into_iter().zip(right) {
+                self.add(place.clone(), both, &[one, other].map(alone))?;
+            }
         }
         Ok(())
     }
@@ -221,7 +306,7 @@ impl All {
     fn difference(self, path: &str, steps: u64) -> Option<Difference> {
         let Self { gap, values, most, other, .. } = self;
         let [count, total] = [gap.count, values].map(numbers::grouped);
-        let (shown, (step, shape)) = match (&gap.most, &gap.other) {
+        let (shown, at) = match (&gap.most, &gap.other) {
             (Some(apart), _) => (apart, &most),
             (None, Some(apart)) => (apart, &other),
             (None, None) => return None,
@@ -231,14 +316,14 @@ impl All {
             let index = (!index.is_empty()).then(|| format!(" at {index:?}"));
             step.unwrap_or_default() + &index.unwrap_or_default()
         };
-        let index = unravel(shown.position, shape);
+        let (step, index) = (at.step, at.index(shown));
         let [one, two] = &shown.pair;
         let by = size_text(shown.size);
         let mut what = format!("{count} of {total} values differ, {by}");
-        what = format!("{what}{}: {one}, {two}", place(*step, &index));
+        what = format!("{what}{}: {one}, {two}", place(step, &index));
         if let (Some(_), Some(first)) = (&gap.most, &gap.other) {
             let [one, two] = &first.pair;
-            let at = place(other.0, &unravel(first.position, &other.1));
+            let at = place(other.step, &other.index(first));
             let count = match gap.other_count {
                 1 => "1 is".to_owned(),
                 count => format!("{} are", numbers::grouped(count)),
@@ -251,6 +336,12 @@ impl All {
         });
         Some(Difference::new(path, what, details))
     }
+}
+
+/// A block as if it were all that its step has.
+fn alone(block: Block) -> Step {
+    let shape = block.count.clone();
+    Step { blocks: vec![Block { start: vec![0; shape.len()], ..block }], shape }
 }
 
 fn size_text(size: Size) -> String {
@@ -268,115 +359,5 @@ fn size_json(size: Size) -> Value {
         Size::Real(size) => json!(size),
         Size::Less => json!(0.0),
         Size::None => Value::Null,
-    }
-}
-
-/// How the values of two steps of the same shape differ.
-fn values(
-    views: [&View; 2],
-    data_type: &DataType,
-    steps: &[Step; 2],
-    tolerance: f64,
-    is_exact: bool,
-) -> Result<Gap> {
-    let [one, other] = views;
-    let [left, right] = steps;
-    let all = Selection::all(&left.shape);
-    let chunks = |view: &View, step: &Step| {
-        let (view, data_type) = (Arc::clone(view), data_type.clone());
-        Chunks::new(view, data_type, step.clone(), &all, Order::C, CHUNK_VALUES)
-    };
-    let digits = |view: &View, step: &Step| {
-        let view = Arc::new(Digits(Arc::clone(view)));
-        Chunks::new(view, DataType::Utf8, step.clone(), &all, Order::C, CHUNK_VALUES)
-    };
-    let mut sides = Sides { one: chunks(one, left)?, other: chunks(other, right)?, rest: None };
-    let mut gap = Gap::default();
-    let mut at = 0;
-    if !is_exact {
-        for pair in sides {
-            let [left, right] = pair?;
-            gap.add(compare(&left, &right, tolerance), at);
-            at += left.len() as u64;
-        }
-        return Ok(gap);
-    }
-    let exact = Sides { one: digits(one, left)?, other: digits(other, right)?, rest: None };
-    for pair in exact {
-        let ([left, right], Some(rounded)) = (pair?, sides.next()) else { break };
-        let [one, other] = rounded?;
-        gap.add(compare_exactly([&one, &other], [&left, &right], tolerance), at);
-        at += left.len() as u64;
-    }
-    Ok(gap)
-}
-
-/// The values of a view that rounds them, by all their digits.
-struct Digits(View);
-
-impl ArraysView for Digits {
-    fn variable_count(&self) -> usize {
-        self.0.variable_count()
-    }
-
-    fn variable(&self, id: VariableId) -> Variable {
-        self.0.variable(id)
-    }
-
-    fn step(&self, id: VariableId, step: u64) -> Result<Step> {
-        self.0.step(id, step)
-    }
-
-    fn read_block(&self, block: BlockId, values: Range<u64>) -> Result<ArrayRef> {
-        let digits = self.0.decimals(block, values)?;
-        digits.ok_or_else(|| Error::request("there are no digits beyond those of doubles"))
-    }
-
-    fn values_at_once(&self, block: BlockId) -> u64 {
-        self.0.values_at_once(block)
-    }
-
-    fn attributes(&self) -> Vec<Attribute> {
-        Vec::new()
-    }
-
-    fn find(&self, path: &str) -> Vec<VariableId> {
-        self.0.find(path)
-    }
-}
-
-/// Runs of values of both sides, as long as each other. A side may give fewer at once.
-struct Sides {
-    one: Chunks,
-    other: Chunks,
-    /// What is left of the side that gave more, and whether that is the first.
-    rest: Option<(bool, ArrayRef)>,
-}
-
-impl Iterator for Sides {
-    type Item = Result<[ArrayRef; 2]>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (mut left, mut right) = match self.rest.take() {
-            Some((true, rest)) => (Some(rest), None),
-            Some((false, rest)) => (None, Some(rest)),
-            None => (None, None),
-        };
-        for (side, chunks) in [(&mut left, &mut self.one), (&mut right, &mut self.other)] {
-            if side.is_none() {
-                match chunks.next()? {
-                    Ok(chunk) => *side = Some(chunk.values),
-                    Err(error) => return Some(Err(error)),
-                }
-            }
-        }
-        let (left, right) = (left?, right?);
-        let many = left.len().min(right.len());
-        if left.len() > many {
-            self.rest = Some((true, left.slice(many, left.len() - many)));
-        } else if right.len() > many {
-            self.rest = Some((false, right.slice(many, right.len() - many)));
-        }
-        Some(Ok([left.slice(0, many), right.slice(0, many)]))
     }
 }

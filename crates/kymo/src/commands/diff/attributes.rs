@@ -1,5 +1,7 @@
 //! Attributes of two files side by side.
 
+use std::collections::HashSet;
+
 use kymo_core::Value;
 use kymo_core::model::arrays::{ArraysView, Attribute, Target};
 use serde_json::json;
@@ -20,7 +22,8 @@ pub(super) fn differences(
         let all = view.attributes().into_iter();
         all.map(|a| ((a.path.clone(), a.target == Target::Group, a.name.clone()), a)).collect()
     };
-    for ((path, is_group, name), [left, right]) in pairs(named(one), named(other)) {
+    for ((path, is_group, name), sides) in pairs(named(one), named(other)) {
+        let [left, right] = sides.map(distinct);
         let of = if is_group { "group " } else { "" };
         let name = format!("{of}{path} attribute {name}");
         if left.iter().chain(&right).any(|attribute| attribute.unread.is_some()) {
@@ -42,8 +45,18 @@ pub(super) fn differences(
     }
 }
 
+/// Attributes without those that say again what one before them says, as each process of a run may.
+fn distinct(mut attributes: Vec<Attribute>) -> Vec<Attribute> {
+    if attributes.len() > 1 {
+        let mut known = HashSet::new();
+        let said = |a: &Attribute| format!("{:?}", (&a.type_name, a.is_recoded, &a.value));
+        attributes.retain(|attribute| known.insert(said(attribute)));
+    }
+    attributes
+}
+
 fn is_same(one: &Attribute, other: &Attribute, tolerance: f64) -> bool {
-    if one.data_type != other.data_type {
+    if one.data_type != other.data_type || one.is_recoded != other.is_recoded {
         return false;
     }
     match (number(&one.value), number(&other.value)) {
@@ -81,7 +94,7 @@ fn number(value: &Value) -> Option<[f64; 2]> {
     })
 }
 
-/// The values of both sides; where they look alike, with their types.
+/// The values of both sides; where they look alike, with their types and encodings.
 fn shown(left: &[Attribute], right: &[Attribute]) -> [String; 2] {
     let values = |side: &[Attribute]| {
         let values: Vec<_> = side.iter().map(|a| crate::render::value(&a.value)).collect();
@@ -92,9 +105,11 @@ fn shown(left: &[Attribute], right: &[Attribute]) -> [String; 2] {
         return both;
     }
     let typed = |side: &[Attribute]| {
-        let all =
-            side.iter().map(|a| format!("{} ({})", crate::render::value(&a.value), a.type_name));
-        all.collect::<Vec<_>>().join(" ")
+        let typed = |a: &Attribute| {
+            let encoding = if a.is_recoded { ", Latin-1" } else { "" };
+            format!("{} ({}{encoding})", crate::render::value(&a.value), a.type_name)
+        };
+        side.iter().map(typed).collect::<Vec<_>>().join(" ")
     };
     [typed(left), typed(right)]
 }

@@ -4,6 +4,7 @@ mod arrays;
 mod attributes;
 mod exact;
 mod profiles;
+mod sides;
 mod values;
 
 use std::io::Write;

@@ -243,6 +243,40 @@ fn text(one: &ArrayRef, other: &ArrayRef) -> Gap {
     gather(gaps, &|size| size == Size::None, |at| [show(one, at), show(other, at)])
 }
 
+/// The marks that texts of either encoding begin with.
+pub(super) const LATIN_1: char = '1';
+pub(super) const UTF_8: char = '8';
+
+/// Compares texts behind marks of their encoding.
+pub(super) fn compare_texts(one: &ArrayRef, other: &ArrayRef) -> Gap {
+    let both = [one, other].map(|array| array.as_string_opt::<i32>());
+    let [Some(left), Some(right)] = both else {
+        return text(one, other);
+    };
+    let sizes = left.iter().zip(right).map(
+        |(one, other)| {
+            if one == other { Size::Real(0.0) } else { Size::None }
+        },
+    );
+    gather(sizes, &|size| size == Size::None, |at| {
+        shown_texts([left, right].map(|texts| texts.is_valid(at).then(|| texts.value(at))))
+    })
+}
+
+/// Both texts; where they look the same, with their encodings.
+fn shown_texts(marked: [Option<&str>; 2]) -> [String; 2] {
+    let text = |marked: &str| format!("{:?}", marked.get(1..).unwrap_or_default());
+    let shown = marked.map(|marked| marked.map_or("-".to_owned(), text));
+    if shown[0] != shown[1] {
+        return shown;
+    }
+    let encoding = |marked: Option<&str>| {
+        if marked.is_some_and(|it| it.starts_with(LATIN_1)) { "Latin-1" } else { "UTF-8" }
+    };
+    let [one, other] = marked.map(encoding);
+    [format!("{} in {one}", shown[0]), format!("{} in {other}", shown[1])]
+}
+
 /// Counts what is apart, and finds what is so most.
 fn gather(
     sizes: impl Iterator<Item = Size>,
