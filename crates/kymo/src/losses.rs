@@ -1,6 +1,7 @@
 //! What is lost on the way from a file to its values: it is said, and changes the exit code.
 
-use kymo_core::model::arrays::{ArraysView, Variable};
+use arrow_schema::DataType;
+use kymo_core::model::arrays::{ArraysView, Raw, Variable, VariableId};
 
 use crate::render::{escaped, numbers};
 use crate::report::Report;
@@ -20,6 +21,37 @@ pub(crate) fn rounding(
     let loss = format_args!("{path}: values of type {type_name} are rounded to double precision");
     report.remark(file, loss);
     Outcome::Findings
+}
+
+/// What is to be said of text that is Latin-1 in the file, where some of a variable's is.
+pub(crate) fn recoded_text(
+    view: &dyn ArraysView,
+    id: VariableId,
+    variable: &Variable,
+) -> kymo_core::Result<Option<&'static str>> {
+    if variable.data_type != DataType::Utf8 {
+        return Ok(None);
+    }
+    for step in 0..variable.steps {
+        let blocks = view.step(id, step)?.blocks;
+        let mut raws = blocks.iter().filter_map(|block| view.raw(block.id));
+        let is_latin_1 = |raw: Raw<'_>| {
+            let mut texts = raw.bytes.chunks(raw.each.max(1));
+            texts.any(|text| std::str::from_utf8(text).is_err())
+        };
+        if raws.any(is_latin_1) {
+            return Ok(Some("text is Latin-1 and stored as UTF-8"));
+        }
+    }
+    Ok(None)
+}
+
+/// The same of a table that lists variables, attributes or both.
+pub(crate) fn recoded_table(view: &dyn ArraysView, table: &str) -> Option<&'static str> {
+    let mut ids = (0..view.variable_count()).map(VariableId);
+    let is_recoded = table != "attributes" && ids.any(|id| view.variable(id).is_recoded)
+        || table != "variables" && view.attributes().iter().any(|it| it.is_recoded);
+    is_recoded.then_some("names or texts are Latin-1 and stored as UTF-8")
 }
 
 /// Values that were asked for, and those of them that are not there: no block covers them, or

@@ -1,11 +1,11 @@
 //! Which variables a name means, and what to say when it means none or too many.
 
-use kymo_core::model::arrays::{ArraysView, Variable, VariableId};
+use kymo_core::model::arrays::{ArraysView, VariableId};
 
 use crate::failure::{Failure, quoted};
 use crate::masks::Masks;
 use crate::render::escaped;
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{Outcome, Session};
 
 /// Paths that a message lists.
 const LISTED_MAX: usize = 5;
@@ -38,20 +38,34 @@ pub(crate) fn find(
     Err(Failure::new(format!("there is no variable {}", escaped(wanted))).hint(hint))
 }
 
-/// Says that a path has values of other types than those that something is done with.
+/// Says that a path has other variables than that which something is done with: of other types, or
+/// with their names in another encoding.
 pub(crate) fn say_others(
     session: &mut Session,
-    opened: &Opened,
-    variable: &Variable,
-    others: usize,
+    file: &str,
+    view: &dyn ArraysView,
+    id: VariableId,
+    others: &[VariableId],
     done: &str,
 ) -> Outcome {
+    let variable = view.variable(id);
+    let is_alike = |other: &&VariableId| view.variable(**other).is_recoded == variable.is_recoded;
+    let types = others.iter().filter(is_alike).count();
     let (path, type_name) = (escaped(&variable.path), &variable.type_name);
-    let loss = format!(
-        "{path}: only the values of type {type_name} are {done}; the path has {others} other \
-         type(s) too"
-    );
-    session.report.remark(&opened.name, loss);
+    if types > 0 {
+        let loss = format!(
+            "{path}: only the values of type {type_name} are {done}; the path has {types} other \
+             type(s) too"
+        );
+        session.report.remark(file, loss);
+    }
+    if types < others.len() {
+        let loss = format!(
+            "{path}: only what has this name in UTF-8 is {done}; what has it in Latin-1 is in \
+             hdf5, netcdf, zarr and npz, with a number behind its name"
+        );
+        session.report.remark(file, loss);
+    }
     Outcome::Findings
 }
 

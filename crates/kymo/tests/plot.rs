@@ -24,14 +24,20 @@ fn file(folder: &Path) -> PathBuf {
     path
 }
 
-/// The pixel of a picture, and its size.
-fn pixel(path: &Path, x: usize, y: usize) -> ([u8; 3], (u32, u32)) {
+/// The pixels of a picture, and its size.
+fn pixels(path: &Path) -> (Vec<[u8; 3]>, (u32, u32)) {
     let decoder = png::Decoder::new(std::io::BufReader::new(fs::File::open(path).unwrap()));
     let mut reader = decoder.read_info().unwrap();
-    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut pixels).unwrap();
-    let at = y * info.line_size + x * 3;
-    ([pixels[at], pixels[at + 1], pixels[at + 2]], (info.width, info.height))
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut bytes).unwrap();
+    let pixels = bytes.chunks(3).map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
+    (pixels, (info.width, info.height))
+}
+
+/// The pixel of a picture, and its size.
+fn pixel(path: &Path, x: usize, y: usize) -> ([u8; 3], (u32, u32)) {
+    let (pixels, size) = pixels(path);
+    (pixels[y * size.0 as usize + x], size)
 }
 
 #[test]
@@ -103,7 +109,7 @@ fn what_is_no_number_is_said_and_not_drawn() {
     let folder = folder();
     let file = odd(folder.path());
     let (code, out, said) = run(kymo().arg("plot").arg(&file).arg("some"));
-    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(code, Some(3), "{said}");
     assert!(said.ends_with("2 values are NaN or infinite and not drawn\n"), "{said}");
     assert!(out.ends_with("values from 1 to 3\n"), "{out}");
     for (name, why) in [("none", "no value that could be drawn"), ("empty", "has no values")] {
@@ -150,10 +156,64 @@ fn a_map_of_more_values_than_cells_states_the_range_of_its_values() {
     fs::write(&path, writer.finish().unwrap()).unwrap();
     let (_, out, _) = run(kymo().arg("plot").arg(&path).arg("spike"));
     assert!(out.ends_with("values from 0 to 1000\n"), "{out}");
+    // 2000 values in 16 lines of 80 characters: the one that stands out is seen, and alone.
+    assert!(out.contains("\neach character: of 125×25 values, that farthest from the mean\n"));
+    assert!(out.lines().nth(1).unwrap().starts_with('█'), "{out}");
+    assert_eq!(out.matches('█').count(), 1, "{out}");
     let svg = folder.path().join("a.svg");
     assert_eq!(run(kymo().arg("plot").arg(&path).args(["spike", "-o"]).arg(&svg)).0, Some(0));
     let text = fs::read_to_string(&svg).unwrap();
-    assert!(text.contains(">means of 2×2<"), "{text}");
+    assert!(text.contains(">of 5×3 values, that farthest from the mean<"), "{text}");
+    let png = folder.path().join("a.png");
+    assert_eq!(run(kymo().arg("plot").arg(&path).args(["spike", "-o"]).arg(&png)).0, Some(0));
+    assert_eq!(pixel(&png, 100, 50).0, [253, 231, 37]);
     let (_, out, _) = run(kymo().arg("plot").arg(&path).arg("huge"));
     assert!(out.ends_with("values from 1e308 to 1e308\n"), "{out}");
+}
+
+#[test]
+fn a_heat_map_loses_nothing_that_stands_out() {
+    let folder = folder();
+    let mut values = vec![0.0; 1000 * 1000];
+    // A one in every fifth row and tenth column: 200 × 100, each in a cell of its own.
+    for row in (0..1000).step_by(5) {
+        for column in (0..1000).step_by(10) {
+            values[row * 1000 + column] = 1.0;
+        }
+    }
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    writer.dataset("/", "s", &[Dimension::local(1000); 2], Data::Double(&values)).unwrap();
+    let path = folder.path().join("a.bp");
+    fs::write(&path, writer.finish().unwrap()).unwrap();
+    let out = folder.path().join("a.png");
+    assert_eq!(run(kymo().arg("plot").arg(&path).args(["s", "-o"]).arg(&out)).0, Some(0));
+    let (pixels, (width, _)) = pixels(&out);
+    // The map is at 100 across and 50 down, and 670 by 490 pixels large.
+    let is_light = |at: &usize| {
+        let (x, y) = (at % width as usize, at / width as usize);
+        (100..770).contains(&x) && (50..540).contains(&y) && pixels[*at] == [253, 231, 37]
+    };
+    let light = (0..pixels.len()).filter(is_light).count();
+    assert_eq!(light, 200 * 100);
+}
+
+#[test]
+fn letters_of_units_are_drawn_and_those_without_a_font_said() {
+    let folder = folder();
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    for (name, units) in [("φ", "µm² °C"), ("日", "m")] {
+        writer.dataset("/", name, &[Dimension::local(2)], Data::Int(&[1, 2])).unwrap();
+        writer.dataset_attribute(&format!("/{name}"), "units", Data::String(units)).unwrap();
+    }
+    let path = folder.path().join("a.bp");
+    fs::write(&path, writer.finish().unwrap()).unwrap();
+    let plot = |name: &str, to: &str| {
+        run(kymo().arg("plot").arg(&path).args([name, "-o"]).arg(folder.path().join(to)))
+    };
+    let (code, _, said) = plot("φ", "a.png");
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let (code, _, said) = plot("日", "b.png");
+    assert_eq!(code, Some(3));
+    assert!(said.contains("question marks; .svg has all"), "{said}");
+    assert_eq!(plot("日", "b.svg").0, Some(0));
 }

@@ -99,6 +99,15 @@ impl Kind {
         }
     }
 
+    /// Whether a picture has letters that this kind of file shows as question marks.
+    pub(crate) fn lacks_letters(self, picture: &Picture) -> bool {
+        let mut texts = picture.shapes.iter().filter_map(|shape| match shape {
+            Shape::Text { text, .. } => Some(text),
+            _ => None,
+        });
+        matches!(self, Self::Png) && texts.any(|text| raster::lacks_letters(text))
+    }
+
     /// The picture as a file.
     pub(crate) fn bytes(self, picture: &Picture) -> anyhow::Result<Vec<u8>> {
         match self {

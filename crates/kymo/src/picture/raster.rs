@@ -1,6 +1,6 @@
 //! A picture as PNG: shapes as pixels.
 
-use font8x8::legacy::BASIC_LEGACY;
+use font8x8::legacy::{BASIC_LEGACY, GREEK_LEGACY, LATIN_LEGACY};
 
 use super::{Anchor, Color, Picture, Shape};
 
@@ -81,8 +81,7 @@ impl Canvas {
         };
         let (left, top) = (pixel(left), pixel(y - 4.0));
         for (at, letter) in text.chars().enumerate() {
-            let index = usize::try_from(u32::from(letter)).unwrap_or(usize::MAX);
-            let glyph = BASIC_LEGACY.get(index).or_else(|| BASIC_LEGACY.get(usize::from(b'?')));
+            let glyph = glyph(letter).or_else(|| glyph('?'));
             for (row, bits) in glyph.into_iter().flatten().enumerate() {
                 for column in (0..LETTER).filter(|column| bits >> column & 1 == 1) {
                     self.set(left + at * LETTER + column, top + row, color);
@@ -119,6 +118,27 @@ impl Canvas {
     }
 }
 
+/// The rows of a letter: of ASCII, Latin-1 and Greek, with what units are written in.
+fn glyph(letter: char) -> Option<&'static [u8; LETTER]> {
+    // These are the same to the eye: the signs of the micrometre, the ohm and the ångström.
+    let letter = match letter {
+        '\u{3bc}' => '\u{b5}',
+        '\u{2126}' => '\u{3a9}',
+        '\u{212b}' => '\u{c5}',
+        other => other,
+    };
+    let code = usize::try_from(u32::from(letter)).ok()?;
+    let pages: [(usize, &'static [[u8; LETTER]]); 3] =
+        [(0, &BASIC_LEGACY), (0xa0, &LATIN_LEGACY), (0x390, &GREEK_LEGACY)];
+    let found = pages.into_iter().find_map(|(first, page)| page.get(code.checked_sub(first)?));
+    found.filter(|rows| letter == ' ' || letter == '\u{a0}' || rows.iter().any(|row| *row != 0))
+}
+
+/// Whether a text has letters that there are no pixels for.
+pub(crate) fn lacks_letters(text: &str) -> bool {
+    text.chars().any(|letter| glyph(letter).is_none())
+}
+
 #[allow(clippy::cast_precision_loss, reason = "a picture has a few thousand pixels")]
 fn place(pixel: usize) -> f64 {
     pixel as f64
@@ -149,6 +169,14 @@ mod tests {
             let drawn = canvas.pixels.iter().filter(|pixel| **pixel == BLACK).count();
             assert_eq!(drawn, usize::from(length) + 1);
         }
+    }
+
+    #[test]
+    fn the_letters_of_units_have_pixels() {
+        assert!(!lacks_letters("Δφ [µm² °C], Å Ω μ α×β a b"));
+        assert!(["日本", "a\u{1}", "…"].into_iter().all(lacks_letters));
+        // Of the micro sign, not a question mark.
+        assert_ne!(glyph('µ'), glyph('?'));
     }
 
     #[test]

@@ -103,9 +103,11 @@ fn check_end(reader: &Reader, findings: &mut Findings) {
 /// A path whose writings are not all of one type.
 fn check_types(reader: &Reader, findings: &mut Findings) {
     let grouping = reader.grouping();
-    let mut first: HashMap<&str, usize> = HashMap::new();
+    // The same name in another encoding is another.
+    let mut first: HashMap<(&str, bool), usize> = HashMap::new();
     for (id, grouped) in grouping.variables().iter().enumerate() {
-        let earlier = *first.entry(grouped.path()).or_insert(id);
+        let name = (grouped.path(), grouped.is_recoded());
+        let earlier = *first.entry(name).or_insert(id);
         if earlier == id {
             continue;
         }

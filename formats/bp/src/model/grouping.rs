@@ -163,7 +163,13 @@ impl Grouping {
     /// The variables of a path, or of a bare name that only one path ends in.
     pub(crate) fn find(&self, path: &str) -> Vec<usize> {
         let normal = normal_path(&[path]);
-        let ids = |ids: &Vec<u32>| ids.iter().map(|&id| id as usize).collect();
+        // Who has the name in the bytes that were typed comes first.
+        let is_recoded = |id: &usize| self.variables.get(*id).is_some_and(|it| it.is_recoded);
+        let ids = |ids: &Vec<u32>| {
+            let mut ids: Vec<_> = ids.iter().map(|&id| id as usize).collect();
+            ids.sort_by_key(is_recoded);
+            ids
+        };
         if let Some(found) = self.by_path.get(&normal) {
             return ids(found);
         }
@@ -235,6 +241,11 @@ impl Grouped {
 
     pub(crate) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Whether the path is Latin-1 in the file.
+    pub(crate) fn is_recoded(&self) -> bool {
+        self.is_recoded
     }
 
     pub(crate) fn is_uneven(&self) -> bool {

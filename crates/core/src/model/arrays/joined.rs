@@ -255,6 +255,7 @@ impl ArraysView for JoinedArrays {
         let mut found: Vec<_> = found.collect();
         found.sort_unstable();
         found.dedup();
+        found.sort_by_key(|id| self.variables.get(id.0).is_some_and(|it| it.variable.is_recoded));
         let paths = found.iter().filter_map(|id| self.variables.get(id.0));
         let mut paths: Vec<_> = paths.map(|joined| &joined.variable.path).collect();
         paths.dedup();

@@ -30,8 +30,11 @@ impl Lost {
         if of.is_some_and(|(view, variable)| variable.rounds && view.has_rounded()) {
             add("rounded", "values are rounded to double precision");
         }
+        if let Some(what) = chosen.recoded {
+            add("changed", what);
+        }
         if chosen.outcome != Outcome::Done {
-            add("left-out", "values of other types under the same path are left out");
+            add("left-out", "other variables of the same path are left out");
         }
         let faults = opened.dataset.findings();
         let has_faults = faults.iter().any(|finding| finding.severity > Severity::Note);

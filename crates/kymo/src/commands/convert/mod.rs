@@ -25,6 +25,7 @@ use crate::losses::{self, Missing};
 use crate::outlet::{self, Outlet};
 use crate::progress::Bars;
 use crate::render::escaped;
+use crate::report::Report;
 use crate::selection::Steps;
 use crate::session::{Named, Opened, Outcome, Session};
 use crate::variables;
@@ -305,7 +306,8 @@ fn finish(
         .of
         .as_ref()
         .map(|(view, variable)| losses::rounding(report, name, view.as_ref(), variable));
-    chosen.outcome.max(lost).max(rounded.unwrap_or(Outcome::Done))
+    let recoded = chosen.say_recoded(report, name);
+    chosen.outcome.max(lost).max(rounded.unwrap_or(Outcome::Done)).max(recoded)
 }
 
 /// Writes every fixed table into a directory, a file each.
@@ -331,17 +333,20 @@ fn to_directory(
     let about = |error| outlet::about(&args.output, error);
     let to = outlet::own_directory(&args.output, args.force, &names).map_err(about)?;
     let directory = to.directory().map_err(about)?;
+    let mut outcome = Outcome::Done;
     for table in tables {
         let path = directory.path().join(name(table.as_ref()));
         let file = File::create(path).map_err(Error::io("create a file"));
         let mut file = BufWriter::with_capacity(1 << 18, file.map_err(about)?);
         let scan = scan(args, table.as_ref())?;
-        write(&Chosen::fixed(table), &scan, target, &mut file, &session.bars)?;
+        let chosen = Chosen::fixed(table, opened);
+        write(&chosen, &scan, target, &mut file, &session.bars)?;
+        outcome = outcome.max(chosen.say_recoded(&mut session.report, &opened.name));
         file.flush().map_err(Error::io("write a file")).map_err(about)?;
     }
     opened.source.verify()?;
     directory.commit().map_err(about)?;
-    Ok(Outcome::Done)
+    Ok(outcome)
 }
 
 /// What was written of a table.
@@ -386,13 +391,28 @@ struct Chosen {
     rows: u64,
     /// The variable whose values they are, where they are one's.
     of: Option<(Arc<dyn ArraysView>, Variable)>,
+    /// What is stored as UTF-8 and is not that in the file.
+    recoded: Option<&'static str>,
     outcome: Outcome,
 }
 
 impl Chosen {
-    fn fixed(table: Arc<dyn Table>) -> Self {
+    fn fixed(table: Arc<dyn Table>, opened: &Opened) -> Self {
         let rows = table.row_count().unwrap_or(0);
-        Self { table, rows, of: None, outcome: Outcome::Done }
+        let view = opened.dataset.arrays();
+        let recoded = view.and_then(|view| losses::recoded_table(view.as_ref(), table.name()));
+        Self { table, rows, of: None, recoded, outcome: Outcome::Done }
+    }
+
+    /// Says that texts are in another encoding than in the file, where they are.
+    fn say_recoded(&self, report: &mut Report, file: &str) -> Outcome {
+        match self.recoded {
+            Some(what) => {
+                report.remark(file, format_args!("{}: {what}", escaped(self.table.name())));
+                Outcome::Findings
+            }
+            None => Outcome::Done,
+        }
     }
 }
 
@@ -412,10 +432,10 @@ fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result
             let failure = Failure::usage(why);
             return Err(failure.hint("--start, --count and --step are for variables").into());
         }
-        return Ok(Chosen::fixed(Arc::clone(table)));
+        return Ok(Chosen::fixed(Arc::clone(table), opened));
     }
     let name = args.table.as_deref().unwrap_or_default();
-    let of_stream = || opened.dataset.table(name).map(Chosen::fixed);
+    let of_stream = || opened.dataset.table(name).map(|table| Chosen::fixed(table, opened));
     variable(session, args, opened, name)?.or_else(of_stream).ok_or_else(|| {
         let names: Vec<_> = tables.iter().map(|table| table.name().to_owned()).collect();
         let why = format!("there is no table or variable {}", escaped(name));
@@ -444,14 +464,17 @@ fn variable(
     };
     let variable = view.variable(id);
     let mut outcome = Outcome::Done;
-    if found.len() > 1 {
-        let others = found.len() - 1;
-        outcome = variables::say_others(session, opened, &variable, others, "converted");
+    if let [id, others @ ..] = found.as_slice()
+        && !others.is_empty()
+    {
+        let name = &opened.name;
+        outcome = variables::say_others(session, name, view.as_ref(), *id, others, "converted");
     }
     let part = Part::new(&view, id, args)?;
     let rows = part.rows()?;
+    let recoded = losses::recoded_text(view.as_ref(), id, &variable)?;
     let of = Some((view, variable));
-    Ok(Some(Chosen { table: part.table(), rows, of, outcome }))
+    Ok(Some(Chosen { table: part.table(), rows, of, recoded, outcome }))
 }
 
 fn scan(args: &Args, table: &dyn Table) -> anyhow::Result<Scan> {

@@ -14,12 +14,13 @@ use kymo_core::model::arrays::{ArraysView, Attribute, Chunks, Selection, Variabl
 use kymo_core::{Value, shortened};
 
 use super::Args;
+use super::scene::MAP_PIXELS;
 use crate::failure::Failure;
 use crate::render::escaped;
 use crate::selection::{select, steps_of};
 
-/// Cells along a dimension at most; more values share one.
-const CELLS_MAX: u64 = 1024;
+/// Cells along a line at most; more values share one.
+const LINE_CELLS_MAX: u64 = 1024;
 
 /// Values that are read at once.
 const CHUNK_VALUES: u64 = 1 << 16;
@@ -47,12 +48,18 @@ pub(super) struct Dimension {
     pub(super) label: String,
     pub(super) first: u64,
     pub(super) length: u64,
+    /// How many cells it has at most: no more than there are pixels.
+    cells_max: u64,
 }
 
 impl Dimension {
+    fn new(label: &str, first: u64, length: u64) -> Self {
+        Self { label: label.to_owned(), first, length, cells_max: LINE_CELLS_MAX }
+    }
+
     /// How many cells it is drawn with.
     pub(super) fn cells(&self) -> usize {
-        usize::try_from(self.length.clamp(1, CELLS_MAX)).unwrap_or(1)
+        usize::try_from(self.length.clamp(1, self.cells_max)).unwrap_or(1)
     }
 
     /// The cell of an index.
@@ -87,38 +94,64 @@ impl Cell {
         }
     }
 
-    /// The mean; nothing where there is no number.
-    pub(super) fn mean(&self) -> Option<f64> {
-        (self.count > 0).then_some(self.mean)
+    /// Adds all values of another.
+    pub(super) fn join(&mut self, other: &Self) {
+        if other.count > 0 {
+            let (count, more) = (f64::from(self.count), f64::from(other.count));
+            self.count = self.count.saturating_add(other.count);
+            self.min = self.min.min(other.min);
+            self.max = self.max.max(other.max);
+            let share = more / (count + more);
+            let mean = self.mean * (1.0 - share) + other.mean * share;
+            self.mean = mean.clamp(self.min, self.max);
+        }
+    }
+
+    /// Whether there is no number.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The number of it that is farthest from another: what stands out is not lost among its
+    /// neighbours. Nothing where there is no number.
+    pub(super) fn extreme(&self, middle: f64) -> Option<f64> {
+        let (below, above) = (middle / 2.0 - self.min / 2.0, self.max / 2.0 - middle / 2.0);
+        (!self.is_empty()).then_some(if below > above { self.min } else { self.max })
     }
 }
 
 impl Field {
     /// The smallest and the largest number there is.
     pub(super) fn values(&self) -> (f64, f64) {
-        self.extent(|cell| (cell.min, cell.max))
+        let all = self.all();
+        if all.is_empty() { (0.0, 1.0) } else { (all.min, all.max) }
     }
 
-    /// The smallest and the largest number that is drawn: of a heat map, the means of cells.
-    pub(super) fn range(&self) -> (f64, f64) {
-        if self.rows.is_none() { self.values() } else { self.extent(|cell| (cell.mean, cell.mean)) }
+    /// The mean of all numbers, which a cell of several is shown by its distance from.
+    pub(super) fn middle(&self) -> f64 {
+        self.all().mean
     }
 
-    fn extent(&self, of: impl Fn(&Cell) -> (f64, f64)) -> (f64, f64) {
-        let mut range = (f64::INFINITY, f64::NEG_INFINITY);
-        for cell in self.cells.iter().filter(|cell| cell.count > 0) {
-            let (min, max) = of(cell);
-            range = (range.0.min(min), range.1.max(max));
-        }
-        if range.0 > range.1 { (0.0, 1.0) } else { range }
+    fn all(&self) -> Cell {
+        let mut all = Cell::EMPTY;
+        self.cells.iter().for_each(|cell| all.join(cell));
+        all
     }
 
-    /// How many values share a cell of a heat map, along each dimension: "2×3".
-    pub(super) fn shared(&self) -> Option<String> {
-        let rows = self.rows.as_ref()?;
-        let share = |dimension: &Dimension| dimension.length.div_ceil(dimension.cells() as u64);
-        let (down, across) = (share(rows), share(&self.columns));
-        (down > 1 || across > 1).then(|| format!("{down}×{across}"))
+    /// What a cell is that stands for several values: of a map that is drawn with at most so many
+    /// rows and columns, or of a line.
+    pub(super) fn shared(&self, rows_max: usize, columns_max: usize) -> Option<String> {
+        let share = |dimension: &Dimension, most: usize| {
+            dimension.length.div_ceil(dimension.cells().min(most).max(1) as u64)
+        };
+        let across = share(&self.columns, columns_max);
+        let down = self.rows.as_ref().map(|rows| share(rows, rows_max));
+        let values = match down {
+            Some(down) => format!("{down}×{across}"),
+            None => across.to_string(),
+        };
+        let is_shared = across > 1 || down.is_some_and(|down| down > 1);
+        is_shared.then(|| format!("of {values} values, that farthest from the mean"))
     }
 }
 
@@ -162,7 +195,7 @@ pub(super) fn read(
             field.add(first, &chunk.values);
         }
     }
-    if field.cells.iter().all(|cell| cell.mean().is_none()) {
+    if field.cells.iter().all(Cell::is_empty) {
         let why = format!("{} has no value that could be drawn", escaped(&variable.path));
         return Err(Failure::new(why).hint("`kymo dump -d` shows what it has").into());
     }
@@ -210,23 +243,26 @@ fn empty(steps: &Range<u64>, selection: &Selection, args: &Args) -> anyhow::Resu
     let many = steps.end - steps.start;
     let mut dimensions = Vec::new();
     if many > 1 {
-        dimensions.push(Dimension { label: "step".into(), first: steps.start, length: many });
+        dimensions.push(Dimension::new("step", steps.start, many));
     }
     let order: kymo_core::model::arrays::Order = args.order.into();
     let lengths = selection.start.iter().zip(&selection.count).enumerate();
     let listed: Vec<_> = lengths.map(|(at, (&first, &length))| (at, first, length)).collect();
     for (at, first, length) in order.turn(listed) {
         if length > 1 {
-            dimensions.push(Dimension { label: format!("index {at}"), first, length });
+            dimensions.push(Dimension::new(&format!("index {at}"), first, length));
         }
     }
     if dimensions.len() > 2 {
         let failure = Failure::new(format!("it has {} dimensions to draw", dimensions.len()));
         return Err(failure.hint("--start, --count and --step choose a slice of two").into());
     }
-    let single = Dimension { label: "index".into(), first: 0, length: selection.len().min(1) };
-    let columns = dimensions.pop().unwrap_or(single);
-    let rows = dimensions.pop();
+    let single = Dimension::new("index", 0, selection.len().min(1));
+    let mut columns = dimensions.pop().unwrap_or(single);
+    let mut rows = dimensions.pop();
+    if let Some(rows) = &mut rows {
+        (columns.cells_max, rows.cells_max) = MAP_PIXELS;
+    }
     let cells = columns.cells() * rows.as_ref().map_or(1, Dimension::cells);
     let (title, cells) = (String::new(), vec![Cell::EMPTY; cells]);
     Ok(Field { title, rows, columns, cells, missing: 0, special: 0 })
@@ -298,36 +334,51 @@ mod tests {
 
     #[test]
     fn more_values_than_cells_share_them() {
-        let long = Dimension { label: String::new(), first: 0, length: 1_000_000 };
+        let long = Dimension::new("", 0, 1_000_000);
         assert_eq!(long.cells(), 1024);
         assert_eq!((long.cell(0), long.cell(999_999)), (0, 1023));
         let short = Dimension { length: 3, ..long };
         assert_eq!((short.cells(), short.cell(2)), (3, 2));
     }
 
+    fn cell(values: &[f64]) -> Cell {
+        let mut cell = Cell::EMPTY;
+        for value in values {
+            cell.add(*value);
+        }
+        cell
+    }
+
     #[test]
     fn what_is_no_number_is_not_drawn() {
-        let mut cell = Cell::EMPTY;
-        cell.add(f64::NAN);
-        cell.add(f64::INFINITY);
-        assert_eq!(cell.mean(), None);
-        cell.add(1.0);
-        cell.add(2.0);
-        assert_eq!((cell.mean(), cell.min, cell.max), (Some(1.5), 1.0, 2.0));
+        let odd = cell(&[f64::NAN, f64::INFINITY]);
+        assert!(odd.is_empty() && odd.extreme(0.0).is_none());
+        let some = cell(&[f64::NAN, 1.0, 2.0]);
+        assert_eq!((some.mean, some.min, some.max), (1.5, 1.0, 2.0));
+    }
+
+    #[test]
+    fn a_cell_shows_what_is_farthest_from_the_middle() {
+        let wave = cell(&[-3.0, 0.0, 2.0]);
+        assert_eq!([0.0, -1.0].map(|middle| wave.extreme(middle)), [Some(-3.0), Some(2.0)]);
+        let most = cell(&[f64::MIN, f64::MAX]);
+        assert_eq!(most.extreme(1e300), Some(f64::MIN));
     }
 
     #[test]
     fn the_mean_of_the_largest_numbers_is_a_number() {
-        let mut cell = Cell::EMPTY;
-        for value in [1e308; 3] {
-            cell.add(value);
+        let mean = |cell: Cell| cell.mean.to_string();
+        assert_eq!(mean(cell(&[1e308; 3])), 1e308.to_string());
+        assert_eq!(mean(cell(&[f64::MAX, f64::MIN])), "0");
+        let mut joined = cell(&[1.0, 2.0]);
+        joined.join(&Cell::EMPTY);
+        joined.join(&cell(&[6.0]));
+        assert_eq!((joined.mean, joined.max), (3.0, 6.0));
+        let mut joined = Cell::EMPTY;
+        for pair in [[f64::MAX; 2], [f64::MIN; 2]] {
+            joined.join(&cell(&pair));
         }
-        assert_eq!(cell.mean(), Some(1e308));
-        let mut cell = Cell::EMPTY;
-        for value in [f64::MAX, f64::MIN] {
-            cell.add(value);
-        }
-        assert_eq!(cell.mean(), Some(0.0));
+        assert_eq!(mean(joined), "0");
     }
 
     #[test]

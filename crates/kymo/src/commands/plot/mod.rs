@@ -73,14 +73,21 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let name = inputs::display(&args.input);
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
         let field = field(args, opened)?;
+        let mut outcome = Outcome::Done;
         match (kind, &args.output) {
             (Some(kind), Some(output)) => {
-                let bytes = kind.bytes(&scene::picture(&field))?;
-                picture::write(&opened.source, output, args.force, &bytes)?;
+                let picture = scene::picture(&field);
+                picture::write(&opened.source, output, args.force, &kind.bytes(&picture)?)?;
+                if kind.lacks_letters(&picture) {
+                    let text = "letters that PNG has no font for are question marks; .svg has all";
+                    session.report.remark(&opened.name, text);
+                    outcome = Outcome::Findings;
+                }
             }
             _ => terminal::print(session, &field)?,
         }
-        let outcome = say_missing(session, opened, &field).max(say_others(session, args, opened));
+        let outcome = outcome.max(say_missing(session, opened, &field));
+        let outcome = outcome.max(say_others(session, args, opened));
         Ok(outcome.max(session.findings(opened)))
     });
     result.map_err(|error| match error.downcast::<Named>() {
@@ -112,22 +119,25 @@ fn say_others(session: &mut Session, args: &Args, opened: &Opened) -> Outcome {
     let Some(view) = opened.dataset.arrays() else { return Outcome::Done };
     match view.find(&args.variable).as_slice() {
         [id, others @ ..] if !others.is_empty() => {
-            let (variable, others) = (view.variable(*id), others.len());
-            variables::say_others(session, opened, &variable, others, "drawn")
+            variables::say_others(session, &opened.name, view.as_ref(), *id, others, "drawn")
         }
         _ => Outcome::Done,
     }
 }
 
 fn say_missing(session: &mut Session, opened: &Opened, field: &Field) -> Outcome {
+    let values = |count: u64, what: &str| match count {
+        1 => format!("1 value is {what} and not drawn"),
+        count => format!("{count} values are {what} and not drawn"),
+    };
     if field.special > 0 {
-        let text = format!("{} values are NaN or infinite and not drawn", field.special);
-        session.report.remark(&opened.name, text);
+        session.report.remark(&opened.name, values(field.special, "NaN or infinite"));
     }
-    if field.missing == 0 {
-        return Outcome::Done;
+    if field.missing > 0 {
+        session.report.remark(&opened.name, values(field.missing, "not in the file"));
     }
-    let text = format!("{} values are not in the file and not drawn", field.missing);
-    session.report.remark(&opened.name, text);
-    Outcome::Findings
+    match field.special + field.missing {
+        0 => Outcome::Done,
+        _ => Outcome::Findings,
+    }
 }

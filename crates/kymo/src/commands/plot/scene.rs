@@ -14,6 +14,9 @@ const BOTTOM: f64 = 60.0;
 const RIGHT: f64 = 30.0;
 const RIGHT_OF_MAP: f64 = 130.0;
 
+/// How many pixels a heat map has across and down. It has no more cells, so that each is seen.
+pub(super) const MAP_PIXELS: (u64, u64) = (670, 490);
+
 const GRID: Color = [224, 224, 224];
 const LINE: Color = [31, 99, 173];
 /// Where there is no number.
@@ -25,15 +28,14 @@ pub(super) fn picture(field: &Field) -> Picture {
     let is_map = field.rows.is_some();
     let right = WIDTH - if is_map { RIGHT_OF_MAP } else { RIGHT };
     let frame = Frame { left: LEFT, top: TOP, right, bottom: HEIGHT - BOTTOM };
-    let (low, high) = field.range();
+    let (low, high) = field.values();
     let values = Axis::new(low, high);
     let x = indices(&field.columns);
     if let Some(rows) = &field.rows {
         scene.map(&frame, field, values);
         scene.colors(&frame, values);
-        if let Some(shared) = field.shared() {
-            let text = format!("means of {shared}");
-            scene.0.text((frame.right + 20.0, frame.bottom + 16.0), Anchor::Start, &text);
+        if let Some(shared) = field.shared(usize::MAX, usize::MAX) {
+            scene.0.text((WIDTH - 10.0, frame.bottom + 40.0), Anchor::End, &shared);
         }
         scene.axes(&frame, x, &field.columns.label, indices(rows), &rows.label, true);
     } else {
@@ -59,6 +61,9 @@ impl Scene {
             self.0.line(&[(at, f.bottom), (at, f.bottom + 5.0)], BLACK);
             self.0.text((at, f.bottom + 16.0), Anchor::Middle, &text);
         }
+        // The edge of a map is around it: every cell is seen.
+        let around = if is_map { 1.0 } else { 0.0 };
+        let edge = Frame { left: f.left - around, top: f.top - around, ..*f };
         let rows = if is_map { y.whole_ticks(8) } else { y.ticks(8) };
         for (number, text) in rows {
             let place = y.place(number) * (f.bottom - f.top);
@@ -66,10 +71,10 @@ impl Scene {
             if !is_map {
                 self.0.line(&[(f.left, at), (f.right, at)], GRID);
             }
-            self.0.line(&[(f.left - 5.0, at), (f.left, at)], BLACK);
+            self.0.line(&[(f.left - 5.0, at), (edge.left, at)], BLACK);
             self.0.text((f.left - 9.0, at), Anchor::End, &text);
         }
-        self.0.line(&f.outline(), BLACK);
+        self.0.line(&edge.outline(), BLACK);
         self.0.text((f64::midpoint(f.left, f.right), f.bottom + 40.0), Anchor::Middle, x_name);
         self.0.text((f.left, f.top - 12.0), Anchor::End, y_name);
     }
@@ -79,7 +84,7 @@ impl Scene {
         let width = (f.right - f.left) / count(field.cells.len());
         let mut points = Vec::new();
         for (at, cell) in field.cells.iter().enumerate() {
-            if cell.mean().is_none() {
+            if cell.is_empty() {
                 self.0.line(&std::mem::take(&mut points), LINE);
                 continue;
             }
@@ -98,8 +103,9 @@ impl Scene {
     }
 
     fn map(&mut self, f: &Frame, field: &Field, values: Axis) {
+        let middle = field.middle();
         let color = |cell: &super::field::Cell| {
-            cell.mean().map_or(NOTHING, |mean| viridis(values.place(mean)))
+            cell.extreme(middle).map_or(NOTHING, |value| viridis(values.place(value)))
         };
         self.0.shapes.push(Shape::Image {
             at: (f.left, f.top),
@@ -184,6 +190,13 @@ pub(super) fn viridis(place: f64) -> Color {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_map_has_as_many_pixels_as_cells_at_most() {
+        let size = (WIDTH - RIGHT_OF_MAP - LEFT, HEIGHT - TOP - BOTTOM);
+        let pixels = |size: f64| raster::pixel(size) as u64;
+        assert_eq!(MAP_PIXELS, (pixels(size.0), pixels(size.1)));
+    }
 
     #[test]
     fn colours_go_from_dark_to_light() {

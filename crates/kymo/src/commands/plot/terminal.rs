@@ -24,7 +24,7 @@ const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 /// Draws a field on standard output.
 pub(super) fn print(session: &mut Session, field: &Field) -> anyhow::Result<()> {
     let columns = session.out.columns().unwrap_or(COLUMNS).clamp(20, 200);
-    let (low, high) = field.range();
+    let (low, high) = field.values();
     let values = Axis::new(low, high);
     writeln!(session.out, "{}", escaped(&field.title))?;
     if field.rows.is_some() {
@@ -39,16 +39,19 @@ pub(super) fn print(session: &mut Session, field: &Field) -> anyhow::Result<()> 
         format!("; down: {} from {} to {last}", rows.label, rows.first)
     });
     let (from, to) = field.values();
+    if let Some(shared) = field.shared(ROWS, columns) {
+        writeln!(session.out, "each character: {shared}")?;
+    }
     writeln!(session.out, "across: {range}{rows}; values from {} to {}", shown(from), shown(to))?;
     Ok(())
 }
 
 /// Bars from below, an eighth of a line exact.
 fn line(session: &mut Session, field: &Field, values: Axis, columns: usize) -> anyhow::Result<()> {
-    let bars = gathered(&field.cells, field.columns.cells(), columns, 1);
+    let bars = gathered(field, columns, 1);
     let heights: Vec<_> = bars
         .iter()
-        .map(|mean| mean.map(|mean| pixel(values.place(mean) * 8.0 * 15.0 + 1.0)))
+        .map(|bar| bar.map(|value| pixel(values.place(value) * 8.0 * 15.0 + 1.0)))
         .collect();
     for row in (0..ROWS).rev() {
         let block = |height: &Option<usize>| {
@@ -64,15 +67,15 @@ fn line(session: &mut Session, field: &Field, values: Axis, columns: usize) -> a
 fn map(session: &mut Session, field: &Field, values: Axis, columns: usize) -> anyhow::Result<()> {
     let columns = columns.min(field.columns.cells() * 2);
     let rows = ROWS.min(field.rows.as_ref().map_or(1, super::field::Dimension::cells));
-    let cells = gathered(&field.cells, field.columns.cells(), columns, rows);
+    let cells = gathered(field, columns, rows);
     let paint = session.out.paint();
     for row in cells.chunks(columns.max(1)) {
-        for mean in row {
-            let Some(mean) = mean else {
+        for value in row {
+            let Some(value) = value else {
                 write!(session.out, " ")?;
                 continue;
             };
-            let place = values.place(*mean);
+            let place = values.place(*value);
             let [red, green, blue] = viridis(place);
             let color = Ansi::Rgb(RgbColor(red, green, blue));
             let style = paint.style(Style::new().fg_color(Some(color)));
@@ -85,25 +88,25 @@ fn map(session: &mut Session, field: &Field, values: Axis, columns: usize) -> an
     Ok(())
 }
 
-/// The means of so many columns and rows of cells.
-fn gathered(cells: &[Cell], width: usize, columns: usize, rows: usize) -> Vec<Option<f64>> {
-    let height = cells.len() / width.max(1);
-    let mut means = Vec::with_capacity(columns * rows);
+/// What stands out in so many columns and rows.
+fn gathered(field: &Field, columns: usize, rows: usize) -> Vec<Option<f64>> {
+    let (cells, width) = (&field.cells, field.columns.cells());
+    let (height, middle) = (cells.len() / width.max(1), field.middle());
+    let mut values = Vec::with_capacity(columns * rows);
     for row in 0..rows {
         for column in 0..columns {
-            let ys = part(row, rows, height);
             let mut gathered = Cell::EMPTY;
-            for y in ys {
+            for y in part(row, rows, height) {
                 for x in part(column, columns, width) {
-                    if let Some(mean) = cells.get(y * width + x).and_then(Cell::mean) {
-                        gathered.add(mean);
+                    if let Some(cell) = cells.get(y * width + x) {
+                        gathered.join(cell);
                     }
                 }
             }
-            means.push(gathered.mean());
+            values.push(gathered.extreme(middle));
         }
     }
-    means
+    values
 }
 
 /// Which of `length` the `at`-th of `parts` covers: at least one.
