@@ -76,6 +76,43 @@ fn arrays_that_are_nearly_empty_are_stored_as_their_blocks() {
 }
 
 #[test]
+fn of_a_nearly_empty_array_of_an_unknown_type_the_blocks_are_kept() {
+    let folder = folder();
+    let from = file(&folder.path().join("a.bp"), |writer| {
+        let place = [Dimension::global(1, 100_000_000, 3)];
+        let datatype = kymo_bp::Datatype(77);
+        let value = Data::Raw { datatype, element_bytes: 5, bytes: b"abcde" };
+        writer.dataset("/", "u", &place, value).unwrap();
+    });
+    for extension in ["h5", "nc", "npz", "zarr"] {
+        let (code, report) = report(&from, extension, &[]);
+        let losses = report["losses"].as_array().unwrap();
+        assert_eq!((code, &report["arrays"]), (Some(3), &json!(1)), "{losses:?}");
+        assert!(losses.iter().all(|loss| loss["kind"] != "left-out"), "{losses:?}");
+    }
+    let script = "import h5py, sys; d = h5py.File(sys.argv[1])['u/0']; \
+                  print(d[()].tobytes(), d.attrs['start'])";
+    let found = python(script, &from.with_extension("h5"));
+    assert!(found.as_ref().is_none_or(|found| found == "b'abcde' [3]"), "{found:?}");
+}
+
+#[test]
+fn arrays_that_are_alike_become_the_same_wherever_they_are() {
+    let folder = folder();
+    let from = file(&folder.path().join("a.bp"), |writer| {
+        for number in 0..10 {
+            let place = [Dimension::global(1, if number == 9 { 1000 } else { 1_000_000 }, 5)];
+            let name = format!("v{number}");
+            writer.dataset("/", &name, &place, Data::Double(&[0.5])).unwrap();
+        }
+    });
+    let (_, report) = report(&from, "npz", &[]);
+    let losses = report["losses"].as_array().unwrap();
+    let of = |kind: &str| losses.iter().filter(|loss| loss["kind"] == kind).count();
+    assert_eq!((of("reshaped"), of("missing")), (9, 1), "{losses:?}");
+}
+
+#[test]
 fn what_is_a_part_of_a_small_array_is_stored_in_its_place() {
     let folder = folder();
     let from = file(&folder.path().join("a.bp"), |writer| {
@@ -242,7 +279,11 @@ fn strictness_tells_all_losses_before_it_refuses() {
         writer.dataset_attribute("/no", "unit", Data::String("m")).unwrap();
     });
     let (code, report) = report(&from, "h5", &["--strict"]);
-    assert_eq!((code, &report["written"]), (Some(1), &json!(false)));
+    assert_eq!(
+        (code, &report["written"], &report["output"]),
+        (Some(1), &json!(false), &json!(null))
+    );
+    assert!(report["error"].as_str().unwrap().contains("--strict"), "{report}");
     let kinds: Vec<_> = report["losses"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
     assert_eq!(kinds, ["dangling", "missing"]);
     assert_eq!(support::names(folder.path()), ["a.bp"]);

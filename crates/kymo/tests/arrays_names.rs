@@ -126,24 +126,68 @@ fn an_attribute_that_readers_take_for_their_own_gets_another_name() {
     assert!(printed.is_none_or(|printed| printed == expected));
 }
 
+/// A scalar: its name, its path, its value.
+fn scalar(name: &[u8], datatype: u32, value: &[u8]) -> Vec<u8> {
+    let mut element = Vec::new();
+    for (tag, text) in [(3_u32, name), (4, b"/".as_slice())] {
+        let length = u32::try_from(text.len()).unwrap();
+        element.extend([tag, length].map(u32::to_le_bytes).concat());
+        element.extend_from_slice(text);
+    }
+    let length = u32::try_from(value.len()).unwrap();
+    element.extend([5, length, datatype].map(u32::to_le_bytes).concat());
+    element.extend_from_slice(value);
+    let length = u32::try_from(element.len() + 4).unwrap();
+    [&length.to_le_bytes()[..], &element].concat()
+}
+
+#[test]
+fn the_bytes_of_a_name_tell_which_variable_is_meant() {
+    let folder = folder();
+    let from = folder.path().join("a.bp");
+    let elements =
+        [scalar(&[0xFF], 2, &1_i32.to_le_bytes()), scalar("ÿ".as_bytes(), 2, &2_i32.to_le_bytes())];
+    fs::write(&from, elements.concat()).unwrap();
+    let (code, out, said) =
+        run(kymo().args(["convert", "--table", "ÿ"]).arg(&from).args(["-", "--to", "csv"]));
+    assert_eq!((code, out.as_str()), (Some(3), "step,value\n0,2\n"));
+    assert!(said.contains("what has it in Latin-1") && !said.contains("type"), "{said}");
+    // Two names are no change of a type.
+    let (code, out, said) = run(kymo().arg("check").arg(&from));
+    assert!(!out.contains("type-change"), "{code:?} {out}{said}");
+}
+
+#[test]
+fn text_and_tables_say_that_latin_1_becomes_utf_8() {
+    let folder = folder();
+    let from = folder.path().join("a.bp");
+    let elements = [
+        scalar(b"t", 9, &[0xE9, b't', 0xE9]),
+        scalar(b"u", 9, "été".as_bytes()),
+        scalar(&[0xFF], 9, b"x"),
+    ];
+    fs::write(&from, elements.concat()).unwrap();
+    let convert = |table: &str, options: &[&str]| {
+        let mut convert = kymo();
+        convert.args(["convert", "--force", "--table", table]).args(options);
+        run(convert.arg(&from).arg(from.with_extension("csv")))
+    };
+    let (code, out, _) = convert("t", &["--json"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let what = "text is Latin-1 and stored as UTF-8";
+    assert_eq!(code, Some(3));
+    assert_eq!(report["losses"], json!([{ "kind": "changed", "path": "/t", "loss": what }]));
+    assert_eq!(convert("u", &["--strict"]).0, Some(0));
+    for table in ["t", "variables"] {
+        assert_eq!(convert(table, &["--strict"]).0, Some(1), "{table}");
+    }
+    assert_eq!(convert("attributes", &["--strict"]).0, Some(0));
+}
+
 #[test]
 fn latin_1_is_stored_as_utf_8_and_said_and_names_stay_apart() {
     let folder = folder();
     let from = folder.path().join("a.bp");
-    // A scalar of four bytes: its name, its path, its value.
-    let scalar = |name: &[u8], datatype: u32, value: &[u8]| {
-        let mut element = Vec::new();
-        for (tag, text) in [(3_u32, name), (4, b"/".as_slice())] {
-            let length = u32::try_from(text.len()).unwrap();
-            element.extend([tag, length].map(u32::to_le_bytes).concat());
-            element.extend_from_slice(text);
-        }
-        let length = u32::try_from(value.len()).unwrap();
-        element.extend([5, length, datatype].map(u32::to_le_bytes).concat());
-        element.extend_from_slice(value);
-        let length = u32::try_from(element.len() + 4).unwrap();
-        [&length.to_le_bytes()[..], &element].concat()
-    };
     let elements = [
         scalar(&[0xFF], 2, &1_i32.to_le_bytes()),
         scalar("ÿ".as_bytes(), 2, &2_i32.to_le_bytes()),
@@ -152,15 +196,32 @@ fn latin_1_is_stored_as_utf_8_and_said_and_names_stay_apart() {
     fs::write(&from, elements.concat()).unwrap();
     for extension in ["h5", "nc", "npz", "zarr"] {
         let expected = [
-            loss("changed", "/ÿ", "its name is Latin-1 and stored as UTF-8"),
             loss("renamed", "/ÿ", "stored as /ÿ~2"),
+            loss("changed", "/ÿ", "its name is Latin-1 and stored as UTF-8"),
             loss("changed", "/t", "text is Latin-1 and stored as UTF-8"),
         ];
         assert_eq!(losses(&from, extension), expected, "{extension}");
     }
     let script = "h = h5py.File(f); print(h['ÿ'][()], h['ÿ~2'][()], h['t'][()].decode())";
     let found = python(script, &from.with_extension("h5"));
-    assert!(found.is_none_or(|found| found == "1 2 été"));
+    assert!(found.is_none_or(|found| found == "2 1 été"));
+}
+
+#[test]
+fn nothing_is_renamed_to_what_another_is_called() {
+    let folder = folder();
+    let from = file(&folder.path().join("a.bp"), |writer| {
+        writer.scalar("/", "x", Data::Int(&[1])).unwrap();
+        writer.scalar("/", "x", Data::Double(&[2.0])).unwrap();
+        writer.scalar("/", "x~2", Data::Int(&[3])).unwrap();
+    });
+    for extension in ["h5", "nc", "npz", "zarr"] {
+        let expected = [loss("renamed", "/x", "stored as /x~3")];
+        assert_eq!(losses(&from, extension), expected, "{extension}");
+    }
+    let script = "h = h5py.File(f); print(h['x'][()], h['x~2'][()], h['x~3'][()])";
+    let found = python(script, &from.with_extension("h5"));
+    assert!(found.is_none_or(|found| found == "1 3 2.0"));
 }
 
 #[test]

@@ -87,19 +87,43 @@ fn the_order_that_is_assumed_is_said_once() {
     assert_eq!(run(&mut convert).2, "");
 }
 
+#[test]
+fn what_is_joined_needs_a_name_of_its_own() {
+    let folder = folder();
+    let inputs = ["1.bp", "2.bp"].map(|name| folder.path().join(name));
+    for path in &inputs {
+        scalars(path, &[("/", "x", 1)]);
+    }
+    let there = folder.path().join("there");
+    fs::create_dir(&there).unwrap();
+    for (out, target, example) in [
+        ("there", "hdf5", "there/run.h5"),
+        ("new/", "npz", "new/run.npz"),
+        ("there", "zarr", ".zarr"),
+    ] {
+        let mut convert = kymo();
+        convert.args(["convert", "--join", "--force", "--to", target]).args(&inputs);
+        let (code, _, said) = run(convert.arg(folder.path().join(out)));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("this is a directory") && said.contains(example), "{said}");
+    }
+    assert_eq!(names(folder.path()), ["1.bp", "2.bp", "there"]);
+    assert!(names(&there).is_empty());
+}
+
 #[cfg(unix)]
 #[test]
-fn more_files_are_joined_than_a_program_may_have_open_at_first() {
+fn more_files_are_joined_than_a_program_may_have_open() {
     let folder = folder();
     let from = folder.path().join("ranks");
     fs::create_dir(&from).unwrap();
-    for rank in 0..60 {
+    for rank in 0..160 {
         scalars(&from.join(format!("run.bp.{rank}")), &[("/", "x", 1)]);
     }
     let to = folder.path().join("all.npy");
     let mut convert = std::process::Command::new("sh");
-    convert.args(["-c", "ulimit -S -n 40; exec \"$0\" convert --join \"$1\" \"$2\""]);
+    convert.args(["-c", "ulimit -n 64; exec \"$0\" convert --join \"$1\" \"$2\""]);
     let (code, _, said) = run(convert.arg(env!("CARGO_BIN_EXE_kymo")).args([&from, &to]));
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(fs::metadata(&to).unwrap().len(), 128 + 60 * 4);
+    assert_eq!(fs::metadata(&to).unwrap().len(), 128 + 160 * 4);
 }

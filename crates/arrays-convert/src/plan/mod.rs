@@ -112,10 +112,15 @@ impl Plan {
             named => named.to_vec(),
         };
         let variables: Vec<_> = ids.iter().map(|&id| (id, view.variable(id))).collect();
+        let presence = |(id, variable): &(_, _)| Presence::of(view.as_ref(), *id, variable);
+        let presences = variables.iter().map(presence).collect::<Result<Vec<_>>>()?;
         let attributes = attributes::wanted(view.as_ref(), &variables, !only.is_empty());
         let mut names = Names::new(rules);
         for (_, variable) in &variables {
             names.add_groups_above(&variable.path);
+            if !variable.is_recoded {
+                names.keep(&variable.path);
+            }
         }
         let mut builder = Builder {
             view,
@@ -124,10 +129,10 @@ impl Plan {
             arrays: Vec::new(),
             losses: Vec::new(),
             places: HashMap::new(),
-            allowance: Allowance::default(),
+            allowance: Allowance::of(presences.iter()),
         };
-        for (id, variable) in variables {
-            builder.add(id, &variable)?;
+        for ((id, variable), presence) in variables.into_iter().zip(presences) {
+            builder.add(id, &variable, &presence)?;
         }
         if only.is_empty() {
             builder.add_groups(view.groups());
@@ -186,23 +191,23 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn add(&mut self, id: VariableId, variable: &Variable) -> Result<()> {
-        let presence = Presence::of(self.view.as_ref(), id, variable)?;
-        let is_hollow = !self.allowance.covers(&presence);
+    fn add(&mut self, id: VariableId, variable: &Variable, presence: &Presence) -> Result<()> {
+        let is_hollow = !self.allowance.covers(presence);
         if is_hollow && presence.blocks == 0 {
             let what = format!("left out: none of its {} values is in the file", presence.values);
             self.losses.push(Loss::new(LossKind::LeftOut, &variable.path, what));
             return Ok(());
         }
-        let Some(kinds) = self.kinds(id, variable)? else {
+        let there = is_hollow.then_some(presence.there);
+        let Some(kinds) = self.kinds(id, variable, there)? else {
             return Ok(());
         };
-        let path = self.names.place(&variable.path);
+        let path = self.names.place(&variable.path, variable.is_recoded);
         self.note_name(variable, &path);
         self.note_rank(variable);
         let is_even = variable.min_shape == variable.max_shape;
         match kinds {
-            Kinds::One(kind) if is_hollow => self.add_blocks(id, variable, kind, &path, &presence),
+            Kinds::One(kind) if is_hollow => self.add_blocks(id, variable, kind, &path, presence),
             Kinds::One(kind) if is_even => {
                 self.add_whole(id, variable, kind, path);
                 Ok(())
@@ -332,12 +337,21 @@ impl Builder<'_> {
         }
     }
 
-    /// What the values are stored as; nothing where they cannot be, which is noted.
-    fn kinds(&mut self, id: VariableId, variable: &Variable) -> Result<Option<Kinds>> {
+    /// What the values are stored as; nothing where they cannot be, which is noted. Of an array that
+    /// is nearly empty, only those that are there are stored.
+    fn kinds(
+        &mut self,
+        id: VariableId,
+        variable: &Variable,
+        there: Option<u64>,
+    ) -> Result<Option<Kinds>> {
         if let Some(kind) = Kind::of(&variable.data_type) {
             return Ok(Some(Kinds::One(kind)));
         }
-        let measured = sizes::measure(self.view, id, variable, self.order)?;
+        let mut measured = sizes::measure(self.view, id, variable, self.order)?;
+        if let Some(there) = there {
+            measured.count_only(there);
+        }
         let kinds = measured_kinds(&measured, variable, self.names.rules());
         let said = match &kinds {
             Err(why) => vec![(LossKind::LeftOut, why.clone())],

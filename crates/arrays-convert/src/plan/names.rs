@@ -56,6 +56,8 @@ pub(super) struct Names<'a> {
     /// Sorted, so that parents come before what is in them.
     groups: BTreeSet<String>,
     taken: HashSet<String>,
+    /// The paths that arrays have by themselves: no other is renamed to one.
+    own: HashSet<String>,
     /// Of names that were wanted again: the number that comes next.
     next: HashMap<String, u64>,
 }
@@ -63,12 +65,19 @@ pub(super) struct Names<'a> {
 impl<'a> Names<'a> {
     pub(super) fn new(rules: &'a Rules) -> Self {
         let groups = BTreeSet::from([String::new()]);
-        Self { rules, groups, taken: HashSet::new(), next: HashMap::new() }
+        let (taken, own) = (HashSet::new(), HashSet::new());
+        Self { rules, groups, taken, own, next: HashMap::new() }
     }
 
     /// Every group, the root first.
     pub(super) fn groups(&self) -> impl Iterator<Item = String> {
         self.groups.iter().cloned()
+    }
+
+    /// Keeps the name of an array for it.
+    pub(super) fn keep(&mut self, source: &str) {
+        let own = self.own_path(source);
+        self.own.insert(own);
     }
 
     /// Makes the groups that a path leads through.
@@ -140,14 +149,23 @@ impl<'a> Names<'a> {
         (parts.join("/"), last)
     }
 
-    /// A path in the target that nothing else has.
-    pub(super) fn place(&mut self, source: &str) -> String {
+    /// The path in the target that an array has if that is free.
+    fn own_path(&self, source: &str) -> String {
         let (group, name) = self.split(source);
         let name = if name.is_empty() { (self.rules.name)("") } else { name };
-        let path = if group.is_empty() { name } else { format!("{group}/{name}") };
-        let is_free = |path: &String| !self.groups.contains(path) && !self.taken.contains(path);
-        let first = self.next.entry(path.clone()).or_insert(2);
-        let found = unused(path, first, is_free);
+        if group.is_empty() { name } else { format!("{group}/{name}") }
+    }
+
+    /// A path in the target that nothing else has. What has its name in another encoding gives way
+    /// to what has it in that of the target.
+    pub(super) fn place(&mut self, source: &str, is_recoded: bool) -> String {
+        let own = self.own_path(source);
+        let is_kept = |path: &String| self.own.contains(path) && (is_recoded || *path != own);
+        let is_free = |path: &String| {
+            !self.groups.contains(path) && !self.taken.contains(path) && !is_kept(path)
+        };
+        let first = self.next.entry(own.clone()).or_insert(2);
+        let found = unused(own.clone(), first, is_free);
         self.taken.insert(found.clone());
         found
     }
@@ -208,17 +226,17 @@ mod tests {
     fn a_name_is_used_once_and_groups_come_first() {
         let mut names = Names::new(&PLAIN);
         names.add_groups_above("/a/b/c");
-        assert_eq!(names.place("/a/b/c"), "a/b/c");
-        assert_eq!(names.place("/a/b/c"), "a/b/c~2");
-        assert_eq!(names.place("/a/b"), "a/b~2");
-        assert_eq!(names.place("/a/b/c"), "a/b/c~3");
+        assert_eq!(names.place("/a/b/c", false), "a/b/c");
+        assert_eq!(names.place("/a/b/c", false), "a/b/c~2");
+        assert_eq!(names.place("/a/b", false), "a/b~2");
+        assert_eq!(names.place("/a/b/c", false), "a/b/c~3");
         assert_eq!(names.groups().collect::<Vec<_>>(), ["", "a", "a/b"]);
     }
 
     #[test]
     fn an_array_keeps_its_name_whatever_describes_it_as_a_group() {
         let mut names = Names::new(&PLAIN);
-        assert_eq!(names.place("/x"), "x");
+        assert_eq!(names.place("/x", false), "x");
         let parts = ["x", "y"].map(str::to_owned);
         assert_eq!(names.array_above(&parts), Some(("x".to_owned(), &parts[1..])));
         assert_eq!(names.array_above(&parts[1..]), None);
@@ -240,7 +258,7 @@ mod tests {
         let deep = "/a".repeat(20_000);
         names.add_groups_above(&deep);
         assert_eq!(names.groups().count(), DEPTH_MAX);
-        let placed = names.place(&deep);
+        let placed = names.place(&deep, false);
         assert_eq!(placed.matches('/').count(), DEPTH_MAX - 1);
         assert!(placed.len() < 2 * DEPTH_MAX + NAME_BYTES_MAX, "{placed}");
     }
@@ -248,8 +266,8 @@ mod tests {
     #[test]
     fn a_name_that_cannot_be_becomes_another() {
         let mut names = Names::new(&PLAIN);
-        assert_eq!(names.place("/"), "_");
-        assert_eq!(names.place("/x\0y"), "x_y");
-        assert_eq!(names.place("/."), "_~2");
+        assert_eq!(names.place("/", false), "_");
+        assert_eq!(names.place("/x\0y", false), "x_y");
+        assert_eq!(names.place("/.", false), "_~2");
     }
 }

@@ -63,23 +63,32 @@ impl Presence {
     }
 }
 
-/// How many values may yet be written that are not there. A few bytes may say that they are a part
-/// of an array of any size.
+/// How many values of an array may be written that are not there. A few bytes may say that they are
+/// a part of an array of any size.
 #[derive(Debug)]
 pub(super) struct Allowance(u64);
 
-impl Default for Allowance {
-    fn default() -> Self {
-        Self(MISSING_MAX)
-    }
-}
-
 impl Allowance {
+    /// The most of which all arrays that lack no more can be written. So what lacks as much as
+    /// another becomes the same, wherever it is in the file.
+    pub(super) fn of<'a>(presences: impl Iterator<Item = &'a Presence>) -> Self {
+        let mut hollow: Vec<_> = presences.map(|presence| presence.hollow).collect();
+        hollow.sort_unstable();
+        let (mut most, mut total) = (0, 0_u64);
+        for alike in hollow.chunk_by(|one, other| one == other) {
+            let each = alike.first().copied().unwrap_or(0);
+            total = total.saturating_add(each.saturating_mul(alike.len() as u64));
+            if total > MISSING_MAX {
+                break;
+            }
+            most = each;
+        }
+        Self(most)
+    }
+
     /// Whether an array can be written with what is missing.
-    pub(super) fn covers(&mut self, presence: &Presence) -> bool {
-        let left = self.0.checked_sub(presence.hollow);
-        self.0 = left.unwrap_or(self.0);
-        left.is_some()
+    pub(super) fn covers(&self, presence: &Presence) -> bool {
+        presence.hollow <= self.0
     }
 }
 
@@ -174,6 +183,11 @@ impl Measured {
         self.is_recoded |= step.is_recoded;
     }
 
+    /// Counts only so many values: the others of an array that is nearly empty are not written.
+    pub(super) fn count_only(&mut self, there: u64) {
+        self.values = there;
+    }
+
     pub(super) fn kind(&self, data_type: &DataType) -> Option<Kind> {
         kind_of(data_type, self.longest)
     }
@@ -232,14 +246,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_allowed_once_for_all() {
-        let mut allowance = Allowance::default();
-        let presence = |hollow| Presence { hollow, ..Presence::default() };
-        assert!(allowance.covers(&presence(MISSING_MAX - 1)));
-        assert!(!allowance.covers(&presence(2)));
-        assert!(allowance.covers(&presence(1)));
-        assert!(!allowance.covers(&presence(1)));
-        assert!(allowance.covers(&presence(0)));
+    fn arrays_that_lack_as_much_are_allowed_alike_and_small_ones_first() {
+        let half = MISSING_MAX / 2;
+        let allowed = |hollow: &[u64]| -> Vec<bool> {
+            let presence = |hollow: &u64| Presence { hollow: *hollow, ..Presence::default() };
+            let presences: Vec<_> = hollow.iter().map(presence).collect();
+            let allowance = Allowance::of(presences.iter());
+            presences.iter().map(|presence| allowance.covers(presence)).collect()
+        };
+        assert_eq!(allowed(&[half, half]), [true, true]);
+        assert_eq!(allowed(&[half, half, half, 0, 7]), [false, false, false, true, true]);
+        assert_eq!(allowed(&[u64::MAX, half, u64::MAX]), [false, true, false]);
+        assert_eq!(allowed(&[MISSING_MAX + 1]), [false]);
     }
 
     #[test]

@@ -74,6 +74,7 @@ pub(super) fn run(
     refuse_parts(args)?;
     let found = session.expand(&args.inputs, &args.open.format);
     if args.arrays.join {
+        refuse_folder(args, target)?;
         outlet::clean_up_when_interrupted()?;
         return joined(session, args, target, found);
     }
@@ -84,7 +85,7 @@ pub(super) fn run(
     let outputs = if is_one { Outputs::One } else { Outputs::many(args, target, &found)? };
     outlet::clean_up_when_interrupted()?;
     for (path, error) in found.iter().filter_map(|input| input.as_ref().err()) {
-        say_failure(session, args, path, error)?;
+        say_failure(session, args, path, &[], error)?;
     }
     let is_order_said = Cell::new(false);
     session.each(found, |session, input| {
@@ -95,21 +96,22 @@ pub(super) fn run(
             })
         });
         if let Err(error) = &converted {
-            say_failure(session, args, input, error)?;
+            say_failure(session, args, input, &[], error)?;
         }
         converted
     })
 }
 
-/// Lets the program have as many files open as it may: those that become one are all open.
-fn open_as_many_as_may_be() {
-    #[cfg(unix)]
-    {
-        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        let limit = getrlimit(Resource::Nofile);
-        // Where that fails, the file that is one too many says so.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+/// What is joined is one file, and has a name of its own.
+fn refuse_folder(args: &Args, target: &dyn Target) -> anyhow::Result<()> {
+    if !outputs::is_folder(&args.output, target) {
+        return Ok(());
     }
+    let extension = target.extensions().first().copied().unwrap_or_default();
+    let file = args.output.join(format!("run.{extension}"));
+    let failure = Failure::usage("--join makes one output, and this is a directory");
+    let failure = failure.hint(format!("name the output, such as {}", inputs::display(&file)));
+    Err(Named::error(inputs::display(&args.output), failure))
 }
 
 /// Converts several files into one. All are needed: without one, the arrays of the others would
@@ -124,7 +126,6 @@ fn joined(
         let source = session.source_as(input, &args.open.format)?;
         session.open(&source, &args.open)
     };
-    open_as_many_as_may_be();
     let mut parts = Vec::new();
     for input in found {
         let opened = match input {
@@ -134,7 +135,7 @@ fn joined(
         match opened {
             Ok(opened) => parts.push(opened),
             Err((path, error)) => {
-                say_failure(session, args, &path, &error)?;
+                say_failure(session, args, &path, &[], &error)?;
                 return Err(Named::error(inputs::display(&path), error));
             }
         }
@@ -142,7 +143,7 @@ fn joined(
     let is_order_said = Cell::new(false);
     let outcome = one(session, args, &parts, target, &args.output, &is_order_said);
     if let Err(error) = &outcome {
-        say_failure(session, args, Path::new(&joined_name(&parts)), error)?;
+        say_failure(session, args, Path::new(&joined_name(&parts)), &parts, error)?;
     }
     for part in &parts {
         part.source.verify()?;
@@ -156,6 +157,11 @@ fn joined_name(parts: &[Opened]) -> String {
         [part] => part.name.clone(),
         parts => format!("{} files", parts.len()),
     }
+}
+
+/// The files that are made one.
+fn joined_files(parts: &[Opened]) -> Option<Vec<&str>> {
+    (parts.len() > 1).then(|| parts.iter().map(|part| part.name.as_str()).collect())
 }
 
 /// What becomes one output: a file, or several that are joined.
@@ -174,12 +180,6 @@ impl<'a> Input<'a> {
             _ => Arc::new(JoinedArrays::new(views)?),
         };
         Ok(Self { name: joined_name(parts), parts, view })
-    }
-
-    /// The files that were made one.
-    fn joined(&self) -> Option<Vec<&str>> {
-        let is_joined = self.parts.len() > 1;
-        is_joined.then(|| self.parts.iter().map(|part| part.name.as_str()).collect())
     }
 
     /// What is wrong with the files; where there are several, each finding says which.
@@ -239,13 +239,14 @@ fn say_failure(
     session: &mut Session,
     args: &Args,
     input: &Path,
+    parts: &[Opened],
     error: &anyhow::Error,
 ) -> anyhow::Result<()> {
     if args.arrays.json && !error.is::<Refused>() {
         let nothing: [&str; 0] = [];
         session.out.json(&json!({
             "input": inputs::display(input),
-            "joined": null,
+            "joined": joined_files(parts),
             "output": null,
             "written": false,
             "order": args.order().name(),

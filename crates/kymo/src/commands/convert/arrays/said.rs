@@ -8,7 +8,7 @@ use kymo_core::shortened;
 use serde_json::json;
 
 use super::super::Args;
-use super::{Input, Refused};
+use super::{Input, Refused, joined_files};
 use crate::inputs;
 use crate::render::escaped;
 use crate::session::{Outcome, Session};
@@ -35,10 +35,10 @@ pub(super) fn say(
         let lost = losses
             .iter()
             .map(|loss| json!({ "kind": loss.kind.name(), "path": loss.path, "loss": loss.what }));
-        session.out.json(&json!({
+        let mut object = json!({
             "input": input.name,
-            "joined": input.joined(),
-            "output": inputs::display(output),
+            "joined": joined_files(input.parts),
+            "output": converted.is_written.then(|| inputs::display(output)),
             "written": converted.is_written,
             "order": args.order().name(),
             "arrays": converted.arrays,
@@ -46,7 +46,11 @@ pub(super) fn say(
             "losses": lost.collect::<Vec<_>>(),
             "copied": converted.copied,
             "findings": input.findings(),
-        }))?;
+        });
+        if let (false, Some(object)) = (converted.is_written, object.as_object_mut()) {
+            object.insert("error".to_owned(), Refused.to_string().into());
+        }
+        session.out.json(&object)?;
     } else {
         say_losses(session, &input.name, losses);
         say_copied(session, &input.name, &converted.copied);
