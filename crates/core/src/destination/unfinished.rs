@@ -32,10 +32,10 @@ pub(super) struct Unfinished(PathBuf);
 impl Unfinished {
     /// Makes something that has a path. There is no moment at which it is there and not known.
     pub(super) fn make<T: AsRef<Path>>(
-        make: impl FnOnce() -> io::Result<T>,
+        create: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<(T, Self)> {
         let mut paths = paths();
-        let made = make()?;
+        let made = create()?;
         // The program may be somewhere else by then.
         let path = path::absolute(&made).unwrap_or_else(|_| made.as_ref().to_path_buf());
         paths.insert(path.clone());
