@@ -270,7 +270,8 @@ impl Reader {
                 times.filter_map(|taken| taken.head.time_ns).max()
             };
             let last = track.packets.iter().rev().find_map(latest)?;
-            Some((first, last))
+            // Of a damaged trace the last packet may be of an earlier time.
+            Some((first.min(last), last.max(first)))
         });
         ends.reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
     }
