@@ -31,7 +31,9 @@ impl Profiles {
             "{} are listed, and profile.db has values of context {ctx_id}: they are taken from there",
             cct.contexts.count
         );
-        let error = ReadError::invalid("contexts", cct.contexts.pointer, why);
+        // An empty list may be said to be anywhere.
+        let at = cct.contexts.pointer.min(cct.part.len());
+        let error = ReadError::invalid("contexts", at, why);
         self.database.noted::<()>(&cct.part, Err(error));
         None
     }
