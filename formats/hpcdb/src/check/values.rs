@@ -264,6 +264,8 @@ fn transposed(checking: &mut Checking, profile: &ProfileDb, cct: &CctDb) {
     let threads = rows::values(&database).filter(|row| row.profile > 0).count() as u64;
     if threads != by_context {
         let message = format!("there are {by_context} values, and {threads} in profile.db");
-        checking.error(&cct.part, "transpose", cct.contexts.pointer, message);
+        // An empty list may be said to be anywhere.
+        let at = cct.contexts.pointer.min(cct.part.len());
+        checking.error(&cct.part, "transpose", at, message);
     }
 }
