@@ -19,8 +19,9 @@ pub(crate) struct Symbol {
 }
 
 /// The symbols of a program, or those that are left of them for linking and those that a program
-/// within it has (`.gnu_debugdata`). Of several at one address the first counts. Many may share one long name: all together they are no longer than a file of
-/// this size can be taken to tell, and the others are left out.
+/// within it has (`.gnu_debugdata`). Of several at one address the first counts. Many may share one
+/// long name: all together they are no longer than a file of this size can be taken to tell, and the
+/// others are left out.
 pub(crate) fn symbols(
     file: &object::File<'_>,
     hidden: Option<&object::File<'_>>,
