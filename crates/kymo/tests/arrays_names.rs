@@ -10,21 +10,13 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use kymo_bp::{Data, Dimension, Options, Writer};
+use kymo_bp::{Data, Dimension};
 use kymo_conformance::shared;
 use serde_json::{Value, json};
-use support::{folder, kymo, run};
-
-/// A file of what is written to it.
-fn file(path: &Path, write: impl FnOnce(&mut Writer<Vec<u8>>)) -> PathBuf {
-    let mut writer = Writer::new(Vec::new(), Options::default());
-    write(&mut writer);
-    fs::write(path, writer.finish().unwrap()).unwrap();
-    path.to_owned()
-}
+use support::{file, folder, kymo, run};
 
 /// Converts a file, and gives what was lost: kind, path and what.
 fn losses(from: &Path, extension: &str) -> Vec<[String; 3]> {

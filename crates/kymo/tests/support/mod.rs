@@ -24,6 +24,14 @@ pub(crate) fn run(command: &mut Command) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
+/// A file of what is written to it.
+pub(crate) fn file(path: &Path, write: impl FnOnce(&mut Writer<Vec<u8>>)) -> PathBuf {
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    write(&mut writer);
+    fs::write(path, writer.finish().unwrap()).unwrap();
+    path.to_owned()
+}
+
 /// A file of the repository's test data.
 pub(crate) fn data(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/bp").join(file)
