@@ -10,7 +10,11 @@ use kymo_core::model::timeline::{ClockId, TimeNs, TimelineView, Track, Window};
 struct Seen {
     events: u64,
     first: Option<TimeNs>,
+    tracks: Vec<OfTrack>,
 }
+
+/// How many events a track has, the bytes of their payloads, the first and the last moment.
+type OfTrack = (u64, u64, Option<(TimeNs, TimeNs)>);
 
 /// Reads clocks and tracks, all events, a range of them, and the last.
 pub(super) fn timeline(view: &Arc<dyn TimelineView>) -> Result<()> {
@@ -37,14 +41,27 @@ fn assert_track(track: &Track, id: usize, clocks: usize) {
     assert!(track.parent.is_none_or(|parent| parent.0 < id), "a parent after {track:?}");
 }
 
+/// Goes through the events of a window. What a format tells of them without doing so is the same.
 fn events(view: &Arc<dyn TimelineView>, window: &Window, tracks: &[Track]) -> Result<Seen> {
-    let mut seen = Seen::default();
+    let mut seen = Seen { tracks: vec![<_>::default(); tracks.len()], ..Seen::default() };
     let mut events = Arc::clone(view).events(window)?;
     while let Some(event) = events.next()? {
-        assert!(event.track.0 < tracks.len(), "an event of no track: {event:?}");
         assert!(window.holds(event.time), "an event outside of {window:?}: {event:?}");
         seen.first = seen.first.or(event.time);
         seen.events += 1;
+        let of_track = seen.tracks.get_mut(event.track.0);
+        let Some((count, bytes, times)) = of_track else {
+            panic!("an event of no track: {event:?}");
+        };
+        *count += 1;
+        *bytes += event.payload.len() as u64;
+        if let Some(time) = event.time {
+            let (first, last) = times.unwrap_or((time, time));
+            *times = Some((first.min(time), last.max(time)));
+        }
     }
+    let told = Arc::clone(view).tallies(window)?;
+    let told = told.into_iter().map(|tally| (tally.events, tally.payload_bytes, tally.times));
+    assert_eq!(told.collect::<Vec<_>>(), seen.tracks, "what is told of events in {window:?}");
     Ok(seen)
 }

@@ -94,6 +94,24 @@ impl<R: Run> Events for Merged<R> {
         let Some((run, _)) = self.runs.get_mut(at) else { return Ok(None) };
         run.event(place).map(Some)
     }
+
+    fn each(&mut self, take: &mut dyn FnMut(&Event<'_>)) -> Result<()> {
+        while let Some((at, place)) = self.step()? {
+            let Some((run, places)) = self.runs.get_mut(at) else { break };
+            take(&run.event(place)?);
+            if self.heads.is_empty() {
+                // No other run has any left: there is nothing to compare with.
+                self.current = None;
+                for place in places {
+                    let event = run.event(place)?;
+                    if self.window.holds(event.time) {
+                        take(&event);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Leaves so many places at the end: those of the latest events of all runs together.
@@ -128,6 +146,7 @@ mod tests {
     use super::*;
 
     /// The times of a track.
+    #[derive(Clone)]
     struct Times(TrackId, Vec<i64>);
 
     impl Run for Times {
@@ -149,11 +168,17 @@ mod tests {
     /// Track and time of each event.
     fn merged(tracks: &[&[i64]], window: &Window) -> Vec<(usize, i64)> {
         let runs = tracks.iter().enumerate().map(|(id, times)| Times(TrackId(id), times.to_vec()));
-        let mut events = Merged::new(runs.collect(), window).unwrap();
+        let runs: Vec<_> = runs.collect();
+        let told = |event: &Event<'_>| (event.track.0, event.time.unwrap().0);
+        let mut events = Merged::new(runs.clone(), window).unwrap();
         let mut found = Vec::new();
         while let Some(event) = events.next().unwrap() {
-            found.push((event.track.0, event.time.unwrap().0));
+            found.push(told(&event));
         }
+        let mut handed_on = Vec::new();
+        let mut events = Merged::new(runs, window).unwrap();
+        events.each(&mut |event| handed_on.push(told(event))).unwrap();
+        assert_eq!(handed_on, found, "handed on all at once");
         found
     }
 

@@ -7,6 +7,7 @@
 mod activity;
 mod merged;
 mod shown;
+mod tally;
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -19,6 +20,7 @@ use crate::{Result, Value};
 pub use activity::{Activity, Message};
 pub use merged::{Merged, Run};
 pub use shown::{Length, Shown};
+pub use tally::Tally;
 
 /// A track's index in its view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,17 +55,19 @@ pub trait TimelineView: Send + Sync {
         let tracks = self.tracks();
         let on_it = |(_, track): &(usize, &Track)| track.clock == Some(clock);
         let tracks = tracks.iter().enumerate().filter(on_it).map(|(id, _)| TrackId(id)).collect();
-        let mut events = self.events(&Window { tracks: Some(tracks), ..Window::default() })?;
-        let mut range: Option<RangeInclusive<TimeNs>> = None;
-        while let Some(event) = events.next()? {
-            if let Some(time) = event.time {
-                range = Some(match range {
-                    None => time..=time,
-                    Some(range) => time.min(*range.start())..=time.max(*range.end()),
-                });
-            }
-        }
-        Ok(range)
+        let tallies = self.tallies(&Window { tracks: Some(tracks), ..Window::default() })?;
+        let times = tallies.iter().filter_map(|tally| tally.times);
+        let range = times.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)));
+        Ok(range.map(|(first, last)| first..=last))
+    }
+
+    /// What the events of a window have in common, track by track; there are none of tracks that
+    /// are not asked for.
+    ///
+    /// Looks at all of them unless a format has something better.
+    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
+        let count = self.tracks().len();
+        Tally::of(&mut *self.events(window)?, count)
     }
 }
 
@@ -71,6 +75,14 @@ pub trait TimelineView: Send + Sync {
 pub trait Events: Send {
     /// The next event, or nothing at the end.
     fn next(&mut self) -> Result<Option<Event<'_>>>;
+
+    /// Hands on all events that are left: the faster way where none is to be kept.
+    fn each(&mut self, take: &mut dyn FnMut(&Event<'_>)) -> Result<()> {
+        while let Some(event) = self.next()? {
+            take(&event);
+        }
+        Ok(())
+    }
 }
 
 /// What gives a track its times.

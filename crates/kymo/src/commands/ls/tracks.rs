@@ -4,10 +4,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_core::Value;
-use kymo_core::model::timeline::{
-    Clock, Content, Event, Shown, TimeNs, TimelineView, Track, TrackId, Window,
-};
+use kymo_core::model::timeline::{Clock, Shown, Tally, TimelineView, Track, TrackId, Window};
 use serde_json::{Map, json};
 
 use super::Args;
@@ -32,11 +29,15 @@ impl Listing<'_> {
         let (clocks, tracks) = (self.view.clocks(), self.view.tracks());
         let wanted = tracks.iter().enumerate().map(|(id, track)| (TrackId(id), track));
         let wanted: Vec<_> = wanted.filter(|(_, track)| self.masks.matches(&track.name)).collect();
-        let seen = if self.args.stats { self.seen(tracks.len(), &wanted)? } else { Vec::new() };
+        let mut tallies = Vec::new();
+        if self.args.stats {
+            let tracks = Some(wanted.iter().map(|(id, _)| *id).collect());
+            tallies = Arc::clone(self.view).tallies(&Window { tracks, ..Window::default() })?;
+        }
         let lines = wanted.iter().map(|(id, track)| Line {
             track,
             clock: track.clock.and_then(|clock| clocks.get(clock.0)),
-            seen: seen.get(id.0),
+            tally: tallies.get(id.0),
         });
         if self.args.json {
             for line in lines {
@@ -51,74 +52,13 @@ impl Listing<'_> {
         }
         Ok(wanted.len() as u64)
     }
-
-    /// Looks at all events of the streams, once.
-    fn seen(&self, count: usize, wanted: &[(TrackId, &Track)]) -> anyhow::Result<Vec<Seen>> {
-        let mut seen = vec![Seen::default(); count];
-        let tracks = wanted.iter().map(|(id, _)| *id).collect();
-        let window = Window { tracks: Some(tracks), ..Window::default() };
-        let mut events = Arc::clone(self.view).events(&window)?;
-        while let Some(event) = events.next()? {
-            if let Some(seen) = seen.get_mut(event.track.0) {
-                seen.add(&event);
-            }
-        }
-        Ok(seen)
-    }
-}
-
-/// What the events of a stream have in common.
-#[derive(Clone, Default)]
-struct Seen {
-    events: u64,
-    payload_bytes: u64,
-    times: Option<(TimeNs, TimeNs)>,
-    /// The smallest and the largest number, each as it was recorded.
-    range: Option<[(f64, Value); 2]>,
-}
-
-impl Seen {
-    fn add(&mut self, event: &Event<'_>) {
-        self.events += 1;
-        self.payload_bytes += event.payload.len() as u64;
-        if let Some(time) = event.time {
-            let (first, last) = self.times.unwrap_or((time, time));
-            self.times = Some((first.min(time), last.max(time)));
-        }
-        if let Content::Value(value) = &event.content
-            && let Some(number) = number(value)
-        {
-            self.stretch(number, value);
-        }
-    }
-
-    fn stretch(&mut self, number: f64, value: &Value) {
-        match &mut self.range {
-            None => self.range = Some([(number, value.clone()), (number, value.clone())]),
-            Some([min, _]) if number < min.0 => *min = (number, value.clone()),
-            Some([_, max]) if number > max.0 => *max = (number, value.clone()),
-            Some(_) => {}
-        }
-    }
-}
-
-/// A value as far as it can be compared.
-#[allow(clippy::cast_precision_loss, reason = "which is larger hardly depends on the last digits")]
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Int(number) => Some(*number as f64),
-        Value::UInt(number) => Some(*number as f64),
-        Value::Float32(number) => Some(f64::from(*number)).filter(|number| !number.is_nan()),
-        Value::Float(number) => Some(*number).filter(|number| !number.is_nan()),
-        _ => None,
-    }
 }
 
 /// A stream and what is known of it.
 struct Line<'a> {
     track: &'a Track,
     clock: Option<&'a Clock>,
-    seen: Option<&'a Seen>,
+    tally: Option<&'a Tally>,
 }
 
 impl Line<'_> {
@@ -126,13 +66,13 @@ impl Line<'_> {
     fn text(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.clock.map(|clock| format!("on {}", escaped(&clock.name))));
-        if let Some(seen) = self.seen {
-            parts.push(numbers::count(seen.events, "event", "events"));
-            parts.push(numbers::size(seen.payload_bytes));
-            let range = seen.range.as_ref();
-            parts.extend(range.map(|[min, max]| format!("{} / {}", value(&min.1), value(&max.1))));
+        if let Some(tally) = self.tally {
+            parts.push(numbers::count(tally.events, "event", "events"));
+            parts.push(numbers::size(tally.payload_bytes));
+            let numbers = tally.numbers.as_ref();
+            parts.extend(numbers.map(|[min, max]| format!("{} / {}", value(min), value(max))));
             let shown = |time| Shown::on(self.clock, time);
-            let times = seen.times;
+            let times = tally.times;
             parts.extend(times.map(|(from, to)| format!("{} to {}", shown(from), shown(to))));
         }
         parts.join(", ")
@@ -150,13 +90,13 @@ impl Line<'_> {
         put("content", json!(self.track.content));
         put("clock", json!(self.clock.map(|clock| &clock.name)));
         put("attributes", json!(self.track.attributes));
-        if let Some(seen) = self.seen {
-            put("events", json!(seen.events));
-            put("payload_bytes", json!(seen.payload_bytes));
-            put("first_ns", json!(seen.times.map(|(first, _)| first.0)));
-            put("last_ns", json!(seen.times.map(|(_, last)| last.0)));
-            put("min", json!(seen.range.as_ref().map(|[min, _]| &min.1)));
-            put("max", json!(seen.range.as_ref().map(|[_, max]| &max.1)));
+        if let Some(tally) = self.tally {
+            put("events", json!(tally.events));
+            put("payload_bytes", json!(tally.payload_bytes));
+            put("first_ns", json!(tally.times.map(|(first, _)| first.0)));
+            put("last_ns", json!(tally.times.map(|(_, last)| last.0)));
+            put("min", json!(tally.numbers.as_ref().map(|[min, _]| min)));
+            put("max", json!(tally.numbers.as_ref().map(|[_, max]| max)));
         }
         serde_json::Value::Object(object)
     }
