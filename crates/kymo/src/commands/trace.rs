@@ -106,6 +106,14 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             write!(session.out, "{gap}")?;
             print(session, args, opened, &tracks, &found)?;
         }
+        if found.clocks > 1 {
+            let _ = session.out.flush();
+            let text = format!(
+                "threads are on {} clocks that began at different times: each line shows all the time of its own",
+                found.clocks
+            );
+            session.report.remark(&opened.name, text);
+        }
         let outcome = say_backwards(session, opened, &found);
         Ok(outcome.max(session.findings(opened)))
     })
@@ -235,8 +243,7 @@ fn print(
     let samples: u64 = found.lines.iter().map(|line| line.samples).sum();
     let samples = numbers::count(samples, "sample", "samples");
     let threads = numbers::count(found.lines.len() as u64, "thread", "threads");
-    let span = found.range.map_or(0, |(first, last)| last.0.abs_diff(first.0));
-    let span = measure::value(seconds(span));
+    let span = measure::value(seconds(found.span_ns));
     writeln!(out, "{bold}{}{bold:#}: {samples} of {threads} in {span} s", opened.name)?;
     let spent = by_time(found);
     let legend = Legend::new(found, &spent);
