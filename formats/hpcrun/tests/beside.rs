@@ -9,6 +9,7 @@
 )]
 
 mod assembled;
+mod opened;
 
 use std::fs;
 use std::path::Path;
@@ -18,11 +19,7 @@ use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{By, MetricId, Question, flat};
 use kymo_core::{Context, Dataset, Finding, Format, Source};
 use kymo_hpcrun::{Hpcrun, ProfileBuilder};
-
-fn open(path: &Path) -> Box<dyn Dataset> {
-    let source = Source::open(path, &Limits::default()).unwrap();
-    Hpcrun.open(&source, &Context::default()).unwrap()
-}
+use opened::open;
 
 /// Files, rules and messages of what is found.
 fn said(findings: &[Finding]) -> Vec<(&str, &str, &str)> {

@@ -8,18 +8,18 @@
 )]
 
 mod assembled;
+mod opened;
 
 use std::fs;
 use std::path::Path;
 
 use kymo_conformance::shared;
-use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{By, MetricId, Question, ThreadId, flat};
 use kymo_core::{
-    Context, Dataset, DumpRequest, Flow, Format, Record, RecordSink, Result, Severity, Source,
-    Value,
+    Context, DumpRequest, Flow, Format, Record, RecordSink, Result, Severity, Source, Value,
 };
 use kymo_hpcrun::{Hpcrun, ProfileBuilder};
+use opened::open;
 
 /// Kinds of ids, and the bits that say how they were given.
 const NODE: u16 = 1;
@@ -27,11 +27,6 @@ const RANK: u16 = 2;
 const THREAD: u16 = 3;
 const WITHIN: u16 = 1 << 14;
 const LOGICAL: u16 = 3 << 14;
-
-fn open(path: &Path) -> Box<dyn Dataset> {
-    let source = Source::open(path, &Limits::default()).unwrap();
-    Hpcrun.open(&source, &Context::default()).unwrap()
-}
 
 fn write(profile: &ProfileBuilder, path: &Path) {
     let mut bytes = Vec::new();

@@ -8,23 +8,17 @@
 )]
 
 mod assembled;
+mod opened;
 
 use std::fs;
-use std::path::Path;
 
 use kymo_conformance::testdata;
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::ContextNumber;
 use kymo_core::model::timeline::{Content, Window};
 use kymo_core::{Context, Dataset, Format, Severity, Source};
-use kymo_hpcrun::{Hpcrun, Profile, ProfileBuilder, TraceRecord, TraceWriter};
-
-const START: u64 = 1_700_000_000_000_000_000;
-
-fn open(path: &Path) -> Box<dyn Dataset> {
-    let source = Source::open(path, &Limits::default()).unwrap();
-    Hpcrun.open(&source, &Context::default()).unwrap()
-}
+use kymo_hpcrun::{Hpcrun, Profile, ProfileBuilder};
+use opened::{START, open, traced};
 
 fn open_bytes(bytes: Vec<u8>) -> Box<dyn Dataset> {
     Hpcrun.open(&Source::from_bytes("a.hpcrun", bytes), &Context::default()).unwrap()
@@ -41,17 +35,8 @@ fn shown(dataset: &dyn Dataset) -> String {
     metrics.rows[0].text.clone()
 }
 
-/// A profile of which 0.5 s and 0.25 s were measured, with a trace of these nodes.
-fn traced(records: &[(u64, u32)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let mut trace = TraceWriter::new(Vec::new());
-    for (time, node) in records {
-        let (time, node) = (START + time, *node);
-        trace.record(&TraceRecord { time, node, metric: None }).unwrap();
-    }
-    fs::write(folder.path().join("a.hpcrun"), assembled::shipped_0400(true)).unwrap();
-    fs::write(folder.path().join("a.hpctrace"), trace.finish().unwrap()).unwrap();
-    folder
+fn since_start((time, node): (u64, u32)) -> (u64, u32) {
+    (START + time, node)
 }
 
 /// Times since the start, and offsets in the program of the contexts of all samples.
@@ -127,7 +112,7 @@ fn what_was_measured_at_the_root_counts() {
 #[test]
 fn samples_have_the_context_of_their_node_or_none() {
     // Node 2 is not in the profile, and 12 is its root.
-    let folder = traced(&[(0, 19), (1, 2), (2, 12), (3, 16)]);
+    let folder = traced(&[(0, 19), (1, 2), (2, 12), (3, 16)].map(since_start));
     let dataset = open(folder.path());
     let node = |id: u8| vec![0, 0, 0, id];
     let expected = [
@@ -160,7 +145,7 @@ fn a_sample_keeps_its_bytes_as_they_were_written() {
 
 #[test]
 fn a_trace_that_is_said_to_be_out_of_order_is_sorted_and_sound() {
-    let folder = traced(&[(0, 19), (5, 16), (4, 19), (4, 16)]);
+    let folder = traced(&[(0, 19), (5, 16), (4, 19), (4, 16)].map(since_start));
     let mut bytes = assembled::shipped_0400(true);
     // The pairs end long before 0x400, so there is room for three more.
     let mut pairs = assembled::Bytes::big();

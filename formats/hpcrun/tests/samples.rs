@@ -8,6 +8,7 @@
 )]
 
 mod assembled;
+mod opened;
 
 use std::fs;
 use std::path::Path;
@@ -18,17 +19,10 @@ use kymo_core::model::profile::{ThreadId, traced};
 use kymo_core::model::timeline::{TimeNs, Window};
 use kymo_core::{Context, Dataset, Format, Source};
 use kymo_hpcrun::{Hpcrun, ProfileBuilder, TraceRecord, TraceWriter};
-
-/// The time that all others are after, in nanoseconds.
-const START: u64 = 1_700_000_000_000_000_000;
+use opened::{START, open};
 
 /// A node that no profile has.
 const NOWHERE: u32 = 9999;
-
-fn open(path: &Path) -> Box<dyn Dataset> {
-    let source = Source::open(path, &Limits::default()).unwrap();
-    Hpcrun.open(&source, &Context::default()).unwrap()
-}
 
 /// Writes a thread with a trace: each record is in the first or the second node, or in none.
 fn thread(folder: &Path, name: &str, pairs: &[(&str, &str)], records: &[(u64, Option<usize>)]) {
