@@ -67,6 +67,7 @@ impl Dump<'_> {
         self.some(&HEADERS, index, part, 0..has_profile)?;
         self.counts(index, part, &["nv_pairs"])?;
         self.some(&NV_PAIRS, index, part, 0..of_header)?;
+        self.counts(index, part, &["epochs"])?;
         let dialect = part.profile.as_ref().map(|profile| profile.header.dialect);
         if dialect == Some(Dialect::Shipped0400) {
             self.sections(index, part)?;

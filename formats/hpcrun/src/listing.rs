@@ -67,7 +67,6 @@ pub(crate) struct FileHeader {
     version: &'static str,
     endian: &'static str,
     flags: Option<u64>,
-    epochs: Option<u64>,
 }
 
 pub(crate) static HEADERS: Listing<FileHeader> = Listing {
@@ -81,7 +80,6 @@ pub(crate) static HEADERS: Listing<FileHeader> = Listing {
         ("version", Cells::Text(|header| header.version.into())),
         ("byte_order", Cells::Text(|header| header.endian.into())),
         ("flags", Cells::Address(|header| header.flags)),
-        ("epochs", Cells::MaybeNumber(|header| header.epochs)),
     ],
     count: |part| {
         usize::from(part.first_of_profile().is_some()) + usize::from(part.trace.is_some())
@@ -96,8 +94,6 @@ pub(crate) static HEADERS: Listing<FileHeader> = Listing {
             version: profile.header.dialect.version(),
             endian: profile.header.endian.name(),
             flags: None,
-            epochs: Some(profile.epochs.len() as u64)
-                .filter(|_| profile.header.dialect != Dialect::Shipped0400),
         });
         let trace = part.trace.as_ref().map(|trace| FileHeader {
             name: part.file(TRACE),
@@ -105,7 +101,6 @@ pub(crate) static HEADERS: Listing<FileHeader> = Listing {
             version: trace.version.text(),
             endian: trace.endian.name(),
             flags: Some(trace.flags),
-            epochs: None,
         });
         let headers = profile.into_iter().chain(trace).map(|header| (0, header));
         headers.skip(range.start).take(range.len()).collect()

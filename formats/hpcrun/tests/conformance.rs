@@ -30,7 +30,7 @@ kymo_conformance::promises!(
         .unsound(&["bad/"])
         .freedom(&["of_2009"])
         .valid_prefix(may_end)
-        .layout(&["header", "count", "index_entry", "section", "footer"])
+        .layout(&["count", "index_entry", "section", "footer"])
         .made("described_little.hpcrun", assembled::described(Bytes::little()))
         .made("described_big.hpcrun", assembled::described(Bytes::big()))
         .made("of_2009.hpcrun", assembled::of_2009())

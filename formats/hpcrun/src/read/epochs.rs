@@ -97,8 +97,12 @@ impl<'a> Reading<'a> {
         if cursor.remaining() == 0 || cursor.rest().starts_with(EPOCH_TAG) {
             return None;
         }
+        let at = cursor.offset();
         match cursor.u32("number of epochs") {
-            Ok(count) => Some(count),
+            Ok(count) => {
+                self.note_count(at, "epochs", Some(count.into()));
+                Some(count)
+            }
             Err(error) => {
                 self.profile.losses.push(Finding::unreadable("epoch", &error));
                 self.fault("epoch", error);
