@@ -6,7 +6,8 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use kymo_hpcrun::{ProfileBuilder, TraceRecord, TraceWriter};
+use kymo_core::bytes::Endian;
+use kymo_hpcrun::{ProfileBuilder, TraceRecord, TraceVersion, TraceWriter};
 use support::{folder, kymo, run};
 
 /// The time that all others are after, in nanoseconds.
@@ -15,6 +16,11 @@ const START: u64 = 1_700_000_000_000_000_000;
 /// Writes a thread that spent so many seconds at an address, and was there at these times; `None`
 /// is a node that the profile does not have.
 fn thread(folder: &Path, number: u32, seconds: f64, times: &[(u64, Option<()>)]) {
+    thread_since(START, folder, number, seconds, times);
+}
+
+/// The same with times after another.
+fn thread_since(start: u64, folder: &Path, number: u32, seconds: f64, times: &[(u64, Option<()>)]) {
     let mut profile = ProfileBuilder::new("app");
     profile.id(3 | 3 << 14, number.into(), number.into());
     let module = profile.load_module("/none/app", None).unwrap();
@@ -27,10 +33,10 @@ fn thread(folder: &Path, number: u32, seconds: f64, times: &[(u64, Option<()>)])
     profile.write(&mut bytes).unwrap();
     fs::write(folder.join(format!("{name}.hpcrun")), bytes).unwrap();
     if !times.is_empty() {
-        let mut trace = TraceWriter::new(Vec::new());
+        let mut trace = TraceWriter::with(Vec::new(), TraceVersion::V0101, Endian::Big, 0).unwrap();
         for (time, is_known) in times {
             let node = is_known.map_or(9999, |()| node);
-            trace.record(&TraceRecord { time: START + time, node, metric: None }).unwrap();
+            trace.record(&TraceRecord { time: start + time, node, metric: None }).unwrap();
         }
         fs::write(folder.join(format!("{name}.hpctrace")), trace.finish().unwrap()).unwrap();
     }
@@ -189,4 +195,44 @@ fn what_repair_leaves_out_it_does_not_say_to_keep() {
     let (code, _, said) = run(kymo().arg("repair").arg(&input).arg(folder.path().join("out")));
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("is left out") && !said.contains("kept as it is"), "{said}");
+}
+
+/// Nanoseconds of three days: a host that was started then, and no time of day anywhere.
+const UPTIME: u64 = 3 * 86_400_000_000_000;
+
+#[test]
+fn times_since_a_host_was_started_are_shown_in_seconds() {
+    let folder = folder();
+    let times = [(0, Some(())), (1_500_000_000, Some(()))];
+    thread_since(UPTIME, folder.path(), 0, 1.0, &times);
+    let shown = |arguments: &[&str]| {
+        let (code, out, said) = run(kymo().args(arguments).arg(folder.path()));
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(!out.contains("1970") && !out.contains("1978"), "{out}");
+        out
+    };
+    let info = shown(&["info"]);
+    for line in ["259200.000000000", "259201.500000000", "1.500000000 s", "with a zero of its own"]
+    {
+        assert!(info.contains(line), "{line}: {info}");
+    }
+    assert!(shown(&["trace"]).contains("2 samples of 1 thread in 1.5 s"));
+    assert!(shown(&["dump", "--stream", "*"]).contains("259201.500000000"));
+    assert!(shown(&["ls", "-s"]).contains("259200.000000000 to 259201.500000000"));
+    assert!(shown(&["trace", "--since", "+1s"]).contains("in 0.5 s"));
+}
+
+#[test]
+fn threads_on_clocks_that_cannot_be_compared_are_drawn_each_over_its_own_time() {
+    let folder = folder();
+    thread(folder.path(), 0, 1.0, &[(0, Some(())), (2_000_000_000, Some(()))]);
+    let times = [(0, Some(())), (1_000_000_000, Some(()))];
+    thread_since(UPTIME, folder.path(), 1, 1.0, &times);
+    let (code, out, said) = run(kymo().arg("trace").arg(folder.path()));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(out.contains("4 samples of 2 threads in 2 s"), "{out}");
+    let strips = out.lines().filter(|line| line.starts_with('|'));
+    let strips: Vec<_> = strips.filter_map(|line| line.split('|').nth(1)).collect();
+    assert!(strips.len() == 2 && strips.iter().all(|strip| !strip.contains(' ')), "{out}");
+    assert!(said.contains("on 2 clocks that began at different times"), "{said}");
 }

@@ -26,6 +26,7 @@
 //! ```
 
 mod check;
+mod clocks;
 mod dataset;
 mod demo;
 mod dump;

@@ -2,6 +2,8 @@
 //!
 //! `docs/formats/hpcrun.md` has the same tables.
 
+use std::ops::Range;
+
 use kymo_core::bytes::Endian;
 
 /// The first bytes of the described 02.00; its version and byte order follow.
@@ -109,11 +111,15 @@ pub const TRACE_CALLS: u64 = 4;
 /// The metric of a trace record that has none.
 pub const TRACE_NO_METRIC: u32 = 0x7FFF_FFFF;
 
-/// Times of traces from here on are nanoseconds since the Epoch; smaller ones are microseconds.
+/// The bytes of the time that a record of a trace begins with.
+pub const TIME_BYTES: usize = 8;
+
+/// Times of traces from here on are nanoseconds since the Epoch, of 1973 and later.
 pub const NANOSECONDS_FROM: u64 = 100_000_000_000_000_000;
 
-/// Times of traces from here on are since the Epoch: of 1973 and later.
-pub const MICROSECONDS_FROM: u64 = NANOSECONDS_FROM / 1000;
+/// Times of traces within this range are microseconds since the Epoch, from 2001 to 2286. The rest
+/// counts from another moment.
+pub const MICROSECONDS: Range<u64> = 1_000_000_000_000_000..10_000_000_000_000_000;
 
 /// The kinds of ids that every writer lists in its dictionary.
 pub const ID_KINDS: &[(u16, &str)] = &[

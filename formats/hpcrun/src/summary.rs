@@ -6,6 +6,7 @@ use std::fmt;
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Row, Section, Summary, Value, shortened};
 
+use crate::clocks::Clocks;
 use crate::measurement::{Measurement, Part};
 use crate::model::amount;
 use crate::types::{Epoch, Metric};
@@ -112,10 +113,23 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
     }
     let records: usize = traces().map(|trace| trace.len()).sum();
     summary.fact("trace records", records);
-    let ends: Vec<_> = traces().filter_map(|trace| trace.times().ends).collect();
-    let first = ends.iter().map(|(first, _)| first).min();
-    if let (Some(first), Some(last)) = (first, ends.iter().map(|(_, last)| last).max()) {
-        summary.span(&(TimeNs(*first)..=TimeNs(*last)), true);
+    let clocks = Clocks::of(&measurement.recordings);
+    // What has a zero of its own cannot be compared with the others.
+    let is_one = clocks.list().len() == 1;
+    let shown = clocks.list().iter().position(|clock| clock.since_epoch || is_one);
+    let is_shown = |part: &&Part| Some(clocks.of_part(part).0) == shown;
+    let parts = measurement.recordings.iter().filter(is_shown);
+    let ends = parts.filter_map(|part| part.trace.as_ref()?.times().ends);
+    let ends = ends.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)));
+    let clock = shown.and_then(|shown| clocks.list().get(shown));
+    if let (Some((first, last)), Some(clock)) = (ends, clock) {
+        summary.span(&(TimeNs(first)..=TimeNs(last)), clock.since_epoch);
+    }
+    let own: Vec<_> = clocks.list().iter().filter(|clock| !clock.since_epoch).collect();
+    match own.as_slice() {
+        [] => {}
+        [own] => summary.detailed("clock", &*shortened(&own.name), "with a zero of its own"),
+        several => summary.detailed("clocks", several.len(), "with zeros of their own"),
     }
 }
 

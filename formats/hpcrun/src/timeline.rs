@@ -3,27 +3,30 @@
 //! A sample's payload is its record without the time: the node, and the metric of data-centric
 //! traces, in the byte order that the track tells.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Events, Merged, Run, TimeNs, TimelineView, Track, TrackId,
+    Clock, Content, Event, Events, Merged, Run, Tally, TimeNs, TimelineView, Track, TrackId,
     TrackKind, Window,
 };
 use kymo_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
+use crate::clocks::Clocks;
 use crate::dataset::Opened;
 use crate::measurement::Part;
 use crate::model::{Contexts, Sampled};
 use crate::read::Trace;
-use crate::types::TraceRecord;
+use crate::spec::TIME_BYTES;
 
 /// The traces of a measurement.
 pub(crate) struct Timeline {
     opened: Arc<Opened>,
     /// The recordings that have a trace: one track each.
     traced: Vec<usize>,
+    /// What gives their times.
+    clocks: Clocks,
     /// For each track the order of its records, where that is not the order of the file.
     orders: Vec<OnceLock<Option<Arc<[u32]>>>>,
 }
@@ -34,24 +37,27 @@ impl Timeline {
         let recordings = opened.with_beside().recordings.iter().enumerate();
         let traced = recordings.filter(|(_, part)| part.trace.is_some());
         let traced: Vec<_> = traced.map(|(index, _)| index).collect();
+        let clocks = Clocks::of(&opened.with_beside().recordings);
         let orders = traced.iter().map(|_| OnceLock::new()).collect();
-        (!traced.is_empty()).then_some(Self { opened, traced, orders })
+        (!traced.is_empty()).then_some(Self { opened, traced, clocks, orders })
+    }
+
+    /// The recording of a track, with its number.
+    fn part(&self, track: TrackId) -> Option<(usize, &Part)> {
+        let recording = *self.traced.get(track.0)?;
+        Some((recording, self.opened.with_beside().recordings.get(recording)?))
     }
 
     /// The samples of a track that a window holds.
-    fn samples(self: &Arc<Self>, track: TrackId, window: &Window) -> Option<Samples> {
-        let recording = *self.traced.get(track.0)?;
-        let part = self.opened.with_beside().recordings.get(recording)?;
+    fn samples(&self, track: TrackId, window: &Window) -> Option<Samples> {
+        let (recording, part) = self.part(track)?;
         let order = self.orders.get(track.0)?;
         let mut samples = Samples {
-            opened: Arc::clone(&self.opened),
             track,
-            recording,
             trace: part.trace.clone()?,
             order: order.get_or_init(|| self.order(recording, part)).clone(),
-            contexts: None,
             places: 0..0,
-            odd: Odd::default(),
+            meaning: Meaning::new(Arc::clone(&self.opened), recording),
         };
         let length = samples.trace.len();
         let edge = |time: Option<TimeNs>, or| time.map_or(or, |time| samples.not_before(time));
@@ -69,9 +75,7 @@ impl Timeline {
         if times.back.is_none() && times.meaningless.is_none() {
             return None;
         }
-        if let Some((count, first)) = part.unordered() {
-            self.opened.note(recording, "trace-order", count, trace.offset_of(first));
-        }
+        self.note_disorder(recording, part);
         let mut order: Vec<_> = (0..u32::try_from(trace.len()).ok()?).collect();
         order.sort_by_cached_key(|place| {
             let record = usize::try_from(*place).ok().and_then(|place| trace.get(place));
@@ -80,22 +84,48 @@ impl Timeline {
         });
         Some(order.into())
     }
+
+    fn note_disorder(&self, recording: usize, part: &Part) {
+        let found = part.trace.as_ref().zip(part.unordered());
+        if let Some((trace, (count, first))) = found {
+            self.opened.note(recording, "trace-order", count, trace.offset_of(first));
+        }
+    }
+
+    /// How many samples of a track a window holds, and from when to when: all are of one size, and
+    /// their times are known.
+    fn tally(&self, track: TrackId, window: &Window) -> Option<Tally> {
+        let (recording, part) = self.part(track)?;
+        let records = part.trace.as_ref()?;
+        let payload_bytes = (records.record_bytes() - TIME_BYTES) as u64;
+        let (events, times) = if window.from.is_none() && window.until.is_none() {
+            self.note_disorder(recording, part);
+            (records.len(), records.times().ends.map(|(first, last)| (TimeNs(first), TimeNs(last))))
+        } else {
+            let samples = self.samples(track, window)?;
+            let (start, end) = (samples.places.start, samples.places.end.min(samples.timed()));
+            let last = end.checked_sub(1).filter(|last| *last >= start);
+            let times = last.and_then(|last| samples.time(start).zip(samples.time(last)));
+            (end.saturating_sub(start), times)
+        };
+        let events = events as u64;
+        Some(Tally { events, payload_bytes: events * payload_bytes, times, numbers: None })
+    }
 }
 
 impl TimelineView for Timeline {
     fn clocks(&self) -> Vec<Clock> {
-        vec![Clock { name: "time".to_owned(), recording: 0, since_epoch: true }]
+        self.clocks.list().to_vec()
     }
 
     fn tracks(&self) -> Vec<Track> {
-        let recordings = &self.opened.with_beside().recordings;
-        let parts = self.traced.iter().filter_map(|index| Some((*index, recordings.get(*index)?)));
+        let parts = (0..self.traced.len()).filter_map(|track| self.part(TrackId(track)));
         let track = |(recording, part): (usize, &Part)| Track {
             name: part.label.clone(),
             recording,
             parent: None,
             kind: TrackKind::Samples,
-            clock: Some(ClockId(0)),
+            clock: Some(self.clocks.of_part(part)),
             content: "calling context".to_owned(),
             attributes: attributes(part),
         };
@@ -104,19 +134,23 @@ impl TimelineView for Timeline {
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let tracks = (0..self.traced.len()).map(TrackId).filter(|track| window.wants(*track));
-        let samples = tracks.filter_map(|track| Some(self.samples(track, window)?.with_contexts()));
-        Ok(Box::new(Merged::new(samples.collect(), window)?))
+        let samples = tracks.filter_map(|track| self.samples(track, window));
+        let mut runs: Vec<_> = samples.collect();
+        for samples in &mut runs {
+            samples.meaning.look_up();
+        }
+        Ok(Box::new(Merged::new(runs, window)?))
     }
 
-    fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
-        let mut range: Option<(TimeNs, TimeNs)> = None;
-        for track in (0..self.traced.len()).map(TrackId).filter(|_| clock == ClockId(0)) {
-            let Some(samples) = self.samples(track, &Window::default()) else { continue };
-            let Some((start, end)) = samples.ends() else { continue };
-            range =
-                Some(range.map_or((start, end), |(first, last)| (first.min(start), last.max(end))));
+    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
+        let count = self.traced.len();
+        if window.last.is_some() {
+            // Which ones are the last is told by comparing those of all tracks.
+            return Tally::of(&mut *self.events(window)?, count);
         }
-        Ok(range.map(|(first, last)| first..=last))
+        let wanted = |track: TrackId| window.wants(track).then(|| self.tally(track, window));
+        let tallies = (0..count).map(|track| wanted(TrackId(track)).flatten().unwrap_or_default());
+        Ok(tallies.collect())
     }
 }
 
@@ -138,43 +172,25 @@ fn attributes(part: &Part) -> Map<String, Value> {
 
 /// The samples of a track, in the order of their times.
 struct Samples {
-    opened: Arc<Opened>,
     track: TrackId,
-    recording: usize,
     trace: Arc<Trace>,
     /// The order of records, where that is not the order of the file.
     order: Option<Arc<[u32]>>,
-    /// The contexts of nodes.
-    contexts: Option<Arc<Contexts>>,
     places: Range<usize>,
-    odd: Odd,
-}
-
-/// How many samples have no context, or more than one, and the first byte of them.
-#[derive(Default)]
-struct Odd {
-    nowhere: Option<(u64, u64)>,
-    shared: Option<(u64, u64)>,
+    meaning: Meaning,
 }
 
 impl Samples {
-    fn with_contexts(mut self) -> Self {
-        let model = self.opened.model();
-        self.contexts = model.and_then(|model| model.contexts(self.recording)).cloned();
-        self
-    }
-
-    /// Where the record is that comes at a place in the order of times, and what it says.
-    fn record(&self, place: usize) -> Option<(usize, TraceRecord)> {
-        let index = match &self.order {
-            None => place,
-            Some(order) => usize::try_from(*order.get(place)?).ok()?,
-        };
-        Some((index, self.trace.get(index)?))
+    /// Where the record is that comes at a place in the order of times.
+    fn index(&self, place: usize) -> Option<usize> {
+        match &self.order {
+            None => Some(place),
+            Some(order) => usize::try_from(*order.get(place)?).ok(),
+        }
     }
 
     fn time(&self, place: usize) -> Option<TimeNs> {
-        let (_, record) = self.record(place)?;
+        let record = self.trace.get(self.index(place)?)?;
         self.trace.nanoseconds(record.time).map(TimeNs)
     }
 
@@ -184,10 +200,9 @@ impl Samples {
         self.first(|time| time.is_none_or(|time| time >= moment))
     }
 
-    /// The first and the last moment.
-    fn ends(&self) -> Option<(TimeNs, TimeNs)> {
-        let last = self.first(|time| time.is_none()).checked_sub(1)?;
-        self.time(0).zip(self.time(last))
+    /// How many have a time: they come before those that have none.
+    fn timed(&self) -> usize {
+        self.first(|time| time.is_none())
     }
 
     /// The first place for whose time something holds, which then does for all that follow.
@@ -198,41 +213,6 @@ impl Samples {
             if holds(self.time(middle)) { until = middle } else { from = middle + 1 }
         }
         from
-    }
-
-    /// The context of a node of the track's profile; what has none is counted.
-    fn content(&mut self, node: u32, offset: u64) -> Content<'static> {
-        let count = |found: &mut Option<(u64, u64)>| {
-            let (count, first) = found.unwrap_or((0, offset));
-            *found = Some((count + 1, first.min(offset)));
-        };
-        let Some(contexts) = &self.contexts else {
-            count(&mut self.odd.nowhere);
-            return Content::Payload;
-        };
-        match contexts.find(node) {
-            Sampled::Context(context) => {
-                if contexts.is_shared(node) {
-                    count(&mut self.odd.shared);
-                }
-                Content::Sample(context.0)
-            }
-            Sampled::Program => Content::Payload,
-            Sampled::Nothing => {
-                count(&mut self.odd.nowhere);
-                Content::Payload
-            }
-        }
-    }
-}
-
-impl Drop for Samples {
-    fn drop(&mut self) {
-        for (rule, found) in [("trace-node", self.odd.nowhere), ("trace-epoch", self.odd.shared)] {
-            if let Some((count, first)) = found {
-                self.opened.note(self.recording, rule, count, first);
-            }
-        }
     }
 }
 
@@ -245,14 +225,79 @@ impl Run for Samples {
         Ok(usize::try_from(place).ok().and_then(|place| self.time(place)))
     }
 
+    #[inline]
     fn event(&mut self, place: u64) -> Result<Event<'_>> {
-        let record = usize::try_from(place).ok().and_then(|place| self.record(place));
-        let (index, record) =
-            record.ok_or_else(|| Error::request("a trace has fewer records than before"))?;
+        let index = usize::try_from(place).ok().and_then(|place| self.index(place));
+        let found = index.and_then(|index| Some((index, self.trace.with_bytes(index)?)));
+        let Some((index, (record, payload))) = found else {
+            return Err(Error::request("a trace has fewer records than before"));
+        };
         let offset = self.trace.offset_of(index);
-        let content = self.content(record.node, offset);
+        let content = self.meaning.of(record.node, offset);
         let time = self.trace.nanoseconds(record.time).map(TimeNs);
-        let payload = self.trace.sample_bytes(index);
         Ok(Event { track: self.track, time, offset, content, payload, partial: None })
+    }
+}
+
+/// What the nodes of a track's samples mean.
+struct Meaning {
+    opened: Arc<Opened>,
+    recording: usize,
+    contexts: Option<Arc<Contexts>>,
+    /// Samples that have no context, and those that have more than one.
+    nowhere: Odd,
+    shared: Odd,
+}
+
+/// How many samples are odd, and the first byte of them.
+#[derive(Default)]
+struct Odd(Option<(u64, u64)>);
+
+impl Odd {
+    fn add(&mut self, offset: u64) {
+        let (count, first) = self.0.unwrap_or((0, offset));
+        self.0 = Some((count + 1, first.min(offset)));
+    }
+}
+
+impl Meaning {
+    fn new(opened: Arc<Opened>, recording: usize) -> Self {
+        let (nowhere, shared) = <_>::default();
+        Self { opened, recording, contexts: None, nowhere, shared }
+    }
+
+    /// Finds the contexts of nodes, which reads the profiles of all threads.
+    fn look_up(&mut self) {
+        let model = self.opened.model();
+        self.contexts = model.and_then(|model| model.contexts(self.recording)).cloned();
+    }
+
+    /// The context of a node of the track's profile; what has none is counted.
+    #[inline]
+    fn of(&mut self, node: u32, offset: u64) -> Content<'static> {
+        let sampled = self.contexts.as_ref().map_or(Sampled::Nothing, |found| found.find(node));
+        match sampled {
+            Sampled::Context { context, is_shared } => {
+                if is_shared {
+                    self.shared.add(offset);
+                }
+                Content::Sample(context.0)
+            }
+            Sampled::Program => Content::Payload,
+            Sampled::Nothing => {
+                self.nowhere.add(offset);
+                Content::Payload
+            }
+        }
+    }
+}
+
+impl Drop for Meaning {
+    fn drop(&mut self) {
+        for (rule, odd) in [("trace-node", &self.nowhere), ("trace-epoch", &self.shared)] {
+            if let Some((count, first)) = odd.0 {
+                self.opened.note(self.recording, rule, count, first);
+            }
+        }
     }
 }

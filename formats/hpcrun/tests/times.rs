@@ -8,51 +8,16 @@
 )]
 
 mod assembled;
+mod opened;
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use assembled::Bytes;
-use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{ClockId, Content, TimeNs, Window};
-use kymo_core::{Context, Dataset, Finding, Format, Source, Value};
+use kymo_core::{Context, Dataset, Format, Source, Value};
 use kymo_hpcrun::{Hpcrun, TraceRecord, TraceVersion, TraceWriter};
-
-/// A moment in nanoseconds.
-const START: u64 = 1_700_000_000_000_000_000;
-
-fn open(path: &Path) -> Box<dyn Dataset> {
-    let source = Source::open(path, &Limits::default()).unwrap();
-    Hpcrun.open(&source, &Context::default()).unwrap()
-}
-
-fn check(path: &Path) -> Vec<Finding> {
-    let source = Source::open(path, &Limits::default()).unwrap();
-    Hpcrun.check(&source, &Context::default()).unwrap()
-}
-
-/// Rules and messages of what is found.
-fn said(findings: &[Finding]) -> Vec<(&str, &str)> {
-    findings.iter().map(|finding| (finding.rule, finding.message.as_str())).collect()
-}
-
-fn trace(times: &[(u64, u32)]) -> Vec<u8> {
-    let mut out = Bytes::big();
-    out.raw(b"HPCRUN-trace______01.01b").u64(0);
-    for (time, node) in times {
-        out.u64(*time).u32(*node);
-    }
-    out.bytes
-}
-
-/// A directory of a profile with nodes 12, 14, 16 and 19, and a trace.
-fn traced(times: &[(u64, u32)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("a.hpcrun"), assembled::shipped_0400(true)).unwrap();
-    fs::write(folder.path().join("a.hpctrace"), trace(times)).unwrap();
-    folder
-}
+use opened::{START, check, open, said, trace, traced};
 
 /// The start and the end that `info` tells, in nanoseconds.
 fn span(dataset: &dyn Dataset) -> Option<(Value, Value)> {
@@ -94,20 +59,99 @@ fn one_time_that_is_none_takes_no_other_with_it() {
     }
 }
 
-#[test]
-fn a_clock_of_its_own_is_in_nanoseconds_where_the_profile_tells_so() {
+/// What `info` shows as the start.
+fn start(dataset: &dyn Dataset) -> String {
+    let facts = dataset.summary().facts;
+    facts.iter().find(|fact| fact.name == "start").unwrap().value.to_string()
+}
+
+/// A directory with one trace; its profile says this of it.
+fn told(pairs: &[(&str, &str)], trace: &[u8]) -> tempfile::TempDir {
     let mut profile = Bytes::big();
-    profile.raw(b"HPCRUN-profile____02.00b").u32(1).str("trace-min-time").str("5000000000");
+    profile.raw(b"HPCRUN-profile____02.00b").u32(u32::try_from(pairs.len()).unwrap());
+    for (name, value) in pairs {
+        profile.str(name).str(value);
+    }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.hpcrun"), profile.bytes).unwrap();
-    let bytes = trace(&[(5_000_000_000, 1), (6_000_000_000, 1)]);
-    fs::write(folder.path().join("a.hpctrace"), &bytes).unwrap();
+    fs::write(folder.path().join("a.hpctrace"), trace).unwrap();
+    folder
+}
+
+#[test]
+fn a_clock_of_its_own_counts_microseconds_in_the_first_version_unless_the_profile_tells_otherwise()
+{
+    let new = trace(&[(5_000_000_000, 1), (6_000_000_000, 1)]);
+    let mut old = b"HPCRUN-trace______01.00b".to_vec();
+    old.extend_from_slice(&new[32..]);
     let seconds = |from: i64, to: i64| Some((Value::Int(from), Value::Int(to)));
-    assert_eq!(span(&*open(folder.path())), seconds(5_000_000_000, 6_000_000_000));
-    // By themselves such times are taken for microseconds, as old ones are.
-    let lone = tempfile::tempdir().unwrap();
-    fs::write(lone.path().join("a.hpctrace"), bytes).unwrap();
-    assert_eq!(span(&*open(lone.path())), seconds(5_000_000_000_000, 6_000_000_000_000));
+    let nanoseconds = seconds(5_000_000_000, 6_000_000_000);
+    assert_eq!(span(&*open(told(&[], &new).path())), nanoseconds);
+    let microseconds = seconds(5_000_000_000_000, 6_000_000_000_000);
+    assert_eq!(span(&*open(told(&[], &old).path())), microseconds);
+    let told = told(&[("trace-min-time", "5000000000")], &old);
+    assert_eq!(span(&*open(told.path())), nanoseconds);
+}
+
+#[test]
+fn times_since_a_host_was_started_are_no_dates() {
+    const DAY: u64 = 86_400_000_000_000;
+    // The profile is of today and says nothing of times: it counted nanoseconds.
+    for uptime in [5, DAY / 24, 3 * DAY, 20 * DAY, 200 * DAY, 1000 * DAY] {
+        let folder = traced(&[(uptime, 19), (uptime + 7, 16)]);
+        let dataset = open(folder.path());
+        let ends = [uptime, uptime + 7].map(|time| Value::Int(i64::try_from(time).unwrap()));
+        assert_eq!(span(&*dataset).map(<[Value; 2]>::from), Some(ends), "{uptime}");
+        let seconds = format!("{}.{:09}", uptime / 1_000_000_000, uptime % 1_000_000_000);
+        assert_eq!(start(&*dataset), seconds);
+        let timeline = dataset.timeline().unwrap();
+        let clocks = timeline.clocks();
+        let [clock] = &clocks[..] else { panic!("{clocks:?}") };
+        assert!(!clock.since_epoch, "{uptime}");
+        assert_eq!(said(&check(folder.path())), [], "{uptime}");
+    }
+}
+
+#[test]
+fn hosts_that_were_started_at_different_times_have_a_clock_each() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, host, records) in [
+        ("a", "1", &[(5_000_000_000, 1)][..]),
+        ("b", "2", &[(9_000_000_000, 1)]),
+        ("c", "1", &[(6_000_000_000, 1)]),
+        ("d", "3", &[(START, 1), (START + 5, 1)]),
+        ("e", "4", &[]),
+    ] {
+        let mut profile = Bytes::big();
+        profile.raw(b"HPCRUN-profile____02.00b").u32(1).str("host-id").str(host);
+        fs::write(folder.path().join(format!("{name}.hpcrun")), profile.bytes).unwrap();
+        fs::write(folder.path().join(format!("{name}.hpctrace")), trace(records)).unwrap();
+    }
+    let dataset = open(folder.path());
+    let timeline = dataset.timeline().unwrap();
+    let clocks: Vec<_> = timeline.clocks().into_iter().map(|c| (c.name, c.since_epoch)).collect();
+    let named = |name: &str, since_epoch| (name.to_owned(), since_epoch);
+    let expected = [named("clock of 1", false), named("clock of 2", false), named("time", true)];
+    assert_eq!(clocks, expected);
+    let on: Vec<_> = timeline.tracks().iter().map(|track| track.clock.unwrap().0).collect();
+    // What has no record is on any.
+    assert_eq!(on, [0, 1, 0, 2, 0]);
+    let range = |clock| {
+        Arc::clone(&timeline).range(ClockId(clock)).unwrap().map(|range| {
+            let start = range.start().0;
+            (start, range.end().0 - start)
+        })
+    };
+    assert_eq!(range(0), Some((5_000_000_000, 1_000_000_000)));
+    assert_eq!(range(1), Some((9_000_000_000, 0)));
+    assert_eq!(range(2), Some((i64::try_from(START).unwrap(), 5)));
+    // Only what counts from the Epoch can be told for all.
+    let expected = [START, START + 5].map(|time| Value::Int(i64::try_from(time).unwrap()));
+    assert_eq!(span(&*dataset).map(<[Value; 2]>::from), Some(expected));
+}
+
+#[test]
+fn a_writer_refuses_times_that_are_no_dates() {
     let mut writer = TraceWriter::new(Vec::new());
     let record = TraceRecord { time: 5_000_000_000, node: 1, metric: None };
     let error = writer.record(&record).unwrap_err().to_string();

@@ -16,8 +16,9 @@ pub(crate) const NOTES: &str = "\
 The profile is 04.00b with 10 million nodes and four values in each, 710 MB. `info` adds up \
 all values; `check` applies every rule to all nodes and values; `top` builds the tree of all nodes, \
 with every value, and adds it up. The trace has 100 million records, \
-1.2 GB; `check` reads each of them, and `ls -s` goes through them as events of a timeline. In the \
-directory each of 20 million records is looked up among a million nodes. The peer \
+1.2 GB; `check` reads each of them, and so does `ls -s`, which counts them. In the directory each of \
+20 million records is looked up among a million nodes; `trace` goes through them twice, as events of \
+a timeline, and adds up how long each of 65,536 functions took. The peer \
 that looks at each byte reads blocks of 256 KiB and adds up their numbers of eight bytes, so that \
 it takes from memory what a reader has to. All files are in the page cache.\n";
 
@@ -92,9 +93,9 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
         case("hpcrun: check of 10 M nodes with 4 metrics", nodes, &["check"], &profile),
         case("hpcrun: top of 10 M nodes with 4 metrics", nodes, &["top"], &profile),
         case("hpcrun: check of 100 M trace records", records, &["check"], &trace),
-        case("hpcrun: 100 M trace records as events", records, &["ls", "-s"], &trace),
+        case("hpcrun: ls -s of 100 M trace records", records, &["ls", "-s"], &trace),
         case("hpcrun: check of 20 M records with 1 M nodes", of_pair, &["check"], &pair),
-        case("hpcrun: 20 M records with 1 M nodes as events", of_pair, &["ls", "-s"], &pair),
+        case("hpcrun: trace of 20 M records with 1 M nodes", of_pair, &["trace"], &pair),
     ])
 }
 

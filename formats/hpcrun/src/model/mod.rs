@@ -57,8 +57,8 @@ pub(crate) struct Contexts {
 /// What a sample is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sampled {
-    /// A calling context.
-    Context(ContextId),
+    /// A calling context. Where several epochs have a node of that id, it is that of the first.
+    Context { context: ContextId, is_shared: bool },
     /// The whole program: the root has no context.
     Program,
     /// A node that is not there.
@@ -71,13 +71,11 @@ impl Contexts {
         match self.ids.find(node).and_then(|place| self.of.get(place)) {
             None => Sampled::Nothing,
             Some(&Place::NO_CONTEXT) => Sampled::Program,
-            Some(context) => Sampled::Context(ContextId((*context).into())),
+            Some(context) => Sampled::Context {
+                context: ContextId((*context).into()),
+                is_shared: self.ids.is_shared(node),
+            },
         }
-    }
-
-    /// Whether several epochs have a node of this id.
-    pub(crate) fn is_shared(&self, node: u32) -> bool {
-        self.ids.is_shared(node)
     }
 }
 

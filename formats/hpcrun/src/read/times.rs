@@ -8,7 +8,9 @@ use kymo_core::ahead::in_parts;
 use kymo_core::bytes::Endian;
 
 use super::trace::Trace;
-use crate::spec::{MICROSECONDS_FROM, NANOSECONDS_FROM};
+use super::trace::TraceVersion;
+use crate::spec::{MICROSECONDS, NANOSECONDS_FROM};
+use crate::types::Dialect;
 
 /// Records between two decisions whether a time is odd.
 const BLOCK: usize = 1024;
@@ -39,20 +41,29 @@ impl Unit {
 
     /// Microseconds since the Epoch.
     const MICROSECONDS: Self =
-        Self { factor: 1000, first: MICROSECONDS_FROM, last: Self::LAST / 1000 };
+        Self { factor: 1000, first: MICROSECONDS.start, last: MICROSECONDS.end - 1 };
 
-    /// So small that they are since another moment. Old recorders counted microseconds.
-    const SMALL: Self = Self { first: 0, ..Self::MICROSECONDS };
+    /// Nanoseconds since another moment.
+    const OWN_NANOSECONDS: Self = Self { factor: 1, first: 0, last: NANOSECONDS_FROM - 1 };
 
-    /// Nanoseconds since another moment, as only a profile can tell.
-    const TOLD: Self = Self { first: 0, ..Self::NANOSECONDS };
+    /// Microseconds since another moment.
+    const OWN_MICROSECONDS: Self = Self { factor: 1000, first: 0, last: MICROSECONDS.start - 1 };
 
-    /// The unit that most times are of, by how large they are.
-    fn of(times: impl Iterator<Item = u64>) -> Self {
-        let units = [Self::SMALL, Self::MICROSECONDS, Self::NANOSECONDS];
+    /// The unit that most times are of, by how large they are. Where they count from a moment of
+    /// their own, the version tells: only the first recorders counted microseconds.
+    fn of(times: impl Iterator<Item = u64>, version: TraceVersion) -> Self {
+        let own = match version {
+            TraceVersion::V0100 => Self::OWN_MICROSECONDS,
+            TraceVersion::V0101 => Self::OWN_NANOSECONDS,
+        };
+        let units = [own, Self::MICROSECONDS, Self::NANOSECONDS];
         let mut counts = [0_usize; 3];
         for time in times {
-            let large = units.iter().skip(1).filter(|unit| time >= unit.first).count();
+            let large = match time {
+                NANOSECONDS_FROM.. => 2,
+                time if MICROSECONDS.contains(&time) => 1,
+                _ => 0,
+            };
             if let Some(count) = counts.get_mut(large) {
                 *count += 1;
             }
@@ -60,6 +71,11 @@ impl Unit {
         // Of several that are as frequent the last: real times are large.
         let most = units.into_iter().zip(counts).max_by_key(|(_, count)| *count);
         most.map_or(Self::NANOSECONDS, |(unit, _)| unit)
+    }
+
+    /// Whether times count from the Epoch.
+    pub(super) fn is_since_epoch(self) -> bool {
+        self.first > 0
     }
 
     fn has(self, time: u64) -> bool {
@@ -128,17 +144,22 @@ impl Trace {
     /// The unit of the times, by how large they are.
     pub(super) fn unit_of_times(&self) -> Unit {
         let step = self.len().div_ceil(SAMPLED).max(1);
-        Unit::of((0..self.len()).step_by(step).filter_map(|place| Some(self.get(place)?.time)))
+        let times = (0..self.len()).step_by(step).filter_map(|place| Some(self.get(place)?.time));
+        Unit::of(times, self.version)
     }
 
-    /// Takes small times for nanoseconds where a profile says the same of the first or the last.
+    /// Takes what a profile knows of the unit. Those of today count nanoseconds, whatever they
+    /// count them from; so do older ones that say the same of the first or the last time.
     pub(crate) fn told_by(&mut self, profile: &super::Profile) {
         let told = |name| profile.header.value(name)?.parse::<u64>().ok().filter(|time| *time > 0);
         let told = [told("trace-min-time"), told("trace-max-time")];
         let ends = [Some(0), self.len().checked_sub(1)].map(|place| Some(self.get(place?)?.time));
         let is_told = ends.iter().any(|end| end.is_some() && told.contains(end));
-        if is_told && self.unit == Unit::SMALL {
-            self.unit = Unit::TOLD;
+        let is_of_today = profile.header.dialect == Dialect::Shipped0400;
+        if is_of_today && self.unit != Unit::NANOSECONDS
+            || is_told && self.unit == Unit::OWN_MICROSECONDS
+        {
+            self.unit = Unit::OWN_NANOSECONDS;
         }
     }
 
@@ -328,8 +349,13 @@ mod tests {
         assert!(!old.is_in_nanoseconds());
         assert_eq!(old.times().meaningless, Some((2, 0)));
         assert_eq!(old.times().ends, ns(0).zip(ns(1000)));
-        // Small ones are microseconds since another moment.
-        assert_eq!(plain(&[0, 7]).times().ends, Some((0, 7000)));
+        // The rest counts from another moment: some seconds, and a year.
+        for own in [[0, 7], [5, 31_536_000_000_000_000]] {
+            let trace = plain(&own);
+            assert!(!trace.is_since_epoch() && trace.is_in_nanoseconds());
+            let [first, last] = own.map(u64::cast_signed);
+            assert_eq!(trace.times().ends, Some((first, last)));
+        }
         assert_eq!(plain(&[]).times(), &Times::default());
         assert_eq!(plain(&[u64::MAX]).times().ends, None);
     }

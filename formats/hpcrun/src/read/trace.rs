@@ -141,10 +141,11 @@ impl Trace {
         self.records.item(index).map(|item| record(item, self.endian))
     }
 
-    /// The bytes of a record but for its time; none where there is no such record.
-    #[must_use]
-    pub fn sample_bytes(&self, index: usize) -> &[u8] {
-        self.records.item(index).and_then(|item| item.get(8..)).unwrap_or_default()
+    /// A record, and its bytes but for the time.
+    #[inline]
+    pub(crate) fn with_bytes(&self, index: usize) -> Option<(TraceRecord, &[u8])> {
+        let item = self.records.item(index)?;
+        Some((record(item, self.endian), item.get(spec::TIME_BYTES..)?))
     }
 
     /// Some records in order, as many as there are.
@@ -158,6 +159,12 @@ impl Trace {
     #[must_use]
     pub fn is_in_nanoseconds(&self) -> bool {
         self.unit.factor() == 1
+    }
+
+    /// Whether times count from the Epoch; otherwise they have a zero of their own.
+    #[must_use]
+    pub fn is_since_epoch(&self) -> bool {
+        self.unit.is_since_epoch()
     }
 
     /// A time of this trace in nanoseconds; nothing where it is not of the unit of the others.
@@ -191,6 +198,7 @@ fn read_magic(bytes: &[u8]) -> ReadResult<(TraceVersion, Endian)> {
 }
 
 /// Takes the bytes apart by hand: there can be a hundred million of them.
+#[inline]
 fn record(item: &[u8], endian: Endian) -> TraceRecord {
     let Some((head, rest)) = item.split_first_chunk::<12>() else {
         return TraceRecord { time: 0, node: 0, metric: None };
