@@ -342,7 +342,7 @@ fn first(
     if let Some((id, _)) = shown.min_by_key(|(_, (metric, _))| (!is_time(metric), &metric.name)) {
         return Ok(id);
     }
-    let hint = "--metric names one that is not shown by itself";
+    let hint = "`kymo info` lists all; --metric names one that is not shown by itself";
     Err(Failure::new("no metric has values in it").hint(hint).into())
 }
 

@@ -216,10 +216,10 @@ fn times_since_a_host_was_started_are_shown_in_seconds() {
     {
         assert!(info.contains(line), "{line}: {info}");
     }
-    assert!(shown(&["trace"]).contains("2 samples of 1 thread in 1.5 s"));
+    assert!(shown(&["trace"]).contains("2 samples of 1 thread in 1.500 s"));
     assert!(shown(&["dump", "--stream", "*"]).contains("259201.500000000"));
     assert!(shown(&["ls", "-s"]).contains("259200.000000000 to 259201.500000000"));
-    assert!(shown(&["trace", "--since", "+1s"]).contains("in 0.5 s"));
+    assert!(shown(&["trace", "--since", "+1s"]).contains("in 0.500 s"));
 }
 
 #[test]
@@ -235,4 +235,37 @@ fn threads_on_clocks_that_cannot_be_compared_are_drawn_each_over_its_own_time() 
     let strips: Vec<_> = strips.filter_map(|line| line.split('|').nth(1)).collect();
     assert!(strips.len() == 2 && strips.iter().all(|strip| !strip.contains(' ')), "{out}");
     assert!(said.contains("on 2 clocks that began at different times"), "{said}");
+}
+
+#[test]
+fn traces_without_profiles_and_times_that_are_none_are_no_reason_for_riddles() {
+    let folder = folder();
+    thread(folder.path(), 0, 1.0, &[(0, Some(())), (5, Some(()))]);
+    fs::remove_file(folder.path().join("app-000000-000-1-2-0.hpcrun")).unwrap();
+    let (code, _, said) = run(kymo().arg("trace").arg(folder.path()));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("no profile in it to tell what its samples are of"), "{said}");
+    assert!(said.contains("put the profiles beside the traces"), "{said}");
+    // All times are beyond 63 bits.
+    let folder = support::folder();
+    thread_since(1 << 63, folder.path(), 0, 1.0, &[(0, Some(())), (5, Some(()))]);
+    let (code, _, said) = run(kymo().arg("trace").arg(folder.path()));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("no thread has samples") && said.contains("kymo ls -s"), "{said}");
+    let (code, _, said) = run(kymo().args(["ls", "-s"]).arg(folder.path()));
+    assert_eq!(code, Some(3));
+    assert!(said.contains("2 samples have a time that is none"), "{said}");
+}
+
+#[test]
+fn values_that_are_no_numbers_are_said_by_info_as_by_top() {
+    let folder = folder();
+    thread(folder.path(), 0, f64::NAN, &[]);
+    let (code, out, _) = run(kymo().arg("info").arg(folder.path()));
+    assert_eq!(code, Some(3), "{out}");
+    let why = "value-number in app-000000-000-1-2-0.hpcrun";
+    assert!(out.contains(why) && out.contains("1 value is no number, and left out"), "{out}");
+    let (code, _, said) = run(kymo().arg("top").arg(folder.path()));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("no metric has values") && said.contains("`kymo info` lists"), "{said}");
 }

@@ -109,6 +109,8 @@ pub(crate) struct Opened {
     model: OnceLock<std::result::Result<Model, Finding>>,
     /// Why modules have no names, once that was asked for.
     lacking: OnceLock<Vec<Finding>>,
+    /// Values that are no numbers, once they were added up.
+    no_numbers: OnceLock<Vec<Finding>>,
     /// What is odd about samples, as far as they were read.
     noted: Mutex<Noted>,
 }
@@ -124,6 +126,7 @@ impl Opened {
             beside: OnceLock::new(),
             model: OnceLock::new(),
             lacking: OnceLock::new(),
+            no_numbers: OnceLock::new(),
             noted: Mutex::default(),
         };
         Ok(Box::new(HpcrunDataset(Arc::new(opened))))
@@ -192,7 +195,9 @@ impl Dataset for HpcrunDataset {
             let structure = lacking_any.then(|| structure_of(measurement).0);
             structure.map_or_else(Vec::new, |found| lacking(measurement, &symbols, &found))
         });
-        summary::summary(measurement)
+        let (summary, no_numbers) = summary::summary(measurement);
+        self.0.no_numbers.get_or_init(|| no_numbers);
+        summary
     }
 
     fn findings(&self) -> Vec<Finding> {
@@ -200,7 +205,10 @@ impl Dataset for HpcrunDataset {
         match self.0.model.get() {
             Some(Ok(model)) => findings.extend(model.findings.iter().cloned()),
             Some(Err(finding)) => findings.push(finding.clone()),
-            None => findings.extend(self.0.lacking.get().into_iter().flatten().cloned()),
+            None => {
+                let known = self.0.lacking.get().into_iter().chain(self.0.no_numbers.get());
+                findings.extend(known.flatten().cloned());
+            }
         }
         findings.extend(self.0.beside.get().into_iter().flat_map(|(_, beside)| beside).cloned());
         findings.extend(self.0.of_times());

@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Row, Section, Summary, Value, shortened};
+use kymo_core::{Finding, Row, Section, Summary, Value, shortened};
 
 use crate::clocks::Clocks;
-use crate::measurement::{Measurement, Part};
-use crate::model::amount;
+use crate::measurement::{Measurement, PROFILE, Part};
+use crate::model::{Remarks, amount};
 use crate::types::{Epoch, Metric};
 
 /// More metrics or threads than a summary lists.
@@ -17,8 +17,9 @@ const LISTED_MAX: usize = 32;
 /// Values of a fact that are shown in a line.
 const SAID_MAX: usize = 3;
 
-/// What was run where, what was measured, and how much of it.
-pub(crate) fn summary(measurement: &Measurement) -> Summary {
+/// What was run where, what was measured, and how much of it. Tells what no sum has: values that
+/// are no numbers.
+pub(crate) fn summary(measurement: &Measurement) -> (Summary, Vec<Finding>) {
     let mut summary = Summary { dialect: dialects(measurement), ..Summary::default() };
     for fact in [PROGRAM, PATH, HOST] {
         said(measurement, &mut summary, fact);
@@ -38,11 +39,12 @@ pub(crate) fn summary(measurement: &Measurement) -> Summary {
         let beside = beside.into_iter().chain([("kernel symbols", measurement.kernel_symbols)]);
         beside.filter(|(_, files)| *files > 0).for_each(|(name, files)| summary.fact(name, files));
     }
-    summary.sections.push(metrics(measurement));
+    let (totals, findings) = totals(measurement);
+    summary.sections.push(metrics(totals));
     if measurement.recordings.len() > 1 {
         summary.sections.push(threads(measurement));
     }
-    summary
+    (summary, findings)
 }
 
 /// The layouts there are, each once.
@@ -134,8 +136,7 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
 }
 
 /// What was measured; metrics that have values come first, as there may be hundreds without.
-fn metrics(measurement: &Measurement) -> Section {
-    let mut totals = totals(measurement);
+fn metrics(mut totals: Vec<Total>) -> Section {
     totals.sort_by_key(|total| total.values == 0);
     let row = |total: &Total| Row {
         name: shortened(&total.name).into_owned(),
@@ -180,16 +181,17 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds a value of a metric, with the period it stands for; whether it is anything.
-    fn add(&mut self, metric: &Metric, bits: u64) -> bool {
+    /// Adds a value of a metric, with the period it stands for; whether it is anything. Nothing
+    /// where it is no number.
+    fn add(&mut self, metric: &Metric, bits: u64) -> Option<bool> {
         if metric.flags.is_real() {
-            let amount = Some(amount(metric, bits)).filter(|amount| amount.is_finite());
-            self.real += amount.unwrap_or(0.0);
-            return amount.is_some_and(|amount| amount != 0.0);
+            let amount = Some(amount(metric, bits)).filter(|amount| amount.is_finite())?;
+            self.real += amount;
+            return Some(amount != 0.0);
         }
         let amount = u128::from(bits) * u128::from(metric.period);
         self.counted = self.counted.saturating_add(amount);
-        amount != 0
+        Some(amount != 0)
     }
 
     fn join(&mut self, other: Self) {
@@ -210,12 +212,16 @@ impl fmt::Display for Total {
     }
 }
 
-/// Sums by the name of the metric, in the order of the tables. Counts are not added to real values.
-fn totals(measurement: &Measurement) -> Vec<Total> {
-    let mut totals: Vec<Total> = Vec::new();
+/// Sums by the name of the metric, in the order of the tables, and what they have not. Counts are
+/// not added to real values.
+fn totals(measurement: &Measurement) -> (Vec<Total>, Vec<Finding>) {
+    let (mut totals, mut findings): (Vec<Total>, Vec<Finding>) = <_>::default();
     let mut known = HashMap::new();
-    for epoch in measurement.recordings.iter().filter_map(Part::epoch) {
-        for (metric, (sum, values)) in epoch.metrics.iter().zip(sums(epoch)) {
+    for part in &measurement.recordings {
+        let Some(epoch) = part.epoch() else { continue };
+        let (sums, remarks) = sums(epoch);
+        findings.extend(measurement.in_file(&part.name, PROFILE, remarks.findings()));
+        for (metric, (sum, values)) in epoch.metrics.iter().zip(sums) {
             let is_real = metric.flags.is_real();
             let index = *known.entry((metric.name.clone(), is_real)).or_insert(totals.len());
             if index == totals.len() {
@@ -229,20 +235,24 @@ fn totals(measurement: &Measurement) -> Vec<Total> {
             }
         }
     }
-    totals
+    (totals, findings)
 }
 
 /// The sum of each metric of an epoch, and how many values are not 0.
-fn sums(epoch: &Epoch) -> Vec<(Sum, u64)> {
+fn sums(epoch: &Epoch) -> (Vec<(Sum, u64)>, Remarks) {
     let mut sums = vec![(Sum::default(), 0); epoch.metrics.len()];
+    let mut remarks = Remarks::default();
     epoch.values.each(&epoch.nodes, 0..usize::MAX, |value| {
         let index = usize::from(value.metric);
         if let (Some((sum, values)), Some(metric)) = (sums.get_mut(index), epoch.metrics.get(index))
         {
-            *values += u64::from(sum.add(metric, value.bits));
+            match sum.add(metric, value.bits) {
+                Some(is_any) => *values += u64::from(is_any),
+                None => remarks.add("value-number", value.offset),
+            }
         }
     });
-    sums
+    (sums, remarks)
 }
 
 /// Twelve digits of a sum: the last of sixteen are only noise of adding.

@@ -276,7 +276,7 @@ pub fn write_text(text: &str, notation: Notation, out: &mut Vec<u8>) {
         }
         Notation::Text => {
             for c in text.chars() {
-                if c.is_control() {
+                if is_hidden(c) {
                     out.extend(c.escape_default().map(|c| u8::try_from(c).unwrap_or(b'?')));
                 } else {
                     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -286,6 +286,14 @@ pub fn write_text(text: &str, notation: Notation, out: &mut Vec<u8>) {
         // Writing text into memory cannot fail.
         Notation::Json => drop(serde_json::to_writer(out, text)),
     }
+}
+
+/// Whether a character is not seen itself, and changes how others are: one that controls a
+/// terminal, or the direction of what is written.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}');
+    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Appends text for a person in quotes, so that one sees where it begins and ends.

@@ -143,6 +143,13 @@ fn a_slice_of_an_array_is_written_from_its_own_start() {
 }
 
 #[test]
+fn what_turns_text_around_is_shown_and_not_done() {
+    let mut out = Vec::new();
+    write_text("a\u{202e}b\u{2066}é\n", Notation::Text, &mut out);
+    assert_eq!(String::from_utf8(out).unwrap(), "a\\u{202e}b\\u{2066}é\\n");
+}
+
+#[test]
 fn in_quotes_a_null_is_told_from_a_text_and_quotes_are_escaped() {
     let array: ArrayRef = Arc::new(StringArray::from(vec![Some("-"), None, Some("a\"\\\n")]));
     let cells = Cells::new(&array).unwrap();

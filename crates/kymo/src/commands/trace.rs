@@ -11,7 +11,7 @@ use kymo_core::model::timeline::{Track, TrackId, TrackKind, Window};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 use crate::moment::{self, Moment};
 use crate::profiles::{self, ThreadArgs};
 use crate::render::rows::{RowArgs, Rows};
@@ -142,11 +142,17 @@ fn width(session: &Session) -> usize {
 }
 
 fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track>, Traced)> {
-    let (Some(view), Some(timeline)) = (opened.dataset.profile(), opened.dataset.timeline()) else {
+    let (profile, timeline) = (opened.dataset.profile(), opened.dataset.timeline());
+    let tracks = timeline.as_ref().map(|timeline| timeline.tracks()).unwrap_or_default();
+    let (Some(view), Some(timeline)) = (profile, timeline) else {
+        if tracks.iter().any(|track| track.kind == TrackKind::Samples) {
+            let failure = Failure::new("there is no profile in it to tell what its samples are of");
+            let hint = "put the profiles beside the traces; `kymo dump --stream '*'` shows samples";
+            return Err(failure.hint(hint).into());
+        }
         let failure = Failure::new("there are no traces of calling contexts in it");
         return Err(failure.hint(profiles::elsewhere(opened)).into());
     };
-    let tracks = timeline.tracks();
     let names = match args.threads.of(view.as_ref())? {
         None => None,
         Some(threads) => {
@@ -169,7 +175,8 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track
     if found.lines.is_empty() {
         let is_window = from.is_some() || until.is_some();
         let when = if is_window { " from --since to --until" } else { "" };
-        return Err(Failure::new(format!("no thread has samples{when}")).into());
+        let hint = format!("`kymo ls -s {}` says when there are some", quoted(&opened.name));
+        return Err(Failure::new(format!("no thread has samples{when}")).hint(hint).into());
     }
     let orders = orders(view.as_ref())?;
     let name = |line: &TracedLine| tracks.get(line.track.0).map(Track::thread);

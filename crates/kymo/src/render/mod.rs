@@ -14,7 +14,7 @@ pub(crate) mod style;
 
 use std::borrow::Cow;
 
-use kymo_convert::values::{Notation, write_quoted, write_text, write_value};
+use kymo_convert::values::{Notation, is_hidden, write_quoted, write_text, write_value};
 use kymo_core::Value;
 
 /// A value as a person reads it.
@@ -36,9 +36,9 @@ pub(crate) fn quoted_value(found: &Value) -> String {
     }
 }
 
-/// A name from a file, with control characters made harmless.
+/// A name from a file, with characters made harmless that control a terminal or turn text around.
 pub(crate) fn escaped(name: &str) -> Cow<'_, str> {
-    if name.chars().any(char::is_control) {
+    if name.chars().any(is_hidden) {
         let mut out = Vec::new();
         write_text(name, Notation::Text, &mut out);
         Cow::Owned(String::from_utf8_lossy(&out).into_owned())

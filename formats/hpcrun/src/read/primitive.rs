@@ -56,7 +56,8 @@ impl Header {
             (false, b"03.00") => Dialect::Shipped0300,
             (false, b"04.00") => Dialect::Shipped0400,
             _ => {
-                let why = format!("{} is not known", version.escape_ascii());
+                let known = if described { "02.00 is" } else { "02.00, 03.00 and 04.00 are" };
+                let why = format!("{} is not known; {known}", version.escape_ascii());
                 return Err(ReadError::invalid("version", at, why));
             }
         };

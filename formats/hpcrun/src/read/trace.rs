@@ -187,7 +187,7 @@ fn read_magic(bytes: &[u8]) -> ReadResult<(TraceVersion, Endian)> {
         b"01.00" => TraceVersion::V0100,
         b"01.01" => TraceVersion::V0101,
         other => {
-            let why = format!("{} is not known", other.escape_ascii());
+            let why = format!("{} is not known; 01.00 and 01.01 are", other.escape_ascii());
             return Err(ReadError::invalid("version", at, why));
         }
     };

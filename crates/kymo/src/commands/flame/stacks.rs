@@ -7,6 +7,9 @@ use kymo_core::model::profile::PathTree;
 /// How large the total is made at least, so that whole numbers are fine enough.
 const TOTAL_MIN: f64 = 1e9;
 
+/// How large it is made at most, so that it is still a whole number of 64 bits.
+const TOTAL_MAX: f64 = 1e18;
+
 /// Differences below this share of the total are rounding.
 const ROUNDING: f64 = 1e-9;
 
@@ -30,7 +33,8 @@ impl<'a> Stacks<'a> {
     pub(super) fn new(tree: &'a PathTree, least: f64) -> Self {
         let own = own(tree, least);
         let is_whole = own.iter().all(|value| value.fract() == 0.0);
-        let scale = if is_whole { 1.0 } else { scale(tree.total) };
+        let is_fine = is_whole && tree.total.abs() <= TOTAL_MAX;
+        let scale = if is_fine { 1.0 } else { scale(tree.total) };
         let is_negative = |own: &f64| *own < -tree.total.abs() * ROUNDING;
         let mut negative = tree.nodes.iter().zip(&own).filter(|(_, own)| is_negative(own));
         let example = negative.next().map(|(node, _)| tree.label(node).to_owned());
@@ -92,9 +96,12 @@ fn own(tree: &PathTree, least: f64) -> Vec<f64> {
     own
 }
 
-/// The power of ten that makes a total large enough.
+/// The power of ten that makes a total large enough, and not too large.
 fn scale(total: f64) -> f64 {
     let mut scale = 1.0;
+    while total.abs() * scale > TOTAL_MAX && total.is_finite() {
+        scale /= 10.0;
+    }
     while total.abs() * scale < TOTAL_MIN && scale < 1e15 && total != 0.0 {
         scale *= 10.0;
     }
@@ -174,5 +181,14 @@ mod tests {
     fn what_has_too_small_a_share_counts_for_what_is_above() {
         // The leaf has 1 of 8, which is less than a quarter.
         assert_eq!(stacks([4.0, 3.0, 1.0], 0.25).lines, ["main 4", "main;a:b 4"]);
+    }
+
+    #[test]
+    fn what_is_too_large_for_whole_numbers_is_made_smaller() {
+        let found = stacks([3e19, 0.0, 1e19], 0.0);
+        assert!(found.scale < 0.1, "{}", found.scale);
+        let numbers = found.lines.iter().map(|line| line.rsplit_once(' ').unwrap().1);
+        let numbers: Vec<u64> = numbers.map(|number| number.parse().unwrap()).collect();
+        assert_eq!(numbers, [3 * numbers[1], numbers[1]]);
     }
 }
