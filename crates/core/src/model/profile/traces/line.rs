@@ -27,16 +27,16 @@ impl Scale {
         self.last.0.abs_diff(self.first.0)
     }
 
-    /// Where the edge before a stretch is.
-    fn edge(&self, stretch: usize) -> i64 {
+    /// The first moment that is in a stretch.
+    pub(super) fn edge(&self, stretch: usize) -> i64 {
         let span = i128::from(self.last.0) - i128::from(self.first.0);
         let parts = i128::try_from(self.stretches.max(1)).unwrap_or(1);
-        let done = span * i128::try_from(stretch).unwrap_or(0) / parts;
+        let done = (span * i128::try_from(stretch).unwrap_or(0) + parts - 1) / parts;
         i64::try_from(i128::from(self.first.0) + done).unwrap_or(i64::MAX)
     }
 
     /// The stretch that a moment is in.
-    fn stretch(&self, time: i64) -> usize {
+    pub(super) fn stretch(&self, time: i64) -> usize {
         let span = (i128::from(self.last.0) - i128::from(self.first.0)).max(1);
         let since = i128::from(time) - i128::from(self.first.0);
         let parts = i128::try_from(self.stretches).unwrap_or(1);

@@ -69,6 +69,21 @@ fn a_sample_lasts_until_the_next() {
 }
 
 #[test]
+fn a_stretch_has_all_that_was_in_it_wherever_its_edges_fall() {
+    // Four stretches of 2.5 ns: the first has 2 ns of main, then 1 of work.
+    let samples = [(0, 100, 1), (0, 102, 3), (0, 103, 1), (0, 110, 1)];
+    assert_eq!(lines(&samples, None), ["4: main 9, work 1: main main main main"]);
+    for last in 101..140 {
+        let scale = Scale { first: TimeNs(100), last: TimeNs(last), stretches: 7 };
+        for time in 100..last {
+            let stretch = scale.stretch(time);
+            let (start, end) = (scale.edge(stretch), scale.edge(stretch + 1));
+            assert!(start <= time && (time < end || stretch == 6), "{time} of {last}");
+        }
+    }
+}
+
+#[test]
 fn a_sample_that_reaches_over_an_edge_counts_for_the_part_within() {
     let samples = [(0, 100, 1), (0, 200, 3), (0, 300, 1), (1, 100, 3), (1, 400, 1), (2, 320, 1)];
     let window = |from, until, tracks: usize| Window {
