@@ -42,7 +42,13 @@ impl Probe<'_> {
 
     /// The names within a directory, in no order; none for a file, or where they cannot be read.
     pub fn entries(&self) -> impl Iterator<Item = PathBuf> + use<> {
-        let listed = self.is_directory.then(|| fs::read_dir(self.path).ok()).flatten();
+        self.entries_of(Path::new(""))
+    }
+
+    /// The names within a folder of a directory, in no order.
+    pub fn entries_of(&self, folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+        let path = self.path.join(folder);
+        let listed = self.is_directory.then(|| fs::read_dir(path).ok()).flatten();
         let names = listed.into_iter().flatten().map_while(Result::ok);
         names.map(|entry| PathBuf::from(entry.file_name())).take(Self::ENTRIES_MAX)
     }

@@ -135,6 +135,7 @@ fn events(view: &Arc<dyn TimelineView>, window: &Window) -> Vec<Kept> {
     while let Some(event) = events.next().unwrap() {
         let content = match event.content {
             Content::Text(text) => Content::Text(Cow::Owned(text.into_owned())),
+            Content::Fields(fields) => Content::Text(fields.to_string().into()),
             Content::Value(value) => Content::Value(value),
             Content::Sample(sample) => Content::Sample(sample),
             Content::Activity(activity) => Content::Text(activity.to_string().into()),

@@ -17,6 +17,7 @@ use kymo_core::{
 use kymo_rtc_wire::meta::StreamMeta;
 use serde_json::Value as Json;
 
+use crate::kept::Kept;
 use crate::read::{Found, Messages, Problem};
 use crate::types::Stream;
 use crate::write::{Layout, SessionWriter, meta_of};
@@ -262,6 +263,7 @@ struct Outlet {
 fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> Vec<Outlet> {
     let mut taken: HashMap<String, usize> = HashMap::new();
     let mut outlets: Vec<Outlet> = Vec::new();
+    let mut sets = Sets::new();
     for (number, input) in inputs.iter().enumerate() {
         let mut needed: Vec<usize> = input.needed(session).into_iter().collect();
         let place = |index: &usize| input.stream(*index).map(|stream| (stream.session, stream.id));
@@ -281,13 +283,28 @@ fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> Vec<Outlet> 
             renamed.entry((stream.session, &stream.name)).or_insert_with(|| name.clone());
             taken.entry(name).or_insert(outlets.len());
             let from = vec![(number, index)];
-            outlets.push(Outlet { from, id: stream.id, as_written: stream.clone() });
+            let mut as_written = stream.clone();
+            if session.is_none() && !join {
+                set_apart(&mut as_written, number, &mut sets);
+            }
+            outlets.push(Outlet { from, id: stream.id, as_written });
         }
         for outlet in outlets.iter_mut().filter(|outlet| is_of(outlet, number)) {
             outlet.as_written = with_names(&outlet.as_written, &renamed);
         }
     }
     outlets
+}
+
+/// The new sets of numbers that tracks were counted in, by input, session and old set.
+type Sets = HashMap<(usize, usize, u64), u64>;
+
+/// Tells the numbers of tracks that a stream knows apart from those of other inputs.
+fn set_apart(stream: &mut Stream, input: usize, sets: &mut Sets) {
+    let Some(mut kept) = Kept::take(&mut stream.attributes) else { return };
+    let next = sets.len() as u64;
+    kept.set = *sets.entry((input, stream.session, kept.set)).or_insert(next);
+    kept.put(&mut stream.attributes);
 }
 
 /// Whether an outlet was made for an input.

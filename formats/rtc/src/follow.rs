@@ -99,9 +99,9 @@ impl Follower {
                     return Ok(());
                 };
                 let (endian, decoders) = (self.tracker.endian(), &self.decoders);
-                let decoded = decode::decode(message.payload, stream, endian, decoders);
-                let turned = &mut self.turned;
-                to.event(&event(&message, decoded, Some(stream), endian, turned))
+                let decode = || decode::decode(message.payload, stream, endian, decoders);
+                let (lanes, turned) = (&self.lanes, &mut self.turned);
+                to.event(&event(lanes, &message, decode, Some(stream), endian, turned))
             }
             Item::Checksum(checksum) => {
                 if checksum.polynomial.is_none() && !checksum.is_unchecked {

@@ -2,19 +2,22 @@
 //!
 //! Every clock becomes a stream of times, every track a stream. What was recorded as bytes is
 //! written as those bytes, under the format that the track names; other values get a default
-//! format. What RTC cannot say: which track belongs under which, and what activities mean.
+//! format, and activities are JSON. What RTC has no place for is in the description of a stream
+//! ([`Kept`]). What it cannot say: that tracks are of several recordings, and which track one
+//! belongs under that is described before that.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, TimeNs, TimelineView, Track, TrackId, Window,
+    Clock, ClockId, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
 use kymo_rtc_wire::meta::StreamMeta;
 use serde_json::Value as Json;
 
+use crate::kept::Kept;
 use crate::write::{Layout, SessionWriter, with, with_all};
 
 /// Losses that are told one by one; a file may have as many as events.
@@ -40,8 +43,8 @@ fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
         taking.event(&event)?;
     }
     taking.tracks_without_events()?;
+    taking.tell_of_tracks();
     taking.writer.finish()?;
-    taking.written.losses.extend(Activity::as_texts(taking.activities));
     if taking.losses_beyond > 0 {
         let message = format!("{} further events, not told of one by one", taking.losses_beyond);
         taking.written.losses.push(Finding::whole(Severity::Warning, "unwritten", message));
@@ -53,6 +56,8 @@ fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
 struct Taking<W: Write> {
     clocks: Vec<Clock>,
     tracks: Vec<Track>,
+    /// Tracks that others are under.
+    parents: HashSet<TrackId>,
     /// The names of the clocks' streams.
     clock_names: Vec<String>,
     writer: SessionWriter<W>,
@@ -61,7 +66,8 @@ struct Taking<W: Write> {
     shown: HashMap<ClockId, TimeNs>,
     written: Written,
     losses_beyond: u64,
-    activities: u64,
+    /// Tracks that are no longer under the one they were.
+    orphans: u64,
 }
 
 /// How the values of a track are written.
@@ -73,6 +79,8 @@ enum Way {
     Signed,
     Unsigned,
     Text,
+    /// Activities, and whatever else, as JSON.
+    Spelt,
 }
 
 impl<W: Write> Taking<W> {
@@ -91,6 +99,7 @@ impl<W: Write> Taking<W> {
             clock_names.push(name);
         }
         let mut taking = Self {
+            parents: tracks.iter().filter_map(|track| track.parent).collect(),
             clocks,
             tracks,
             clock_names,
@@ -99,10 +108,54 @@ impl<W: Write> Taking<W> {
             shown: HashMap::new(),
             written: Written::default(),
             losses_beyond: 0,
-            activities: 0,
+            orphans: 0,
         };
         taking.add_clocks()?;
+        taking.add_known()?;
         Ok(taking)
+    }
+
+    /// Defines tracks of which it is known beforehand how they are written: those of activities,
+    /// and texts that other tracks are under. So most are described after the one they are under.
+    fn add_known(&mut self) -> Result<()> {
+        for id in (0..self.tracks.len()).map(TrackId) {
+            let Some(track) = self.tracks.get(id.0) else { continue };
+            if track.kind.has_activities() {
+                self.add_track(id, Way::Spelt)?;
+            } else if self.parents.contains(&id) && is_text(track) {
+                self.add_track(id, Way::Text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what is lost of what tracks are to each other.
+    fn tell_of_tracks(&mut self) {
+        let recordings = self.tracks.iter().map(|track| track.recording + 1).max().unwrap_or(1);
+        let orphans = self.orphans;
+        let said = [
+            (recordings > 1, "recordings", format!("{recordings} recordings become one")),
+            (
+                orphans > 0,
+                "parent",
+                format!("{orphans} tracks are no longer under the track they were"),
+            ),
+        ];
+        let lost = said.into_iter().filter(|(is_lost, ..)| *is_lost);
+        let lost = lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why));
+        self.written.losses.extend(lost);
+    }
+
+    /// What is kept in the description of a track's stream.
+    fn kept(&mut self, id: TrackId) -> Option<Kept> {
+        let track = self.tracks.get(id.0)?;
+        let parent = track.parent.filter(|parent| self.ways.contains_key(parent));
+        self.orphans += u64::from(track.parent.is_some() && parent.is_none());
+        let of = track.kind.has_activities().then(|| (track.kind, track.content.clone()));
+        let number = |track: TrackId| track.0 as u64;
+        let is_worth_it = parent.is_some() || of.is_some() || self.parents.contains(&id);
+        let kept = Kept { set: 0, track: number(id), parent: parent.map(number), of };
+        is_worth_it.then_some(kept)
     }
 
     fn add_clocks(&mut self) -> Result<()> {
@@ -146,7 +199,6 @@ impl<W: Write> Taking<W> {
         };
         if is_written {
             self.written.events += 1;
-            self.activities += u64::from(matches!(event.content, Content::Activity(_)));
         } else {
             self.lose(event, "a value that is empty, or not of the kind of the track's first");
         }
@@ -167,7 +219,8 @@ impl<W: Write> Taking<W> {
             Content::Value(Value::Int(_)) => Way::Signed,
             Content::Value(Value::UInt(_)) | Content::Sample(_) => Way::Unsigned,
             Content::Payload => Way::Payload,
-            Content::Text(_) | Content::Value(_) | Content::Activity(_) => Way::Text,
+            Content::Activity(_) => Way::Spelt,
+            Content::Text(_) | Content::Fields(_) | Content::Value(_) => Way::Text,
         };
         self.add_track(event.track, way)?;
         Ok(way)
@@ -196,6 +249,7 @@ impl<W: Write> Taking<W> {
     /// Defines the stream of a track.
     fn add_track(&mut self, id: TrackId, way: Way) -> Result<()> {
         self.ways.insert(id, way);
+        let kept = self.kept(id);
         let Some(track) = self.tracks.get(id.0) else { return Ok(()) };
         let meta = StreamMeta::new(&track.name);
         let meta = match way {
@@ -203,7 +257,9 @@ impl<W: Write> Taking<W> {
             Way::Float => meta.length(8).format("float64le"),
             Way::Signed => meta.length(8).format("int64le"),
             Way::Unsigned => meta.length(8).format("uint64le"),
+            Way::Text if track.content == "json" => meta.format("json"),
             Way::Text => meta.format("utf-8"),
+            Way::Spelt => meta.format("json"),
         };
         let clock = self.clock_of(id).and_then(|clock| self.clock_names.get(clock.0));
         let meta = match clock {
@@ -211,6 +267,9 @@ impl<W: Write> Taking<W> {
             None => meta,
         };
         let mut attributes = track.attributes.clone();
+        if let Some(kept) = kept {
+            kept.put(&mut attributes);
+        }
         let is_cont = attributes.shift_remove("cont") == Some(Json::Bool(true));
         // Its length is that of the recorded bytes only where the recording says so.
         let length = attributes.shift_remove("length").and_then(|length| length.as_u64());
@@ -261,7 +320,15 @@ fn longest_meta(track: &Track, clocks: &[Clock]) -> StreamMeta {
     // Numbers that tell clocks of one name apart, a length, and what its events are written as.
     let more = format!("{}{}", clock.unwrap_or_default(), "-".repeat(64));
     let meta = StreamMeta::new(&track.name).format(&track.content);
-    with_all(with(meta, "clock", &Json::String(more)), &track.attributes)
+    let mut attributes = track.attributes.clone();
+    let of = Some((track.kind, track.content.clone()));
+    Kept { set: u64::MAX, track: u64::MAX, parent: Some(u64::MAX), of }.put(&mut attributes);
+    with_all(with(meta, "clock", &Json::String(more)), &attributes)
+}
+
+/// Whether the events of a track are texts.
+fn is_text(track: &Track) -> bool {
+    track.kind == TrackKind::Messages && ["utf-8", "json", "text"].contains(&track.content.as_str())
 }
 
 /// Whether a track is a clock of an RTC file, whose times the other tracks have.
@@ -276,7 +343,7 @@ fn is_annotation(track: &Track) -> bool {
 /// The bytes of an event.
 fn bytes(way: Way, event: &Event<'_>) -> Option<Vec<u8>> {
     match (way, &event.content) {
-        (Way::Payload, _) => Some(event.payload.to_vec()),
+        (Way::Payload, _) | (Way::Text, Content::Payload) => Some(event.payload.to_vec()),
         (Way::Float, Content::Value(Value::Float(value))) => Some(value.to_le_bytes().to_vec()),
         (Way::Float, Content::Value(Value::Float32(value))) => {
             Some(f64::from(*value).to_le_bytes().to_vec())
@@ -287,7 +354,8 @@ fn bytes(way: Way, event: &Event<'_>) -> Option<Vec<u8>> {
         }
         (Way::Text, Content::Text(text)) => Some(text.as_bytes().to_vec()),
         (Way::Text, Content::Value(value)) => Some(value.to_string().into_bytes()),
-        (Way::Text, Content::Activity(activity)) => Some(activity.to_string().into_bytes()),
+        (Way::Text, Content::Fields(fields)) => Some(fields.to_string().into_bytes()),
+        (Way::Spelt, content) => content.to_json().map(String::into_bytes),
         _ => None,
     }
 }

@@ -32,6 +32,7 @@ mod dump;
 mod extract;
 mod follow;
 mod from_timeline;
+mod kept;
 mod model;
 mod read;
 mod repair;

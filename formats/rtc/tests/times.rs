@@ -81,6 +81,7 @@ fn events(bytes: &[u8], window: &Window) -> Vec<(String, Option<TimeNs>, Value)>
             Content::Value(value) => value,
             Content::Text(text) => Value::Text(text.into_owned()),
             Content::Payload => Value::Bytes(event.payload.to_vec()),
+            Content::Fields(fields) => Value::Text(fields.to_string()),
             Content::Sample(sample) => Value::UInt(sample),
             Content::Activity(activity) => activity.to_string().into(),
         };

@@ -114,6 +114,7 @@ fn text_of(event: &Event<'_>) -> String {
     match &event.content {
         Content::Value(value) => value.to_string(),
         Content::Text(text) => text.to_string(),
+        Content::Fields(fields) => fields.to_string(),
         Content::Activity(activity) => activity.to_string(),
         Content::Sample(context) => context.to_string(),
         Content::Payload => String::new(),

@@ -229,6 +229,7 @@ fn write_content(event: &Event<'_>, notation: Notation, out: &mut Vec<u8>) {
     match &event.content {
         Content::Value(value) => write_value(value, notation, out),
         Content::Text(text) => write_text(text, notation, out),
+        Content::Fields(fields) => write_text(&fields.to_string(), notation, out),
         Content::Sample(context) => write_value(&Value::UInt(*context), notation, out),
         Content::Payload => write_value(&Value::Bytes(event.payload.to_vec()), notation, out),
         Content::Activity(activity) => write_text(&activity.to_string(), notation, out),

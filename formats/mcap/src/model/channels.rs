@@ -62,19 +62,20 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
     (clocks, tracks)
 }
 
-const KINDS: [TrackKind; 7] = [
-    TrackKind::Counter,
-    TrackKind::Messages,
-    TrackKind::Samples,
-    TrackKind::Annotations,
-    TrackKind::Task,
-    TrackKind::Calls,
-    TrackKind::States,
-];
-
 fn kind(channel: &Channel) -> Option<TrackKind> {
-    let name = channel.metadata.get(KIND)?;
-    KINDS.into_iter().find(|kind| kind.name() == name)
+    TrackKind::named(channel.metadata.get(KIND)?)
+}
+
+/// Whether messages of a channel are what happened on a track, spelt as JSON.
+pub(super) fn is_spelt(channel: &Channel) -> bool {
+    let content = channel.metadata.get(CONTENT);
+    let is_json = channel.message_encoding == "json" && content.is_none_or(|of| !is_text(of));
+    is_json && kind(channel).is_some()
+}
+
+/// Whether the word for what a track holds is that of a text.
+pub(super) fn is_text(content: &str) -> bool {
+    matches!(content, "json" | "text" | "utf-8")
 }
 
 fn clock(channel: &Channel) -> Option<Clock> {

@@ -37,8 +37,16 @@ impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
         let (clocks, tracks) = channels::tracks(&reader);
         let channels = reader.channels().keys().copied().collect();
-        let decoders = tracks.iter().map(Decoder::new).collect();
+        let spelt = reader.channels().values().map(channels::is_spelt);
+        let decoders = tracks.iter().zip(spelt).map(|(track, is)| Decoder::new(track, is));
+        let decoders = decoders.collect();
         Self { reader, clocks, tracks, channels, decoders }
+    }
+
+    /// The track that had a number when it was written: ids of channels count from 1.
+    fn numbered(&self, number: u64) -> Option<TrackId> {
+        let id = u16::try_from(number.checked_add(1)?).ok()?;
+        self.channels.binary_search(&id).ok().map(TrackId)
     }
 
     /// The track of a message that is asked for.
@@ -176,7 +184,8 @@ impl Events for Messages {
         }
         let payload = self.walk.data(&message.data);
         let decoder = self.timeline.decoders.get(track.0);
-        let content = decoder.map_or(Content::Payload, |decoder| decoder.content(payload));
+        let numbered = |number| self.timeline.numbered(number);
+        let content = decoder.map_or(Content::Payload, |of| of.content(payload, numbered));
         Ok(Some(Event { track, time, offset, content, payload, partial: None }))
     }
 }

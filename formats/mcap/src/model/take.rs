@@ -1,16 +1,14 @@
 //! Any timeline as an MCAP file.
 //!
-//! A track becomes a channel, an event a message with the payload as it was recorded. What has no
-//! payload is spelt as JSON. What MCAP cannot hold is said: events without a time, times before
-//! zero, clocks that do not count from the Epoch, several recordings, which become one, and what
-//! activities mean.
+//! A track becomes a channel, an event a message with the payload as it was recorded. Activities,
+//! and what has no payload and is no text, are spelt as JSON. What MCAP cannot hold is said: events
+//! without a time, times before zero, clocks that do not count from the Epoch, and several
+//! recordings, which become one.
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Activity, Clock, Content, Event, TimelineView, Track, Window};
-use kymo_core::{
-    AtomicFile, Context, Destination, Error, Finding, Result, Severity, Value, Written,
-};
+use kymo_core::model::timeline::{Clock, Content, Event, TimelineView, Track, Window};
+use kymo_core::{AtomicFile, Context, Destination, Error, Finding, Result, Severity, Written};
 
 use super::channels;
 use crate::types::Message;
@@ -44,7 +42,6 @@ struct Taking {
     last_time: u64,
     without_time: u64,
     before_zero: u64,
-    activities: u64,
 }
 
 /// A track that has its channel.
@@ -72,15 +69,17 @@ impl Taking {
             last_time: 0,
             without_time: 0,
             before_zero: 0,
-            activities: 0,
         })
     }
 
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        let is_spelt = event.payload.is_empty() && has_content(&event.content);
-        let taken = self.channel(event.track.0, is_spelt)?;
-        let spelt = if taken.is_spelt { spell(&event.content) } else { None };
-        let data = spelt.as_ref().map_or(event.payload, |text| text.as_bytes());
+        let taken = self.channel(event.track.0, self.is_spelt(event))?;
+        let spelt = if taken.is_spelt { event.content.to_json() } else { None };
+        let data = match (&spelt, &event.content) {
+            (Some(spelt), _) => spelt.as_bytes(),
+            (None, Content::Text(text)) if event.payload.is_empty() => text.as_bytes(),
+            _ => event.payload,
+        };
         let time = self.time(event);
         let message = Message {
             channel_id: taken.channel_id,
@@ -90,9 +89,19 @@ impl Taking {
             data: 0..0,
         };
         self.writer.message(&message, data)?;
-        self.activities += u64::from(matches!(event.content, Content::Activity(_)));
         self.events += 1;
         Ok(())
+    }
+
+    /// Whether events of a track are spelt as JSON, by its first.
+    fn is_spelt(&self, event: &Event<'_>) -> bool {
+        let Some(track) = self.tracks.get(event.track.0) else { return false };
+        let is_plain = match &event.content {
+            Content::Payload => true,
+            Content::Text(text) => text.is_empty() || channels::is_text(&track.content),
+            _ => false,
+        };
+        track.kind.has_activities() || (event.payload.is_empty() && !is_plain)
     }
 
     /// The channel of a track, written before its first event, with the number of this event.
@@ -173,27 +182,6 @@ impl Taking {
         ];
         let lost = losses.into_iter().filter(|(is_lost, ..)| *is_lost);
         let lost = lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why));
-        lost.chain(Activity::as_texts(self.activities)).collect()
+        lost.collect()
     }
-}
-
-/// Whether there is something to spell.
-fn has_content(content: &Content<'_>) -> bool {
-    match content {
-        Content::Payload => false,
-        Content::Text(text) => !text.is_empty(),
-        Content::Value(_) | Content::Sample(_) | Content::Activity(_) => true,
-    }
-}
-
-/// What happened, as JSON.
-fn spell(content: &Content<'_>) -> Option<String> {
-    let value = match content {
-        Content::Payload => return None,
-        Content::Text(text) => Value::from(text.as_ref()),
-        Content::Value(value) => value.clone(),
-        Content::Sample(sample) => Value::from(*sample),
-        Content::Activity(activity) => Value::from(activity.to_string()),
-    };
-    serde_json::to_string(&value).ok()
 }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use kymo_core::Value;
 use kymo_core::bytes::{Cursor, Endian};
-use kymo_core::model::timeline::{Content, Track};
+use kymo_core::model::timeline::{Content, Track, TrackId};
+
+use super::channels::is_text;
 
 /// Decodes the payloads of a track.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,6 +15,8 @@ pub(super) enum Decoder {
     None,
     /// UTF-8.
     Text,
+    /// What happened, as JSON.
+    Spelt,
     /// A number.
     Number { number: Number, endian: Endian, gain: f64, offset: f64 },
 }
@@ -26,8 +30,12 @@ pub(super) enum Number {
 }
 
 impl Decoder {
-    pub(super) fn new(track: &Track) -> Self {
-        if matches!(track.content.as_str(), "json" | "text" | "utf-8") {
+    /// The decoder of a track, whose events may be spelt as JSON.
+    pub(super) fn new(track: &Track, is_spelt: bool) -> Self {
+        if is_spelt {
+            return Self::Spelt;
+        }
+        if is_text(&track.content) {
             return Self::Text;
         }
         let attribute = |name: &str| track.attributes.get(name).and_then(serde_json::Value::as_f64);
@@ -40,9 +48,15 @@ impl Decoder {
         })
     }
 
-    pub(super) fn content<'a>(&self, payload: &'a [u8]) -> Content<'a> {
+    /// What a payload says; `track` finds a track by its number.
+    pub(super) fn content<'a>(
+        &self,
+        payload: &'a [u8],
+        track: impl Fn(u64) -> Option<TrackId>,
+    ) -> Content<'a> {
         match self {
             Self::None => Content::Payload,
+            Self::Spelt => Content::from_json(payload, track).unwrap_or(Content::Payload),
             Self::Text => match std::str::from_utf8(payload) {
                 Ok(text) => Content::Text(Cow::Borrowed(text)),
                 Err(_) => Content::Payload,

@@ -1,7 +1,8 @@
 //! Streams to core's timeline.
 //!
-//! Every stream is a track, clocks too. What the timeline does not tell: how messages were cut
-//! into frames, and the Units; tables have those.
+//! Every stream is a track, clocks too. One that was made of a track of another format is that
+//! track again, with its activities. What the timeline does not tell: how messages were cut into
+//! frames, and the Units; tables have those.
 
 mod timeline;
 
@@ -13,6 +14,7 @@ use kymo_core::model::timeline::{Clock, ClockId, Content, Event, Track, TrackId,
 
 use crate::decode::{self, Decoded, Encoding};
 use crate::dump::partial;
+use crate::kept::Kept;
 use crate::types::{ClockRole, Message, Stream};
 
 pub(crate) use timeline::Timeline;
@@ -28,6 +30,10 @@ pub(crate) struct Lanes {
     /// The clock that each stream is.
     of_stream: HashMap<usize, ClockId>,
     epoch: Option<(usize, ClockId)>,
+    /// What each track says of the track that it was.
+    kept: Vec<Option<Kept>>,
+    /// Tracks by their session, their set and the number they had.
+    numbered: HashMap<(usize, u64, u64), TrackId>,
 }
 
 /// The format, with its byte order: what is outside of the file cannot look that up. Where a
@@ -91,15 +97,36 @@ impl Lanes {
         } else {
             None
         };
+        let mut attributes = all_attributes(stream);
+        let kept = Kept::take(&mut attributes);
+        let number = |kept: &Kept, track: u64| (stream.session, kept.set, track);
+        let parent = kept.as_ref().and_then(|kept| Some(number(kept, kept.parent?)));
+        let parent = parent.and_then(|parent| self.numbered.get(&parent).copied());
+        let of = kept.as_ref().and_then(|kept| kept.of.clone());
+        let of = of.filter(|_| stream.encoding == Encoding::Json);
+        let (kind, content) = of.unwrap_or_else(|| (kind(stream), content(stream, endian)));
+        if let Some(kept) = &kept {
+            let id = TrackId(self.tracks.len());
+            self.numbered.entry(number(kept, kept.track)).or_insert(id);
+        }
+        self.kept.push(kept);
         self.tracks.push(Track {
             name: stream.name.clone(),
             recording: stream.session,
-            parent: None,
-            kind: kind(stream),
+            parent,
+            kind,
             clock,
-            content: content(stream, endian),
-            attributes: all_attributes(stream),
+            content,
+            attributes,
         });
+    }
+
+    /// What a message of a track that was one of activities says.
+    fn spelt(&self, message: &Message<'_>) -> Option<Content<'static>> {
+        let track = self.tracks.get(message.stream).filter(|track| track.kind.has_activities())?;
+        let kept = self.kept.get(message.stream)?.as_ref()?;
+        let number = |number: u64| (track.recording, kept.set, number);
+        Content::from_json(message.payload, |of| self.numbered.get(&number(of)).copied())
     }
 
     /// The clock of remarks that are on no other.
@@ -153,18 +180,14 @@ fn all_attributes(stream: &Stream) -> serde_json::Map<String, serde_json::Value>
 
 /// A message as an event; `turned` is where its payload goes if it is of a big-endian writer.
 pub(crate) fn event<'a>(
+    lanes: &Lanes,
     message: &Message<'a>,
-    decoded: Decoded,
+    decode: impl FnOnce() -> Decoded,
     stream: Option<&Stream>,
     endian: Endian,
     turned: &'a mut Vec<u8>,
 ) -> Event<'a> {
-    let content = match decoded.value {
-        _ if decoded.fault.is_some() => Content::Payload,
-        Value::Bytes(_) => Content::Payload,
-        Value::Text(text) => Content::Text(text.into()),
-        value => Content::Value(value),
-    };
+    let content = lanes.spelt(message).unwrap_or_else(|| content_of(decode()));
     let (track, time, offset) = (TrackId(message.stream), message.time, message.offset);
     let mut payload = message.payload;
     let stream = stream.filter(|stream| !has_named_order(stream));
@@ -177,4 +200,13 @@ pub(crate) fn event<'a>(
     }
     let partial = partial(message);
     Event { track, time, offset, content, payload, partial }
+}
+
+fn content_of(decoded: Decoded) -> Content<'static> {
+    match decoded.value {
+        _ if decoded.fault.is_some() => Content::Payload,
+        Value::Bytes(_) => Content::Payload,
+        Value::Text(text) => Content::Text(text.into()),
+        value => Content::Value(value),
+    }
 }

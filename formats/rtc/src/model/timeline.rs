@@ -271,9 +271,10 @@ impl Events for Walk {
         let Some(found) = self.reading.advance(&self.window) else { return Ok(None) };
         let message = self.reading.messages.message(&found);
         let reader = &self.timeline.reader;
-        let decoded = reader.decode(&message);
         let stream = reader.streams().get(message.stream);
         let endian = reader.endian(stream.map_or(0, |stream| stream.session));
-        Ok(Some(event(&message, decoded, stream, endian, &mut self.turned)))
+        let decode = || reader.decode(&message);
+        let lanes = &self.timeline.lanes;
+        Ok(Some(event(lanes, &message, decode, stream, endian, &mut self.turned)))
     }
 }

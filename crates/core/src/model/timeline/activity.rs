@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::{TimeNs, TrackId};
-use crate::{Finding, Severity};
 
 /// What a task, an interrupt, a function or a state machine did at a moment.
 ///
@@ -81,18 +80,6 @@ impl fmt::Display for Activity<'_> {
             Self::Receive(message) => write!(f, "receive {}", message.name),
             Self::Enter { state, .. } => write!(f, "enter {state}"),
         }
-    }
-}
-
-impl Activity<'_> {
-    /// What a format says that keeps so many activities as texts only.
-    #[must_use]
-    pub fn as_texts(count: u64) -> Option<Finding> {
-        let message = format!(
-            "what tasks, messages, functions and states did becomes texts, {count} in all, which \
-             no analysis reads; BBBin keeps what they mean"
-        );
-        (count > 0).then(|| Finding::whole(Severity::Warning, "activities", message))
     }
 }
 

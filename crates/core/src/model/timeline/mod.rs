@@ -5,8 +5,10 @@
 //! track: a message, a value, a sample, a remark about the past.
 
 mod activity;
+mod fields;
 mod merged;
 mod shown;
+mod spelt;
 mod tally;
 
 use std::borrow::Cow;
@@ -18,6 +20,7 @@ use serde_json::Map;
 use crate::{Result, Value};
 
 pub use activity::{Activity, Message};
+pub use fields::{Field, Fields};
 pub use merged::{Merged, Run};
 pub use shown::{Length, Shown};
 pub use tally::Tally;
@@ -47,6 +50,12 @@ pub trait TimelineView: Send + Sync {
     ///
     /// A format with an index reads only what it needs to.
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>>;
+
+    /// The same events, but for those whose fields the recording knows: they are [`Fields`] in
+    /// place of a text, and what only repeats one of them, such as a counter, is left out.
+    fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        self.events(window)
+    }
 
     /// The first and the last moment on a clock, among the events of its tracks.
     ///
@@ -180,6 +189,29 @@ pub enum TrackKind {
 }
 
 impl TrackKind {
+    /// All there are.
+    const ALL: [Self; 7] = [
+        Self::Counter,
+        Self::Messages,
+        Self::Samples,
+        Self::Annotations,
+        Self::Task,
+        Self::Calls,
+        Self::States,
+    ];
+
+    /// The kind that a word is for.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == word)
+    }
+
+    /// Whether its events are activities.
+    #[must_use]
+    pub fn has_activities(self) -> bool {
+        matches!(self, Self::Task | Self::Calls | Self::States)
+    }
+
     /// The word a person reads.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -219,6 +251,8 @@ pub enum Content<'a> {
     Value(Value),
     /// A text.
     Text(Cow<'a, str>),
+    /// An event with a name and fields, where these are asked for.
+    Fields(Fields<'a>),
     /// Nothing here decodes it: there is only the payload.
     Payload,
     /// A sample: the calling context, by the number the recording gives it.

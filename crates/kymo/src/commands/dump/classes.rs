@@ -78,6 +78,7 @@ impl Classes {
                     let rest = text.strip_prefix(name.as_str());
                     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
                 }
+                Content::Fields(fields) => fields.name == *name,
                 _ => false,
             },
         }
@@ -87,7 +88,7 @@ impl Classes {
 fn class_of(content: &Content<'_>) -> Class {
     match content {
         Content::Value(_) => Class::Value,
-        Content::Text(_) => Class::Text,
+        Content::Text(_) | Content::Fields(_) => Class::Text,
         Content::Payload => Class::Payload,
         Content::Sample(_) => Class::Sample,
         Content::Activity(activity) => match activity {

@@ -160,7 +160,7 @@ impl Filters {
         let is_track = name == field.name || name.ends_with(&format!(".{}", field.name));
         let found = match &event.content {
             Content::Value(_) if is_track || field.name == "value" => Some(text.to_owned()),
-            Content::Text(_) => named(text, &field.name),
+            Content::Text(_) | Content::Fields(_) => named(text, &field.name),
             Content::Activity(activity) => of_activity(activity, &field.name),
             _ => None,
         };
@@ -250,6 +250,7 @@ fn until_next_name(text: &str) -> &str {
 fn text_of(event: &Event<'_>) -> String {
     match &event.content {
         Content::Text(text) => text.to_string(),
+        Content::Fields(fields) => fields.to_string(),
         Content::Value(value) => value.to_string(),
         Content::Activity(activity) => activity.to_string(),
         Content::Sample(context) => context.to_string(),
