@@ -42,7 +42,7 @@ pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
 }
 
 fn tell(reader: &Reader, taken: &Taken<'_>, rule: &'static str, message: String) {
-    let (file, offset) = (taken.packet.file, taken.range.0);
+    let (file, offset) = (taken.packet.file, taken.offset);
     let mut finding = Finding::at(Severity::Warning, rule, offset, message);
     finding.file = Some(reader.file_name(file));
     reader.add(Place::At(file, offset), finding);
@@ -66,7 +66,7 @@ impl Unbalanced {
         let (count, _) = self.found.entry(track).or_insert_with(|| {
             let cpu = taken.packet.cpu.map_or_else(String::new, |cpu| format!(" on cpu {cpu}"));
             let message = format!("a switch{cpu} stops another task than was running");
-            let offset = taken.range.0;
+            let offset = taken.offset;
             let mut finding = Finding::at(Severity::Warning, UNBALANCED, offset, message);
             finding.file = Some(reader.file_name(taken.packet.file));
             (0, finding)

@@ -9,6 +9,7 @@ use kymo_core::{
 };
 
 use crate::model::Timeline;
+use crate::read::session_head;
 use crate::{Reader, check, dump, spec, tables};
 
 /// The format.
@@ -31,7 +32,7 @@ impl Format for Ctf {
     }
 
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
-        let within = probe.head_of(spec::METADATA_FILE, 64);
+        let within = if probe.is_directory { session_head(probe, 64) } else { None };
         let head = if probe.is_directory { within.as_deref()? } else { probe.head };
         let word = head.first_chunk().map(|word| u32::from_le_bytes(*word));
         let is_magic = word.is_some_and(|word| {
@@ -84,16 +85,16 @@ impl Dataset for CtfDataset {
 }
 
 fn summary(reader: &Reader) -> Summary {
-    let trace = reader.trace();
-    let (major, minor) = trace.version;
-    let dialect = format!("version {major}.{minor}, {}", trace.byte_order.name());
-    let mut summary = Summary { dialect, ..Summary::default() };
+    let mut summary = Summary { dialect: dialect(reader), ..Summary::default() };
+    if reader.parts().len() > 1 {
+        summary.fact("traces", reader.parts().len());
+    }
     summary.fact("streams", reader.tracks().len());
     summary.fact("files", reader.files().len());
     summary.fact("packets", reader.packets().len());
-    let kinds: usize = trace.streams.values().map(|stream| stream.events.len()).sum();
-    summary.fact("kinds of events", kinds);
-    for clock in &trace.clocks {
+    let streams = reader.parts().iter().flat_map(|part| part.trace.streams.values());
+    summary.fact("kinds of events", streams.map(|stream| stream.events.len()).sum::<usize>());
+    for clock in reader.clocks() {
         let origin = if clock.since_epoch() { "since the Epoch" } else { "with a zero of its own" };
         summary.detailed("clock", clock.name.clone(), format!("{} Hz, {origin}", clock.frequency));
     }
@@ -101,13 +102,25 @@ fn summary(reader: &Reader) -> Summary {
         let length = Length(end.abs_diff(begin));
         summary.detailed("duration", length.to_string(), "from the first event to the last");
     }
-    let said = trace.environment.iter();
-    let rows = said.map(|(name, value)| {
-        (
-            kymo_core::shortened(name).into_owned(),
-            kymo_core::shortened(&value.to_string()).into_owned(),
-        )
+    let said = reader.parts().iter().flat_map(|part| {
+        let folder = part.folder.display().to_string();
+        let folder = if folder.is_empty() { folder } else { format!("{folder}: ") };
+        part.trace.environment.iter().map(move |(name, value)| {
+            let name = kymo_core::shortened(&format!("{folder}{name}")).into_owned();
+            (name, kymo_core::shortened(&value.to_string()).into_owned())
+        })
     });
-    summary.sections.push(Section::new("environment", rows, usize::MAX));
+    summary.sections.push(Section::new("environment", said, usize::MAX));
     summary
+}
+
+/// Versions and byte orders of all traces.
+fn dialect(reader: &Reader) -> String {
+    let of = |part: &crate::read::Part| {
+        let (major, minor) = part.trace.version;
+        format!("version {major}.{minor}, {}", part.trace.byte_order.name())
+    };
+    let mut found: Vec<_> = reader.parts().iter().map(of).collect();
+    found.dedup();
+    found.join("; ")
 }

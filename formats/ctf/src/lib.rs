@@ -1,6 +1,7 @@
 //! CTF (Common Trace Format) 1.8: what `LTTng` and other tracers write, read only.
 //!
-//! A trace is a directory. Its file `metadata` describes, in a language of its own, every field of
+//! A trace is a directory, and that of a session of `LTTng` has several below it. The file
+//! `metadata` of a trace describes, in a language of its own, every field of
 //! every event to the bit; the other files are streams of packets of such events. The layout in
 //! words: `docs/formats/ctf.md`.
 //!
@@ -19,7 +20,7 @@
 //!
 //! let source = Source::open(folder.path(), &Limits::default())?;
 //! let reader = kymo_ctf::Reader::open(&source, &Context::default())?;
-//! assert_eq!(reader.trace().streams[&0].events[&3].name, "beep");
+//! assert_eq!(reader.parts()[0].trace.streams[&0].events[&3].name, "beep");
 //! assert_eq!(reader.count(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -36,4 +37,4 @@ mod tables;
 pub mod types;
 
 pub use dataset::Ctf;
-pub use read::{File, Packet, Reader, Track};
+pub use read::{File, Packet, Part, Reader, Track};

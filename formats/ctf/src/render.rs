@@ -1,10 +1,11 @@
-//! Fields as text for a person, and as JSON.
+//! Fields as text for a person, as JSON, and as values under their names.
 
 use std::fmt::Write;
 
+use kymo_core::model::timeline::Field;
 use serde_json::{Map, Number, Value};
 
-use crate::read::{Node, Visitor};
+use crate::read::{Node, Visitor, Want};
 use crate::types::{Integer, Label};
 
 /// Fields as a person reads them, and as babeltrace prints them:
@@ -110,16 +111,21 @@ pub(crate) struct Json {
 #[derive(Debug)]
 struct Level {
     name: String,
-    value: Collected,
+    value: Open,
 }
 
 #[derive(Debug)]
-enum Collected {
+enum Open {
     Object(Map<String, Value>),
     List(Vec<Value>),
 }
 
 impl Json {
+    fn clear(&mut self) {
+        self.open.clear();
+        self.fields = Map::new();
+    }
+
     /// What was told since it was cleared.
     pub(crate) fn take(&mut self) -> String {
         Value::Object(std::mem::take(&mut self.fields)).to_string()
@@ -127,8 +133,8 @@ impl Json {
 
     fn put(&mut self, name: &str, value: Value) {
         match self.open.last_mut().map(|level| &mut level.value) {
-            Some(Collected::Object(object)) => drop(object.insert(name.to_owned(), value)),
-            Some(Collected::List(list)) => list.push(value),
+            Some(Open::Object(object)) => drop(object.insert(name.to_owned(), value)),
+            Some(Open::List(list)) => list.push(value),
             // The structure around all fields: what was in it is what we have.
             None => match value {
                 Value::Object(object) if name.is_empty() => self.fields.extend(object),
@@ -139,23 +145,21 @@ impl Json {
 }
 
 impl Visitor for Json {
-    fn begin(&mut self, _kind: usize) -> bool {
-        self.open.clear();
-        self.fields = Map::new();
-        true
+    fn begin(&mut self, _kind: usize) -> Want {
+        self.clear();
+        Want { known: false, all: true }
     }
 
     fn open(&mut self, node: &Node, is_array: bool) {
-        let value =
-            if is_array { Collected::List(Vec::new()) } else { Collected::Object(Map::new()) };
+        let value = if is_array { Open::List(Vec::new()) } else { Open::Object(Map::new()) };
         self.open.push(Level { name: node.shown().to_owned(), value });
     }
 
     fn close(&mut self, _is_array: bool) {
         let Some(level) = self.open.pop() else { return };
         let value = match level.value {
-            Collected::Object(object) => Value::Object(object),
-            Collected::List(list) => Value::Array(list),
+            Open::Object(object) => Value::Object(object),
+            Open::List(list) => Value::Array(list),
         };
         self.put(&level.name, value);
     }
@@ -189,4 +193,138 @@ fn number(value: i128) -> Value {
         (_, Ok(value)) => value.into(),
         _ => Value::Null,
     }
+}
+
+/// Fields as values under their names. One within a structure has the names of both; an array is a
+/// list.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    fields: Vec<Field<'static>>,
+    /// The structures we are within.
+    path: Vec<String>,
+    /// How many arrays, and structures within these, we are within.
+    depth: u32,
+    /// The outermost array, and the bits of its numbers.
+    array: Json,
+    bits: Option<u32>,
+}
+
+impl Collected {
+    pub(crate) fn clear(&mut self) {
+        self.fields.clear();
+        self.path.clear();
+        (self.depth, self.bits) = (0, None);
+        self.array.clear();
+    }
+
+    /// What was told since it was cleared.
+    pub(crate) fn take(&mut self) -> Vec<Field<'static>> {
+        std::mem::take(&mut self.fields)
+    }
+
+    fn name(&self, node: &Node) -> String {
+        let names = self.path.iter().map(String::as_str).filter(|name| !name.is_empty());
+        names.chain([node.shown()]).collect::<Vec<_>>().join(".")
+    }
+
+    fn put(&mut self, node: &Node, value: impl Into<kymo_core::Value>, bits: Option<u32>) {
+        let name = self.name(node).into();
+        self.fields.push(Field { name, value: value.into(), bits });
+    }
+}
+
+impl Visitor for Collected {
+    fn open(&mut self, node: &Node, is_array: bool) {
+        if self.depth == 0 && !is_array {
+            return self.path.push(node.shown().to_owned());
+        }
+        if self.depth == 0 {
+            self.path.push(node.shown().to_owned());
+            self.array.clear();
+            self.bits = None;
+        }
+        self.depth += 1;
+        self.array.open(node, is_array);
+    }
+
+    fn close(&mut self, is_array: bool) {
+        if self.depth == 0 {
+            self.path.pop();
+            return;
+        }
+        self.depth -= 1;
+        self.array.close(is_array);
+        if self.depth == 0 {
+            let names = self.path.iter().map(String::as_str).filter(|name| !name.is_empty());
+            let name = names.collect::<Vec<_>>().join(".").into();
+            self.path.pop();
+            let all = std::mem::take(&mut self.array.fields).into_iter().next();
+            let value = all.map_or(kymo_core::Value::Null, |(_, value)| list(value));
+            self.fields.push(Field { name, value, bits: self.bits });
+        }
+    }
+
+    fn integer(&mut self, node: &Node, integer: &Integer, value: i128) {
+        let bits = Some(integer.bits);
+        if self.depth > 0 {
+            self.bits = self.bits.max(bits);
+            return self.array.integer(node, integer, value);
+        }
+        match (i64::try_from(value), u64::try_from(value)) {
+            (Ok(value), _) if integer.is_signed => self.put(node, value, bits),
+            (_, Ok(value)) => self.put(node, value, bits),
+            _ => self.put(node, value.to_string(), None),
+        }
+    }
+
+    fn label(&mut self, node: &Node, labels: &[Label], value: i128) {
+        if self.depth > 0 {
+            return self.array.label(node, labels, value);
+        }
+        match name_of(labels, value) {
+            Some(name) => self.put(node, name, None),
+            None => self.put(node, value.to_string(), None),
+        }
+    }
+
+    fn float(&mut self, node: &Node, value: f64) {
+        if self.depth > 0 {
+            return self.array.float(node, value);
+        }
+        self.put(node, value, None);
+    }
+
+    fn text(&mut self, node: &Node, text: &[u8]) {
+        if self.depth > 0 {
+            return self.array.text(node, text);
+        }
+        self.put(node, String::from_utf8_lossy(text).into_owned(), None);
+    }
+}
+
+/// An array as a list of values; what is more than values stays JSON.
+fn list(array: Value) -> kymo_core::Value {
+    let Value::Array(values) = array else { return kymo_core::Value::Json(array) };
+    let one = |value: Value| match value {
+        Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+            (Some(value), ..) => value.into(),
+            (_, Some(value), _) => value.into(),
+            (.., Some(value)) => value.into(),
+            _ => number.to_string().into(),
+        },
+        Value::String(text) => text.into(),
+        other => kymo_core::Value::Json(other),
+    };
+    let mut values: Vec<kymo_core::Value> = values.into_iter().map(one).collect();
+    // Where some are negative, all are signed.
+    if values.iter().any(|value| matches!(value, kymo_core::Value::Int(_))) {
+        for value in &mut values {
+            if let kymo_core::Value::UInt(number) = value
+                && let Ok(number) = i64::try_from(*number)
+            {
+                *value = number.into();
+            }
+        }
+    }
+    kymo_core::Value::List(values)
 }

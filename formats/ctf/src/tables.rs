@@ -9,9 +9,9 @@ use kymo_core::table::{Batches, Cells, Listed, Scan};
 use kymo_core::{Error, Result, Table};
 
 use crate::Reader;
-use crate::read::{Chosen, Merged, Packet};
+use crate::read::{Chosen, Merged, Packet, Part};
 use crate::render::Json;
-use crate::types::{Clock, Constant};
+use crate::types::{Clock, Constant, Trace};
 
 /// Every table of a trace.
 pub(crate) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
@@ -24,26 +24,52 @@ pub(crate) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
     ]
 }
 
+/// Columns of what each trace has; of several, the first tells which.
+fn of_traces<T: 'static>(
+    reader: &Reader,
+    mut columns: Vec<(&'static str, Cells<Of<T>>)>,
+) -> Vec<(&'static str, Cells<Of<T>>)> {
+    if reader.parts().len() > 1 {
+        columns.insert(0, ("trace", Cells::Text(|of| of.0.clone())));
+    }
+    columns
+}
+
+/// Something of a trace, with the folder of the trace.
+pub(crate) type Of<T> = (String, T);
+
+/// What each trace has.
+fn listed<T>(reader: &Reader, of: impl Fn(&Trace) -> Vec<T>) -> Vec<Of<T>> {
+    let parts = reader.parts().iter();
+    let of_part = |part: &Part| {
+        let folder = part.folder.display().to_string();
+        of(&part.trace).into_iter().map(move |it| (folder.clone(), it)).collect::<Vec<_>>()
+    };
+    parts.flat_map(of_part).collect()
+}
+
 /// A kind of event: the stream's id, its own id, its name.
 pub(crate) type EventKind = (u64, u64, String);
 
-pub(crate) fn kinds(reader: &Arc<Reader>) -> Listed<EventKind> {
+pub(crate) fn kinds(reader: &Arc<Reader>) -> Listed<Of<EventKind>> {
+    let columns = vec![
+        ("stream_id", Cells::UInt(|kind: &Of<EventKind>| kind.1.0)),
+        ("id", Cells::UInt(|kind| kind.1.1)),
+        ("name", Cells::Text(|kind| kind.1.2.clone())),
+    ];
+    let kinds = |trace: &Trace| {
+        let streams = trace.streams.iter();
+        let kinds = streams.flat_map(|(stream, kind)| {
+            kind.events.iter().map(|(id, event)| (*stream, *id, event.name.clone()))
+        });
+        kinds.collect()
+    };
     let reader = Arc::clone(reader);
     Listed {
         name: "event_kinds",
         about: "every kind of event that the metadata describes",
-        columns: vec![
-            ("stream_id", Cells::UInt(|kind| kind.0)),
-            ("id", Cells::UInt(|kind| kind.1)),
-            ("name", Cells::Text(|kind| kind.2.clone())),
-        ],
-        list: Box::new(move || {
-            let streams = reader.trace().streams.iter();
-            let kinds = streams.flat_map(|(stream, kind)| {
-                kind.events.iter().map(|(id, event)| (*stream, *id, event.name.clone()))
-            });
-            kinds.collect()
-        }),
+        columns: of_traces(&reader, columns),
+        list: Box::new(move || listed(&reader, kinds)),
     }
 }
 
@@ -74,34 +100,36 @@ pub(crate) fn packets(reader: &Arc<Reader>) -> Listed<NamedPacket> {
     }
 }
 
-pub(crate) fn clocks(reader: &Arc<Reader>) -> Listed<Clock> {
+pub(crate) fn clocks(reader: &Arc<Reader>) -> Listed<Of<Clock>> {
+    let columns = vec![
+        ("name", Cells::Text(|clock: &Of<Clock>| clock.1.name.clone())),
+        ("freq", Cells::UInt(|clock| clock.1.frequency)),
+        ("offset_s", Cells::MaybeInt(|clock| Some(clock.1.offset.0))),
+        ("offset", Cells::MaybeInt(|clock| Some(clock.1.offset.1))),
+    ];
     let reader = Arc::clone(reader);
     Listed {
         name: "clocks",
         about: "what gives times",
-        columns: vec![
-            ("name", Cells::Text(|clock| clock.name.clone())),
-            ("freq", Cells::UInt(|clock| clock.frequency)),
-            ("offset_s", Cells::MaybeInt(|clock| Some(clock.offset.0))),
-            ("offset", Cells::MaybeInt(|clock| Some(clock.offset.1))),
-        ],
-        list: Box::new(move || reader.trace().clocks.clone()),
+        columns: of_traces(&reader, columns),
+        list: Box::new(move || listed(&reader, |trace| trace.clocks.clone())),
     }
 }
 
 /// What the tracer says of the system.
 pub(crate) type Said = (String, Constant);
 
-pub(crate) fn environment(reader: &Arc<Reader>) -> Listed<Said> {
+pub(crate) fn environment(reader: &Arc<Reader>) -> Listed<Of<Said>> {
+    let columns = vec![
+        ("name", Cells::Text(|said: &Of<Said>| said.1.0.clone())),
+        ("value", Cells::Text(|said| said.1.1.to_string())),
+    ];
     let reader = Arc::clone(reader);
     Listed {
         name: "environment",
         about: "what the tracer says of the system",
-        columns: vec![
-            ("name", Cells::Text(|said| said.0.clone())),
-            ("value", Cells::Text(|said| said.1.to_string())),
-        ],
-        list: Box::new(move || reader.trace().environment.clone()),
+        columns: of_traces(&reader, columns),
+        list: Box::new(move || listed(&reader, |trace| trace.environment.clone())),
     }
 }
 
@@ -150,7 +178,7 @@ impl Iterator for Rows {
         let (_, taken) = self.merged.next(&mut self.json)?;
         Some(EventRow {
             file: taken.packet.file,
-            offset: taken.range.0,
+            offset: taken.offset,
             time_ns: taken.head.time_ns,
             cpu: taken.packet.cpu,
             name: Arc::clone(&taken.event.name),

@@ -46,7 +46,20 @@ impl Clock {
 
     /// Nanoseconds since its origin.
     #[must_use]
+    #[inline]
     pub fn nanoseconds(&self, ticks: u64) -> i64 {
+        let seconds = self.offset.0.checked_mul(1_000_000_000);
+        let origin = seconds.and_then(|ns| ns.checked_add(self.offset.1));
+        let plain = origin.zip(i64::try_from(ticks).ok());
+        let plain = plain.and_then(|(origin, ticks)| origin.checked_add(ticks));
+        match (self.frequency, plain) {
+            (1_000_000_000, Some(ns)) => ns,
+            _ => self.scaled(ticks),
+        }
+    }
+
+    /// The same for clocks of any frequency.
+    fn scaled(&self, ticks: u64) -> i64 {
         let ticks = i128::from(ticks) + i128::from(self.offset.1);
         let fraction = match self.frequency {
             1_000_000_000 | 0 => ticks,

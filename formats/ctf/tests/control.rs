@@ -188,6 +188,36 @@ fn the_trace_is_what_is_written_here() {
     }
 }
 
+/// A trace whose second packet says that it is of later, and whose event is of earlier: the last
+/// event is before the first.
+fn damaged() -> Vec<u8> {
+    let first = Packet::new(0, 0, (0, 6_000)).waking(5_000, CONTROL, 0);
+    let second = Packet::new(0, 1, (6_000, 7_000)).long_head(40, 1_000).i32(0);
+    [first.bytes(), second.bytes()].concat()
+}
+
+#[test]
+fn a_range_begins_before_it_ends_in_a_damaged_trace_too() {
+    let folder = testdata("ctf/bad/time_back");
+    for (name, bytes) in [("metadata", metadata()), ("channel0_0", damaged())] {
+        let path = folder.join(name);
+        if golden::blessing() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, &bytes).unwrap();
+        }
+        assert!(fs::read(&path).unwrap() == bytes, "{name} (BLESS=1 rewrites it)");
+    }
+    let source = Source::open(&folder, &Limits::default()).unwrap();
+    let dataset = Ctf.open(&source, &Context::default()).unwrap();
+    let timeline = dataset.timeline().unwrap();
+    let range = timeline.range(kymo_core::model::timeline::ClockId(0)).unwrap().unwrap();
+    let start = 1_700_000_005_000_000_000;
+    assert_eq!((range.start().0 - start, range.end().0 - start), (1_000, 5_000));
+    let found = Ctf.check(&source, &Context::default()).unwrap();
+    let found: Vec<_> = found.iter().map(|of| (of.rule, of.message.as_str())).collect();
+    assert_eq!(found, [("time-order", "time goes back by 4000 ns")]);
+}
+
 /// Time after the begin, track and content of what happens to tasks and processors.
 #[test]
 fn what_tasks_do_is_as_worked_out_by_hand() {
@@ -261,4 +291,101 @@ fn event(line: &str) -> (i64, String) {
     let (name, rest) = rest.split_once(": ").unwrap();
     let (_, fields) = rest.split_once(" }, ").unwrap();
     (time.parse().unwrap(), format!("{name}: {fields}"))
+}
+
+/// The trace as the kernel's part of a session, and again as that of a program of a user.
+fn session() -> tempfile::TempDir {
+    let session = tempfile::tempdir().unwrap();
+    for part in ["kernel", "ust/uid/1000/64-bit"] {
+        let part = session.path().join(part);
+        fs::create_dir_all(&part).unwrap();
+        for name in ["metadata", "channel0_0", "channel0_1"] {
+            fs::copy(folder().join(name), part.join(name)).unwrap();
+        }
+    }
+    session
+}
+
+#[test]
+fn a_session_is_one_recording_on_one_clock() {
+    let session = session();
+    // In the second trace another UUID stands, and its clock begins a nanosecond later.
+    let metadata = session.path().join("ust/uid/1000/64-bit/metadata");
+    let text = METADATA.replace("6b796d6f-", "6b796d70-");
+    let text = text.replace("offset = 1700000000000000000", "offset = 1700000000000000001");
+    fs::write(&metadata, text).unwrap();
+    let source = Source::open(session.path(), &Limits::default()).unwrap();
+    assert!(Ctf.sniff(&source.probe()).is_some());
+    let dataset = Ctf.open(&source, &Context::default()).unwrap();
+    let timeline = dataset.timeline().unwrap();
+    assert_eq!(timeline.clocks().len(), 1);
+    let streams: Vec<_> = timeline.tracks().into_iter().filter(|of| of.content == "ctf").collect();
+    let names: Vec<_> = streams.iter().map(|track| track.name.as_str()).collect();
+    let ust = "ust/uid/1000/64-bit";
+    let expected = ["kernel/channel0_0", "kernel/channel0_1"].map(str::to_owned);
+    let expected = [expected, [0, 1].map(|cpu| format!("{ust}/channel0_{cpu}"))].concat();
+    assert_eq!(names, expected);
+    let mut events = timeline.events(&Window::default()).unwrap();
+    let mut texts = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        if let Content::Text(text) = &event.content {
+            texts.push((event.time.unwrap().0, text.to_string()));
+        }
+    }
+    // Each event is there twice, a nanosecond apart.
+    assert_eq!(texts.len(), 32);
+    for pair in texts.chunks(2) {
+        assert_eq!((pair[0].0 + 1, &pair[0].1), (pair[1].0, &pair[1].1));
+    }
+    assert_eq!(dataset.findings(), []);
+}
+
+/// A part of a session that was rotated away has the UUID of what came after it.
+#[test]
+fn a_session_that_was_rotated_is_whole_again() {
+    let session = tempfile::tempdir().unwrap();
+    let parts = ["archives/20261117T120000+0000-1/kernel", "kernel"];
+    let (bytes, half) = (first_processor(), 1024);
+    for (part, bytes) in parts.into_iter().zip([&bytes[..half], &bytes[half..]]) {
+        let part = session.path().join(part);
+        fs::create_dir_all(&part).unwrap();
+        fs::write(part.join("metadata"), metadata()).unwrap();
+        fs::write(part.join("channel0_0"), bytes).unwrap();
+    }
+    let source = Source::open(session.path(), &Limits::default()).unwrap();
+    assert!(Ctf.sniff(&source.probe()).is_some());
+    let dataset = Ctf.open(&source, &Context::default()).unwrap();
+    let tracks = dataset.timeline().unwrap().tracks();
+    assert_eq!(tracks.iter().filter(|track| track.content == "ctf").count(), 1);
+    let counted = kymo_ctf::Reader::open(&source, &Context::default()).unwrap().count();
+    assert_eq!(counted, 10);
+    assert_eq!(Ctf.check(&source, &Context::default()).unwrap(), []);
+}
+
+#[test]
+fn a_folder_that_is_called_kernel_is_no_session_by_that() {
+    let other = tempfile::tempdir().unwrap();
+    fs::create_dir_all(other.path().join("kernel/ust")).unwrap();
+    fs::write(other.path().join("kernel/metadata"), b"something else").unwrap();
+    let source = Source::open(other.path(), &Limits::default()).unwrap();
+    assert_eq!(Ctf.sniff(&source.probe()), None);
+}
+
+#[test]
+fn fields_have_their_names_types_and_values() {
+    let mut events = dataset().timeline().unwrap().events_with_fields(&Window::default()).unwrap();
+    let mut found = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        if let Content::Fields(fields) = &event.content {
+            let bits: Vec<_> = fields.fields.iter().map(|field| field.bits.unwrap_or(0)).collect();
+            found.push((fields.to_string(), bits));
+        }
+    }
+    assert_eq!(found.len(), 16);
+    let waking = "sched_waking: comm = control, tid = 101, prio = -51, target_cpu = 0";
+    assert_eq!(found[0], (waking.to_owned(), vec![0, 32, 32, 32]));
+    let switch = "sched_switch: prev_comm = swapper/0, prev_tid = 0, prev_prio = 20, \
+                  prev_state = 0, next_comm = control, next_tid = 101, next_prio = -51";
+    assert_eq!(found[1], (switch.to_owned(), vec![0, 32, 32, 64, 0, 32, 32]));
+    assert!(found.iter().any(|(text, _)| text.ends_with("= [7, -8, 9]")), "{found:?}");
 }

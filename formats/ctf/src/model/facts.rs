@@ -1,137 +1,166 @@
-//! The fields of an event that say what it is to tasks.
+//! What is told of an event: its known fields, and its text or all of its fields.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use kymo_core::model::kernel::KernelEvent;
+
 use super::roles::{Role, Roles};
-use crate::Reader;
-use crate::read::{Known, Node, Visitor};
-use crate::render::Plain;
+use crate::read::{Known, Node, Visitor, Want};
+use crate::render::{Collected, Plain};
 use crate::types::{Integer, Label};
 
-/// An event as a text, and those fields that stand directly in it and are known.
+/// The known fields of an event that has a role, and what else is asked for.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    pub(super) plain: Plain,
-    /// Whether nobody asks for the text: then only events that have a role are looked at.
-    is_textless: bool,
+    pub(super) telling: Telling,
     /// Whether names of tasks are kept: afterwards they are known.
     is_survey: bool,
     roles: Arc<Roles>,
-    depth: u32,
-    numbers: [Option<i64>; Known::COUNT],
+    /// Which fields the event has, a bit each.
+    has: u32,
+    numbers: [i64; Known::COUNT],
+    has_text: u32,
     /// Where texts are in the one below.
-    ranges: [Option<(usize, usize)>; Known::COUNT],
-    texts: String,
+    ranges: [(usize, usize); Known::COUNT],
+    texts: Vec<u8>,
+}
+
+/// What is asked for of all fields.
+#[derive(Debug)]
+pub(super) enum Telling {
+    Nothing,
+    Text(Plain),
+    Fields(Collected),
 }
 
 impl Facts {
     /// For who wants to know who there is.
     pub(super) fn surveying(roles: &Arc<Roles>) -> Self {
-        Self { is_survey: true, ..Self::telling(roles, true) }
+        Self { is_survey: true, ..Self::telling(roles, Telling::Nothing) }
     }
 
     /// For who wants to know what happened.
-    pub(super) fn telling(roles: &Arc<Roles>, is_textless: bool) -> Self {
+    pub(super) fn telling(roles: &Arc<Roles>, telling: Telling) -> Self {
         Self {
-            plain: Plain::default(),
-            is_textless,
+            telling,
             is_survey: false,
             roles: Arc::clone(roles),
-            depth: 0,
-            numbers: [None; Known::COUNT],
-            ranges: [None; Known::COUNT],
-            texts: String::new(),
+            has: 0,
+            numbers: [0; Known::COUNT],
+            has_text: 0,
+            ranges: [(0, 0); Known::COUNT],
+            texts: Vec::new(),
         }
     }
 
     /// The number of a field.
+    #[inline]
     pub(super) fn number(&self, of: Known) -> Option<i64> {
-        self.numbers.get(of as usize).copied().flatten()
+        let is_there = self.has & of.bit() != 0;
+        self.numbers.get(of as usize).copied().filter(|_| is_there)
     }
 
-    /// The text of a field.
-    pub(super) fn text(&self, of: Known) -> Option<&str> {
-        let (start, end) = self.ranges.get(of as usize).copied().flatten()?;
+    /// The text of a field, as it was recorded.
+    #[inline]
+    pub(super) fn text(&self, of: Known) -> Option<&[u8]> {
+        let is_there = self.has_text & of.bit() != 0;
+        let (start, end) = self.ranges.get(of as usize).copied().filter(|_| is_there)?;
         self.texts.get(Range { start, end })
-    }
-
-    fn keep(&mut self, node: &Node, value: i128) {
-        // Of two of one name the first counts: contexts come before fields.
-        if let (1, Some(known)) = (self.depth, node.known)
-            && let Some(kept) = self.numbers.get_mut(known as usize)
-        {
-            *kept = kept.or(i64::try_from(value).ok());
-        }
-    }
-
-    fn keep_text(&mut self, node: &Node, text: &[u8]) {
-        if let (1, Some(known)) = (self.depth, node.known)
-            && (self.is_survey || known == Known::Name)
-            && let Some(kept) = self.ranges.get_mut(known as usize)
-            && kept.is_none()
-        {
-            let start = self.texts.len();
-            self.texts.push_str(&String::from_utf8_lossy(text));
-            *kept = Some((start, self.texts.len()));
-        }
     }
 }
 
 impl Visitor for Facts {
-    fn begin(&mut self, kind: usize) -> bool {
-        let role = self.roles.get(kind);
-        if self.is_textless && role.is_none() {
-            return false;
-        }
-        self.plain.clear();
-        self.depth = 0;
-        if role.is_some() {
-            self.numbers = [None; Known::COUNT];
-            self.ranges = [None; Known::COUNT];
+    #[inline]
+    fn begin(&mut self, kind: usize) -> Want {
+        let known = self.roles.get(kind).is_some();
+        if known {
+            (self.has, self.has_text) = (0, 0);
             self.texts.clear();
         }
-        true
+        let all = match &mut self.telling {
+            Telling::Nothing => false,
+            Telling::Text(plain) => {
+                plain.clear();
+                true
+            }
+            Telling::Fields(collected) => {
+                collected.clear();
+                true
+            }
+        };
+        Want { known, all }
+    }
+
+    /// Of two of one name the first counts: contexts come before fields.
+    #[inline]
+    fn number(&mut self, known: Known, value: i64) {
+        if self.has & known.bit() == 0
+            && let Some(kept) = self.numbers.get_mut(known as usize)
+        {
+            *kept = value;
+            self.has |= known.bit();
+        }
+    }
+
+    #[inline]
+    fn known_text(&mut self, known: Known, text: &[u8]) {
+        if (self.is_survey || known == Known::Name)
+            && self.has_text & known.bit() == 0
+            && let Some(kept) = self.ranges.get_mut(known as usize)
+        {
+            let start = self.texts.len();
+            self.texts.extend_from_slice(text);
+            *kept = (start, self.texts.len());
+            self.has_text |= known.bit();
+        }
     }
 
     fn open(&mut self, node: &Node, is_array: bool) {
-        self.depth += 1;
-        if !self.is_textless {
-            self.plain.open(node, is_array);
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.open(node, is_array),
+            Telling::Fields(collected) => collected.open(node, is_array),
         }
     }
 
     fn close(&mut self, is_array: bool) {
-        self.depth = self.depth.saturating_sub(1);
-        if !self.is_textless {
-            self.plain.close(is_array);
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.close(is_array),
+            Telling::Fields(collected) => collected.close(is_array),
         }
     }
 
     fn integer(&mut self, node: &Node, integer: &Integer, value: i128) {
-        self.keep(node, value);
-        if !self.is_textless {
-            self.plain.integer(node, integer, value);
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.integer(node, integer, value),
+            Telling::Fields(collected) => collected.integer(node, integer, value),
         }
     }
 
     fn label(&mut self, node: &Node, labels: &[Label], value: i128) {
-        self.keep(node, value);
-        if !self.is_textless {
-            self.plain.label(node, labels, value);
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.label(node, labels, value),
+            Telling::Fields(collected) => collected.label(node, labels, value),
         }
     }
 
     fn float(&mut self, node: &Node, value: f64) {
-        if !self.is_textless {
-            self.plain.float(node, value);
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.float(node, value),
+            Telling::Fields(collected) => collected.float(node, value),
         }
     }
 
     fn text(&mut self, node: &Node, text: &[u8]) {
-        self.keep_text(node, text);
-        if !self.is_textless {
-            self.plain.text(node, text);
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.text(node, text),
+            Telling::Fields(collected) => collected.text(node, text),
         }
     }
 }
@@ -139,41 +168,35 @@ impl Visitor for Facts {
 /// Which tasks a switch stops and lets run, and nothing else of events.
 pub(crate) struct Switches {
     roles: Roles,
-    depth: u32,
     stops: Option<i64>,
     runs: Option<i64>,
 }
 
 impl Switches {
-    pub(crate) fn new(reader: &Reader) -> Self {
-        Self { roles: Roles::new(reader.layouts()), depth: 0, stops: None, runs: None }
+    pub(crate) fn new(reader: &crate::Reader) -> Self {
+        Self { roles: Roles::new(reader), stops: None, runs: None }
     }
 
     /// The tasks that the event stops and lets run, where it is a switch.
+    #[inline]
     pub(crate) fn switch(&self) -> Option<(i64, i64)> {
         self.stops.zip(self.runs)
     }
 }
 
 impl Visitor for Switches {
-    fn begin(&mut self, kind: usize) -> bool {
-        (self.depth, self.stops, self.runs) = (0, None, None);
-        self.roles.get(kind) == Some(Role::Switch)
+    #[inline]
+    fn begin(&mut self, kind: usize) -> Want {
+        (self.stops, self.runs) = (None, None);
+        let known = self.roles.get(kind) == Some(Role::Kernel(KernelEvent::Switch));
+        Want { known, all: false }
     }
 
-    fn open(&mut self, _node: &Node, _is_array: bool) {
-        self.depth += 1;
-    }
-
-    fn close(&mut self, _is_array: bool) {
-        self.depth = self.depth.saturating_sub(1);
-    }
-
-    fn integer(&mut self, node: &Node, _integer: &Integer, value: i128) {
-        let value = i64::try_from(value).ok();
-        match node.known {
-            Some(Known::PrevTid) if self.depth == 1 => self.stops = self.stops.or(value),
-            Some(Known::NextTid) if self.depth == 1 => self.runs = self.runs.or(value),
+    #[inline]
+    fn number(&mut self, known: Known, value: i64) {
+        match known {
+            Known::PrevTid => self.stops = self.stops.or(Some(value)),
+            Known::NextTid => self.runs = self.runs.or(Some(value)),
             _ => {}
         }
     }

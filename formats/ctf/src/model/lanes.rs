@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kymo_core::model::kernel::{KernelEvent, softirq_name};
 use kymo_core::model::timeline::{Activity, ClockId, Message, Track, TrackId, TrackKind};
 use serde_json::{Map, json};
 
@@ -10,9 +11,6 @@ use super::roles::{Role, Roles};
 use super::survey::{Lookup, Survey};
 use crate::Reader;
 use crate::read::Known;
-
-/// States of a task that can run: the highest bits only say how it was stopped.
-const SLEEPING: i64 = 0xFF;
 
 /// What happens on a track.
 pub(super) type Happening = (TrackId, Activity<'static>);
@@ -27,6 +25,43 @@ pub(super) struct Lanes {
     has_waking: bool,
     strings: Lookup<i64, String>,
     regions: Lookup<i64, i64>,
+}
+
+/// Tracks that were found last, at places by their keys: few tasks run most of the time.
+#[derive(Debug)]
+pub(super) struct Recent([Option<(Key, TrackId)>; RECENT]);
+
+const RECENT: usize = 64;
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self([None; RECENT])
+    }
+}
+
+impl Recent {
+    #[inline]
+    fn place(key: Key) -> usize {
+        let number = match key {
+            Key::Cpu(cpu) => cpu,
+            // Tasks of neighbouring numbers run on several processors.
+            Key::Task(cpu, tid) => tid.cast_unsigned().wrapping_add(cpu.wrapping_mul(7)),
+            Key::Thread(number) | Key::Location(number) => number.cast_unsigned(),
+        };
+        usize::try_from(number % RECENT as u64).unwrap_or(0)
+    }
+
+    #[inline]
+    fn get(&self, key: Key) -> Option<TrackId> {
+        let (known, track) = self.0.get(Self::place(key)).copied().flatten()?;
+        (known == key).then_some(track)
+    }
+
+    fn put(&mut self, key: Key, track: TrackId) {
+        if let Some(place) = self.0.get_mut(Self::place(key)) {
+            *place = Some((key, track));
+        }
+    }
 }
 
 /// What a track is of.
@@ -45,7 +80,7 @@ pub(super) enum Key {
 impl Lanes {
     /// Goes through all events to find out which tasks there are.
     pub(super) fn new(reader: &Reader) -> Self {
-        let roles = Arc::new(Roles::new(reader.layouts()));
+        let roles = Arc::new(Roles::new(reader));
         let is_any = !roles.is_empty();
         let mut survey = if is_any { Survey::new(reader, &roles) } else { Survey::default() };
         let names = survey.named();
@@ -88,11 +123,22 @@ impl Lanes {
                 recording: 0,
                 parent,
                 kind,
-                clock: (!reader.trace().clocks.is_empty()).then_some(ClockId(0)),
+                clock: (!reader.clocks().is_empty()).then_some(ClockId(0)),
                 content: content.to_owned(),
                 attributes,
             });
         }
+    }
+
+    /// The track of a key; the one that was found last at its place is looked at first.
+    #[inline]
+    fn find(&self, key: Key, recent: &mut Recent) -> Option<TrackId> {
+        if let Some(track) = recent.get(key) {
+            return Some(track);
+        }
+        let track = *self.found.get(&key)?;
+        recent.put(key, track);
+        Some(track)
     }
 
     /// Tells what an event is on which tracks, in the order in which it happens.
@@ -101,45 +147,21 @@ impl Lanes {
         role: Role,
         cpu: Option<u64>,
         facts: &Facts,
+        recent: &mut Recent,
         to: &mut impl FnMut(Happening),
     ) {
+        if let Role::Kernel(event) = role {
+            return self.kernel(event, cpu, facts, recent, to);
+        }
         let mut on = |key: Option<Key>, activity: Activity<'static>| {
-            if let Some(track) = key.and_then(|key| self.found.get(&key)) {
-                to((*track, activity));
+            if let Some(track) = key.and_then(|key| self.find(key, recent)) {
+                to((track, activity));
             }
         };
-        let task = |cpu: Option<u64>, tid: Known| Some(Key::Task(cpu?, facts.number(tid)?));
         let thread =
             || facts.number(Known::Vtid).or_else(|| facts.number(Known::Vpid)).unwrap_or(0);
         let location = || facts.number(Known::LocationId).map(Key::Location);
         match role {
-            Role::Switch => {
-                let before = task(cpu, Known::PrevTid);
-                let slept =
-                    facts.number(Known::PrevState).is_some_and(|state| state & SLEEPING != 0);
-                if slept {
-                    on(before, Activity::Complete { remaining_ns: None });
-                }
-                on(before, Activity::End);
-                let priority = facts.number(Known::NextPrio);
-                on(task(cpu, Known::NextTid), Activity::Begin { name: None, priority });
-            }
-            Role::Wakeup if self.has_waking => {}
-            Role::Wakeup | Role::WakeupNew | Role::Waking => {
-                let target = facts.number(Known::TargetCpu).and_then(|cpu| u64::try_from(cpu).ok());
-                let by = cpu.and_then(|cpu| self.found.get(&Key::Cpu(cpu))).copied();
-                on(task(target.or(cpu), Known::Tid), Activity::Release { budget_ns: None, by });
-            }
-            Role::Irq => {
-                let number = facts.number(Known::Irq).unwrap_or(-1);
-                let name = facts.text(Known::Name).map_or(String::new(), |name| format!(" {name}"));
-                on(cpu.map(Key::Cpu), begin(format!("irq {number}{name}")));
-            }
-            Role::SoftIrq => {
-                let number = facts.number(Known::Vec).unwrap_or(-1);
-                on(cpu.map(Key::Cpu), begin(format!("softirq {number}")));
-            }
-            Role::IrqEnd => on(cpu.map(Key::Cpu), Activity::End),
             Role::FunctionEntry => {
                 let address = facts.number(Known::Addr).unwrap_or(0);
                 on(Some(Key::Thread(thread())), begin(format!("{address:#x}")));
@@ -153,7 +175,65 @@ impl Lanes {
             Role::Leave => on(location(), Activity::End),
             Role::Send => on(location(), Activity::Send(self.message(facts, Known::Receiver))),
             Role::Receive => on(location(), Activity::Receive(self.message(facts, Known::Sender))),
-            Role::DefineString | Role::DefineRegion | Role::DefineLocation => {}
+            Role::Kernel(_) | Role::DefineString | Role::DefineRegion | Role::DefineLocation => {}
+        }
+    }
+
+    /// Tells what an event of the kernel is.
+    #[inline]
+    fn kernel(
+        &self,
+        event: KernelEvent,
+        cpu: Option<u64>,
+        facts: &Facts,
+        recent: &mut Recent,
+        to: &mut impl FnMut(Happening),
+    ) {
+        let task = |cpu: Option<u64>, tid: Known| Some(Key::Task(cpu?, facts.number(tid)?));
+        let by = match event {
+            KernelEvent::Switch => None,
+            _ => cpu.and_then(|cpu| self.find(Key::Cpu(cpu), recent)),
+        };
+        let mut on = |key: Option<Key>| key.and_then(|key| self.find(key, recent));
+        match event {
+            KernelEvent::Switch => {
+                if let Some(before) = on(task(cpu, Known::PrevTid)) {
+                    if facts.number(Known::PrevState).is_some_and(KernelEvent::is_asleep) {
+                        to((before, Activity::Complete { remaining_ns: None }));
+                    }
+                    to((before, Activity::End));
+                }
+                if let Some(next) = on(task(cpu, Known::NextTid)) {
+                    let priority = facts.number(Known::NextPrio);
+                    to((next, Activity::Begin { name: None, priority }));
+                }
+            }
+            KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => {
+                let target = facts.number(Known::TargetCpu).and_then(|cpu| u64::try_from(cpu).ok());
+                let woken = on(task(target.or(cpu), Known::Tid));
+                if let Some(woken) = woken.filter(|_| event.is_release(self.has_waking)) {
+                    to((woken, Activity::Release { budget_ns: None, by }));
+                }
+            }
+            KernelEvent::Irq => {
+                let number = facts.number(Known::Irq).unwrap_or(-1);
+                let name = facts.text(Known::Name).map(String::from_utf8_lossy);
+                let name = name.map_or(String::new(), |name| format!(" {name}"));
+                if let Some(cpu) = by {
+                    to((cpu, begin(format!("irq {number}{name}"))));
+                }
+            }
+            KernelEvent::SoftIrq => {
+                let number = facts.number(Known::Vec).unwrap_or(-1);
+                if let Some(cpu) = by {
+                    to((cpu, begin(softirq_name(&number.to_string()))));
+                }
+            }
+            KernelEvent::IrqEnd => {
+                if let Some(cpu) = by {
+                    to((cpu, Activity::End));
+                }
+            }
         }
     }
 

@@ -16,15 +16,16 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId,
+    Activity, Clock, ClockId, Content, Event, Events, Fields, TimeNs, TimelineView, Track, TrackId,
     TrackKind, Wanted, Window,
 };
 use serde_json::{Map, json};
 
 use crate::Reader;
 use crate::read::{Chosen, Merged};
-use facts::Facts;
-use lanes::Lanes;
+use crate::render::{Collected, Plain};
+use facts::{Facts, Telling};
+use lanes::{Lanes, Recent};
 
 pub(crate) use facts::Switches;
 
@@ -53,11 +54,22 @@ impl Timeline {
             recording: 0,
             parent: None,
             kind: TrackKind::Messages,
-            // A trace has one clock, or what its streams use is not known before events are read.
-            clock: (!self.reader.trace().clocks.is_empty()).then_some(ClockId(0)),
+            clock: self.clock_of(track.part),
             content: "ctf".to_owned(),
             attributes,
         }
+    }
+
+    /// The clock of a trace. It has one, or what its streams use is not known before events are
+    /// read. Clocks that count from the Epoch are one.
+    fn clock_of(&self, part: usize) -> Option<ClockId> {
+        let own = self.reader.parts().get(part).and_then(|part| part.clocks.first().copied());
+        own.map(|place| if self.is_since_epoch() { ClockId(0) } else { ClockId(place) })
+    }
+
+    /// Whether all clocks count from the Epoch.
+    fn is_since_epoch(&self) -> bool {
+        self.reader.clocks().iter().all(crate::types::Clock::since_epoch)
     }
 
     /// The streams to read for a window. What happens to tasks is in any of them.
@@ -75,8 +87,10 @@ impl Timeline {
 
 impl TimelineView for Timeline {
     fn clocks(&self) -> Vec<Clock> {
-        let clocks = self.reader.trace().clocks.iter();
+        let clocks = self.reader.clocks().iter();
+        let count = if self.is_since_epoch() { 1 } else { usize::MAX };
         clocks
+            .take(count)
             .map(|clock| Clock {
                 name: clock.name.clone(),
                 recording: 0,
@@ -91,9 +105,11 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        let all = All::new(self, window);
-        let Some(last) = window.last else { return Ok(Box::new(all)) };
-        Ok(Box::new(Last::of(all, last)))
+        Ok(self.told(window, Telling::Text(Plain::default())))
+    }
+
+    fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        Ok(self.told(window, Telling::Fields(Collected::default())))
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -101,33 +117,18 @@ impl TimelineView for Timeline {
     }
 }
 
-/// What was read last, but for its text.
-#[derive(Debug, Clone, Copy)]
-struct Seen {
-    time: Option<TimeNs>,
-    file: usize,
-    range: (u64, u64),
-}
-
-/// What an event is on a track.
-#[derive(Debug, Clone)]
-struct Happening {
-    track: TrackId,
-    seen: Seen,
-    /// Nothing means its text.
-    activity: Option<Activity<'static>>,
-}
-
-impl Happening {
-    fn event<'a>(self, reader: &'a Reader, text: &'a str) -> Event<'a> {
-        let (content, payload) = match self.activity {
-            None => (Content::Text(text.into()), reader.bytes(self.seen.file, self.seen.range)),
-            Some(activity) => (Content::Activity(activity), &[][..]),
-        };
-        let Seen { time, range, .. } = self.seen;
-        Event { track: self.track, time, offset: range.0, content, payload, partial: None }
+impl Timeline {
+    fn told(self: Arc<Self>, window: &Window, telling: Telling) -> Box<dyn Events> {
+        let all = All::new(self, window, telling);
+        match window.last {
+            None => Box::new(all),
+            Some(last) => Box::new(Last(all.last(last))),
+        }
     }
 }
+
+/// What an event is on a track; nothing means its text or its fields.
+type Happening = (TrackId, Option<Activity<'static>>);
 
 /// Events as they come.
 struct All {
@@ -136,59 +137,98 @@ struct All {
     window: Window,
     wanted: Wanted,
     facts: Facts,
-    text: String,
-    /// What the event that was read last still is.
+    recent: Recent,
+    /// What the event that was read last still is, when it was, and where.
     pending: VecDeque<Happening>,
+    time: Option<TimeNs>,
+    offset: u64,
+    /// Its text, or its fields.
+    text: String,
+    fields: Fields<'static>,
 }
 
 impl All {
-    fn new(timeline: Arc<Timeline>, window: &Window) -> Self {
+    fn new(timeline: Arc<Timeline>, window: &Window, telling: Telling) -> Self {
         let chosen = timeline.chosen(window);
         let streams = timeline.reader.tracks().len();
         let wanted = window.wanted(streams + timeline.lanes().tracks.len());
-        let is_textless = !wanted.has_any(0..streams);
-        let facts = Facts::telling(&timeline.lanes().roles, is_textless);
+        let telling = if wanted.has_any(0..streams) { telling } else { Telling::Nothing };
         Self {
             merged: Merged::new(&timeline.reader, &chosen),
+            facts: Facts::telling(&timeline.lanes().roles, telling),
             timeline,
             window: window.clone(),
             wanted,
-            facts,
-            text: String::new(),
+            recent: Recent::default(),
             pending: VecDeque::new(),
+            time: None,
+            offset: 0,
+            text: String::new(),
+            fields: Fields::default(),
         }
     }
 
     fn advance(&mut self) -> Option<Happening> {
-        while self.pending.is_empty() {
+        loop {
+            if let Some(happening) = self.pending.pop_front() {
+                return Some(happening);
+            }
             self.read()?;
         }
-        self.pending.pop_front()
     }
 
     /// Reads an event, and notes what it is on which tracks.
     fn read(&mut self) -> Option<()> {
         let (stream_track, taken) = self.merged.next(&mut self.facts)?;
-        let time = taken.head.time_ns.map(TimeNs);
-        if !self.window.holds(time) {
+        self.time = taken.head.time_ns.map(TimeNs);
+        if !self.window.holds(self.time) {
             return Some(());
         }
-        let seen = Seen { time, file: taken.packet.file, range: taken.range };
+        self.offset = taken.offset;
         if self.wanted.has(TrackId(stream_track)) {
-            write_text(&taken.event.name, &self.facts.plain.text, &mut self.text);
-            let track = TrackId(stream_track);
-            self.pending.push_back(Happening { track, seen, activity: None });
+            match &mut self.facts.telling {
+                Telling::Nothing => {}
+                Telling::Text(plain) => write_text(&taken.event.name, &plain.text, &mut self.text),
+                Telling::Fields(collected) => {
+                    let name = taken.event.name.to_string().into();
+                    self.fields = Fields { name, fields: collected.take() };
+                }
+            }
+            self.pending.push_back((TrackId(stream_track), None));
         }
         let lanes = self.timeline.lanes();
         if let Some(role) = lanes.roles.get(taken.event.kind) {
-            let (wanted, pending) = (&self.wanted, &mut self.pending);
-            lanes.tell(role, taken.packet.cpu, &self.facts, &mut |(track, activity)| {
+            let Self { wanted, pending, recent, facts, .. } = self;
+            lanes.tell(role, taken.packet.cpu, facts, recent, &mut |(track, activity)| {
                 if wanted.has(track) {
-                    pending.push_back(Happening { track, seen, activity: Some(activity) });
+                    pending.push_back((track, Some(activity)));
                 }
             });
         }
         Some(())
+    }
+
+    /// What happened on a track by itself.
+    fn content(&mut self, activity: Option<Activity<'static>>) -> Content<'static> {
+        match (activity, &self.facts.telling) {
+            (Some(activity), _) => Content::Activity(activity),
+            (None, Telling::Fields(_)) => Content::Fields(std::mem::take(&mut self.fields)),
+            (None, _) => Content::Text(self.text.clone().into()),
+        }
+    }
+
+    /// The last events.
+    fn last(mut self, last: u64) -> VecDeque<Kept> {
+        let mut kept = VecDeque::new();
+        while let Some((track, activity)) = self.advance() {
+            let is_full = kept.len() as u64 >= last;
+            let _ = if is_full { kept.pop_front() } else { None };
+            if last > 0 {
+                let (time, offset) = (self.time, self.offset);
+                kept.push_back(Kept { track, time, offset, content: self.content(activity) });
+            }
+        }
+        kept
     }
 }
 
@@ -204,38 +244,38 @@ fn write_text(name: &str, fields: &str, to: &mut String) {
 
 impl Events for All {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let happening = self.advance();
-        Ok(happening.map(|happening| happening.event(&self.timeline.reader, &self.text)))
+        let Some((track, activity)) = self.advance() else { return Ok(None) };
+        let content = match (activity, &self.facts.telling) {
+            (Some(activity), _) => Content::Activity(activity),
+            (None, Telling::Fields(_)) => Content::Fields(std::mem::take(&mut self.fields)),
+            (None, _) => Content::Text(self.text.as_str().into()),
+        };
+        let (time, offset) = (self.time, self.offset);
+        Ok(Some(Event { track, time, offset, content, payload: &[], partial: None }))
     }
+}
+
+/// An event that is kept.
+struct Kept {
+    track: TrackId,
+    time: Option<TimeNs>,
+    offset: u64,
+    content: Content<'static>,
 }
 
 /// The last events, which were kept.
-struct Last {
-    timeline: Arc<Timeline>,
-    kept: VecDeque<(Happening, String)>,
-    current: String,
-}
-
-impl Last {
-    fn of(mut all: All, last: u64) -> Self {
-        let mut kept = VecDeque::new();
-        while let Some(happening) = all.advance() {
-            let is_full = kept.len() as u64 >= last;
-            let _ = if is_full { kept.pop_front() } else { None };
-            if last > 0 {
-                let text =
-                    if happening.activity.is_none() { all.text.clone() } else { String::new() };
-                kept.push_back((happening, text));
-            }
-        }
-        Self { timeline: all.timeline, kept, current: String::new() }
-    }
-}
+struct Last(VecDeque<Kept>);
 
 impl Events for Last {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let Some((happening, text)) = self.kept.pop_front() else { return Ok(None) };
-        self.current = text;
-        Ok(Some(happening.event(&self.timeline.reader, &self.current)))
+        let event = self.0.pop_front().map(|Kept { track, time, offset, content }| Event {
+            track,
+            time,
+            offset,
+            content,
+            payload: &[],
+            partial: None,
+        });
+        Ok(event)
     }
 }

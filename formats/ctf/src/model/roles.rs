@@ -1,24 +1,14 @@
 //! What kinds of events tell of tasks, by the names that tracers give them.
 
-use crate::read::Layouts;
+use kymo_core::model::kernel::KernelEvent;
+
+use crate::Reader;
 
 /// What a kind of event tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A processor goes from one task to another.
-    Switch,
-    /// A task is put to where it may run.
-    Wakeup,
-    /// A new task is, which nobody asked for before.
-    WakeupNew,
-    /// Somebody wants a task to run.
-    Waking,
-    /// An interrupt begins.
-    Irq,
-    /// A deferred interrupt begins.
-    SoftIrq,
-    /// Either ends.
-    IrqEnd,
+    /// What the kernel says of tasks.
+    Kernel(KernelEvent),
     /// A function of a program begins.
     FunctionEntry,
     /// It ends.
@@ -42,13 +32,6 @@ pub(super) enum Role {
 impl Role {
     fn of(name: &str) -> Option<Self> {
         Some(match name {
-            "sched_switch" => Self::Switch,
-            "sched_wakeup" => Self::Wakeup,
-            "sched_wakeup_new" => Self::WakeupNew,
-            "sched_waking" => Self::Waking,
-            "irq_handler_entry" => Self::Irq,
-            "irq_softirq_entry" | "softirq_entry" => Self::SoftIrq,
-            "irq_handler_exit" | "irq_softirq_exit" | "softirq_exit" => Self::IrqEnd,
             "lttng_ust_cyg_profile:func_entry" | "lttng_ust_cyg_profile_fast:func_entry" => {
                 Self::FunctionEntry
             }
@@ -62,19 +45,21 @@ impl Role {
             "GlobalDef_String" => Self::DefineString,
             "GlobalDef_Region" => Self::DefineRegion,
             "GlobalDef_Location" => Self::DefineLocation,
-            _ => return None,
+            name => Self::Kernel(KernelEvent::of(name)?),
         })
     }
 }
 
-/// The roles of a trace's kinds of events, by their numbers.
+/// The roles of all kinds of events, by their numbers.
 #[derive(Debug)]
 pub(super) struct Roles(Vec<Option<Role>>);
 
 impl Roles {
-    pub(super) fn new(layouts: &Layouts) -> Self {
-        let mut roles = vec![None; layouts.kinds];
-        for event in layouts.streams().flat_map(|stream| &stream.events) {
+    pub(super) fn new(reader: &Reader) -> Self {
+        let kinds = reader.parts().last().map_or(0, |part| part.layouts.kinds);
+        let mut roles = vec![None; kinds];
+        let streams = reader.parts().iter().flat_map(|part| part.layouts.streams());
+        for event in streams.flat_map(|stream| &stream.events) {
             if let Some(role) = roles.get_mut(event.kind) {
                 *role = Role::of(&event.name);
             }

@@ -1,10 +1,11 @@
 //! Who there is: found by going through all events once, stream by stream.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use kymo_core::model::kernel::KernelEvent;
 use kymo_core::{Finding, Severity};
 
 use super::facts::Facts;
@@ -19,10 +20,13 @@ pub(super) type Lookup<K, V> = HashMap<K, V, RandomState>;
 /// What events say of who there is.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// What there is a track of. Tasks have their names below, but for idle ones.
-    pub(super) names: Lookup<Key, Name>,
-    /// Names of tasks by their numbers: one has the same wherever it ran.
-    pub(super) tasks: Lookup<i64, Name>,
+    /// What there is a track of, by the place of its name.
+    keys: Lookup<Key, usize>,
+    /// The places of names of tasks by their numbers: one has the same wherever it ran.
+    tasks: Lookup<i64, usize>,
+    names: Vec<Name>,
+    /// Tasks that were seen last, by processor and number, and the places of their names.
+    recent: Vec<Option<(u64, i64, usize)>>,
     /// What asks for wakeups is a release; where nothing does, wakeups are.
     pub(super) has_waking: bool,
     pub(super) strings: Lookup<i64, String>,
@@ -30,45 +34,45 @@ pub(super) struct Survey {
     pub(super) locations: Lookup<i64, i64>,
 }
 
-/// The name that something gave itself last.
+/// Tasks whose names are found without a search.
+const RECENT: usize = 64;
+
+/// The name that something gave itself last, as it was recorded.
 #[derive(Debug, Default)]
-pub(super) struct Name {
-    pub(super) text: String,
+struct Name {
+    text: Vec<u8>,
     since: Option<i64>,
 }
 
-/// Notes a name. Streams are read one after the other, so that times tell which is the last.
-fn note<K: std::hash::Hash + Eq>(
-    names: &mut Lookup<K, Name>,
-    key: K,
-    time: Option<i64>,
-    text: &str,
-) {
-    match names.entry(key) {
-        Entry::Vacant(entry) => drop(entry.insert(Name { text: text.to_owned(), since: time })),
-        Entry::Occupied(entry) => {
-            let name = entry.into_mut();
-            if time < name.since {
-                return;
-            }
-            name.since = time;
-            if name.text != text {
-                text.clone_into(&mut name.text);
-            }
+impl Name {
+    /// Notes a name. Streams are read one after the other, so that times tell which is the last.
+    #[inline]
+    fn note(&mut self, time: Option<i64>, text: &[u8]) {
+        if time < self.since {
+            return;
         }
+        self.since = time;
+        if self.text != text {
+            self.text.clear();
+            self.text.extend_from_slice(text);
+        }
+    }
+
+    fn shown(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.text)
     }
 }
 
 impl Survey {
     pub(super) fn new(reader: &Reader, roles: &Arc<Roles>) -> Self {
-        let mut survey = Self::default();
+        let mut survey = Self { recent: vec![None; RECENT], ..Self::default() };
         let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
         let mut facts = Facts::surveying(roles);
         for track in reader.tracks() {
             let mut cursor = TrackCursor::new(reader, track.packets.clone());
             while let Some(taken) = cursor.take(reader, &mut facts) {
                 let Some(role) = roles.get(taken.event.kind) else { continue };
-                if survey.names.len() + survey.strings.len() + survey.regions.len() >= most {
+                if survey.keys.len() + survey.strings.len() + survey.regions.len() >= most {
                     too_many(reader, most);
                     return survey;
                 }
@@ -82,31 +86,35 @@ impl Survey {
     fn see(&mut self, role: Role, cpu: Option<u64>, time: Option<i64>, facts: &Facts) {
         let pair = facts.number(Known::SelfId).zip(facts.number(Known::Name));
         match role {
-            Role::Switch => {
+            Role::Kernel(KernelEvent::Switch) => {
                 let (stops, runs) = (facts.number(Known::PrevTid), facts.number(Known::NextTid));
                 self.task(cpu, stops, time, facts.text(Known::PrevComm));
                 self.task(cpu, runs, time, facts.text(Known::NextComm));
             }
-            Role::Wakeup | Role::WakeupNew | Role::Waking => {
-                self.has_waking |= role == Role::Waking;
+            Role::Kernel(
+                event @ (KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking),
+            ) => {
+                self.has_waking |= event == KernelEvent::Waking;
                 let target = facts.number(Known::TargetCpu).and_then(|cpu| u64::try_from(cpu).ok());
                 let name = facts.text(Known::Comm);
                 self.task(target.or(cpu), facts.number(Known::Tid), time, name);
             }
-            Role::Irq | Role::SoftIrq | Role::IrqEnd => self.cpu(cpu),
+            Role::Kernel(_) => self.cpu(cpu),
             Role::FunctionEntry | Role::FunctionExit => {
                 let thread = facts.number(Known::Vtid).or_else(|| facts.number(Known::Vpid));
-                let name = facts.text(Known::Procname).unwrap_or("thread");
-                note(&mut self.names, Key::Thread(thread.unwrap_or(0)), time, name);
+                let name = facts.text(Known::Procname).unwrap_or(b"thread");
+                let place = self.place(Key::Thread(thread.unwrap_or(0)));
+                self.note(place, time, name);
             }
             Role::Enter | Role::Leave | Role::Send | Role::Receive => {
                 if let Some(location) = facts.number(Known::LocationId) {
-                    self.names.entry(Key::Location(location)).or_default();
+                    self.place(Key::Location(location));
                 }
             }
             Role::DefineString => {
                 let text = facts.number(Known::SelfId).zip(facts.text(Known::StringValue));
-                self.strings.extend(text.map(|(id, text)| (id, text.to_owned())));
+                let text = text.map(|(id, text)| (id, String::from_utf8_lossy(text).into_owned()));
+                self.strings.extend(text);
             }
             Role::DefineRegion => self.regions.extend(pair),
             Role::DefineLocation => self.locations.extend(pair),
@@ -115,34 +123,62 @@ impl Survey {
 
     fn cpu(&mut self, cpu: Option<u64>) {
         if let Some(cpu) = cpu {
-            self.names.entry(Key::Cpu(cpu)).or_default();
+            self.place(Key::Cpu(cpu));
         }
     }
 
-    fn task(&mut self, cpu: Option<u64>, tid: Option<i64>, time: Option<i64>, name: Option<&str>) {
-        let (Some(on), Some(tid), name) = (cpu, tid, name.unwrap_or("task")) else { return };
-        self.cpu(cpu);
-        let key = Key::Task(on, tid);
-        if tid == 0 {
-            return note(&mut self.names, key, time, name);
+    /// The place of the name of what there is a track of.
+    fn place(&mut self, key: Key) -> usize {
+        let Self { keys, names, .. } = self;
+        *keys.entry(key).or_insert_with(|| {
+            names.push(Name::default());
+            names.len() - 1
+        })
+    }
+
+    fn note(&mut self, place: usize, time: Option<i64>, text: &[u8]) {
+        self.names.get_mut(place).into_iter().for_each(|name| name.note(time, text));
+    }
+
+    fn task(&mut self, cpu: Option<u64>, tid: Option<i64>, time: Option<i64>, name: Option<&[u8]>) {
+        let (Some(cpu), Some(tid), name) = (cpu, tid, name.unwrap_or(b"task")) else { return };
+        let at = usize::try_from(tid.cast_unsigned().wrapping_add(cpu) % RECENT as u64);
+        let recent = at.ok().and_then(|at| self.recent.get(at).copied().flatten());
+        let place = match recent {
+            Some((of, known, place)) if (of, known) == (cpu, tid) => place,
+            _ => self.task_place(cpu, tid),
+        };
+        if let Some(recent) = at.ok().and_then(|at| self.recent.get_mut(at)) {
+            *recent = Some((cpu, tid, place));
         }
-        self.names.entry(key).or_default();
-        note(&mut self.tasks, tid, time, name);
+        self.note(place, time, name);
+    }
+
+    /// The place of the name of a task, which has a track on a processor. Idle ones have a name for
+    /// each processor.
+    fn task_place(&mut self, cpu: u64, tid: i64) -> usize {
+        self.cpu(Some(cpu));
+        let own = self.place(Key::Task(cpu, tid));
+        if tid == 0 {
+            return own;
+        }
+        *self.tasks.entry(tid).or_insert(own)
     }
 
     /// What there is a track of, in the order of keys, with its name.
     pub(super) fn named(&mut self) -> Vec<(Key, String)> {
-        let mut all: Vec<_> = self.names.drain().collect();
+        let mut all: Vec<_> = self.keys.drain().collect();
         all.sort_unstable_by_key(|(key, _)| *key);
-        let named = |(key, own): (Key, Name)| {
+        let shown = |place: usize| self.names.get(place).map_or("".into(), Name::shown);
+        let named = |(key, own): (Key, usize)| {
             let name = match key {
                 Key::Cpu(cpu) => format!("cpu {cpu}"),
-                Key::Task(_, 0) => own.text,
+                Key::Task(_, 0) => shown(own).into_owned(),
                 Key::Task(_, tid) => {
-                    let name = self.tasks.get(&tid).map_or("task", |name| &name.text);
-                    format!("{name}-{tid}")
+                    let place = self.tasks.get(&tid).copied().unwrap_or(own);
+                    format!("{}-{tid}", shown(place))
                 }
-                Key::Thread(thread) => format!("{}-{thread}", own.text),
+                Key::Thread(thread) => format!("{}-{thread}", shown(own)),
                 Key::Location(location) => {
                     let text = self.locations.get(&location);
                     let text = text.and_then(|text| self.strings.get(text));

@@ -37,8 +37,8 @@ pub(crate) struct Taken<'a> {
     pub(crate) head: Head,
     pub(crate) packet: &'a Packet,
     pub(crate) event: &'a EventLayout,
-    /// Its first byte and the one after its last, in the file.
-    pub(crate) range: (u64, u64),
+    /// Its first byte in the file.
+    pub(crate) offset: u64,
 }
 
 impl TrackCursor {
@@ -66,11 +66,8 @@ impl TrackCursor {
                 continue;
             };
             match self.header(reader, index, packet, stream) {
-                Ok(Some(head)) => {
-                    self.head = Some(head);
-                    return;
-                }
-                Ok(None) => self.state.position = u64::MAX,
+                Ok(true) => return,
+                Ok(false) => self.state.position = u64::MAX,
                 Err(error) => self.fail(reader, packet, &error),
             }
         }
@@ -84,7 +81,7 @@ impl TrackCursor {
         }
         let index = *self.packets.get(self.next.checked_sub(1)?)?;
         let packet = reader.packets().get(index)?;
-        Some((index, packet, reader.layouts().stream(packet.layout)?))
+        Some((index, packet, reader.stream(packet)?))
     }
 
     /// Opens the next packet.
@@ -94,12 +91,13 @@ impl TrackCursor {
         let Some(packet) = reader.packets().get(index) else { return false };
         self.state.begin(packet.content_bits);
         self.bytes = reader.packet_bytes(packet);
-        let layouts = reader.layouts();
-        let mut decoder = self.decoder(reader, packet);
-        let context = layouts.stream(packet.layout).and_then(|stream| stream.packet_context);
-        // It was read before, when the packet was found.
-        for node in [layouts.packet_header, context].into_iter().flatten() {
-            let _ = decoder.decode(node, &mut ());
+        let header = reader.layouts(packet.part).and_then(|layouts| layouts.packet_header);
+        let context = reader.stream(packet).and_then(|stream| stream.packet_context);
+        if let Some(mut decoder) = self.decoder(reader, packet) {
+            // It was read before, when the packet was found.
+            for node in [header, context].into_iter().flatten() {
+                let _ = decoder.decode(node, &mut ());
+            }
         }
         // The end of the packet was read after its begin.
         if let (Some((begin, _)), Some(_)) = (packet.times, packet.clock) {
@@ -108,36 +106,39 @@ impl TrackCursor {
         true
     }
 
+    /// Reads the header of the next event of a packet; tells whether there is one.
+    #[inline]
     fn header(
         &mut self,
         reader: &Reader,
         index: usize,
         packet: &Packet,
         stream: &StreamLayout,
-    ) -> ReadResult<Option<Head>> {
-        let node = stream.event_header.and_then(|id| Some((id, reader.layouts().node(id)?)));
-        let align = node.map_or(1, |(_, node)| node.align);
+    ) -> ReadResult<bool> {
+        let align = stream.header_align;
         let start = (self.state.position + (align - 1)) & !(align - 1);
         if start >= self.state.end {
-            return Ok(None);
+            return Ok(false);
         }
-        let mut decoder = self.decoder(reader, packet);
-        let id = match (&stream.header, node) {
+        let Some(mut decoder) = self.decoder(reader, packet) else { return Ok(false) };
+        let id = match (&stream.header, stream.event_header) {
             (Some(header), _) => decoder.header(header)?,
-            (None, Some((header, _))) => {
+            (None, Some(header)) => {
                 for id in &stream.event_id {
                     decoder.state.forget(*id);
                 }
                 decoder.decode(header, &mut ())?;
                 // Of several ids the one that was read last counts: it is the longer one.
-                stream.event_id.iter().rev().find_map(|id| decoder.state.kept(*id))
+                let id = stream.event_id.iter().rev().find_map(|id| decoder.state.kept(*id));
+                id.map(|id| u64::try_from(id).unwrap_or(u64::MAX))
             }
             (None, None) => None,
         };
-        let id = id.map_or(stream.first_id, |id| u64::try_from(id).unwrap_or(u64::MAX));
-        let clock = self.state.clock.and_then(|clock| reader.trace().clocks.get(clock));
+        let id = id.unwrap_or(stream.first_id);
+        let clock = self.state.clock.and_then(|clock| reader.clocks().get(clock));
         let time_ns = clock.map(|clock| clock.nanoseconds(self.state.ticks));
-        Ok(Some(Head { packet: index, id, start, time_ns }))
+        self.head = Some(Head { packet: index, id, start, time_ns });
+        Ok(true)
     }
 
     /// Decodes the next event that can be, and goes on to the one after.
@@ -151,10 +152,9 @@ impl TrackCursor {
             let packet = reader.packets().get(head.packet)?;
             match self.fields(reader, packet, &head, visitor) {
                 Ok(event) => {
-                    let (start, end) = (head.start / 8, self.state.position.div_ceil(8));
                     self.advance(reader);
-                    let range = (packet.offset + start, packet.offset + end);
-                    return Some(Taken { head, packet, event, range });
+                    let offset = packet.offset + head.start / 8;
+                    return Some(Taken { head, packet, event, offset });
                 }
                 Err(error) => {
                     self.fail(reader, packet, &error);
@@ -172,19 +172,23 @@ impl TrackCursor {
         head: &Head,
         visitor: &mut V,
     ) -> ReadResult<&'a EventLayout> {
-        let stream = reader.layouts().stream(packet.layout);
+        let stream = reader.stream(packet);
         let found = stream.and_then(|stream| Some((stream, stream.event(head.id)?)));
         let invalid = |why| ReadError::invalid("event", packet.offset + head.start / 8, why);
-        let (stream, event) = found
+        let found = found.zip(self.decoder(reader, packet));
+        let ((stream, event), mut decoder) = found
             .ok_or_else(|| invalid(format!("there is no event {} in the metadata", head.id)))?;
-        let mut decoder = self.decoder(reader, packet);
-        if visitor.begin(event.kind) {
+        let want = visitor.begin(event.kind);
+        let start = decoder.state.position;
+        if want.known || !want.all {
+            decoder.pass(&event.steps, want.known, visitor)?;
+        }
+        if want.all {
+            decoder.state.position = start;
             let parts = [stream.event_context, event.context, event.fields];
             for part in parts.into_iter().flatten() {
                 decoder.decode(part, visitor)?;
             }
-        } else {
-            decoder.pass(&event.steps)?;
         }
         if self.state.position == head.start {
             return Err(invalid("it takes no room".to_owned()));
@@ -202,8 +206,9 @@ impl TrackCursor {
     }
 
     #[inline]
-    fn decoder<'a>(&'a mut self, reader: &'a Reader, packet: &Packet) -> Decoder<'a> {
+    fn decoder<'a>(&'a mut self, reader: &'a Reader, packet: &Packet) -> Option<Decoder<'a>> {
         let Self { bytes, state, .. } = self;
-        Decoder { layouts: reader.layouts(), bytes, offset: packet.offset, state }
+        let layouts = reader.layouts(packet.part)?;
+        Some(Decoder { layouts, bytes, offset: packet.offset, state })
     }
 }

@@ -4,20 +4,35 @@ use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
 use memchr::memchr;
 
 use super::header::{Header, Spot};
+use super::known::Known;
 use super::layout::{Count, Layouts, Node, NodeId, NodeKind, Register};
-use super::skip::Step;
+use super::steps::{KnownSpot, Spotted, Step};
 use crate::types::{Float, Integer, Label};
+
+/// What is wanted of an event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Want {
+    /// The fields that say something of tasks.
+    pub(crate) known: bool,
+    /// All fields.
+    pub(crate) all: bool,
+}
 
 /// Who is told what is decoded.
 pub(crate) trait Visitor {
     /// Nobody listens, so that what nothing depends on need not be decoded.
     const IS_DEAF: bool = false;
 
-    /// Another event begins: forgets what was told, also of one that could not be read. Tells
-    /// whether the fields of its kind are wanted, by its number.
-    fn begin(&mut self, _kind: usize) -> bool {
-        !Self::IS_DEAF
+    /// Another event begins: forgets what was told, also of one that could not be read. Tells what
+    /// is wanted of its kind, by its number.
+    fn begin(&mut self, _kind: usize) -> Want {
+        Want { known: false, all: !Self::IS_DEAF }
     }
+
+    /// The number of a known field.
+    fn number(&mut self, _known: Known, _value: i64) {}
+    /// The text of a known field.
+    fn known_text(&mut self, _known: Known, _text: &[u8]) {}
 
     /// A structure, a variant or an array begins.
     fn open(&mut self, _node: &Node, _is_array: bool) {}
@@ -32,6 +47,27 @@ pub(crate) trait Visitor {
 /// Nobody.
 impl Visitor for () {
     const IS_DEAF: bool = true;
+}
+
+/// Who is told of one field, which is known.
+struct Only<'v, V>(Known, &'v mut V);
+
+impl<V: Visitor> Visitor for Only<'_, V> {
+    fn integer(&mut self, _node: &Node, _integer: &Integer, value: i128) {
+        if let Ok(value) = i64::try_from(value) {
+            self.1.number(self.0, value);
+        }
+    }
+
+    fn label(&mut self, _node: &Node, _labels: &[Label], value: i128) {
+        if let Ok(value) = i64::try_from(value) {
+            self.1.number(self.0, value);
+        }
+    }
+
+    fn text(&mut self, _node: &Node, text: &[u8]) {
+        self.1.known_text(self.0, text);
+    }
 }
 
 /// Where we are in a packet, and what was kept on the way.
@@ -81,6 +117,7 @@ impl State {
     }
 
     /// Sets the clock: what has fewer bits than it gives the lowest, and they only grow.
+    #[inline]
     fn tick(&mut self, clock: usize, value: u64, bits: u32) {
         self.clock = Some(clock);
         let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
@@ -92,12 +129,19 @@ impl State {
 
 /// The number that some bits are.
 #[inline]
-fn extended(raw: u64, bits: u32, is_signed: bool) -> i128 {
+pub(super) fn extended(raw: u64, bits: u32, is_signed: bool) -> i128 {
     if is_signed && bits > 0 {
         let unused = 64 - bits;
         return ((raw << unused).cast_signed() >> unused).into();
     }
     raw.into()
+}
+
+/// Characters up to a zero.
+#[inline]
+fn up_to_zero(text: &[u8]) -> &[u8] {
+    let end = memchr(0, text).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default()
 }
 
 /// The bits of an element of an array, where they are always as many and nothing is between two.
@@ -115,18 +159,57 @@ pub(crate) struct Decoder<'a> {
     pub(crate) state: &'a mut State,
 }
 
-impl Decoder<'_> {
-    /// Passes over fields.
+impl<'a> Decoder<'a> {
+    /// Passes over fields, and tells of those that are known where that is wanted.
     #[inline]
-    pub(crate) fn pass(&mut self, steps: &[Step]) -> ReadResult<()> {
+    pub(crate) fn pass<V: Visitor>(
+        &mut self,
+        steps: &[Step],
+        is_wanted: bool,
+        visitor: &mut V,
+    ) -> ReadResult<()> {
         for step in steps {
-            match *step {
-                Step::Over(align, bits) => {
-                    self.align(align);
-                    self.take(bits)?;
+            match step {
+                Step::Over(over) => {
+                    self.align(over.align);
+                    let start = self.take(over.bits)?;
+                    if is_wanted {
+                        for spot in &over.known {
+                            self.tell(start, spot, visitor)?;
+                        }
+                    }
                 }
-                Step::Text => drop(self.text()?),
-                Step::Decode(node) => self.decode(node, &mut ())?,
+                Step::Text(known) => {
+                    let text = self.text()?;
+                    if let Some(known) = known.filter(|_| is_wanted) {
+                        visitor.known_text(known, text);
+                    }
+                }
+                Step::Decode(node, known) => match known.filter(|_| is_wanted) {
+                    Some(known) => self.decode(*node, &mut Only(known, visitor))?,
+                    None => self.decode(*node, &mut ())?,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of a known field, which is after a place and within what was passed over.
+    #[inline]
+    fn tell<V: Visitor>(&self, start: u64, spot: &KnownSpot, visitor: &mut V) -> ReadResult<()> {
+        match &spot.what {
+            Spotted::Number(of) => {
+                let raw = self.bits(start + of.start, of.bits, of.order)?;
+                if of.is_signed {
+                    let unused = 64 - of.bits;
+                    visitor.number(spot.known, (raw << unused).cast_signed() >> unused);
+                } else if let Ok(value) = i64::try_from(raw) {
+                    visitor.number(spot.known, value);
+                }
+            }
+            Spotted::Text(at, count) => {
+                let text = self.slice((start + at) / 8, *count)?;
+                visitor.known_text(spot.known, up_to_zero(text));
             }
         }
         Ok(())
@@ -134,28 +217,48 @@ impl Decoder<'_> {
 
     /// Reads the header of an event, and tells its id; nothing where it has none.
     #[inline]
-    pub(crate) fn header(&mut self, header: &Header) -> ReadResult<Option<i128>> {
+    pub(crate) fn header(&mut self, header: &Header) -> ReadResult<Option<u64>> {
         self.align(header.align);
         let start = self.state.position;
-        let shape = header.shape(|tag| self.at_place(start, tag))?;
+        if let Some(found) = self.word(start).and_then(|word| header.in_word(word))
+            && start + found.shape.bits <= self.state.end
+        {
+            self.state.position = start + found.shape.bits;
+            if let Some((value, bits, clock)) = found.time {
+                self.state.tick(clock, value, bits);
+            }
+            return Ok(found.id);
+        }
+        let shape = header.shape(|tag| self.tag(start, tag))?;
         let shape = shape.ok_or_else(|| self.error("a variant has nothing for its tag"))?;
         self.take(shape.bits)?;
         for (spot, clock) in &shape.times {
-            let value = self.at_place(start, spot)?;
-            let value = u64::try_from(value & i128::from(u64::MAX)).unwrap_or_default();
+            let value = self.bits(start + spot.start, spot.bits, spot.order)?;
             self.state.tick(*clock, value, spot.bits);
         }
-        shape.id.as_ref().map(|id| self.at_place(start, id)).transpose()
+        let Some(id) = &shape.id else { return Ok(None) };
+        let raw = self.bits(start + id.start, id.bits, id.order)?;
+        if id.is_signed {
+            return Ok(Some(u64::try_from(id.number(raw)).unwrap_or(u64::MAX)));
+        }
+        Ok(Some(raw))
     }
 
-    /// An integer of a header that begins at a place.
+    /// The eight bytes from a bit on, which is the first of a byte.
     #[inline]
-    fn at_place(&mut self, header: u64, of: &Spot) -> ReadResult<i128> {
+    fn word(&self, start: u64) -> Option<[u8; 8]> {
+        let first = usize::try_from(start / 8).ok()?;
+        self.bytes.get(first..)?.first_chunk().copied()
+    }
+
+    /// The bits of the tag of a header that begins at a place.
+    #[inline]
+    fn tag(&self, header: u64, of: &Spot) -> ReadResult<u64> {
         let start = header + of.start;
         if start + u64::from(of.bits) > self.state.end {
             return Err(self.error("its header does not end"));
         }
-        Ok(extended(self.bits(start, of.bits, of.order)?, of.bits, of.is_signed))
+        self.bits(start, of.bits, of.order)
     }
 
     /// Decodes a node. They are nested [`DEPTH_MAX`](crate::spec::DEPTH_MAX) deep at most.
@@ -233,14 +336,9 @@ impl Decoder<'_> {
         };
         let layouts = self.layouts;
         self.align(node.align);
-        if let Some(Node {
-            kind: NodeKind::Integer(Integer { is_text: true, bits: 8, .. }, _),
-            ..
-        }) = layouts.node(element)
-        {
-            let text = self.take_bytes(count)?;
-            let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
-            visitor.text(node, text.get(..end).unwrap_or_default());
+        if layouts.node(element).is_some_and(Node::is_character) {
+            let start = self.take(count.saturating_mul(8))? / 8;
+            visitor.text(node, up_to_zero(self.slice(start, count)?));
             return Ok(());
         }
         if let (true, Some(bits)) = (V::IS_DEAF, layouts.node(element).and_then(stride)) {
@@ -293,8 +391,8 @@ impl Decoder<'_> {
         Ok(start)
     }
 
-    fn take_bytes(&mut self, count: u64) -> ReadResult<&[u8]> {
-        let start = self.take(count.saturating_mul(8))? / 8;
+    /// So many bytes of the packet.
+    fn slice(&self, start: u64, count: u64) -> ReadResult<&'a [u8]> {
         let range = usize::try_from(start).ok().zip(usize::try_from(start + count).ok());
         let bytes = range.and_then(|(start, end)| self.bytes.get(start..end));
         bytes.ok_or_else(|| self.error("the file ends"))
@@ -346,7 +444,7 @@ impl Decoder<'_> {
     }
 
     /// Bytes up to a zero.
-    fn text(&mut self) -> ReadResult<&[u8]> {
+    fn text(&mut self) -> ReadResult<&'a [u8]> {
         self.align(8);
         let start = usize::try_from(self.state.position / 8).unwrap_or(usize::MAX);
         let end = usize::try_from(self.state.end / 8).unwrap_or(usize::MAX);

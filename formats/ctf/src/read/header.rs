@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use kymo_core::bytes::Endian;
 
+use super::decode::extended;
 use super::layout::{Choice, Node, NodeId, NodeKind, Register};
 use crate::types::Integer;
 
@@ -13,9 +14,41 @@ use crate::types::Integer;
 pub(crate) struct Header {
     pub(crate) align: u64,
     /// What tells which of several it is.
-    tag: Option<(Spot, Vec<Choice>)>,
+    tag: Option<Tag>,
     /// What it may be, in the order of the choices.
     pub(crate) shapes: Vec<Shape>,
+    /// The byte order, where all its numbers have the same.
+    order: Option<Endian>,
+}
+
+/// What tells which of several a header is.
+#[derive(Debug)]
+struct Tag {
+    spot: Spot,
+    choices: Vec<Choice>,
+    /// The place of the choice for every value of a tag of few bits.
+    places: Vec<Option<u8>>,
+}
+
+/// Tags of up to so many bits have all their values listed.
+const LISTED_BITS: u32 = 8;
+
+impl Tag {
+    fn new(spot: Spot, choices: &[Choice]) -> Self {
+        let mut tag = Self { spot, choices: choices.to_vec(), places: Vec::new() };
+        if spot.bits <= LISTED_BITS {
+            let values = 0..1_u64 << spot.bits;
+            tag.places = values.map(|raw| u8::try_from(tag.find(raw)?).ok()).collect();
+        }
+        tag
+    }
+
+    /// The place of the choice for some bits.
+    fn find(&self, raw: u64) -> Option<usize> {
+        let value = self.spot.number(raw);
+        let before = self.choices.partition_point(|choice| choice.last < value);
+        self.choices.get(before).filter(|choice| choice.first <= value).map(|_| before)
+    }
 }
 
 /// What a header may be.
@@ -26,6 +59,17 @@ pub(crate) struct Shape {
     pub(crate) times: Vec<(Spot, usize)>,
     /// Its bits.
     pub(crate) bits: u64,
+    /// Whether it lies within a word, and has one time at most.
+    is_word: bool,
+}
+
+/// A header that lies within a word.
+#[derive(Debug)]
+pub(crate) struct InWord<'a> {
+    pub(crate) shape: &'a Shape,
+    pub(crate) id: Option<u64>,
+    /// What sets a clock, its bits, and the clock.
+    pub(crate) time: Option<(u64, u32, usize)>,
 }
 
 /// An integer at a place that is known.
@@ -39,9 +83,26 @@ pub(crate) struct Spot {
 }
 
 impl Spot {
-    fn new(start: u64, integer: &Integer) -> Self {
+    pub(super) fn new(start: u64, integer: &Integer) -> Self {
         let Integer { bits, is_signed, order, .. } = *integer;
         Self { start, bits, is_signed, order }
+    }
+
+    /// Its bits, where they are within the word that the header begins with.
+    #[inline]
+    fn within(&self, word: u64, order: Endian) -> Option<u64> {
+        let unused = 64_u32.checked_sub(self.bits)?;
+        let start = u32::try_from(self.start).ok().filter(|start| *start <= unused)?;
+        Some(match order {
+            Endian::Little => (word >> start) & (u64::MAX >> unused),
+            Endian::Big => (word << start) >> unused,
+        })
+    }
+
+    /// The number that its bits are.
+    #[inline]
+    pub(super) fn number(&self, raw: u64) -> i128 {
+        extended(raw, self.bits, self.is_signed)
     }
 }
 
@@ -58,7 +119,7 @@ impl Header {
         }
         let NodeKind::Variant(register, choices) = &nodes.get(last.index())?.kind else {
             building.field(*last, &mut shape)?;
-            return Some(Self { align: node.align, tag: None, shapes: vec![shape] });
+            return Some(Self::made(node.align, None, vec![shape]));
         };
         let tag = building.tags.iter().find(|(of, _)| of == register)?.1;
         let shapes = choices.iter().map(|choice| {
@@ -67,20 +128,63 @@ impl Header {
             Some(shape)
         });
         let shapes = shapes.collect::<Option<_>>()?;
-        Some(Self { align: node.align, tag: Some((tag, choices.clone())), shapes })
+        Some(Self::made(node.align, Some(Tag::new(tag, choices)), shapes))
     }
 
-    /// Which of several it is, by what is read of it.
+    fn made(align: u64, tag: Option<Tag>, mut shapes: Vec<Shape>) -> Self {
+        for shape in &mut shapes {
+            let signed = shape.id.is_some_and(|id| id.is_signed);
+            shape.is_word = shape.bits <= 64 && shape.times.len() <= 1 && !signed;
+        }
+        let spots = shapes
+            .iter()
+            .flat_map(|shape| shape.times.iter().map(|(spot, _)| spot).chain(&shape.id));
+        let mut orders = spots.chain(tag.iter().map(|tag| &tag.spot)).map(|spot| spot.order);
+        let first = orders.next();
+        let order = first.filter(|first| orders.all(|order| order == *first));
+        // What is not at a byte does not begin a word, and tags of many bits are not listed.
+        let is_listed = tag.as_ref().is_none_or(|tag| !tag.places.is_empty());
+        let order = order.filter(|_| align >= 8 && is_listed);
+        Self { align, tag, shapes, order }
+    }
+
+    /// Its shape and its numbers, where the word that it begins with has all of them.
+    #[inline]
+    pub(crate) fn in_word(&self, bytes: [u8; 8]) -> Option<InWord<'_>> {
+        let order = self.order?;
+        let word = match order {
+            Endian::Little => u64::from_le_bytes(bytes),
+            Endian::Big => u64::from_be_bytes(bytes),
+        };
+        let place = match &self.tag {
+            None => 0,
+            Some(tag) => {
+                let raw = usize::try_from(tag.spot.within(word, order)?).ok()?;
+                usize::from(tag.places.get(raw).copied().flatten()?)
+            }
+        };
+        let shape = self.shapes.get(place).filter(|shape| shape.is_word)?;
+        let id = shape.id.as_ref().and_then(|id| id.within(word, order));
+        let time = shape.times.first();
+        let time =
+            time.and_then(|(spot, clock)| Some((spot.within(word, order)?, spot.bits, *clock)));
+        Some(InWord { shape, id, time })
+    }
+
+    /// Which of several it is, by the bits that are read of it.
     #[inline]
     pub(crate) fn shape<E>(
         &self,
-        read: impl FnOnce(&Spot) -> Result<i128, E>,
+        read: impl FnOnce(&Spot) -> Result<u64, E>,
     ) -> Result<Option<&Shape>, E> {
-        let Some((tag, choices)) = &self.tag else { return Ok(self.shapes.first()) };
-        let tag = read(tag)?;
-        let before = choices.partition_point(|choice| choice.last < tag);
-        let chosen = choices.get(before).filter(|choice| choice.first <= tag);
-        Ok(chosen.and_then(|_| self.shapes.get(before)))
+        let Some(tag) = &self.tag else { return Ok(self.shapes.first()) };
+        let raw = read(&tag.spot)?;
+        let listed = usize::try_from(raw).ok().and_then(|raw| tag.places.get(raw));
+        let place = match listed {
+            Some(place) => place.map(usize::from),
+            None => tag.find(raw),
+        };
+        Ok(place.and_then(|place| self.shapes.get(place)))
     }
 }
 

@@ -13,7 +13,7 @@ const MAGIC: u32 = 0xC1F1_DCC1;
 const HEADER_BYTES: u64 = 16;
 
 /// Says which files are not there, or have fewer packets than were written.
-pub(super) fn compare(reader: &Reader, source: &Source) -> Result<()> {
+pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<()> {
     let Some(index) = source.child(Path::new(DIRECTORY), &reader.limits).ok().flatten() else {
         return Ok(());
     };
@@ -27,7 +27,7 @@ pub(super) fn compare(reader: &Reader, source: &Source) -> Result<()> {
         let Some(file) = index.child(&name, &reader.limits).ok().flatten() else { continue };
         let said = file.bytes().ok().and_then(|bytes| packets(&bytes));
         if let Some(said) = said.filter(|said| *said > 0) {
-            compare_file(reader, &name.with_extension(""), said);
+            compare_file(reader, &reader.within(part, &name.with_extension("")), said);
         }
     }
     Ok(())

@@ -33,6 +33,12 @@ impl Known {
     /// How many there are.
     pub(crate) const COUNT: usize = Self::StringValue as usize + 1;
 
+    /// Its bit in a word that has one for each.
+    #[inline]
+    pub(crate) fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
     /// The field of a name.
     pub(super) fn of(name: &str) -> Option<Self> {
         Some(match name {

@@ -9,7 +9,7 @@ use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
 
 use super::header::Header;
 use super::known::Known;
-use super::skip::{Step, steps};
+use super::steps::{Step, steps};
 use crate::types::{Field, Float, Integer, Kind, Label, Length, Path, Stream, Trace, Type};
 
 /// More uses of types than this are refused: a few lines of metadata can double them again and
@@ -63,6 +63,11 @@ impl Node {
     pub(crate) fn shown(&self) -> &str {
         self.name.strip_prefix('_').unwrap_or(&self.name)
     }
+
+    /// Whether an array of it is a text.
+    pub(crate) fn is_character(&self) -> bool {
+        matches!(self.kind, NodeKind::Integer(Integer { is_text: true, bits: 8, .. }, _))
+    }
 }
 
 /// What a node is.
@@ -100,7 +105,7 @@ pub(crate) struct Layouts {
     pub(crate) packet_header: Option<NodeId>,
     streams: Vec<StreamLayout>,
     by_id: Lookup<u64, usize>,
-    /// How many kinds of events there are.
+    /// The number after that of the last kind of event.
     pub(crate) kinds: usize,
 }
 
@@ -109,6 +114,8 @@ pub(crate) struct Layouts {
 pub(crate) struct StreamLayout {
     pub(crate) packet_context: Option<NodeId>,
     pub(crate) event_header: Option<NodeId>,
+    /// What the place of every event is a multiple of, in bits.
+    pub(crate) header_align: u64,
     /// The header, where it is as tracers write it.
     pub(crate) header: Option<Header>,
     pub(crate) event_context: Option<NodeId>,
@@ -157,11 +164,11 @@ impl StreamLayout {
 #[derive(Debug)]
 pub(crate) struct EventLayout {
     pub(crate) name: Arc<str>,
-    /// Its number among all kinds of the trace.
+    /// Its number among all kinds of all traces.
     pub(crate) kind: usize,
     pub(crate) context: Option<NodeId>,
     pub(crate) fields: Option<NodeId>,
-    /// What to do for those who want none of it.
+    /// What to do for those who want none of it, or what is known.
     pub(crate) steps: Box<[Step]>,
 }
 
@@ -179,13 +186,14 @@ const PACKET_FIELDS: [&str; 9] = [
 ];
 
 impl Layouts {
-    /// Makes the layouts of all that metadata describes.
-    pub(crate) fn new(trace: &Trace) -> ReadResult<Self> {
-        let mut builder = Builder::new(trace);
+    /// Makes the layouts of all that metadata describes. Kinds of events are counted from a number
+    /// on, and clocks are known by the places they have among those of all traces.
+    pub(crate) fn new(trace: &Trace, first_kind: usize, clocks: &[usize]) -> ReadResult<Self> {
+        let mut builder = Builder::new(trace, clocks);
         let packet_header =
             builder.root(&["trace", "packet", "header"], trace.packet_header.as_ref())?;
         builder.keep_fields(packet_header, &PACKET_FIELDS)?;
-        let (mut streams, mut by_id, mut kinds) = (Vec::new(), Lookup::default(), 0);
+        let (mut streams, mut by_id, mut kinds) = (Vec::new(), Lookup::default(), first_kind);
         for (id, stream) in &trace.streams {
             builder.roots.truncate(1);
             let mut layout = builder.stream(stream)?;
@@ -205,7 +213,10 @@ impl Layouts {
         let Builder { mut nodes, used, .. } = builder;
         measure(&mut nodes);
         for stream in &mut streams {
-            stream.header = stream.event_header.and_then(|id| Header::new(&nodes, id, &used));
+            let header = stream.event_header;
+            stream.header = header.and_then(|id| Header::new(&nodes, id, &used));
+            let node = header.and_then(|id| nodes.get(id.index()));
+            stream.header_align = node.map_or(1, |node| node.align);
             for event in &mut stream.events {
                 let parts = [stream.event_context, event.context, event.fields];
                 event.steps = steps(&nodes, parts.into_iter().flatten());
@@ -276,7 +287,7 @@ fn fixed_array(element: &Node, count: u64) -> Option<u64> {
 }
 
 /// The next place that an alignment allows, which is a power of two.
-fn aligned(place: u64, align: u64) -> Option<u64> {
+pub(super) fn aligned(place: u64, align: u64) -> Option<u64> {
     Some(place.checked_add(align - 1)? & !(align - 1))
 }
 
@@ -310,10 +321,10 @@ type Ranges = Lookup<Arc<str>, Vec<(i128, i128)>>;
 type Before = Vec<Lookup<Arc<str>, NodeId>>;
 
 impl<'a> Builder<'a> {
-    fn new(trace: &'a Trace) -> Self {
+    fn new(trace: &'a Trace, places: &[usize]) -> Self {
         let mut clocks = Lookup::default();
-        for (place, clock) in trace.clocks.iter().enumerate() {
-            clocks.entry(clock.name.as_str()).or_insert(place);
+        for (place, clock) in places.iter().zip(&trace.clocks) {
+            clocks.entry(clock.name.as_str()).or_insert(*place);
         }
         Self {
             nodes: Vec::new(),
@@ -349,6 +360,7 @@ impl<'a> Builder<'a> {
         Ok(StreamLayout {
             packet_context,
             event_header,
+            header_align: 1,
             header: None,
             event_context,
             event_id: event_id.unwrap_or_default(),

@@ -83,6 +83,6 @@ fn tell(
 }
 
 fn moment(reader: &Reader, packet: &Packet, ticks: u64) -> Option<Shown> {
-    let clock = reader.trace().clocks.get(packet.clock?)?;
+    let clock = reader.clocks().get(packet.clock?)?;
     Some(Shown { time: TimeNs(clock.nanoseconds(ticks)), since_epoch: clock.since_epoch() })
 }

@@ -68,7 +68,7 @@ impl Merged {
 /// Whether a packet may hold events of the range that is wanted.
 fn overlaps(reader: &Reader, packet: usize, chosen: &Chosen) -> bool {
     let Some(packet) = reader.packets().get(packet) else { return false };
-    let clock = packet.clock.and_then(|clock| reader.trace().clocks.get(clock));
+    let clock = packet.clock.and_then(|clock| reader.clocks().get(clock));
     let Some((clock, (begin, end))) = clock.zip(packet.times) else { return true };
     let (begin, end) = (clock.nanoseconds(begin), clock.nanoseconds(end));
     chosen.from_ns.is_none_or(|from| from <= end)

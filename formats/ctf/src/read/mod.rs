@@ -9,7 +9,8 @@ mod layout;
 mod losses;
 mod merge;
 mod packets;
-mod skip;
+mod session;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,21 +23,23 @@ use kymo_core::{Context, Error, Finding, Result, Severity, Source};
 use decode::State;
 
 pub(crate) use cursor::{Taken, TrackCursor};
-pub(crate) use decode::Visitor;
+pub(crate) use decode::{Visitor, Want};
 pub(crate) use known::Known;
-pub(crate) use layout::{Layouts, Node};
+pub(crate) use layout::{Layouts, Node, StreamLayout};
 pub(crate) use merge::{Chosen, Merged};
 pub use packets::Packet;
+pub(crate) use session::head as session_head;
 
 use crate::metadata;
 use crate::spec;
-use crate::types::Trace;
+use crate::types::{Clock, Trace};
 
-/// An open trace.
+/// An open trace, or all traces of a session.
 #[derive(Debug)]
 pub struct Reader {
-    trace: Trace,
-    layouts: Layouts,
+    parts: Vec<Part>,
+    /// The clocks of all parts; one that several have is one.
+    clocks: Vec<Clock>,
     files: Vec<File>,
     packets: Vec<Packet>,
     tracks: Vec<Track>,
@@ -44,6 +47,9 @@ pub struct Reader {
     findings: Mutex<BTreeMap<Place, Finding>>,
     limits: Limits,
 }
+
+/// Clocks that another is compared with: those of a session are few.
+const CLOCKS_COMPARED: usize = 64;
 
 /// Where something is wrong: reading it again finds the same once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,11 +64,25 @@ pub(crate) enum Place {
     At(usize, u64),
 }
 
+/// A trace.
+#[derive(Debug)]
+pub struct Part {
+    /// Where it is within what was opened; empty where that is the trace itself.
+    pub folder: PathBuf,
+    /// What its metadata says.
+    pub trace: Trace,
+    pub(crate) layouts: Layouts,
+    /// The places of its clocks among those of all parts.
+    pub(crate) clocks: Vec<usize>,
+}
+
 /// A file of events.
 #[derive(Debug)]
 pub struct File {
-    /// Its name within the trace.
+    /// Its name within what was opened.
     pub name: PathBuf,
+    /// The trace it is of.
+    pub part: usize,
     bytes: Bytes,
 }
 
@@ -80,6 +100,8 @@ impl File {
 pub struct Track {
     /// The name of its first file.
     pub name: String,
+    /// The trace it is of; the first, where it goes on in another.
+    pub part: usize,
     /// Its kind of stream.
     pub stream: u64,
     /// The processor it was written on.
@@ -89,33 +111,61 @@ pub struct Track {
 }
 
 impl Reader {
-    /// Reads the metadata and finds all packets. The file `metadata` by itself is a trace without
-    /// streams.
+    /// Reads the metadata and finds all packets: of a trace, or of all traces below the directory of
+    /// a session. The file `metadata` by itself is a trace without streams.
     ///
     /// # Errors
     /// When it is no trace, or the metadata cannot be understood.
     pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
-        let (trace, layouts) = describe(source, context)?;
         let mut reader = Self {
-            trace,
-            layouts,
+            parts: Vec::new(),
+            clocks: Vec::new(),
             files: Vec::new(),
             packets: Vec::new(),
             tracks: Vec::new(),
             findings: Mutex::default(),
             limits: context.limits,
         };
-        let names = if source.is_directory() { source.entries()? } else { Vec::new() };
-        let mut state = State::default();
-        for name in names {
-            reader.file(source, name, &mut state);
-        }
-        if source.is_directory() {
-            index::compare(&reader, source)?;
+        for (folder, trace) in session::traces(source, &context.limits)? {
+            reader.part(folder, &trace)?;
         }
         reader.find_tracks();
         losses::find(&reader);
         Ok(Arc::new(reader))
+    }
+
+    /// Reads a trace.
+    fn part(&mut self, folder: PathBuf, source: &Source) -> Result<()> {
+        let trace = describe(source, &folder, &self.limits)?;
+        let clocks: Vec<_> = trace.clocks.iter().map(|clock| self.clock_place(clock)).collect();
+        let first_kind = self.parts.last().map_or(0, |part| part.layouts.kinds);
+        let layouts = Layouts::new(&trace, first_kind, &clocks);
+        let layouts = layouts.map_err(|error| in_metadata(source, &folder, error))?;
+        let part = self.parts.len();
+        self.parts.push(Part { folder, trace, layouts, clocks });
+        if !source.is_directory() {
+            return Ok(());
+        }
+        let mut state = State::default();
+        for name in source.entries()? {
+            self.file(source, part, &name, &mut state);
+        }
+        index::compare(self, source, part)
+    }
+
+    /// The place of a clock; it is added unless it is known.
+    fn clock_place(&mut self, clock: &Clock) -> usize {
+        let mut known = self.clocks.iter().take(CLOCKS_COMPARED);
+        let known = known.position(|known| known == clock);
+        known.unwrap_or_else(|| {
+            self.clocks.push(clock.clone());
+            self.clocks.len() - 1
+        })
+    }
+
+    /// The name of a file of a trace within what was opened.
+    fn within(&self, part: usize, name: &Path) -> PathBuf {
+        self.parts.get(part).map_or_else(|| name.to_owned(), |part| part.folder.join(name))
     }
 
     /// Takes note of a file whose events are not there.
@@ -128,35 +178,35 @@ impl Reader {
     }
 
     /// Finds the packets of a file; why it cannot be read is a finding.
-    fn file(&mut self, source: &Source, name: PathBuf, state: &mut State) {
+    fn file(&mut self, source: &Source, part: usize, name: &Path, state: &mut State) {
         let is_hidden = name.to_string_lossy().starts_with('.');
         if is_hidden || name == Path::new(spec::METADATA_FILE) {
             return;
         }
-        let child = source.child(&name, &self.limits);
+        let child = source.child(name, &self.limits);
         if child.as_ref().is_ok_and(|child| child.as_ref().is_some_and(Source::is_directory)) {
             return;
         }
         let nowhere = || Error::request("it is a link that leads nowhere");
         let bytes = child.and_then(|child| child.ok_or_else(nowhere)?.bytes());
-        let file = self.files.len();
+        let (file, name) = (self.files.len(), self.within(part, name));
         match bytes {
             Ok(bytes) => {
                 if bytes.is_empty() {
                     self.lacks(&name, "it is empty: no packet was written, or all are lost");
                 }
-                self.files.push(File { name, bytes });
-                self.find_packets(file, state);
+                self.files.push(File { name, part, bytes });
+                self.find_packets(file, part, state);
             }
             Err(error) => {
-                self.files.push(File { name, bytes: Bytes::new() });
+                self.files.push(File { name, part, bytes: Bytes::new() });
                 self.report(file, &ReadError::invalid("file", 0, error.to_string()));
             }
         }
     }
 
     /// Goes from packet to packet. What is no packet ends its file.
-    fn find_packets(&mut self, file: usize, state: &mut State) {
+    fn find_packets(&mut self, file: usize, of: usize, state: &mut State) {
         let Some(bytes) = self.files.get(file).map(|file| file.bytes.clone()) else { return };
         let mut offset = 0;
         while offset < bytes.len() as u64 {
@@ -164,7 +214,8 @@ impl Reader {
                 let why = format!("more than {} packets", self.limits.items_max);
                 return self.report(file, &ReadError::invalid("packets", offset, why));
             }
-            match packets::read(&self.trace, &self.layouts, state, &bytes, (file, offset)) {
+            let Some(part) = self.parts.get(of) else { return };
+            match packets::read(part, state, &bytes, (of, file, offset)) {
                 Ok(packet) if packet.bytes > 0 => {
                     if let Some(size) = packet.cut_from {
                         let (needed, left) = (size, packet.bytes);
@@ -183,16 +234,18 @@ impl Reader {
     }
 
     fn find_tracks(&mut self) {
-        let mut known: BTreeMap<(u64, Option<u64>, usize), usize> = BTreeMap::new();
+        let mut known: BTreeMap<(usize, u64, Option<u64>, usize), usize> = BTreeMap::new();
+        let wholes = self.wholes();
         for (index, packet) in self.packets.iter().enumerate() {
             let file = if packet.cpu.is_some() { 0 } else { packet.file };
+            let whole = wholes.get(packet.part).copied().unwrap_or(packet.part);
             let next = self.tracks.len();
-            let track = *known.entry((packet.stream, packet.cpu, file)).or_insert(next);
+            let track = *known.entry((whole, packet.stream, packet.cpu, file)).or_insert(next);
             if track == next {
                 let name = self.files.get(packet.file).map(|file| file.name.to_string_lossy());
                 let name = name.unwrap_or_default().into_owned();
-                let (stream, cpu) = (packet.stream, packet.cpu);
-                self.tracks.push(Track { name, stream, cpu, packets: Vec::new() });
+                let Packet { part, stream, cpu, .. } = *packet;
+                self.tracks.push(Track { name, part, stream, cpu, packets: Vec::new() });
             }
             if let Some(track) = self.tracks.get_mut(track) {
                 track.packets.push(index);
@@ -205,14 +258,38 @@ impl Reader {
         }
     }
 
-    /// What the metadata says.
-    #[must_use]
-    pub fn trace(&self) -> &Trace {
-        &self.trace
+    /// For each trace the first that has its UUID: a session that was rotated has one in several
+    /// parts.
+    fn wholes(&self) -> Vec<usize> {
+        let mut known = BTreeMap::new();
+        let whole = |(place, part): (usize, &Part)| match part.trace.uuid {
+            Some(uuid) => *known.entry(uuid).or_insert(place),
+            None => place,
+        };
+        self.parts.iter().enumerate().map(whole).collect()
     }
 
-    pub(crate) fn layouts(&self) -> &Layouts {
-        &self.layouts
+    /// The traces, in the order of their folders.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The clocks of all traces.
+    #[must_use]
+    pub fn clocks(&self) -> &[Clock] {
+        &self.clocks
+    }
+
+    #[inline]
+    pub(crate) fn layouts(&self, part: usize) -> Option<&Layouts> {
+        self.parts.get(part).map(|part| &part.layouts)
+    }
+
+    /// The layouts of a packet's events.
+    #[inline]
+    pub(crate) fn stream(&self, packet: &Packet) -> Option<&StreamLayout> {
+        self.layouts(packet.part)?.stream(packet.layout)
     }
 
     /// The files of events, in the order of their names.
@@ -280,15 +357,6 @@ impl Reader {
         &self.limits
     }
 
-    /// The bytes of a file from one to another.
-    pub(crate) fn bytes(&self, file: usize, range: (u64, u64)) -> &[u8] {
-        let (start, end) = range;
-        let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
-        let file = self.files.get(file);
-        let bytes = range.and_then(|(start, end)| file?.bytes.get(start..end));
-        bytes.unwrap_or_default()
-    }
-
     /// Takes note of what cannot be read.
     pub(crate) fn report(&self, file: usize, error: &ReadError) {
         let key = Place::At(file, error.offset);
@@ -312,26 +380,32 @@ impl Reader {
     }
 }
 
-/// Reads the metadata of a trace.
-fn describe(source: &Source, context: &Context<'_>) -> Result<(Trace, Layouts)> {
-    let read = |bytes: &[u8]| {
-        let trace = metadata::read(bytes)?;
-        let kinds: usize = trace.streams.values().map(|stream| stream.events.len()).sum();
-        let found = (kinds + trace.clocks.len() + trace.environment.len()) as u64;
-        let limit = context.limits.items_max;
-        if found > limit {
-            return Err(ReadErrorKind::OverLimit { found, limit }.at("blocks of the metadata", 0));
-        }
-        let layouts = Layouts::new(&trace)?;
-        Ok((trace, layouts))
+/// Reads the metadata of a trace, which is in a folder of what was opened.
+fn describe(source: &Source, folder: &Path, limits: &Limits) -> Result<Trace> {
+    let bytes = if source.is_directory() {
+        let metadata = source.child(Path::new(spec::METADATA_FILE), limits)?;
+        let metadata = metadata.ok_or_else(|| {
+            Error::request("there is no file `metadata` in it, so it is no CTF trace")
+        })?;
+        metadata.bytes()?
+    } else {
+        source.bytes()?
     };
-    if !source.is_directory() {
-        return read(&source.bytes()?).map_err(Error::Read);
+    let trace = metadata::read(&bytes).map_err(|error| in_metadata(source, folder, error))?;
+    let kinds: usize = trace.streams.values().map(|stream| stream.events.len()).sum();
+    let found = (kinds + trace.clocks.len() + trace.environment.len()) as u64;
+    let limit = limits.items_max;
+    if found > limit {
+        let error = ReadErrorKind::OverLimit { found, limit }.at("blocks of the metadata", 0);
+        return Err(in_metadata(source, folder, error));
     }
-    let metadata = source.child(Path::new(spec::METADATA_FILE), &context.limits)?;
-    let metadata = metadata.ok_or_else(|| {
-        Error::request("there is no file `metadata` in it, so it is no CTF trace")
-    })?;
-    let within = |error| Error::ReadIn { file: spec::METADATA_FILE.into(), error };
-    read(&metadata.bytes()?).map_err(within)
+    Ok(trace)
+}
+
+/// Why metadata cannot be read, with its file where that is not what was opened.
+fn in_metadata(source: &Source, folder: &Path, error: ReadError) -> Error {
+    if source.is_directory() {
+        return Error::ReadIn { file: folder.join(spec::METADATA_FILE), error };
+    }
+    Error::Read(error)
 }

@@ -2,15 +2,17 @@
 
 use kymo_core::bytes::{ReadError, ReadResult};
 
+use super::Part;
 use super::decode::{Decoder, State};
-use super::layout::{Layouts, NodeId};
+use super::layout::NodeId;
 use crate::spec;
-use crate::types::Trace;
 
 /// A packet, as its header describes it.
 #[derive(Debug, Clone)]
 pub struct Packet {
-    /// Its file, among those of the trace.
+    /// The trace it is of.
+    pub part: usize,
+    /// Its file, among those of all traces.
     pub file: usize,
     /// Its first byte.
     pub offset: u64,
@@ -38,12 +40,12 @@ pub struct Packet {
 
 /// Reads the header of the packet at `offset`.
 pub(super) fn read(
-    trace: &Trace,
-    layouts: &Layouts,
+    of: &Part,
     state: &mut State,
     bytes: &[u8],
-    (file, offset): (usize, u64),
+    (part, file, offset): (usize, usize, u64),
 ) -> ReadResult<Packet> {
+    let Part { trace, layouts, .. } = of;
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let rest = bytes.get(start..).unwrap_or_default();
     state.begin((rest.len() as u64).saturating_mul(8));
@@ -83,6 +85,7 @@ pub(super) fn read(
     let begin = kept(&decoder, context, "timestamp_begin");
     let times = begin.zip(kept(&decoder, context, "timestamp_end"));
     Ok(Packet {
+        part,
         file,
         offset,
         bytes: packet_bits.min(whole) / 8,

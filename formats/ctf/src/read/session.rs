@@ -1,0 +1,69 @@
+//! The directory of a session of `LTTng`: a trace of the kernel and traces of programs below it, and
+//! what was rotated away in archives.
+
+use std::path::{Path, PathBuf};
+
+use kymo_core::bytes::Limits;
+use kymo_core::{Probe, Result, Source};
+
+use crate::spec;
+
+/// Folders that a session has: those of the kernel, of user space, and of what was rotated away.
+const FOLDERS: [&str; 3] = ["archives", "kernel", "ust"];
+
+/// How deep traces lie at most: `archives/NAME/ust/uid/1000/64-bit`.
+const DEPTH_MAX: usize = 6;
+
+/// Folders that are looked at to find out whether a directory is a session.
+const SNIFFED_MAX: usize = 64;
+
+/// The traces of a directory, each with its folder within it: the directory itself, or those of a
+/// session.
+pub(super) fn traces(source: &Source, limits: &Limits) -> Result<Vec<(PathBuf, Source)>> {
+    let is_trace = |at: &Source| -> Result<bool> {
+        let metadata = at.child(Path::new(spec::METADATA_FILE), limits)?;
+        Ok(metadata.is_some_and(|metadata| !metadata.is_directory()))
+    };
+    if !source.is_directory() || is_trace(source)? {
+        return Ok(vec![(PathBuf::new(), source.clone())]);
+    }
+    let (mut found, mut open) = (Vec::new(), vec![(PathBuf::new(), source.clone())]);
+    while let Some((folder, at)) = open.pop() {
+        let depth = folder.components().count();
+        if depth > 0 && is_trace(&at)? {
+            found.push((folder, at));
+            continue;
+        }
+        // The last is taken first.
+        for name in at.entries()?.into_iter().rev() {
+            let is_meant = depth > 0 || FOLDERS.iter().any(|folder| Path::new(folder) == name);
+            let child = if is_meant && depth < DEPTH_MAX { at.child(&name, limits)? } else { None };
+            let child = child.filter(Source::is_directory);
+            open.extend(child.map(|child| (folder.join(name), child)));
+        }
+    }
+    if found.is_empty() {
+        // Opening it says what is missing.
+        found.push((PathBuf::new(), source.clone()));
+    }
+    Ok(found)
+}
+
+/// The first bytes of the metadata of a trace: of a directory itself, or of one that a session has.
+pub(crate) fn head(probe: &Probe<'_>, bytes: u64) -> Option<Vec<u8>> {
+    if let Some(head) = probe.head_of(spec::METADATA_FILE, bytes) {
+        return Some(head);
+    }
+    let is_folder = |name: &PathBuf| FOLDERS.iter().any(|folder| Path::new(folder) == name);
+    let mut open: Vec<_> = probe.entries().filter(is_folder).collect();
+    for _ in 0..SNIFFED_MAX {
+        let folder = open.pop()?;
+        if let Some(head) = probe.head_of(folder.join(spec::METADATA_FILE), bytes) {
+            return Some(head);
+        }
+        if folder.components().count() < DEPTH_MAX {
+            open.extend(probe.entries_of(&folder).map(|name| folder.join(name)));
+        }
+    }
+    None
+}

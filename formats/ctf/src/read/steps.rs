@@ -1,0 +1,138 @@
+//! How an event is gone through when nobody asks for all of its fields: most of it is passed over
+//! at once, and fields that say something of tasks are read at places that are known.
+
+use super::header::Spot;
+use super::known::Known;
+use super::layout::{Count, Node, NodeId, NodeKind, aligned};
+
+/// A step over some fields.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    /// Over fields that always have as many bits.
+    Over(Over),
+    /// To the end of a text.
+    Text(Option<Known>),
+    /// What has no fixed length, or something depends on.
+    Decode(NodeId, Option<Known>),
+}
+
+/// To a place that is a multiple of so many bits, and on by so many.
+#[derive(Debug, Clone)]
+pub(crate) struct Over {
+    pub(crate) align: u64,
+    pub(crate) bits: u64,
+    /// The known fields on the way, by their places after the begin.
+    pub(crate) known: Vec<KnownSpot>,
+}
+
+/// A known field at a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownSpot {
+    pub(crate) known: Known,
+    pub(crate) what: Spotted,
+}
+
+/// What is at a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Spotted {
+    Number(Spot),
+    /// Characters from a bit on, so many at most.
+    Text(u64, u64),
+}
+
+/// The steps over some structures, one after the other.
+pub(super) fn steps(nodes: &[Node], parts: impl IntoIterator<Item = NodeId>) -> Box<[Step]> {
+    let mut building = Building { nodes, steps: Vec::new(), over: None };
+    for part in parts {
+        building.add(part, 0);
+    }
+    building.finish()
+}
+
+/// Steps that are being made.
+struct Building<'a> {
+    nodes: &'a [Node],
+    steps: Vec<Step>,
+    /// The last step, to which more can be added.
+    over: Option<Over>,
+}
+
+impl Building<'_> {
+    /// Adds the steps over a node. They are nested [`DEPTH_MAX`](crate::spec::DEPTH_MAX) deep at
+    /// most.
+    fn add(&mut self, id: NodeId, depth: u32) {
+        let Some(node) = self.nodes.get(id.index()) else { return };
+        // Only what stands directly in an event says something of it.
+        let known = node.known.filter(|_| depth == 1);
+        match (&node.kind, node.fixed_bits) {
+            (NodeKind::Struct(fields), fixed) if depth == 0 || fixed.is_none() => {
+                self.over(node.align, 0);
+                for field in fields {
+                    self.add(*field, depth + 1);
+                }
+            }
+            (_, Some(bits)) => {
+                let start = self.over(node.align, bits);
+                let what = known.and_then(|known| Some((known, self.spotted(node, start)?)));
+                let spot = what.map(|(known, what)| KnownSpot { known, what });
+                self.over.iter_mut().for_each(|over| over.known.extend(spot));
+            }
+            (NodeKind::Text, None) => self.push(Step::Text(known)),
+            (kind, None) => {
+                let is_number = matches!(kind, NodeKind::Integer(..) | NodeKind::Enumeration(..));
+                let is_read = is_number || self.characters(node).is_some();
+                self.push(Step::Decode(id, known.filter(|_| is_read)));
+            }
+        }
+    }
+
+    /// What a field is, where it is a number or a text.
+    fn spotted(&self, node: &Node, start: u64) -> Option<Spotted> {
+        match &node.kind {
+            NodeKind::Integer(integer, _) | NodeKind::Enumeration(integer, _) => {
+                Some(Spotted::Number(Spot::new(start, integer)))
+            }
+            _ => match self.characters(node)? {
+                Count::Fixed(count) => Some(Spotted::Text(start, count)),
+                Count::Kept(_) => None,
+            },
+        }
+    }
+
+    /// How many characters an array has, where it is a text.
+    fn characters(&self, node: &Node) -> Option<Count> {
+        let NodeKind::Array(element, count) = &node.kind else { return None };
+        let element = self.nodes.get(element.index())?;
+        element.is_character().then_some(*count)
+    }
+
+    /// Goes on by so many bits; what follows a step at a place that is known is part of it. Tells
+    /// where in the step these bits begin.
+    fn over(&mut self, align: u64, bits: u64) -> u64 {
+        if let Some(over) = &mut self.over
+            && align <= over.align
+            && let Some(start) = aligned(over.bits, align)
+            && let Some(end) = start.checked_add(bits)
+        {
+            over.bits = end;
+            return start;
+        }
+        self.flush();
+        self.over = Some(Over { align, bits, known: Vec::new() });
+        0
+    }
+
+    fn push(&mut self, step: Step) {
+        self.flush();
+        self.steps.push(step);
+    }
+
+    fn flush(&mut self) {
+        self.steps.extend(self.over.take().map(Step::Over));
+    }
+
+    fn finish(mut self) -> Box<[Step]> {
+        self.flush();
+        self.steps.into_boxed_slice()
+    }
+}
