@@ -17,6 +17,7 @@
 //! ```
 
 mod dataset;
+mod fields;
 mod grammar;
 mod index;
 pub mod kernel;

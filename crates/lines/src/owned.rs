@@ -2,13 +2,21 @@
 
 use std::borrow::Cow;
 
-use kymo_core::model::timeline::{Activity, Content, Message, TrackId};
+use kymo_core::model::timeline::{Activity, Content, Field, Fields, Message, TrackId};
 
 /// The content by itself; the other end of a message is a track.
 pub(crate) fn into_owned(content: Content<'_>, peer: Option<TrackId>) -> Content<'static> {
     match content {
         Content::Value(value) => Content::Value(value),
         Content::Text(text) => Content::Text(kept(text)),
+        Content::Fields(Fields { name, fields }) => {
+            let own = |field: Field<'_>| {
+                let Field { name, value, bits } = field;
+                Field { name: kept(name), value, bits }
+            };
+            let fields = fields.into_iter().map(own).collect();
+            Content::Fields(Fields { name: kept(name), fields })
+        }
         Content::Payload => Content::Payload,
         Content::Sample(of) => Content::Sample(of),
         Content::Activity(activity) => Content::Activity(of_activity(activity, peer)),

@@ -11,6 +11,7 @@ use kymo_core::model::timeline::{
 };
 use serde_json::{Map, json};
 
+use crate::fields::{fields, is_repeated};
 use crate::owned::into_owned;
 use crate::{Grammar, Key, Line, Reader, Telling, Told, Who};
 
@@ -141,29 +142,39 @@ impl<G: Grammar> TimelineView for Timeline<G> {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        Ok(Box::new(self.walking(window, false)))
+    }
+
+    fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        Ok(Box::new(self.walking(window, true)))
+    }
+
+    fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        Ok(self.reader.survey().times.map(|(first, last)| first..=last))
+    }
+}
+
+impl<G: Grammar> Timeline<G> {
+    fn walking(self: Arc<Self>, window: &Window, has_fields: bool) -> Walking<G> {
         let mut spans: VecDeque<_> = self.reader.spans(window).into();
         let Some(last) = window.last else {
-            return Ok(Box::new(Walking::new(self, window, spans)));
+            return Walking::new(self, window, spans, has_fields);
         };
         let last = usize::try_from(last).unwrap_or(usize::MAX);
         // From the end, ever more of the file, until there are enough.
         let mut count = 1;
         loop {
             let tail = spans.split_off(spans.len().saturating_sub(count));
-            let mut walking = Walking::new(Arc::clone(&self), window, tail);
+            let mut walking = Walking::new(Arc::clone(&self), window, tail, has_fields);
             let is_all = spans.is_empty();
             let kept = walking.keep_last(last);
             if is_all || kept.len() >= last {
                 walking.pending = kept;
-                return Ok(Box::new(walking));
+                return walking;
             }
             spans = self.reader.spans(window).into();
             count = count.saturating_mul(4);
         }
-    }
-
-    fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
-        Ok(self.reader.survey().times.map(|(first, last)| first..=last))
     }
 }
 
@@ -184,10 +195,17 @@ struct Walking<G> {
     pending: VecDeque<Happening>,
     /// Which tracks are asked for.
     is_wanted: Vec<bool>,
+    /// Whether events are told by their fields.
+    has_fields: bool,
 }
 
 impl<G: Grammar> Walking<G> {
-    fn new(timeline: Arc<Timeline<G>>, window: &Window, spans: VecDeque<(u64, u64)>) -> Self {
+    fn new(
+        timeline: Arc<Timeline<G>>,
+        window: &Window,
+        spans: VecDeque<(u64, u64)>,
+        has_fields: bool,
+    ) -> Self {
         let has_waking = timeline.reader.survey().has_waking;
         let wanted = |track: usize| window.wants(TrackId(track));
         Self {
@@ -197,6 +215,7 @@ impl<G: Grammar> Walking<G> {
             spans,
             telling: Telling { has_waking, ..Telling::default() },
             pending: VecDeque::new(),
+            has_fields,
         }
     }
 
@@ -220,7 +239,8 @@ impl<G: Grammar> Walking<G> {
     }
 
     fn take<'a>(&mut self, timeline: &'a Timeline<G>, offset: u64, line: &Line<'a>) {
-        let Self { window, telling, pending, is_wanted, .. } = self;
+        let Self { window, telling, pending, is_wanted, has_fields, .. } = self;
+        let has_fields = *has_fields;
         let is_held = window.holds(line.time);
         let grammar = timeline.reader.grammar();
         let wants = |track: TrackId| is_held && is_wanted.get(track.0).copied().unwrap_or(false);
@@ -228,9 +248,14 @@ impl<G: Grammar> Walking<G> {
             pending.push_back(Happening { track, time: line.time, offset, content });
         };
         if let Some(track) = timeline.track(&Key::Events(line.cpu)).filter(|track| wants(*track)) {
-            push(track, Content::Text(grammar.text(line).into_owned().into()));
+            let fields = if has_fields { fields(grammar, line) } else { None };
+            let text = || Content::Text(grammar.text(line).into_owned().into());
+            push(track, fields.map_or_else(text, Content::Fields));
         }
         grammar.tell(line, telling, &mut |Told { key, content, peer, .. }| {
+            if has_fields && is_repeated(grammar, line, &key) {
+                return;
+            }
             if let Some(track) = timeline.track(&key).filter(|track| wants(*track)) {
                 let peer = peer.and_then(|peer| timeline.peer(&peer));
                 push(track, into_owned(content, peer));

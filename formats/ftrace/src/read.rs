@@ -24,8 +24,41 @@ pub(crate) fn read(line: &str) -> Read<'_> {
     match event(line) {
         Some(event) => Read::Event(event),
         None if is_below(line) => Read::Aside,
-        None => Read::Broken(Severity::Error, "it is no line of ftrace"),
+        None => Read::Broken(Severity::Error, why_not(line)),
     }
+}
+
+/// Why a line is no event.
+fn why_not(line: &str) -> &'static str {
+    if is_graph(line) {
+        "it is of the function graph, which tells how long and not when; `trace-cmd report` prints \
+         such a recording as events with their times"
+    } else if is_counted(line) {
+        "its time is a count without a unit, as the trace clocks counter and x86-tsc have it; \
+         record with local, mono or boot"
+    } else {
+        "it is no line of ftrace"
+    }
+}
+
+/// Whether a line is of the function graph: ` 0)   1.2 us    |  f();`, with a time before it where
+/// that was asked for, or what is between them when a processor goes to another task.
+fn is_graph(line: &str) -> bool {
+    let line = line.trim();
+    let is_rule = line.len() > 8 && line.bytes().all(|byte| byte == b'-');
+    let rest = line.split_once(" |").filter(|(time, _)| decimal_ns(time.trim()).is_some());
+    let rest = rest.map_or(line, |(_, rest)| rest.trim_start());
+    let cpu = rest.split_once(')').map(|(cpu, _)| cpu);
+    is_rule || cpu.is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether a line would be an event if its time were one: `a-1 [000] .... 12345: event: …`.
+fn is_counted(line: &str) -> bool {
+    let mut words = line.match_indices(": ").map(|(at, _)| line.get(..at).unwrap_or_default());
+    words.next().and_then(|head| head.rsplit_once(' ')).is_some_and(|(before, time)| {
+        let is_count = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
+        is_count && processor(before.trim_end()).is_some()
+    })
 }
 
 /// Whether a line is what `trace-cmd report` begins with.
@@ -195,6 +228,19 @@ mod tests {
         for lost in ["CPU:1 [LOST 12 EVENTS]", "CPU:1 [12 EVENTS DROPPED]"] {
             assert!(matches!(read(lost), Read::Remark(Severity::Warning, ..)), "{lost}");
         }
+        let graph = [
+            " 0)   1.2 us    |  f();",
+            " 10)               |  }",
+            " ----------------------",
+            "  1282.911234 |   0)   0.189 us    |  do_sys_open();",
+        ];
+        for graph in graph {
+            let Read::Broken(_, why) = read(graph) else { panic!("{graph}") };
+            assert!(why.starts_with("it is of the function graph"), "{graph}: {why}");
+        }
+        let counted = "  bash-1  [000] d..2.  8412: sched_waking: comm=a pid=18 prio=0";
+        let Read::Broken(_, why) = read(counted) else { panic!("{counted}") };
+        assert!(why.starts_with("its time is a count"), "{why}");
         let broken = ["hello", " 0)   1.2 us    |  f();", "a-1 [x] 1.5: e: f", "a [000] 1.5: e: f"];
         for broken in broken {
             assert!(matches!(read(broken), Read::Broken(..)), "{broken}");

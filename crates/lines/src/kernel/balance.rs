@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use kymo_core::bytes::Limits;
+use kymo_core::model::kernel::KernelEvent;
 use kymo_core::{Finding, Findings, Severity};
 
 use super::Role;
@@ -15,7 +16,7 @@ pub fn unbalanced(reader: &Reader<impl Grammar>, limits: &Limits) -> Vec<Finding
     let mut findings = Findings::new(limits);
     let mut running: HashMap<u32, i64> = HashMap::new();
     reader.each_event(&mut |raw, line| {
-        let is_switch = Role::of(line.name) == Some(Role::Switch);
+        let is_switch = Role::of(line.name) == Some(Role::Kernel(KernelEvent::Switch));
         let (Some(cpu), true) = (line.cpu, is_switch) else { return true };
         let Some(Switch { prev, next, .. }) = Switch::read(line.rest) else {
             let message = "a switch whose tasks cannot be read";

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use kymo_core::model::kernel::KernelEvent;
 use memchr::memchr_iter;
 
-use super::{Role, short};
+use super::short;
 use crate::Line;
 
 /// A task, as an event tells of it.
@@ -124,8 +125,8 @@ pub(super) fn text<'a>(line: &Line<'a>) -> Cow<'a, str> {
 
 /// The fields of what `trace-cmd` prints without their names.
 fn renamed<'a>(line: &Line<'a>) -> Option<Vec<(Cow<'a, str>, Cow<'a, str>)>> {
-    let fields: Vec<(&str, Cow<'a, str>)> = match Role::of(short(line.name))? {
-        Role::Switch => {
+    let fields: Vec<(&str, Cow<'a, str>)> = match KernelEvent::of(short(line.name))? {
+        KernelEvent::Switch => {
             let Switch { prev, state, next } = Switch::brief(line.rest)?;
             let names = ["prev_comm", "prev_pid", "prev_prio"];
             let mut fields = task(names, &prev);
@@ -133,7 +134,7 @@ fn renamed<'a>(line: &Line<'a>) -> Option<Vec<(Cow<'a, str>, Cow<'a, str>)>> {
             fields.extend(task(["next_comm", "next_pid", "next_prio"], &next));
             fields
         }
-        Role::Wakeup | Role::WakeupNew | Role::Waking => {
+        KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => {
             let Wakeup { task: of, cpu } = Wakeup::brief(line.rest)?;
             let mut fields = task(["comm", "pid", "prio"], &of);
             fields.extend(cpu.map(|cpu| ("target_cpu", Cow::Owned(cpu.to_string()))));

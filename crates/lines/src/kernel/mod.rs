@@ -11,6 +11,7 @@ mod fields;
 use std::borrow::Cow;
 
 use kymo_core::Value;
+use kymo_core::model::kernel::{KernelEvent, softirq_name};
 use kymo_core::model::timeline::{Activity, Content};
 
 use crate::{Grammar, Key, Line, Read, Telling, Told, Who};
@@ -52,29 +53,17 @@ impl Grammar for KernelLines {
 /// What an event is to tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    Switch,
-    Wakeup,
-    WakeupNew,
-    Waking,
-    Irq,
-    SoftIrq,
-    IrqEnd,
+    Kernel(KernelEvent),
+    /// A program says something.
     Mark,
 }
 
 impl Role {
     fn of(name: &str) -> Option<Self> {
-        Some(match short(name) {
-            "sched_switch" => Self::Switch,
-            "sched_wakeup" => Self::Wakeup,
-            "sched_wakeup_new" => Self::WakeupNew,
-            "sched_waking" => Self::Waking,
-            "irq_handler_entry" => Self::Irq,
-            "softirq_entry" => Self::SoftIrq,
-            "irq_handler_exit" | "softirq_exit" => Self::IrqEnd,
-            "tracing_mark_write" | "print" => Self::Mark,
-            _ => return None,
-        })
+        match short(name) {
+            "tracing_mark_write" | "print" => Some(Self::Mark),
+            name => KernelEvent::of(name).map(Self::Kernel),
+        }
     }
 }
 
@@ -86,19 +75,29 @@ fn short(name: &str) -> &str {
 /// Tells what an event is to tasks, in the order in which it happens.
 fn tell<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
     match Role::of(line.name) {
-        Some(Role::Switch) => switch(line, to),
-        Some(role @ (Role::Wakeup | Role::WakeupNew | Role::Waking)) => {
-            telling.has_waking |= role == Role::Waking;
-            let is_release = role != Role::Wakeup || !telling.has_waking;
-            if is_release || telling.is_survey {
+        Some(Role::Kernel(event)) => kernel(event, line, telling, to),
+        Some(Role::Mark) => mark(line, to),
+        None => {}
+    }
+}
+
+fn kernel<'a>(
+    event: KernelEvent,
+    line: &Line<'a>,
+    telling: &mut Telling,
+    to: &mut dyn FnMut(Told<'a>),
+) {
+    match event {
+        KernelEvent::Switch => switch(line, to),
+        KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => {
+            telling.has_waking |= event == KernelEvent::Waking;
+            if event.is_release(telling.has_waking) || telling.is_survey {
                 release(line, to);
             }
         }
-        Some(Role::Irq) => irq(line, to),
-        Some(Role::SoftIrq) => softirq(line, to),
-        Some(Role::IrqEnd) => to_cpu(line, Activity::End, to),
-        Some(Role::Mark) => mark(line, to),
-        None => {}
+        KernelEvent::Irq => irq(line, to),
+        KernelEvent::SoftIrq => softirq(line, to),
+        KernelEvent::IrqEnd => to_cpu(line, Activity::End, to),
     }
 }
 
@@ -124,8 +123,8 @@ fn switch<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
 /// Whether a task that stopped waits for something: `S`, `D|K`, or a number with a low bit set.
 /// `R` and `R+` could run.
 fn is_asleep(state: &str) -> bool {
-    match state.parse::<u32>() {
-        Ok(bits) => bits & 0xFF != 0,
+    match state.parse() {
+        Ok(bits) => KernelEvent::is_asleep(bits),
         Err(_) => !state.starts_with('R'),
     }
 }
@@ -148,16 +147,10 @@ fn irq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
     to_cpu(line, begin(words.join(" ")), to);
 }
 
-/// What deferred interrupts are for, by their numbers; some tools print the number alone.
-const SOFTIRQS: [&str; 10] =
-    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
-
 fn softirq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
     let fields = fields(line);
     let number = fields.iter().find(|(name, _)| name == "vec").map_or("", |(_, value)| value);
-    let known = number.parse().ok().and_then(|number: usize| SOFTIRQS.get(number));
-    let known = known.map(|name| format!(" {name}")).unwrap_or_default();
-    to_cpu(line, begin(format!("softirq {number}{known}")), to);
+    to_cpu(line, begin(softirq_name(number)), to);
 }
 
 fn begin(name: String) -> Activity<'static> {

@@ -1,0 +1,57 @@
+//! Events by their fields.
+
+use kymo_core::Value;
+use kymo_core::model::timeline::{Field, Fields};
+
+use crate::{Grammar, Key, Line};
+
+/// The fields of an event, with the task that it was in; nothing where it has none of its own.
+pub(crate) fn fields<G: Grammar>(grammar: &G, line: &Line<'_>) -> Option<Fields<'static>> {
+    let own = grammar.fields(line);
+    if own.is_empty() {
+        return None;
+    }
+    let field =
+        |name: &str, value: Value| Field { name: name.to_owned().into(), value, bits: None };
+    let has = |name: &str| own.iter().any(|(own, _)| own == name);
+    let task = line.task.filter(|_| !has("task")).map(|task| field("task", task.into()));
+    let tid = line.tid.filter(|_| !has("tid")).map(|tid| field("tid", tid.into()));
+    let own = own.iter().map(|(name, text)| field(name, value(text)));
+    let fields = task.into_iter().chain(tid).chain(own).collect();
+    Some(Fields { name: line.name.to_owned().into(), fields })
+}
+
+/// A number where the text is nothing but one.
+fn value(text: &str) -> Value {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, rest) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(rest) {
+        return text.into();
+    }
+    if digits.contains('.') {
+        return text.parse().map_or_else(|_| text.into(), Value::Float);
+    }
+    text.parse().map_or_else(|_| text.into(), Value::Int)
+}
+
+/// Whether a counter has what a field of the line says.
+pub(crate) fn is_repeated<G: Grammar>(grammar: &G, line: &Line<'_>, key: &Key<'_>) -> bool {
+    let Key::Counter(_, counted) = key else { return false };
+    grammar.fields(line).iter().any(|(name, _)| name == counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_nothing_but_a_number_is_one() {
+        assert_eq!(value("-12"), Value::Int(-12));
+        assert_eq!(value("003"), Value::Int(3));
+        assert_eq!(value("62.50"), Value::Float(62.5));
+        for text in ["", "-", "1.", ".5", "1e5", "+5", "0x10", "7 [ns]", "99999999999999999999"] {
+            assert_eq!(value(text), Value::from(text));
+        }
+    }
+}
