@@ -187,11 +187,8 @@ fn summary(reader: &Reader) -> Summary {
     let mut summary = Summary { dialect: format!("version {VERSION}"), ..Summary::default() };
     let definitions = reader.definitions();
     summary.fact("events", reader.num_events());
-    if let (Some(first), Some(last)) = (reader.blocks().first(), reader.blocks().last()) {
-        let (first, last) = (first.first_timestamp, last.last_timestamp);
-        // Without a look at events there is no more to tell.
-        let order = if reader.is_ascending() { "" } else { ", as written: times go back" };
-        let words = format!("nanoseconds, from {first} to {last}{order}");
+    if let Some((first, last, how)) = span(reader) {
+        let words = format!("nanoseconds, from {first} to {last}{how}");
         summary.detailed("duration", last.saturating_sub(first), words);
     }
     summary.fact("log files", definitions.log_files.len());
@@ -208,6 +205,29 @@ fn summary(reader: &Reader) -> Summary {
     let rows = rows.map(|of| execution_row(reader, of));
     summary.sections.push(Section::new("task executions", rows, ROWS_MAX));
     summary
+}
+
+/// Logs of up to so many events are gone through for their first and last time.
+const EVENTS_MAX: u64 = 100_000;
+
+/// The first and the last time, and how they are known. The index has those of the first and the
+/// last event as written; without a look at events there is no more to tell.
+fn span(reader: &Reader) -> Option<(i64, i64, &'static str)> {
+    if reader.num_events() <= EVENTS_MAX {
+        let times = || reader.events().map(|found| found.event.timestamp);
+        return Some((times().min()?, times().max()?, ""));
+    }
+    let (first, last) = (reader.blocks().first()?, reader.blocks().last()?);
+    let (first, last) = (first.first_timestamp, last.last_timestamp);
+    let switches = reader.statistics().filter(|of| of.num_task_switches > 0);
+    let are_within =
+        switches.is_none_or(|of| first <= of.first_task_duration && of.last_task_duration <= last);
+    let is_sorted = reader.is_ascending() && are_within;
+    Some((
+        first,
+        last,
+        if is_sorted { ", as the index has it" } else { ", as written: times go back" },
+    ))
 }
 
 fn log_file_words(of: &LogFile) -> String {

@@ -247,6 +247,20 @@ enumeration! {
     }
 }
 
+impl FieldType {
+    /// How many bits a whole number has.
+    #[must_use]
+    pub fn bits(self) -> Option<u32> {
+        Some(match self {
+            Self::Int8 | Self::Uint8 => 8,
+            Self::Int16 | Self::Uint16 => 16,
+            Self::Int32 | Self::Uint32 | Self::ArtifactId => 32,
+            Self::Int64 | Self::Uint64 => 64,
+            Self::Float | Self::Double | Self::Boolean | Self::String => return None,
+        })
+    }
+}
+
 enumeration! {
     /// What an artifact is.
     ArtifactClass {

@@ -24,7 +24,14 @@ struct LogTally {
     last: Option<(i64, ArtifactId)>,
     ran_ns: HashMap<ArtifactId, i128, RandomState>,
     /// What some tasks ran since it was added there: few tasks run most of the time.
-    recent: [(ArtifactId, i128); RECENT],
+    recent: [Recent; RECENT],
+}
+
+/// What a task ran since that was added to the others.
+#[derive(Debug, Clone, Copy, Default)]
+struct Recent {
+    task: Option<ArtifactId>,
+    ns: i64,
 }
 
 /// Tasks whose time is summed up without a search.
@@ -32,31 +39,40 @@ const RECENT: usize = 64;
 
 impl LogTally {
     fn new(id: LogFileId) -> Self {
-        let recent = [(ArtifactId(0), 0); RECENT];
+        let recent = [Recent::default(); RECENT];
         Self { id, last: None, ran_ns: HashMap::default(), recent }
     }
 
     #[inline]
-    fn ran(&mut self, task: ArtifactId, ns: i128) {
-        let place = usize::try_from(task.0.rem_euclid(64)).unwrap_or_default();
-        let Some((of, sum)) = self.recent.get_mut(place) else { return };
-        if *of == task && *sum != 0 {
-            *sum += ns;
+    fn ran(&mut self, task: ArtifactId, since: i64, until: i64) {
+        let place = usize::try_from(task.0.cast_unsigned() % 64).unwrap_or_default();
+        let Some(recent) = self.recent.get_mut(place) else { return };
+        let sum = until.checked_sub(since).and_then(|ns| recent.ns.checked_add(ns));
+        if let (true, Some(sum)) = (recent.task == Some(task), sum) {
+            recent.ns = sum;
             return;
         }
-        if *sum != 0 {
-            *self.ran_ns.entry(*of).or_default() += *sum;
+        let kept = std::mem::replace(recent, Recent { task: Some(task), ns: 0 });
+        self.settle(kept, task, i128::from(until) - i128::from(since));
+    }
+
+    /// Adds what was kept of a task, and what another ran. One that ran for no time at all is one
+    /// that ran.
+    #[cold]
+    fn settle(&mut self, kept: Recent, task: ArtifactId, ns: i128) {
+        if let Some(of) = kept.task {
+            *self.ran_ns.entry(of).or_default() += i128::from(kept.ns);
         }
-        (*of, *sum) = (task, ns);
-        // A task that ran for no time at all is one that ran.
-        self.ran_ns.entry(task).or_default();
+        *self.ran_ns.entry(task).or_default() += ns;
     }
 
     /// How long each task ran.
     fn sums(&self) -> HashMap<ArtifactId, i128, RandomState> {
         let mut sums = self.ran_ns.clone();
-        for (task, sum) in self.recent.iter().filter(|(_, sum)| *sum != 0) {
-            *sums.entry(*task).or_default() += sum;
+        for Recent { task, ns } in &self.recent {
+            if let Some(task) = task {
+                *sums.entry(*task).or_default() += i128::from(*ns);
+            }
         }
         sums
     }
@@ -82,7 +98,7 @@ impl Tally {
         if ran != out_task {
             return false;
         }
-        log.ran(out_task, i128::from(now) - i128::from(then));
+        log.ran(out_task, then, now);
         true
     }
 

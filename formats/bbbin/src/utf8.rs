@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
 use kymo_core::model::timeline::{
-    Activity, Clock, Content, Event, Events, Message, TimelineView, Track, Window,
+    Activity, Clock, Content, Event, Events, Fields, Message, TimelineView, Track, Window,
 };
 use kymo_core::table::{Batches, Scan};
 use kymo_core::{
@@ -110,6 +110,11 @@ impl TimelineView for Recoded {
         let events = Arc::clone(&self.timeline).events(window)?;
         Ok(Box::new(RecodedEvents { events, recoding: self.recoding.clone() }))
     }
+
+    fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        let events = Arc::clone(&self.timeline).events_with_fields(window)?;
+        Ok(Box::new(RecodedEvents { events, recoding: self.recoding.clone() }))
+    }
 }
 
 struct RecodedEvents {
@@ -130,6 +135,15 @@ fn content<'a>(recoding: &Recoding, content: Content<'a>) -> Content<'a> {
     match content {
         Content::Text(text) => Content::Text(recoding.cow(&text)),
         Content::Value(value) => Content::Value(recoding.value(value)),
+        Content::Fields(of) => {
+            let fields = of.fields.into_iter().map(|field| kymo_core::model::timeline::Field {
+                name: recoding.cow(&field.name),
+                value: recoding.value(field.value),
+                bits: field.bits,
+            });
+            let name = recoding.cow(&of.name);
+            Content::Fields(Fields { name, fields: fields.collect() })
+        }
         Content::Activity(activity) => Content::Activity(match activity {
             Activity::Begin { name: Some(name), priority } => {
                 Activity::Begin { name: Some(recoding.cow(&name)), priority }

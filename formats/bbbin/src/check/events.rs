@@ -27,7 +27,7 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
         latest: i64::MIN,
         is_log_unsorted: false,
         seen: None,
-        known: [None; KNOWN],
+        known: Known::default(),
         are_artifacts_known: !is_found(reader, "artifacts"),
         are_types_known: !is_found(reader, "types"),
     };
@@ -60,6 +60,41 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
 /// Tasks that are found without a search.
 const KNOWN: usize = 64;
 
+/// Tasks that are known to be there: few are switched between most of the time.
+struct Known([u64; KNOWN]);
+
+impl Default for Known {
+    /// At no place is a task that could be there.
+    fn default() -> Self {
+        let mut places = [0; KNOWN];
+        for (place, key) in places.iter_mut().enumerate() {
+            *key = !(place as u64);
+        }
+        Self(places)
+    }
+}
+
+impl Known {
+    #[inline]
+    fn key(log: LogFileId, task: ArtifactId) -> (usize, u64) {
+        let [log, task] = [log.0, task.0].map(|id| u64::from(id.cast_unsigned()));
+        (usize::try_from(task % KNOWN as u64).unwrap_or(0), log << 32 | task)
+    }
+
+    #[inline]
+    fn has(&self, log: LogFileId, task: ArtifactId) -> bool {
+        let (place, key) = Self::key(log, task);
+        self.0.get(place) == Some(&key)
+    }
+
+    fn add(&mut self, log: LogFileId, task: ArtifactId) {
+        let (place, key) = Self::key(log, task);
+        if let Some(known) = self.0.get_mut(place) {
+            *known = key;
+        }
+    }
+}
+
 struct Pass<'a> {
     reader: &'a Reader,
     told: &'a mut Told,
@@ -72,8 +107,7 @@ struct Pass<'a> {
     is_log_unsorted: bool,
     /// The log file and the type of the event before, where it has no values and both are there.
     seen: Option<(LogFileId, TypeId)>,
-    /// Tasks that are known to be there: few are switched between most of the time.
-    known: [Option<(LogFileId, ArtifactId)>; KNOWN],
+    known: Known,
     /// Where definitions cannot be read, that is enough to say.
     are_artifacts_known: bool,
     are_types_known: bool,
@@ -85,16 +119,30 @@ fn is_found(reader: &Reader, rule: &str) -> bool {
 }
 
 impl Pass<'_> {
+    #[inline]
     fn event(&mut self, found: &Found<'_>) {
         let Found { offset, event } = found;
         let log = event.log_file;
-        self.order(*offset, event);
+        if event.timestamp >= self.latest && self.current.is_none_or(|(same, _)| same == log) {
+            self.current = Some((log, event.timestamp));
+            self.latest = event.timestamp;
+        } else {
+            self.order(*offset, event);
+        }
         let seen = event.custom.is_empty().then_some((log, event.custom_type));
         if seen.is_none() || seen != self.seen {
             let is_sound = self.scope(*offset, event);
             self.seen = seen.filter(|_| is_sound);
         }
-        self.ids(*offset, event);
+        let are_known = match event.body {
+            Body::TaskSwitch { in_task, out_task, .. } => {
+                self.known.has(log, in_task) && self.known.has(log, out_task)
+            }
+            _ => false,
+        };
+        if !are_known {
+            self.ids(*offset, event);
+        }
         if !self.tally.add(event) {
             self.told.tell(("unbalanced-switch", log.0.into(), 0), Warning, *offset, || {
                 let log = log.0;
@@ -172,14 +220,13 @@ impl Pass<'_> {
         let (log, reader, told) = (event.log_file, self.reader, &mut *self.told);
         let known = &mut self.known;
         each_id(&event.body, |class, id| {
-            let place = usize::try_from(id.0.rem_euclid(64)).unwrap_or_default();
-            let place = known.get_mut(place).filter(|_| class == ArtifactClass::Task);
-            if is_no_artifact(id) || place.as_ref().is_some_and(|at| **at == Some((log, id))) {
+            let is_task = class == ArtifactClass::Task;
+            if is_no_artifact(id) || (is_task && known.has(log, id)) {
                 return;
             }
             if reader.artifact(log, class, id).is_some() {
-                if let Some(place) = place {
-                    *place = Some((log, id));
+                if is_task {
+                    known.add(log, id);
                 }
                 return;
             }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use kymo_core::model::timeline::{TimeNs, TimelineView, TrackId, Window};
 use kymo_core::{Context, Destination, Finding, Part, Result, Severity, Source, Written};
 
-use crate::model::Timeline;
+use crate::model::{Happening, Timeline, Values};
 use crate::read::ORDER;
 use crate::spec::{UNKNOWN_PRIORITY, UNKNOWN_TASK};
 use crate::types::{ArtifactId, Body, Event, Found};
@@ -112,7 +112,8 @@ impl Choice {
         }
         let Some(tracks) = &self.tracks else { return Some(event) };
         let mut is_asked = false;
-        self.timeline.tell(found, &mut |(track, _)| is_asked |= tracks.contains(&track));
+        let is_among = &mut |(track, _): Happening| is_asked |= tracks.contains(&track);
+        self.timeline.tell(found, Values::Spread, is_among);
         if let Body::TaskSwitch { in_task, out_task, in_task_priority } = &mut event.body {
             let is_out = |task: ArtifactId| {
                 let track = self.timeline.running(event.log_file, task);

@@ -2,17 +2,18 @@
 //!
 //! Each recording becomes a log file, or one for each of its processors, each track of tasks a TASK
 //! in every log file that has something of it, each track of states a STATE MACHINE with its states,
-//! each thread of functions a GENERIC artifact, and any other track a custom type of one field. Types
-//! come before events in the file, so a timeline is gone through twice: to see what its tracks hold,
-//! and to write it.
+//! each thread of functions a GENERIC artifact, each kind of event with named fields a custom type of
+//! its log file, and any other track a custom type of one field. Types come before events in the
+//! file, so a timeline is gone through twice: to see what its tracks hold, and to write it.
 //!
 //! What BBBin cannot say, and is said to be lost: several clocks, tracks within tracks, characters
 //! beyond Latin-1, priorities beyond 32 bits, events without a time, messages from one recording to
-//! another.
+//! another, lists that are no arrays.
 
 mod ids;
 mod logs;
 mod plan;
+mod records;
 mod survey;
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,7 +21,8 @@ use std::io::{Seek, Write};
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Activity, Content, Event as Happening, Message as Flow, TimeNs, TimelineView, TrackId, Window,
+    Activity, Content, Event as Happening, Fields, Message as Flow, TimeNs, TimelineView, TrackId,
+    Window,
 };
 use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
 
@@ -30,6 +32,7 @@ use crate::types::{
 };
 use crate::{Writer, encode};
 use plan::Plan;
+use records::Shape;
 use survey::value_of;
 
 /// Losses that are told one by one; a timeline may have as many as events.
@@ -45,7 +48,7 @@ pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result
     let mut taking = Taking::new(&plan, &mut file)?;
     taking.lost.clocks = timeline.clocks().len().saturating_sub(1) as u64;
     taking.lost.nested = plan.nested() as u64;
-    let mut events = timeline.events(&Window::default())?;
+    let mut events = timeline.events_with_fields(&Window::default())?;
     while let Some(event) = events.next()? {
         taking.event(&event)?;
     }
@@ -79,12 +82,16 @@ struct Lost {
     order: u64,
     clocks: u64,
     nested: u64,
+    /// Lists that are no arrays.
+    lists: u64,
+    /// Events that are of none of the kinds that have types of their own.
+    kinds: u64,
 }
 
 impl Lost {
     /// Says it.
     fn findings(&self) -> impl Iterator<Item = Finding> {
-        let Self { characters, peers, priorities, order, clocks, nested } = *self;
+        let Self { characters, peers, priorities, order, clocks, nested, lists, kinds } = *self;
         let said = [
             (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
             (nested, "parent", format!("{nested} tracks are no longer under the track they were")),
@@ -105,6 +112,20 @@ impl Lost {
                 ),
             ),
             (priorities, "priority", format!("{priorities} priorities have more than 32 bits")),
+            (
+                lists,
+                "lists",
+                format!("{lists} lists whose values are none, or not of one type, became texts"),
+            ),
+            (
+                kinds,
+                "kinds",
+                format!(
+                    "the fields of {kinds} events became one text: there are more kinds of events \
+                     than {}",
+                    records::SHAPES_MAX
+                ),
+            ),
             (
                 characters,
                 "latin-1",
@@ -182,9 +203,24 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         self.logs.entry(log).or_default().now = time;
         match &event.content {
             Content::Activity(activity) => self.activity(log, event.track, activity)?,
+            Content::Fields(fields) => self.record(log, event, fields)?,
             _ => self.value(log, event)?,
         }
         Ok(())
+    }
+
+    /// Writes an event with fields as one of the type of its kind.
+    fn record(&mut self, log: LogFileId, event: &Happening<'_>, fields: &Fields<'_>) -> Result<()> {
+        let shape = Shape::of(fields);
+        let Some(of) = self.plan.record_type(log, &shape) else {
+            self.lost.kinds += 1;
+            return self.value(log, event);
+        };
+        let Ok(custom) = encode(of, &shape.values(fields, &mut self.lost)) else {
+            self.lose(event, "unwritten", "fields that are not of their types");
+            return Ok(());
+        };
+        self.put_with(log, Body::Generic, of.id, &custom)
     }
 
     /// The time of an event; where it has none, that of the one before it.

@@ -8,6 +8,7 @@ use kymo_core::{Origin, Result};
 
 use super::ids::Ids;
 use super::logs::Logs;
+use super::records::Shape;
 use super::survey::{Roles, Survey};
 use crate::spec::{
     BY_CPU, CALL_TYPE, CALLS_TYPE, FieldType, IS_IDLE, RELEASE_TYPE, TASK_TYPE, TELLS_COMPLETION,
@@ -31,6 +32,8 @@ pub(super) struct Plan {
     states: HashMap<(TrackId, String), ArtifactId>,
     /// The place of each track's type among the types.
     types: HashMap<TrackId, usize>,
+    /// The places of the types of events with fields.
+    records: HashMap<(LogFileId, Shape), usize>,
     empty_types: HashMap<LogFileId, TypeId>,
     call_types: HashMap<LogFileId, TypeId>,
     release_types: HashMap<LogFileId, TypeId>,
@@ -62,6 +65,7 @@ impl Plan {
             threads: HashMap::new(),
             states: HashMap::new(),
             types: HashMap::new(),
+            records: HashMap::new(),
             empty_types: HashMap::new(),
             call_types: HashMap::new(),
             release_types: HashMap::new(),
@@ -95,6 +99,11 @@ impl Plan {
             self.types.insert(track, self.definitions.types.len());
             let fields = vec![CustomField::scalar("value", field_type)];
             self.definitions.add_type(log, &of.name, fields);
+        }
+        for (log, shape) in survey.records {
+            let place = self.definitions.types.len();
+            self.definitions.add_type(log, &shape.name, shape.custom_fields());
+            self.records.insert((log, shape), place);
         }
         for (track, name) in survey.entered {
             let Some(log) = self.log(track) else { continue };
@@ -219,13 +228,15 @@ impl Plan {
         self.tracks.get(track.0).map_or("", |track| &track.name)
     }
 
-    /// Tracks that are under another that is neither a processor nor all of the recording.
+    /// Tracks that are under another that is neither a processor nor all of the recording, as far as
+    /// they become something of their own.
     pub(super) fn nested(&self) -> usize {
-        let is_nested = |track: &&Track| {
+        let is_nested = |(id, track): &(usize, &Track)| {
             let above = track.parent.and_then(|parent| self.tracks.get(parent.0));
-            above.is_some_and(|above| above.parent.is_some())
+            let is_own = self.types.contains_key(&TrackId(*id)) || self.role(TrackId(*id)).is_any();
+            is_own && above.is_some_and(|above| above.parent.is_some())
         };
-        self.tracks.iter().filter(is_nested).count()
+        self.tracks.iter().enumerate().filter(is_nested).count()
     }
 
     fn is_same_recording(&self, log: LogFileId, track: TrackId) -> bool {
@@ -269,6 +280,11 @@ impl Plan {
 
     pub(super) fn custom_type(&self, track: TrackId) -> Option<&CustomType> {
         self.definitions.types.get(*self.types.get(&track)?)
+    }
+
+    /// The type of a kind of event with fields.
+    pub(super) fn record_type(&self, log: LogFileId, shape: &Shape) -> Option<&CustomType> {
+        self.definitions.types.get(*self.records.get(&(log, shape.clone()))?)
     }
 
     pub(super) fn empty_type(&self, log: LogFileId) -> TypeId {

@@ -9,6 +9,7 @@ use kymo_core::model::timeline::{
 };
 use kymo_core::{Result, Value};
 
+use super::records::{SHAPES_MAX, Shape};
 use crate::spec::FieldType;
 use crate::types::LogFileId;
 
@@ -23,12 +24,21 @@ pub(super) struct Roles {
     pub has_calls: bool,
 }
 
+impl Roles {
+    /// Whether it becomes anything.
+    pub(super) fn is_any(self) -> bool {
+        self.is_task || self.is_machine || self.has_calls
+    }
+}
+
 /// What the events of a timeline are.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub roles: Vec<Roles>,
     /// What the values of each track are, by its first.
     pub values: BTreeMap<TrackId, FieldType>,
+    /// The kinds of events with fields of each log file, in the order of their first.
+    pub records: Vec<(LogFileId, Shape)>,
     /// States, in the order in which they are entered.
     pub entered: Vec<(TrackId, String)>,
     /// Tasks that have no track of their own: only their stretches name them.
@@ -49,18 +59,33 @@ impl Survey {
         let roles = tracks.iter().map(first_roles).collect();
         let mut survey = Self { roles, ..Self::default() };
         let mut known: HashSet<(TrackId, String)> = HashSet::new();
-        let mut events = Arc::clone(timeline).events(&Window::default())?;
+        let mut kinds: HashSet<(LogFileId, Shape)> = HashSet::new();
+        let mut events = Arc::clone(timeline).events_with_fields(&Window::default())?;
         while let Some(event) = events.next()? {
             let (Some(track), Some(log)) = (tracks.get(event.track.0), logs.get(event.track.0))
             else {
                 continue;
             };
-            if let Content::Activity(activity) = &event.content {
-                survey.activity(event.track, track.kind, *log, activity, &mut known);
-            } else {
-                // The first value tells what the others are.
-                survey.values.entry(event.track).or_insert_with(|| field_type(&event));
+            match &event.content {
+                Content::Activity(activity) => {
+                    survey.activity(event.track, track.kind, *log, activity, &mut known);
+                    continue;
+                }
+                Content::Fields(fields) => {
+                    let kind = (*log, Shape::of(fields));
+                    if kinds.contains(&kind) {
+                        continue;
+                    }
+                    if kinds.len() < SHAPES_MAX {
+                        kinds.insert(kind.clone());
+                        survey.records.push(kind);
+                        continue;
+                    }
+                }
+                _ => {}
             }
+            // The first value tells what the others are.
+            survey.values.entry(event.track).or_insert_with(|| field_type(&event));
         }
         Ok(survey)
     }
@@ -137,6 +162,7 @@ pub(super) fn value_of(event: &Event<'_>) -> Value {
         ) => value.clone(),
         Content::Value(value) => Value::Text(value.to_string()),
         Content::Text(text) => Value::Text(text.to_string()),
+        Content::Fields(fields) => Value::Text(fields.to_string()),
         Content::Sample(context) => Value::UInt(*context),
         // Each byte is a character of Latin-1.
         Content::Payload => Value::Text(crate::Text(event.payload).to_string()),

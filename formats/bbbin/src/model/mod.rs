@@ -20,21 +20,32 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
-    TrackId, Wanted, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Message, TimeNs, TimelineView,
+    Track, TrackId, Wanted, Window,
 };
-use kymo_core::{Finding, Result, Severity};
+use kymo_core::{Finding, Result, Severity, Value};
 
 use crate::Reader;
 use crate::read::{Walk, values};
-use crate::spec::{ArtifactClass, NO_BUDGET, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME};
-use crate::types::{ArtifactId, Body, Found, LogFileId};
+use crate::spec::{
+    ArtifactClass, FieldType, NO_BUDGET, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME,
+};
+use crate::types::{ArtifactId, Body, CustomType, Found, LogFileId};
 use lanes::{Lanes, TaskLane, undeclared_name};
 
 pub(crate) use lanes::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
 
 /// What happens on a track; the payload, where there is one, is the event's values.
 pub(crate) type Happening = (TrackId, Content<'static>);
+
+/// How the values of an event are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Values {
+    /// As a text, and each number of them as a counter.
+    Spread,
+    /// As fields.
+    Fields,
+}
 
 /// The timeline of a file.
 #[derive(Debug)]
@@ -59,7 +70,12 @@ impl Timeline {
     }
 
     /// Tells what an event is on which tracks, in the order in which it happens.
-    pub(crate) fn tell(&self, found: &Found<'_>, to: &mut impl FnMut(Happening)) {
+    pub(crate) fn tell(
+        &self,
+        found: &Found<'_>,
+        as_values: Values,
+        to: &mut impl FnMut(Happening),
+    ) {
         let (reader, event, all) = (&self.reader, &found.event, self.lanes());
         let log = event.log_file;
         let mut activity = |track: Option<TrackId>, activity| {
@@ -132,7 +148,7 @@ impl Timeline {
             }
         }
         if !event.custom.is_empty() && !all.is_told(log, event.custom_type) {
-            self.tell_values(found, lanes.own, to);
+            self.tell_values(found, lanes.own, as_values, to);
         }
     }
 
@@ -153,7 +169,13 @@ impl Timeline {
     }
 
     /// Tells the values of an event; as bytes, where they are not of their type.
-    fn tell_values(&self, found: &Found<'_>, own: TrackId, to: &mut impl FnMut(Happening)) {
+    fn tell_values(
+        &self,
+        found: &Found<'_>,
+        own: TrackId,
+        as_values: Values,
+        to: &mut impl FnMut(Happening),
+    ) {
         let (reader, event) = (&self.reader, &found.event);
         let of = reader.custom_type(event.log_file, event.custom_type);
         let lanes = self.lanes().of_type(event.log_file, event.custom_type);
@@ -163,6 +185,9 @@ impl Timeline {
         let Ok(values) = values(of, event.custom, found.offset) else {
             return to((lanes.values, Content::Payload));
         };
+        if as_values == Values::Fields {
+            return to((lanes.values, Content::Fields(fields(of, values))));
+        }
         let text = crate::read::object(of, &values);
         to((lanes.values, Content::Text(text.into())));
         for (place, track) in &lanes.counters {
@@ -173,12 +198,12 @@ impl Timeline {
     }
 
     /// How many events of a window some spans have.
-    fn count(&self, spans: Range<usize>, window: &Window) -> u64 {
+    fn count(&self, spans: Range<usize>, window: &Window, as_values: Values) -> u64 {
         let (mut walk, mut count) = (Walk::new(spans), 0);
         let wanted = window.wanted(self.lanes().tracks.len());
         while let Some(found) = walk.next(&self.reader) {
             if window.holds(Some(TimeNs(found.event.timestamp))) {
-                self.tell(&found, &mut |(track, _)| {
+                self.tell(&found, as_values, &mut |(track, _)| {
                     count += u64::from(wanted.has(track));
                 });
             }
@@ -187,14 +212,14 @@ impl Timeline {
     }
 
     /// The spans to read for a window, and how many events to pass over first.
-    fn plan(&self, window: &Window) -> (Range<usize>, u64) {
+    fn plan(&self, window: &Window, as_values: Values) -> (Range<usize>, u64) {
         let mut spans = self.reader.spans_within(window);
         let Some(last) = window.last else { return (spans, 0) };
         let (mut start, mut count) = (spans.end, 0);
         // From the end, so that a long recording is not read for its last few events.
         while start > spans.start && count < last {
             start -= 1;
-            count += self.count(start..start + 1, window);
+            count += self.count(start..start + 1, window, as_values);
         }
         spans.start = start;
         (spans, count.saturating_sub(last))
@@ -223,6 +248,16 @@ impl Switch {
     }
 }
 
+/// Values as the fields of an event that is called as their type.
+fn fields(of: &CustomType, values: Vec<Value>) -> Fields<'static> {
+    let fields = of.fields.iter().zip(values).map(|(field, value)| Field {
+        name: field.name.clone().into(),
+        value,
+        bits: field.field_type.ok().and_then(FieldType::bits),
+    });
+    Fields { name: of.name.clone().into(), fields: fields.collect() }
+}
+
 fn known_priority(priority: i32) -> Option<i64> {
     (priority != UNKNOWN_PRIORITY).then(|| priority.into())
 }
@@ -243,20 +278,11 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        let (spans, skip) = self.plan(window);
-        let wanted = window.wanted(self.lanes().tracks.len());
-        Ok(Box::new(Telling {
-            timeline: self,
-            walk: Walk::new(spans),
-            window: window.clone(),
-            wanted,
-            skip,
-            pending: VecDeque::new(),
-            begins: None,
-            time: TimeNs(0),
-            offset: 0,
-            custom: 0..0,
-        }))
+        Ok(Box::new(Telling::new(self, window, Values::Spread)))
+    }
+
+    fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        Ok(Box::new(Telling::new(self, window, Values::Fields)))
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -270,6 +296,7 @@ struct Telling {
     walk: Walk,
     window: Window,
     wanted: Wanted,
+    as_values: Values,
     skip: u64,
     /// What the event that was read last still is.
     pending: VecDeque<Happening>,
@@ -294,6 +321,23 @@ enum Advanced {
 }
 
 impl Telling {
+    fn new(timeline: Arc<Timeline>, window: &Window, as_values: Values) -> Self {
+        let (spans, skip) = timeline.plan(window, as_values);
+        Self {
+            wanted: window.wanted(timeline.lanes().tracks.len()),
+            timeline,
+            walk: Walk::new(spans),
+            window: window.clone(),
+            as_values,
+            skip,
+            pending: VecDeque::new(),
+            begins: None,
+            time: TimeNs(0),
+            offset: 0,
+            custom: 0..0,
+        }
+    }
+
     /// Reads events until there is something to tell.
     fn advance(&mut self) -> Advanced {
         let Self { timeline, walk, window, wanted, pending, .. } = self;
@@ -315,7 +359,7 @@ impl Telling {
             }
             let end = walk.offset();
             self.custom = end.saturating_sub(found.event.custom.len() as u64)..end;
-            timeline.tell(&found, &mut |happening| {
+            timeline.tell(&found, self.as_values, &mut |happening| {
                 if wanted.has(happening.0) {
                     pending.push_back(happening);
                 }

@@ -30,6 +30,7 @@ pub(crate) fn lines(timeline: &Arc<dyn TimelineView>, window: &Window) -> Vec<St
         let what = match &event.content {
             Content::Value(value) => value.to_string(),
             Content::Text(text) => text.to_string(),
+            Content::Fields(fields) => fields.to_string(),
             Content::Activity(activity) => activity.to_string(),
             Content::Sample(context) => format!("context {context}"),
             Content::Payload => format!("{:x?}", event.payload),
