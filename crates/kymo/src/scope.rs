@@ -123,6 +123,20 @@ impl Scope {
         Ok(if reading == Reading::Everything { analysis.with_all() } else { analysis })
     }
 
+    /// Goes through the events for some passes that need to know nothing before, and says what could
+    /// not be used.
+    pub(crate) fn analyse(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        reading: Reading,
+        passes: &mut [&mut dyn Pass],
+    ) -> anyhow::Result<(Analysis, Outcome)> {
+        let mut analysis = self.analysis(reading)?;
+        let outcome = self.run(session, opened, &mut analysis, passes)?;
+        Ok((analysis, outcome))
+    }
+
     /// Goes through the events for some passes, and says what could not be used.
     pub(crate) fn run(
         &self,

@@ -169,3 +169,85 @@ fn ranges_that_make_no_sense_are_refused() {
         }
     }
 }
+
+/// What commands say of a recording, as JSON and without the names of files.
+fn figures(recording: &Path, commands: &[&str]) -> Vec<Vec<Value>> {
+    let of = |command: &&str| {
+        let (_, out, said) = run(kymo().arg(command).arg(recording).args(["--json", "-n0"]));
+        assert!(!out.is_empty(), "{command}: {said}");
+        json(&out)
+    };
+    commands.iter().map(of).collect()
+}
+
+fn converted(from: &Path, to: &Path) {
+    let (code, _, said) = run(kymo().arg("convert").arg(from).arg("-o").arg(to));
+    assert_eq!(code, Some(0), "{}: {said}", to.display());
+}
+
+#[test]
+fn a_trace_that_was_converted_has_the_same_loads_and_response_times() {
+    let (trace, out) = (kymo_conformance::testdata("ctf/control"), folder());
+    let commands = ["load", "sched"];
+    let expected = figures(&trace, &commands);
+    for extension in ["rtc", "mcap"] {
+        let to = out.path().join("control").with_extension(extension);
+        converted(&trace, &to);
+        assert_eq!(figures(&to, &commands), expected, "{extension}");
+        // And once more, from there.
+        let again = out.path().join("again").with_extension(extension);
+        converted(&to, &again);
+        assert_eq!(figures(&again, &commands), expected, "{extension}");
+    }
+}
+
+#[test]
+fn messages_and_states_come_back_from_rtc() {
+    let (robot, out) = (kymo_conformance::testdata("textlog/robot.txt"), folder());
+    let commands = ["load", "sched", "messages", "states"];
+    let to = |name: &str| out.path().join(name);
+    run(kymo().arg("convert").arg(&robot).arg("-o").arg(to("robot.bbbin")));
+    let expected = figures(&to("robot.bbbin"), &commands);
+    converted(&to("robot.bbbin"), &to("robot.rtc"));
+    assert_eq!(figures(&to("robot.rtc"), &commands), expected);
+    run(kymo().arg("convert").arg(to("robot.rtc")).arg("-o").arg(to("again.bbbin")));
+    assert_eq!(figures(&to("again.bbbin"), &commands), expected);
+}
+
+/// Two recordings of the same tasks, of which one is merged after the other: who runs where, and who
+/// is who, stays apart.
+#[test]
+fn tasks_of_rtc_files_that_are_merged_stay_apart() {
+    let (trace, out) = (kymo_conformance::testdata("ctf/control"), folder());
+    let (one, both) = (out.path().join("one.rtc"), out.path().join("both.rtc"));
+    converted(&trace, &one);
+    let (code, _, said) = run(kymo().arg("merge").args([&one, &one]).arg("-o").arg(&both));
+    assert_eq!(code, Some(0), "{said}");
+    let loads = |file: &Path| {
+        let (_, out, _) = run(kymo().arg("load").arg(file).args(["--json", "-n0"]));
+        let run_ns = |of: &Value| of["run_ns"].as_u64();
+        json(&out).iter().filter_map(run_ns).sum::<u64>()
+    };
+    assert_eq!(loads(&both), 2 * loads(&one));
+}
+
+#[test]
+fn fields_of_events_are_custom_types_of_bbbin() {
+    let (trace, out) = (kymo_conformance::testdata("ctf/control"), folder());
+    let log = out.path().join("control.bbbin");
+    converted(&trace, &log);
+    let args = ["--stream", "sched_waking", "--json"];
+    let (code, events, said) = run(kymo().arg("dump").arg(&log).args(args));
+    assert_eq!(code, Some(0), "{said}");
+    let first = json(&events)[0]["value"].as_str().unwrap().to_owned();
+    let expected = r#"{"comm":"control","tid":101,"prio":-51,"target_cpu":0}"#;
+    assert_eq!(first, expected);
+    // Types stay what they are when a log is converted once more.
+    let again = out.path().join("again.bbbin");
+    converted(&log, &again);
+    let types = |log: &Path| {
+        run(kymo().arg("convert").arg(log).args(["--table", "types", "--to", "jsonl", "-o", "-"])).1
+    };
+    assert!(types(&log).contains("INT32"), "{}", types(&log));
+    assert_eq!(types(&again), types(&log));
+}

@@ -87,8 +87,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
         scope.wants(TrackKind::Task, "no tasks are recorded in it")?;
         let mut load = Load::over(scope.buckets(args.buckets.unwrap_or(PARTS).into())?);
-        let mut analysis = scope.analysis(Reading::Activities)?;
-        let outcome = scope.run(session, opened, &mut analysis, &mut [&mut load])?;
+        let (analysis, outcome) =
+            scope.analyse(session, opened, Reading::Activities, &mut [&mut load])?;
         if is_first && args.grid.csv {
             let columns = if args.buckets.is_some() { OVER_TIME } else { COLUMNS };
             Grid::new(columns).csv_header(&mut session.out)?;

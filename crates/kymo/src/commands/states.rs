@@ -71,8 +71,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
         scope.wants(TrackKind::States, "no state machines are recorded in it")?;
         let mut states = States::new();
-        let mut analysis = scope.analysis(Reading::Everything)?;
-        let outcome = scope.run(session, opened, &mut analysis, &mut [&mut states])?;
+        let (analysis, outcome) =
+            scope.analyse(session, opened, Reading::Everything, &mut [&mut states])?;
         let times = table(&states, &analysis);
         if times.len() == 0 {
             return Err(Failure::new("no state was entered in it").into());

@@ -107,8 +107,8 @@ impl Drawn {
     ) -> anyhow::Result<(Self, Outcome)> {
         let mut load = Load::new();
         let mut machines = Machines::default();
-        let mut analysis = scope.analysis(Reading::Activities)?;
-        scope.run(session, opened, &mut analysis, &mut [&mut load, &mut machines])?;
+        let (analysis, _) =
+            scope.analyse(session, opened, Reading::Activities, &mut [&mut load, &mut machines])?;
         let mut chosen = busiest(&load, &analysis);
         let meant = machines.0.into_iter().filter(|track| analysis.means(*track));
         chosen.extend(meant.map(RowKind::States));
@@ -118,8 +118,8 @@ impl Drawn {
         let rows_left_out = chosen.len().saturating_sub(rows);
         chosen.truncate(rows);
         let mut gantt = Gantt::new(scope.buckets(cells)?, &chosen);
-        let mut analysis = scope.analysis(Reading::Activities)?;
-        let outcome = scope.run(session, opened, &mut analysis, &mut [&mut gantt])?;
+        let (analysis, outcome) =
+            scope.analyse(session, opened, Reading::Activities, &mut [&mut gantt])?;
         let since_epoch = scope.timeline.clocks().first().is_some_and(|clock| clock.since_epoch);
         Ok((Self { analysis, gantt, since_epoch, rows_left_out }, outcome))
     }

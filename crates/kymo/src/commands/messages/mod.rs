@@ -159,9 +159,8 @@ impl Found {
         scope: &Scope,
     ) -> anyhow::Result<(Self, Outcome)> {
         let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
-        let mut analysis = scope.analysis(Reading::Activities)?;
         let passes: &mut [&mut dyn Pass] = &mut [&mut messages, &mut wakeups];
-        let outcome = scope.run(session, opened, &mut analysis, passes)?;
+        let (analysis, outcome) = scope.analyse(session, opened, Reading::Activities, passes)?;
         Ok((Self { analysis, messages, wakeups, is_wakeups: false }, outcome))
     }
 
@@ -217,8 +216,7 @@ impl Found {
         let sequence =
             if self.is_wakeups { Sequence::of_wakeups(most) } else { Sequence::of_messages(most) };
         let mut sequence = sequence.between(ends);
-        let mut analysis = scope.analysis(Reading::Activities)?;
-        scope.run(session, opened, &mut analysis, &mut [&mut sequence])?;
+        scope.analyse(session, opened, Reading::Activities, &mut [&mut sequence])?;
         Ok((sequence, more))
     }
 }

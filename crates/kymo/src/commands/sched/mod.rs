@@ -146,8 +146,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             return history::print(session, opened, scope, args.grid, args.number);
         }
         let mut sched = Sched::new();
-        let mut analysis = scope.analysis(Reading::Activities)?;
-        let outcome = scope.run(session, opened, &mut analysis, &mut [&mut sched])?;
+        let (analysis, outcome) =
+            scope.analyse(session, opened, Reading::Activities, &mut [&mut sched])?;
         let grid = table(&sched, &analysis, |task| args.sort.of(task));
         if grid.len() == 0 {
             return Err(Failure::new("no task did anything in it").into());
