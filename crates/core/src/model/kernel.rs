@@ -1,5 +1,7 @@
 //! Events of Linux that say something of tasks, whichever tracer recorded them.
 
+use std::borrow::Cow;
+
 /// What an event of the kernel is to tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KernelEvent {
@@ -19,16 +21,25 @@ pub enum KernelEvent {
     IrqEnd,
 }
 
-/// What deferred interrupts are for, by their numbers.
-const SOFTIRQS: [&str; 10] =
-    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+/// Deferred interrupts by their numbers, with what they are for.
+const SOFTIRQS: [&str; 10] = [
+    "softirq 0 HI",
+    "softirq 1 TIMER",
+    "softirq 2 NET_TX",
+    "softirq 3 NET_RX",
+    "softirq 4 BLOCK",
+    "softirq 5 IRQ_POLL",
+    "softirq 6 TASKLET",
+    "softirq 7 SCHED",
+    "softirq 8 HRTIMER",
+    "softirq 9 RCU",
+];
 
-/// The name of a deferred interrupt, by its number as the tracer tells it: `softirq 1 TIMER`.
+/// The name of a deferred interrupt, by its number: `softirq 1 TIMER`.
 #[must_use]
-pub fn softirq_name(number: &str) -> String {
-    let known = number.parse().ok().and_then(|number: usize| SOFTIRQS.get(number));
-    let known = known.map(|name| format!(" {name}")).unwrap_or_default();
-    format!("softirq {number}{known}")
+pub fn softirq_name(number: i64) -> Cow<'static, str> {
+    let known = usize::try_from(number).ok().and_then(|number| SOFTIRQS.get(number));
+    known.map_or_else(|| format!("softirq {number}").into(), |name| (*name).into())
 }
 
 impl KernelEvent {
@@ -76,6 +87,13 @@ mod tests {
         assert!(KernelEvent::Wakeup.is_release(false) && !KernelEvent::Wakeup.is_release(true));
         assert!(KernelEvent::Waking.is_release(true) && KernelEvent::WakeupNew.is_release(true));
         assert!(!KernelEvent::Switch.is_release(false));
+    }
+
+    #[test]
+    fn deferred_interrupts_have_names() {
+        assert_eq!(softirq_name(1), "softirq 1 TIMER");
+        assert_eq!(softirq_name(9), "softirq 9 RCU");
+        assert_eq!([softirq_name(10), softirq_name(-1)], ["softirq 10", "softirq -1"]);
     }
 
     #[test]

@@ -144,17 +144,18 @@ fn irq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
     let find = |wanted: &str| fields.iter().find(|(name, _)| name == wanted);
     let words = [find("irq"), find("name")].into_iter().flatten();
     let words: Vec<_> = std::iter::once("irq").chain(words.map(|(_, value)| &**value)).collect();
-    to_cpu(line, begin(words.join(" ")), to);
+    to_cpu(line, begin(words.join(" ").into()), to);
 }
 
 fn softirq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
     let fields = fields(line);
     let number = fields.iter().find(|(name, _)| name == "vec").map_or("", |(_, value)| value);
-    to_cpu(line, begin(softirq_name(number)), to);
+    let name = number.parse().map_or_else(|_| "softirq".into(), softirq_name);
+    to_cpu(line, begin(name), to);
 }
 
-fn begin(name: String) -> Activity<'static> {
-    Activity::Begin { name: Some(Cow::Owned(name)), priority: None }
+fn begin(name: Cow<'static, str>) -> Activity<'static> {
+    Activity::Begin { name: Some(name), priority: None }
 }
 
 fn to_cpu<'a>(line: &Line<'a>, activity: Activity<'a>, to: &mut dyn FnMut(Told<'a>)) {

@@ -1,5 +1,6 @@
 //! Tracks of processors, tasks, threads and processes: those that events tell of.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use kymo_core::model::kernel::{KernelEvent, softirq_name};
@@ -226,7 +227,7 @@ impl Lanes {
             KernelEvent::SoftIrq => {
                 let number = facts.number(Known::Vec).unwrap_or(-1);
                 if let Some(cpu) = by {
-                    to((cpu, begin(softirq_name(&number.to_string()))));
+                    to((cpu, begin(softirq_name(number))));
                 }
             }
             KernelEvent::IrqEnd => {
@@ -248,6 +249,6 @@ impl Lanes {
     }
 }
 
-fn begin(name: String) -> Activity<'static> {
+fn begin(name: impl Into<Cow<'static, str>>) -> Activity<'static> {
     Activity::Begin { name: Some(name.into()), priority: None }
 }
