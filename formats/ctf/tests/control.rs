@@ -363,6 +363,25 @@ fn a_session_that_was_rotated_is_whole_again() {
 }
 
 #[test]
+fn of_a_session_the_traces_are_read_that_can_be() {
+    let session = session();
+    let metadata = session.path().join("ust/uid/1000/64-bit/metadata");
+    fs::write(&metadata, "/* CTF 1.8 */ trace {").unwrap();
+    let source = Source::open(session.path(), &Limits::default()).unwrap();
+    let dataset = Ctf.open(&source, &Context::default()).unwrap();
+    let found = dataset.findings();
+    let file = found[0].file.as_deref();
+    assert_eq!(
+        (found.len(), found[0].rule, file),
+        (1, "unreadable", Some("ust/uid/1000/64-bit/metadata"))
+    );
+    assert_eq!(kymo_ctf::Reader::open(&source, &Context::default()).unwrap().count(), 16);
+    fs::write(session.path().join("kernel/metadata"), "/* CTF 1.8 */ trace {").unwrap();
+    let source = Source::open(session.path(), &Limits::default()).unwrap();
+    assert!(Ctf.open(&source, &Context::default()).is_err());
+}
+
+#[test]
 fn a_folder_that_is_called_kernel_is_no_session_by_that() {
     let other = tempfile::tempdir().unwrap();
     fs::create_dir_all(other.path().join("kernel/ust")).unwrap();

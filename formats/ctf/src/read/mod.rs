@@ -126,8 +126,19 @@ impl Reader {
             findings: Mutex::default(),
             limits: context.limits,
         };
+        let mut failed = None;
         for (folder, trace) in session::traces(source, &context.limits)? {
-            reader.part(folder, &trace)?;
+            match reader.part(folder, &trace) {
+                Err(Error::ReadIn { file, error }) => {
+                    // Of a session the other traces are read.
+                    reader.lacks_trace(&file, &error);
+                    failed.get_or_insert(Error::ReadIn { file, error });
+                }
+                result => result?,
+            }
+        }
+        if let (true, Some(failed)) = (reader.parts.is_empty(), failed) {
+            return Err(failed);
         }
         reader.find_tracks();
         losses::find(&reader);
@@ -166,6 +177,14 @@ impl Reader {
     /// The name of a file of a trace within what was opened.
     fn within(&self, part: usize, name: &Path) -> PathBuf {
         self.parts.get(part).map_or_else(|| name.to_owned(), |part| part.folder.join(name))
+    }
+
+    /// Takes note of a trace whose metadata cannot be read.
+    fn lacks_trace(&self, file: &Path, error: &ReadError) {
+        let file = file.display().to_string();
+        let mut finding = Finding::unreadable(crate::check::UNREADABLE, error);
+        finding.file = Some(file.clone());
+        self.add(Place::Named(file), finding);
     }
 
     /// Takes note of a file whose events are not there.
