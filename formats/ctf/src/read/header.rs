@@ -26,21 +26,18 @@ pub(crate) struct Header {
 struct Tag {
     spot: Spot,
     choices: Vec<Choice>,
-    /// The place of the choice for every value of a tag of few bits.
-    places: Vec<Option<u8>>,
+    /// The ranges of the choices, where all are of bits without a sign.
+    ranges: Vec<(u64, u64)>,
 }
-
-/// Tags of up to so many bits have all their values listed.
-const LISTED_BITS: u32 = 8;
 
 impl Tag {
     fn new(spot: Spot, choices: &[Choice]) -> Self {
-        let mut tag = Self { spot, choices: choices.to_vec(), places: Vec::new() };
-        if spot.bits <= LISTED_BITS {
-            let values = 0..1_u64 << spot.bits;
-            tag.places = values.map(|raw| u8::try_from(tag.find(raw)?).ok()).collect();
-        }
-        tag
+        let range = |choice: &Choice| {
+            Some((u64::try_from(choice.first).ok()?, u64::try_from(choice.last).ok()?))
+        };
+        let ranges: Option<Vec<_>> = choices.iter().map(range).collect();
+        let ranges = ranges.filter(|_| !spot.is_signed).unwrap_or_default();
+        Self { spot, choices: choices.to_vec(), ranges }
     }
 
     /// The place of the choice for some bits.
@@ -142,9 +139,9 @@ impl Header {
         let mut orders = spots.chain(tag.iter().map(|tag| &tag.spot)).map(|spot| spot.order);
         let first = orders.next();
         let order = first.filter(|first| orders.all(|order| order == *first));
-        // What is not at a byte does not begin a word, and tags of many bits are not listed.
-        let is_listed = tag.as_ref().is_none_or(|tag| !tag.places.is_empty());
-        let order = order.filter(|_| align >= 8 && is_listed);
+        // What is not at a byte does not begin a word.
+        let has_ranges = tag.as_ref().is_none_or(|tag| !tag.ranges.is_empty());
+        let order = order.filter(|_| align >= 8 && has_ranges);
         Self { align, tag, shapes, order }
     }
 
@@ -159,8 +156,8 @@ impl Header {
         let place = match &self.tag {
             None => 0,
             Some(tag) => {
-                let raw = usize::try_from(tag.spot.within(word, order)?).ok()?;
-                usize::from(tag.places.get(raw).copied().flatten()?)
+                let raw = tag.spot.within(word, order)?;
+                tag.ranges.iter().position(|(first, last)| (*first..=*last).contains(&raw))?
             }
         };
         let shape = self.shapes.get(place).filter(|shape| shape.is_word)?;
@@ -178,12 +175,7 @@ impl Header {
         read: impl FnOnce(&Spot) -> Result<u64, E>,
     ) -> Result<Option<&Shape>, E> {
         let Some(tag) = &self.tag else { return Ok(self.shapes.first()) };
-        let raw = read(&tag.spot)?;
-        let listed = usize::try_from(raw).ok().and_then(|raw| tag.places.get(raw));
-        let place = match listed {
-            Some(place) => place.map(usize::from),
-            None => tag.find(raw),
-        };
+        let place = tag.find(read(&tag.spot)?);
         Ok(place.and_then(|place| self.shapes.get(place)))
     }
 }
