@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kymo_core::model::profile::{
     By, Derived, Detail, Flat, Metric, MetricId, Most, PathTree, ProfileView, Question, Thread,
-    ThreadId, ThreadSet, bottom_up, bottom_up_derived, flat_derived, flat_most, per_thread,
+    ThreadId, ThreadSet, Within, bottom_up, bottom_up_derived, flat_derived, flat_most, per_thread,
     per_thread_derived, top_down, top_down_derived,
 };
 use kymo_core::{Finding, Severity};
@@ -100,7 +100,7 @@ impl Asked {
     pub(crate) fn flat(&self, by: By, most: Most) -> kymo_core::Result<Flat> {
         let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
         match &self.derived {
-            Some(derived) => Ok(flat_derived(view, derived, threads, by)?.sorted(most)),
+            Some(derived) => flat_derived(view, derived, threads, by, most),
             None => flat_most(&self.question(), by, most),
         }
     }
@@ -130,11 +130,11 @@ impl Asked {
     }
 
     /// What each thread spent; no number where what is asked for has no value.
-    pub(crate) fn per_thread(&self, function: Option<&str>) -> kymo_core::Result<Vec<f64>> {
+    pub(crate) fn per_thread(&self, within: Within<'_>) -> kymo_core::Result<Vec<f64>> {
         let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
         match &self.derived {
-            Some(derived) => per_thread_derived(view, derived, threads, function),
-            None => per_thread(&self.question(), function),
+            Some(derived) => per_thread_derived(view, derived, threads, within),
+            None => per_thread(&self.question(), within),
         }
     }
 

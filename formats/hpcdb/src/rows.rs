@@ -3,6 +3,7 @@
 //! Rows that cannot be read are findings, and the others are read. Arrays of a damaged file may
 //! lie on top of each other; no more rows are given than the file has room for.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kymo_core::bytes::{ReadError, ReadResult};
@@ -93,6 +94,13 @@ pub(crate) struct ValueRow {
     pub(crate) context: u64,
     pub(crate) metric: u64,
     pub(crate) value: f64,
+}
+
+/// A value of the summary, with what it is.
+pub(crate) struct SummaryRow {
+    pub(crate) value: ValueRow,
+    /// Nothing where `meta.db` does not list it.
+    pub(crate) statistic: Option<Arc<StatisticRow>>,
 }
 
 /// A trace.
@@ -378,6 +386,22 @@ pub(crate) fn values_of(
         }
         None
     })
+}
+
+/// The values of the summary, context by context.
+pub(crate) fn summary(database: &Arc<Database>) -> Rows<SummaryRow> {
+    let statistics = statistics(database).map(|row| (row.id, Arc::new(row)));
+    let statistics: HashMap<u64, Arc<StatisticRow>> = statistics.collect();
+    let profile = database.profile.as_ref().and_then(|file| {
+        let first = database.noted(&file.part, file.profile(0))??;
+        first.is_summary.then_some(first)
+    });
+    let database = Arc::clone(database);
+    let values = profile.into_iter().flat_map(move |of| values_of(Arc::clone(&database), 0, of));
+    Box::new(values.map(move |value| {
+        let statistic = statistics.get(&value.metric).map(Arc::clone);
+        SummaryRow { value, statistic }
+    }))
 }
 
 /// Values that come before the first that an index lists.

@@ -1,4 +1,5 @@
-//! Arrow tables, and the dump, which are the same rows.
+//! Arrow tables, and the dump, which are the same rows; values of the summary are in the dump once,
+//! as values of its profile.
 
 use std::sync::Arc;
 
@@ -10,14 +11,18 @@ use kymo_core::{DumpRequest, Error, Flow, Record, RecordSink, Result, Table, Val
 use crate::read::Database;
 use crate::rows::{
     self, ContextRow, FunctionRow, MetricRow, PathRow, ProfileRow, Rows, SampleRow, StatisticRow,
-    TraceRow, ValueRow,
+    SummaryRow, TraceRow, ValueRow,
 };
 use crate::spec::scope_type_name;
 use crate::types::PropagationScope;
 
 /// Every table of the files that are there.
 pub(crate) fn tables(database: &Arc<Database>) -> Vec<Arc<dyn Table>> {
-    kinds(database).into_iter().map(|kind| kind.table(Arc::clone(database))).collect()
+    let mut kinds = kinds(database);
+    if database.meta.is_some() && database.profile.is_some() {
+        kinds.push(Box::new(summary()));
+    }
+    kinds.into_iter().map(|kind| kind.table(Arc::clone(database))).collect()
 }
 
 /// Gives every row of every table.
@@ -44,6 +49,7 @@ trait AnyKind {
     fn dump(&self, database: &Arc<Database>, sink: &mut dyn RecordSink) -> Result<Flow>;
 }
 
+/// The kinds that the dump has.
 fn kinds(database: &Database) -> Vec<Box<dyn AnyKind>> {
     let mut kinds: Vec<Box<dyn AnyKind>> = Vec::new();
     if database.meta.is_some() {
@@ -392,6 +398,29 @@ fn value_columns() -> Vec<Column<ValueRow>> {
         column("metric", Cell::Number(|row| Some(row.metric))),
         column("value", Cell::Float(|row| row.value)),
     ]
+}
+
+fn summary() -> Kind<SummaryRow> {
+    fn of(row: &SummaryRow) -> Option<&StatisticRow> {
+        row.statistic.as_deref()
+    }
+    Kind {
+        name: "summary",
+        record: "summary",
+        about: "what all threads come to together, by context and statistic",
+        is_bulk: true,
+        rows: rows::summary,
+        columns: vec![
+            column("offset", Cell::Address(|row: &SummaryRow| Some(row.value.offset))),
+            column("context", Cell::Number(|row| Some(row.value.context))),
+            column("id", Cell::Number(|row| Some(row.value.metric))),
+            nullable("metric", Cell::Text(|row| Some(&of(row)?.metric))),
+            nullable("scope", Cell::Text(|row| Some(&of(row)?.scope))),
+            nullable("formula", Cell::Text(|row| Some(&of(row)?.formula))),
+            nullable("combine", Cell::Text(|row| Some(of(row)?.combine))),
+            column("value", Cell::Float(|row| row.value.value)),
+        ],
+    }
 }
 
 fn traces() -> Kind<TraceRow> {

@@ -17,8 +17,8 @@ use arrow_array::types::{Float64Type, UInt64Type};
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
-    By, Detail, FlatRow, MetricId, PathTree, ProfileView, Question, Statistic, Step, Walk,
-    bottom_up, bottom_up_derived, flat, flat_derived, per_thread_derived, top_down,
+    By, Detail, FlatRow, MetricId, Most, PathTree, ProfileView, Question, Statistic, Step, Walk,
+    Within, bottom_up, bottom_up_derived, flat, flat_derived, per_thread_derived, top_down,
     top_down_derived,
 };
 use kymo_core::model::timeline::Window;
@@ -27,6 +27,8 @@ use kymo_hpcdb::HpcDb;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use support::{batches, each, is_near, numbers, open, texts};
+
+const ALL: Most = Most { number: None, is_inclusive: false };
 
 /// A number as Python prints it.
 fn repr(value: f64) -> String {
@@ -242,7 +244,7 @@ fn derived_metrics_are_computed_of_sums() {
     for (name, over, under) in DERIVED {
         let derived = derived.iter().find(|derived| derived.metric.name == name);
         let derived = derived.unwrap_or_else(|| panic!("{name} is none of {names:?}"));
-        let found = flat_derived(view.as_ref(), derived, None, By::Function).unwrap();
+        let found = flat_derived(view.as_ref(), derived, None, By::Function, ALL).unwrap();
         let (over, under) = (flat_of(over), flat_of(under));
         assert!(!found.rows.is_empty(), "{name}");
         for row in found.rows {
@@ -312,7 +314,7 @@ fn derived_metrics_are_computed_of_paths() {
             assert!(is_right, "{name} {path:?} {value}");
         }
         // They have no inclusive formula, so that threads have no value.
-        let threads = per_thread_derived(view.as_ref(), derived, None, None).unwrap();
+        let threads = per_thread_derived(view.as_ref(), derived, None, Within::All).unwrap();
         assert!(threads.len() == 40 && threads.iter().all(|value| value.is_nan()), "{name}");
     }
 }

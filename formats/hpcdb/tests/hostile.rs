@@ -7,6 +7,8 @@
     reason = "tests may fail loudly"
 )]
 
+mod support;
+
 use std::path::Path;
 
 use bytes::Bytes;
@@ -14,14 +16,13 @@ use kymo_conformance::{capture, testdata};
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
     By, Column, ContextNumber, Detail, Metric, MetricId, Node, ProfileSink, Question, Reach,
-    Relation, Scope, SunkValue, Thread, ThreadId, bottom_up, flat, per_thread, top_down,
+    Relation, Scope, SunkValue, Thread, ThreadId, Within, bottom_up, flat, per_thread, top_down,
 };
 use kymo_core::{
     Context, Destination, DumpRequest, Flow, Format, Record, RecordSink, Result, Severity, Source,
 };
 use kymo_hpcdb::{HpcDb, Writer};
-
-const FILES: [&str; 4] = ["meta.db", "profile.db", "cct.db", "trace.db"];
+use support::FILES;
 
 fn tiny(name: &str) -> Vec<u8> {
     std::fs::read(testdata("hpcdb/tiny").join(name)).unwrap()
@@ -29,11 +30,7 @@ fn tiny(name: &str) -> Vec<u8> {
 
 /// The tiny database with one of its files changed.
 fn changed(name: &str, bytes: &[u8]) -> Source {
-    let file = |known: &'static str| {
-        let bytes = if known == name { bytes.to_vec() } else { tiny(known) };
-        (known, Bytes::from(bytes))
-    };
-    Source::from_files("tiny", FILES.map(file))
+    support::changed("tiny", |known, tiny| Some(if known == name { bytes.to_vec() } else { tiny }))
 }
 
 fn records(source: &Source) -> Vec<String> {
@@ -72,6 +69,28 @@ fn records_that_are_longer_than_known_are_read() {
     }
 }
 
+/// What all threads come to, with what each number is.
+#[test]
+fn the_summary_is_a_table_of_its_own() {
+    let dataset = HpcDb.open(&changed("", &[]), &Context::default()).unwrap();
+    let column = |name: &str| support::texts(&*dataset, "summary", name);
+    let numbers = |name: &str| {
+        let numbers = support::numbers(&*dataset, "summary", name);
+        numbers.into_iter().map(Option::unwrap).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers("offset"), [0x100, 0x10A, 0x114, 0x11E, 0x128]);
+    assert_eq!(numbers("context"), [1, 2, 2, 3, 3]);
+    assert_eq!(numbers("id"), [3, 1, 3, 1, 3]);
+    let scopes = ["execution", "function", "execution", "function", "execution"];
+    assert_eq!(column("scope"), scopes.map(|scope| Some(scope.to_owned())));
+    for (name, expected) in [("metric", "time"), ("formula", "$$"), ("combine", "sum")] {
+        assert_eq!(column(name), vec![Some(expected.to_owned()); 5]);
+    }
+    // A file by itself does not say what its numbers are.
+    let alone = Source::from_files("some", [("profile.db", Bytes::from(tiny("profile.db")))]);
+    assert!(HpcDb.open(&alone, &Context::default()).unwrap().table("summary").is_none());
+}
+
 /// A value of a profile that is not there is left out, and that is said.
 #[test]
 fn values_of_no_profile_are_told() {
@@ -80,10 +99,29 @@ fn values_of_no_profile_are_told() {
     let dataset = HpcDb.open(&changed("cct.db", &bytes), &Context::default()).unwrap();
     let view = dataset.profile().unwrap();
     let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    assert_eq!(per_thread(&question, None).unwrap(), [2.0, 0.0]);
+    assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 0.0]);
     let findings = dataset.findings();
-    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    let [finding, sum] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.offset, finding.file.as_deref()), (Some(0xCC), Some("cct.db")));
+    // What is left is less than the summary has.
+    assert_eq!(sum.rule, "summary-sum");
+}
+
+/// `cct.db` has no contexts, in a list that is said to be beyond its end: values are taken from
+/// `profile.db`, and that is said at a byte that is there.
+#[test]
+fn a_list_of_no_contexts_is_told_at_a_byte_of_the_file() {
+    let bytes = std::fs::read(testdata("hpcdb/empty/cct.db")).unwrap();
+    let source = changed("cct.db", &bytes);
+    let dataset = HpcDb.open(&source, &Context::default()).unwrap();
+    let view = dataset.profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 3.0]);
+    let found =
+        dataset.findings().into_iter().chain(HpcDb.check(&source, &Context::default()).unwrap());
+    let found: Vec<_> = found.collect();
+    assert!(found.len() > 1, "{found:?}");
+    assert!(found.iter().all(|one| one.offset.unwrap() <= bytes.len() as u64), "{found:?}");
 }
 
 /// Whatever files are missing, what the others have is read.
@@ -118,7 +156,7 @@ fn any_files_may_be_missing() {
             let threads: Vec<_> = (0..2).map(|id| view.thread(ThreadId(id)).unwrap()).collect();
             let kind = if has("profile.db") && has("meta.db") { "THREAD 0" } else { "PROFILE 1" };
             assert_eq!((view.thread_count(), threads[0].to_string()), (2, kind.to_owned()));
-            assert_eq!(per_thread(&question, None).unwrap(), [2.0, 3.0], "{there:#b}");
+            assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 3.0], "{there:#b}");
             let values = view.thread_values(ThreadId(1)).unwrap();
             let values: Vec<_> = values.map(|value| value.unwrap().value).collect();
             assert_eq!(values, [3.0; 5], "{there:#b}");

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use kymo_conformance::shared;
 use kymo_core::model::profile::{
-    Detail, IDLE, MetricId, Question, bottom_up, per_thread, top_down, traced,
+    Detail, IDLE, MetricId, Question, Within, bottom_up, per_thread, top_down, traced,
 };
 use kymo_core::model::timeline::Window;
 use support::open;
@@ -255,7 +255,7 @@ fn each_thread_spent_what_another_reader_reads() {
         let view = open(path).profile().unwrap();
         for (metric, _, all) in spent(read) {
             let question = Question { view: view.as_ref(), metric, threads: None };
-            let found = per_thread(&question, None).unwrap();
+            let found = per_thread(&question, Within::All).unwrap();
             assert_eq!(found.len(), read.threads.len());
             for (found, thread) in found.into_iter().zip(&read.threads) {
                 let value = |root: &usize| thread.get(root).and_then(|values| values.get(&all));

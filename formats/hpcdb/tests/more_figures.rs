@@ -15,7 +15,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use kymo_core::Dataset;
 use kymo_core::model::profile::{
-    By, Detail, MetricId, PathTree, ProfileView, Question, bottom_up, flat, per_thread, top_down,
+    By, Detail, MetricId, PathTree, ProfileView, Question, Within, bottom_up, flat, per_thread,
+    top_down,
 };
 use serde_json::Value;
 use support::{batches, each, is_near, numbers, texts};
@@ -80,7 +81,7 @@ fn every_report_has_the_figures_of_functions() {
             let callers = bottom_up(&question, None, 1, 0.0).unwrap();
             let (own, _) = of_paths(&callers);
             compare(&own, &top["functions_by_exclusive"], "callers");
-            let threads: f64 = per_thread(&question, None).unwrap().into_iter().sum();
+            let threads: f64 = per_thread(&question, Within::All).unwrap().into_iter().sum();
             assert!(is_near(threads, &top["total_inclusive_over_entry_points"]), "threads");
         }
     });

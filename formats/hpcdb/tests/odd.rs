@@ -8,25 +8,15 @@
     reason = "tests may fail loudly"
 )]
 
-use bytes::Bytes;
-use kymo_conformance::testdata;
+mod support;
+
 use kymo_core::model::profile::{
-    By, Column, MetricId, ProfileView, Question, Reach, Step, ThreadId, ThreadSet, Walk, flat,
-    per_thread, top_down,
+    By, Column, MetricId, ProfileView, Question, Reach, Step, ThreadId, ThreadSet, Walk, Within,
+    flat, per_thread, top_down,
 };
 use kymo_core::{Context, Dataset, Format, Severity, Source};
 use kymo_hpcdb::HpcDb;
-
-const FILES: [&str; 4] = ["meta.db", "profile.db", "cct.db", "trace.db"];
-
-/// A sample, some of its files changed or left out.
-fn changed(sample: &str, change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>) -> Source {
-    let files = FILES.iter().filter_map(|name| {
-        let bytes = std::fs::read(testdata("hpcdb").join(sample).join(name)).unwrap();
-        Some((*name, Bytes::from(change(name, bytes)?)))
-    });
-    Source::from_files(sample, files.collect::<Vec<_>>())
-}
+use support::{changed, patched};
 
 fn open(source: &Source) -> Box<dyn Dataset> {
     HpcDb.open(source, &Context::default()).unwrap()
@@ -111,10 +101,12 @@ fn what_was_measured_outside_of_all_entry_points_is_shown() {
         [row("<main thread>", 2.0, 0.0), row("<unknown entry>", 2.0, 2.0), row("main", 2.0, 2.0)];
     assert_eq!(rows(view.as_ref(), By::Function, Some(&first)), expected);
     let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    assert_eq!(per_thread(&question, None).unwrap(), [4.0, 5.0]);
+    assert_eq!(per_thread(&question, Within::All).unwrap(), [4.0, 5.0]);
     assert_eq!(question.total().unwrap().to_string(), "9");
     let tree = top_down(&question, kymo_core::model::profile::Detail::Functions, 9).unwrap();
     assert_eq!(tree.total.to_string(), "9");
+    let said: Vec<_> = dataset.findings().iter().map(|one| (one.rule, one.severity)).collect();
+    assert_eq!(said, [("tree-sum", Severity::Warning)]);
     // The contradiction is a finding of each profile.
     let found = HpcDb.check(&source, &Context::default()).unwrap();
     let rules: Vec<_> = found.iter().map(|one| (one.rule, one.severity)).collect();
@@ -154,15 +146,29 @@ fn a_value_of_the_whole_that_is_not_execution_is_told() {
     assert!(found.len() == 3 && found.iter().all(|one| one.ends_with(end)), "{found:?}");
 }
 
+/// The threads spent 2 and 3, of which `cct.db` has 2 and 4.
+#[test]
+fn values_by_context_of_another_database_are_told() {
+    let source = patched("cct.db", &[(0xD0, &4.0_f64.to_le_bytes())]);
+    let dataset = open(&source);
+    let view = dataset.profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    // The summary is what counts where all threads are asked for.
+    assert_eq!(rows(view.as_ref(), By::Line, None), [row("a.c:7", 5.0, 5.0)]);
+    assert_eq!(dataset.findings(), []);
+    assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 4.0]);
+    let findings = dataset.findings();
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((finding.rule, finding.severity), ("summary-sum", Severity::Warning));
+    let said = "threads come to 6 in context 1, and the summary of profile.db has 5: do the files \
+                belong together?";
+    assert_eq!(finding.message, said);
+}
+
 /// `cct.db` lists three of four contexts: the values of the last are those of `profile.db`.
 #[test]
 fn a_list_of_contexts_that_is_too_short_is_told_and_nothing_is_lost() {
-    let source = changed("tiny", |name, mut bytes| {
-        if name == "cct.db" {
-            bytes[0x38] = 3;
-        }
-        Some(bytes)
-    });
+    let source = patched("cct.db", &[(0x38, &[3])]);
     let dataset = open(&source);
     let view = dataset.profile().unwrap();
     let first: ThreadSet = [ThreadId(0)].into_iter().collect();
@@ -175,12 +181,7 @@ fn a_list_of_contexts_that_is_too_short_is_told_and_nothing_is_lost() {
 /// The children of `main` lie beyond the end of the file.
 #[test]
 fn salvage_goes_on_past_a_record_that_cannot_be_read() {
-    let source = changed("tiny", |name, mut bytes| {
-        if name == "meta.db" {
-            bytes[0x2A0..0x2A2].fill(0xFF);
-        }
-        Some(bytes)
-    });
+    let source = patched("meta.db", &[(0x2A0, &[0xFF, 0xFF])]);
     let view = open(&source).profile().unwrap();
     let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
     assert!(flat(&question, By::Function).is_err());
@@ -216,7 +217,7 @@ fn without_values_by_context_those_by_profile_are_summed_up() {
     for function in [None, Some("multiply._omp_fn.0"), Some("do_cos")] {
         let spent = [&whole, &without].map(|view| {
             let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-            per_thread(&question, function).unwrap()
+            per_thread(&question, function.map_or(Within::All, Within::Function)).unwrap()
         });
         for (one, other) in spent[0].iter().zip(&spent[1]) {
             assert!((one - other).abs() <= 1e-12, "{function:?}: {spent:?}");

@@ -8,16 +8,16 @@
     reason = "tests may fail loudly"
 )]
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
 use bytes::Bytes;
 use kymo_conformance::testdata;
-use kymo_core::{Context, Format, Severity, Source};
+use kymo_core::{Context, Finding, Format, Severity, Source};
 use kymo_hpcdb::HpcDb;
-
-const FILES: [&str; 4] = ["meta.db", "profile.db", "cct.db", "trace.db"];
 
 /// What is written where in which file, and what is found: rule, file, byte.
 struct Case {
@@ -361,21 +361,22 @@ const CASES: &[Case] = &[
     ),
 ];
 
-fn database(change: Option<&Case>, taxonomy: Option<&'static str>) -> Source {
-    let files = FILES.map(|name| {
-        let mut bytes = std::fs::read(testdata("hpcdb/tiny").join(name)).unwrap();
-        if let Some(case) = change.filter(|case| case.file == name) {
-            bytes[case.at..case.at + case.bytes.len()].copy_from_slice(case.bytes);
-        }
-        (name, Bytes::from(bytes))
-    });
-    let taxonomy = taxonomy.map(|text| ("metrics/default.yaml", Bytes::from(text)));
-    Source::from_files("tiny", files.into_iter().chain(taxonomy))
+fn with(case: &Case) -> Source {
+    support::patched(case.file, &[(case.at, case.bytes)])
+}
+
+fn with_taxonomy(text: &'static str) -> Source {
+    let taxonomy = ("metrics/default.yaml", Bytes::from(text));
+    let files = support::files("tiny", |_, bytes| Some(bytes));
+    Source::from_files("tiny", files.into_iter().chain([taxonomy]))
+}
+
+fn findings(source: &Source) -> Vec<Finding> {
+    HpcDb.check(source, &Context::default()).unwrap()
 }
 
 fn found(source: &Source) -> Vec<(String, String, u64)> {
-    let findings = HpcDb.check(source, &Context::default()).unwrap().into_iter();
-    let found = findings.map(|one| {
+    let found = findings(source).into_iter().map(|one| {
         (one.rule.to_owned(), one.file.unwrap_or_default(), one.offset.unwrap_or(u64::MAX))
     });
     found.collect()
@@ -383,8 +384,8 @@ fn found(source: &Source) -> Vec<(String, String, u64)> {
 
 #[test]
 fn what_was_put_together_by_hand_is_sound() {
-    assert_eq!(found(&database(None, None)), []);
-    assert_eq!(found(&database(None, Some("version: 0\n"))), []);
+    assert_eq!(found(&support::patched("", &[])), []);
+    assert_eq!(found(&with_taxonomy("version: 0\n")), []);
 }
 
 #[test]
@@ -392,7 +393,7 @@ fn each_rule_names_the_byte() {
     for case in CASES {
         let mut expected: Vec<_> = case.found.iter().collect();
         expected.sort();
-        let mut found = found(&database(Some(case), None));
+        let mut found = found(&with(case));
         found.sort();
         let found: Vec<_> =
             found.iter().map(|(rule, file, at)| (rule.as_str(), file.as_str(), *at)).collect();
@@ -404,31 +405,33 @@ fn each_rule_names_the_byte() {
 #[test]
 fn the_header_of_traces_may_hold_too_little_or_too_much() {
     let less = case("trace.db", 0x38, &[150], &[]);
-    let source = database(Some(&less), None);
-    let findings = HpcDb.check(&source, &Context::default()).unwrap();
-    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
-    assert_eq!((finding.rule, finding.severity), ("trace-moments", Severity::Warning));
+    let only = |case: &Case| {
+        let found = findings(&with(case));
+        let [finding] = found.as_slice() else { panic!("{found:?}") };
+        (finding.rule, finding.severity)
+    };
+    assert_eq!(only(&less), ("trace-moments", Severity::Warning));
     // Moments are those of all samples, also of such as hpcprof leaves out.
     let more = [case("trace.db", 0x30, &[50], &[]), case("trace.db", 0x38, &[0x84, 3], &[])];
     for more in more {
-        let findings = HpcDb.check(&database(Some(&more), None), &Context::default()).unwrap();
-        let [finding] = findings.as_slice() else { panic!("{findings:?}") };
-        assert_eq!((finding.rule, finding.severity), ("trace-moments", Severity::Note));
+        assert_eq!(only(&more), ("trace-moments", Severity::Note));
     }
     // Samples at 300 and 200, of which the header says 100 to 200.
     let back = case("trace.db", 0x70, &[0x2C, 1], &[]);
-    let findings = HpcDb.check(&database(Some(&back), None), &Context::default()).unwrap();
-    let moments = findings.iter().find(|finding| finding.rule == "trace-moments").unwrap();
+    let found = findings(&with(&back));
+    let moments = found.iter().find(|finding| finding.rule == "trace-moments").unwrap();
     assert_eq!(moments.severity, Severity::Warning);
     assert_eq!(moments.message, "samples are from 200 to 300, the header says 100 to 200");
+}
+
+fn unreadable_taxonomy() -> (String, String, u64) {
+    ("taxonomy".to_owned(), "metrics/default.yaml".to_owned(), u64::MAX)
 }
 
 #[test]
 fn a_taxonomy_that_cannot_be_read_is_told() {
     for text in ["version: 7\n", "inputs: [{metric: a}]\n", "a: [\n"] {
-        let found = found(&database(None, Some(text)));
-        let expected = ("taxonomy".to_owned(), "metrics/default.yaml".to_owned(), u64::MAX);
-        assert_eq!(found, [expected], "{text}");
+        assert_eq!(found(&with_taxonomy(text)), [unreadable_taxonomy()], "{text}");
     }
 }
 
@@ -440,25 +443,20 @@ fn a_taxonomy_that_makes_very_many_metrics_of_few_is_refused() {
         let below = level - 1;
         writeln!(text, "- &m{level} {{name: b, children: [*m{below}, *m{below}]}}").unwrap();
     }
-    let found = found(&database(None, Some(text.leak())));
-    let expected = ("taxonomy".to_owned(), "metrics/default.yaml".to_owned(), u64::MAX);
-    assert_eq!(found, [expected]);
+    assert_eq!(found(&with_taxonomy(text.leak())), [unreadable_taxonomy()]);
 }
 
 #[test]
 fn copies_of_sources_that_are_not_there_are_told() {
-    let meta = {
-        let mut bytes = std::fs::read(testdata("hpcdb/tiny/meta.db")).unwrap();
-        // Instead of `/bin/t` and `/a.c`.
-        bytes[0x1C8..0x1D4].copy_from_slice(b"/t\0src/a.c\0\0");
-        bytes[0x220] = 0xCB;
-        bytes[0x218] = 1;
-        bytes
-    };
     let files = |with: bool| {
-        let files = FILES.map(|name| {
-            let bytes = std::fs::read(testdata("hpcdb/tiny").join(name)).unwrap();
-            (name, Bytes::from(if name == "meta.db" { meta.clone() } else { bytes }))
+        let files = support::files("tiny", |name, mut bytes| {
+            if name == "meta.db" {
+                // Instead of `/bin/t` and `/a.c`.
+                bytes[0x1C8..0x1D4].copy_from_slice(b"/t\0src/a.c\0\0");
+                bytes[0x220] = 0xCB;
+                bytes[0x218] = 1;
+            }
+            Some(bytes)
         });
         let copy = with.then(|| ("src/a.c", Bytes::from("int main;")));
         Source::from_files("tiny", files.into_iter().chain(copy))
@@ -486,10 +484,8 @@ fn every_rule_of_the_page_has_a_sample() {
 /// Newer versions within the major one, and kinds that are not known, are read.
 #[test]
 fn what_is_newer_is_read() {
-    for (file, at) in
-        [("meta.db", 0x0F), ("profile.db", 0x0F), ("cct.db", 0x0F), ("trace.db", 0x0F)]
-    {
-        assert_eq!(found(&database(Some(&case(file, at, &[9], &[])), None)), [], "{file}");
+    for file in support::FILES {
+        assert_eq!(found(&support::patched(file, &[(0x0F, &[9])])), [], "{file}");
     }
     // A relation, a lexical type, a kind of entry point, a type of scope, reserved flags, gaps.
     for (at, bytes) in [
@@ -501,10 +497,6 @@ fn what_is_newer_is_read() {
         (0x25C, &[0xFF; 4]),
         (0x2A0 + 0x1A, &[0xFF; 6]),
     ] {
-        assert_eq!(found(&database(Some(&case_at(at, bytes)), None)), [], "{at:#x}");
+        assert_eq!(found(&support::patched("meta.db", &[(at, bytes)])), [], "{at:#x}");
     }
-}
-
-fn case_at(at: usize, bytes: &'static [u8]) -> Case {
-    case("meta.db", at, bytes, &[])
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{Thread, ThreadId};
+use kymo_core::model::profile::{ContextNumber, Thread, ThreadId, Within};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
@@ -16,7 +16,7 @@ use crate::session::{Opened, Outcome, Session};
 /// How long the bar of the thread that spent most is.
 const BAR: u32 = 24;
 
-/// Show what each thread spent, in all or in one function.
+/// Show what each thread spent: in all, in one function, or in one calling context.
 ///
 /// Values are inclusive of calls. Imbalance is how much more than the mean the thread that spent
 /// most has: 0% is even, 100% is twice the mean. `-` is a thread whose values were lost.
@@ -25,6 +25,7 @@ const BAR: u32 = 24;
 EXAMPLES
   kymo threads hpctoolkit-app-database                  what each thread spent
   kymo threads --function solve hpctoolkit-app-database what each spent in one function
+  kymo threads --path 'main > solve' DATABASE           in solve where main called it
   kymo threads --rank 0-3 --json DATABASE               some of them, one JSON object each
 
 EXIT STATUS
@@ -35,8 +36,17 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
 
     /// Only what was spent in functions of this name, with or without the module in brackets.
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", group = "within")]
     function: Option<String>,
+
+    /// Only what was spent in what names lead to, one below another, with ` > ` between them.
+    /// Functions, loops and lines have names; what stands between may be left out.
+    #[arg(long, value_name = "NAMES", group = "within")]
+    path: Option<String>,
+
+    /// Only what was spent in the context of this number, which `kymo dump` tells.
+    #[arg(long, value_name = "NUMBER", group = "within")]
+    context: Option<u64>,
 
     #[command(flatten)]
     profile: ProfileArgs,
@@ -48,13 +58,41 @@ pub(crate) struct Args {
     open: OpenArgs,
 }
 
+/// What stands between the names of a path.
+const BETWEEN: &str = " > ";
+
+impl Args {
+    /// The names of the path that is asked for.
+    fn names(&self) -> Vec<String> {
+        let names = self.path.iter().flat_map(|path| path.split(BETWEEN));
+        names.map(|name| name.trim().to_owned()).collect()
+    }
+
+    /// Where what is asked for was spent.
+    fn within<'a>(&'a self, names: &'a [String]) -> Within<'a> {
+        match (&self.function, self.context) {
+            (Some(function), _) => Within::Function(function),
+            (None, Some(number)) => Within::Context(ContextNumber(number)),
+            (None, None) if names.is_empty() => Within::All,
+            (None, None) => Within::Path(names),
+        }
+    }
+
+    /// The same in words; nothing where all is asked for.
+    fn place(&self) -> Option<String> {
+        let number = self.context.map(|number| format!("context {number}"));
+        let name = self.function.as_ref().or(self.path.as_ref());
+        number.or_else(|| Some(escaped(name?).into_owned()))
+    }
+}
+
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let inputs = session.expand(&args.files, &args.open.format);
     let mut is_first = true;
     let mut for_programs = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of_any(opened)?;
-        let spent = rows(&asked, args.function.as_deref())?;
+        let spent = rows(&asked, args)?;
         if let Some(rows) = &mut for_programs {
             print_rows(session, rows, opened, &asked, &spent)?;
         } else {
@@ -88,16 +126,21 @@ struct Spent {
 }
 
 /// Each thread, and what it spent; no number where that is not known.
-fn rows(asked: &Asked, function: Option<&str>) -> anyhow::Result<Vec<Spent>> {
-    let spent = asked.per_thread(function)?;
+fn rows(asked: &Asked, args: &Args) -> anyhow::Result<Vec<Spent>> {
+    let spent = asked.per_thread(args.within(&args.names()))?;
     if asked.derived.is_some() && spent.iter().all(|value| value.is_nan()) {
         let name = escaped(&asked.described.name);
         let why = format!("{name} has no inclusive value, which threads are compared by");
         return Err(Failure::new(why).hint("`kymo top` shows it by function").into());
     }
-    if let (Some(name), true) = (function, spent.iter().all(|value| *value == 0.0)) {
-        let failure = Failure::new(format!("nothing was spent in {}", escaped(name)));
-        return Err(failure.hint("`kymo top -n 0` lists the functions").into());
+    if let (Some(place), true) = (args.place(), spent.iter().all(|value| *value == 0.0)) {
+        let failure = Failure::new(format!("nothing was spent in {place}"));
+        let hint = if args.function.is_some() {
+            "`kymo top -n 0` lists the functions"
+        } else {
+            "`kymo tree` shows the calling contexts"
+        };
+        return Err(failure.hint(hint).into());
     }
     let value = |id: ThreadId| match spent.get(usize::try_from(id.0).ok()?) {
         _ if asked.is_incomplete(id) => Some(f64::NAN),
@@ -122,7 +165,7 @@ fn print(
     let is_terminal = out.is_terminal();
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
-    let of = args.function.as_ref().map_or(String::new(), |name| format!(" in {}", escaped(name)));
+    let of = args.place().map_or(String::new(), |place| format!(" in {place}"));
     let metric = escaped(&asked.described.name);
     let spread = Spread::of(spent.iter().map(|one| one.value));
     let most = spread.most;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::profile::{
-    Column, Context, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
+    Column, Context, MetricId, Reach, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
 };
 
 use super::Profiles;
+use super::rest::ROUNDING;
 use crate::read::CctDb;
 use crate::rows;
 
@@ -20,6 +21,7 @@ impl Profiles {
         let (Some(file), Some(summary)) = (&self.database.profile, &self.summary) else {
             return Some(cct);
         };
+        self.cct_compared.get_or_init(|| self.compare_entries(cct));
         if ctx_id < cct.contexts.count {
             return Some(cct);
         }
@@ -36,6 +38,35 @@ impl Profiles {
         let error = ReadError::invalid("contexts", at, why);
         self.database.noted::<()>(&cct.part, Err(error));
         None
+    }
+
+    /// Says where `cct.db` has something else of the entry points than the summary has: then it may
+    /// be that of another database.
+    fn compare_entries(&self, cct: &CctDb) {
+        let metrics = (0..).map(MetricId).zip(self.columns.metrics());
+        let columns = metrics.map(|(metric, _)| Column { metric, reach: Reach::Execution });
+        let columns: Vec<_> = columns.collect();
+        let (mut told, mut found) = (vec![0.0; columns.len()], vec![0.0; columns.len()]);
+        for entry in self.entries().unwrap_or_default() {
+            let summed_up = self.summed_up(Statistic::Sum, &entry, &columns, &mut told);
+            let Ok(ctx_id) = u32::try_from(entry.number.0) else { continue };
+            found.fill(0.0);
+            let added = self.add_threads(cct, ctx_id, &columns, None, &mut found);
+            // What cannot be read is said when it is asked for.
+            if !matches!((summed_up, added), (Some(Ok(())), Ok(()))) {
+                continue;
+            }
+            let differs = |(one, other): &(&f64, &f64)| {
+                (**one - **other).abs() > ROUNDING * one.abs().max(other.abs())
+            };
+            if let Some((told, found)) = told.iter().zip(&found).find(differs) {
+                let why = format!(
+                    "threads come to {found} in context {ctx_id}, and the summary of profile.db has \
+                     {told}: do the files belong together?"
+                );
+                self.database.note_sum(&cct.part, "summary-sum", 0, why);
+            }
+        }
     }
 
     /// The thread of a value in `cct.db`. That there is none is said once for each place.

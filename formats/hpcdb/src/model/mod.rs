@@ -65,6 +65,8 @@ pub(crate) struct Profiles {
     unnamed: OnceLock<u64>,
     /// Whether something was measured outside of all entry points, once that is asked for.
     has_rest: OnceLock<bool>,
+    /// Whether `cct.db` was compared with the summary.
+    cct_compared: OnceLock<()>,
     /// What was read of some threads last.
     gathered: Mutex<Option<Arc<Gathered>>>,
 }
@@ -86,7 +88,7 @@ impl Profiles {
     pub(crate) fn of_names(database: Arc<Database>) -> Self {
         let (columns, first_thread) = (Columns::new(&[]), 1);
         let (taxonomy, derived, summary, by_number, unnamed) = <_>::default();
-        let (has_rest, gathered) = <_>::default();
+        let (has_rest, cct_compared, gathered) = <_>::default();
         Self {
             database,
             columns,
@@ -97,6 +99,7 @@ impl Profiles {
             by_number,
             unnamed,
             has_rest,
+            cct_compared,
             gathered,
         }
     }
@@ -400,6 +403,16 @@ impl ProfileView for Profiles {
             })
         });
         self.salvaged(read, Function::default)
+    }
+
+    fn function_name(&self, id: FunctionId) -> Result<Cow<'_, str>> {
+        match self.meta()? {
+            meta if name_of_rest(id).is_none() && !meta.is_root(id.0) => {
+                let read = meta.part.told(meta.function_name(id.0));
+                self.salvaged(read, || Cow::Borrowed(""))
+            }
+            _ => Ok(self.function(id)?.name.into()),
+        }
     }
 
     fn file(&self, id: FileId) -> Result<String> {

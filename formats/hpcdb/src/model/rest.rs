@@ -10,12 +10,14 @@ use kymo_core::model::profile::{
 };
 
 use super::Profiles;
+use crate::read::Part;
+use crate::spec::FileKind;
 
 /// Where no context is.
 const REST: u64 = u64::MAX;
 
 /// What cannot be told from rounding is nothing.
-const ROUNDING: f64 = 1e-6;
+pub(super) const ROUNDING: f64 = 1e-6;
 
 /// What the rest is called.
 const UNKNOWN_ENTRY: &str = "unknown entry";
@@ -51,6 +53,10 @@ pub(super) fn rest_context() -> Context {
     root(REST)
 }
 
+fn is_of_values(part: &&Part) -> bool {
+    matches!(part.kind, FileKind::Profile | FileKind::Cct)
+}
+
 /// What is left of the whole when parts are taken off.
 fn rest(whole: f64, parts: f64) -> f64 {
     let rest = whole - parts;
@@ -66,8 +72,14 @@ impl Profiles {
             let columns: Vec<_> = metrics.map(|(metric, _)| inclusive(metric)).collect();
             let mut rests = vec![0.0; columns.len()];
             // What cannot be read is said when it is asked for.
-            self.rest_sums(&columns, None, &mut rests).is_ok()
-                && rests.iter().any(|rest| *rest != 0.0)
+            let has_rest = self.rest_sums(&columns, None, &mut rests).is_ok()
+                && rests.iter().any(|rest| *rest != 0.0);
+            if let (true, Some(file)) = (has_rest, self.database.parts().find(is_of_values)) {
+                let why = "entry points have less than context 0, which stands for all: the rest is \
+                           shown as an unknown entry; do the files belong together?";
+                self.database.note_sum(file, "tree-sum", 0, why.to_owned());
+            }
+            has_rest
         })
     }
 

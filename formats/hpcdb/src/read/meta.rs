@@ -1,5 +1,7 @@
 //! `meta.db`: names, metrics, modules, files, functions.
 
+use std::borrow::Cow;
+
 use kymo_core::bytes::{Limits, ReadResult};
 use kymo_core::{Result, Source};
 
@@ -94,6 +96,12 @@ impl Meta {
     /// Whether the file that a pointer leads to was copied into the database.
     pub(crate) fn is_copied(&self, pointer: u64) -> ReadResult<bool> {
         Ok(self.part.cursor("file flags", pointer)?.u32("file flags")? & 1 == 1)
+    }
+
+    /// The name of the function that a pointer leads to; empty where it has none.
+    pub(crate) fn function_name(&self, pointer: u64) -> ReadResult<Cow<'_, str>> {
+        let name = self.part.cursor("function", pointer)?.u64("function name")?;
+        some(name).map_or(Ok(Cow::Borrowed("")), |name| self.part.text("function name", name))
     }
 
     /// The function that a pointer leads to.

@@ -223,6 +223,15 @@ impl Database {
         }
     }
 
+    /// Says that values contradict each other, once for each place.
+    pub(crate) fn note_sum(&self, part: &Part, rule: &'static str, at: u64, message: String) {
+        let mut noted = self.noted_so_far();
+        if noted.seen.insert((part.kind, at, rule)) {
+            let finding = part.finding(kymo_core::Severity::Warning, rule, at, message);
+            noted.findings.push(finding);
+        }
+    }
+
     fn note(&self, finding: Finding) {
         self.noted_so_far().findings.push(finding);
     }

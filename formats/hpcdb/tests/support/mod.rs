@@ -1,17 +1,56 @@
-//! Databases with the figures that an independent reader took of them.
-#![allow(dead_code, unreachable_pub, clippy::print_stderr, reason = "each test uses some of it")]
+//! Databases with the figures that an independent reader took of them, and samples to change.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "each test uses some of it, and may fail loudly"
+)]
 
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use kymo_conformance::shared;
+use bytes::Bytes;
+use kymo_conformance::{shared, testdata};
 use kymo_core::bytes::Limits;
 use kymo_core::table::Scan;
 use kymo_core::{Context, Dataset, Format, Source};
 use kymo_hpcdb::HpcDb;
 use serde_json::Value;
+
+/// The files of a database.
+pub const FILES: [&str; 4] = ["meta.db", "profile.db", "cct.db", "trace.db"];
+
+/// The files of a sample, some of them changed or left out.
+pub fn files(
+    sample: &str,
+    change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>,
+) -> Vec<(&'static str, Bytes)> {
+    let files = FILES.into_iter().filter_map(|name| {
+        let bytes = std::fs::read(testdata("hpcdb").join(sample).join(name)).unwrap();
+        Some((name, Bytes::from(change(name, bytes)?)))
+    });
+    files.collect()
+}
+
+/// A sample, some of its files changed or left out.
+pub fn changed(sample: &str, change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>) -> Source {
+    Source::from_files(sample, files(sample, change))
+}
+
+/// The tiny sample with other bytes at some places of a file.
+pub fn patched(file: &str, patches: &[(usize, &[u8])]) -> Source {
+    changed("tiny", |name, mut bytes| {
+        for (at, patch) in patches.iter().filter(|_| name == file) {
+            bytes[*at..*at + patch.len()].copy_from_slice(patch);
+        }
+        Some(bytes)
+    })
+}
 
 /// Where the database of a file of figures is.
 fn database_of(figures: &Path) -> PathBuf {

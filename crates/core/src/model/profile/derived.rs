@@ -1,14 +1,14 @@
 //! Metrics that are computed from others.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::flat::flat_of;
 use super::labels::{Label, Labels};
-use super::question::Reading;
+use super::most::ROW_BYTES;
+use super::question::{Reading, Spent};
 use super::{
-    By, Column, Flat, FlatRow, Metric, ProfileView, Question, Reach, Statistic, ThreadSet,
+    By, Column, Flat, Metric, Most, ProfileView, Question, Reach, Statistic, ThreadSet, Within,
     per_thread,
 };
 use crate::Result;
@@ -93,35 +93,56 @@ pub fn flat_derived(
     derived: &Derived,
     threads: Option<&ThreadSet>,
     by: By,
+    most: Most,
 ) -> Result<Flat> {
-    let count = derived.inputs.len();
-    let mut labels = Labels::of_view(view);
-    let mut rows: BTreeMap<Label, Vec<Option<f64>>> = BTreeMap::new();
-    let mut totals = vec![None; count];
-    for (index, input) in derived.inputs.iter().enumerate() {
-        let question = input.question(view, threads);
-        let (total, found) = flat_of(&input.reading(&question), by, &mut labels)?;
-        put(&mut totals, index, if input.is_inclusive() { total } else { 0.0 });
-        for (label, spent) in found {
-            let value = if input.is_inclusive() { spent.inclusive } else { spent.exclusive };
-            put(rows.entry(label).or_insert_with(|| vec![None; count]), index, value);
-        }
-    }
-    let shown = labels.shown();
-    let mut flat = Flat { total: derived.value(Side::Inclusive, &totals), ..Flat::default() };
-    for (label, inputs) in rows {
-        let inclusive = derived.value(Side::Inclusive, &inputs);
-        let exclusive = derived.value(Side::Exclusive, &inputs);
-        if !(inclusive.is_nan() && exclusive.is_nan()) {
-            let label = shown.get(label)?.into_owned();
-            flat.rows.push(FlatRow { label, inclusive, exclusive });
-        }
-    }
-    Ok(flat)
+    let row_bytes = ROW_BYTES + derived.inputs.len() * size_of::<f64>();
+    let flat = most.of(view, row_bytes, |labels| derived_of(view, derived, threads, by, labels))?;
+    // What is computed is no part of a whole.
+    Ok(Flat { excess: None, ..flat })
 }
 
-/// What a metric that is computed comes to for each thread, in all or in the functions of a name.
-/// What has no value is no number.
+/// What the metric comes to in all, and for each label that it has a value for.
+fn derived_of<'v>(
+    view: &'v dyn ProfileView,
+    derived: &Derived,
+    threads: Option<&ThreadSet>,
+    by: By,
+    labels: &mut Labels<'v>,
+) -> Result<(f64, Vec<(Label, Spent)>)> {
+    let count = derived.inputs.len();
+    let mut totals = vec![None; count];
+    // The inputs of each label, one behind another; 0 where it has none.
+    let mut inputs = Vec::new();
+    for (index, input) in derived.inputs.iter().enumerate() {
+        let question = input.question(view, threads);
+        let (total, found) = flat_of(&input.reading(&question), by, labels)?;
+        if labels.is_overfull() {
+            break;
+        }
+        put(&mut totals, index, if input.is_inclusive() { total } else { 0.0 });
+        inputs.resize(labels.len() * count, 0.0);
+        for (label, spent) in found {
+            if let Some(to) = inputs.get_mut(label.0 * count + index) {
+                *to = if input.is_inclusive() { spent.inclusive } else { spent.exclusive };
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for (label, inputs) in (0..).map(Label).zip(inputs.chunks(count.max(1))) {
+        let inputs: Vec<_> =
+            inputs.iter().map(|value| Some(*value).filter(|v| *v != 0.0)).collect();
+        if inputs.iter().any(Option::is_some) {
+            let inclusive = derived.value(Side::Inclusive, &inputs);
+            let exclusive = derived.value(Side::Exclusive, &inputs);
+            let has_value = !(inclusive.is_nan() && exclusive.is_nan());
+            rows.extend(has_value.then_some((label, Spent { inclusive, exclusive })));
+        }
+    }
+    Ok((derived.value(Side::Inclusive, &totals), rows))
+}
+
+/// What a metric that is computed comes to for each thread, in all or in one place. What has no value
+/// is no number.
 ///
 /// # Errors
 /// When the profile cannot be read.
@@ -129,11 +150,11 @@ pub fn per_thread_derived(
     view: &dyn ProfileView,
     derived: &Derived,
     threads: Option<&ThreadSet>,
-    function: Option<&str>,
+    within: Within<'_>,
 ) -> Result<Vec<f64>> {
     let mut inputs = vec![vec![None; derived.inputs.len()]; view.thread_count()];
     for (index, input) in derived.inputs.iter().enumerate().filter(|(_, one)| one.is_inclusive()) {
-        let spent = per_thread(&input.question(view, threads), function)?;
+        let spent = per_thread(&input.question(view, threads), within)?;
         for (inputs, spent) in inputs.iter_mut().zip(spent).filter(|(_, spent)| *spent != 0.0) {
             put(inputs, index, input.statistic.of(spent));
         }
@@ -150,8 +171,10 @@ pub(super) fn put(to: &mut [Option<f64>], index: usize, value: f64) {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{MetricId, fixture};
+    use super::super::{FlatRow, MetricId, fixture};
     use super::*;
+
+    const ALL: Most = Most { number: None, is_inclusive: false };
 
     /// The first input for all, the second for each place: by how much the one is of the other.
     #[derive(Debug)]
@@ -183,7 +206,7 @@ pub(super) mod tests {
     #[test]
     fn it_is_computed_of_what_rows_come_to_and_not_summed_up() {
         let tree = fixture::tree();
-        let mut found = flat_derived(&tree, &mean(), None, By::Function).unwrap();
+        let mut found = flat_derived(&tree, &mean(), None, By::Function, ALL).unwrap();
         found.rows.sort_by(|a, b| a.label.cmp(&b.label));
         let shown = |row: &FlatRow| format!("{} {} {}", row.label, row.inclusive, row.exclusive);
         let rows: Vec<_> = found.rows.iter().map(shown).collect();
@@ -198,8 +221,8 @@ pub(super) mod tests {
     #[test]
     fn each_thread_has_its_own() {
         let tree = fixture::tree();
-        assert_eq!(per_thread_derived(&tree, &mean(), None, None).unwrap(), [14.0, 1.0]);
-        let found = per_thread_derived(&tree, &mean(), None, Some("absent")).unwrap();
+        assert_eq!(per_thread_derived(&tree, &mean(), None, Within::All).unwrap(), [14.0, 1.0]);
+        let found = per_thread_derived(&tree, &mean(), None, Within::Function("absent")).unwrap();
         assert!(found.iter().all(|value| value.is_nan()));
     }
 

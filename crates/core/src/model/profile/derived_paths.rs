@@ -1,10 +1,8 @@
 //! Trees of paths of metrics that are computed: of what each path comes to.
 
-use std::collections::HashMap;
-
 use super::derived::put;
-use super::labels::{Label, Labels};
-use super::paths::{bottom_up_of, top_down_of};
+use super::labels::Labels;
+use super::paths::{Nodes, bottom_up_of, top_down_of};
 use super::{Derived, Detail, PathNode, PathTree, ProfileView, Side, ThreadSet};
 use crate::Result;
 
@@ -66,7 +64,7 @@ struct Joining<'a> {
     tree: PathTree,
     /// The same for all inputs.
     labels: Labels<'a>,
-    known: HashMap<(Option<usize>, Label, bool), usize>,
+    known: Nodes,
     /// What each input comes to at each node.
     inputs: Vec<Vec<Option<f64>>>,
     totals: Vec<Option<f64>>,
@@ -82,32 +80,23 @@ impl<'a> Joining<'a> {
     }
 
     /// Adds the tree of an input; paths of the same names are one.
-    fn add(&mut self, index: usize, found: &PathTree, value: impl Fn(&PathNode) -> f64) {
-        put(&mut self.totals, index, found.total);
-        self.tree.deeper = self.tree.deeper.max(found.deeper);
-        let mut places: Vec<usize> = Vec::with_capacity(found.nodes.len());
-        for node in &found.nodes {
-            let parent = node.parent.and_then(|parent| places.get(parent)).copied();
-            let place = self.place(parent, node);
+    fn add(&mut self, index: usize, tree: &PathTree, value: impl Fn(&PathNode) -> f64) {
+        put(&mut self.totals, index, tree.total);
+        self.tree.deeper = self.tree.deeper.max(tree.deeper);
+        let mut places: Vec<usize> = Vec::with_capacity(tree.nodes.len());
+        for found in &tree.nodes {
+            let parent = found.parent.and_then(|parent| places.get(parent)).copied();
+            let node = PathNode { parent, share: 0.0, ..*found };
+            let place = self.known.place(&mut self.tree.nodes, node);
+            self.inputs.resize(self.tree.nodes.len(), vec![None; self.derived.inputs.len()]);
             places.push(place);
             if let Some(inputs) = self.inputs.get_mut(place) {
-                put(inputs, index, value(node));
+                put(inputs, index, value(found));
             }
             if let Some(joined) = self.tree.nodes.get_mut(place) {
-                joined.share = joined.share.max(node.share);
+                joined.share = joined.share.max(found.share);
             }
         }
-    }
-
-    /// Where a path is; made where it is not there yet.
-    fn place(&mut self, parent: Option<usize>, node: &PathNode) -> usize {
-        let next = self.tree.nodes.len();
-        let place = *self.known.entry((parent, node.label, node.is_inlined)).or_insert(next);
-        if place == next {
-            self.tree.nodes.push(PathNode { parent, share: 0.0, ..*node });
-            self.inputs.push(vec![None; self.derived.inputs.len()]);
-        }
-        place
     }
 
     fn finish(mut self, whole: Side, own: Side) -> Result<PathTree> {
@@ -123,16 +112,8 @@ impl<'a> Joining<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::derived::tests::mean;
-    use super::super::fixture;
+    use super::super::fixture::{self, shown};
     use super::*;
-
-    fn shown(tree: &PathTree) -> Vec<String> {
-        let line = |node: &PathNode| {
-            let (depth, label) = (node.depth, tree.label(node));
-            format!("{depth} {label} {} {}", node.inclusive, node.exclusive)
-        };
-        tree.nodes.iter().map(line).collect()
-    }
 
     #[test]
     fn paths_are_computed_of_what_each_comes_to() {

@@ -1,7 +1,8 @@
 //! Small trees for tests.
 
 use super::{
-    CallTree, CallTreeBuilder, ContextId, Function, Metric, Node, Relation, Scope, Thread,
+    CallTree, CallTreeBuilder, ContextId, Function, Metric, Node, PathNode, PathTree, Relation,
+    Scope, Thread,
 };
 use crate::bytes::Limits;
 
@@ -139,4 +140,13 @@ pub(super) fn same() -> CallTree {
         b.add(thread, at, cycles, 1.0);
     }
     b.finish()
+}
+
+/// What the nodes of a tree have, a line each.
+pub(super) fn shown(tree: &PathTree) -> Vec<String> {
+    let line = |node: &PathNode| {
+        let (depth, label) = (node.depth, tree.label(node));
+        format!("{depth} {label} {} {}", node.inclusive, node.exclusive)
+    };
+    tree.nodes.iter().map(line).collect()
 }

@@ -62,13 +62,14 @@ pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
 }
 
 /// A flat profile of any statistic over threads: what all entry points spent together, and what
-/// each label did that spent something.
+/// each label did that spent something. It ends early where there are more labels than are held.
 pub(super) fn flat_of(
     values: &Reading<'_>,
     by: By,
     labels: &mut Labels<'_>,
 ) -> Result<(f64, Vec<(Label, Spent)>)> {
-    let mut summing = Summing { values, by, labels, rows: Vec::new(), open: Vec::new() };
+    let rows = Vec::with_capacity(labels.expected());
+    let mut summing = Summing { values, by, labels, rows, open: Vec::new() };
     let mut total = 0.0;
     for step in Walk::new(values.view())? {
         match step? {
@@ -78,6 +79,9 @@ pub(super) fn flat_of(
                     values.combine(&mut total, spent.inclusive);
                 }
                 summing.enter(&context, spent)?;
+                if summing.labels.is_overfull() {
+                    break;
+                }
             }
             Step::Leave(context, _) => summing.leave(&context),
         }

@@ -1,14 +1,20 @@
 //! Names for what is found in a profile, each once.
 
+mod held;
+mod texts;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 
-use super::names::{self, Name, told_apart};
+use super::names::{self, LOOP, Name};
 use super::{Context, FileId, FunctionId, ModuleId, ProfileView, Scope};
 use crate::{Error, Result};
+pub(super) use held::Held;
+use texts::Paths;
+pub(super) use texts::Texts;
 
 /// What contexts are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,6 +46,11 @@ impl Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Label(pub(super) usize);
 
+impl Label {
+    /// That of what is not among those that are held.
+    const ELSEWHERE: Self = Self(usize::MAX);
+}
+
 /// What a label stands for. Names of functions are not held: they are read again where they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Entry {
@@ -69,79 +80,22 @@ enum Entry {
     Module(u32),
 }
 
-/// The texts of labels, one behind another.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Texts {
-    text: String,
-    ends: Vec<usize>,
-}
-
-impl Texts {
-    pub(super) fn get(&self, label: Label) -> &str {
-        let start = label.0.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
-        let end = self.ends.get(label.0).copied();
-        start.zip(end).and_then(|(start, end)| self.text.get(start..end)).unwrap_or("")
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        (0..self.len()).map(|index| self.get(Label(index)))
-    }
-
-    fn push(&mut self, text: &str) {
-        self.text.push_str(text);
-        self.ends.push(self.text.len());
-    }
-}
-
-/// Paths, each once, by what a format finds them by.
-#[derive(Default)]
-struct Paths {
-    texts: Texts,
-    by_text: HashMap<String, u32>,
-    by_id: HashMap<u64, u32>,
-}
-
-impl Paths {
-    fn of(&mut self, id: u64, path: impl FnOnce() -> Result<String>) -> Result<u32> {
-        if let Some(known) = self.by_id.get(&id) {
-            return Ok(*known);
-        }
-        let path = path()?;
-        let next = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        let index = *self.by_text.entry(path.clone()).or_insert(next);
-        if index == next {
-            self.texts.push(&path);
-        }
-        self.by_id.insert(id, index);
-        Ok(index)
-    }
-
-    fn get(&self, index: u32) -> &str {
-        self.texts.get(Label(as_index(index)))
-    }
-
-    /// As much of each as tells it from the others.
-    fn told_apart(&self) -> Vec<&str> {
-        told_apart(&self.texts.iter().collect::<Vec<_>>())
-    }
-}
-
 /// How many keys are remembered with their labels. Most contexts are of few functions.
 const RECENT: usize = 1 << 12;
 
-/// Names that are longer than this are never read again for what is known.
+/// Names that are longer than this are not read again for what is known, unless they are very
+/// many.
 const LONG: usize = 256;
+const LONG_HELD: usize = 1 << 16;
 
 /// Labels, each once. What has the same label is the same to a person.
 ///
 /// Of each function it takes few bytes more than what finds it, however long its name is.
 pub(super) struct Labels<'a> {
     view: &'a dyn ProfileView,
-    hasher: RandomState,
+    held: Held,
+    /// Whether there were more than are held at most.
+    is_overfull: bool,
     entries: Vec<Entry>,
     by_entry: HashTable<u32>,
     own: Vec<String>,
@@ -158,9 +112,38 @@ pub(super) struct Labels<'a> {
 impl<'a> Labels<'a> {
     /// For the contexts of a view.
     pub(super) fn of_view(view: &'a dyn ProfileView) -> Self {
-        let (hasher, entries, by_entry, own, files, modules, long) = <_>::default();
-        let (recent, bytes_left) = (vec![None; RECENT], view.labels_max());
-        Self { view, hasher, entries, by_entry, own, files, modules, recent, long, bytes_left }
+        Self::new(view, Held::default())
+    }
+
+    /// For some of the contexts of a view: what is not among those that are held has a label that
+    /// stands for nothing.
+    pub(super) fn new(view: &'a dyn ProfileView, held: Held) -> Self {
+        let (is_overfull, own, files, modules, long) = <_>::default();
+        // At once, since what grows takes more while it does.
+        let expected = held.expected();
+        Self {
+            view,
+            held,
+            is_overfull,
+            entries: Vec::with_capacity(expected),
+            by_entry: HashTable::with_capacity(expected),
+            own,
+            files,
+            modules,
+            recent: vec![None; RECENT],
+            long,
+            bytes_left: view.labels_max(),
+        }
+    }
+
+    /// How many there will be, about; 0 where that is not known.
+    pub(super) fn expected(&self) -> usize {
+        self.held.expected()
+    }
+
+    /// Whether there were more than are held at most, so that some are missing.
+    pub(super) fn is_overfull(&self) -> bool {
+        self.is_overfull
     }
 
     pub(super) fn len(&self) -> usize {
@@ -170,7 +153,7 @@ impl<'a> Labels<'a> {
     /// The label of a context by itself: its function, its line, its address.
     pub(super) fn of_context(&mut self, context: &Context) -> Result<Label> {
         let key = Key::of(context);
-        let slot = self.hasher.hash_one(key) % RECENT as u64;
+        let slot = self.held.hasher().hash_one(key) % RECENT as u64;
         let slot = usize::try_from(slot).unwrap_or(0);
         let recent = self.recent.get(slot).copied().flatten().filter(|(known, _)| *known == key);
         if let Some((_, label)) = recent {
@@ -186,13 +169,13 @@ impl<'a> Labels<'a> {
         Ok(label)
     }
 
-    fn of_name(&mut self, name: Name, key: Key) -> Result<Label> {
+    fn of_name(&mut self, name: Name<'_>, key: Key) -> Result<Label> {
         let view = self.view;
         let entry = match name {
             Name::Text(text, function) => {
                 let is_entry = matches!(key, Key::Function(_, true));
                 let label = self.of_text(&text, function.map(|id| (id, is_entry)))?;
-                if text.len() > LONG {
+                if text.len() > LONG && self.long.len() < LONG_HELD {
                     self.long.insert(key, label);
                 }
                 return Ok(label);
@@ -230,7 +213,10 @@ impl<'a> Labels<'a> {
 
     /// The label of what is called by a path.
     fn of_path(&mut self, entry: Entry) -> Result<Label> {
-        let hash = self.hasher.hash_one(entry);
+        let hash = self.held.hasher().hash_one(entry);
+        if !self.held.is_among(hash) {
+            return Ok(Label::ELSEWHERE);
+        }
         let Self { by_entry, entries, .. } = self;
         let known = by_entry.find(hash, |known| entries.get(as_index(*known)) == Some(&entry));
         if let Some(known) = known {
@@ -246,8 +232,10 @@ impl<'a> Labels<'a> {
 
     /// The label of a text, which is that of a function, or our own.
     fn of_text(&mut self, text: &str, function: Option<(FunctionId, bool)>) -> Result<Label> {
-        let hash = self.hasher.hash_one(text);
-        let short = short(hash);
+        let short = short(self.held.hasher().hash_one(text));
+        if !self.held.is_among(spread(short)) {
+            return Ok(Label::ELSEWHERE);
+        }
         let is_it = |known: &u32| {
             let entry = self.entries.get(as_index(*known));
             let is_like = matches!(
@@ -272,16 +260,20 @@ impl<'a> Labels<'a> {
 
     /// Takes a new label, whose text has so many bytes.
     fn add(&mut self, entry: Entry, hash: u64, bytes: usize) -> Result<Label> {
+        if self.held.is_full(self.entries.len()) {
+            self.is_overfull = true;
+            return Ok(Label::ELSEWHERE);
+        }
         let why = "names come to more than the file has room for: they lie on top of each other";
         let left = self.bytes_left.checked_sub(bytes as u64);
         self.bytes_left = left.ok_or_else(|| Error::request(why))?;
         let next = self.entries.len();
         let index = u32::try_from(next).map_err(|_| Error::request("there are too many names"))?;
         self.entries.push(entry);
-        let Self { by_entry, entries, hasher, .. } = self;
+        let Self { by_entry, entries, held, .. } = self;
         let hash_of = |known: &u32| match entries.get(as_index(*known)) {
             Some(Entry::Function { hash, .. } | Entry::Own { hash, .. }) => spread(*hash),
-            other => hasher.hash_one(other.copied().unwrap_or(entry)),
+            other => held.hasher().hash_one(other.copied().unwrap_or(entry)),
         };
         by_entry.insert_unique(hash, index, hash_of);
         Ok(Label(next))
@@ -291,7 +283,7 @@ impl<'a> Labels<'a> {
     fn text_of(&self, entry: Entry) -> Result<Cow<'_, str>> {
         Ok(match entry {
             Entry::Function { id, is_entry, .. } => {
-                names::of_function(self.view.function(id)?.name, is_entry).into()
+                names::of_function(self.view.function_name(id)?, is_entry)
             }
             Entry::Own { index, .. } => {
                 self.own.get(as_index(index)).map_or("", String::as_str).into()
@@ -317,6 +309,11 @@ impl<'a> Labels<'a> {
         if let Entry::Function { .. } | Entry::Own { .. } = entry {
             return is_called(&text, name);
         }
+        let (text, name) = match (text.strip_prefix(LOOP), name.strip_prefix(LOOP)) {
+            (Some(text), Some(name)) => (text, name),
+            (None, None) => (&*text, name),
+            _ => return false,
+        };
         let before = text.strip_suffix(name).filter(|_| !name.is_empty());
         before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
     }

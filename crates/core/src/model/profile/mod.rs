@@ -38,13 +38,15 @@ pub use flat::{By, Flat, FlatRow, flat};
 pub use most::{Most, flat_most};
 pub use names::base_name;
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
-pub use per_thread::per_thread;
+pub use per_thread::{Within, per_thread};
 pub use question::Question;
 pub use sink::{ProfileSink, Statistic, SummaryValue, SunkValue, copy_profile};
 pub use threads::{IdKind, IdPart, Thread, ThreadSet};
 pub use traces::{IDLE, Traced, TracedLine, traced};
 pub use tree::{CallTree, Node};
 pub use walk::{Step, Walk};
+
+use std::borrow::Cow;
 
 use crate::Result;
 
@@ -132,6 +134,11 @@ pub trait ProfileView: Send + Sync {
 
     /// What a function is, or what an entry point or a placeholder is called.
     fn function(&self, id: FunctionId) -> Result<Function>;
+
+    /// The name of a function, which may lie in a file that is mapped; empty where it has none.
+    fn function_name(&self, id: FunctionId) -> Result<Cow<'_, str>> {
+        Ok(self.function(id)?.name.into())
+    }
 
     /// The path of a source file.
     fn file(&self, id: FileId) -> Result<String>;

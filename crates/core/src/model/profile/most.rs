@@ -1,14 +1,13 @@
 //! The rows of a flat profile that spent most, without holding the names of all others.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::flat::flat_of;
-use super::labels::{Label, Labels, Shown};
+use super::labels::{Held, Label, Labels, Shown};
 use super::question::{Reading, Spent};
-use super::{By, Flat, FlatRow, Question};
-use crate::Result;
+use super::{By, Flat, FlatRow, ProfileView, Question};
+use crate::{Error, Result};
 
 /// Which rows are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,31 +18,20 @@ pub struct Most {
     pub is_inclusive: bool,
 }
 
+/// How much memory labels and rows may take, and how much one of each takes.
+const HELD_BYTES: usize = 24 << 20;
+pub(super) const ROW_BYTES: usize = 48;
+
 /// A flat profile of the rows that spent most, those first; of equal ones by their names.
+///
+/// Where so many rows are wanted, the memory it takes is bounded: of very many labels, some are
+/// held at a time.
 ///
 /// # Errors
 /// When the profile cannot be read.
 pub fn flat_most(question: &Question<'_>, by: By, most: Most) -> Result<Flat> {
-    let mut labels = Labels::of_view(question.view);
-    let (total, mut rows) = flat_of(&Reading::sums(question), by, &mut labels)?;
-    let all = rows.len();
-    rows.sort_unstable_by(|(_, a), (_, b)| most.compare(*a, *b));
-    let shown = labels.shown();
-    let excess = excess(&rows, total).map(|label| shown.get(label)).transpose()?;
-    let excess = excess.map(Cow::into_owned);
-    let rows = most.chosen(rows, &shown)?;
-    let flat = Flat { total, more: all.saturating_sub(rows.len()), rows, excess };
-    Ok(flat.sorted(most))
-}
-
-/// What spent more than all entry points together. Where something can be less than nothing, a part
-/// can be more than the whole.
-fn excess(rows: &[(Label, Spent)], total: f64) -> Option<Label> {
-    const ROUNDING: f64 = 1e-6;
-    let most = total * (1.0 + ROUNDING);
-    let has_negative = rows.iter().any(|(_, row)| row.exclusive < 0.0 || row.inclusive < 0.0);
-    let mut above = rows.iter().filter(|(_, row)| row.exclusive.max(row.inclusive) > most);
-    above.next().filter(|_| !has_negative).map(|(label, _)| *label)
+    let values = Reading::sums(question);
+    most.of(question.view, ROW_BYTES, |labels| flat_of(&values, by, labels))
 }
 
 impl Flat {
@@ -74,32 +62,116 @@ impl Most {
         b.0.total_cmp(&a.0).then_with(|| b.1.total_cmp(&a.1))
     }
 
-    /// The rows that are wanted, of some in order of what they spent. Where the last of them spent
-    /// as much as others, names decide.
-    fn chosen(self, mut rows: Vec<(Label, Spent)>, shown: &Shown<'_>) -> Result<Vec<FlatRow>> {
+    /// The rows that are wanted of those that are summed up, each of which takes so much memory.
+    pub(super) fn of<'v>(
+        self,
+        view: &'v dyn ProfileView,
+        row_bytes: usize,
+        sum: impl Fn(&mut Labels<'v>) -> Result<(f64, Vec<(Label, Spent)>)>,
+    ) -> Result<Flat> {
+        let held = self.number.map_or(usize::MAX, |_| held_at_once(row_bytes));
+        let mut parts = 1;
+        loop {
+            match self.of_parts(view, Held::parts(parts, held), &sum)? {
+                Some(flat) => return Ok(flat),
+                None => parts *= 2,
+            }
+        }
+    }
+
+    /// The same, part by part; nothing where one of them is too large.
+    fn of_parts<'v>(
+        self,
+        view: &'v dyn ProfileView,
+        parts: impl Iterator<Item = Held>,
+        sum: impl Fn(&mut Labels<'v>) -> Result<(f64, Vec<(Label, Spent)>)>,
+    ) -> Result<Option<Flat>> {
+        let (mut flat, mut excess) = (Flat::default(), Excess::default());
+        for part in parts {
+            let mut labels = Labels::new(view, part);
+            let (total, mut rows) = sum(&mut labels)?;
+            if labels.is_overfull() {
+                return Ok(None);
+            }
+            let shown = labels.shown();
+            excess.look(self, &rows, total, &shown)?;
+            let all = rows.len();
+            let rows = self.chosen(&mut rows, &shown)?;
+            flat.more += all.saturating_sub(rows.len());
+            flat.rows.extend(rows);
+            flat = Flat { total, ..flat }.sorted(self);
+        }
+        Ok(Some(Flat { excess: excess.name(), ..flat }))
+    }
+
+    /// The rows that are wanted. Where the last of them spent as much as others, names decide.
+    fn chosen(self, rows: &mut [(Label, Spent)], shown: &Shown<'_>) -> Result<Vec<FlatRow>> {
         let number = self.number.unwrap_or(rows.len()).min(rows.len());
-        let last = number.checked_sub(1).and_then(|last| rows.get(last)).map(|(_, last)| *last);
-        let Some(last) = last else { return Ok(Vec::new()) };
-        let is_before = |(_, spent): &(Label, Spent)| self.compare(*spent, last) == Ordering::Less;
-        let start = rows.partition_point(is_before);
-        let equal = |(_, spent): &&(Label, Spent)| self.compare(*spent, last) == Ordering::Equal;
-        let mut names = BTreeSet::new();
-        for (label, _) in rows.iter().skip(start).take_while(equal) {
-            names.insert((shown.get(*label)?.into_owned(), *label));
-            if names.len() > number - start {
+        let Some(last) = number.checked_sub(1) else { return Ok(Vec::new()) };
+        let (_, (_, last), _) =
+            rows.select_nth_unstable_by(last, |(_, a), (_, b)| self.compare(*a, *b));
+        let last = *last;
+        let name = |label: Label| Ok::<_, Error>(shown.get(label)?.into_owned());
+        let mut chosen = Vec::new();
+        for (label, spent) in rows.iter() {
+            if self.compare(*spent, last) == Ordering::Less {
+                let Spent { inclusive, exclusive } = *spent;
+                chosen.push(FlatRow { label: name(*label)?, inclusive, exclusive });
+            }
+        }
+        let (mut names, left) = (BTreeSet::new(), number.saturating_sub(chosen.len()));
+        for (label, _) in rows.iter().filter(|(_, one)| self.compare(*one, last).is_eq()) {
+            names.insert((name(*label)?, *label));
+            if names.len() > left {
                 names.pop_last();
             }
         }
-        rows.truncate(start);
-        let row = |label: String, Spent { inclusive, exclusive }: Spent| FlatRow {
-            label,
-            inclusive,
-            exclusive,
+        let Spent { inclusive, exclusive } = last;
+        chosen.extend(names.into_iter().map(|(label, _)| FlatRow { label, inclusive, exclusive }));
+        Ok(chosen)
+    }
+}
+
+/// How many rows are held at once: as many as fill what tables grow to.
+fn held_at_once(row_bytes: usize) -> usize {
+    let room: usize = 1 << (HELD_BYTES / row_bytes.max(1)).max(1).ilog2();
+    room - room / 8
+}
+
+/// What spent more than all entry points together. Where something can be less than nothing, a part
+/// can be more than the whole.
+#[derive(Default)]
+struct Excess {
+    has_negative: bool,
+    most: Option<(String, Spent)>,
+}
+
+impl Excess {
+    /// Looks for it among some rows.
+    fn look(
+        &mut self,
+        most: Most,
+        rows: &[(Label, Spent)],
+        total: f64,
+        shown: &Shown<'_>,
+    ) -> Result<()> {
+        const ROUNDING: f64 = 1e-6;
+        let whole = total * (1.0 + ROUNDING);
+        self.has_negative |= rows.iter().any(|(_, row)| row.exclusive < 0.0 || row.inclusive < 0.0);
+        let above = rows.iter().filter(|(_, row)| row.exclusive.max(row.inclusive) > whole);
+        let above = above.min_by(|(_, a), (_, b)| most.compare(*a, *b));
+        let is_more = |spent| {
+            let known = self.most.as_ref();
+            known.is_none_or(|(_, known)| most.compare(spent, *known) == Ordering::Less)
         };
-        let before =
-            rows.iter().map(|(label, spent)| Ok(row(shown.get(*label)?.into_owned(), *spent)));
-        let equal = names.into_iter().map(|(name, _)| Ok(row(name, last)));
-        before.chain(equal).collect()
+        if let Some((label, spent)) = above.filter(|(_, spent)| is_more(*spent)) {
+            self.most = Some((shown.get(*label)?.into_owned(), *spent));
+        }
+        Ok(())
+    }
+
+    fn name(self) -> Option<String> {
+        self.most.filter(|_| !self.has_negative).map(|(name, _)| name)
     }
 }
 
@@ -134,5 +206,27 @@ mod tests {
         let found = flat_most(&question, By::Function, most).unwrap();
         let found: Vec<_> = found.rows.into_iter().map(|row| row.label).collect();
         assert_eq!(found, ["a", "b"]);
+    }
+
+    #[test]
+    fn of_more_labels_than_are_held_the_same_rows_are_found() {
+        let tree = fixture::same();
+        let question = Question { view: &tree, metric: MetricId(0), threads: None };
+        let most = Most { number: Some(2), is_inclusive: false };
+        let whole = flat_most(&question, By::Function, most).unwrap();
+        let values = Reading::sums(&question);
+        let sum = |labels: &mut Labels<'_>| flat_of(&values, By::Function, labels);
+        // One at a time: parts are made smaller until none has more.
+        let found = most.of(&tree, HELD_BYTES, sum).unwrap();
+        assert_eq!(held_at_once(HELD_BYTES), 1);
+        assert_eq!(found, whole);
+        assert!(most.of_parts(&tree, Held::parts(1, 1), sum).unwrap().is_none());
+    }
+
+    #[test]
+    fn as_many_labels_are_held_as_there_is_memory_for() {
+        assert_eq!(held_at_once(ROW_BYTES), (1 << 19) / 8 * 7);
+        // Lists of labels and of rows have room for a power of two, a table for 8 of 7.
+        assert!((1 << 19) * (size_of::<Spent>() + 8 + 16 + 5) < HELD_BYTES);
     }
 }

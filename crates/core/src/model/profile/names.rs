@@ -1,25 +1,30 @@
 //! What contexts are called: by a function, or by a place, of whose path a label has room for the
 //! last part.
 
+use std::borrow::Cow;
+
 use super::{Context, FileId, FunctionId, ModuleId, ProfileView, Scope};
 use crate::Result;
 
 const UNKNOWN_FUNCTION: &str = "<unknown function>";
 
+/// What stands before the place where a loop begins.
+pub(super) const LOOP: &str = "loop at ";
+
 /// What a context is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum Name<'a> {
     /// By a name. It is that of a function, where there is one to find it by.
-    Text(String, Option<FunctionId>),
+    Text(Cow<'a, str>, Option<FunctionId>),
     /// By a file, and a line unless it is 0; may be a loop that begins there.
     Place { file: FileId, line: u32, is_loop: bool },
     /// By an address in a module; may be a loop that begins there.
     Point { module: ModuleId, offset: u64, is_loop: bool },
 }
 
-impl Name {
+impl<'a> Name<'a> {
     /// What a context is called: its function, or the place.
-    pub(super) fn of<V: ProfileView + ?Sized>(view: &V, context: &Context) -> Result<Self> {
+    pub(super) fn of<V: ProfileView + ?Sized>(view: &'a V, context: &Context) -> Result<Self> {
         let is_loop = context.scope == Scope::Loop;
         let place =
             |at: Option<(FileId, u32)>| at.map(|(file, line)| Self::Place { file, line, is_loop });
@@ -27,11 +32,12 @@ impl Name {
             at.map(|(module, offset)| Self::Point { module, offset, is_loop })
         };
         if let Some(id) = context.function {
-            let function = view.function(id)?;
-            if !function.name.is_empty() {
-                let name = of_function(function.name, context.scope == Scope::Entry);
+            let name = view.function_name(id)?;
+            if !name.is_empty() {
+                let name = of_function(name, context.scope == Scope::Entry);
                 return Ok(Self::Text(name, Some(id)));
             }
+            let function = view.function(id)?;
             let code = function.module.map(|module| (module, function.offset));
             let source = function.file.map(|file| (file, function.line));
             let unnamed = match (code, source) {
@@ -53,31 +59,31 @@ impl Name {
     }
 }
 
-fn fixed(text: &str) -> Name {
-    Name::Text(text.to_owned(), None)
+fn fixed(text: &str) -> Name<'static> {
+    Name::Text(text.to_owned().into(), None)
 }
 
 /// The name of a function, or of an entry point, which stands in brackets.
-pub(super) fn of_function(name: String, is_entry: bool) -> String {
-    if is_entry && !name.starts_with('<') { format!("<{name}>") } else { name }
+pub(super) fn of_function(name: Cow<'_, str>, is_entry: bool) -> Cow<'_, str> {
+    if is_entry && !name.starts_with('<') { format!("<{name}>").into() } else { name }
 }
 
 /// A place, with as much of the path as is given.
 pub(super) fn of_place(path: &str, line: u32, is_loop: bool) -> String {
-    let at = if is_loop { "loop at " } else { "" };
+    let at = if is_loop { LOOP } else { "" };
     if line == 0 { format!("{at}{path}") } else { format!("{at}{path}:{line}") }
 }
 
 /// An address, with as much of the path of its module as is given.
 pub(super) fn of_point(path: &str, offset: u64, is_loop: bool) -> String {
-    let at = if is_loop { "loop at " } else { "" };
+    let at = if is_loop { LOOP } else { "" };
     format!("{at}{path}+{offset:#x}")
 }
 
 /// What a context is called by itself: of a path the last part.
 pub(super) fn label<V: ProfileView + ?Sized>(view: &V, context: &Context) -> Result<String> {
     Ok(match Name::of(view, context)? {
-        Name::Text(text, _) => text,
+        Name::Text(text, _) => text.into_owned(),
         Name::Place { file, line, is_loop } => {
             of_place(base_name(&view.file(file)?), line, is_loop)
         }

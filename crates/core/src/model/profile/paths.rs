@@ -189,11 +189,29 @@ pub(super) fn bottom_up_of(
     Ok(making.finish())
 }
 
+/// Finds the nodes of a tree that is being made by the names that lead to them.
+#[derive(Default)]
+pub(super) struct Nodes {
+    known: HashMap<(Option<usize>, Label, bool), usize>,
+}
+
+impl Nodes {
+    /// The place of a node below another; it is added where it is not there yet.
+    pub(super) fn place(&mut self, nodes: &mut Vec<PathNode>, node: PathNode) -> usize {
+        let next = nodes.len();
+        let place = *self.known.entry((node.parent, node.label, node.is_inlined)).or_insert(next);
+        if place == next {
+            nodes.push(node);
+        }
+        place
+    }
+}
+
 struct Making<'a, 'b, 'v> {
     values: &'a Reading<'a>,
     tree: PathTree,
     labels: &'b mut Labels<'v>,
-    known: HashMap<(Option<usize>, Label, bool), usize>,
+    known: Nodes,
     /// Which labels are those of the function in question.
     called: HashMap<Label, bool>,
 }
@@ -255,19 +273,19 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
         parent.and_then(|parent| self.tree.nodes.get(parent)).map_or(0, |above| above.depth + 1)
     }
 
-    /// The node of a label below another; made where it is not there yet.
+    /// The node of a label below another.
     fn node(&mut self, parent: Option<usize>, context: &Context, label: Label) -> usize {
-        let next = self.tree.nodes.len();
-        let is_inlined = context.relation == super::Relation::Inlined;
-        let index = *self.known.entry((parent, label, is_inlined)).or_insert(next);
-        if index == next {
-            let (depth, scope) = (self.depth_below(parent), context.scope);
-            let (inclusive, exclusive, share) = (0.0, 0.0, 0.0);
-            let node =
-                PathNode { parent, depth, scope, is_inlined, inclusive, exclusive, share, label };
-            self.tree.nodes.push(node);
-        }
-        index
+        let node = PathNode {
+            parent,
+            depth: self.depth_below(parent),
+            scope: context.scope,
+            is_inlined: context.relation == super::Relation::Inlined,
+            inclusive: 0.0,
+            exclusive: 0.0,
+            share: 0.0,
+            label,
+        };
+        self.known.place(&mut self.tree.nodes, node)
     }
 
     fn add(&mut self, node: Option<usize>, spent: Spent) {
@@ -288,19 +306,12 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CallTree, MetricId, fixture};
+    use super::super::fixture::{self, shown};
+    use super::super::{CallTree, MetricId};
     use super::*;
 
     fn question(view: &CallTree) -> Question<'_> {
         Question { view, metric: MetricId(0), threads: None }
-    }
-
-    fn shown(tree: &PathTree) -> Vec<String> {
-        let line = |node: &PathNode| {
-            let (depth, label) = (node.depth, tree.label(node));
-            format!("{depth} {label} {} {}", node.inclusive, node.exclusive)
-        };
-        tree.nodes.iter().map(line).collect()
     }
 
     #[test]

@@ -1,21 +1,37 @@
-//! What each thread spent, in all or in one function.
+//! What each thread spent, in all or in one place.
 
 use std::collections::HashMap;
 
-use super::labels::Labels;
-use super::{Context, Question, Step, ThreadId, Walk};
-use crate::Result;
+use super::labels::{Label, Labels};
+use super::{Context, ContextNumber, Question, Step, ThreadId, Walk};
+use crate::{Error, Result};
 
-/// What each thread spent with all that it called, in the order of threads: in all, or in the
-/// functions of a name. A function that calls itself counts once.
+/// Where something was spent, with all that was called from there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Within<'a> {
+    /// Anywhere.
+    #[default]
+    All,
+    /// In the functions of a name. One that calls itself counts once.
+    Function(&'a str),
+    /// In what these names lead to, one below another; others may stand between. They are those of
+    /// functions, loops, lines and addresses.
+    Path(&'a [String]),
+    /// In the context of a number.
+    Context(ContextNumber),
+}
+
+/// What each thread spent with all that it called, in the order of threads.
 ///
 /// # Errors
-/// When the profile cannot be read.
-pub fn per_thread(question: &Question<'_>, function: Option<&str>) -> Result<Vec<f64>> {
+/// When the profile cannot be read, or has no context of the number.
+pub fn per_thread(question: &Question<'_>, within: Within<'_>) -> Result<Vec<f64>> {
     let mut spent = vec![0.0; question.view.thread_count()];
-    let contexts = match function {
-        None => entries(question)?,
-        Some(function) => frames(question, function)?,
+    let contexts = match within {
+        Within::All => entries(question)?,
+        Within::Function(name) => reached(question, &[name], Context::is_frame)?,
+        Within::Path(names) => reached(question, names, |_| true)?,
+        Within::Context(number) => vec![numbered(question, number)?],
     };
     question.view.add_inclusive(question.metric, &contexts, &mut spent)?;
     if let Some(threads) = question.threads {
@@ -31,22 +47,41 @@ fn entries(question: &Question<'_>) -> Result<Vec<Context>> {
     roots.into_iter().map(|root| question.view.context(root)).collect()
 }
 
-/// The outermost calls of the functions of a name.
-fn frames(question: &Question<'_>, function: &str) -> Result<Vec<Context>> {
+fn numbered(question: &Question<'_>, number: ContextNumber) -> Result<Context> {
+    let found = question.view.find(number)?;
+    let absent = || Error::Request(format!("there is no context {}", number.0));
+    question.view.context(found.ok_or_else(absent)?)
+}
+
+/// The outermost contexts that names lead to, of those that count.
+fn reached(
+    question: &Question<'_>,
+    names: &[impl AsRef<str>],
+    counts: impl Fn(&Context) -> bool,
+) -> Result<Vec<Context>> {
     let (mut labels, mut found) = (Labels::of_view(question.view), Vec::new());
-    let mut called = HashMap::new();
+    let mut called: HashMap<(usize, Label), bool> = HashMap::new();
+    // How many of the names lead to each context on the way to where we are.
+    let mut open: Vec<usize> = Vec::new();
     let mut walk = Walk::new(question.view)?;
     while let Some(step) = walk.next() {
-        let Step::Enter(context, _) = step? else { continue };
-        if !context.is_frame() {
+        let Step::Enter(context, _) = step? else {
+            open.pop();
             continue;
+        };
+        let mut reached = open.last().copied().unwrap_or(0);
+        if let (true, Some(name)) = (counts(&context), names.get(reached)) {
+            let label = labels.of_context(&context)?;
+            let is_called = called.entry((reached, label));
+            let is_called = is_called.or_insert_with(|| labels.is_called(label, name.as_ref()));
+            reached += usize::from(*is_called);
         }
-        let label = labels.of_context(&context)?;
-        if *called.entry(label).or_insert_with(|| labels.is_called(label, function)) {
+        if reached == names.len() {
             found.push(context);
             // What is below is part of it.
             walk.prune();
         }
+        open.push(reached);
     }
     Ok(found)
 }
@@ -56,17 +91,45 @@ mod tests {
     use super::super::{CallTree, MetricId, ThreadSet, fixture};
     use super::*;
 
-    fn spent(tree: &CallTree, function: Option<&str>, threads: Option<&ThreadSet>) -> Vec<f64> {
-        per_thread(&Question { view: tree, metric: MetricId(0), threads }, function).unwrap()
+    fn spent(tree: &CallTree, within: Within<'_>, threads: Option<&ThreadSet>) -> Vec<f64> {
+        per_thread(&Question { view: tree, metric: MetricId(0), threads }, within).unwrap()
     }
 
     #[test]
     fn each_thread_has_what_it_spent() {
         let tree = fixture::tree();
-        assert_eq!(spent(&tree, None, None), vec![14.0, 1.0]);
-        assert_eq!(spent(&tree, Some("work"), None), vec![6.0, 1.0]);
-        assert_eq!(spent(&tree, Some("absent"), None), vec![0.0, 0.0]);
+        assert_eq!(spent(&tree, Within::All, None), [14.0, 1.0]);
+        assert_eq!(spent(&tree, Within::Function("work"), None), [6.0, 1.0]);
+        assert_eq!(spent(&tree, Within::Function("absent"), None), [0.0, 0.0]);
         let second: ThreadSet = [ThreadId(1)].into_iter().collect();
-        assert_eq!(spent(&tree, None, Some(&second)), vec![0.0, 1.0]);
+        assert_eq!(spent(&tree, Within::All, Some(&second)), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_path_leads_to_what_is_below_all_of_its_names() {
+        let tree = fixture::tree();
+        let path = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            spent(&tree, Within::Path(&names), None)
+        };
+        assert_eq!(path(&["main"]), [14.0, 1.0]);
+        assert_eq!(path(&["main", "work"]), [6.0, 1.0]);
+        // The inner call, in which only the first thread spent something.
+        assert_eq!(path(&["work", "work"]), [2.0, 0.0]);
+        assert_eq!(path(&["<main thread>", "loop at a.c:9"]), path(&["a.c:10"]));
+        assert_eq!(path(&["work", "main"]), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_context_is_found_by_its_number() {
+        let tree = fixture::tree();
+        let question = Question { view: &tree, metric: MetricId(0), threads: None };
+        let mut roots = Vec::new();
+        question.view.roots(&mut roots).unwrap();
+        let number = question.view.context(roots[0]).unwrap().number;
+        assert_eq!(spent(&tree, Within::Context(number), None), [14.0, 1.0]);
+        let absent = Within::Context(ContextNumber(99));
+        let error = per_thread(&question, absent).unwrap_err().to_string();
+        assert_eq!(error, "there is no context 99");
     }
 }

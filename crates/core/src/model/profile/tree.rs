@@ -1,5 +1,6 @@
 //! A tree of contexts in memory, with what each thread measured.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
@@ -315,9 +316,9 @@ pub(super) fn as_index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-fn item<T: Clone>(items: &[T], id: u64, what: &str) -> Result<T> {
+fn item<'a, T>(items: &'a [T], id: u64, what: &str) -> Result<&'a T> {
     let found = usize::try_from(id).ok().and_then(|index| items.get(index));
-    found.cloned().ok_or_else(|| Error::Request(format!("there is no {what} {id}")))
+    found.ok_or_else(|| Error::Request(format!("there is no {what} {id}")))
 }
 
 impl ProfileView for CallTree {
@@ -330,7 +331,7 @@ impl ProfileView for CallTree {
     }
 
     fn thread(&self, id: ThreadId) -> Result<Thread> {
-        item(&self.threads, id.0.into(), "thread")
+        item(&self.threads, id.0.into(), "thread").cloned()
     }
 
     fn is_incomplete(&self, thread: ThreadId) -> bool {
@@ -367,15 +368,19 @@ impl ProfileView for CallTree {
     }
 
     fn function(&self, id: FunctionId) -> Result<Function> {
-        item(&self.functions, id.0, "function")
+        item(&self.functions, id.0, "function").cloned()
+    }
+
+    fn function_name(&self, id: FunctionId) -> Result<Cow<'_, str>> {
+        Ok(item(&self.functions, id.0, "function")?.name.as_str().into())
     }
 
     fn file(&self, id: FileId) -> Result<String> {
-        item(&self.files, id.0, "file")
+        item(&self.files, id.0, "file").cloned()
     }
 
     fn module(&self, id: ModuleId) -> Result<String> {
-        item(&self.modules, id.0, "module")
+        item(&self.modules, id.0, "module").cloned()
     }
 
     fn sums(

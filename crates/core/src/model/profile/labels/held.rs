@@ -1,0 +1,66 @@
+//! Which labels are held at once.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// Which labels are held: all, or where there are very many, some at a time. Which those are goes
+/// by a hash, so that it takes no memory to tell.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    /// The same for all parts. Keyed anew for each question, so that no file can choose what
+    /// collides.
+    hasher: RandomState,
+    part: u64,
+    parts: u64,
+    most: usize,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self { hasher: RandomState::new(), part: 0, parts: 1, most: usize::MAX }
+    }
+}
+
+impl Held {
+    /// Every part of so many, of each of which no more than `most` are held.
+    pub(crate) fn parts(parts: u64, most: usize) -> impl Iterator<Item = Self> {
+        let hasher = RandomState::new();
+        (0..parts).map(move |part| Self { hasher: hasher.clone(), part, parts, most })
+    }
+
+    pub(super) fn hasher(&self) -> &impl BuildHasher {
+        &self.hasher
+    }
+
+    /// Whether what has a hash is held.
+    pub(super) fn is_among(&self, hash: u64) -> bool {
+        // The lowest bits find the slot of a table, and have to differ within a part.
+        self.parts == 1 || (hash >> 40) % self.parts == self.part
+    }
+
+    /// How many there will be, about: as many as are held at most, where they are one part of more.
+    pub(crate) fn expected(&self) -> usize {
+        if self.parts == 1 { 0 } else { self.most }
+    }
+
+    /// Whether there is no room for another.
+    pub(super) fn is_full(&self, count: usize) -> bool {
+        count >= self.most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_hash_is_in_one_part() {
+        let parts: Vec<_> = Held::parts(3, 9).collect();
+        for number in 0..1000_u64 {
+            let hash = parts[0].hasher().hash_one(number);
+            assert_eq!(hash, parts[2].hasher().hash_one(number));
+            assert_eq!(parts.iter().filter(|part| part.is_among(hash)).count(), 1);
+        }
+        assert_eq!((parts[0].expected(), Held::default().expected()), (9, 0));
+        assert!(Held::default().is_among(1 << 63) && !Held::default().is_full(1 << 40));
+    }
+}
