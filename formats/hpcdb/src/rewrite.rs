@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_core::model::profile::{
     Column, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
-    ProfileSink, ProfileView, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
+    ProfileSink, ProfileView, Statistic, SunkValue, Thread, ThreadId,
 };
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Destination, Error, Result, Severity, Source};
@@ -17,7 +17,7 @@ use crate::rows;
 use crate::spec::combine_name;
 use crate::types::{self, Layout, Strided};
 use crate::walk::TreeWalk;
-use crate::write::Writer;
+use crate::write::{Codes, Kind, Writer};
 
 /// Writes all of a database again: the described draft as it is, all others as released.
 pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
@@ -56,7 +56,10 @@ struct Rewriting<'a> {
 impl Rewriting<'_> {
     fn metrics(&mut self) -> Result<()> {
         let metrics = &self.meta.metrics;
-        self.writer.statistics(&statistics(metrics)?)?;
+        let (those, others): (Vec<_>, Vec<_>) =
+            kinds(metrics)?.into_iter().partition(|kind| known(kind).is_some());
+        self.writer.statistics(&those.iter().filter_map(known).collect::<Vec<_>>())?;
+        self.writer.keep(others, &self.meta.scopes);
         for metric in metrics {
             self.writer.metric(&Metric::named(metric.name.clone()))?;
         }
@@ -103,6 +106,7 @@ impl Rewriting<'_> {
             let above = parent.map(|parent| ContextNumber(parent.into()));
             let node = self.node(&context)?;
             self.writer.context(above, ContextNumber(context.ctx_id.into()), &node)?;
+            self.writer.keep_codes(context.ctx_id, Codes::read(&context));
         }
         Ok(())
     }
@@ -151,14 +155,12 @@ impl Rewriting<'_> {
         if !first.is_summary {
             return Ok(());
         }
-        let columns = columns(&self.meta.metrics);
+        let columns = columns(&self.meta.metrics)?;
         let values = rows::values_of(Arc::clone(self.database), 0, first);
-        let mut values = values.filter_map(|row| {
-            let (column, statistic) = *columns.get(&row.metric)?;
-            let context = ContextNumber(row.context);
-            Some(SummaryValue { context, column, statistic, value: row.value })
-        });
-        self.writer.summary(&mut values)
+        self.writer.placed_summary(values.filter_map(|row| {
+            let (column, place) = *columns.get(&row.metric)?;
+            Some((ContextNumber(row.context), column, place, row.value))
+        }))
     }
 
     fn samples(&mut self) -> Result<()> {
@@ -193,23 +195,26 @@ fn place(table: Strided, pointer: u64) -> Option<u64> {
     table.begins(pointer).then(|| (pointer - table.pointer) / table.stride.max(1))
 }
 
-/// The statistics that every metric has, in the order of their ids.
-fn statistics(metrics: &[types::Metric]) -> Result<Vec<Statistic>> {
-    let mut common: Option<Vec<Statistic>> = None;
+/// What the model calls a statistic; nothing of one that it has no word for.
+fn known(kind: &Kind) -> Option<Statistic> {
+    statistic_of(&kind.formula, combine_name(kind.combine))
+}
+
+/// The statistics that every metric has: those that the model knows in the order of their ids, then
+/// the others.
+fn kinds(metrics: &[types::Metric]) -> Result<Vec<Kind>> {
+    let mut common: Option<Vec<Kind>> = None;
     for metric in metrics {
-        let known = |scope: &str| reach_of(scope).is_some();
-        let is_known = metric.instances.iter().all(|of| known(&of.scope));
+        if !metric.instances.iter().all(|of| reach_of(&of.scope).is_some()) {
+            let why = format!("{} has scopes that are not written", metric.name);
+            return Err(Error::Request(why));
+        }
         let mut found: Vec<_> = metric.statistics.iter().collect();
         found.sort_by_key(|of| of.stat_metric_id);
-        let kinds = found.iter().map(|of| statistic_of(&of.formula, combine_name(of.combine)));
-        let mut kinds =
-            kinds.collect::<Option<Vec<_>>>().filter(|_| is_known).ok_or_else(|| {
-                Error::request(format!(
-                    "{} has statistics or scopes that are not written",
-                    metric.name
-                ))
-            })?;
+        let mut kinds: Vec<_> = found.into_iter().map(kind_of).collect();
         kinds.dedup();
+        // Those that are equal in this stay in their order.
+        kinds.sort_by_key(|kind| known(kind).is_none());
         if common.get_or_insert_with(|| kinds.clone()) != &kinds {
             let why = "metrics with different statistics are not written";
             return Err(Error::request(why));
@@ -218,16 +223,21 @@ fn statistics(metrics: &[types::Metric]) -> Result<Vec<Statistic>> {
     Ok(common.unwrap_or_default())
 }
 
-/// What each id of the summary stands for.
-fn columns(metrics: &[types::Metric]) -> HashMap<u64, (Column, Statistic)> {
-    let mut columns = HashMap::new();
+fn kind_of(statistic: &types::Statistic) -> Kind {
+    Kind { formula: statistic.formula.to_string(), combine: statistic.combine }
+}
+
+/// What each id of the summary stands for: a column, and the place of the statistic.
+fn columns(metrics: &[types::Metric]) -> Result<HashMap<u64, (Column, usize)>> {
+    let (kinds, mut columns) = (kinds(metrics)?, HashMap::new());
     for (metric, described) in (0..).map(MetricId).zip(metrics) {
         for of in &described.statistics {
-            let statistic = statistic_of(&of.formula, combine_name(of.combine));
-            if let Some((statistic, reach)) = statistic.zip(reach_of(&of.scope)) {
-                columns.insert(of.stat_metric_id.into(), (Column { metric, reach }, statistic));
+            let kind = kind_of(of);
+            let place = kinds.iter().position(|known| *known == kind);
+            if let Some((place, reach)) = place.zip(reach_of(&of.scope)) {
+                columns.insert(of.stat_metric_id.into(), (Column { metric, reach }, place));
             }
         }
     }
-    columns
+    Ok(columns)
 }

@@ -7,7 +7,7 @@ use kymo_core::bytes::{Cursor, ReadError, ReadResult};
 use super::meta::{Meta, Roots, some};
 use crate::spec::{
     CONTEXT_BYTES, DRAFT_CONTEXT_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, LEXICAL_FUNCTION,
-    RELATION_CALL, RELATION_INLINED, RELATION_LEXICAL,
+    RELATION_CALL, RELATION_LEXICAL,
 };
 use crate::types::{Context, Entry};
 
@@ -204,5 +204,6 @@ fn described_call(flex: &mut Cursor<'_>, flags: u16) -> ReadResult<u8> {
     let words = call.u8("nCalleeFlexWords")?;
     let call_type = call.u8("callType")?;
     flex.skip("callee", 8 * u64::from(words.max(1)))?;
-    Ok(if call_type == 1 { RELATION_INLINED } else { RELATION_CALL })
+    // A call is 0 there and one that was inlined 1; what is not known is not known after this.
+    Ok(call_type.saturating_add(RELATION_CALL))
 }

@@ -26,11 +26,13 @@ use kymo_core::{AtomicDirectory, Destination, Error, Result, Source, ahead};
 
 use crate::read::ProfileDb;
 use crate::spec::FileKind;
+use crate::types::PropagationScope;
 use meta::MetaWriter;
 use taxonomy::taxonomy;
 
 pub(crate) use cct::{Numbered, write as write_cct};
 pub(crate) use file::Form;
+pub(crate) use meta::{Codes, Kind};
 pub(crate) use profile::ProfileWriter;
 pub(crate) use trace::TraceWriter;
 
@@ -109,6 +111,29 @@ impl Writer {
     pub(crate) fn describe(&mut self, description: &str, id_kinds: &[String], ranks: Vec<u32>) {
         self.meta.describe(description, id_kinds);
         self.meta.rank(ranks);
+    }
+
+    /// Writes statistics that the model has no words for behind the others, and scopes with the
+    /// codes that they have. Before metrics.
+    pub(crate) fn keep(&mut self, others: Vec<Kind>, scopes: &[PropagationScope]) {
+        self.meta.keep(others, scopes);
+    }
+
+    /// Writes a context that was taken with the codes that it had.
+    pub(crate) fn keep_codes(&mut self, number: u32, codes: Codes) {
+        self.meta.keep_codes(number, codes);
+    }
+
+    /// Takes the summary, each value with the place of its statistic; in order of contexts.
+    pub(crate) fn placed_summary(
+        &mut self,
+        values: impl Iterator<Item = (ContextNumber, Column, usize, f64)>,
+    ) -> Result<()> {
+        let (meta, profile) = (&self.meta, self.profile.as_mut());
+        let profile = profile.ok_or_else(|| Error::request("a summary came before threads"))?;
+        profile.told_summary(values.map(|(context, column, place, value)| {
+            Ok((ctx_id(context)?, Self::id(meta, column, place)?, value))
+        }))
     }
 
     /// Notes that a file lies in the database at its path.

@@ -1,15 +1,14 @@
 //! The section of contexts.
 
 use kymo_core::bytes::Sink;
-use kymo_core::model::profile::{Node, Relation, Scope};
+use kymo_core::model::profile::{Relation, Scope};
 use kymo_core::{Error, Result};
 
 use super::super::file::{Form, Out};
 use super::texts::Texts;
-use super::{MetaWriter, Places, Written};
+use super::{Codes, MetaWriter, Places, Written};
 use crate::spec::{
-    ENTRY_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, LEXICAL_FUNCTION, LEXICAL_INSTRUCTION,
-    LEXICAL_LINE, LEXICAL_LOOP, RELATION_CALL, RELATION_INLINED, RELATION_LEXICAL,
+    ENTRY_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, RELATION_CALL, RELATION_LEXICAL,
 };
 
 /// What entry points are called, and what functions stand for them in the described draft.
@@ -79,53 +78,36 @@ impl MetaWriter {
     }
 
     fn entry(&self, entry: &Written, texts: &Texts) -> Sink {
-        let function = entry.node.function.and_then(|id| usize::try_from(id.0).ok());
-        let function = function.and_then(|index| self.functions.get(index));
-        let name = function.map_or("", |function| function.name.as_str());
         let mut record = self.form.sink();
         record.u64(entry.array.0);
         record.u64(entry.array.1);
         record.u32(entry.number);
-        record.u16(match name {
-            "main thread" => 1,
-            "application thread" => 2,
-            _ => 0,
-        });
+        record.u16(entry.codes.entry_point);
         record.u16(0);
-        record.u64(texts.known(name));
+        record.u64(texts.known(self.name_of(&entry.node)));
         record
     }
 
     /// A context, with pointers to its function, file and module.
     fn record_of(&self, context: &Written, places: &Places) -> Sink {
-        let Node { scope, relation, .. } = context.node;
-        let (mut flags, words) = words(self.form, &context.node, places);
-        let lexical_type = match scope {
-            Scope::Loop => LEXICAL_LOOP,
-            Scope::Line => LEXICAL_LINE,
-            Scope::Instruction => LEXICAL_INSTRUCTION,
-            Scope::Entry | Scope::Function | Scope::Placeholder | Scope::Other => LEXICAL_FUNCTION,
-        };
+        let Codes { relation, lexical_type, propagation, .. } = context.codes;
+        let (mut flags, words) = words(self.form, context, places);
         let mut record = self.form.sink();
         record.u64(context.array.0);
         record.u64(context.array.1);
         record.u32(context.number);
         if self.form.is_described() {
-            flags = flags << 1 | u16::from(relation != Relation::Lexical);
+            flags = flags << 1 | u16::from(relation != RELATION_LEXICAL);
             flags |= if self.has_calls(context) { IS_CALL_SOURCE_LINE } else { 0 };
             record.u16(flags);
         } else {
             record.u8(u8::try_from(flags).unwrap_or(0));
-            record.u8(match relation {
-                Relation::Lexical => RELATION_LEXICAL,
-                Relation::Call => RELATION_CALL,
-                Relation::Inlined => RELATION_INLINED,
-            });
+            record.u8(relation);
         }
         record.u8(lexical_type);
         record.u8(u8::try_from(words.len() / 8).unwrap_or(0));
         if !self.form.is_described() {
-            record.u16((relation == Relation::Lexical).into());
+            record.u16(propagation);
             record.bytes(&[0; 6]);
         }
         record.bytes(words.as_slice());
@@ -143,13 +125,14 @@ impl MetaWriter {
 }
 
 /// The flexible words of a context, and the flags that say which they are.
-fn words(form: Form, node: &Node, places: &Places) -> (u16, Sink) {
+fn words(form: Form, context: &Written, places: &Places) -> (u16, Sink) {
+    let (node, relation) = (&context.node, context.codes.relation);
     let mut words = form.sink();
     let mut flags = 0;
-    if form.is_described() && node.relation != Relation::Lexical {
+    if form.is_described() && relation != RELATION_LEXICAL {
         // One word for the call, which stands in the line above.
         words.u8(1);
-        words.u8((node.relation == Relation::Inlined).into());
+        words.u8(relation - RELATION_CALL);
         words.bytes(&[0; 6]);
     }
     if let Some(function) = node.function {

@@ -2,20 +2,16 @@
 
 use kymo_core::Result;
 use kymo_core::bytes::Sink;
-use kymo_core::model::profile::{MetricId, Statistic};
+use kymo_core::model::profile::MetricId;
 
 use super::super::SCOPES;
 use super::super::file::Out;
 use super::texts::Texts;
-use super::{MetaWriter, Records, whole};
+use super::{Kind, MetaWriter, Records, whole};
 use crate::spec::{
-    COMBINE_MAX, COMBINE_MIN, COMBINE_SUM, DRAFT_METRIC_BYTES, DRAFT_SCOPE_BYTES,
-    DRAFT_SUMMARY_BYTES, METRIC_BYTES, SCOPE_BYTES, SCOPE_INSTANCE_BYTES, SUMMARY_BYTES,
+    DRAFT_METRIC_BYTES, DRAFT_SCOPE_BYTES, DRAFT_SUMMARY_BYTES, METRIC_BYTES, SCOPE_BYTES,
+    SCOPE_INSTANCE_BYTES, SUMMARY_BYTES,
 };
-
-/// Propagation scopes: name, type, propagation index.
-const PROPAGATION_SCOPES: [(&str, u8, u8); 4] =
-    [("point", 1, 255), ("function", 3, 0), ("lex_aware", 0, 255), ("execution", 2, 255)];
 
 impl MetaWriter {
     pub(super) fn write_metrics(&self, out: &mut Out) -> Result<(u64, u64)> {
@@ -31,7 +27,8 @@ impl MetaWriter {
         let each = u64::from(SCOPES);
         let instances =
             Records { first: metrics.at(count.into()), size: SCOPE_INSTANCE_BYTES * each };
-        let partials = self.statistics.len() as u64;
+        let kinds = self.kinds();
+        let partials = kinds.len() as u64;
         let summaries =
             Records { first: instances.at(count.into()), size: SUMMARY_BYTES * each * partials };
         let scopes = Records { first: summaries.at(count.into()), size: SCOPE_BYTES };
@@ -60,21 +57,20 @@ impl MetaWriter {
             }
         }
         for metric in 0..u64::from(count) {
-            for (statistic, place) in self.statistics.iter().zip(0..) {
-                let (formula, combine) = formula_of(*statistic);
+            for (kind, place) in kinds.iter().zip(0..) {
                 for scope in 0..each {
                     section.u64(scopes.at(scope));
-                    section.u64(texts.of(formula));
-                    section.u16(combine.into());
+                    section.u64(texts.of(&kind.formula));
+                    section.u16(kind.combine.into());
                     section.u16(self.id(metric, place, scope));
                     section.u32(0);
                 }
             }
         }
-        for (name, scope_type, propagation_index) in PROPAGATION_SCOPES {
-            section.u64(texts.of(name));
-            section.u8(scope_type);
-            section.u8(propagation_index);
+        for scope in &self.scopes {
+            section.u64(texts.of(&scope.name));
+            section.u8(scope.scope_type);
+            section.u8(scope.propagation_index);
             section.bytes(&[0; 6]);
         }
         section.bytes(texts.bytes.as_slice());
@@ -84,7 +80,8 @@ impl MetaWriter {
     /// In the described draft each metric has its scopes, and each scope its summaries.
     fn described(&self, start: u64) -> Sink {
         let count = u64::from(self.metric_count());
-        let (each, partials) = (u64::from(SCOPES), self.statistics.len() as u64);
+        let kinds = self.kinds();
+        let (each, partials) = (u64::from(SCOPES), kinds.len() as u64);
         let metrics = Records { first: start + 0x10, size: DRAFT_METRIC_BYTES };
         let scopes = Records { first: metrics.at(count), size: DRAFT_SCOPE_BYTES };
         let summaries = Records { first: scopes.at(count * each), size: DRAFT_SUMMARY_BYTES };
@@ -100,8 +97,8 @@ impl MetaWriter {
             section.u64(scopes.at(index * each));
         }
         for metric in 0..count {
-            for ((name, ..), scope) in PROPAGATION_SCOPES.into_iter().zip(0..) {
-                section.u64(texts.of(name));
+            for (described, scope) in self.scopes.iter().zip(0..) {
+                section.u64(texts.of(&described.name));
                 section.u16(u16::try_from(partials).unwrap_or(0));
                 section.u16(self.id(metric, 0, scope));
                 section.u32(0);
@@ -110,10 +107,9 @@ impl MetaWriter {
         }
         for metric in 0..count {
             for scope in 0..each {
-                for (statistic, place) in self.statistics.iter().zip(0..) {
-                    let (formula, combine) = formula_of(*statistic);
-                    section.u64(texts.of(formula));
-                    section.u8(combine);
+                for (kind, place) in kinds.iter().zip(0..) {
+                    section.u64(texts.of(&kind.formula));
+                    section.u8(kind.combine);
                     section.u8(0);
                     section.u16(self.id(metric, place, scope));
                     section.u32(0);
@@ -124,23 +120,18 @@ impl MetaWriter {
         section
     }
 
+    /// Every statistic that each metric has, in the order of their places.
+    fn kinds(&self) -> Vec<Kind> {
+        let known = self.statistics.iter().map(|statistic| Kind::from(*statistic));
+        known.chain(self.others.iter().cloned()).collect()
+    }
+
     /// The id of a statistic, or with the first place of a scope. Ids leave room for all statistics
     /// of a metric, also where they number its scopes.
     fn id(&self, metric: u64, place: u64, scope: u64) -> u16 {
-        let (each, partials) = (u64::from(SCOPES), self.statistics.len() as u64);
+        let (each, partials) = (u64::from(SCOPES), self.statistic_count() as u64);
         let rank = u32::try_from(metric).map_or(u32::MAX, |metric| self.rank_of(MetricId(metric)));
         let metric = u64::from(rank);
         u16::try_from((metric * partials.max(1) + place) * each + scope).unwrap_or(u16::MAX)
-    }
-}
-
-/// How a statistic is made of each thread's value, and how those are combined.
-fn formula_of(statistic: Statistic) -> (&'static str, u8) {
-    match statistic {
-        Statistic::Count => ("1", COMBINE_SUM),
-        Statistic::Sum => ("$$", COMBINE_SUM),
-        Statistic::Squares => ("($$^2)", COMBINE_SUM),
-        Statistic::Min => ("$$", COMBINE_MIN),
-        Statistic::Max => ("$$", COMBINE_MAX),
     }
 }

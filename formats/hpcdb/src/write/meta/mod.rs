@@ -1,6 +1,7 @@
 //! `meta.db`: names, metrics, and the tree of contexts.
 
 mod contexts;
+mod kept;
 mod metrics;
 mod texts;
 
@@ -17,6 +18,8 @@ use kymo_core::{Error, Result};
 use super::cct::Numbered;
 use super::file::{Form, Out};
 use crate::spec::{FILE_BYTES, FUNCTION_BYTES, FileKind, MODULE_BYTES};
+use crate::types::PropagationScope;
+pub(crate) use kept::{Codes, Kind};
 use texts::{Texts, text};
 
 /// Kinds of identifiers that every database names.
@@ -31,6 +34,9 @@ pub(super) struct MetaWriter {
     description: String,
     id_kinds: Vec<String>,
     statistics: Vec<Statistic>,
+    /// Statistics beside those, which the model has no words for.
+    others: Vec<Kind>,
+    scopes: Vec<PropagationScope>,
     metrics: Vec<Metric>,
     computed: Vec<Computed>,
     /// The place of each metric in the order of ids.
@@ -52,6 +58,7 @@ pub(super) struct MetaWriter {
 struct Written {
     number: u32,
     node: Node,
+    codes: Codes,
     children: Vec<usize>,
     /// Bytes of the children, and where they begin.
     array: (u64, u64),
@@ -92,6 +99,8 @@ impl MetaWriter {
             description: String::new(),
             id_kinds: ID_KINDS.map(str::to_owned).to_vec(),
             statistics: vec![Statistic::Sum],
+            others: Vec::new(),
+            scopes: kept::scopes(&[]),
             metrics: Vec::new(),
             computed: Vec::new(),
             ranks: Vec::new(),
@@ -115,7 +124,21 @@ impl MetaWriter {
     }
 
     pub(super) fn statistic_count(&self) -> usize {
-        self.statistics.len()
+        self.statistics.len() + self.others.len()
+    }
+
+    /// Takes statistics that follow the others, and codes of scopes.
+    pub(super) fn keep(&mut self, others: Vec<Kind>, read: &[PropagationScope]) {
+        self.others = others;
+        self.scopes = kept::scopes(read);
+    }
+
+    /// Says with which codes a context is written that was taken before.
+    pub(super) fn keep_codes(&mut self, number: u32, codes: Codes) {
+        let index = self.by_number.get(&number);
+        if let Some(context) = index.and_then(|index| self.contexts.get_mut(*index)) {
+            context.codes = codes;
+        }
     }
 
     /// The place of a statistic among those that each metric has.
@@ -217,8 +240,17 @@ impl MetaWriter {
         if let (Scope::Entry, Some(function)) = (node.scope, node.function) {
             self.entries.insert(function.0);
         }
-        self.contexts.push(Written { number, node: *node, children: Vec::new(), array: (0, 0) });
+        let codes = Codes::of(node, self.name_of(node));
+        let (node, children) = (*node, Vec::new());
+        self.contexts.push(Written { number, node, codes, children, array: (0, 0) });
         Ok(())
+    }
+
+    /// What the function of a context is called.
+    fn name_of(&self, node: &Node) -> &str {
+        let function = node.function.and_then(|id| usize::try_from(id.0).ok());
+        let function = function.and_then(|index| self.functions.get(index));
+        function.map_or("", |function| function.name.as_str())
     }
 
     /// How many contexts there are, and how they are numbered.
