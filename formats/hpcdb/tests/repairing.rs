@@ -255,6 +255,30 @@ fn a_summary_that_is_wrong_does_not_make_threads_wrong() {
     }
 }
 
+/// The summary of the tiny database has 5 of everything: 7 and nothing are wrong.
+#[test]
+fn sums_of_a_summary_are_made_again_where_both_files_agree_on_the_threads() {
+    let seven = 7.0_f64.to_le_bytes();
+    for (at, bytes) in [(0x102, &seven[..]), (0x116, &[0; 8])] {
+        let folder = copy_of(&testdata("hpcdb/tiny"));
+        let path = folder.path().join("profile.db");
+        let mut changed = fs::read(&path).unwrap();
+        changed[at..at + bytes.len()].copy_from_slice(bytes);
+        fs::write(&path, changed).unwrap();
+        let (out, corrected, losses) = repaired(folder.path());
+        let said = "profile.db: sums of its summary were made again from its threads";
+        assert_eq!((corrected, losses), (vec![said.to_owned()], Vec::new()), "{at:#x}");
+        let dataset = HpcDb.open(&source(&out.path().join("repaired")), &Context::default());
+        let view = dataset.unwrap().profile().unwrap();
+        let mut values: Vec<_> = view.kept_statistics().unwrap().map(Result::unwrap).collect();
+        values.retain(|value| (value.value - 5.0).abs() < 1e-12);
+        assert_eq!(values.len(), 5, "{at:#x}");
+        for name in ["meta.db", "cct.db", "trace.db"] {
+            assert!(same_file(&testdata("hpcdb/tiny"), out.path(), name), "{name}");
+        }
+    }
+}
+
 /// A value of a thread is more than its function has, and the summary is what `cct.db` comes to.
 #[test]
 fn a_thread_that_contradicts_itself_is_wrong() {

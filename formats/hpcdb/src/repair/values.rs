@@ -27,6 +27,8 @@ const ROUNDING: f64 = 1e-6;
 const SUMMARY_LOST: &str = "statistics of the summary other than sums; of loops, lex_aware is what \
                             threads come to";
 
+const SUMMARY_AGAIN: &str = "its summary was made again from its threads";
+
 /// How often values of `profile.db` contradict each other.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
@@ -75,9 +77,15 @@ impl Repairing<'_> {
         let is_whole = |health| matches!(health, Health::Sound | Health::Cut);
         match (is_whole(profile), is_whole(cct)) {
             (true, true) if self.is_other() => self.differing(profile, cct),
+            (true, true) if self.has_odd_summary() => self.summary_again(cct),
             (true, true) => {
                 self.copy(FileKind::Profile, profile)?;
                 self.copy(FileKind::Cct, cct)
+            }
+            (true, false) if self.has_odd_summary() => {
+                let database = Arc::clone(&self.database);
+                let Some(file) = &database.profile else { return Ok(()) };
+                self.threads_again(file, SUMMARY_AGAIN)
             }
             (true, false) => {
                 self.copy(FileKind::Profile, profile)?;
@@ -89,6 +97,32 @@ impl Repairing<'_> {
             }
             (false, false) => self.what_is_left(profile),
         }
+    }
+
+    /// Whether the summary is not what the threads come to, and nothing is wrong with those.
+    fn has_odd_summary(&self) -> bool {
+        let faults = self.database.profile.as_ref().map(|file| Faults::of(&self.found, file));
+        faults.is_some_and(|faults| faults.sums + faults.summary > 0 && faults.threads == 0)
+    }
+
+    /// The threads have the same values in both, and the summary is not what they come to: its sums
+    /// are made again, and its other statistics are kept.
+    fn summary_again(&mut self, cct: Health) -> Result<()> {
+        let database = Arc::clone(&self.database);
+        let (Some(file), Some(other)) = (&database.profile, &database.cct) else { return Ok(()) };
+        // Of loops the summary has another lex_aware value than threads have.
+        let ids = sums_of(&database, |scope| scope != "lex_aware");
+        let made: HashSet<_> = ids.values().copied().collect();
+        let mut summary = file.part.told(all_values(file, 0))?;
+        summary.retain(|(_, id, value)| !made.contains(id) && *value != 0.0);
+        other.part.told(each_sum(other, |context, metric, sum| {
+            summary.extend(ids.get(&metric).map(|id| (context, *id, sum)));
+            Ok(())
+        }))??;
+        summary.sort_unstable_by_key(|(context, id, _)| (*context, *id));
+        self.profile_from(other, Some(summary))?;
+        self.corrected(FileKind::Profile, "sums of its summary were made again from its threads");
+        self.copy(FileKind::Cct, cct)
     }
 
     /// Both are whole, and have different values. Those of `profile.db` are kept unless its threads
@@ -109,7 +143,7 @@ impl Repairing<'_> {
             self.repaired = before;
         }
         if faults.sums + faults.summary > 0 {
-            self.threads_again(file, "its summary was made again from its threads")?;
+            self.threads_again(file, SUMMARY_AGAIN)?;
         } else {
             self.copy(FileKind::Profile, profile)?;
             self.cct_again()?;
@@ -142,6 +176,14 @@ impl Repairing<'_> {
     fn profile_again(&mut self) -> Result<()> {
         let database = Arc::clone(&self.database);
         let Some(file) = &database.cct else { return Ok(()) };
+        self.profile_from(file, self.sound_summary(file))?;
+        self.corrected(FileKind::Profile, "it was made again from cct.db");
+        Ok(())
+    }
+
+    /// Writes `profile.db` from `cct.db`, with a summary or with one that is made of the threads.
+    fn profile_from(&mut self, file: &CctDb, summary: Option<Vec<Value>>) -> Result<()> {
+        let database = Arc::clone(&self.database);
         let mut counts = file.part.told(counts(file))?;
         counts.resize(self.profiles().max(counts.len()), 0);
         let threads = self.threads(counts.len().saturating_sub(1));
@@ -157,7 +199,7 @@ impl Repairing<'_> {
             start = end;
         }
         let sums = sums_of(&database, |_| true);
-        if let Some(summary) = self.sound_summary(file) {
+        if let Some(summary) = summary {
             writer.told_summary(summary.into_iter().map(Ok))?;
             writer.write_infos()?;
         } else {
@@ -170,7 +212,6 @@ impl Repairing<'_> {
         }
         writer.finish()?;
         self.repaired.kept += 1;
-        self.corrected(FileKind::Profile, "it was made again from cct.db");
         Ok(())
     }
 
