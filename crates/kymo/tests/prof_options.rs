@@ -88,6 +88,24 @@ fn statistics_are_those_that_were_asked_for() {
 }
 
 #[test]
+fn the_layout_that_was_described_first_says_the_same() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0, 2.5]);
+    let [released, described] = ["released", "described"].map(|layout| {
+        let to = folder.path().join(layout);
+        prof(&to, &["--layout", layout], &[&input]);
+        to
+    });
+    let (code, out, said) = run(kymo().arg("info").arg(&described));
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    assert!(out.contains("the described draft, big-endian"), "{out}");
+    assert_eq!(whole(&described), whole(&released));
+    let exact = run(kymo().args(["diff", "--exact"]).args([&released, &described]));
+    assert_eq!(exact.0, Some(0), "{exact:?}");
+    assert_eq!(run(kymo().arg("check").arg(&described)).0, Some(0));
+}
+
+#[test]
 fn a_single_profile_has_its_trace_and_the_structure_beside_it() {
     let folder = folder();
     let input = measurement(folder.path(), "app", 0, &[2.0]);

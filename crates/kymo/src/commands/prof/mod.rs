@@ -40,6 +40,7 @@ EXAMPLES
   kymo prof -o database run-1 run-2                 two measurements into one database
   kymo prof -S app.hpcstruct -M extrema MEASUREMENTS
   kymo prof -R /opt/app=/home/me/app MEASUREMENTS   the program is elsewhere by now
+  kymo prof --layout described MEASUREMENTS         as the format was described at first
 
 EXIT STATUS
   0 done, 1 failed, 2 bad usage, 3 done, but something was left out")]
@@ -80,6 +81,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROGRAM")]
     only_exe: Option<String>,
 
+    /// How the files of the database are laid out.
+    #[arg(long, value_name = "LAYOUT", value_enum, default_value = "released")]
+    layout: Layout,
+
     /// What the database is called; the program's name by default.
     #[arg(long, value_name = "TITLE")]
     name: Option<String>,
@@ -104,6 +109,16 @@ pub(crate) struct Args {
     /// Print the summary as a JSON object, with all that was found.
     #[arg(long)]
     json: bool,
+}
+
+/// How the files of a database are laid out; both call themselves 4.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Layout {
+    /// As HPCToolkit writes them, little-endian.
+    Released,
+    /// As they were described at first, big-endian: for what reads nothing else. No more than
+    /// 65,535 threads.
+    Described,
 }
 
 /// Whether machine code is looked into for loops.
@@ -180,7 +195,11 @@ fn make(
     let reading = Phase { name: "reading structure", took: began.elapsed() };
     refuse(args, said)?;
     let title = args.name.clone().or_else(|| inputs::title(session, &views));
-    let mut writer = kymo_hpcdb::Writer::new(to, &title.unwrap_or_default())?;
+    let title = title.unwrap_or_default();
+    let mut writer = match args.layout {
+        Layout::Released => kymo_hpcdb::Writer::new(to, &title)?,
+        Layout::Described => kymo_hpcdb::Writer::described(to, &title)?,
+    };
     let options = Options {
         compat: args.compat,
         statistics: args.metric.requested(),
