@@ -101,7 +101,7 @@ fn values_of_no_profile_are_told() {
     let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
     assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 0.0]);
     let findings = dataset.findings();
-    let [finding, sum] = findings.as_slice() else { panic!("{findings:?}") };
+    let [sum, finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.offset, finding.file.as_deref()), (Some(0xCC), Some("cct.db")));
     // What is left is less than the summary has.
     assert_eq!(sum.rule, "summary-sum");

@@ -10,7 +10,6 @@ use kymo_core::model::profile::{
 };
 
 use super::Profiles;
-use crate::read::Part;
 use crate::spec::FileKind;
 
 /// Where no context is.
@@ -53,10 +52,6 @@ pub(super) fn rest_context() -> Context {
     root(REST)
 }
 
-fn is_of_values(part: &&Part) -> bool {
-    matches!(part.kind, FileKind::Profile | FileKind::Cct)
-}
-
 /// What is left of the whole when parts are taken off.
 fn rest(whole: f64, parts: f64) -> f64 {
     let rest = whole - parts;
@@ -74,7 +69,9 @@ impl Profiles {
             // What cannot be read is said when it is asked for.
             let has_rest = self.rest_sums(&columns, None, &mut rests).is_ok()
                 && rests.iter().any(|rest| *rest != 0.0);
-            if let (true, Some(file)) = (has_rest, self.database.parts().find(is_of_values)) {
+            let mut parts = self.database.parts();
+            let values = |kind| matches!(kind, FileKind::Profile | FileKind::Cct);
+            if let (true, Some(file)) = (has_rest, parts.find(|part| values(part.kind))) {
                 let why = "entry points have less than context 0, which stands for all: the rest is \
                            shown as an unknown entry; do the files belong together?";
                 self.database.note_sum(file, "tree-sum", 0, why.to_owned());
