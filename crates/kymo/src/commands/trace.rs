@@ -115,6 +115,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             session.report.remark(&opened.name, text);
         }
         let outcome = say_backwards(session, opened, &found);
+        let outcome = outcome.max(say_unknown(session, opened, &found));
         Ok(outcome.max(session.findings(opened)))
     })
 }
@@ -127,6 +128,18 @@ fn say_backwards(session: &mut Session, opened: &Opened, found: &Traced) -> Outc
     let _ = session.out.flush();
     let samples = numbers::count(found.backwards, "sample is", "samples are");
     let text = format!("{samples} before the one before, so that some times are wrong");
+    session.report.remark(&opened.name, text);
+    Outcome::Findings
+}
+
+/// Says that samples are of contexts that are not there.
+fn say_unknown(session: &mut Session, opened: &Opened, found: &Traced) -> Outcome {
+    if found.unknown == 0 {
+        return Outcome::Done;
+    }
+    let _ = session.out.flush();
+    let contexts = numbers::count(found.unknown as u64, "context that is", "contexts that are");
+    let text = format!("samples are of {contexts} not in the tree: do its files belong together?");
     session.report.remark(&opened.name, text);
     Outcome::Findings
 }

@@ -34,6 +34,8 @@ pub struct Traced {
     pub lines: Vec<TracedLine>,
     /// Samples that are before one before them, or far ahead of those behind them; none counts.
     pub backwards: u64,
+    /// How many contexts samples are of that the tree does not have.
+    pub unknown: usize,
 }
 
 /// What one thread did when.
@@ -93,6 +95,7 @@ pub fn traced(
         span_ns: scales.values().map(Scale::span).max().unwrap_or(0),
         clocks: scales.len(),
         lines: lines.collect(),
+        unknown: names.absent,
         functions: names.into_functions(),
         backwards,
     })

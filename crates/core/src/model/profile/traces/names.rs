@@ -61,6 +61,12 @@ impl Numbered {
         }
         self.far.get(&number).copied()
     }
+
+    /// How many were asked for and have no label; 0 is no context.
+    fn absent(&self) -> usize {
+        let near = self.near.iter().skip(1).filter(|label| **label == 0).count();
+        near + self.far.values().filter(|label| **label == 0).count()
+    }
 }
 
 /// What contexts of samples are called.
@@ -70,6 +76,8 @@ pub(super) struct Names {
     by_number: Numbered,
     idle: u32,
     unknown: u32,
+    /// How many contexts samples are of that the tree does not have.
+    pub(super) absent: usize,
 }
 
 impl Names {
@@ -99,7 +107,8 @@ impl Names {
         }
         let idle = number(labels.named(IDLE)?);
         let unknown = number(labels.named("<unknown context>")?);
-        Ok(Self { labels: labels.texts()?, by_number, idle, unknown })
+        let absent = by_number.absent();
+        Ok(Self { labels: labels.texts()?, by_number, idle, unknown, absent })
     }
 
     /// The label of the context with a number.
@@ -138,6 +147,9 @@ mod tests {
             *numbered.slot(number).unwrap() = 7;
             assert_eq!(numbered.get(number), Some(7), "{number}");
         }
+        assert_eq!(numbered.absent(), 0);
+        numbered.want(3);
+        assert_eq!(numbered.absent(), 1);
         for number in [2, 4, 6, NEAR_MAX - 2, NEAR_MAX + 1, UNKNOWN] {
             assert_eq!(numbered.get(number), None, "{number}");
             assert!(numbered.slot(number).is_none_or(|slot| *slot == NONE), "{number}");
