@@ -1,5 +1,7 @@
 //! The checksum of a Unit, in the two ways that files in the field have it.
 
+use core::ops::Range;
+
 /// Which checksum protects a Unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Polynomial {
@@ -28,6 +30,103 @@ impl Polynomial {
         crc.update(bytes);
         crc.value()
     }
+}
+
+/// A byte that was changed, and what to change it by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changed {
+    /// Which byte it is.
+    pub at: usize,
+    /// The bits that differ from what it was.
+    pub bits: u8,
+}
+
+impl Polynomial {
+    /// The one byte of a range by whose change alone a checksum does not hold.
+    ///
+    /// A checksum is linear: what a changed byte does to it depends on nothing but the bits that
+    /// were changed and on how many bytes follow. No two bytes of a few megabytes do the same.
+    #[must_use]
+    pub fn changed(self, bytes: &[u8], stored: u32, within: Range<usize>) -> Option<Changed> {
+        let difference = self.of(bytes) ^ stored;
+        let table = self.table();
+        let effect = |bits: usize| table.get(bits).copied().unwrap_or_default();
+        let last = within.end.min(bytes.len());
+        let behind = Steps::zeros(table, bytes.len() - last);
+        let mut effects = [1, 2, 4, 8, 16, 32, 64, 128].map(|bits| behind.of(effect(bits)));
+        for at in (within.start..last).rev() {
+            if let Some(bits) = combination(effects, difference) {
+                return Some(Changed { at, bits });
+            }
+            effects = effects.map(|effect| step(table, effect));
+        }
+        None
+    }
+
+    /// What a byte does to the checksum.
+    fn table(self) -> &'static [u32; 256] {
+        match self {
+            Self::Ieee => &IEEE,
+            Self::Mixed => {
+                let [table, ..] = &TABLES;
+                table
+            }
+        }
+    }
+}
+
+/// The effects, as bits, that together make a difference; nothing where there are none.
+fn combination(effects: [u32; 8], difference: u32) -> Option<u8> {
+    let (mut left, mut bits) = (difference, 0_u8);
+    // Each is reduced by those before it until its highest bit is its own.
+    let mut reduced = [(0_u32, 0_u8); 8];
+    for (number, effect) in effects.into_iter().enumerate() {
+        let (mut effect, mut of) = (effect, 1_u8 << number);
+        for (other, of_other) in reduced.into_iter().take(number) {
+            if effect ^ other < effect {
+                (effect, of) = (effect ^ other, of ^ of_other);
+            }
+        }
+        *reduced.get_mut(number)? = (effect, of);
+        reduced.get_mut(..=number)?.sort_unstable_by(|a, b| b.cmp(a));
+    }
+    for (effect, of) in reduced {
+        if left ^ effect < left {
+            (left, bits) = (left ^ effect, bits ^ of);
+        }
+    }
+    (left == 0 && bits != 0).then_some(bits)
+}
+
+/// What a number of zeros does to a checksum, as what it does to each of its bits.
+struct Steps([u32; 32]);
+
+impl Steps {
+    /// So many zeros: as many doublings as their number has bits.
+    fn zeros(table: &[u32; 256], mut count: usize) -> Self {
+        let bits = core::array::from_fn(|bit| 1_u32 << bit);
+        let (mut done, mut next) = (Self(bits), Self(bits.map(|bit| step(table, bit))));
+        while count > 0 {
+            if count & 1 == 1 {
+                done = Self(done.0.map(|bit| next.of(bit)));
+            }
+            next = Self(next.0.map(|bit| next.of(bit)));
+            count >>= 1;
+        }
+        done
+    }
+
+    /// A checksum after those zeros.
+    fn of(&self, crc: u32) -> u32 {
+        let set = self.0.iter().enumerate().filter(|(bit, _)| crc >> bit & 1 == 1);
+        set.fold(0, |after, (_, effect)| after ^ effect)
+    }
+}
+
+/// A checksum after a byte of zeros.
+fn step(table: &[u32; 256], crc: u32) -> u32 {
+    let [low, ..] = crc.to_le_bytes();
+    (crc >> 8) ^ table.get(usize::from(low)).copied().unwrap_or_default()
 }
 
 /// A checksum in the making.
@@ -70,6 +169,26 @@ impl Crc {
 
 /// How many bytes [`mixed`] takes at a time.
 const SLICES: usize = 16;
+
+/// What each byte does to CRC32-IEEE.
+static IEEE: [u32; 256] = ieee();
+
+#[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "constant, in bounds")]
+const fn ieee() -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 1 == 0 { crc >> 1 } else { (crc >> 1) ^ 0xEDB8_8320 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+}
 
 /// `TABLES[n][b]` is what byte `b` does to the checksum when `n` more bytes follow it.
 static TABLES: [[u32; 256]; SLICES] = tables();
@@ -132,6 +251,25 @@ mod tests {
     fn the_check_values_are_right() {
         assert_eq!(Polynomial::Ieee.of(b"123456789"), 0xCBF4_3926);
         assert_eq!(Polynomial::Mixed.of(b"123456789"), 0x7EAD_5C77);
+    }
+
+    #[test]
+    fn a_changed_byte_is_found_by_the_checksum() {
+        let sound: Vec<u8> = (0..5000_u32).map(|at| (at * at >> 3).to_le_bytes()[0]).collect();
+        for polynomial in [Polynomial::Ieee, Polynomial::Mixed] {
+            let stored = polynomial.of(&sound);
+            assert_eq!(polynomial.changed(&sound, stored, 0..sound.len()), None);
+            for (at, bits) in [(0, 1), (7, 0xFF), (1234, 0x80), (2500, 0x5A), (4999, 0x10)] {
+                let mut bytes = sound.clone();
+                bytes[at] ^= bits;
+                let found = polynomial.changed(&bytes, stored, 0..sound.len());
+                assert_eq!(found, Some(Changed { at, bits }), "{polynomial:?}");
+                // It is not where it is not looked for, and two bytes are not one.
+                assert_eq!(polynomial.changed(&bytes, stored, at + 1..sound.len()), None);
+                bytes[at / 2 + 17] ^= 0x21;
+                assert_eq!(polynomial.changed(&bytes, stored, 0..sound.len()), None);
+            }
+        }
     }
 
     proptest! {

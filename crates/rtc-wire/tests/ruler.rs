@@ -306,3 +306,21 @@ fn very_many_streams_are_added_and_closed_in_no_time() {
     let session = read(&writer.finish().unwrap());
     assert_eq!(session.messages.len(), 100_101);
 }
+
+/// A message of 16 bytes has a header of one. To a Unit of 1 MiB belong a Marker (1025 bytes), a Crc
+/// (5) and a platform (5), an Index and a Meta of less than 100 bytes each, and before the Crc and
+/// before each of seven indices of less than 30 bytes at most 16 bytes of padding.
+#[test]
+fn a_file_of_small_messages_is_little_larger_than_they_are() {
+    let mut writer = writer(Options::new());
+    let sample = writer.add(&StreamMeta::new("sample").length(16)).unwrap();
+    let count = 1_000_000;
+    for number in 0..1_000_000_u128 {
+        writer.write(sample, &number.to_le_bytes()).unwrap();
+    }
+    let bytes = writer.finish().unwrap().len();
+    let units = bytes.div_ceil(1 << 20);
+    let beside = bytes - 17 * count;
+    assert!(beside < units * (1025 + 5 + 5 + 2 * 100 + 16 + 7 * (30 + 16)), "{beside} bytes");
+    assert!(bytes * 1000 <= 16 * count * 1064, "{bytes} bytes");
+}

@@ -391,7 +391,7 @@ impl Input {
             written.events += 1;
         } else {
             let name = self.stream(index).map_or("", |stream| stream.name.as_str());
-            let why = format!("a message of {} is empty, or not of its length", shortened(name));
+            let why = format!("a message of {} is not of its length", shortened(name));
             let mut loss = Finding::at(Severity::Warning, "unwritten", message.offset, why);
             loss.file = Some(self.name.clone());
             written.losses.push(loss);

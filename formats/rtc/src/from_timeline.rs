@@ -200,7 +200,7 @@ impl<W: Write> Taking<W> {
         if is_written {
             self.written.events += 1;
         } else {
-            self.lose(event, "a value that is empty, or not of the kind of the track's first");
+            self.lose(event, "a value that is not of the kind of the track's first");
         }
         Ok(())
     }

@@ -72,8 +72,7 @@ fn copy(reader: &Arc<Reader>, out: &mut dyn Write, repaired: &mut Repaired) -> R
 
 fn unwritten(reader: &Reader, stream: usize, offset: u64) -> Finding {
     let name = reader.streams().get(stream).map_or("", |stream| stream.name.as_str());
-    let message =
-        format!("a message of {} is empty, or not of the stream's length", shortened(name));
+    let message = format!("a message of {} is not of the stream's length", shortened(name));
     Finding::at(Severity::Warning, "unwritten", offset, message)
 }
 

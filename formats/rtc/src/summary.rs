@@ -115,14 +115,23 @@ fn streams(scan: &Scan) -> Section {
 }
 
 fn row((stream, statistics): (&Stream, &Statistics)) -> (String, String) {
-    let rate = statistics.rate().map_or_else(String::new, |rate| format!(", {rate:.1} a second"));
-    let Statistics { messages, payload_bytes, .. } = statistics;
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
-    let words = format!(
-        "{}, {messages} message{}, {payload_bytes} byte{}{rate}",
-        stream.format,
-        plural(*messages),
-        plural(*payload_bytes)
-    );
-    (stream.name.clone(), words)
+    let rate = statistics.rate().map_or_else(String::new, |rate| match rate {
+        100.0.. => format!(", {rate:.0}/s"),
+        _ => format!(", {rate:.1}/s"),
+    });
+    let messages = statistics.messages;
+    let plural = if messages == 1 { "" } else { "s" };
+    let bytes = size(statistics.payload_bytes);
+    (stream.name.clone(), format!("{}, {messages} message{plural}, {bytes}{rate}", stream.format))
+}
+
+/// A number of bytes in a few places, so that a line has room for it.
+#[allow(clippy::cast_precision_loss, reason = "a size is for people")]
+fn size(bytes: u64) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0..10_000_000 => format!("{bytes} bytes"),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
 }

@@ -96,7 +96,8 @@ impl Stream {
     pub(crate) fn undescribed(session: usize, offset: u64, id: u32) -> Self {
         let text = format!("{{\"id\":{id}}}");
         let length = Declared::Variable;
-        Self::new(session, offset, &Definition { id, length, text, is_whole: false })
+        let (is_whole, is_proven) = (false, false);
+        Self::new(session, offset, &Definition { id, length, text, is_whole, is_proven })
     }
 
     /// Whether it is a clock.

@@ -104,12 +104,10 @@ impl<W: Write> SessionWriter<W> {
     }
 
     /// Writes a message. Returns whether it could be: one of a stream of fixed length must have
-    /// that length, and an empty one leaves nothing in a file.
+    /// that length.
     pub(crate) fn write(&mut self, stream: usize, payload: &[u8]) -> Result<bool> {
-        let Some(id) = self.ids.get(&stream).filter(|_| !payload.is_empty()) else {
-            return Ok(false);
-        };
-        match self.writer.write(*id, payload) {
+        let Some(id) = self.ids.get(&stream) else { return Ok(false) };
+        match self.writer.write_even_empty(*id, payload) {
             Ok(()) => Ok(true),
             Err(WriteError::Length { .. }) => Ok(false),
             Err(error) => Err(failed(error)),

@@ -157,6 +157,59 @@ fn zeros_after_a_loss_of_power_are_told_and_make_no_message() {
     assert_eq!(followed(&bytes, 1 << 16).events, 9);
 }
 
+/// A sample whose payload was not written, and a block of zeros, as they are when the file does not
+/// grow any more: what may be zeros that nobody wrote is not shown, and told of at the end.
+#[test]
+fn a_follower_makes_no_message_of_zeros() {
+    let mut writer = Writer::new(Vec::new(), Options::new());
+    let sample = writer.add(&StreamMeta::new("sample").length(8)).unwrap();
+    for number in 1..=9_u8 {
+        writer.write(sample, &[number; 8]).unwrap();
+    }
+    writer.flush().unwrap();
+    // Of the last one the header and three bytes are there.
+    let written = writer.output().len() - 5;
+    let bytes = [&writer.output()[..written], &[0; 4096]].concat();
+    for step in [1 << 16, 1000, 7] {
+        let mut follower = Rtc.follow(&Context::default()).unwrap();
+        let mut heard = Heard::default();
+        for bytes in bytes.chunks(step) {
+            follower.push(bytes, &mut heard).unwrap();
+        }
+        follower.pause(&mut heard).unwrap();
+        assert_eq!((heard.events, rules(&heard.findings)), (8, vec![]), "by {step}");
+        follower.finish(&mut heard).unwrap();
+        assert_eq!((heard.events, rules(&heard.findings)), (8, vec!["zeros"]), "by {step}");
+    }
+}
+
+/// Frames of no payload, which no writer of this format leaves: between a message before them and
+/// one behind, `repair` keeps both of them.
+#[test]
+fn empty_messages_are_kept() {
+    let mut writer = Writer::new(Vec::new(), Options::new());
+    let text = writer.add(&StreamMeta::new("text").format("utf-8")).unwrap();
+    writer.write(text, b"before").unwrap();
+    writer.write(text, b"").unwrap();
+    writer.flush().unwrap();
+    // Stream 9 with a length of 0, twice; the last message as its writer leaves it.
+    let bytes = [writer.output(), &[18, 0, 18, 0, 18, 6][..], b"behind"].concat();
+    let (result, said) = repaired(&bytes);
+    assert_eq!((said.kept, rules(&said.losses)), (4, vec![]));
+    let of_text = |bytes: &[u8]| {
+        let source = source(bytes);
+        let reader = kymo_rtc::Reader::open(&source, &Context::default()).unwrap();
+        let mut messages = reader.messages();
+        let mut found = Vec::new();
+        while let Some(message) = messages.next() {
+            found.push(String::from_utf8(message.payload.to_vec()).unwrap());
+        }
+        found
+    };
+    assert_eq!(of_text(&result), ["before", "", "", "behind"]);
+    assert_eq!(checked(&result), []);
+}
+
 /// The rest of a message looks like a whole one in the result: it is among the losses.
 #[test]
 fn repair_lists_the_messages_whose_beginning_may_be_missing() {

@@ -123,6 +123,38 @@ fn bytes_too_many_cost_nothing_from_the_next_tick_on() {
     }
 }
 
+/// The same in what opens the first Unit, of which nothing comes before: Marker, Index and Meta,
+/// which the next Unit repeats.
+#[test]
+fn bytes_that_are_missing_or_too_many_at_the_beginning_cost_nothing_from_the_next_tick_on() {
+    let whole = recording();
+    let original = read(&whole);
+    for from in (0..1400).step_by(29) {
+        for bytes in [1, 2, 13, 100] {
+            compare(&whole, &original, from, from + bytes, &[]);
+            compare(&whole, &original, from, from, &vec![0x55; bytes]);
+        }
+    }
+}
+
+/// Damage from the end of a Unit into the next Marker, its Index or its Meta: what is whole behind
+/// it is there.
+#[test]
+fn damage_across_the_end_of_a_unit_costs_nothing_from_the_next_tick_on() {
+    let whole = recording();
+    let original = read(&whole);
+    for before in [1, 4, 5, 6, 100, 900] {
+        for behind in [1, 500, 1024, 1025, 1026, 1060, 1100, 1250] {
+            for marker in [UNIT, 3 * UNIT] {
+                let (from, to) = (marker - before, marker + behind);
+                compare(&whole, &original, from, to, &vec![0; to - from]);
+                compare(&whole, &original, from, to, &vec![0xA5; to - from]);
+                compare(&whole, &original, from, to, &[]);
+            }
+        }
+    }
+}
+
 /// Bytes are missing in the last unit but one: the last index stands alone, and the frames behind
 /// it prove it.
 #[test]

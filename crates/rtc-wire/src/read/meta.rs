@@ -36,6 +36,8 @@ pub struct Definition {
     pub text: String,
     /// Whether all of the object is there.
     pub is_whole: bool,
+    /// Whether it counts more than what was said before, since a checksum holds for it.
+    pub is_proven: bool,
 }
 
 /// What a Meta says.
@@ -47,6 +49,8 @@ pub struct Definitions {
     pub next_free: Option<u32>,
     /// Whether the text is a sound array.
     pub is_sound: bool,
+    /// A stream of which another Unit says something else: one of them is damaged.
+    pub contradicted: Option<u32>,
 }
 
 /// Reads the text of a Meta or meta chain; `seams` are where its frames were joined.
@@ -80,6 +84,9 @@ fn definition(object: &str, is_whole: bool) -> Option<Definition> {
     let inner = object.strip_prefix('{')?;
     let inner = inner.strip_suffix('}').unwrap_or(inner);
     let pairs = split(inner, ',')?;
+    if is_whole && !pairs.iter().all(|pair| is_pair(pair)) {
+        return None;
+    }
     let value = |key: &str| {
         pairs.iter().find_map(|pair| {
             let (name, value) = pair.split_once(':')?;
@@ -92,7 +99,22 @@ fn definition(object: &str, is_whole: bool) -> Option<Definition> {
         Some("null") => Declared::Variable,
         Some(length) => length.parse().map_or(Declared::Unproven, Declared::Fixed),
     };
-    Some(Definition { id: value("id")?.parse().ok()?, length, text: object.to_owned(), is_whole })
+    let (id, text) = (value("id")?.parse().ok()?, object.to_owned());
+    Some(Definition { id, length, text, is_whole, is_proven: false })
+}
+
+/// Whether a pair has a key, in quotes or not, and a value. After the last one there may be nothing.
+fn is_pair(pair: &str) -> bool {
+    let Some((key, value)) = pair.split_once(':') else { return pair.trim().is_empty() };
+    let (key, value) = (key.trim(), value.trim());
+    let is_name =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_key = !key.is_empty() && (is_name(key) || is_quoted(key, '"') || is_quoted(key, '\''));
+    is_key && (is_quoted(value, '\'') || is_json(value))
+}
+
+fn is_quoted(text: &str, quote: char) -> bool {
+    text.len() > 1 && text.starts_with(quote) && text.ends_with(quote)
 }
 
 /// Splits at a separator outside of strings and brackets; nothing where those do not match.
@@ -197,14 +219,14 @@ fn mend_starts(text: &str, seams: &[usize]) -> (String, Vec<usize>) {
 
 /// An object, perhaps divided at a seam, with what stands between it and the next.
 fn object_of(object: &str, seam: Option<usize>) -> Option<Definition> {
-    let body = object.rfind('}').and_then(|end| object.get(..=end))?;
-    // A seam may leave quotes that match by chance.
-    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
-    if (seam.is_none() || is_json)
-        && let Some(definition) = definition(body, true)
-    {
+    let whole = balanced(object).filter(|body| is_json(body));
+    if let Some(definition) = whole.and_then(|body| definition(body, true)) {
         return Some(definition);
     }
+    if seam.is_none() {
+        return pieces_of(object);
+    }
+    let body = object.rfind('}').and_then(|end| object.get(..=end))?;
     let comma = body.find(',')?;
     let head = body.get(..=comma)?;
     let seam = seam.filter(|seam| *seam > comma)?;
@@ -219,6 +241,59 @@ fn object_of(object: &str, seam: Option<usize>) -> Option<Definition> {
     text.push_str(whole_pairs(piece));
     let text = text.trim_end_matches(',').to_owned() + "}";
     definition(&text, false)
+}
+
+/// Whether a text is JSON. A seam may leave quotes that match by chance.
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// The object that a text begins with, up to the bracket that closes it.
+fn balanced(text: &str) -> Option<&str> {
+    let mut scan = Scan::default();
+    for (at, character) in text.char_indices() {
+        scan.step(character)?;
+        if scan.is_closed() {
+            return text.get(..at + character.len_utf8());
+        }
+    }
+    None
+}
+
+/// What is whole of an object that is damaged: each pair that is one by itself.
+///
+/// Its length counts where it is among them. Where it is not, messages vary in length if every
+/// other piece still shows its key, for then none of them was the length.
+fn pieces_of(object: &str) -> Option<Definition> {
+    let inner = object.strip_prefix('{')?;
+    let inner = inner.rfind('}').and_then(|end| inner.get(..end)).unwrap_or(inner);
+    let mut text = String::from("{");
+    let (mut end, mut has_all_keys) = (0, true);
+    for piece in inner.split_inclusive(",\"") {
+        let start = end;
+        end += piece.len();
+        // The quote belongs to the key that follows.
+        let start = start.saturating_sub(usize::from(start > 0));
+        let pair = inner.get(start..end)?.trim_end_matches(",\"").trim_end_matches(',');
+        if is_json(&alloc::format!("{{{pair}}}")) {
+            text.push_str(pair);
+            text.push(',');
+        } else {
+            has_all_keys &= key_of(pair).is_some_and(|key| key != "length");
+        }
+    }
+    let text = text.trim_end_matches(',').to_owned() + "}";
+    let found = definition(&text, false)?;
+    let is_variable = found.length == Declared::Unproven && has_all_keys;
+    let length = if is_variable { Declared::Variable } else { found.length };
+    Some(Definition { length, ..found })
+}
+
+/// The key of a pair whose value may be damaged.
+fn key_of(pair: &str) -> Option<&str> {
+    let (key, _) = pair.strip_prefix('"')?.split_once("\":")?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    key.bytes().all(is_name).then_some(key)
 }
 
 /// The key-value pairs at the beginning of a piece that another follows, which proves that they
@@ -280,6 +355,33 @@ mod tests {
         let text = br#"[{"id":9,"length":1},{"{"id10,"length":2},11]"#;
         let found = definitions(text, &[23]);
         assert_eq!(lengths(&found), [(9, Declared::Fixed(1)), (10, Declared::Fixed(2))]);
+    }
+
+    /// A bit of a quote, of a bracket and of a key was changed: the streams around it are whole, and
+    /// of the damaged one as much as is whole by itself.
+    #[test]
+    fn what_is_whole_of_a_damaged_text_is_recovered() {
+        let sound = r#"[{"id":9,"name":"a","length":4,"format":"raw"},{"id":10,"name":"b"},11]"#;
+        let of = |from: &str, to: &str| {
+            let text = sound.replacen(from, to, 1);
+            assert_ne!(text, sound);
+            let found = definitions(text.as_bytes(), &[]);
+            assert!(!found.is_sound, "{text}");
+            (lengths(&found), found.streams.first().map(|stream| stream.text.clone()))
+        };
+        let both = alloc::vec![(9, Declared::Fixed(4)), (10, Declared::Variable)];
+        let (found, text) = of(r#""a""#, "#a\"");
+        assert_eq!(found, both);
+        assert_eq!(text.as_deref(), Some(r#"{"id":9,"length":4,"format":"raw"}"#));
+        let (found, text) = of("\"raw\"}", "\"raw\"y");
+        assert_eq!(found, both);
+        assert_eq!(text.as_deref(), Some(r#"{"id":9,"name":"a","length":4}"#));
+        // The start of the second is lost with its id; the first is whole all the same.
+        let (found, _) = of("{\"id\":10", "{\"id\"z10");
+        assert_eq!(found, [(9, Declared::Fixed(4))]);
+        // What is left does not tell whether there was a length.
+        let (found, _) = of("\"length\":4", "\"lengt`\"4");
+        assert_eq!(found, [(9, Declared::Unproven), (10, Declared::Variable)]);
     }
 
     #[test]

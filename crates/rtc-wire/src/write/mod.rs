@@ -14,7 +14,7 @@
 //!   padding is put before the tick, so that small values are whole even in a file whose head is
 //!   cut off.
 //! - **Empty messages vanish,** as in every writer of this format. Only the end of a message that
-//!   came in parts may be empty.
+//!   came in parts may be empty, and what [`Writer::write_even_empty`] copies.
 //! - **Meta** describes the streams that the previous Unit used, and in the first Unit all. Before
 //!   a frame of any other stream its `meta` is repeated.
 //! - **In an Index,** entry 5 is the last Meta that differs from this Unit's; entries of other
@@ -132,6 +132,21 @@ impl<O: Output> Writer<O> {
             return Ok(());
         }
         self.write_chain(stream, payload, false)
+    }
+
+    /// Writes a message that may be empty: as [`Writer::write`], but an empty one leaves an empty
+    /// frame and does not vanish. For copies of files that have such.
+    pub fn write_even_empty(
+        &mut self,
+        stream: StreamId,
+        payload: &[u8],
+    ) -> Result<(), WriteError<O::Error>> {
+        if !payload.is_empty() {
+            return self.write(stream, payload);
+        }
+        self.usable()?;
+        check_length(self.streams.find(stream).ok_or(WriteError::UnknownStream)?, 0, false)?;
+        self.write_frames(stream, payload, false)
     }
 
     /// Writes a part of a message; another part of it follows, perhaps after other streams' frames.
@@ -268,6 +283,16 @@ impl<O: Output> Writer<O> {
         if payload.is_empty() && (more || !slot.is_open) {
             return Ok(());
         }
+        self.write_frames(stream, payload, more)
+    }
+
+    /// Writes a payload frame by frame, where all that can be said against it was.
+    fn write_frames(
+        &mut self,
+        stream: StreamId,
+        payload: &[u8],
+        more: bool,
+    ) -> Result<(), WriteError<O::Error>> {
         if !self.ruler.has_begun() {
             self.begin_major()?;
         }

@@ -153,6 +153,18 @@ pub(crate) fn finding(streams: &[Stream], problem: &Problem) -> Finding {
                 "the text that describes streams is damaged: what it says of some is lost";
             Finding::at(Severity::Warning, "meta", offset, message)
         }
+        Problem::Mended { offset } => {
+            let message = "a byte of the text that describes streams was changed: the checksum \
+                           tells which, and what it was";
+            Finding::at(Severity::Warning, "meta", offset, message)
+        }
+        Problem::Contradiction { offset, id } => {
+            let message = format!(
+                "what is said of stream {id} is not what another Unit says of it: what counts is \
+                 that of a Unit whose checksum holds, or what most say"
+            );
+            Finding::at(Severity::Warning, "meta", offset, message)
+        }
         Problem::MayLackBeginning { offset, stream } => {
             let name = name(stream);
             let message = format!(

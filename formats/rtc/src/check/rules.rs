@@ -1,6 +1,7 @@
 //! Rules across frames: indices, Metas, platform, padding, clocks, names and values.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use kymo_core::{Finding, Findings, Severity, shortened};
 use kymo_rtc_wire::read::{Frame, Item, Walker};
@@ -37,7 +38,8 @@ impl Rules<'_> {
     fn walk(&mut self) {
         let view = self.reader.view();
         let mut walker = Walker::new().without_checksums();
-        let mut tracker = Tracker::knowing(self.reader.known(), self.reader.limits());
+        let known = Arc::clone(&self.reader.scan().catalog);
+        let mut tracker = Tracker::knowing(known, self.reader.limits());
         let end = self.reader.scan().end;
         let mut session = 0;
         while walker.position() < end

@@ -22,8 +22,10 @@ pub struct Messages {
 
 impl Messages {
     pub(super) fn new(reader: Arc<Reader>) -> Self {
-        let end = reader.scan().end;
-        let tracker = Tracker::knowing(reader.known(), reader.limits());
+        // All of the file may tell what its first Meta does not.
+        let scan = reader.scan();
+        let (end, known) = (scan.end, Arc::clone(&scan.catalog));
+        let tracker = Tracker::knowing(known, reader.limits());
         Self { reader, walker: Walker::new().without_checksums(), tracker, end }
     }
 

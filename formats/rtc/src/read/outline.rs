@@ -5,7 +5,7 @@
 //! stream is missing. Where that cannot be had, or anything is damaged, there is no outline, and
 //! going through all of the file tells.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
@@ -263,6 +263,10 @@ struct Survey<'a> {
     view: &'a View<'a>,
     ticks: Ticks,
     found: Vec<Stream>,
+    /// What was said of each stream.
+    said: HashMap<u32, String>,
+    /// Whether something else was said of one, or what was said had to be mended.
+    is_doubtful: bool,
     next_free: Option<u32>,
 }
 
@@ -276,7 +280,8 @@ impl<'a> Survey<'a> {
         walker.next(view).ok()?;
         let (ruler, streams) = (walker.ruler()?, Streams::new());
         let ticks = Ticks { number, start, end: view.end(), ruler, endian: None, streams };
-        let mut survey = Self { view, ticks, found: Vec::new(), next_free: None };
+        let (found, said, is_doubtful, next_free) = (vec![], HashMap::new(), false, None);
+        let mut survey = Self { view, ticks, found, said, is_doubtful, next_free };
         // The Meta of many streams is longer than a unit.
         for tick in (0..survey.ticks.ticks_per_unit()).map(Tick) {
             survey.walk(&mut walker, survey.ticks.end_of(tick))?;
@@ -324,6 +329,8 @@ impl<'a> Survey<'a> {
 
     fn learn(&mut self, offset: u64, walker: &Walker) {
         let definitions = walker.definitions();
+        let is_mended = definitions.streams.iter().any(|found| found.is_proven);
+        self.is_doubtful |= is_mended || definitions.contradicted.is_some();
         self.next_free = definitions.next_free;
         for definition in definitions.streams.iter().filter(|found| found.id >= id::FIRST_USER) {
             self.define(offset, definition);
@@ -331,6 +338,10 @@ impl<'a> Survey<'a> {
     }
 
     fn define(&mut self, offset: u64, definition: &Definition) {
+        if definition.is_whole {
+            let said = self.said.entry(definition.id).or_insert_with(|| definition.text.clone());
+            self.is_doubtful |= *said != definition.text;
+        }
         if definition.is_whole && !self.ticks.streams.is_described(definition.id) {
             self.ticks.streams.define(definition.id, definition.length);
             self.found.push(Stream::new(self.ticks.number, offset, definition));
@@ -345,7 +356,7 @@ impl<'a> Survey<'a> {
         let next_free = self.next_free.filter(|next| *next <= IDS_MAX)?;
         self.look_back(last, next_free);
         let is_missing = |id: &u32| !self.ticks.streams.is_described(*id);
-        if (id::FIRST_USER..next_free).any(|id| is_missing(&id)) {
+        if self.is_doubtful || (id::FIRST_USER..next_free).any(|id| is_missing(&id)) {
             return None;
         }
         // Those that the first unit defines come in its order, and others in that of their ids.

@@ -38,6 +38,8 @@ pub(crate) struct Scan {
     pub lost_bytes: u64,
     /// Where reading ended.
     pub end: u64,
+    /// Whether something else was said of a stream first, which does not count.
+    has_replaced: bool,
 }
 
 /// What a stream has.
@@ -83,6 +85,10 @@ pub(crate) enum Problem {
     Limit { offset: u64, found: u64, limit: u64 },
     /// The text that describes streams is damaged.
     Meta { offset: u64 },
+    /// A byte of that text was changed, and is read as it was.
+    Mended { offset: u64 },
+    /// What it says of a stream is not what another Unit says.
+    Contradiction { offset: u64, id: u32 },
     /// A message whose beginning may be missing.
     MayLackBeginning { offset: u64, stream: usize },
 }
@@ -101,8 +107,15 @@ impl Problem {
     /// What is wrong with a Meta or meta that a frame ends.
     pub(crate) fn of_meta(frame: &Frame, walker: &Walker) -> Option<Self> {
         let is_meta = matches!(frame.id, id::META | id::MINOR_META) && !frame.more;
-        let is_damaged = is_meta && !walker.definitions().is_sound;
-        is_damaged.then_some(Self::Meta { offset: frame.position })
+        let (told, offset) = (walker.definitions(), frame.position);
+        let is_mended = !told.streams.is_empty() && told.streams.iter().all(|of| of.is_proven);
+        match told.contradicted {
+            _ if !is_meta => None,
+            Some(id) => Some(Self::Contradiction { offset, id }),
+            None if told.is_sound => None,
+            None if is_mended => Some(Self::Mended { offset }),
+            None => Some(Self::Meta { offset }),
+        }
     }
 }
 
@@ -123,6 +136,20 @@ impl Scan {
     /// Goes through a file. What is over the limits is refused, or left out where the file is
     /// to be salvaged.
     pub(crate) fn new(
+        bytes: &[u8],
+        known: Arc<Catalog>,
+        context: &Context<'_>,
+        is_salvage: bool,
+    ) -> Result<Self> {
+        let scan = Self::once(bytes, known, context, is_salvage)?;
+        if !scan.has_replaced {
+            return Ok(scan);
+        }
+        // What was said of a stream first was wrong, and messages before were read as it said.
+        Self::once(bytes, Arc::clone(&scan.catalog), context, is_salvage)
+    }
+
+    fn once(
         bytes: &[u8],
         known: Arc<Catalog>,
         context: &Context<'_>,
@@ -355,6 +382,7 @@ impl Pass {
         self.end_unit(end);
         self.end_session(end);
         self.scan.end = end;
+        self.scan.has_replaced = self.tracker.has_replaced();
         let count = self.tracker.streams().len();
         self.scan.statistics.resize(count, Statistics::default());
         self.scan.clocks = self.tracker.all_clocks();

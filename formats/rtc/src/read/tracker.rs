@@ -17,6 +17,8 @@ pub(crate) struct Tracker {
     catalog: Arc<Catalog>,
     /// The streams that were met, in the order in which the file defines them.
     met: Vec<usize>,
+    /// Whether what was said of a stream first was replaced.
+    has_replaced: bool,
     is_met: Vec<bool>,
     /// The first stream of each name in the session.
     names: HashMap<String, usize>,
@@ -113,6 +115,7 @@ impl Tracker {
         Self {
             catalog,
             met: Vec::new(),
+            has_replaced: false,
             is_met: vec![false; count],
             names: HashMap::new(),
             shown: vec![None; count],
@@ -154,6 +157,11 @@ impl Tracker {
     /// The streams that were met so far, in the order in which the file defines them.
     pub(crate) fn met(&self) -> &[usize] {
         &self.met
+    }
+
+    /// Whether what was said of a stream first was replaced.
+    pub(crate) fn has_replaced(&self) -> bool {
+        self.has_replaced
     }
 
     pub(crate) fn endian(&self) -> Endian {
@@ -273,6 +281,7 @@ impl Tracker {
     pub(crate) fn define(&mut self, offset: u64, walker: &Walker) {
         let is_big = walker.is_big_endian().unwrap_or(self.endian == Endian::Big);
         self.endian = if is_big { Endian::Big } else { Endian::Little };
+        let mut has_replaced = false;
         for definition in &walker.definitions().streams {
             if definition.id < id::FIRST_USER || !walker.streams().is_defined(definition.id) {
                 continue;
@@ -285,12 +294,28 @@ impl Tracker {
             let is_whole = self.streams().get(index).is_none_or(|known| known.is_whole);
             // A repetition, as most are; a damaged one is replaced by one that is not.
             if definition.is_whole
-                && !is_whole
+                && (definition.is_proven || !is_whole)
                 && let Some(known) = Arc::make_mut(&mut self.catalog).streams.get_mut(index)
             {
                 *known = Stream::new(self.session, known.offset, definition);
+                has_replaced = true;
             }
         }
+        if has_replaced {
+            self.has_replaced = true;
+            self.forget_names();
+        }
+    }
+
+    /// Streams of the session may have other names now, by which others find their clocks.
+    fn forget_names(&mut self) {
+        let catalog = Arc::clone(&self.catalog);
+        for stream in catalog.of_session(self.session) {
+            if let Some(clock) = self.clocks.get_mut(*stream) {
+                *clock = None;
+            }
+        }
+        self.learn_names();
     }
 
     fn add(&mut self, stream: Stream) -> usize {

@@ -1,10 +1,12 @@
 //! Where the walk goes on after damage.
 
 use super::super::marker::{PROOF_BYTES, minor_index};
+use super::super::meta::Definitions;
 use super::super::resume::{agreement, lands, targets};
 use super::super::streams::Tried;
 use super::super::{Damage, Item, NeedMore, Ruler, View, Why, find_marker, is_marker};
 use super::head::{first_tick, meta_after};
+use super::mend::text_after;
 use super::{MARKER, UnitEnd, Walker};
 
 /// Where the next Marker was looked for, and what was found.
@@ -22,7 +24,10 @@ impl Walker {
         Self::need(view, view.end() + 1)?;
         // A writer that was killed may have been followed by another.
         let end = self.next_marker(view, start + 1).unwrap_or(view.end());
-        self.go_to_marker(end);
+        if !self.resume_at_remains(view, start + 1, end)? {
+            self.go_to_marker(end);
+        }
+        let end = self.position;
         Ok(Some(Item::Damage(Damage { start, end, noticed: start, why: Why::Cut })))
     }
 
@@ -90,11 +95,15 @@ impl Walker {
             }
         }
         let here = (self.position, self.boundary, self.is_last, self.end, self.is_meta_due);
+        let is_session_ended = self.after_crc;
         if let Err(more) = self.resume(view, start, start + 1) {
             // With more bytes it is looked for again from here.
             (self.position, self.boundary, self.is_last, self.end, self.is_meta_due) = here;
             return Err(more);
         }
+        let is_marker_alone =
+            is_session_ended && self.remains.is_some_and(|found| found.has_index());
+        let why = if is_marker_alone { Why::Marker } else { why };
         let (start, end) = (start.min(self.position), self.position);
         self.forget_chains();
         (self.is_index_open, self.is_meta_open) = (false, false);
@@ -119,9 +128,12 @@ impl Walker {
         Self::need(view, limit.saturating_add(PROOF_BYTES))?;
         // Behind an Index that is damaged the Meta is not far.
         let meta = if self.is_meta_due { meta_after(view, first) } else { None };
-        self.is_meta_due = false;
+        let is_meta_due = core::mem::take(&mut self.is_meta_due);
         if let Some(meta) = meta.filter(|meta| *meta < limit) {
             self.position = meta;
+            return Ok(());
+        }
+        if is_meta_due && self.resume_behind_meta(view, start)? {
             return Ok(());
         }
         let near = view.until(limit.saturating_add(PROOF_BYTES));
@@ -133,11 +145,26 @@ impl Walker {
         if self.shift(view, first, marker.unwrap_or(limit))? {
             return self.resume_moved(view, first);
         }
+        if self.resume_at_remains(view, first, marker.unwrap_or(limit))? {
+            return Ok(());
+        }
         if let Some(marker) = marker {
             self.go_to_marker(marker);
             return Ok(());
         }
         self.resume_before(view, start, first)
+    }
+
+    /// Goes on behind the Meta of a Unit, where its frame is damaged and its text is not, or one
+    /// byte of it.
+    fn resume_behind_meta(&mut self, view: &View<'_>, start: u64) -> Result<bool, NeedMore> {
+        let told = self.mended(view, self.boundary)?.or_else(|| text_after(view, start));
+        let Some(told) = told.filter(|told| told.end <= self.boundary) else { return Ok(false) };
+        self.definitions = Definitions { is_sound: false, ..told.definitions };
+        self.define(view, told.end);
+        (self.position, self.opened) = (told.end, told.end);
+        self.queue(Item::Streams(start));
+        Ok(true)
     }
 
     /// Finds where to go on before the boundary; else at it, or later.
@@ -243,13 +270,16 @@ impl Walker {
             return Ok(());
         }
         let found = self.next_marker(view, self.before_swallowed(view, first));
-        if self.shift(view, first, found.unwrap_or(view.end()))? {
+        let limit = found.unwrap_or(view.end());
+        if self.shift(view, first, limit)? {
             return self.resume_moved(view, first);
         }
         if found.is_none() {
             Self::need(view, view.end() + 1)?;
         }
-        self.go_to_marker(found.unwrap_or(view.end()));
+        if !self.resume_at_remains(view, first, limit)? {
+            self.go_to_marker(limit);
+        }
         Ok(())
     }
 
@@ -272,12 +302,17 @@ impl Walker {
                 self.resume_moved(view, first)?;
                 return Ok(true);
             }
+            if self.resume_at_remains(view, first, tick)? {
+                return Ok(true);
+            }
             self.ruler = Some(next);
             self.count = self.count.map(|count| count + 1);
             self.begin_data(tick);
             self.sum.next = None;
             (self.boundary, self.is_last) = (tick, false);
-            self.queue(Item::Unit(self.unit(tick)));
+            let start = end.saturating_add(MARKER).max(first);
+            self.is_found_before(view, start.saturating_sub(1), start);
+            self.queue(Item::Unit(self.unit(self.position)));
             return Ok(true);
         }
         Ok(false)

@@ -1,13 +1,14 @@
 //! Frames, each taken when what follows it makes sense.
 
-use crate::spec::{MARKER_HEADER, id};
+use crate::spec::{MARKER_BYTE, MARKER_HEADER, id};
 
+use super::super::marker::{PROOF_BYTES, index_behind_spoilt};
 use super::super::meta::Declared;
 use super::super::parse::{Padding, Parsed, Trouble, is_marker_or_end, is_padding, padding, parse};
 use super::super::resume::lands;
 use super::super::streams::{Chain, Known as _, Tried};
 use super::super::{Begin, Frame, Item, NeedMore, View, Why, is_marker};
-use super::{CRC, FADE, UnitEnd, Walker};
+use super::{CRC, FADE, MARKER, UnitEnd, Walker};
 
 impl Walker {
     pub(super) fn frame(&mut self, view: &View<'_>) -> Result<Option<Item>, NeedMore> {
@@ -20,7 +21,9 @@ impl Walker {
             Some(_) => {}
         }
         if let Some(id) = self.resolve_rest(view, position)? {
-            return self.damage(view, position, Why::Rest(id));
+            let found = self.damage(view, position, Why::Rest(id));
+            // With more bytes it is looked at again.
+            return found.inspect_err(|_| self.has_tried_rest = false);
         }
         if self.is_spoilt_crc(view, position) {
             return self.damage(view, position, Why::Crc);
@@ -167,6 +170,16 @@ impl Walker {
             && around.iter().all(|byte| *byte == 0)
     }
 
+    /// Whether the last byte of a frame and all that have come since are zeros: as long as nothing
+    /// else comes, it cannot be told whether any of them was written.
+    fn is_fading(view: &View<'_>, frame: &Parsed) -> bool {
+        let around = view.from(frame.end - 1);
+        frame.id >= id::FIRST_USER
+            && !view.is_final()
+            && around.len() > 1
+            && around.iter().all(|byte| *byte == 0)
+    }
+
     pub(super) fn is_tick(&self, position: u64) -> bool {
         let ruler = self.ruler.filter(|ruler| ruler.index() < i64::try_from(position).unwrap_or(0));
         ruler.is_some_and(|ruler| ruler.tick_after(position.saturating_sub(1)) == position)
@@ -178,7 +191,13 @@ impl Walker {
         view: &View<'_>,
         frame: &Parsed,
     ) -> Result<Option<Item>, NeedMore> {
-        let told = self.told(view, frame)?;
+        let mut frame = *frame;
+        frame.more = frame.more && self.goes_on(view, &frame)?;
+        let told = self.told(view, &frame)?;
+        if let Some(told) = &told {
+            (frame.payload, frame.end) = (frame.payload.min(told.end), told.end);
+        }
+        let frame = &frame;
         let slot = self.streams.slot(frame.id);
         self.streams.commit(frame, self.boundary);
         let trouble = self.trouble_after(view, frame);
@@ -209,6 +228,17 @@ impl Walker {
         Ok(Some(Item::Frame(Frame { position, id, more, begin, payload, end })))
     }
 
+    /// Whether a frame goes on as its `more` says. Nothing stands between the frames of a Meta but
+    /// a tick: where something else follows, its `more` is damaged.
+    fn goes_on(&self, view: &View<'_>, frame: &Parsed) -> Result<bool, NeedMore> {
+        if !matches!(frame.id, id::META | id::MINOR_META) || frame.end >= self.boundary {
+            return Ok(true);
+        }
+        Self::hope(view, frame.end + 1)?;
+        let header = |byte: u8| u32::from(byte >> 1) == frame.id;
+        Ok(view.byte(frame.end).is_none_or(|byte| header(byte) || byte >> 1 <= 1))
+    }
+
     /// What follows a frame and says that the frame itself cannot be right.
     fn trouble_after(&mut self, view: &View<'_>, frame: &Parsed) -> Result<Option<Why>, NeedMore> {
         if is_padding(frame.id) || frame.id == id::CRC {
@@ -218,9 +248,14 @@ impl Walker {
             if view.byte(frame.end - 1) == Some(0) {
                 Self::hope(view, frame.end + FADE)?;
             }
-            return Ok(Self::fades_out(view, frame).then_some(Why::Zeros));
+            let is_fading = view.end() < frame.end + FADE && Self::is_fading(view, frame);
+            return match Self::fades_out(view, frame) {
+                false if is_fading => Err(NeedMore(frame.end + FADE)),
+                fades_out => Ok(fades_out.then_some(Why::Zeros)),
+            };
         }
         match self.peek(view, frame) {
+            Err(Trouble::Short) if Self::is_fading(view, frame) => Err(NeedMore(view.end() + 1)),
             Err(Trouble::Short) if !view.reaches_for_now(view.end() + 1) => {
                 Err(NeedMore(view.end() + 1))
             }
@@ -233,7 +268,8 @@ impl Walker {
                 if self.boundary < u64::MAX {
                     Self::need(view, self.boundary)?;
                 }
-                Ok((!self.is_alone(view, frame.end)).then_some(why))
+                let is_right = self.is_alone(view, frame.end) || is_before_spoilt(view, frame.end)?;
+                Ok((!is_right).then_some(why))
             }
         }
     }
@@ -283,4 +319,15 @@ impl Walker {
         let crc = view.end().saturating_sub(CRC);
         if view.byte(crc) == Some(0x10) { crc } else { view.end() }
     }
+}
+
+/// Whether a Marker begins here that is damaged and all there, as that of another session may be.
+fn is_before_spoilt(view: &View<'_>, position: u64) -> Result<bool, NeedMore> {
+    let run = [MARKER_BYTE; 8];
+    let bytes = view.get(position..position.saturating_add(MARKER));
+    if !bytes.windows(run.len()).any(|bytes| bytes == run) {
+        return Ok(false);
+    }
+    Walker::need(view, position.saturating_add(2 * MARKER + PROOF_BYTES))?;
+    Ok(index_behind_spoilt(view, position) == Some(position + MARKER))
 }

@@ -1,6 +1,6 @@
 //! Where a walk begins.
 
-use crate::spec::{INDEX_HEADER, MARKER_HEADER, id};
+use crate::spec::{MARKER_HEADER, id};
 
 use super::super::marker::{
     PROOF_BYTES, index_behind_spoilt, looks_like_marker, major_index_at, minor_index,
@@ -11,7 +11,7 @@ use super::super::{
     Damage, Item, MajorIndex, NeedMore, Ruler, Streams, View, Why, definitions, is_marker,
     major_index,
 };
-use super::unit::hope_for_sizes;
+use super::unit::{hope_for_sizes, is_bare};
 use super::{CRC, MARKER, Walker};
 
 /// So many indices are asked for the size of a unit.
@@ -31,11 +31,7 @@ impl Walker {
             let bytes = view.get(from..from + MARKER);
             let is_cut = view.end() < from + PROOF_BYTES;
             let is_run = bytes.iter().skip(1).all(|&byte| byte == 0xB9);
-            // Where the bytes end soon there may be no Index, but nothing else in its place.
-            let next = view.byte(from + MARKER);
-            let is_begun = next.is_none_or(|header| header | 1 == INDEX_HEADER | 1);
-            let is_bare = is_cut && is_run && is_begun && meta_after_marker(view, from).is_none();
-            if is_bare || is_marker(view, from) {
+            if (is_cut && is_run && is_bare(view, from)) || is_marker(view, from) {
                 self.is_lost = false;
                 return self.meet_marker(view).inspect_err(|_| self.is_lost = true);
             }
@@ -55,8 +51,15 @@ impl Walker {
             return Ok(Some(self.start_at_meta(view, meta)));
         }
         let index = marker.and_then(|marker| major_index(view, marker));
+        let is_alone = index.is_none_or(|index| index.count == 0);
+        let end = marker.unwrap_or(view.end());
+        if is_alone
+            && self.resume_at_remains(view, from, end).inspect_err(|_| self.is_lost = true)?
+        {
+            let (end, why) = (self.position, Why::Head);
+            return Ok(Some(Item::Damage(Damage { start: from, end, noticed: from, why })));
+        }
         let Some((ruler, count)) = Self::ruler_of_head(view, from, marker, index) else {
-            let end = marker.unwrap_or(view.end());
             self.go_to_marker(end);
             let why = if marker.is_some() { Why::Head } else { Why::Nothing };
             return Ok(Some(Item::Damage(Damage { start: from, end, noticed: from, why })));
@@ -209,18 +212,29 @@ pub(super) fn first_tick(view: &View<'_>, ruler: &Ruler, from: u64, limit: u64) 
 
 /// The sizes that an Index tells, with the size of a unit as index frames really are apart.
 pub(super) fn confirmed(view: &View<'_>, ruler: Ruler) -> Ruler {
-    // One of them may be damaged; that does not make units larger.
-    let holds = |minor: &u64| {
-        let backs =
-            (1..=TICKS_ASKED).map(|tick| tick * minor).take_while(|back| *back < ruler.major);
-        let index = |back: u64| u64::try_from(ruler.index().checked_add_unsigned(back)?).ok();
-        backs
-            .into_iter()
-            .any(|back| index(back).and_then(|index| minor_index(view, index)) == Some(back))
+    let seen = |minor: u64| {
+        let backs = (1..=TICKS_ASKED).map(|tick| tick * minor);
+        let backs = backs.take_while(|back| *back < ruler.major);
+        let (mut there, mut all) = (0, 0);
+        for back in backs {
+            let index = ruler.index().checked_add_unsigned(back);
+            let Some(index) = index.and_then(|index| u64::try_from(index).ok()) else { continue };
+            if index < view.end() {
+                all += 1;
+                there += u32::from(minor_index(view, index) == Some(back));
+            }
+        }
+        (there, all)
     };
-    if holds(&ruler.minor) {
+    // One of them may be damaged; that does not make units larger.
+    if seen(ruler.minor).0 > 0 {
         return ruler;
     }
+    // Where units are larger, every second one is missing.
+    let holds = |minor: &u64| match seen(*minor) {
+        (1, all) => all == 1 && ruler.minor == ruler.major,
+        (there, all) => there * 2 > all,
+    };
     let mut sizes = (11..48).map(|bits| 1_u64 << bits).take_while(|minor| *minor < ruler.major);
     let minor = sizes.find(holds).unwrap_or(ruler.minor);
     Ruler { minor, ..ruler }

@@ -1,6 +1,7 @@
 //! What a Unit says of its streams, and what a later one has to say where that is damaged.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use crate::spec::id;
 
@@ -9,8 +10,9 @@ use super::super::meta::{Declared, Definition, Definitions};
 use super::super::parse::{Parsed, Trouble};
 use super::super::resume::Trial;
 use super::super::streams::Tried;
-use super::super::{NeedMore, Ruler, View, Why, definitions, is_marker, major_index};
-use super::{CRC, Walker};
+use super::super::{NeedMore, Ruler, View, Why, definitions, find_marker, is_marker, major_index};
+use super::Walker;
+use super::mend::text_after;
 
 /// How often in a Unit later ones are asked for its streams.
 pub(super) const LEARNS_MAX: u32 = 4;
@@ -24,21 +26,34 @@ const AHEAD_BYTES_MAX: u64 = 32 << 20;
 /// Frames that are read to tell whether a Meta is right.
 const FRAMES_MAX: u64 = 1 << 16;
 
+/// What a Meta or meta says, and where it ends.
+pub(super) struct Told {
+    pub definitions: Definitions,
+    pub end: u64,
+}
+
+/// What opens a later Unit, and how many Units later that is.
+struct Ahead {
+    walker: Walker,
+    units: u64,
+}
+
 impl Walker {
-    /// What the Meta or meta says that ends with a frame. Where it is damaged, or does not fit the
-    /// frames behind it, a later Unit of the session tells of the same streams.
+    /// What the Meta or meta says that ends with a frame. Where it is damaged, does not fit the
+    /// frames behind it, or is contradicted, a later Unit of the session or the checksum of this
+    /// one tells what it was.
     pub(super) fn told(
         &mut self,
         view: &View<'_>,
         frame: &Parsed,
-    ) -> Result<Option<Definitions>, NeedMore> {
+    ) -> Result<Option<Told>, NeedMore> {
         if !matches!(frame.id, id::META | id::MINOR_META) || frame.more {
             return Ok(None);
         }
         let before = if self.is_meta_open { self.meta.len() } else { 0 };
         self.add_to_meta(view, frame);
         let own = definitions(&self.meta, &self.seams);
-        let told = self.with_later(view, frame.end, own);
+        let told = self.settled(view, frame, own);
         if told.is_err() {
             // With more bytes it is read again.
             self.meta.truncate(before);
@@ -46,49 +61,101 @@ impl Walker {
         told.map(Some)
     }
 
-    fn with_later(
+    fn settled(
         &mut self,
         view: &View<'_>,
-        position: u64,
+        frame: &Parsed,
         own: Definitions,
-    ) -> Result<Definitions, NeedMore> {
-        let is_first = self.streams.is_undescribed();
-        if own.is_sound && (!is_first || self.is_right(view, position, &own)?) {
-            return Ok(own);
+    ) -> Result<Told, NeedMore> {
+        let end = frame.end;
+        let is_new = |stream: &Definition| !self.streams.is_described(stream.id);
+        if own.is_sound && !own.streams.iter().any(is_new) {
+            return Ok(Told { definitions: own, end });
         }
-        let Some(ahead) = self.ahead_in_session(view)? else { return Ok(own) };
-        let later = &ahead.definitions.streams;
-        let instead = joined(&own, later, true);
-        let is_later_right = is_first && self.leads_on(view, position, &instead)?;
-        Ok(if is_later_right { instead } else { joined(&own, later, false) })
+        let is_first = self.streams.is_undescribed();
+        if own.is_sound && (!is_first || self.leads_on(view, end, &own)?) {
+            return self.compared(view, own, end);
+        }
+        if let Some(mended) = self.mended(view, end)? {
+            return Ok(mended);
+        }
+        let told = match self.ahead_in_session(view, 1)? {
+            Some(ahead) => self.with_later(view, end, &own, &ahead)?,
+            None if is_first => return self.as_it_leads_on(view, frame, own),
+            None => own,
+        };
+        Ok(Told { definitions: told, end })
     }
 
-    /// Whether the first Meta of a session, although it is sound, was not changed: frames follow
-    /// as it says, and where the next Unit is there, that describes them alike, or the checksum
-    /// of this one holds.
-    fn is_right(
-        &mut self,
+    /// What a Meta that is damaged says together with a later one.
+    fn with_later(
+        &self,
         view: &View<'_>,
-        position: u64,
+        end: u64,
         own: &Definitions,
-    ) -> Result<bool, NeedMore> {
-        if !self.leads_on(view, position, own)? {
-            return Ok(false);
+        ahead: &Ahead,
+    ) -> Result<Definitions, NeedMore> {
+        let later = &ahead.walker.definitions.streams;
+        let instead = joined(own, later, true);
+        let is_first = self.streams.is_undescribed();
+        let is_later_right = is_first && self.leads_on(view, end, &instead)?;
+        Ok(if is_later_right { instead } else { joined(own, later, false) })
+    }
+
+    /// The first Meta of a session that is damaged and that nothing else tells of: the way to read
+    /// it with which frames follow.
+    fn as_it_leads_on(
+        &self,
+        view: &View<'_>,
+        frame: &Parsed,
+        own: Definitions,
+    ) -> Result<Told, NeedMore> {
+        let own = Told { definitions: own, end: frame.end };
+        // Its length may be damaged as well.
+        let found = text_after(view, frame.position).filter(|found| found.end != own.end);
+        for told in [Some(own.guessed()), found.as_ref().map(Told::guessed)].into_iter().flatten() {
+            if !told.definitions.streams.is_empty()
+                && self.leads_on(view, told.end, &told.definitions)?
+            {
+                return Ok(told);
+            }
         }
+        Ok(own)
+    }
+
+    /// A Meta that makes sense and tells of streams for the first time, beside the next one that
+    /// tells of them. Where they differ, that of a Unit counts whose checksum holds; where there is
+    /// no next one, the checksum tells whether a byte of it was changed.
+    fn compared(&mut self, view: &View<'_>, own: Definitions, end: u64) -> Result<Told, NeedMore> {
         // Who follows a recording is not to wait for that.
         if !view.is_final() || !self.learns {
-            return Ok(true);
+            return Ok(Told { definitions: own, end });
         }
-        let (Some(ahead), Some(ruler)) = (self.ahead_in_session(view)?, self.ruler) else {
-            return Ok(true);
+        let Some(ahead) = self.ahead_in_session(view, 1)? else {
+            let mended = self.mended(view, end)?;
+            return Ok(mended.unwrap_or(Told { definitions: own, end }));
         };
-        let lengths: BTreeMap<u32, Declared> =
-            own.streams.iter().map(|stream| (stream.id, stream.length)).collect();
-        let is_alike = |later: &Definition| {
-            lengths.get(&later.id).is_none_or(|length| *length == later.length)
+        let later = &ahead.walker.definitions.streams;
+        let Some(id) = contradiction(&own, later).filter(|_| !self.is_unit_sound(view)) else {
+            return Ok(Told { definitions: own, end });
         };
-        Ok(ahead.definitions.streams.iter().all(is_alike)
-            || self.is_held(view, ruler.end().saturating_sub(CRC)))
+        if let Some(mended) = self.mended(view, end)? {
+            return Ok(mended);
+        }
+        let is_later_sound = ahead.walker.is_unit_sound(view);
+        let third =
+            if is_later_sound { None } else { self.ahead_in_session(view, ahead.units + 1)? };
+        let agrees = |with: &[Definition]| {
+            third
+                .as_ref()
+                .is_some_and(|third| contradiction(&third.walker.definitions, with).is_none())
+        };
+        let (is_later_right, is_own_right) =
+            (is_later_sound || agrees(later), agrees(&own.streams));
+        let mut definitions = if is_later_right { joined(&own, later, true) } else { own };
+        // Where the later one is wrong, that is said when it is read.
+        definitions.contradicted = Some(id).filter(|_| is_later_right || !is_own_right);
+        Ok(Told { definitions, end })
     }
 
     /// Learns streams that nothing described so far from a later Unit. Gives whether there are
@@ -101,14 +168,14 @@ impl Walker {
         if !is_needed {
             return Ok(false);
         }
-        let Some(ahead) = self.ahead_in_session(view)? else { return Ok(false) };
+        let Some(ahead) = self.ahead_in_session(view, 1)? else { return Ok(false) };
         let is_new = |found: &&Definition| !self.streams.is_described(found.id);
-        let later = ahead.definitions.streams;
-        let found: alloc::vec::Vec<Definition> = later.iter().filter(is_new).cloned().collect();
+        let later = ahead.walker.definitions.streams;
+        let found: Vec<Definition> = later.iter().filter(is_new).cloned().collect();
         for Definition { id, length, .. } in &found {
             self.streams.define(*id, *length);
         }
-        self.is_big_endian = self.is_big_endian.or(ahead.is_big_endian);
+        self.is_big_endian = self.is_big_endian.or(ahead.walker.is_big_endian);
         self.definitions.streams = found;
         Ok(!self.definitions.streams.is_empty())
     }
@@ -135,8 +202,9 @@ impl Walker {
         Ok(matches!(found, Ok(()) | Err(Trouble::Short)))
     }
 
-    /// A walk that has read what opens a later Unit of this session, if its Meta is sound.
-    fn ahead_in_session(&mut self, view: &View<'_>) -> Result<Option<Self>, NeedMore> {
+    /// A walk that has read what opens a later Unit of this session, so many Units on or more, if
+    /// its Meta is sound.
+    fn ahead_in_session(&mut self, view: &View<'_>, least: u64) -> Result<Option<Ahead>, NeedMore> {
         let (Some(mut ruler), Some(count), true) = (self.ruler, self.count, self.learns) else {
             return Ok(None);
         };
@@ -154,23 +222,50 @@ impl Walker {
                     && major_index(view, *marker)
                         .is_some_and(|index| Some(index.count) == count.checked_add(units))
             };
-            let marker = [end, ruler.early_end()].into_iter().find(is_of_session);
+            let in_place = [end, ruler.early_end()].into_iter().find(is_of_session);
+            // Bytes may be missing before it, or too many.
+            let near = || {
+                let from = end.saturating_sub(ruler.major / 2).max(self.position);
+                find_marker(&view.until(end.saturating_add(PROOF_BYTES)), from)
+            };
+            let marker = in_place.or_else(|| near().filter(is_of_session));
             let next = marker.unwrap_or(end);
             ruler = Ruler { marker: i64::try_from(next).unwrap_or(i64::MAX), ..ruler };
-            let Some(marker) = marker else { continue };
-            let walker = Self::at(marker);
-            let ahead = match walker.ahead(view) {
+            let Some(marker) = marker.filter(|_| units >= least) else { continue };
+            let walker = match Self::at(marker).ahead(view) {
                 Err(_) if view.reaches_for_now(u64::MAX) => break,
                 found => found?,
             };
-            if ahead.definitions.is_sound && !ahead.streams.is_undescribed() {
+            if walker.definitions.is_sound && !walker.streams.is_undescribed() {
                 self.learns_left -= 1;
-                return Ok(Some(ahead));
+                return Ok(Some(Ahead { walker, units }));
             }
         }
         self.learns_left = 0;
         Ok(None)
     }
+}
+
+impl Told {
+    /// With streams of which nothing tells how long their frames are taken for the usual ones.
+    fn guessed(&self) -> Self {
+        let mut definitions = self.definitions.clone();
+        for stream in &mut definitions.streams {
+            if stream.length == Declared::Unproven {
+                stream.length = Declared::Variable;
+            }
+        }
+        Self { definitions, end: self.end }
+    }
+}
+
+/// A stream of which two Metas say something else.
+fn contradiction(own: &Definitions, later: &[Definition]) -> Option<u32> {
+    let texts: BTreeMap<u32, &str> =
+        own.streams.iter().map(|stream| (stream.id, stream.text.as_str())).collect();
+    let differs =
+        |later: &&Definition| texts.get(&later.id).is_some_and(|text| *text != later.text);
+    later.iter().find(differs).map(|later| later.id)
 }
 
 /// What two Metas say, each stream once: as the first has it where it is whole and the second is

@@ -5,12 +5,15 @@ mod damage;
 mod frame;
 mod head;
 mod learn;
+mod mend;
+mod remains;
 mod rest;
 mod shift;
 mod special;
 mod sum;
 mod unit;
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::crc::Polynomial;
@@ -19,6 +22,7 @@ use crate::spec::{CRC_BYTES, MARKER_BYTES};
 use super::meta::Definitions;
 use super::{Item, NeedMore, Ruler, Streams, View};
 use damage::Sought;
+use remains::Remains;
 use sum::Sum;
 
 const MARKER: u64 = MARKER_BYTES as u64;
@@ -90,6 +94,14 @@ pub struct Walker {
     shifts_left: u32,
     /// Up to here no such index was found.
     unshifted: u64,
+    /// A Unit that begins here with a damaged Marker or Index.
+    remains: Option<Remains>,
+    /// How many such beginnings are still to be proven.
+    remains_left: u32,
+    /// Up to here none was found.
+    unremained: u64,
+    /// Where the Meta of the Unit ends, once it was read.
+    opened: u64,
     /// How many contradictions of Metas are still looked into.
     contradictions_left: u32,
     /// How many checksums of the Unit away from their place are still looked at.
@@ -104,6 +116,10 @@ pub struct Walker {
     /// Where the next Marker was looked for.
     sought: Option<Sought>,
     definitions: Definitions,
+    /// What was said of each stream of the session, as a number that tells texts apart.
+    said: BTreeMap<u32, u64>,
+    /// In how many Units the byte that was changed is still looked for.
+    mends_left: u32,
     is_big_endian: Option<bool>,
     has_crc: Option<bool>,
     after_crc: bool,
@@ -166,6 +182,10 @@ impl Walker {
             rests_left: RESTS_TOTAL,
             shifts_left: shift::SHIFTS_TOTAL,
             unshifted: 0,
+            remains: None,
+            remains_left: remains::REMAINS_TOTAL,
+            unremained: 0,
+            opened: 0,
             contradictions_left: CONTRADICTIONS_MAX,
             trusts_left: TRUSTS_MAX,
             learns: true,
@@ -174,6 +194,8 @@ impl Walker {
             undescribed: 0,
             sought: None,
             definitions: Definitions::default(),
+            said: BTreeMap::new(),
+            mends_left: mend::MENDS_TOTAL,
             is_big_endian: None,
             has_crc: None,
             after_crc: false,
@@ -313,7 +335,9 @@ impl Walker {
                 self.queued.rotate_left(1);
                 return Ok(item);
             }
-            let item = if self.is_lost {
+            let item = if let Some(remains) = self.remains.take() {
+                Some(self.begin_at(view, remains)?)
+            } else if self.is_lost {
                 self.find_place(view)?
             } else if self.position >= self.boundary {
                 self.cross(view)?

@@ -40,6 +40,9 @@ impl Walker {
                 && self.is_proven(view, &ruler, tick, first)?
             {
                 Self::need(view, ruler.end().saturating_add(PROOF_BYTES))?;
+                if self.resume_at_remains(view, first, tick)? {
+                    return Ok(true);
+                }
                 self.move_to(view, &known, ruler, tick);
                 self.unshifted = tick + 1;
                 return Ok(true);
@@ -61,6 +64,9 @@ impl Walker {
 
     /// Goes on with a ruler that was moved, before the tick that is the boundary or at it.
     pub(super) fn resume_moved(&mut self, view: &View<'_>, first: u64) -> Result<(), NeedMore> {
+        if self.remains.is_some() {
+            return Ok(());
+        }
         let tick = self.boundary;
         self.resume_before(view, first.saturating_sub(1).min(tick), first.min(tick))
     }

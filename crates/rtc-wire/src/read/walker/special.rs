@@ -1,15 +1,17 @@
 //! What the frames that always exist say.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use crate::crc::{Crc, Polynomial};
+use crate::crc::Polynomial;
 use crate::spec::id;
 
-use super::super::meta::{Declared, Definition, Definitions};
+use super::super::meta::{Declared, Definition};
 use super::super::parse::{Parsed, is_padding};
 use super::super::resume::Trial;
-use super::super::streams::{Known as _, Tried};
+use super::super::streams::{Known as _, STREAMS_MAX, Tried};
 use super::super::{Checksum, Item, View};
+use super::learn::Told;
 use super::{CRC, Walker};
 
 /// The largest Meta or Index; a longer one is not kept.
@@ -20,12 +22,7 @@ const CONTRADICTION_FRAMES_MAX: u64 = 1 << 16;
 
 impl Walker {
     /// Takes note of what the special frames say.
-    pub(super) fn note_special(
-        &mut self,
-        view: &View<'_>,
-        frame: &Parsed,
-        told: Option<Definitions>,
-    ) {
+    pub(super) fn note_special(&mut self, view: &View<'_>, frame: &Parsed, told: Option<Told>) {
         if frame.id >= id::FIRST_USER || is_padding(frame.id) {
             return;
         }
@@ -68,7 +65,7 @@ impl Walker {
         }
     }
 
-    fn note_meta(&mut self, view: &View<'_>, frame: &Parsed, told: Option<Definitions>) {
+    fn note_meta(&mut self, view: &View<'_>, frame: &Parsed, told: Option<Told>) {
         self.is_meta_due = false;
         let Some(told) = told else {
             self.add_to_meta(view, frame);
@@ -77,7 +74,8 @@ impl Walker {
             return;
         };
         self.is_meta_open = false;
-        self.definitions = told;
+        self.opened = frame.end;
+        self.definitions = told.definitions;
         self.define(view, frame.end);
         if core::mem::take(&mut self.is_headless) {
             self.forget_chains();
@@ -85,34 +83,77 @@ impl Walker {
     }
 
     /// Learns the streams of a Meta. Ids are never used again: where it contradicts an earlier
-    /// one, either was damaged, and the one with which the frames that follow make sense counts.
+    /// one, either was damaged. Where the checksum of this Unit holds, it was the other; else the
+    /// length counts with which the frames that follow make sense, and all else as it was.
     pub(super) fn define(&mut self, view: &View<'_>, position: u64) {
         let mut contradicted = Vec::new();
         let is_undescribed = self.streams.is_undescribed();
-        for Definition { id, length, .. } in &self.definitions.streams {
+        for Definition { id, length, is_proven, .. } in &self.definitions.streams {
             let known = self.streams.slot(*id).length;
-            if is_undescribed || known == Declared::Unproven {
+            if is_undescribed || *is_proven || known == Declared::Unproven {
                 self.streams.define(*id, *length);
             } else if *length != Declared::Unproven && known != *length {
                 contradicted.push((*id, *length));
             }
         }
-        if contradicted.is_empty() || self.contradictions_left == 0 {
+        let differing = self.note_texts();
+        if (contradicted.is_empty() && differing.is_empty()) || self.contradictions_left == 0 {
             return;
         }
         self.contradictions_left -= 1;
+        if !differing.is_empty() && self.is_unit_sound(view) {
+            self.prove(&differing);
+        } else if !contradicted.is_empty() {
+            self.try_lengths(view, position, &contradicted);
+        }
+    }
+
+    /// Keeps what was said of each stream; gives those of which something else was said before.
+    fn note_texts(&mut self) -> BTreeSet<u32> {
+        let mut differing = BTreeSet::new();
+        for Definition { id, text, is_proven, .. } in
+            self.definitions.streams.iter().filter(|stream| stream.is_whole)
+        {
+            let said = fingerprint(text);
+            match self.said.get(id) {
+                Some(before) if *before != said && !is_proven => {
+                    differing.insert(*id);
+                }
+                None if self.said.len() >= STREAMS_MAX => {}
+                _ => {
+                    self.said.insert(*id, said);
+                }
+            }
+        }
+        self.definitions.contradicted =
+            self.definitions.contradicted.or(differing.first().copied());
+        differing
+    }
+
+    /// What this Unit says of some streams is right.
+    fn prove(&mut self, streams: &BTreeSet<u32>) {
+        let is_meant = |stream: &&mut Definition| streams.contains(&stream.id);
+        for stream in self.definitions.streams.iter_mut().filter(is_meant) {
+            stream.is_proven = true;
+            self.streams.define(stream.id, stream.length);
+            self.said.insert(stream.id, fingerprint(&stream.text));
+        }
+    }
+
+    /// Takes lengths that contradict those that are known, if frames follow as they say.
+    fn try_lengths(&mut self, view: &View<'_>, position: u64, contradicted: &[(u32, Declared)]) {
         let landing = self.landing(view);
         let lands = |streams| {
             let mut frames = CONTRADICTION_FRAMES_MAX;
             Trial::new(streams, position).run(view, landing, &[], &mut frames).is_ok()
         };
         let mut others = Tried::new(&self.streams);
-        for (id, length) in &contradicted {
+        for (id, length) in contradicted {
             others.define(*id, *length);
         }
         if !lands(Tried::new(&self.streams)) && (self.definitions.is_sound || lands(others)) {
             for (id, length) in contradicted {
-                self.streams.define(id, length);
+                self.streams.define(*id, *length);
             }
         }
     }
@@ -130,15 +171,12 @@ impl Walker {
         let payload = view.get(position + 1..position + CRC);
         let Ok(stored) = <[u8; 4]>::try_from(payload) else { return false };
         let start = self.ruler.and_then(|ruler| u64::try_from(ruler.index()).ok());
-        let is_all_there = start.is_some_and(|start| start >= view.base() && start < position);
-        let value = |polynomial| match start {
-            _ if self.verifies => self.sum.value(view, polynomial, position),
-            Some(start) if is_all_there => {
-                let mut crc = Crc::new(polynomial);
-                crc.update(view.get(start..position));
-                Some(crc.value())
-            }
-            _ => None,
+        // Whether or not checksums are verified, the same is found.
+        let start = start.filter(|start| *start >= view.base() && *start < position);
+        let value = |polynomial: Polynomial| match start {
+            Some(start) => Some(polynomial.of(view.get(start..position))),
+            None if self.verifies => self.sum.value(view, polynomial, position),
+            None => None,
         };
         let values = [Polynomial::Ieee, Polynomial::Mixed].into_iter().filter_map(value);
         values.into_iter().any(|value| [value.to_le_bytes(), value.to_be_bytes()].contains(&stored))
@@ -174,4 +212,11 @@ impl Walker {
         }
         checksum
     }
+}
+
+/// A number that tells texts apart (FNV-1a).
+pub(super) fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    })
 }

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::spec::{MARKER_HEADER, id};
+use crate::spec::{INDEX_HEADER, MARKER_HEADER, id};
 
 use super::super::marker::{PROOF_BYTES, index_behind_spoilt, looks_like_marker, major_index_at};
 use super::super::meta::{Declared, Definition};
@@ -10,7 +10,7 @@ use super::super::streams::Known as _;
 use super::super::{
     Begin, Damage, Frame, Item, MajorIndex, NeedMore, Ruler, Streams, Unit, View, Why, major_index,
 };
-use super::head::confirmed;
+use super::head::{confirmed, meta_after};
 use super::learn::LEARNS_MAX;
 use super::shift::moved_ruler;
 use super::{CRC, MARKER, Sum, TRUSTS_MAX, UnitEnd, Walker};
@@ -30,7 +30,7 @@ impl Walker {
         Self::need(view, position + PROOF_BYTES)?;
         let is_expected = matches!(self.end, UnitEnd::Known { marker, .. } if marker == position);
         let is_cut = view.end() < position + PROOF_BYTES;
-        if looks_like_marker(bytes) && (is_expected || is_cut) {
+        if looks_like_marker(bytes) && (is_expected || (is_cut && is_bare(view, position))) {
             return self.start_unit(view, None, true).map(Some);
         }
         let is_run = |bytes: &[u8]| bytes.iter().skip(1).all(|&byte| byte == 0xB9);
@@ -82,10 +82,7 @@ impl Walker {
         }
         self.is_first = false;
         if joined == Joined::Anew {
-            self.session += u64::from(self.is_started);
-            self.streams = Streams::new();
-            (self.count, self.ruler) = (None, None);
-            (self.has_crc, self.is_big_endian) = (None, None);
+            self.begin_session();
             self.is_headless = index.is_some_and(|index| index.count > 0);
         }
         self.is_started = true;
@@ -120,6 +117,15 @@ impl Walker {
             Joined::Moved(missing) => moved_ruler(position, missing),
             Joined::Anew | Joined::InPlace => unit,
         })
+    }
+
+    /// Forgets what was of the session before.
+    pub(super) fn begin_session(&mut self) {
+        self.session += u64::from(self.is_started);
+        self.streams = Streams::new();
+        self.said.clear();
+        (self.count, self.ruler) = (None, None);
+        (self.has_crc, self.is_big_endian) = (None, None);
     }
 
     pub(super) fn unit(&self, position: u64) -> Unit {
@@ -184,6 +190,13 @@ impl Walker {
         };
         Ok(ahead.definitions.streams.iter().all(is_same))
     }
+}
+
+/// Whether the bytes end soon behind a Marker: there may be no Index, but nothing else in its place.
+pub(super) fn is_bare(view: &View<'_>, marker: u64) -> bool {
+    let next = view.byte(marker + MARKER);
+    next.is_none_or(|header| header | 1 == INDEX_HEADER | 1)
+        && meta_after(view, marker + MARKER).is_none()
 }
 
 /// Waits for the first index of a Unit, which tells the size of a unit for sure.

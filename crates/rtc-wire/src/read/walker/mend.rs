@@ -1,0 +1,121 @@
+//! What a damaged Meta said, by the checksum of its Unit or by what is left of its text.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::crc::Polynomial;
+use crate::spec::id;
+
+use super::super::marker::PROOF_BYTES;
+use super::super::parse::parse;
+use super::super::{Lookup, NeedMore, Streams, View, definitions, find_marker};
+use super::learn::Told;
+use super::{CRC, Walker};
+
+/// How many Units of a walk are looked at for the byte that was changed.
+pub(super) const MENDS_TOTAL: u32 = 16;
+
+/// In larger Units no byte is looked for.
+const UNIT_BYTES_MAX: u64 = 4 << 20;
+
+/// What opens a Unit is looked for the byte up to here.
+const OPENING_BYTES_MAX: u64 = 4096;
+
+impl Walker {
+    /// What the Meta of this Unit said, where one byte of what opens the Unit was changed: no other
+    /// change of one byte makes its checksum hold.
+    /// It is looked for before `until`.
+    pub(super) fn mended(&mut self, view: &View<'_>, until: u64) -> Result<Option<Told>, NeedMore> {
+        let is_asked = self.learns && self.mends_left > 0;
+        let Some(ruler) = self.ruler.filter(|ruler| is_asked && ruler.major <= UNIT_BYTES_MAX)
+        else {
+            return Ok(None);
+        };
+        let (end, start) = (ruler.end().saturating_add(PROOF_BYTES), u64::try_from(ruler.index()));
+        Self::hope(view, end)?;
+        let Some(start) = start.ok().filter(|start| view.reaches(end) && *start >= view.base())
+        else {
+            return Ok(None);
+        };
+        if self.is_unit_sound(view) {
+            return Ok(None);
+        }
+        self.mends_left -= 1;
+        let crcs = self.places_of_crc(view);
+        Ok(crcs.into_iter().find_map(|crc| mended_opening(view, start..until, crc)))
+    }
+
+    /// Whether the checksum of this Unit holds.
+    pub(super) fn is_unit_sound(&self, view: &View<'_>) -> bool {
+        self.places_of_crc(view).into_iter().any(|crc| self.is_held(view, crc))
+    }
+
+    /// Where the checksum of this Unit may be: before the next Marker, or where the bytes end.
+    fn places_of_crc(&self, view: &View<'_>) -> Vec<u64> {
+        let Some(ruler) = self.ruler else { return Vec::new() };
+        let near = view.until(ruler.end().saturating_add(PROOF_BYTES));
+        let next = find_marker(&near, self.position);
+        let ends = [Some(ruler.end()), Some(ruler.early_end()), next, Some(view.end())];
+        let ends = ends.into_iter().flatten().filter(|end| *end <= ruler.end().min(view.end()));
+        let mut places: Vec<u64> = ends.map(|end| end.saturating_sub(CRC)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.retain(|place| *place > self.position && view.byte(*place) == Some(0x10));
+        places
+    }
+}
+
+/// The Meta of the Unit that begins with an Index and whose checksum is at `crc`, with one byte of
+/// a range as it was, which the Index begins.
+fn mended_opening(view: &View<'_>, within: Range<u64>, crc: u64) -> Option<Told> {
+    let start = within.start;
+    let bytes = view.get(start..crc);
+    let stored = <[u8; 4]>::try_from(view.get(crc + 1..crc + CRC)).ok()?;
+    let opening = usize::try_from(OPENING_BYTES_MAX).ok()?.min(bytes.len());
+    let within = 0..usize::try_from(within.end.checked_sub(start)?).ok()?.min(opening);
+    let of = |polynomial: Polynomial| {
+        let orders = [u32::from_le_bytes(stored), u32::from_be_bytes(stored)];
+        orders.into_iter().find_map(|stored| polynomial.changed(bytes, stored, within.clone()))
+    };
+    let changed = of(Polynomial::Ieee).or_else(|| of(Polynomial::Mixed))?;
+    let mut opening = bytes.get(..opening)?.to_vec();
+    *opening.get_mut(changed.at)? ^= changed.bits;
+    let opening = View::part(&opening, start, true);
+    let mut told = meta_at(&opening, Lookup::at(&opening, start)?.end())?;
+    if !told.definitions.is_sound {
+        return None;
+    }
+    // The text as it stands is damaged all the same.
+    told.definitions.is_sound = false;
+    told.definitions.streams.iter_mut().for_each(|stream| stream.is_proven = true);
+    Some(told)
+}
+
+/// Reads the frames of a Meta one after the other.
+pub(super) fn meta_at(view: &View<'_>, mut position: u64) -> Option<Told> {
+    let (streams, mut text, mut seams) = (Streams::new(), Vec::new(), Vec::new());
+    loop {
+        let frame = parse(&streams, view, position, view.end()).ok()?;
+        (frame.id == id::META).then_some(())?;
+        text.extend_from_slice(view.get(frame.payload..frame.end));
+        position = frame.end;
+        if !frame.more {
+            return Some(Told { definitions: definitions(&text, &seams), end: position });
+        }
+        seams.push(text.len());
+    }
+}
+
+/// The text of a Meta near a place, whatever its frame says: from the bracket that opens it to the
+/// one before a platform frame.
+pub(super) fn text_after(view: &View<'_>, position: u64) -> Option<Told> {
+    let bytes = view.get(position..position.saturating_add(2 * PROOF_BYTES));
+    let start = bytes.windows(2).position(|pair| pair == b"[{")?;
+    let platforms = [[b']', 0x0E, 4, 3, 2, 1], [b']', 0x0E, 1, 2, 3, 4]];
+    let is_end = |window: &[u8]| platforms.iter().any(|platform| platform == window);
+    let text = bytes.get(start..)?;
+    let end = 1 + text.windows(6).position(is_end)?;
+    let definitions = definitions(text.get(..end)?, &[]);
+    let end = position + (start + end) as u64;
+    (!definitions.streams.is_empty()).then_some(Told { definitions, end })
+}

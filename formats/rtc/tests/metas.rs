@@ -1,0 +1,169 @@
+//! Metas that are damaged: what they said is told by the checksum, by other Units, or by what is
+//! left of their text.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
+
+use kymo_core::{Context, Destination, Format, Severity, Source};
+use kymo_rtc::{Reader, Rtc};
+use kymo_rtc_wire::crc::Polynomial;
+use kymo_rtc_wire::meta::StreamMeta;
+use kymo_rtc_wire::write::{Options, Writer};
+
+/// Numbers with a gain and an offset on a clock, texts, and pairs of bytes.
+fn recording(bytes: u64, crc: Option<Polynomial>) -> Vec<u8> {
+    let options = Options::new().sizes(8192, 2048).unwrap().crc(crc);
+    let mut writer = Writer::new(Vec::new(), options);
+    let clock = StreamMeta::new("clk").length(8).format("uint64le").number("gain", 1e-3).unwrap();
+    let clock = writer.add(&clock.flag("clock", true).unwrap()).unwrap();
+    let level = StreamMeta::new("level").length(2).format("uint16le").number("gain", 0.5).unwrap();
+    let level = level.number("offset", 20.0).unwrap().text("clock", "clk").unwrap();
+    let level = writer.add(&level).unwrap();
+    let log = StreamMeta::new("log").format("utf-8").text("clock", "clk").unwrap();
+    let log = writer.add(&log).unwrap();
+    for number in 0_u16.. {
+        if writer.position() >= bytes {
+            break;
+        }
+        writer.write(clock, &u64::from(number).to_le_bytes()).unwrap();
+        writer.write(level, &number.to_le_bytes()).unwrap();
+        writer.write(log, format!("line {number} of the log").as_bytes()).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Every message as a person sees it: stream, time and value.
+fn seen(bytes: &[u8]) -> Vec<String> {
+    let source = Source::from_bytes("test.rtc", bytes.to_vec());
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    let mut messages = reader.messages();
+    let mut seen = Vec::new();
+    while let Some(message) = messages.next() {
+        let stream = &reader.streams()[message.stream];
+        let time = message.time.map(|time| time.0);
+        let value = reader.decode(&message).value;
+        seen.push(format!("{} {} {time:?} {value:?}", stream.id, stream.name));
+    }
+    seen
+}
+
+fn repaired(bytes: &[u8]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.rtc");
+    let source = Source::from_bytes("test.rtc", bytes.to_vec());
+    Rtc.repair(&source, &Destination::new(&path, false), &Context::default()).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// What is said of a file, but for notes.
+fn said(bytes: &[u8]) -> Vec<(&'static str, String)> {
+    let source = Source::from_bytes("test.rtc", bytes.to_vec());
+    let found = Rtc.check(&source, &Context::default()).unwrap();
+    let found = found.into_iter().filter(|finding| finding.severity > Severity::Note);
+    found.map(|finding| (finding.rule, finding.message)).collect()
+}
+
+/// Where the frame of a Unit's Meta is: its header, two bytes of length, and its text, behind which
+/// the platform stands.
+fn meta(bytes: &[u8], marker: usize) -> std::ops::Range<usize> {
+    let from = marker + 1025;
+    let start = from + bytes[from..].iter().position(|byte| *byte == b'[').unwrap();
+    let end = bytes[start..].windows(2).position(|pair| pair == [b']', 0x0E]).unwrap();
+    start - 3..start + end + 1
+}
+
+fn flipped(bytes: &[u8], at: usize, bit: usize) -> Vec<u8> {
+    let mut damaged = bytes.to_vec();
+    damaged[at] ^= 1 << bit;
+    damaged
+}
+
+/// A bit of each byte of the Meta of a file of one Unit, of the first and of the second of several: names,
+/// times and values of all messages are what they were, also in what `repair` writes.
+#[test]
+fn a_changed_bit_of_a_meta_changes_nothing_where_there_is_a_checksum() {
+    for crc in [Polynomial::Ieee, Polynomial::Mixed] {
+        for (bytes, markers) in [(3000, &[0][..]), (20_000, &[0, 8192])] {
+            let whole = recording(bytes, Some(crc));
+            let original = seen(&whole);
+            assert_eq!(said(&whole), []);
+            for at in markers.iter().flat_map(|marker| meta(&whole, *marker)) {
+                let damaged = flipped(&whole, at, at % 8);
+                assert!(seen(&damaged) == original, "{bytes}: byte {at}");
+                assert!(!said(&damaged).is_empty(), "{bytes}: byte {at}");
+                if at % 16 == 0 {
+                    let result = repaired(&damaged);
+                    assert!(seen(&result) == original, "{bytes}: byte {at}, repaired");
+                    assert_eq!(said(&result), [], "{bytes}: byte {at}, repaired");
+                }
+            }
+        }
+    }
+}
+
+/// Two bytes of the first Meta were changed so that its text still makes sense: another gain and
+/// another name. The next Unit, whose checksum holds, says what is right; that they differ is said.
+#[test]
+fn the_meta_of_a_sound_unit_counts_more_than_that_of_a_damaged_one() {
+    let whole = recording(30_000, Some(Polynomial::Ieee));
+    let original = seen(&whole);
+    let at = |marker: usize, text: &str| {
+        let range = meta(&whole, marker);
+        let found = whole[range.clone()].windows(text.len()).position(|w| w == text.as_bytes());
+        range.start + found.unwrap()
+    };
+    for marker in [0, 8192, 16_384] {
+        let mut damaged = whole.clone();
+        damaged[at(marker, "\"gain\":0.5") + 7] = b'7';
+        damaged[at(marker, "\"log\"") + 2] = b'a';
+        assert!(seen(&damaged) == original, "Unit at {marker}");
+        let said = said(&damaged);
+        let rules: Vec<_> = said.iter().map(|(rule, _)| *rule).collect();
+        assert_eq!(rules, ["crc", "meta"], "Unit at {marker}: {said:?}");
+        assert!(said[1].1.starts_with("what is said of stream 10 is not what another Unit says"));
+        assert!(seen(&repaired(&damaged)) == original, "Unit at {marker}, repaired");
+    }
+}
+
+/// Without checksums two Metas that agree count more than one that does not.
+#[test]
+fn without_checksums_the_meta_counts_with_which_another_agrees() {
+    let whole = recording(30_000, None);
+    let original = seen(&whole);
+    for marker in [0, 8192, 16_384] {
+        let range = meta(&whole, marker);
+        let gain = whole[range.clone()].windows(3).position(|w| w == b"0.5").unwrap();
+        let mut damaged = whole.clone();
+        damaged[range.start + gain] = b'7';
+        assert!(seen(&damaged) == original, "Unit at {marker}");
+        let rules: Vec<_> = said(&damaged).iter().map(|(rule, _)| *rule).collect();
+        assert_eq!(rules, ["meta"], "Unit at {marker}");
+    }
+}
+
+/// Where nothing else tells, what is whole of the text counts: a quote of one stream's format and
+/// the bracket before another were changed, in a file of one Unit without a checksum.
+#[test]
+fn what_is_whole_of_a_damaged_meta_counts() {
+    let whole = recording(3000, None);
+    let original = seen(&whole);
+    let range = meta(&whole, 0);
+    let at = |text: &str| {
+        let found = whole[range.clone()].windows(text.len()).position(|w| w == text.as_bytes());
+        range.start + found.unwrap()
+    };
+    // The clock lacks its gain, and the log the name of its clock.
+    let mut damaged = whole.clone();
+    damaged[at("\"gain\":0.001") + 7] = b'x';
+    damaged[at("\"clk\"},{\"id\":11")] = b'x';
+    let found = seen(&damaged);
+    assert_eq!(found.len(), original.len());
+    let of = |seen: &[String], id: &str| -> Vec<String> {
+        let of = seen.iter().filter(|line| line.starts_with(id));
+        of.map(|line| line.rsplit_once(" Some(").unwrap_or((line, "")).0.to_owned()).collect()
+    };
+    assert_eq!(of(&found, "10 level").len(), of(&original, "10 level").len());
+    assert_eq!(of(&found, "11 log").len(), of(&original, "11 log").len());
+    // Its frame says another length: the text itself, and the platform behind it, tell.
+    let mut damaged = whole.clone();
+    damaged[range.start + 1] ^= 0x15;
+    assert!(seen(&damaged) == original);
+}
