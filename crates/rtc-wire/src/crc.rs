@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_changed_byte_is_found_by_the_checksum() {
-        let sound: Vec<u8> = (0..5000_u32).map(|at| (at * at >> 3).to_le_bytes()[0]).collect();
+        let sound: Vec<u8> = (0..5000_u32).map(|at| ((at * at) >> 3).to_le_bytes()[0]).collect();
         for polynomial in [Polynomial::Ieee, Polynomial::Mixed] {
             let stored = polynomial.of(&sound);
             assert_eq!(polynomial.changed(&sound, stored, 0..sound.len()), None);

@@ -137,6 +137,18 @@ fn bytes_that_are_missing_or_too_many_at_the_beginning_cost_nothing_from_the_nex
     }
 }
 
+/// The Marker's end and most of the Index are missing from a file of one Unit: its Meta tells.
+#[test]
+fn a_file_of_one_unit_is_found_by_its_meta() {
+    let whole = &recording()[..UNIT - 100];
+    let original = read(whole);
+    for (from, to) in [(935, 1035), (0, 1030), (600, 1040)] {
+        compare(whole, &original, from, to, &[]);
+        let found = read(&[&whole[..from], &whole[to..]].concat());
+        assert_eq!(found.messages.len(), original.messages.len(), "{from}..{to}");
+    }
+}
+
 /// Damage from the end of a Unit into the next Marker, its Index or its Meta: what is whole behind
 /// it is there.
 #[test]

@@ -11,6 +11,7 @@ use super::super::{
     Damage, Item, MajorIndex, NeedMore, Ruler, Streams, View, Why, definitions, is_marker,
     major_index,
 };
+use super::remains::{MINOR_UNKNOWN, ruler_by_first_index};
 use super::unit::{hope_for_sizes, is_bare};
 use super::{CRC, MARKER, Walker};
 
@@ -116,12 +117,11 @@ impl Walker {
     fn start_at_meta(&mut self, view: &View<'_>, position: u64) -> Item {
         let from = self.position;
         let index = from + MARKER;
-        let mut sizes = (11..48).map(|bits| 1_u64 << bits);
-        let minor = sizes.find(|minor| minor_index(view, index + minor) == Some(*minor));
         // How large a Unit is does not matter: there is no other.
         let (marker, major) = (i64::try_from(from).unwrap_or(i64::MAX), MAJOR_UNKNOWN);
+        let ruler = ruler_by_first_index(view, position);
         self.is_started = true;
-        self.ruler = Some(Ruler { marker, major, minor: minor.unwrap_or(1 << 47) });
+        self.ruler = Some(ruler.unwrap_or(Ruler { marker, major, minor: MINOR_UNKNOWN }));
         self.begin_data(position);
         self.sum.next = None;
         self.set_boundary(view);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::spec::id;
 
-use super::super::marker::PROOF_BYTES;
+use super::super::marker::{PROOF_BYTES, minor_index};
 use super::super::meta::{Declared, Definition, Definitions};
 use super::super::parse::{Parsed, Trouble};
 use super::super::resume::Trial;
@@ -114,8 +114,11 @@ impl Walker {
         // Its length may be damaged as well.
         let found = text_after(view, frame.position).filter(|found| found.end != own.end);
         for told in [Some(own.guessed()), found.as_ref().map(Told::guessed)].into_iter().flatten() {
+            // Where its text has bytes too many or too few, all that follows is away by as many.
+            let moved = i128::from(told.end) - i128::from(own.end);
             if !told.definitions.streams.is_empty()
-                && self.leads_on(view, told.end, &told.definitions)?
+                && (self.leads_on(view, told.end, &told.definitions)?
+                    || self.leads_to_moved(view, &told, moved))
             {
                 return Ok(told);
             }
@@ -200,6 +203,21 @@ impl Walker {
         let found = trial.run(view, self.landing(view), &[], &mut { FRAMES_MAX });
         // Something else may be wrong, farther on.
         Ok(matches!(found, Ok(()) | Err(Trouble::Short)))
+    }
+
+    /// Whether frames make sense from a Meta on to the next tick, which is away from its place and
+    /// has its index.
+    fn leads_to_moved(&self, view: &View<'_>, told: &Told, moved: i128) -> bool {
+        let tick = u64::try_from(i128::from(self.boundary) + moved).unwrap_or(0);
+        if moved == 0 || self.is_last || minor_index(view, tick).is_none() {
+            return false;
+        }
+        let mut streams = Tried::new(&self.streams);
+        for Definition { id, length, .. } in &told.definitions.streams {
+            streams.define(*id, *length);
+        }
+        let mut trial = Trial::new(streams, told.end);
+        trial.run(view, tick, &[], &mut { FRAMES_MAX }).is_ok()
     }
 
     /// A walk that has read what opens a later Unit of this session, so many Units on or more, if

@@ -32,7 +32,7 @@ const FRAMES_MAX: u64 = 1 << 16;
 const INDEX_BYTES_MAX: u64 = 4 << 20;
 
 /// The size of a unit where nothing tells.
-const MINOR_UNKNOWN: u64 = 1 << 47;
+pub(super) const MINOR_UNKNOWN: u64 = 1 << 47;
 
 /// The header byte of a Meta, but for its `more`.
 const META_HEADER: u8 = 0x0A;
@@ -151,9 +151,10 @@ impl Walker {
                 return Some((ruler, Some(index.count - 1)));
             }
         }
-        let (index, minor) = first_index(view, meta).unwrap_or((meta, MINOR_UNKNOWN));
-        let sizes = Ruler { marker: 0, major: MAJOR_UNKNOWN, minor };
-        Some((of(index.checked_sub(MARKER)?, &sizes), None))
+        let sizes = |minor| Ruler { marker: 0, major: MAJOR_UNKNOWN, minor };
+        let ruler = ruler_by_first_index(view, meta);
+        let ruler = ruler.or_else(|| Some(of(meta.checked_sub(MARKER)?, &sizes(MINOR_UNKNOWN))));
+        Some((ruler?, None))
     }
 
     /// Whether a Unit begins here: the frames behind its Meta make sense as far as they go.
@@ -228,14 +229,18 @@ impl Walker {
     }
 }
 
-/// Where the Index before a Meta was, and how large units are, as the first index behind it tells.
-fn first_index(view: &View<'_>, meta: u64) -> Option<(u64, u64)> {
+/// The ruler of a Unit whose Index before its Meta is damaged, as the first index behind it tells.
+/// Where bytes are missing, its Marker may begin before the first.
+pub(super) fn ruler_by_first_index(view: &View<'_>, meta: u64) -> Option<Ruler> {
     let bytes = view.get(meta..meta.saturating_add(INDEX_BYTES_MAX));
     let ticks = bytes.iter().enumerate().filter(|(_, byte)| **byte | 1 == 0x09);
     ticks.into_iter().find_map(|(at, _)| {
         let tick = meta + at as u64;
         let minor = minor_index(view, tick).filter(|back| back.is_power_of_two())?;
-        let index = tick.checked_sub(minor).filter(|_| minor >= MINOR_BYTES_MIN)?;
-        (index < meta && meta - index < PROOF_BYTES).then_some((index, minor))
+        let index = i64::try_from(tick).ok()?.checked_sub_unsigned(minor)?;
+        let behind = i128::from(meta) - i128::from(index);
+        let is_before = (1..i128::from(PROOF_BYTES)).contains(&behind) && minor >= MINOR_BYTES_MIN;
+        let marker = index.checked_sub_unsigned(MARKER)?;
+        is_before.then_some(Ruler { marker, major: MAJOR_UNKNOWN, minor })
     })
 }
