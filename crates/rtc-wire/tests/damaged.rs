@@ -136,6 +136,22 @@ fn a_marker_that_lacks_a_byte_or_has_one_too_many_costs_nothing() {
     }
 }
 
+/// The same of as many bytes as a checksum has: then the Index is where it would be if the Unit
+/// before ended with its data.
+#[test]
+fn a_marker_that_lacks_as_many_bytes_as_a_checksum_costs_nothing() {
+    let bytes = recording(20_000);
+    let whole = read(&bytes);
+    for at in (8193..8192 + 1020).step_by(100) {
+        let found = read(&[&bytes[..at], &bytes[at + 5..]].concat());
+        let of = |found: &Found| -> Vec<(u32, Vec<u8>)> {
+            found.messages.iter().map(|m| (m.id, m.payload.clone())).collect()
+        };
+        assert!(of(&found) == of(&whole), "byte {at}: {:?}", found.damages);
+        assert!(found.has_trouble(), "byte {at}");
+    }
+}
+
 /// A file system that lost power leaves zeros where nothing was written yet. The messages before
 /// them are there, but for one whose own last bytes are zeros: whether those were written cannot
 /// be told. None is made of zeros, and they are told of.

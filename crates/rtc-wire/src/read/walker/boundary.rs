@@ -5,7 +5,7 @@ use crate::spec::MARKER_HEADER;
 use super::super::marker::PROOF_BYTES;
 use super::super::resume::{lands, targets};
 use super::super::streams::Tried;
-use super::super::{Damage, Item, NeedMore, View, Why, is_marker, major_index};
+use super::super::{Damage, Item, MajorIndex, NeedMore, View, Why, is_marker, major_index};
 use super::{CRC, FADE, MARKER, UnitEnd, Walker};
 
 impl Walker {
@@ -37,8 +37,12 @@ impl Walker {
         let ends = [ruler.end(), ruler.early_end()];
         let is_next = |end: &u64| {
             let next = major_index(view, *end);
-            is_marker(view, *end)
-                || next.is_some_and(|next| self.count.is_some_and(|count| next.count == count + 1))
+            // Where a Marker lacks as many bytes as a Crc has, its Index is where that of the
+            // oldest writer would be; but the Crc is in its place.
+            let is_crc = *end != ruler.end() && view.byte(*end) == Some(0x10);
+            let is_next_count =
+                |next: MajorIndex| self.count.is_some_and(|count| next.count == count + 1);
+            is_marker(view, *end) || (!is_crc && next.is_some_and(is_next_count))
         };
         let found = ends.into_iter().find(is_next);
         if found.is_none() {
