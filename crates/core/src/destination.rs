@@ -1,5 +1,6 @@
 //! Files and directories that appear whole or not at all.
 
+mod below;
 mod beside;
 mod temporary;
 mod unfinished;
@@ -12,8 +13,9 @@ use tempfile::TempDir;
 
 use crate::{Error, Result, Source};
 use temporary::Temporary;
-use unfinished::Unfinished;
+use unfinished::{Unfinished, undisturbed};
 
+pub use below::create_below;
 pub use beside::copy_beside;
 pub use unfinished::abandon;
 
@@ -120,25 +122,31 @@ impl Destination {
         Ok(AtomicFile::new(file, self.clone()))
     }
 
-    /// Starts a file for a writer that wants a path: one with a hidden name beside the target.
+    /// Starts a file for a writer that wants a path: one in a hidden directory beside the target,
+    /// so that a writer that creates it anew cannot do so once it is abandoned.
     pub fn file_by_path(&self) -> Result<AtomicPath> {
         self.check()?;
         self.check_file()?;
-        let made = Unfinished::make(|| temporary::builder().tempfile_in(self.parent()));
-        let (file, unfinished) = made.map_err(Error::io("create a file beside the output"))?;
+        let (directory, unfinished) = self.hidden()?;
+        let file = temporary::builder().tempfile_in(directory.path());
+        let file = file.map_err(Error::io("create a file beside the output"))?;
         let path = file.path().to_path_buf();
         let file = AtomicFile::new(Temporary::Named(file), self.clone());
-        Ok(AtomicPath { path, file, unfinished })
+        Ok(AtomicPath { path, file, directory, unfinished })
     }
 
     /// Starts a directory: a temporary beside the target, renamed to it by
     /// [`AtomicDirectory::commit`].
     pub fn directory(&self) -> Result<AtomicDirectory> {
         self.check()?;
-        let made = Unfinished::make(|| temporary::builder().tempdir_in(self.parent()));
-        let made = made.map_err(Error::io("create a directory beside the output"))?;
-        let (directory, unfinished) = made;
+        let (directory, unfinished) = self.hidden()?;
         Ok(AtomicDirectory { directory, unfinished, destination: self.clone() })
+    }
+
+    /// A hidden directory beside the target.
+    fn hidden(&self) -> Result<(TempDir, Unfinished)> {
+        let made = Unfinished::make(|| temporary::builder().tempdir_in(self.parent()));
+        made.map_err(Error::io("create a directory beside the output"))
     }
 
     fn parent(&self) -> &Path {
@@ -204,6 +212,7 @@ impl Seek for AtomicFile {
 pub struct AtomicPath {
     path: PathBuf,
     file: AtomicFile,
+    directory: TempDir,
     unfinished: Unfinished,
 }
 
@@ -216,9 +225,9 @@ impl AtomicPath {
 
     /// Writes everything to the disk and gives the file its name.
     pub fn commit(self) -> Result<()> {
-        let Self { file, unfinished, .. } = self;
+        let Self { file, directory, unfinished, .. } = self;
         file.commit()?;
-        drop(unfinished);
+        drop((directory, unfinished));
         Ok(())
     }
 }
@@ -249,24 +258,28 @@ impl AtomicDirectory {
         open_to_others(path).map_err(Error::io("set the output's permissions"))?;
         destination.sources.iter().try_for_each(Source::verify)?;
         destination.check_kind()?;
-        let old = if destination.force { Aside::take(&destination)? } else { None };
-        if let Err(error) = fs::rename(path, &destination.path) {
-            if let Some(old) = old {
-                old.put_back()?;
-            }
-            return Err(match error.kind() {
-                io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => {
-                    Error::Exists(destination.path)
-                }
-                _ => Error::Io { action: "rename the output into place", error },
-            });
-        }
+        let old = undisturbed(|| put_in_place(path, &destination))?;
         // It has another name now: there is nothing left to clean up.
         drop(unfinished);
         let _ = directory.keep();
         sync_directory(destination.parent());
         old.map_or(Ok(()), Aside::delete)
     }
+}
+
+/// Gives a directory its name, and hands back what it replaced.
+fn put_in_place(made: &Path, destination: &Destination) -> Result<Option<Aside>> {
+    let old = if destination.force { Aside::take(destination)? } else { None };
+    let Err(error) = fs::rename(made, &destination.path) else { return Ok(old) };
+    if let Some(old) = old {
+        old.put_back()?;
+    }
+    Err(match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => {
+            Error::Exists(destination.path.clone())
+        }
+        _ => Error::Io { action: "rename the output into place", error },
+    })
 }
 
 /// What is being replaced, in a hidden directory beside its old place.
@@ -303,7 +316,10 @@ impl Aside {
     }
 
     fn delete(self) -> Result<()> {
-        self.hidden.close().map_err(Error::io("delete the old output"))
+        // Nobody misses it now: an interrupt may delete the rest of it.
+        let known = Unfinished::make(|| Ok(self.hidden));
+        let closed = known.and_then(|(hidden, _unfinished)| hidden.close());
+        closed.map_err(Error::io("delete the old output"))
     }
 }
 

@@ -38,6 +38,7 @@ pub use context::{Context, NoProgress, Progress};
 pub use dataset::{Dataset, Recording};
 pub use destination::{
     AtomicDirectory, AtomicFile, AtomicPath, Destination, Origin, abandon, copy_beside,
+    create_below,
 };
 pub use error::{Error, Result};
 pub use finding::{Finding, Findings, Severity, shortened};

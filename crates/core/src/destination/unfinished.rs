@@ -5,39 +5,51 @@ use std::path::{self, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fs, io, mem};
 
-static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+use tempfile::TempDir;
 
-/// How often a directory is tried to be taken away, while another thread still writes into it.
-const TRIES: usize = 100;
+static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn paths() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     PATHS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Deletes all output that is not finished, for a program that is about to end. Whoever still
-/// writes to it writes to nothing; whoever wants to begin or finish some waits for that end.
+/// writes to it writes to nothing, and can create nothing in it; whoever wants to begin or finish
+/// some waits for that end.
 pub fn abandon() {
     let paths = paths();
-    for path in paths.iter() {
-        let remove = if path.is_dir() { fs::remove_dir_all } else { fs::remove_file };
-        let _ = (0..TRIES).any(|_| remove(path).is_ok() || !path.exists());
-    }
+    paths.iter().for_each(|path| take_away(path));
     mem::forget(paths);
 }
 
-/// A file or a directory that is deleted by [`abandon`] as long as this is there.
+/// Deletes a directory, under another name: whoever creates a file by the old one finds no
+/// directory for it, and none comes into being while this one is emptied.
+fn take_away(path: &Path) {
+    let aside = path.with_extension("gone");
+    let is_aside = fs::rename(path, &aside).is_ok();
+    let _ = fs::remove_dir_all(if is_aside { &aside } else { path });
+}
+
+/// Does something that must not be left half-way: whoever wants to end the program waits for it.
+pub(super) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
+    let _paths = paths();
+    work()
+}
+
+/// A directory that is deleted by [`abandon`] as long as this is there. Files in it are created by
+/// their paths, and the directory itself never again.
 #[derive(Debug)]
 pub(super) struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// Makes something that has a path. There is no moment at which it is there and not known.
-    pub(super) fn make<T: AsRef<Path>>(
-        create: impl FnOnce() -> io::Result<T>,
-    ) -> io::Result<(T, Self)> {
+    /// Makes a directory. There is no moment at which it is there and not known.
+    pub(super) fn make(
+        create: impl FnOnce() -> io::Result<TempDir>,
+    ) -> io::Result<(TempDir, Self)> {
         let mut paths = paths();
         let made = create()?;
         // The program may be somewhere else by then.
-        let path = path::absolute(&made).unwrap_or_else(|_| made.as_ref().to_path_buf());
+        let path = path::absolute(&made).unwrap_or_else(|_| made.path().to_path_buf());
         paths.insert(path.clone());
         Ok((made, Self(path)))
     }
@@ -46,5 +58,22 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         paths().remove(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_away_is_not_made_again_by_whoever_still_writes() {
+        let directory = tempfile::tempdir().unwrap();
+        let (made, _known) = Unfinished::make(|| tempfile::tempdir_in(&directory)).unwrap();
+        fs::create_dir(made.path().join("group")).unwrap();
+        fs::write(made.path().join("group/array"), b"half").unwrap();
+        take_away(made.path());
+        assert!(fs::write(made.path().join("group/other"), b"more").is_err());
+        assert!(fs::create_dir(made.path().join("other")).is_err());
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
     }
 }

@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
+use kymo_core::{
+    Context, Destination, Error, Finding, Repaired, Result, Severity, Source, create_below,
+};
 
 use crate::check;
 use crate::read::{Database, Part, Trust};
@@ -205,11 +207,9 @@ pub(crate) fn copy_rest(
         let Some(file) = found.ok().flatten().filter(|file| !file.is_directory()) else {
             continue;
         };
-        let to = to.join(name);
-        if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder).map_err(Error::io("create a directory of the output"))?;
-        }
-        fs::write(&to, file.bytes()?).map_err(Error::io("create a file of the output"))?;
+        create_below(to, name.parent().unwrap_or(name))?;
+        fs::write(to.join(name), file.bytes()?)
+            .map_err(Error::io("create a file of the output"))?;
     }
     Ok(astray)
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use kymo_core::{Error, Result};
+use kymo_core::{Error, Result, create_below};
 
 use super::file::Form;
 
@@ -32,11 +32,10 @@ pub(super) fn copy_source(
     text: &mut dyn Read,
 ) -> Result<Option<String>> {
     let Some(inside) = inside(path) else { return Ok(None) };
-    let to = directory.join(&inside);
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder).map_err(Error::io("create a directory of the output"))?;
-    }
-    let mut file = File::create(&to).map_err(Error::io("create a file of the output"))?;
+    let to = Path::new(&inside);
+    create_below(directory, to.parent().unwrap_or(to))?;
+    let mut file =
+        File::create(directory.join(to)).map_err(Error::io("create a file of the output"))?;
     std::io::copy(text, &mut file).map_err(Error::io("copy a source file"))?;
     Ok(Some(inside))
 }
