@@ -15,6 +15,7 @@ mod loss;
 mod netcdf;
 mod npy;
 mod overlap;
+mod pieces;
 mod plan;
 mod reading;
 mod runs;

@@ -6,7 +6,7 @@ use std::path::Path;
 use kymo_core::Result;
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5File};
 
-use crate::hdf5::{self, Cells, Groups, TextAttributes, failed};
+use crate::hdf5::{self, Cells, TextAttributes, failed};
 use crate::plan::{Array, Attribute, Content, DimensionNames, Plan, Rules, kept_name, shortened};
 use crate::{Kind, Loss, LossKind, Reading, Target};
 
@@ -78,36 +78,20 @@ impl Target for NetCdf {
     }
 
     fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
-        let file = hdf5::create(to, true)?;
         let mut names = plan.dimension_names.clone();
         let mut shaped: Vec<_> =
             plan.arrays.iter().map(|array| Shaped::of(array, &mut names)).collect();
         share(&mut shaped, &mut names);
-        let dimensions = Dimensions::create(&file, &shaped)?;
         let mut held = plan.groups.clone();
         for group in &mut held {
             let path = format!("/{}", group.path);
             group.attributes = plain(&path, &group.attributes, &mut reading.losses);
         }
-        let groups = Groups::create(&file, &held, TextAttributes::Fixed)?;
-        for Shaped { array, cells, names } in &shaped {
-            let (group, name) = groups.holding(&array.path)?;
-            let dataset = cells.create(group, name)?;
-            cells.write(&dataset, array, reading)?;
-            dimensions.attach(&dataset, names)?;
-            if matches!(array.kind, Kind::Complex(_)) {
-                let what = "stored with a last dimension of 2: the real and the imaginary part";
-                reading.losses.push(Loss::new(LossKind::Reshaped, &array.source, what));
-            }
-            let mut held = plain(&array.source, &array.attributes, &mut reading.losses);
-            if matches!(array.kind, Kind::Text(_)) {
-                // Without it, readers take characters for bytes.
-                let content = Content::Text("utf-8".to_owned());
-                held.push(Attribute { name: "_Encoding".to_owned(), content });
-            }
-            hdf5::of_dataset(&dataset, &held, TextAttributes::Fixed)?;
-        }
-        file.close_no_sync().map_err(failed)
+        hdf5::create(to, true, |file| {
+            let dimensions = Dimensions::create(file, &shaped)?;
+            hdf5::create_groups(file, &held, TextAttributes::Fixed)?;
+            shaped.iter().try_for_each(|array| array.write(file, &dimensions, reading, to))
+        })
     }
 }
 
@@ -139,6 +123,30 @@ impl<'a> Shaped<'a> {
             _ => cells,
         };
         Self { array, cells, names }
+    }
+
+    fn write(
+        &self,
+        file: &H5File,
+        dimensions: &Dimensions,
+        reading: &mut Reading<'_>,
+        to: &Path,
+    ) -> Result<()> {
+        let Self { array, cells, names } = self;
+        let dataset = cells.create(file, &array.path)?;
+        cells.write(&dataset, array, reading, to)?;
+        dimensions.attach(&dataset, names)?;
+        if matches!(array.kind, Kind::Complex(_)) {
+            let what = "stored with a last dimension of 2: the real and the imaginary part";
+            reading.losses.push(Loss::new(LossKind::Reshaped, &array.source, what));
+        }
+        let mut held = plain(&array.source, &array.attributes, &mut reading.losses);
+        if matches!(array.kind, Kind::Text(_)) {
+            // Without it, readers take characters for bytes.
+            let content = Content::Text("utf-8".to_owned());
+            held.push(Attribute { name: "_Encoding".to_owned(), content });
+        }
+        hdf5::of_dataset(&dataset, &held, TextAttributes::Fixed)
     }
 }
 

@@ -1,21 +1,19 @@
 //! `NumPy`: one array as .npy, all of them as .npz.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use kymo_core::{Error, Result};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
+use crate::pieces::Place;
 use crate::plan::{Array, Plan, Rules, kept_name, shortened};
 use crate::{Kind, Loss, LossKind, Reading, Target, json};
 
 /// Where the attributes of all arrays and groups are in an .npz.
 const ATTRIBUTES: &str = "attributes.json";
-
-/// Output is gathered up to this size; pieces of values are as large and pass.
-const BUFFER_BYTES: usize = crate::reading::PIECE_BYTES;
 
 static RULES: Rules = Rules {
     name: file_name,
@@ -76,8 +74,8 @@ impl Target for Npy {
             let what = "left out: .npy has no attributes";
             reading.losses.push(Loss::new(LossKind::LeftOut, label, what));
         }
-        let mut out = BufWriter::with_capacity(BUFFER_BYTES, open(to)?);
-        write_array(array, reading, &mut out)?;
+        let mut out = BufWriter::new(open(to)?);
+        write_array(array, reading, to, &mut out)?;
         Ok(out.flush()?)
     }
 }
@@ -117,19 +115,79 @@ impl Target for Npz {
     }
 
     fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
-        let mut out = ZipWriter::new(BufWriter::with_capacity(BUFFER_BYTES, open(to)?));
+        let mut out = ZipWriter::new(Silent::new(open(to)?));
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
         let options = options.large_file(true);
         for array in &plan.arrays {
             out.start_file(format!("{}.npy", array.path), options).map_err(failed)?;
-            write_array(array, reading, &mut out)?;
+            write_array(array, reading, to, &mut out)?;
         }
         if plan.attribute_count() > 0 {
             out.start_file(ATTRIBUTES, options).map_err(failed)?;
             let all = json::all_attributes(plan, &mut reading.losses);
             out.write_all(format!("{all:#}\n").as_bytes())?;
         }
-        Ok(out.finish().map_err(failed)?.flush()?)
+        out.finish().map_err(failed)?.finish()
+    }
+}
+
+/// The file of an archive. Once writing to it has failed it takes everything and writes nothing:
+/// whatever is dropped the library tries to finish, and says on standard error that it could not.
+struct Silent {
+    file: BufWriter<File>,
+    /// Where it is, or would be.
+    position: u64,
+    has_failed: bool,
+}
+
+impl Silent {
+    fn new(file: File) -> Self {
+        Self { file: BufWriter::new(file), position: 0, has_failed: false }
+    }
+
+    /// Does something with the file, or what stands for it once something has failed.
+    fn attempt<T>(
+        &mut self,
+        instead: T,
+        work: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if self.has_failed {
+            return Ok(instead);
+        }
+        let done = work(&mut self.file);
+        let is_final = |error: &io::Error| error.kind() != io::ErrorKind::Interrupted;
+        self.has_failed = done.as_ref().is_err_and(is_final);
+        done
+    }
+
+    fn finish(mut self) -> Result<()> {
+        if self.has_failed {
+            return Err(Error::request("the output could not be written"));
+        }
+        Ok(self.file.flush()?)
+    }
+}
+
+impl Write for Silent {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.attempt(bytes.len(), |file| file.write(bytes))?;
+        self.position = self.position.saturating_add(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.attempt((), BufWriter::flush)
+    }
+}
+
+impl Seek for Silent {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let instead = match to {
+            SeekFrom::Start(position) => position,
+            SeekFrom::Current(by) | SeekFrom::End(by) => self.position.saturating_add_signed(by),
+        };
+        self.position = self.attempt(instead, |file| file.seek(to))?;
+        Ok(self.position)
     }
 }
 
@@ -144,13 +202,20 @@ fn failed(error: zip::result::ZipError) -> Error {
     }
 }
 
-fn write_array(array: &Array, reading: &mut Reading<'_>, out: &mut dyn Write) -> Result<()> {
+/// Writes an array behind all else in a file.
+fn write_array(
+    array: &Array,
+    reading: &mut Reading<'_>,
+    to: &Path,
+    out: &mut dyn Write,
+) -> Result<()> {
     out.write_all(&header(array))?;
-    reading.each_encoded(array, |_, bytes| {
+    let mut place = Place::new(to);
+    reading.each_encoded(array, |first, bytes| {
         if let Kind::Text(width) = array.kind {
             return Ok(out.write_all(&wide(bytes, width))?);
         }
-        Ok(out.write_all(bytes)?)
+        place.cut(first, bytes, 1, |_, piece| Ok(out.write_all(piece)?))
     })
 }
 

@@ -14,6 +14,7 @@ use kymo_core::model::arrays::{
 use kymo_core::{Error, Progress, Result};
 
 use crate::overlap::{self, Overlap};
+use crate::pieces::PIECE_BYTES;
 use crate::plan::{Array, VALUE_BYTES_MAX};
 use crate::runs::{in_order, turned};
 use crate::{Job, Kind, Loss, LossKind};
@@ -21,12 +22,8 @@ use crate::{Job, Kind, Loss, LossKind};
 /// Bytes of values that are put together at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Bytes of values that are put together before they are handed on: what a processor keeps near.
-pub(crate) const PIECE_BYTES: usize = 1 << 17;
-
-/// Bytes of values that are handed on at once from where they lie in the source. Smaller writes take
-/// the system a fifth more: it keeps them in smaller pieces.
-const RUN_BYTES: usize = 1 << 20;
+/// Bytes of values that are handed on at once from where they lie in the source.
+const RUN_BYTES: usize = 16 << 20;
 
 /// Reads the values of arrays in their order, and remembers what was lost.
 pub struct Reading<'a> {
@@ -115,7 +112,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Hands on all values of an array as bytes, least significant first: the position of the
-    /// first byte, and some. Pieces are neither too small to be written one by one, nor large;
+    /// first byte, and some. These are not too small to be written one by one, and may be long;
     /// they are whole values but for those that are longer than what is held at once.
     pub(crate) fn each_encoded(
         &mut self,
@@ -244,8 +241,8 @@ impl Gathered {
             return Ok(());
         }
         self.flush(take)?;
-        for piece in bytes.chunks((RUN_BYTES / self.unit).max(1) * self.unit) {
-            self.hand_on(piece, take)?;
+        for run in bytes.chunks((RUN_BYTES / self.unit).max(1) * self.unit) {
+            self.hand_on(run, take)?;
         }
         Ok(())
     }

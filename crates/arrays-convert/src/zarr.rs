@@ -9,11 +9,11 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use kymo_core::model::arrays::volume;
-use kymo_core::{Error, Result};
+use kymo_core::{Error, Result, create_below};
 use serde_json::{Value, json};
 
+use crate::pieces::piece_bytes;
 use crate::plan::{Array, DimensionNames, Plan, Rules, kept_name, shortened};
-use crate::reading::PIECE_BYTES;
 use crate::{Kind, Reading, Target, json};
 
 /// Bytes of a chunk at most, unless one value is larger.
@@ -80,14 +80,14 @@ impl Target for Zarr {
         for group in &plan.groups {
             let attributes = json::attributes(&group.path, &group.attributes, &mut reading.losses);
             let node = json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes });
-            write_node(&to.join(&group.path), &node)?;
+            write_node(to, &group.path, &node)?;
         }
         let mut names = plan.dimension_names.clone();
         for array in &plan.arrays {
             let folder = to.join(&array.path);
             let attributes = json::attributes(&array.path, &array.attributes, &mut reading.losses);
             let grid = Grid::of(array);
-            write_node(&folder, &grid.node(array, &attributes, &mut names))?;
+            write_node(to, &array.path, &grid.node(array, &attributes, &mut names))?;
             if matches!(array.kind, Kind::Text(_)) {
                 write_texts(&grid, array, reading, &folder)?;
             } else {
@@ -98,10 +98,10 @@ impl Target for Zarr {
     }
 }
 
-fn write_node(folder: &Path, node: &Value) -> Result<()> {
-    fs::create_dir_all(folder).map_err(Error::io("create a directory"))?;
+fn write_node(root: &Path, path: &str, node: &Value) -> Result<()> {
+    create_below(root, path.as_ref())?;
     let text = format!("{node:#}\n");
-    fs::write(folder.join("zarr.json"), text).map_err(Error::io("write a file"))
+    fs::write(root.join(path).join("zarr.json"), text).map_err(Error::io("write a file"))
 }
 
 /// How an array is cut into chunks.
@@ -159,8 +159,9 @@ impl Grid {
         })
     }
 
-    /// The chunk that starts at a cell: its file, and how many of its bytes are in the array.
-    fn chunk_at(&self, cell: u64, folder: &Path) -> (PathBuf, u64) {
+    /// The chunk that starts at a cell: its file in the folder of the array, and how many of its
+    /// bytes are in the array.
+    fn chunk_at(&self, cell: u64) -> (PathBuf, u64) {
         let mut keys = Vec::with_capacity(self.shape.len());
         let mut rest = cell;
         let mut cells = 1;
@@ -170,7 +171,7 @@ impl Grid {
             keys.push((index / part).to_string());
             cells *= part.min(length - index);
         }
-        let path = folder.join("c");
+        let path = PathBuf::from("c");
         (keys.iter().rev().fold(path, |path, key| path.join(key)), cells * self.width)
     }
 
@@ -208,7 +209,9 @@ struct Chunks<'a> {
 /// A chunk that is being written.
 struct Chunk {
     file: BufWriter<File>,
-    /// How many bytes of values it has yet to get.
+    /// How many bytes of values it has got.
+    at: u64,
+    /// How many it has yet to get.
     left: usize,
 }
 
@@ -219,8 +222,10 @@ impl Chunks<'_> {
                 Some(chunk) => chunk,
                 None => self.next()?,
             };
-            let (taken, rest) = bytes.split_at(bytes.len().min(chunk.left));
+            let length = piece_bytes(bytes.len().min(chunk.left), chunk.at, 1);
+            let (taken, rest) = bytes.split_at(length);
             chunk.file.write_all(taken)?;
+            chunk.at += taken.len() as u64;
             chunk.left -= taken.len();
             bytes = rest;
             match chunk.left {
@@ -234,8 +239,8 @@ impl Chunks<'_> {
     /// Starts a chunk. One at the edge of the array is as large as any other: what is beyond
     /// comes last, for a chunk is one run.
     fn next(&mut self) -> Result<Chunk> {
-        let (path, values_bytes) = self.grid.chunk_at(self.cell, self.folder);
-        let mut file = create(&path)?;
+        let (path, values_bytes) = self.grid.chunk_at(self.cell);
+        let mut file = create(self.folder, &path)?;
         let beyond = self.grid.chunk_bytes() - values_bytes;
         if beyond > 0 {
             file.seek(SeekFrom::Start(values_bytes))?;
@@ -245,16 +250,15 @@ impl Chunks<'_> {
             file.rewind()?;
         }
         self.cell += values_bytes / self.grid.width;
-        Ok(Chunk { file, left: usize::try_from(values_bytes).unwrap_or(usize::MAX) })
+        Ok(Chunk { file, at: 0, left: usize::try_from(values_bytes).unwrap_or(usize::MAX) })
     }
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(Error::io("create a directory"))?;
-    }
-    let file = File::create(path).map_err(Error::io("create a file"))?;
-    Ok(BufWriter::with_capacity(PIECE_BYTES, file))
+/// Creates a file at a path in a folder that is there.
+fn create(folder: &Path, path: &Path) -> Result<BufWriter<File>> {
+    create_below(folder, path.parent().unwrap_or(path))?;
+    let file = File::create(folder.join(path)).map_err(Error::io("create a file"))?;
+    Ok(BufWriter::new(file))
 }
 
 /// Writes texts, all in one chunk: how many, then each with its length.
@@ -262,8 +266,8 @@ fn write_texts(grid: &Grid, array: &Array, reading: &mut Reading<'_>, folder: &P
     if array.is_empty() {
         return Ok(());
     }
-    let (path, _) = grid.chunk_at(0, folder);
-    let mut file = create(&path)?;
+    let (path, _) = grid.chunk_at(0);
+    let mut file = create(folder, &path)?;
     file.write_all(&count(array.len())?)?;
     reading.each_text(array, |text| {
         file.write_all(&count(text.len() as u64)?)?;
@@ -294,11 +298,10 @@ mod tests {
     #[test]
     fn chunks_follow_on_each_other() {
         let grid = Grid { shape: vec![2, 5, 3], chunk: vec![1, 2, 3], width: 8 };
-        let folder = Path::new("");
         let mut cell = 0;
         let mut found = Vec::new();
         while cell < 30 {
-            let (path, bytes) = grid.chunk_at(cell, folder);
+            let (path, bytes) = grid.chunk_at(cell);
             found.push(path.display().to_string());
             cell += bytes / 8;
         }

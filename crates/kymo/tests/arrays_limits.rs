@@ -316,3 +316,22 @@ fn a_table_as_text_is_strict_and_tells_in_json_too() {
     assert_eq!(rows.as_array().unwrap().len(), 1);
     assert_eq!(rows[0]["value"], 4);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_has_no_room_is_said_once_and_leaves_nothing() {
+    let folder = folder();
+    let from = folder.path().join("a.bp");
+    support::large(&from, 64);
+    for extension in ["h5", "nc", "npy", "npz", "zarr"] {
+        // No file may have more than 512 KiB, which writing is told as an error.
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" convert -q \"$1\" \"$2\""]);
+        limited.arg(env!("CARGO_BIN_EXE_kymo"));
+        let (code, _, said) = run(limited.args([&from, &from.with_extension(extension)]));
+        assert_eq!(code, Some(1), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains("file too large"), "{said}");
+        assert_eq!(support::names(folder.path()), ["a.bp"]);
+    }
+}

@@ -1,14 +1,16 @@
 //! Datasets: their types, and their values a piece at a time.
 
+use std::path::Path;
+
 use kymo_core::{Error, Result};
 use rust_hdf5::types::Complex64;
-use rust_hdf5::{DatatypeMessage, H5Dataset, H5Group, H5Type};
+use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, H5Type};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use super::failed;
 use crate::boxes::{Part, boxes};
+use crate::pieces::{PIECE_BYTES, Place};
 use crate::plan::Array;
-use crate::reading::PIECE_BYTES;
 use crate::{Kind, Reading};
 
 /// The type of HDF5 for a kind of values.
@@ -68,13 +70,14 @@ impl Cells {
         self.shape.iter().fold(self.width, |product, &length| product.saturating_mul(length))
     }
 
-    pub(crate) fn create(&self, group: &H5Group, name: &str) -> Result<H5Dataset> {
-        let builder = group.new_dataset::<u8>().datatype(self.datatype.clone());
+    /// Makes the dataset at a path whose group is there.
+    pub(crate) fn create(&self, file: &H5File, path: &str) -> Result<H5Dataset> {
+        let builder = file.new_dataset::<u8>().datatype(self.datatype.clone());
         let builder = match self.shape.as_slice() {
             [] => builder.scalar(),
             shape => builder.shape(shape),
         };
-        builder.create(name).map_err(failed)
+        builder.create(path).map_err(failed)
     }
 
     /// The same with texts of so many bytes as characters along a last dimension.
@@ -83,12 +86,13 @@ impl Cells {
         Self { datatype: DatatypeMessage::fixed_string(1), ..cells }
     }
 
-    /// Writes all values of an array.
+    /// Writes all values of an array to its dataset in a file.
     pub(crate) fn write(
         &self,
         dataset: &H5Dataset,
         array: &Array,
         reading: &mut Reading<'_>,
+        to: &Path,
     ) -> Result<()> {
         if array.is_empty() {
             return Ok(());
@@ -97,10 +101,13 @@ impl Cells {
         if is_text || self.size_bytes() <= PIECE_BYTES {
             return self.write_at_once(dataset, array, reading);
         }
+        let mut place = Place::new(to);
         reading.each_encoded(array, |first, bytes| {
-            let first = usize::try_from(first / self.width.max(1) as u64);
-            let first = first.map_err(|_| Error::request("the array is too large"))?;
-            self.write_run(dataset, first, bytes)
+            place.cut(first, bytes, self.width, |first, piece| {
+                let first = usize::try_from(first / self.width.max(1) as u64);
+                let first = first.map_err(|_| Error::request("the array is too large"))?;
+                self.write_run(dataset, first, piece)
+            })
         })
     }
 

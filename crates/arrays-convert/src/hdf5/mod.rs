@@ -4,12 +4,12 @@ mod attributes;
 mod datasets;
 mod link;
 
-use std::collections::HashMap;
-use std::io;
+use std::fs::File;
 use std::path::Path;
+use std::{io, mem};
 
 use kymo_core::{Error, Result};
-use rust_hdf5::{H5Dataset, H5File, H5Group, Hdf5Error};
+use rust_hdf5::{H5Dataset, H5File, Hdf5Error};
 
 use crate::plan::{Array, Group, Plan, Rules, kept_name};
 use crate::{Kind, Loss, LossKind, Reading, Target};
@@ -63,23 +63,23 @@ impl Target for Hdf5 {
     }
 
     fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
-        let file = create(to, false)?;
-        let groups = Groups::create(&file, &plan.groups, TextAttributes::Variable)?;
-        for array in &plan.arrays {
-            let (group, name) = groups.holding(&array.path)?;
-            let dataset = if let Some(linked) = link(group, name, array, reading)? {
-                linked
-            } else {
-                let cells = cells(array, reading);
-                let dataset = cells.create(group, name)?;
-                cells.write(&dataset, array, reading)?;
-                dataset
-            };
-            of_dataset(&dataset, &array.attributes, TextAttributes::Variable)?;
-        }
-        // What is written is synced when it gets its name.
-        file.close_no_sync().map_err(failed)
+        create(to, false, |file| {
+            create_groups(file, &plan.groups, TextAttributes::Variable)?;
+            plan.arrays.iter().try_for_each(|array| write_array(file, array, reading, to))
+        })
     }
+}
+
+fn write_array(file: &H5File, array: &Array, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+    let dataset = if let Some(linked) = link(file, array, reading)? {
+        linked
+    } else {
+        let cells = cells(array, reading);
+        let dataset = cells.create(file, &array.path)?;
+        cells.write(&dataset, array, reading, to)?;
+        dataset
+    };
+    of_dataset(&dataset, &array.attributes, TextAttributes::Variable)
 }
 
 /// How an array is stored.
@@ -95,12 +95,7 @@ fn cells(array: &Array, reading: &mut Reading<'_>) -> Cells {
 }
 
 /// Makes a dataset whose values stay in the source, where that is wanted and can be.
-fn link(
-    group: &H5Group,
-    name: &str,
-    array: &Array,
-    reading: &mut Reading<'_>,
-) -> Result<Option<H5Dataset>> {
+fn link(file: &H5File, array: &Array, reading: &mut Reading<'_>) -> Result<Option<H5Dataset>> {
     let Some(source) = reading.link().filter(|_| !link::is_small(array)) else {
         return Ok(None);
     };
@@ -111,43 +106,39 @@ fn link(
     let files: Vec<_> = found.runs.iter().map(|&(at, bytes)| (source, at, bytes)).collect();
     let cells = Cells::of(array);
     let datatype = link::ordered(cells.datatype, found.endian);
-    let builder = group.new_dataset::<u8>().datatype(datatype).shape(&cells.shape);
-    builder.external(&files).create(name).map(Some).map_err(failed)
+    let builder = file.new_dataset::<u8>().datatype(datatype).shape(&cells.shape);
+    builder.external(&files).create(&array.path).map(Some).map_err(failed)
 }
 
-/// Starts a file at a path where there is one.
-pub(crate) fn create(path: &Path, track_order: bool) -> Result<H5File> {
+/// Writes a file at a path where there is one. It is synced when it gets its name.
+pub(crate) fn create(
+    path: &Path,
+    track_order: bool,
+    write: impl FnOnce(&H5File) -> Result<()>,
+) -> Result<()> {
     // Nobody else knows the file yet, and not every file system has locks.
     let options = H5File::options().no_locking().track_order(track_order);
-    options.create(path).map_err(failed)
+    let file = options.create(path).map_err(failed)?;
+    if let Err(error) = write(&file) {
+        // Whatever is dropped the library tries to finish, and says on standard error that it could
+        // not. So it is kept, without the room that it takes.
+        let _ = File::options().write(true).truncate(true).open(path);
+        mem::forget(file);
+        return Err(error);
+    }
+    file.close_no_sync().map_err(failed)
 }
 
-/// The groups of a file by their paths.
-pub(crate) struct Groups(HashMap<String, H5Group>);
-
-impl Groups {
-    /// Makes all groups of a plan, with their attributes.
-    pub(crate) fn create(file: &H5File, plan: &[Group], texts: TextAttributes) -> Result<Self> {
-        let mut groups = Self(HashMap::from([(String::new(), file.root_group())]));
-        for group in plan {
-            if !group.path.is_empty() {
-                let (parent, name) = groups.holding(&group.path)?;
-                let made = parent.create_group(name).map_err(failed)?;
-                groups.0.insert(group.path.clone(), made);
-            }
-            if let Some(made) = groups.0.get(&group.path) {
-                attributes::of_group(made, &group.attributes, texts)?;
-            }
-        }
-        Ok(groups)
+/// Makes all groups of a plan, which come after those that they are in, with their attributes.
+pub(crate) fn create_groups(file: &H5File, plan: &[Group], texts: TextAttributes) -> Result<()> {
+    for group in plan {
+        let made = match group.path.as_str() {
+            "" => file.root_group(),
+            path => file.create_group(path).map_err(failed)?,
+        };
+        attributes::of_group(&made, &group.attributes, texts)?;
     }
-
-    /// The group that something is in, and its name there.
-    pub(crate) fn holding<'p>(&self, path: &'p str) -> Result<(&H5Group, &'p str)> {
-        let (group, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let group = self.0.get(group);
-        Ok((group.ok_or_else(|| Error::request(format!("there is no group for {path}")))?, name))
-    }
+    Ok(())
 }
 
 /// An error of the output is the system's; any other is a limit of HDF5.
