@@ -7,6 +7,8 @@ use std::path::Path;
 use kymo_core::Error;
 use kymo_registry::Unrecognised;
 
+use crate::session::Named;
+
 /// A failure that this program finds by itself, with the next step.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -42,11 +44,17 @@ impl std::error::Error for Failure {}
 
 /// Whether an error is about what was typed and not about a file.
 pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
+    if let Some(named) = error.downcast_ref::<Named>() {
+        return is_usage(&named.error);
+    }
     error.downcast_ref::<Failure>().is_some_and(|failure| failure.is_usage)
 }
 
 /// The message of an error, without the numbers that only the system understands.
 pub(crate) fn message(error: &anyhow::Error) -> String {
+    if let Some(Named { name, error }) = error.downcast_ref::<Named>() {
+        return format!("{name}: {}", message(error));
+    }
     match error.downcast_ref::<Error>() {
         Some(Error::Io { action, error }) => format!("cannot {action}: {}", reason(error)),
         _ => format!("{error:#}"),
@@ -82,6 +90,9 @@ fn those_in(directory: &str) -> String {
 
 /// What to do about an error with a file, where there is something.
 pub(crate) fn hint(error: &anyhow::Error, name: &str) -> Option<String> {
+    if let Some(Named { name, error }) = error.downcast_ref::<Named>() {
+        return hint(error, name);
+    }
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return failure.hint.clone();
     }
@@ -134,5 +145,17 @@ mod tests {
         let error = anyhow::Error::from(Error::io("open it")(missing));
         assert_eq!(message(&error), "cannot open it: no such file or directory");
         assert!(hint(&error, "x").is_some());
+    }
+
+    #[test]
+    fn an_error_about_another_file_keeps_its_next_step() {
+        let exists = Failure::usage("it exists already").hint("--force replaces it");
+        let error = Named::error("out.h5", exists);
+        assert_eq!(message(&error), "out.h5: it exists already");
+        assert_eq!(hint(&error, "in.bp").as_deref(), Some("--force replaces it"));
+        assert!(is_usage(&error));
+        let denied = io::Error::from_raw_os_error(13);
+        let error = Named::error("out.h5", Error::io("create it")(denied));
+        assert_eq!(message(&error), "out.h5: cannot create it: permission denied");
     }
 }

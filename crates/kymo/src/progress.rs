@@ -1,5 +1,6 @@
 //! Progress bars on standard error, for work that takes a while.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,27 @@ const ITEMS: &str = "{msg} {bar:30} {percent:>3}%  {rate}  {eta} left";
 pub(crate) struct Bars {
     is_shown: bool,
     stage: Mutex<Option<Stage>>,
+    parts: Mutex<Option<Parts>>,
+}
+
+/// Which of several pieces of work it is, such as files.
+#[derive(Debug, Clone, Copy)]
+struct Parts {
+    number: usize,
+    total: usize,
+    /// When the first of them began: many short ones take a while together.
+    began: Instant,
+}
+
+impl Parts {
+    fn message(parts: Option<Self>, what: &'static str) -> Cow<'static, str> {
+        match parts {
+            Some(Self { number, total, .. }) if total > 1 => {
+                format!("{what} {number} of {total}").into()
+            }
+            _ => what.into(),
+        }
+    }
 }
 
 struct Stage {
@@ -29,7 +51,14 @@ struct Stage {
 impl Bars {
     /// Bars, or none where nobody would see them.
     pub(crate) fn new(is_shown: bool) -> Self {
-        Self { is_shown, stage: Mutex::new(None) }
+        Self { is_shown, stage: Mutex::new(None), parts: Mutex::new(None) }
+    }
+
+    /// Says that what begins next is one of several pieces of work.
+    pub(crate) fn part(&self, number: usize, total: usize) {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = parts.map_or_else(Instant::now, |parts| parts.began);
+        *parts = Some(Parts { number, total, began });
     }
 
     /// Begins work that is counted in items and not in bytes.
@@ -45,8 +74,10 @@ impl Bars {
         let style = ProgressStyle::with_template(template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.with_key("rate", write_rate));
-        bar.set_message(what);
-        self.replace(Some(Stage { bar, began: Instant::now(), is_drawn: false }));
+        let parts = *self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        bar.set_message(Parts::message(parts, what));
+        let began = parts.map_or_else(Instant::now, |parts| parts.began);
+        self.replace(Some(Stage { bar, began, is_drawn: false }));
     }
 
     fn replace(&self, stage: Option<Stage>) {
@@ -104,6 +135,14 @@ impl Progress for Bars {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_several_pieces_of_work_says_which() {
+        let parts = |number, total| Some(Parts { number, total, began: Instant::now() });
+        assert_eq!(Parts::message(None, "reading"), "reading");
+        assert_eq!(Parts::message(parts(1, 1), "reading"), "reading");
+        assert_eq!(Parts::message(parts(2, 5), "reading"), "reading 2 of 5");
+    }
 
     #[test]
     fn a_rate_is_a_whole_number() {

@@ -149,25 +149,16 @@ impl Session {
     }
 
     fn fail(&mut self, error: &anyhow::Error) -> Outcome {
-        let named = error.downcast_ref::<Named>();
-        let outcome = Outcome::of_error(named.map_or(error, |named| &named.error));
-        match (self.out.failure(), named) {
-            (Some(failure), _) => {
-                let error = kymo_core::Error::io("write")(std::io::Error::new(
-                    failure.kind(),
-                    failure.to_string(),
-                ));
-                let name = self.out.name().to_owned();
-                self.error(&name, &error.into());
-            }
-            (None, Some(Named { name, error })) => self.error(&name.clone(), error),
-            (None, None) => {
-                self.bars.end();
-                let _ = self.out.flush();
-                self.report.failure(error);
-            }
+        if let Some(failure) = self.out.failure() {
+            let failure = std::io::Error::new(failure.kind(), failure.to_string());
+            let name = self.out.name().to_owned();
+            self.error(&name, &kymo_core::Error::io("write")(failure).into());
+        } else {
+            self.bars.end();
+            let _ = self.out.flush();
+            self.report.failure(error);
         }
-        outcome
+        Outcome::of_error(error)
     }
 
     /// Reports an error with a file.
@@ -306,8 +297,8 @@ pub(crate) fn named_format(how: &FormatArgs) -> Option<&'static dyn Format> {
 /// An error with the file or the thing it is about, for commands that work on one.
 #[derive(Debug)]
 pub(crate) struct Named {
-    name: String,
-    error: anyhow::Error,
+    pub(crate) name: String,
+    pub(crate) error: anyhow::Error,
 }
 
 impl Named {

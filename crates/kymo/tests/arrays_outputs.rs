@@ -49,6 +49,21 @@ fn files_that_would_have_one_output_keep_their_whole_names() {
 }
 
 #[test]
+fn an_output_that_is_there_is_named_with_what_to_do_about_it() {
+    let folder = folder();
+    let from = folder.path().join("a.bp");
+    scalars(&from, &[("/", "x", 1)]);
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let convert = || run(kymo().args(["convert", "--to", "h5"]).arg(&from).arg(&out));
+    assert_eq!(convert().0, Some(0));
+    assert_eq!(names(&out), ["a.h5"]);
+    let (code, _, said) = convert();
+    assert_eq!(code, Some(1));
+    assert!(said.contains("a.h5: it exists already\nhint: --force replaces it\n"), "{said}");
+}
+
+#[test]
 fn every_failure_has_its_object_with_the_same_keys() {
     let folder = folder();
     let [one, other] = ["1.bp", "2.bp"].map(|name| folder.path().join(name));

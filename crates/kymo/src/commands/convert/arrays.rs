@@ -16,7 +16,7 @@ use serde_json::json;
 use super::Args;
 use crate::commands::convert::arrays::outputs::Outputs;
 use crate::commands::convert::arrays::said::say;
-use crate::failure::{Failure, quoted};
+use crate::failure::{self, Failure, quoted};
 use crate::inputs;
 use crate::outlet;
 use crate::render::escaped;
@@ -88,7 +88,10 @@ pub(super) fn run(
         say_failure(session, args, path, &[], error)?;
     }
     let is_order_said = Cell::new(false);
+    let (mut number, total) = (0, found.iter().flatten().count());
     session.each(found, |session, input| {
+        number += 1;
+        session.bars.part(number, total);
         let converted = outputs.of(args, input).and_then(|output| {
             session.with_dataset(input, &args.open, |session, opened| {
                 let parts = std::slice::from_ref(opened);
@@ -255,7 +258,7 @@ fn say_failure(
             "losses": nothing,
             "copied": nothing,
             "findings": nothing,
-            "error": format!("{error:#}"),
+            "error": failure::message(error),
         }))?;
     }
     Ok(())

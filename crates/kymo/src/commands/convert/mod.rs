@@ -11,7 +11,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use kymo_convert::Target;
 use kymo_core::model::arrays::{ArraysView, Variable};
 use kymo_core::table::{Filter, Scan};
@@ -147,14 +147,18 @@ impl Args {
 }
 
 fn target_names() -> PossibleValuesParser {
-    let tables = kymo_convert::targets().iter().map(|target| (target.name(), target.about()));
+    let value = |name, about| PossibleValue::new(name).help(about);
+    let tables = kymo_convert::targets().iter();
+    let tables = tables.map(|target| value(target.name(), target.about()));
     let arrays = kymo_arrays_convert::targets().iter();
-    let arrays = arrays.map(|target| (target.name(), target.about()));
-    let infos = recording::formats().map(Format::info);
-    let names = tables.chain(arrays).chain(infos.map(|info| (info.name, info.title)));
-    PossibleValuesParser::new(
-        names.map(|(name, about)| clap::builder::PossibleValue::new(name).help(about)),
-    )
+    // People know these by their extensions as well: `--to h5`.
+    let arrays = arrays.map(|target| {
+        let others = target.extensions().iter().copied().filter(|it| *it != target.name());
+        value(target.name(), target.about()).aliases(others)
+    });
+    let formats = recording::formats().map(Format::info);
+    let formats = formats.map(|info| value(info.name, info.title));
+    PossibleValuesParser::new(tables.chain(arrays).chain(formats).collect::<Vec<_>>())
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
@@ -214,7 +218,7 @@ impl To {
     fn of(args: &Args) -> anyhow::Result<Self> {
         let extension = args.output.extension().and_then(|extension| extension.to_str());
         let found = match (args.to.as_deref(), extension) {
-            (Some(name), _) => Self::by_name(name),
+            (Some(name), _) => Self::by_name(name).or_else(|| Self::by_extension(name)),
             (None, Some(extension)) => Self::by_extension(extension),
             (None, None) => None,
         };
