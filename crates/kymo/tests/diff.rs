@@ -142,7 +142,7 @@ fn attributes_of_a_group_and_kinds_of_arrays_are_told_apart() {
     );
     let (code, out) = diff(&files, &[]);
     assert_eq!(code, Some(3));
-    let expected = "/x: kind global, local\n/x attribute u: only in B\n\
+    let expected = "/x: kind global in A, local in B\n/x attribute u: only in B\n\
                     group /x attribute u: only in A\n";
     assert_eq!(out, expected);
 }
@@ -191,7 +191,7 @@ fn differences_are_exact_and_hide_no_others() {
                     18446744073709551615\n\
                     /nan: 3 of 3 values differ, by at most 2 at [2]: 2, 4; 1 is no matter of \
                     size, the first at [0]: NaN, 0\n\
-                    /shape: shape of step 0 (and of 2 more) [1], [2]\n\
+                    /shape: shape of step 0 (and of 2 more) [1] in A, [2] in B\n\
                     /type: only in A\n";
     assert_eq!(out, expected);
 }
@@ -222,7 +222,7 @@ fn the_same_text_in_another_encoding_is_not_the_same() {
     let one = encoded(folder.path().join("a.bp"), &[0xFF], &[0xE9]);
     let other = encoded(folder.path().join("b.bp"), "ÿ".as_bytes(), "é".as_bytes());
     let expected = "/t: 1 of 1 values differ, the first that is no matter of size: \
-                    \"é\" in Latin-1, \"é\" in UTF-8\n/ÿ: name in Latin-1, UTF-8\n";
+                    \"é\" in Latin-1, \"é\" in UTF-8\n/ÿ: name as Latin-1 in A, UTF-8 in B\n";
     assert_eq!(diff(&[one.clone(), other], &[]), (Some(3), expected.to_owned()));
     assert_eq!(diff(&[one.clone(), one], &[]), (Some(0), String::new()));
 }
@@ -263,5 +263,5 @@ fn an_attribute_that_is_said_again_is_the_same() {
     let same = two(folder.path(), write(3, "m"), write(1, "m"));
     assert_eq!(diff(&same, &[]), (Some(0), String::new()));
     let other = two(folder.path(), write(3, "m"), write(1, "s"));
-    assert_eq!(diff(&other, &[]), (Some(3), "/x attribute u: is m, s\n".to_owned()));
+    assert_eq!(diff(&other, &[]), (Some(3), "/x attribute u: is m in A, s in B\n".to_owned()));
 }

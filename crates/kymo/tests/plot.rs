@@ -140,6 +140,32 @@ fn what_cannot_be_drawn_says_why() {
     }
     let (code, _, _) = run(kymo().arg("plot").arg(&file).args(["square", "-o", "a.gif"]));
     assert_eq!(code, Some(2));
+    // The next step can be typed as it stands.
+    let (_, _, said) = run(kymo().arg("plot").arg(&file).arg("cube"));
+    let options = said.rsplit("can be drawn: ").next().unwrap().split_whitespace();
+    let (code, out, said) = run(kymo().arg("plot").arg(&file).arg("cube").args(options));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(out.starts_with("/cube[0, 0:2, 0:2]\n"), "{out}");
+}
+
+#[test]
+fn what_stands_below_a_quick_look_fits_the_terminal_and_tells_values_apart() {
+    let folder = folder();
+    let mut writer = Writer::new(Vec::new(), Options::default());
+    let shape = [Dimension::local(100), Dimension::local(200)];
+    let values: Vec<_> = (0..20_000).map(|n| 1e-9 * f64::from(n) / 7.0).collect();
+    writer.dataset("/", "map", &shape, Data::Double(&values)).unwrap();
+    let near = [1.0, 1.0 + f64::EPSILON];
+    writer.dataset("/", "near", &[Dimension::local(2)], Data::Double(&near)).unwrap();
+    let path = folder.path().join("a.bp");
+    fs::write(&path, writer.finish().unwrap()).unwrap();
+    let (_, out, _) = run(kymo().arg("plot").arg(&path).arg("map"));
+    assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    let below =
+        "across: index 1 from 0 to 199; down: index 0 from 0 to 99\nvalues from 0 to 2.857e-6\n";
+    assert!(out.ends_with(below), "{out}");
+    let (_, out, _) = run(kymo().arg("plot").arg(&path).arg("near"));
+    assert!(out.ends_with("values from 1e0 to 1.0000000000000002e0\n"), "{out}");
 }
 
 #[test]
@@ -168,7 +194,7 @@ fn a_map_of_more_values_than_cells_states_the_range_of_its_values() {
     assert_eq!(run(kymo().arg("plot").arg(&path).args(["spike", "-o"]).arg(&png)).0, Some(0));
     assert_eq!(pixel(&png, 100, 50).0, [253, 231, 37]);
     let (_, out, _) = run(kymo().arg("plot").arg(&path).arg("huge"));
-    assert!(out.ends_with("values from 1e308 to 1e308\n"), "{out}");
+    assert!(out.ends_with("every value is 1e308\n"), "{out}");
 }
 
 #[test]

@@ -37,12 +37,8 @@ impl Axis {
         let ticks = (0..=most).map(|n| (first + f64::from(n)) * step);
         let within = ticks.filter(|tick| *tick <= self.to + step * 1e-9);
         let numbers: Vec<_> = within.map(|tick| rounded(tick, step)).collect();
-        let few: Vec<_> = numbers.iter().map(|number| shown(*number)).collect();
-        // Numbers that a few digits do not tell apart have all of theirs.
-        let is_told = few.windows(2).all(|pair| pair.first() != pair.get(1));
-        let all = || numbers.iter().map(f64::to_string).collect();
-        let texts: Vec<String> = if is_told { few } else { all() };
-        numbers.iter().copied().zip(texts).collect()
+        let texts = told(&numbers);
+        numbers.into_iter().zip(texts).collect()
     }
 
     /// The same of what is counted: whole numbers alone.
@@ -51,6 +47,34 @@ impl Axis {
         ticks.retain(|(number, _)| number.fract().abs() < 1e-9);
         ticks
     }
+}
+
+/// So many characters of a number have room beside a picture.
+const TEXT_CHARS_MAX: usize = 11;
+
+/// Numbers in ascending order, each told from the next: by a few digits, by all of them, or where
+/// these have no room, by how much they are more than the first.
+fn told(numbers: &[f64]) -> Vec<String> {
+    let few: Vec<_> = numbers.iter().map(|number| shown(*number)).collect();
+    if few.windows(2).all(|pair| pair.first() != pair.get(1)) {
+        return few;
+    }
+    let all: Vec<_> = numbers.iter().map(f64::to_string).collect();
+    if all.iter().all(|text| text.len() <= TEXT_CHARS_MAX) {
+        return all;
+    }
+    let first = numbers.first().copied().unwrap_or_default();
+    let more = numbers.iter().skip(1).map(|number| format!("+{}", shown(number - first)));
+    few.iter().take(1).cloned().chain(more).collect()
+}
+
+/// Two numbers, told apart if they differ.
+pub(crate) fn shown_range(from: f64, to: f64) -> String {
+    let [mut one, mut other] = [shown(from), shown(to)];
+    if one == other && from < to {
+        [one, other] = [from, to].map(|number| format!("{number:e}"));
+    }
+    format!("from {one} to {other}")
 }
 
 /// A multiple of a step without the noise of its last digits.
@@ -97,8 +121,16 @@ mod tests {
     fn what_is_counted_has_whole_ticks_and_near_numbers_differ() {
         let whole: Vec<_> = Axis::new(-0.5, 1.5).whole_ticks(8).into_iter().map(|t| t.1).collect();
         assert_eq!(whole, ["0", "1"]);
-        let near = Axis::new(1.0, 1.0 + 4e-12).ticks(5);
-        assert!(near.windows(2).all(|pair| pair[0].1 != pair[1].1), "{near:?}");
+        let near = |from, to| told(&[from, f64::midpoint(from, to), to]);
+        assert_eq!(near(1_000_000.5, 1_000_001.5), ["1000000.5", "1000001", "1000001.5"]);
+        assert_eq!(near(1.0, 1.0 + 4e-12), ["1", "+2e-12", "+4e-12"]);
+    }
+
+    #[test]
+    fn a_range_tells_its_ends_apart() {
+        assert_eq!(shown_range(0.0, 2.5), "from 0 to 2.5");
+        assert_eq!(shown_range(1.0, 1.0 + f64::EPSILON), "from 1e0 to 1.0000000000000002e0");
+        assert_eq!(shown_range(7.0, 7.0), "from 7 to 7");
     }
 
     #[test]

@@ -63,7 +63,8 @@ impl Canvas {
 
     fn line(&mut self, from: (f64, f64), to: (f64, f64), color: Color) {
         let (across, down) = (to.0 - from.0, to.1 - from.1);
-        let steps = pixel(across.abs().max(down.abs())).max(1);
+        // No step is longer than a pixel, so that none is left out.
+        let steps = pixel(across.abs().max(down.abs()).ceil()).max(1);
         for step in 0..=steps {
             // A hair more, lest a product that is rounded down leaves its pixel out.
             let along = |from: f64, way: f64| pixel(from + way * place(step) / place(steps) + 1e-6);
@@ -169,6 +170,14 @@ mod tests {
             let drawn = canvas.pixels.iter().filter(|pixel| **pixel == BLACK).count();
             assert_eq!(drawn, usize::from(length) + 1);
         }
+    }
+
+    #[test]
+    fn a_line_of_many_short_parts_has_no_gaps() {
+        let mut canvas = Canvas::new(200, 1);
+        let points = (0..100).map(|n| (f64::from(n) * 1.9, 0.0)).collect();
+        canvas.draw(&Shape::Line { points, color: BLACK });
+        assert!(canvas.pixels[..=188].iter().all(|pixel| *pixel == BLACK));
     }
 
     #[test]

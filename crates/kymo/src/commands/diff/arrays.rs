@@ -93,7 +93,8 @@ pub(super) fn only(path: String, is_in_one: bool) -> Difference {
 
 pub(super) fn two(path: &str, what: &str, pair: [String; 2]) -> Difference {
     let [one, other] = pair;
-    Difference::new(path, format!("{what} {one}, {other}"), json!({ "a": one, "b": other }))
+    let said = format!("{what} {one} in A, {other} in B");
+    Difference::new(path, said, json!({ "a": one, "b": other }))
 }
 
 fn variable(
@@ -143,7 +144,7 @@ fn declared(path: &str, left: &Variable, right: &Variable) -> Vec<Difference> {
     let mut found = Vec::new();
     if left.is_recoded != right.is_recoded {
         let encoding = |it: &Variable| if it.is_recoded { "Latin-1" } else { "UTF-8" }.to_owned();
-        found.push(two(path, "name in", [left, right].map(encoding)));
+        found.push(two(path, "name as", [left, right].map(encoding)));
     }
     if left.data_type != right.data_type || left.type_name != right.type_name {
         // A word for a type may mean several widths.

@@ -62,6 +62,12 @@ impl Dimension {
         usize::try_from(self.length.clamp(1, self.cells_max)).unwrap_or(1)
     }
 
+    /// What it counts, and from where to where.
+    pub(super) fn range(&self) -> String {
+        let last = self.first + self.length.saturating_sub(1);
+        format!("{} from {} to {last}", self.label, self.first)
+    }
+
     /// The cell of an index.
     fn cell(&self, index: u64) -> usize {
         let cells = self.cells() as u64;
@@ -255,7 +261,7 @@ fn empty(steps: &Range<u64>, selection: &Selection, args: &Args) -> anyhow::Resu
     }
     if dimensions.len() > 2 {
         let failure = Failure::new(format!("it has {} dimensions to draw", dimensions.len()));
-        return Err(failure.hint("--start, --count and --step choose a slice of two").into());
+        return Err(failure.hint(slice_hint(steps, selection)).into());
     }
     let single = Dimension::new("index", 0, selection.len().min(1));
     let mut columns = dimensions.pop().unwrap_or(single);
@@ -266,6 +272,28 @@ fn empty(steps: &Range<u64>, selection: &Selection, args: &Args) -> anyhow::Resu
     let cells = columns.cells() * rows.as_ref().map_or(1, Dimension::cells);
     let (title, cells) = (String::new(), vec![Cell::EMPTY; cells]);
     Ok(Field { title, rows, columns, cells, missing: 0, special: 0 })
+}
+
+/// A part of too many dimensions that has two: the first index of each but the last two that are
+/// longer than one, and of steps the first.
+fn slice_hint(steps: &Range<u64>, selection: &Selection) -> String {
+    let mut counts: Vec<_> = selection.count.iter().map(u64::to_string).collect();
+    let long = counts.iter_mut().zip(&selection.count).filter(|(_, count)| **count > 1);
+    for (text, _) in long.rev().skip(2) {
+        *text = "1".to_owned();
+    }
+    let list = |numbers: &[String]| numbers.join(",");
+    let starts: Vec<_> = selection.start.iter().map(u64::to_string).collect();
+    let step = if steps.end - steps.start > 1 {
+        format!(" --step {}", steps.start)
+    } else {
+        String::new()
+    };
+    format!(
+        "a slice of two can be drawn: --start {} --count {}{step}",
+        list(&starts),
+        list(&counts)
+    )
 }
 
 impl Field {

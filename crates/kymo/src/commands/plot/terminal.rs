@@ -6,7 +6,7 @@ use anstyle::{Color as Ansi, RgbColor, Style};
 
 use super::field::{Cell, Field};
 use super::scene::viridis;
-use crate::picture::axis::{Axis, shown};
+use crate::picture::axis::{Axis, shown, shown_range};
 use crate::picture::raster::pixel;
 use crate::render::escaped;
 use crate::session::Session;
@@ -32,18 +32,34 @@ pub(super) fn print(session: &mut Session, field: &Field) -> anyhow::Result<()> 
     } else {
         line(session, field, values, columns)?;
     }
-    let last = field.columns.first + field.columns.length.saturating_sub(1);
-    let range = format!("{} from {} to {last}", field.columns.label, field.columns.first);
-    let rows = field.rows.as_ref().map_or(String::new(), |rows| {
-        let last = rows.first + rows.length.saturating_sub(1);
-        format!("; down: {} from {} to {last}", rows.label, rows.first)
-    });
-    let (from, to) = field.values();
     if let Some(shared) = field.shared(ROWS, columns) {
         writeln!(session.out, "each character: {shared}")?;
     }
-    writeln!(session.out, "across: {range}{rows}; values from {} to {}", shown(from), shown(to))?;
+    let mut parts = vec![format!("across: {}", field.columns.range())];
+    parts.extend(field.rows.as_ref().map(|rows| format!("down: {}", rows.range())));
+    parts.push(if low < high {
+        format!("values {}", shown_range(low, high))
+    } else {
+        format!("every value is {}", shown(low))
+    });
+    for line in filled(&parts, columns) {
+        writeln!(session.out, "{line}")?;
+    }
     Ok(())
+}
+
+/// Parts in as few lines as have room for them.
+fn filled(parts: &[String], columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.len() + 2 + part.len() <= columns => {
+                *line = format!("{line}; {part}")
+            }
+            _ => lines.push(part.clone()),
+        }
+    }
+    lines
 }
 
 /// Bars from below, an eighth of a line exact.
@@ -114,4 +130,17 @@ fn part(at: usize, parts: usize, length: usize) -> std::ops::Range<usize> {
     let start = at * length / parts.max(1);
     let end = (at + 1) * length / parts.max(1);
     start..end.max(start + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_room_in_a_line_is_in_the_next() {
+        let parts = ["across: 1".to_owned(), "down: 2".to_owned(), "values".to_owned()];
+        assert_eq!(filled(&parts, 80), ["across: 1; down: 2; values"]);
+        assert_eq!(filled(&parts, 18), ["across: 1; down: 2", "values"]);
+        assert_eq!(filled(&parts, 5), parts);
+    }
 }
