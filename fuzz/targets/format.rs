@@ -1,6 +1,6 @@
 //! Feeds bytes to the format that `KYMO_FORMAT` names; `cargo xtask fuzz` builds and runs it.
-//! `symbols` is no format: there, bytes are a program or a kernel's list of symbols, which addresses
-//! are looked up in.
+//! Two are no formats. `symbols`: bytes are a program or a kernel's list of symbols, which addresses
+//! are looked up in. `arrays`: bytes are a BP file, whose arrays are converted to everything.
 #![no_main]
 #![allow(clippy::print_stderr, reason = "there is nobody else to say which format is missing")]
 
@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::LazyLock;
 
-use kymo_core::Format;
+use kymo_arrays_convert::Job;
 use kymo_core::bytes::Limits;
+use kymo_core::model::arrays::Order;
 use kymo_core::model::structure::Symbols;
+use kymo_core::{Context, Destination, Format, Source};
 use kymo_symbols::{Programs, Search};
 use libfuzzer_sys::fuzz_target;
 
@@ -21,24 +23,37 @@ enum Fed {
     Format(&'static dyn Format),
     /// The directory of a measurement, which programs are put below.
     Symbols(PathBuf),
+    /// A directory for outputs, of which none appears.
+    Arrays(PathBuf),
 }
 
 static FED: LazyLock<Fed> = LazyLock::new(|| {
     let name = env::var("KYMO_FORMAT").unwrap_or_default();
-    if name == "symbols" {
-        let folder = env::temp_dir().join(format!("kymo-fuzz-{}", process::id()));
-        if let Err(error) = lay_out(&folder) {
-            eprintln!("{}: {error}", folder.display());
+    match name.as_str() {
+        "symbols" => Fed::Symbols(folder(&env::temp_dir(), lay_out)),
+        "arrays" => Fed::Arrays(folder(&memory(), |folder| fs::create_dir_all(folder))),
+        _ => Fed::Format(kymo_registry::by_name(&name).unwrap_or_else(|| {
+            eprintln!("KYMO_FORMAT must name a format of the registry, not `{name}`");
             process::exit(2)
-        }
-        return Fed::Symbols(folder);
+        })),
     }
-    let format = kymo_registry::by_name(&name).unwrap_or_else(|| {
-        eprintln!("KYMO_FORMAT must name a format of the registry, or be symbols, not `{name}`");
-        process::exit(2)
-    });
-    Fed::Format(format)
 });
+
+/// A folder of this process, laid out.
+fn folder(place: &Path, lay_out: impl Fn(&Path) -> std::io::Result<()>) -> PathBuf {
+    let folder = place.join(format!("kymo-fuzz-{}", process::id()));
+    if let Err(error) = lay_out(&folder) {
+        eprintln!("{}: {error}", folder.display());
+        process::exit(2)
+    }
+    folder
+}
+
+/// Where files are in memory, if the system has such a place.
+fn memory() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { env::temp_dir() }
+}
 
 /// Where lists of kernel symbols are in a measurement.
 const KERNEL: &str = "kernel_symbols/vmlinux";
@@ -91,7 +106,35 @@ fn look_up_in(folder: &Path, path: &Path, name: &str, compat: bool) {
     }
 }
 
+/// Converts the arrays of a BP file to every target. Strictness keeps outputs from appearing when
+/// all is written, and with that from being written to a disk.
+fn convert(folder: &Path, bytes: &[u8]) {
+    let context = Context::with_limits(Limits::tight());
+    let source = Source::from_bytes("", bytes.to_vec());
+    let Some(bp) = kymo_registry::by_name("bp") else { return };
+    // What does not open is salvaged, as `--salvage` has it.
+    let opened = bp.open(&source, &context).or_else(|_| bp.salvage(&source, &context));
+    let Some(view) = opened.ok().and_then(|dataset| dataset.arrays()) else { return };
+    // The options vary with the input, so that the same one is always converted the same way.
+    let is_odd = bytes.iter().fold(0_u8, |sum, byte| sum ^ byte).count_ones() % 2 == 1;
+    for target in kymo_arrays_convert::targets() {
+        let job = Job {
+            view: &view,
+            order: if is_odd { Order::Fortran } else { Order::C },
+            only: &[],
+            link: (is_odd && target.can_link()).then_some(folder),
+            strict: true,
+            is_faulty: true,
+            progress: context.progress.as_ref(),
+        };
+        let to = Destination::new(folder.join("out"), false);
+        // Refusing is an answer too.
+        let _ = kymo_arrays_convert::convert(&job, *target, &to);
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| match &*FED {
     Fed::Format(format) => kymo_conformance::survive(*format, bytes),
     Fed::Symbols(folder) => look_up(folder, bytes),
+    Fed::Arrays(folder) => convert(folder, bytes),
 });

@@ -2,7 +2,8 @@
 //!
 //! There is one fuzz target, `fuzz/targets/format.rs`; the variable `KYMO_FORMAT` tells it which
 //! format of the registry to feed. So a new format is fuzzed as soon as it is in the registry. It
-//! also feeds programs that addresses are looked up in, as `symbols`.
+//! also feeds programs that addresses are looked up in, as `symbols`, and files whose arrays are
+//! converted, as `arrays`.
 //! The instrumented build has a target directory of its own, since its flags differ.
 
 use std::env;
@@ -15,8 +16,9 @@ use kymo_conformance::Folder;
 
 use crate::repo::{self, Repo};
 
-/// Programs that tell of addresses, which are no format.
-const SYMBOLS: &str = "symbols";
+/// What is fed and no format, and where its seeds are in `testdata`: programs that tell of
+/// addresses, and files whose arrays are converted to everything.
+const OTHERS: [(&str, &str); 2] = [("symbols", "symbols"), ("arrays", "bp")];
 
 /// Inputs longer than this are neither taken as seeds nor made.
 const INPUT_BYTES_MAX: u64 = 65_536;
@@ -78,7 +80,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
 /// The names of the formats to fuzz, as the registry spells them.
 fn choose(wanted: &[String]) -> Result<Vec<&'static str>> {
     let known = kymo_registry::formats().iter().map(|format| format.info().name);
-    let known: Vec<_> = known.chain([SYMBOLS]).collect();
+    let known: Vec<_> = known.chain(OTHERS.map(|(name, _)| name)).collect();
     for name in wanted {
         ensure!(
             known.contains(&name.as_str()),
@@ -122,7 +124,8 @@ fn fuzz(repo: &Repo, binary: &Path, format: &str, args: &Args) -> Result<()> {
     for folder in [&corpus, &artifacts] {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
-    let count = flatten(&repo.path(&format!("testdata/{format}")), &seeds)?;
+    let from = OTHERS.iter().find(|(name, _)| *name == format).map_or(format, |(_, from)| from);
+    let count = flatten(&repo.path(&format!("testdata/{from}")), &seeds)?;
     eprintln!("fuzzing {format} from {count} seeds for {seconds} s");
     let log = folder("artifacts").join("log.txt");
     let mut command = Command::new(binary);
