@@ -280,7 +280,7 @@ fn slice_hint(steps: &Range<u64>, selection: &Selection) -> String {
     let mut counts: Vec<_> = selection.count.iter().map(u64::to_string).collect();
     let long = counts.iter_mut().zip(&selection.count).filter(|(_, count)| **count > 1);
     for (text, _) in long.rev().skip(2) {
-        *text = "1".to_owned();
+        "1".clone_into(text);
     }
     let list = |numbers: &[String]| numbers.join(",");
     let starts: Vec<_> = selection.start.iter().map(u64::to_string).collect();

@@ -54,7 +54,7 @@ fn filled(parts: &[String], columns: usize) -> Vec<String> {
     for part in parts {
         match lines.last_mut() {
             Some(line) if line.len() + 2 + part.len() <= columns => {
-                *line = format!("{line}; {part}")
+                *line = format!("{line}; {part}");
             }
             _ => lines.push(part.clone()),
         }
