@@ -2,9 +2,11 @@
 //!
 //! What a write covers whole, systems keep in large pages: pieces that end at multiples of their
 //! size take three quarters of the time of others. Larger ones take longer again: pages of their
-//! size are rarely free, and they fall out of what a processor keeps near.
+//! size are rarely free, and they fall out of what a processor keeps near. With their pages looked
+//! at before, they take no longer than the system takes to copy a file.
 
 use std::fs;
+use std::hint::black_box;
 use std::path::Path;
 
 use kymo_core::Result;
@@ -37,6 +39,7 @@ impl<'a> Place<'a> {
         while !run.is_empty() {
             let place = self.start.unwrap_or(0).saturating_add(first);
             let (piece, rest) = run.split_at(piece_bytes(run.len(), place, unit));
+            look_at(piece);
             write(first, piece)?;
             first = first.saturating_add(piece.len() as u64);
             run = rest;
@@ -47,6 +50,14 @@ impl<'a> Place<'a> {
         }
         Ok(())
     }
+}
+
+/// Looks at every page of a piece that is to be written. A system that comes upon a page of a mapped
+/// file that it has not read yet begins the write anew, and clears what it had prepared.
+pub(crate) fn look_at(piece: &[u8]) {
+    const PAGE_BYTES: usize = 4096;
+    let ends = piece.iter().step_by(PAGE_BYTES).chain(piece.last());
+    black_box(ends.fold(0, |all, byte| all ^ byte));
 }
 
 /// How much of a run is the next piece, at a place of a file: up to where the next large page

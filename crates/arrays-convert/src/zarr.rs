@@ -12,7 +12,7 @@ use kymo_core::model::arrays::volume;
 use kymo_core::{Error, Result, create_below};
 use serde_json::{Value, json};
 
-use crate::pieces::piece_bytes;
+use crate::pieces::{look_at, piece_bytes};
 use crate::plan::{Array, DimensionNames, Plan, Rules, kept_name, shortened};
 use crate::{Kind, Reading, Target, json};
 
@@ -224,6 +224,7 @@ impl Chunks<'_> {
             };
             let length = piece_bytes(bytes.len().min(chunk.left), chunk.at, 1);
             let (taken, rest) = bytes.split_at(length);
+            look_at(taken);
             chunk.file.write_all(taken)?;
             chunk.at += taken.len() as u64;
             chunk.left -= taken.len();
