@@ -220,6 +220,13 @@ fn times_since_a_host_was_started_are_shown_in_seconds() {
     assert!(shown(&["dump", "--stream", "*"]).contains("259201.500000000"));
     assert!(shown(&["ls", "-s"]).contains("259200.000000000 to 259201.500000000"));
     assert!(shown(&["trace", "--since", "+1s"]).contains("in 0.500 s"));
+    // So are those of the database that is made of them.
+    let made = support::folder();
+    let database = made.path().join("database");
+    let (code, _, said) = run(kymo().args(["prof", "-o"]).arg(&database).arg(folder.path()));
+    assert_eq!(code, Some(0), "{said}");
+    let (_, out, _) = run(kymo().args(["ls", "-s"]).arg(&database));
+    assert!(out.contains("259200.000000000 to 259201.500000000"), "{out}");
 }
 
 #[test]

@@ -136,6 +136,9 @@ pub const ELEMENT_BYTES: u64 = 12;
 /// One identifier of a tuple.
 pub const ID_BYTES: u64 = 16;
 
+/// Times of traces from here on are since the Epoch: of 1973 and later.
+pub(crate) const SINCE_EPOCH_FROM: u64 = 100_000_000_000_000_000;
+
 /// Context flags.
 pub const HAS_FUNCTION: u16 = 1;
 /// It has a file and a line.

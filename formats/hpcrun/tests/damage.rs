@@ -96,7 +96,14 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("root", "second_root.hpcrun", with(sound(), node(1) + 4, &[0; 4])),
         ("node-id", "node_0.hpcrun", with(sound(), node(2), &[0; 4])),
         ("trace-time", "time.hpctrace", with(trace(), 32, &[0; 8])),
+        ("trace-time", "no_times.hpctrace", no_times()),
     ]
+}
+
+/// A trace whose times are all beyond 63 bits.
+fn no_times() -> Vec<u8> {
+    let trace = assembled::trace(false, false);
+    (32..trace.len()).step_by(12).fold(trace, |bytes, record| with(bytes, record, &[0xFF]))
 }
 
 fn rules(path: &Path) -> Vec<&'static str> {

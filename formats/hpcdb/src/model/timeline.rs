@@ -14,7 +14,7 @@ use serde_json::Map;
 use super::thread_of;
 use crate::read::{Database, NO_ACTIVITY, TraceDb};
 use crate::rows::Room;
-use crate::spec::ELEMENT_BYTES;
+use crate::spec::{ELEMENT_BYTES, SINCE_EPOCH_FROM};
 use crate::types::{Context, Element, Trace};
 
 /// The traces of a database. Traces that cannot be read have no events.
@@ -51,7 +51,10 @@ impl Timeline {
 
 impl TimelineView for Timeline {
     fn clocks(&self) -> Vec<Clock> {
-        vec![Clock { name: "trace".to_owned(), recording: 0, since_epoch: true }]
+        // Small times are since another moment, such as the start of the host.
+        let moments = self.0.trace.as_ref().and_then(|file| file.moments);
+        let since_epoch = moments.is_none_or(|(_, last)| last == 0 || last >= SINCE_EPOCH_FROM);
+        vec![Clock { name: "trace".to_owned(), recording: 0, since_epoch }]
     }
 
     fn tracks(&self) -> Vec<Track> {
