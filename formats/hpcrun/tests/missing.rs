@@ -126,7 +126,7 @@ fn a_profile_that_was_traced_misses_its_trace_and_a_trace_its_profile() {
     let found = found(folder.path());
     let told: Vec<_> = found.iter().map(|(_, rule, file, why)| (*rule, &**file, &**why)).collect();
     let expected = [
-        ("trace", "d.hpctrace", "version: 09.00 is not known"),
+        ("trace", "d.hpctrace", "version: 09.00 is not known; 01.00 and 01.01 are"),
         (
             "no-trace",
             "a.hpcrun",
