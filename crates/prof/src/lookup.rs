@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use kymo_core::ahead;
@@ -46,7 +46,8 @@ pub struct Unnamed {
 
 /// Looks addresses up, each once.
 pub(crate) struct Lookup<'a> {
-    pub(crate) known: &'a Program<'a>,
+    structure: &'a Structure,
+    symbols: Option<&'a dyn Symbols>,
     pub(crate) names: Names,
     /// By the number of the module.
     modules: Vec<Known<'a>>,
@@ -91,7 +92,7 @@ struct Known<'a> {
     /// Who calls whom, once that was asked for.
     callers: OnceCell<Option<Callers>>,
     /// The ways to each function that was asked for.
-    routes: HashMap<ScopeId, Option<Rc<[Route]>>, RandomState>,
+    routes: HashMap<ScopeId, Option<Arc<[Route]>>, RandomState>,
     symbols: Option<Box<dyn Resolver + 'a>>,
     files: HashMap<structure::FileId, u32, RandomState>,
     /// By the scope or the record that tells of them.
@@ -102,9 +103,10 @@ struct Known<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    pub(crate) fn new(known: &'a Program<'a>, compat: bool, jobs: usize) -> Self {
+    pub(crate) fn new(known: &Program<'a>, compat: bool, jobs: usize) -> Self {
         Self {
-            known,
+            structure: known.structure,
+            symbols: known.symbols,
             names: Names::default(),
             modules: Vec::new(),
             points: Interned::default(),
@@ -122,9 +124,9 @@ impl<'a> Lookup<'a> {
         let within = resolved.map(|_| measurement);
         let (number, is_new) = self.names.modules.of((path.to_owned(), within));
         if is_new {
-            let structure = self.known.structure.module(path);
-            let structure = structure.or_else(|| self.known.structure.module(resolved?));
-            let symbols = self.known.symbols.filter(|_| structure.is_none());
+            let structure = self.structure.module(path);
+            let structure = structure.or_else(|| self.structure.module(resolved?));
+            let symbols = self.symbols.filter(|_| structure.is_none());
             let symbols = symbols.and_then(|symbols| symbols.module(path, resolved));
             self.modules.push(Known::new(structure, symbols));
         }
@@ -185,7 +187,7 @@ impl<'a> Lookup<'a> {
     }
 
     /// The ways that may lead to an instruction; nothing where it is not told who calls whom.
-    pub(crate) fn routes(&mut self, point: u32) -> Option<Rc<[Route]>> {
+    pub(crate) fn routes(&mut self, point: u32) -> Option<Arc<[Route]>> {
         let (module, offset) = *self.points.items().get(index(point))?;
         self.modules.get_mut(index(module))?.routes(offset, self.compat)
     }
@@ -316,11 +318,11 @@ impl<'a> Known<'a> {
     }
 
     /// The ways to the function that an address is in.
-    fn routes(&mut self, offset: u64, compat: bool) -> Option<Rc<[Route]>> {
+    fn routes(&mut self, offset: u64, compat: bool) -> Option<Arc<[Route]>> {
         let structure = self.structure?;
         let function = structure.lookup(offset)?.next()?;
         let callers = self.callers.get_or_init(|| Callers::new(structure, compat)).as_ref()?;
-        let found = || callers.routes(function).map(Rc::from);
+        let found = || callers.routes(function).map(Arc::from);
         self.routes.entry(function).or_insert_with(found).clone()
     }
 

@@ -1,9 +1,10 @@
 //! What reaches each context from below it, a thread and a metric at a time.
 
-use kymo_core::model::profile::{Reach, Relation};
+use kymo_core::model::profile::Reach;
 
+use crate::links::Links;
 use crate::names::{index, number};
-use crate::tree::{Context, GLOBAL, Scope};
+use crate::tree::GLOBAL;
 
 /// What a thread measured at the very context.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,138 +14,140 @@ pub(crate) struct Own {
     pub(crate) value: f64,
 }
 
+/// What a thread has of a metric in each reach.
+pub(crate) type Reached = [f64; Reach::ALL.len()];
+
 /// What reaches a context.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Sums {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) context: u32,
+    pub(crate) is_loop: bool,
+    pub(crate) reached: Reached,
+}
+
+impl Row {
+    /// What a thread has of a reach. hpcprof (`compat`) leaves nothing out of loops there.
+    pub(crate) fn of_thread(&self, reach: Reach, compat: bool) -> f64 {
+        let [point, function, lexical, execution] = self.reached;
+        match reach {
+            Reach::Point => point,
+            Reach::Lexical if self.is_loop && compat => function,
+            Reach::Function => function,
+            Reach::Lexical => lexical,
+            Reach::Execution => execution,
+        }
+    }
+}
+
+/// A context that something reaches.
+#[derive(Debug, Clone, Copy)]
+struct Sums {
     own: f64,
     function: f64,
     /// As `function`, without what is in loops.
     outside_loops: f64,
     execution: f64,
+    /// The place of the context above; its own at the top.
+    above: u32,
+    is_lexical: bool,
+    is_loop: bool,
 }
 
-/// How a context takes part in propagation.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Link {
-    pub(crate) parent: u32,
-    pub(crate) is_lexical: bool,
-    pub(crate) is_loop: bool,
-    /// Whether it is part of the line above it.
-    pub(crate) is_elided: bool,
-}
-
-impl Link {
-    pub(crate) fn of(context: &Context) -> Self {
-        Self {
-            parent: context.parent,
-            is_lexical: context.key.relation == Relation::Lexical,
-            is_loop: matches!(context.key.scope, Scope::Loop(_)),
-            is_elided: context.key.is_elided(),
-        }
-    }
-}
-
-impl Sums {
-    /// The value of a reach, as it is right: a loop lexically without the loops within it.
-    pub(crate) fn reach(&self, reach: Reach, is_loop: bool) -> f64 {
-        match reach {
-            Reach::Point => self.own,
-            Reach::Lexical if is_loop => self.outside_loops,
-            Reach::Function | Reach::Lexical => self.function,
-            Reach::Execution => self.execution,
-        }
-    }
-}
-
-/// The tree as far as propagation needs it, and room for one metric of one thread.
+/// Room for one metric of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Propagation {
-    links: Vec<Link>,
     /// The place among the sums of each context, from 1; 0 where it has none.
     places: Vec<u32>,
-    touched: Vec<u32>,
     sums: Vec<Sums>,
+    /// Contexts with their places.
+    touched: Vec<(u32, u32)>,
 }
 
 impl Propagation {
-    /// Takes contexts that are new in the tree.
-    pub(crate) fn grow(&mut self, links: &[Link]) {
-        self.links.extend_from_slice(links);
-        self.places.resize(self.links.len(), 0);
-    }
-
-    /// How a context hangs in the tree.
-    pub(crate) fn link(&self, context: u32) -> Option<&Link> {
-        self.links.get(index(context))
-    }
-
-    /// Adds up values of one metric, and hands what reaches each context to `take`, in ascending
-    /// order of contexts.
-    pub(crate) fn run(
-        &mut self,
-        own: impl Iterator<Item = (u32, f64)>,
-        mut take: impl FnMut(u32, bool, &Sums),
-    ) {
+    /// Adds up values of one metric. Gives what reaches each context, in their order.
+    pub(crate) fn run(&mut self, links: &Links, own: impl Iterator<Item = (u32, f64)>) -> Vec<Row> {
+        self.places.resize(links.count().max(self.places.len()), 0);
         for (context, value) in own {
-            self.touch(context);
-            if let Some(sums) = self.sums_of(context) {
+            let place = self.touch(links, context);
+            if let Some(sums) = place.and_then(|place| self.sums.get_mut(index(place))) {
                 sums.own += value;
             }
         }
         self.touched.sort_unstable();
-        let touched = std::mem::take(&mut self.touched);
-        for context in touched.iter().rev() {
-            self.raise(*context);
+        for (_, place) in self.touched.iter().rev() {
+            raise(&mut self.sums, *place);
         }
-        for context in &touched {
-            let is_loop = self.link(*context).is_some_and(|link| link.is_loop);
-            if let Some(sums) = self.sums_of(*context) {
-                take(*context, is_loop, sums);
-            }
-        }
-        for context in &touched {
-            if let Some(place) = self.places.get_mut(index(*context)) {
+        let rows = self.touched.iter().filter_map(|(context, place)| {
+            let sums = self.sums.get(index(*place))?;
+            let lexical = if sums.is_loop { sums.outside_loops } else { sums.function };
+            let reached = [sums.own, sums.function, lexical, sums.execution];
+            Some(Row { context: *context, is_loop: sums.is_loop, reached })
+        });
+        let rows = rows.collect();
+        for (context, _) in self.touched.drain(..) {
+            if let Some(place) = self.places.get_mut(index(context)) {
                 *place = 0;
             }
         }
-        self.touched = touched;
-        self.touched.clear();
         self.sums.clear();
+        rows
     }
 
-    /// Gives a context and all above it a place.
-    fn touch(&mut self, mut context: u32) {
-        while let Some(place) = self.places.get_mut(index(context)).filter(|place| **place == 0) {
-            self.sums.push(Sums::default());
-            self.touched.push(context);
-            *place = number(self.sums.len());
-            context = self.links.get(index(context)).map_or(GLOBAL, |link| link.parent);
+    /// Gives a context and all above it a place, and tells its own.
+    fn touch(&mut self, links: &Links, context: u32) -> Option<u32> {
+        let own = self.places.get(index(context)).copied()?;
+        if own != 0 {
+            return Some(own - 1);
         }
-    }
-
-    fn sums_of(&mut self, context: u32) -> Option<&mut Sums> {
-        let place = self.places.get(index(context)).copied()?;
-        self.sums.get_mut(index(place.checked_sub(1)?))
-    }
-
-    /// Adds its own value to what came from below, and hands that on to the context above.
-    fn raise(&mut self, context: u32) {
-        let Some(sums) = self.sums_of(context) else { return };
-        sums.function += sums.own;
-        sums.outside_loops += sums.own;
-        sums.execution += sums.own;
-        let sums = *sums;
-        let Some(link) = self.links.get(index(context)).copied() else { return };
-        if context == GLOBAL {
-            return;
-        }
-        if let Some(above) = self.sums_of(link.parent) {
-            above.execution += sums.execution;
-            if link.is_lexical {
-                above.function += sums.function;
-                if !link.is_loop {
-                    above.outside_loops += sums.outside_loops;
+        let first = number(self.sums.len());
+        let mut at = context;
+        loop {
+            let place = self.places.get_mut(index(at))?;
+            if *place != 0 {
+                // The last one that was new hangs below one that was not.
+                let above = *place - 1;
+                if let Some(last) = self.sums.last_mut() {
+                    last.above = above;
                 }
+                return Some(first);
+            }
+            let link = links.get(at)?;
+            let own = number(self.sums.len());
+            *place = own + 1;
+            self.touched.push((at, own));
+            self.sums.push(Sums {
+                own: 0.0,
+                function: 0.0,
+                outside_loops: 0.0,
+                execution: 0.0,
+                above: if at == GLOBAL { own } else { own + 1 },
+                is_lexical: link.is_lexical,
+                is_loop: link.is_loop,
+            });
+            if at == GLOBAL {
+                return Some(first);
+            }
+            at = link.parent;
+        }
+    }
+}
+
+/// Adds its own value to what came from below, and hands that on to the context above.
+fn raise(sums: &mut [Sums], place: u32) {
+    let Some(own) = sums.get_mut(index(place)) else { return };
+    own.function += own.own;
+    own.outside_loops += own.own;
+    own.execution += own.own;
+    let own = *own;
+    if own.above == place {
+        return;
+    }
+    if let Some(above) = sums.get_mut(index(own.above)) {
+        above.execution += own.execution;
+        if own.is_lexical {
+            above.function += own.function;
+            if !own.is_loop {
+                above.outside_loops += own.outside_loops;
             }
         }
     }

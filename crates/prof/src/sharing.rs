@@ -6,7 +6,7 @@
 //! were met themselves, and with how many runs of the kernel a measured one stands for.
 
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use kymo_core::model::measurement::{Counts, MeasuredMetric};
@@ -40,7 +40,7 @@ struct Stray {
     /// The context that the kernel was started in.
     root: u32,
     point: u32,
-    routes: Rc<[Route]>,
+    routes: Arc<[Route]>,
     /// What each way starts with, and where it ends.
     ways: Vec<Way>,
     /// What was measured, by metric.
@@ -58,7 +58,7 @@ impl Strays {
     pub(crate) fn add(
         &mut self,
         (node, root, point): (u32, u32, u32),
-        routes: Rc<[Route]>,
+        routes: Arc<[Route]>,
         tree: &mut Tree,
         lookup: &mut Lookup<'_>,
     ) -> Result<()> {

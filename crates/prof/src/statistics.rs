@@ -5,6 +5,7 @@ use kymo_core::model::profile::{
 };
 
 use crate::names::index;
+use crate::propagation::Reached;
 use crate::tree::GLOBAL;
 
 /// What is computed over all threads.
@@ -46,9 +47,6 @@ pub(crate) struct Statistics {
     pages: Vec<Vec<Option<Box<[f64]>>>>,
 }
 
-/// A value of a thread in each reach.
-pub(crate) type Reached = [f64; 4];
-
 impl Statistics {
     pub(crate) fn new(requested: Requested, compat: bool) -> Self {
         Self { kinds: requested.statistics(), compat, pages: Vec::new() }
@@ -59,27 +57,28 @@ impl Statistics {
         self.kinds.len() * Reach::ALL.len()
     }
 
-    /// Takes what one more thread has of a metric in a context.
-    pub(crate) fn add(&mut self, metric: u32, context: u32, reached: Reached) {
-        let width = self.width();
+    /// Takes what one more thread has of a metric, in order of contexts.
+    pub(crate) fn add(&mut self, metric: u32, rows: impl Iterator<Item = (u32, Reached)>) {
+        let (width, metric) = (self.width(), index(metric));
         if width == 0 {
             return;
         }
-        let metric = index(metric);
         if self.pages.len() <= metric {
             self.pages.resize_with(metric + 1, Vec::new);
         }
-        let (page, place) = (index(context) / PAGE, index(context) % PAGE);
         let Some(pages) = self.pages.get_mut(metric) else { return };
-        if pages.len() <= page {
-            pages.resize_with(page + 1, || None);
-        }
-        let Some(page) = pages.get_mut(page) else { return };
-        let page = page.get_or_insert_with(|| vec![0.0; PAGE * width].into_boxed_slice());
-        let slots = page.get_mut(place * width..(place + 1) * width).unwrap_or_default();
-        for (slots, statistic) in slots.chunks_mut(Reach::ALL.len()).zip(self.kinds) {
-            for (slot, value) in slots.iter_mut().zip(reached) {
-                accumulate(*statistic, slot, value, self.compat);
+        for (context, reached) in rows {
+            let (page, place) = (index(context) / PAGE, index(context) % PAGE);
+            if pages.len() <= page {
+                pages.resize_with(page + 1, || None);
+            }
+            let Some(page) = pages.get_mut(page) else { return };
+            let page = page.get_or_insert_with(|| vec![0.0; PAGE * width].into_boxed_slice());
+            let slots = page.get_mut(place * width..(place + 1) * width).unwrap_or_default();
+            for (slots, statistic) in slots.chunks_mut(Reach::ALL.len()).zip(self.kinds) {
+                for (slot, value) in slots.iter_mut().zip(reached) {
+                    accumulate(*statistic, slot, value, self.compat);
+                }
             }
         }
     }

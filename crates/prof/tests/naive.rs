@@ -77,7 +77,7 @@ impl MeasurementView for View {
                 is_of_call: false,
                 counts: None,
             }],
-            modules: self.modules(),
+            modules: self.modules().into(),
             nodes: nodes.into_iter().map(node).collect(),
             numbers: Numbers::new(0..count),
             values: made.values.iter().map(|value| of_node(*value, made)).collect(),

@@ -9,7 +9,7 @@ use crate::read::ProfileDb;
 use crate::types::Profile;
 
 /// How many values are held at once, if no context has more.
-const VALUES_HELD: u64 = 1 << 20;
+const VALUES_HELD: u64 = 1 << 19;
 
 /// Contexts that share a page of counts. Few, so that a page costs little more than the entries of
 /// the file that it is made for, however far apart their numbers are.
@@ -46,22 +46,20 @@ pub(crate) struct Turned {
 /// Reads all profiles side by side.
 pub(crate) struct Gathering<'a> {
     file: &'a ProfileDb,
-    /// Each profile but the summary, and the next entry of its index.
-    profiles: Vec<(u32, Profile, u64)>,
+    /// Each profile but the summary.
+    profiles: Vec<(u32, Profile)>,
     /// How many values each context has, a page of contexts at a time where there are some.
     counts: BTreeMap<u32, Page<u32>>,
     /// How many contexts have values.
     pub(crate) valued: u64,
     /// The highest number of a context with values.
     pub(crate) highest: u32,
-    /// The first context that was not given yet.
-    next: u64,
 }
 
 impl<'a> Gathering<'a> {
     pub(crate) fn new(file: &'a ProfileDb) -> ReadResult<Self> {
         let (profiles, counts) = <_>::default();
-        let mut gathering = Self { file, profiles, counts, valued: 0, highest: 0, next: 0 };
+        let mut gathering = Self { file, profiles, counts, valued: 0, highest: 0 };
         for (number, index) in (1..file.profiles.count).zip(1..) {
             let Some(profile) = file.profile(number)? else { continue };
             file.require_order(&profile)?;
@@ -70,7 +68,7 @@ impl<'a> Gathering<'a> {
                 let range = file.range(&profile, entry)?;
                 gathering.add(context, range.end.saturating_sub(range.start));
             }
-            gathering.profiles.push((index, profile, 0));
+            gathering.profiles.push((index, profile));
         }
         Ok(gathering)
     }
@@ -84,31 +82,28 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// The next contexts with their values, in order of contexts, metrics and profiles. Contexts
-    /// that have none are passed over; nothing is left after the last that has some.
-    pub(crate) fn next(&mut self) -> ReadResult<Option<(Range<u64>, Vec<Turned>)>> {
-        let contexts = self.next..self.end();
-        if contexts.is_empty() {
-            return Ok(None);
+    /// All contexts up to the last that has values, in parts that follow each other: each has few
+    /// enough values to be held at once.
+    pub(crate) fn parts(&self) -> Vec<Range<u64>> {
+        let (mut parts, mut start) = (Vec::new(), 0);
+        let mut end = self.end(start);
+        while start < end {
+            parts.push(start..end);
+            (start, end) = (end, self.end(end));
         }
-        self.next = contexts.end;
-        let values = self.values(&contexts)?;
-        Ok(Some((contexts, values)))
+        parts
     }
 
     /// Up to which context values are held at once.
-    fn end(&self) -> u64 {
-        let last = u64::from(self.highest) + 1;
-        let Ok(start) = u32::try_from(self.next) else { return last };
-        let (mut held, mut end) = (0_u64, self.next);
-        if self.valued == 0 {
-            return self.next;
-        }
-        for (page, counts) in self.counts.range(start / PAGE..).take(PAGES_HELD) {
+    fn end(&self, start: u64) -> u64 {
+        let last = if self.valued == 0 { 0 } else { u64::from(self.highest) + 1 };
+        let Ok(first) = u32::try_from(start) else { return last };
+        let (mut held, mut end) = (0_u64, start);
+        for (page, counts) in self.counts.range(first / PAGE..).take(PAGES_HELD) {
             let first = u64::from(*page) * u64::from(PAGE);
-            for (context, count) in (first..).zip(counts).filter(|(at, _)| *at >= self.next) {
+            for (context, count) in (first..).zip(counts).filter(|(at, _)| *at >= start) {
                 held += u64::from(*count);
-                if held > VALUES_HELD && context > self.next {
+                if held > VALUES_HELD && context > start {
                     return context;
                 }
             }
@@ -117,14 +112,15 @@ impl<'a> Gathering<'a> {
         end.min(last)
     }
 
-    /// The values of some contexts. They are put where they belong at once: only those of one
-    /// context have to be sorted.
-    fn values(&mut self, contexts: &Range<u64>) -> ReadResult<Vec<Turned>> {
+    /// The values of some contexts, in order of contexts, metrics and profiles. They are put where
+    /// they belong at once: only those of one context have to be sorted.
+    pub(crate) fn values(&self, contexts: &Range<u64>) -> ReadResult<Vec<Turned>> {
         let (mut places, total) = self.places(contexts);
         let mut values = vec![Turned::default(); total];
-        for (number, profile, entry) in &mut self.profiles {
-            while *entry < profile.n_ctxs {
-                let (context, _) = self.file.index(profile, *entry)?;
+        for (number, profile) in &self.profiles {
+            let mut entry = self.first(profile, contexts.start)?;
+            while entry < profile.n_ctxs {
+                let (context, _) = self.file.index(profile, entry)?;
                 if u64::from(context) >= contexts.end {
                     break;
                 }
@@ -133,20 +129,36 @@ impl<'a> Gathering<'a> {
                     let why = "is not that of the file any more: it changed meanwhile";
                     return Err(ReadError::invalid("context indices", profile.ctx_indices, why));
                 };
-                for index in self.file.range(profile, *entry)? {
-                    let (metric, value) = self.file.value(profile, index)?;
+                for value in self.file.values(profile, self.file.range(profile, entry)?)? {
+                    let (metric, value) = value?;
                     if let Some(to) = values.get_mut(*place) {
                         *to = Turned { context, metric, profile: *number, value };
                     }
                     *place += 1;
                 }
-                *entry += 1;
+                entry += 1;
             }
         }
         for these in values.chunk_by_mut(|a, b| a.context == b.context) {
-            these.sort_by_key(|value| (value.metric, value.profile));
+            these.sort_unstable_by_key(|value| {
+                u64::from(value.metric) << u32::BITS | u64::from(value.profile)
+            });
         }
         Ok(values)
+    }
+
+    /// The first entry of a profile's index that is of a context or of one after it.
+    fn first(&self, profile: &Profile, context: u64) -> ReadResult<u64> {
+        let (mut low, mut high) = (0, profile.n_ctxs);
+        while low < high {
+            let middle = low.midpoint(high);
+            if u64::from(self.file.index(profile, middle)?.0) < context {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
     }
 
     /// Where the values of each context begin, and how many there are.

@@ -55,7 +55,8 @@ pub use dataset::Hpcrun;
 pub use hpcstruct::StructureFile;
 pub use read::{NodeLayout, Nodes, Profile, Sparse, Trace, TraceVersion, Values};
 pub use types::{
-    Count, Dialect, Epoch, EpochHeader, Footer, Header, Id, IdKind, LoadModule, Lush, Metric,
-    MetricFields, MetricFlags, MetricValue, Node, NvPair, Place, Sampling, Str, TraceRecord,
+    Count, Dialect, Epoch, EpochHeader, Footer, Header, Id, IdKind, LoadMap, LoadModule, Lush,
+    Metric, MetricFields, MetricFlags, MetricValue, Node, NvPair, Place, Sampling, Str,
+    TraceRecord,
 };
 pub use write::{DirectoryWriter, ProfileBuilder, ThreadFile, TraceWriter, write_profile};

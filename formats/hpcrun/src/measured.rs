@@ -105,10 +105,9 @@ impl MeasurementView for Measured {
     }
 
     fn modules(&self) -> Vec<String> {
-        let epochs = self.measurement.recordings.iter().filter_map(Part::epoch);
-        let paths = epochs.flat_map(|epoch| &epoch.load_modules).map(|module| &module.path);
         // Many threads have the same ones.
-        let paths: BTreeSet<_> = paths.collect();
+        let paths: BTreeSet<_> =
+            self.measurement.load_modules().map(|module| &module.path).collect();
         paths.into_iter().map(ToString::to_string).collect()
     }
 
@@ -226,7 +225,12 @@ fn add(
             None => remarks.add("metric-formula", metric.offset),
         }
     }
-    to.modules.extend(epoch.load_modules.iter().map(|module| module.path.to_string()));
+    let paths = epoch.load_modules.paths();
+    to.modules = if to.modules.is_empty() {
+        Arc::clone(paths)
+    } else {
+        to.modules.iter().chain(paths.iter()).cloned().collect()
+    };
     let numbers = Numbers::new(epoch.nodes.iter().map(|node| node.id));
     let order = Order::new(epoch, &numbers, &mut remarks);
     let frames = Frames::new(epoch, dialect);
@@ -239,8 +243,10 @@ fn add(
                 Frame::Code { module: modules + module, offset, is_called }
             }
             Meaning::Frame(frame) => frame,
-            Meaning::Special(_) | Meaning::Strange => {
-                remarks.add("node-module", epoch.nodes.offset_of(order.file(index)));
+            other => {
+                let is_special = matches!(other, Meaning::Special(_));
+                let rule = if is_special { "gpu-range" } else { "node-module" };
+                remarks.add(rule, epoch.nodes.offset_of(order.file(index)));
                 Frame::UnknownCode
             }
         };

@@ -1,17 +1,18 @@
 //! What is opened: a measurement directory, or a single profile or trace.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::model::profile::Thread;
-use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
+use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source, ahead};
 
 use crate::pairs::{self, Found, Pairs};
 use crate::read::{Profile, SomeRecords, Trace};
 use crate::spec::MAGIC_TRACE;
 use crate::threads::{self, Said};
-use crate::types::{Dialect, Epoch};
+use crate::types::{Dialect, Epoch, LoadMap, LoadModule};
 
 /// The extension of profiles.
 pub(crate) const PROFILE: &str = "hpcrun";
@@ -222,19 +223,25 @@ impl Measurement {
     fn directory(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Self> {
         let mut measurement = Self::new(source, context);
         let mut findings = Findings::new(&context.limits);
-        let mut pairs = Pairs::new();
+        let (mut pairs, mut maps) = (Pairs::new(), KnownMaps::default());
         let names = source.entries()?;
         let names: Vec<_> = names.iter().filter(|name| is_ours(name)).collect();
         if names.is_empty() {
             return Err(Error::request("there is no .hpcrun and no .hpctrace file in it"));
         }
         context.progress.begin("opening", names.len() as u64);
-        for (done, name) in names.into_iter().enumerate() {
+        let open = |number: usize| {
+            let name = names.get(number).copied();
+            Ok(name.map(|name| (number, name, child(source, name, &context.limits, mode))))
+        };
+        ahead::in_order(names.len(), open, |opened| {
+            let Some((done, name, opened)) = opened else { return Ok(()) };
             context.progress.at(done as u64);
             let pair = pairs.entry(stem(name)).or_default();
-            match child(source, name, &context.limits, mode) {
-                Ok(File::Profile(profile)) if has_extension(name, PROFILE) => {
+            match opened {
+                Ok(File::Profile(mut profile)) if has_extension(name, PROFILE) => {
                     findings.extend(named(profile.findings(), name));
+                    maps.share(&mut profile);
                     pair.profile = Found::Read(profile);
                 }
                 Ok(File::Trace(trace)) if has_extension(name, TRACE) => {
@@ -251,7 +258,8 @@ impl Measurement {
                     findings.extend(named(vec![finding], name));
                 }
             }
-        }
+            Ok(())
+        })?;
         context.progress.end();
         findings.extend(pairs::findings(&pairs));
         for (name, pair) in pairs.into_iter().filter(|(_, pair)| pair.is_readable()) {
@@ -271,6 +279,14 @@ impl Measurement {
         measurement.kernel_symbols = beside("kernel_symbols", "symbols").len();
         measurement.findings = findings.into_vec();
         Ok(measurement)
+    }
+
+    /// Load modules of all recordings; those that follow each other and share theirs count once.
+    pub(crate) fn load_modules(&self) -> impl Iterator<Item = &LoadModule> {
+        let maps = self.recordings.iter().filter_map(Part::epoch).map(|epoch| &epoch.load_modules);
+        let mut distinct: Vec<&LoadMap> = maps.collect();
+        distinct.dedup_by(|map, before| map.is_shared_with(before));
+        distinct.into_iter().flatten()
     }
 
     /// Says in which file of the directory findings are.
@@ -319,6 +335,28 @@ impl Measurement {
         let has_epochs =
             profile.is_some_and(|profile| profile.header.dialect != Dialect::Shipped0400);
         self.is_directory || has_epochs
+    }
+}
+
+/// How many load maps are compared with each that comes.
+const MAPS_KNOWN_MAX: usize = 16;
+
+/// Load maps that were met last, each once.
+#[derive(Default)]
+struct KnownMaps(VecDeque<LoadMap>);
+
+impl KnownMaps {
+    /// Has a profile share the load maps that were met before it.
+    fn share(&mut self, profile: &mut Profile) {
+        for epoch in &mut profile.epochs {
+            let map = &mut epoch.load_modules;
+            if let Some(known) = self.0.iter().find(|known| *known == map) {
+                *map = known.clone();
+                continue;
+            }
+            self.0.truncate(MAPS_KNOWN_MAX - 1);
+            self.0.push_front(map.clone());
+        }
     }
 }
 
@@ -413,4 +451,28 @@ pub(crate) fn read(source: &Source, limits: &Limits, mode: Mode) -> Result<File>
         (false, Mode::Salvage) => Profile::salvage(&bytes, limits).map(File::Profile),
     };
     Ok(read?)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
+mod tests {
+    use super::*;
+    use crate::ProfileBuilder;
+
+    #[test]
+    fn profiles_with_the_same_load_map_hold_it_once() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, module) in [("a-0", "/bin/a"), ("a-1", "/bin/b"), ("a-2", "/bin/a")] {
+            let mut profile = ProfileBuilder::new("a");
+            profile.load_module(module, None).unwrap();
+            let mut bytes = Vec::new();
+            profile.write(&mut bytes).unwrap();
+            std::fs::write(folder.path().join(name).with_extension(PROFILE), bytes).unwrap();
+        }
+        let source = Source::open(folder.path(), &Limits::default()).unwrap();
+        let opened = Measurement::open(&source, &Context::default(), Mode::Strict).unwrap();
+        let map = |part: usize| &opened.recordings[part].epoch().unwrap().load_modules;
+        assert!(map(0).is_shared_with(map(2)) && !map(0).is_shared_with(map(1)));
+        assert_eq!(map(1)[0].path.text(), "/bin/b");
+    }
 }

@@ -100,8 +100,7 @@ fn distinct(measurement: &Measurement, name: &str) -> BTreeSet<String> {
 
 fn counts(measurement: &Measurement, summary: &mut Summary) {
     let epochs = || measurement.recordings.iter().filter_map(Part::epoch);
-    let modules = epochs().flat_map(|epoch| &epoch.load_modules).map(|module| &module.path);
-    let modules: BTreeSet<_> = modules.collect();
+    let modules: BTreeSet<_> = measurement.load_modules().map(|module| &module.path).collect();
     summary.fact("nodes", epochs().map(|epoch| epoch.nodes.len()).sum::<usize>());
     summary.fact("values", epochs().map(|epoch| epoch.values.len(&epoch.nodes)).sum::<usize>());
     summary.fact("load modules", modules.len());

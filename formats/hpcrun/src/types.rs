@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use kymo_core::bytes::Endian;
 
@@ -161,7 +163,7 @@ pub struct Epoch {
     /// The metrics; their ids count from 0.
     pub metrics: Vec<Metric>,
     /// The load modules.
-    pub load_modules: Vec<LoadModule>,
+    pub load_modules: LoadMap,
     /// The nodes of the calling-context tree.
     pub nodes: Nodes,
     /// The values of metrics at nodes.
@@ -320,6 +322,59 @@ pub struct LoadModule {
     pub flags: u64,
     /// Where it was loaded, as described; the shipped layouts have addresses without that.
     pub place: Option<Place>,
+}
+
+/// The load modules of an epoch. Those of several profiles may be one in memory: threads of one
+/// process have the same, as a rule, and there may be thousands of threads and of modules.
+#[derive(Debug, Clone, Default)]
+pub struct LoadMap(Arc<Loaded>);
+
+#[derive(Debug, Default)]
+struct Loaded {
+    modules: Vec<LoadModule>,
+    paths: OnceLock<Arc<[String]>>,
+}
+
+impl LoadMap {
+    /// The paths of the modules as text, in their order.
+    pub(crate) fn paths(&self) -> &Arc<[String]> {
+        let Loaded { modules, paths } = &*self.0;
+        paths.get_or_init(|| modules.iter().map(|module| module.path.to_string()).collect())
+    }
+
+    /// Whether it is the same one in memory.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Deref for LoadMap {
+    type Target = [LoadModule];
+
+    fn deref(&self) -> &[LoadModule] {
+        &self.0.modules
+    }
+}
+
+impl PartialEq for LoadMap {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl From<Vec<LoadModule>> for LoadMap {
+    fn from(modules: Vec<LoadModule>) -> Self {
+        Self(Arc::new(Loaded { modules, paths: OnceLock::new() }))
+    }
+}
+
+impl<'a> IntoIterator for &'a LoadMap {
+    type Item = &'a LoadModule;
+    type IntoIter = std::slice::Iter<'a, LoadModule>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
 }
 
 /// Where a module was in the process.

@@ -2,6 +2,8 @@
 //!
 //! Formats spawn no threads: they say here what could be done meanwhile.
 
+mod line;
+
 use std::num::NonZero;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder, ScopedJoinHandle};
 
 use crate::{Error, Result};
+pub use line::{Stations, in_order};
 
 /// More do not make a file come faster: they wait for the same memory.
 const THREADS_MAX: usize = 4;

@@ -85,9 +85,10 @@ fn over_threads(
 ) -> kymo_core::bytes::ReadResult<()> {
     let database = Arc::clone(&checking.database);
     let kinds = Kinds::new(&database);
-    let mut gathering = Gathering::new(file)?;
+    let gathering = Gathering::new(file)?;
     let mut rows = rows::values_of(Arc::clone(&database), 0, *summary).peekable();
-    while let Some((contexts, values)) = gathering.next()? {
+    for contexts in gathering.parts() {
+        let values = gathering.values(&contexts)?;
         while let Some(row) = rows.next_if(|row| row.context < contexts.end) {
             alone(checking, file, &kinds, &values, &row);
         }

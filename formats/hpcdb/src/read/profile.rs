@@ -125,6 +125,17 @@ impl ProfileDb {
         Ok((cursor.u16("metricId")?, cursor.f64("value")?))
     }
 
+    /// Values that follow each other.
+    pub(crate) fn values(
+        &self,
+        profile: &Profile,
+        range: Range<u64>,
+    ) -> ReadResult<impl Iterator<Item = ReadResult<(u16, f64)>>> {
+        let at = profile.values.saturating_add(range.start.saturating_mul(PROFILE_VALUE_BYTES));
+        let mut cursor = self.part.cursor("value", at)?;
+        Ok(range.map(move |_| Ok((cursor.u16("metricId")?, cursor.f64("value")?))))
+    }
+
     /// Where an entry of the index is.
     pub(crate) fn index_offset(profile: &Profile, entry: u64) -> u64 {
         profile.ctx_indices.saturating_add(entry.saturating_mul(PROFILE_INDEX_BYTES))

@@ -41,7 +41,8 @@ pub(crate) fn write(
     mut sums: Option<Sums<'_>>,
     listed: Numbered,
 ) -> Result<()> {
-    let mut gathering = from.part.told(Gathering::new(from))?;
+    let gathering = from.part.told(Gathering::new(from))?;
+    let sums_are_wanted = sums.as_ref().is_some_and(|(summary, _)| summary.is_to_be_made());
     let highest = listed.highest.max(gathering.highest);
     let contexts = listed.count.saturating_add(gathering.valued);
     let count = u64::from(highest) + 1;
@@ -60,100 +61,135 @@ pub(crate) fn write(
     head.bytes(&[0; 3]);
     out.put(head.as_slice())?;
     out.zeros(size * count)?;
-    let mut start = 0;
-    let mut found = from.part.told(gathering.next())?;
-    while let Some((contexts, values)) = found {
-        // The next are gathered while these are written.
-        let (next, written) = ahead::both(
-            || from.part.told(gathering.next()),
-            || blocks(&mut out, form, start..contexts.end, &values, &mut sums),
-        );
-        written?;
-        (start, found) = (contexts.end, next?);
-    }
-    blocks(&mut out, form, start..count, &[], &mut sums)?;
+    let parts = gathering.parts();
+    let done = parts.last().map_or(0, |part| part.end);
+    let encode = |number: usize| {
+        let contexts = parts.get(number).cloned().unwrap_or_default();
+        let values = from.part.told(gathering.values(&contexts))?;
+        Ok((contexts, Encoded::new(form, &values, sums_are_wanted)))
+    };
+    ahead::in_order(parts.len(), encode, |(contexts, encoded)| {
+        encoded.put(&mut out, form, contexts)?;
+        let Some((summary, ids)) = &mut sums else { return Ok(()) };
+        encoded.sums.iter().try_for_each(|(context, metric, sum)| {
+            summary.summary(*context, ids.get(metric).copied().unwrap_or(*metric), *sum)
+        })
+    })?;
+    Encoded::new(form, &[], false).put(&mut out, form, done..count)?;
     out.finish(FileKind::Cct)
 }
 
-/// Writes the blocks of some contexts, and where they are.
-fn blocks(
-    out: &mut Out,
-    form: Form,
-    contexts: Range<u64>,
-    values: &[Turned],
-    sums: &mut Option<Sums<'_>>,
-) -> Result<()> {
-    let size = if form.is_described() { DESCRIBED_CCT_BYTES } else { CCT_BYTES };
-    let (mut start, mut rest) = (contexts.start, values);
-    while start < contexts.end {
-        let end = contexts.end.min(start + RECORDS_HELD);
-        let mut infos = form.sink();
-        for context in start..end {
-            // Those of a context are few beside all that are held.
-            let is_of = |value: &&Turned| u64::from(value.context) <= context;
-            let many = rest.iter().take_while(is_of).count();
-            let (these, later) = rest.split_at_checked(many).unwrap_or((rest, &[]));
-            rest = later;
-            let info = block(out, form, these, sums)?;
-            if form.is_described() {
-                // The list says where the rest is said.
-                out.align(8)?;
-                infos.u64(out.at());
-                out.put(info.as_slice())?;
-            } else {
-                infos.bytes(info.as_slice());
-            }
-        }
-        out.fill(CONTEXTS_AT + size * start, infos.as_slice())?;
-        start = end;
-    }
-    Ok(())
+/// The values of some contexts as they are written, before it is known where.
+struct Encoded {
+    bytes: Sink,
+    /// Room for the index of a block.
+    index: Sink,
+    blocks: Vec<Block>,
+    /// What the values of a metric of a context come to, where that is wanted.
+    sums: Vec<(u32, u16, f64)>,
 }
 
-/// Writes the values of a context with their index, and tells where they are.
-fn block(
-    out: &mut Out,
-    form: Form,
-    values: &[Turned],
-    sums: &mut Option<Sums<'_>>,
-) -> Result<Sink> {
-    let at = out.at();
-    let mut index = form.sink();
-    let mut n_metrics = 0_u16;
-    let mut first = 0_u64;
-    for run in values.chunk_by(|a, b| a.metric == b.metric) {
-        let Some(Turned { context, metric, .. }) = run.first().copied() else { continue };
-        if form.is_described() {
-            index.u32(metric.into());
-        } else {
-            index.u16(metric);
+/// Where the values of a context are, and their index.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    context: u32,
+    n_values: u64,
+    n_metrics: u16,
+    values: usize,
+    index: usize,
+    end: usize,
+}
+
+impl Block {
+    /// Says where it is, when it begins at a place of the file.
+    fn info(&self, to: &mut Sink, at: u64) {
+        to.u64(self.n_values);
+        to.u64(at);
+        to.u16(self.n_metrics);
+        to.bytes(&[0; 6]);
+        to.u64(at + (self.index - self.values) as u64);
+    }
+}
+
+impl Encoded {
+    fn new(form: Form, values: &[Turned], with_sums: bool) -> Self {
+        let (bytes, index) = (form.sink(), form.sink());
+        let mut encoded = Self { bytes, index, blocks: Vec::new(), sums: Vec::new() };
+        for values in values.chunk_by(|a, b| a.context == b.context) {
+            encoded.block(form, values, with_sums);
         }
-        index.u64(first);
-        first += run.len() as u64;
-        n_metrics = n_metrics.saturating_add(1);
-        for value in run {
+        encoded
+    }
+
+    /// Takes the values of a context.
+    fn block(&mut self, form: Form, values: &[Turned], with_sums: bool) {
+        let Some(context) = values.first().map(|value| value.context) else { return };
+        let start = self.bytes.len();
+        self.index.clear();
+        let (mut n_metrics, mut first) = (0_u16, 0);
+        for run in values.chunk_by(|a, b| a.metric == b.metric) {
+            let Some(metric) = run.first().map(|value| value.metric) else { continue };
             if form.is_described() {
-                out.u16(u16::try_from(value.profile).unwrap_or(u16::MAX))?;
+                self.index.u32(metric.into());
             } else {
-                out.u32(value.profile)?;
+                self.index.u16(metric);
             }
-            out.f64(value.value)?;
+            self.index.u64(first);
+            first += run.len() as u64;
+            n_metrics = n_metrics.saturating_add(1);
+            for value in run {
+                if form.is_described() {
+                    self.bytes.u16(u16::try_from(value.profile).unwrap_or(u16::MAX));
+                } else {
+                    self.bytes.u32(value.profile);
+                }
+                self.bytes.f64(value.value);
+            }
+            let sum: f64 = run.iter().map(|value| value.value).sum();
+            self.sums.extend((with_sums && sum != 0.0).then_some((context, metric, sum)));
         }
-        let sum: f64 = run.iter().map(|value| value.value).sum();
-        if let (Some((summary, ids)), true) = (sums.as_mut(), sum != 0.0) {
-            summary.summary(context, ids.get(&metric).copied().unwrap_or(metric), sum)?;
+        self.align(start);
+        let (index, n_values) = (self.bytes.len(), values.len() as u64);
+        self.bytes.bytes(self.index.as_slice());
+        self.align(start);
+        let end = self.bytes.len();
+        self.blocks.push(Block { context, n_values, n_metrics, values: start, index, end });
+    }
+
+    /// Zeros up to a multiple of 4 bytes from the start of a block, which is one itself.
+    fn align(&mut self, start: usize) {
+        let length = self.bytes.len() - start;
+        let zeros = length.next_multiple_of(4) - length;
+        self.bytes.bytes([0; 4].get(..zeros).unwrap_or_default());
+    }
+
+    /// Writes the blocks of some contexts, and where they are.
+    fn put(&self, out: &mut Out, form: Form, contexts: Range<u64>) -> Result<()> {
+        let size = if form.is_described() { DESCRIBED_CCT_BYTES } else { CCT_BYTES };
+        let mut blocks = self.blocks.iter().peekable();
+        let mut start = contexts.start;
+        while start < contexts.end {
+            let end = contexts.end.min(start + RECORDS_HELD);
+            let mut records = form.sink();
+            for context in start..end {
+                let block = blocks.next_if(|block| u64::from(block.context) == context).copied();
+                let block = block.unwrap_or_default();
+                let at = out.at();
+                out.put(self.bytes.as_slice().get(block.values..block.end).unwrap_or_default())?;
+                if form.is_described() {
+                    // The list says where the rest is said.
+                    out.align(8)?;
+                    records.u64(out.at());
+                    let mut info = form.sink();
+                    block.info(&mut info, at);
+                    out.put(info.as_slice())?;
+                } else {
+                    block.info(&mut records, at);
+                }
+            }
+            out.fill(CONTEXTS_AT + size * start, records.as_slice())?;
+            start = end;
         }
+        Ok(())
     }
-    if form.is_described() {
-        out.align(4)?;
-    }
-    let mut info = form.sink();
-    info.u64(values.len() as u64);
-    info.u64(at);
-    info.u16(n_metrics);
-    info.bytes(&[0; 6]);
-    info.u64(out.at());
-    out.put(index.as_slice())?;
-    out.align(4)?;
-    Ok(info)
 }

@@ -69,13 +69,6 @@ impl Out {
         Ok(())
     }
 
-    pub(super) fn u16(&mut self, number: u16) -> Result<()> {
-        match self.form {
-            Form::Released => self.put(&number.to_le_bytes()),
-            Form::Described => self.put(&number.to_be_bytes()),
-        }
-    }
-
     pub(super) fn u32(&mut self, number: u32) -> Result<()> {
         match self.form {
             Form::Released => self.put(&number.to_le_bytes()),
@@ -90,8 +83,17 @@ impl Out {
         }
     }
 
-    pub(super) fn f64(&mut self, number: f64) -> Result<()> {
-        self.u64(number.to_bits())
+    /// The id of a metric and a value of it.
+    pub(super) fn value(&mut self, metric: u16, value: f64) -> Result<()> {
+        let (id, bits) = match self.form {
+            Form::Released => (metric.to_le_bytes(), value.to_le_bytes()),
+            Form::Described => (metric.to_be_bytes(), value.to_be_bytes()),
+        };
+        let mut bytes = [0; 10];
+        let (first, rest) = bytes.split_at_mut(id.len());
+        first.copy_from_slice(&id);
+        rest.copy_from_slice(&bits);
+        self.put(&bytes)
     }
 
     /// Zeros up to a multiple of some bytes.

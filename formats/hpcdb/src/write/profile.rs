@@ -119,8 +119,7 @@ impl ProfileWriter {
             block.index.push((context, block.n_values));
         }
         block.n_values += 1;
-        self.out.u16(metric)?;
-        self.out.f64(value)
+        self.out.value(metric, value)
     }
 
     fn end(&mut self, block: &Block) -> Result<Info> {
@@ -204,11 +203,13 @@ impl ProfileWriter {
         self.out.fill(0, head.as_slice())
     }
 
-    /// Writes a value of the summary, in order of contexts and metrics; unless it was told.
+    /// Whether the summary was not told, and is made of what threads have.
+    pub(crate) fn is_to_be_made(&self) -> bool {
+        !self.is_told
+    }
+
+    /// Writes a value of a summary that is made, in order of contexts and metrics.
     pub(crate) fn summary(&mut self, context: u32, metric: u16, value: f64) -> Result<()> {
-        if self.is_told {
-            return Ok(());
-        }
         let mut block = std::mem::take(&mut self.summary);
         let done = self.put(&mut block, context, metric, value);
         self.summary = block;
@@ -236,14 +237,17 @@ impl ProfileWriter {
 
 /// Values in the order of the file: each context and metric once, and no zeros.
 fn summed(mut found: Vec<(u32, u16, f64)>) -> impl Iterator<Item = (u32, u16, f64)> {
-    found.sort_by_key(|(context, metric, _)| (*context, *metric));
-    found.dedup_by(|next, kept| {
-        let is_same = (next.0, next.1) == (kept.0, kept.1);
-        if is_same {
-            kept.2 += next.2;
-        }
-        is_same
-    });
+    let key = |value: &(u32, u16, f64)| u64::from(value.0) << 16 | u64::from(value.1);
+    if !found.is_sorted_by(|a, b| key(a) < key(b)) {
+        found.sort_by_key(key);
+        found.dedup_by(|next, kept| {
+            let is_same = key(next) == key(kept);
+            if is_same {
+                kept.2 += next.2;
+            }
+            is_same
+        });
+    }
     found.into_iter().filter(|(_, _, value)| *value != 0.0)
 }
 

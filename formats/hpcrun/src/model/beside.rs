@@ -15,8 +15,7 @@ use crate::measurement::{Measurement, NOWHERE, Part, named};
 
 /// Reads the structure of those modules that were loaded.
 pub(crate) fn structure_of(measurement: &Measurement) -> (Structure, Vec<Finding>) {
-    let modules = measurement.recordings.iter().filter_map(Part::epoch);
-    let modules = modules.flat_map(|epoch| &epoch.load_modules);
+    let modules = measurement.load_modules();
     let wanted: BTreeSet<_> = modules.map(|module| module.path.to_string()).collect();
     read_structure(measurement, &|path| wanted.contains(path))
 }
@@ -97,9 +96,8 @@ impl Reading {
 
 /// Symbols of kernels, and of what they map into processes: what of them is in the directory.
 pub(crate) fn symbols_of(measurement: &Measurement) -> Programs {
-    let epochs = measurement.recordings.iter().filter_map(Part::epoch);
-    let epochs = epochs.filter(|_| measurement.is_directory);
-    let paths = epochs.flat_map(|epoch| &epoch.load_modules).map(|module| module.path.to_string());
+    let modules = measurement.load_modules().filter(|_| measurement.is_directory);
+    let paths = modules.map(|module| module.path.to_string());
     // Nothing outside of the directory is looked at, wherever it was when it was recorded.
     let paths: BTreeSet<_> =
         paths.filter_map(|path| beside(&path)?.to_str().map(str::to_owned)).collect();

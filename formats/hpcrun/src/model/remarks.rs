@@ -79,6 +79,13 @@ pub(crate) fn words(rule: &str, count: u64) -> String {
             let of = of("node");
             format!("{of} {names} a module that is not in the load map: {counts} as unknown code")
         }
+        "gpu-range" => {
+            let counts = either("it counts", "they count");
+            let of = of("node");
+            format!(
+                "{of} {is} of a GPU's ranges, which nothing is tied to: {counts} as unknown code"
+            )
+        }
         "value-node" => {
             let counts = either("it counts", "they count");
             format!(

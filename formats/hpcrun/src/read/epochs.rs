@@ -6,7 +6,7 @@ use kymo_core::{Finding, Severity};
 use super::arrays::{NodeLayout, Nodes, Values};
 use super::{Reading, primitive, too_many};
 use crate::spec::{EPOCH_TAG, METRICS_MAX};
-use crate::types::{Dialect, Epoch, EpochHeader, Header, Metric};
+use crate::types::{Dialect, Epoch, EpochHeader, Header, LoadMap, Metric};
 
 /// How an epoch is laid out where one version has had several ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl<'a> Reading<'a> {
             offset: cursor.offset(),
             header: None,
             metrics: Vec::new(),
-            load_modules: Vec::new(),
+            load_modules: LoadMap::default(),
             nodes: Nodes::new(bytes::Bytes::new(), 0, NodeLayout::default(), self.endian),
             values: Values::Dense,
         };
@@ -203,7 +203,7 @@ impl<'a> Reading<'a> {
         if self.profile.header.dialect == Dialect::Described {
             primitive::number(&mut modules);
         }
-        epoch.load_modules = modules;
+        epoch.load_modules = modules.into();
         stop.map_or(Ok(()), Err)
     }
 }

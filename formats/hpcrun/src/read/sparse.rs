@@ -6,7 +6,7 @@ use kymo_core::{Finding, Severity};
 use super::arrays::{NodeLayout, Nodes, Run, Sparse, Values};
 use super::{PartOfProfile, Reading, primitive, told, too_many};
 use crate::spec::{FOOTER_BYTES, FOOTER_MAGIC, INDEX_BYTES, VALUE_BYTES};
-use crate::types::{Dialect, Epoch, Footer, Header, Id, IdKind};
+use crate::types::{Dialect, Epoch, Footer, Header, Id, IdKind, LoadMap};
 
 /// The layout of nodes since 2021-11; before that they had no flags.
 pub(super) fn node_layout(has_flags: bool) -> NodeLayout {
@@ -39,7 +39,7 @@ impl<'a> Reading<'a> {
             offset: 0,
             header: None,
             metrics: Vec::new(),
-            load_modules: Vec::new(),
+            load_modules: LoadMap::default(),
             nodes: Nodes::new(bytes::Bytes::new(), 0, node_layout(true), self.endian),
             values: Values::Sparse(Sparse::empty(self.endian)),
         }
@@ -118,7 +118,7 @@ impl<'a> Reading<'a> {
         let read = primitive::shipped_module;
         let (modules, stop) = primitive::load_modules(cursor, &self.limits, read);
         let read = modules.len();
-        self.edit(|epoch| epoch.load_modules = modules);
+        self.edit(|epoch| epoch.load_modules = modules.into());
         self.is_whole(PartOfProfile::LOAD_MODULES, stop, (at, read, told))
     }
 

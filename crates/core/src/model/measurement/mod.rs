@@ -7,6 +7,7 @@
 mod names;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub use names::thread_names;
 
@@ -103,8 +104,8 @@ pub struct MeasuredThread {
     pub metrics: Vec<MeasuredMetric>,
     /// What is computed from that: formulas name metrics by their index.
     pub computed: Vec<Computed>,
-    /// Paths of modules, which nodes name by their index.
-    pub modules: Vec<String>,
+    /// Paths of modules, which nodes name by their index. Threads of one process may share them.
+    pub modules: Arc<[String]>,
     /// The nodes of its tree, each after the one above it.
     pub nodes: Vec<MeasuredNode>,
     /// Which node has which number of the recorder.

@@ -1,0 +1,133 @@
+//! The end of the way: what was added up goes to the sink, and into the statistics of all threads.
+
+use std::sync::Arc;
+
+use kymo_core::model::measurement::MeasurementView;
+use kymo_core::model::profile::{
+    Column, ContextNumber, Metric, MetricId, ProfileSink, Reach, SunkValue,
+};
+use kymo_core::{Error, Result};
+
+use crate::Options;
+use crate::names::index;
+use crate::propagation::Row;
+use crate::statistics::{Statistics, is_of_global};
+use crate::summing::{ByContext, Summed};
+use crate::tree::GLOBAL;
+
+/// Hands threads on, in their order.
+pub(crate) struct Handing<'a> {
+    views: &'a [Arc<dyn MeasurementView>],
+    options: Options,
+    sink: &'a mut (dyn ProfileSink + Send),
+    statistics: Statistics,
+    metrics: Vec<Metric>,
+    /// How many values and samples were handed on.
+    pub(crate) value_count: u64,
+    pub(crate) sample_count: u64,
+}
+
+impl<'a> Handing<'a> {
+    pub(crate) fn new(
+        views: &'a [Arc<dyn MeasurementView>],
+        options: Options,
+        sink: &'a mut (dyn ProfileSink + Send),
+    ) -> Self {
+        let statistics = Statistics::new(options.statistics, options.compat);
+        let (metrics, value_count, sample_count) = (Vec::new(), 0, 0);
+        Self { views, options, sink, statistics, metrics, value_count, sample_count }
+    }
+
+    /// Takes one more thread.
+    pub(crate) fn thread(&mut self, mut summed: Summed) -> Result<()> {
+        for metric in std::mem::take(&mut summed.thread.metrics) {
+            self.sink.metric(&metric)?;
+            self.metrics.push(metric);
+        }
+        summed.thread.computed.iter().try_for_each(|computed| self.sink.computed(computed))?;
+        for of in &summed.rows {
+            let rows = of.rows.iter().map(|row| (row.context, row.reached));
+            self.statistics.add(of.metric, rows);
+        }
+        self.values(&summed)?;
+        if self.options.traces { self.samples(&summed) } else { Ok(()) }
+    }
+
+    fn values(&mut self, summed: &Summed) -> Result<()> {
+        let mut values = Values {
+            metrics: &self.metrics,
+            compat: self.options.compat,
+            rows: ByContext::new(&summed.rows),
+            row: None,
+            reaches: [].iter(),
+            count: 0,
+        };
+        self.sink.values(summed.thread.id, &mut values)?;
+        self.value_count += values.count;
+        Ok(())
+    }
+
+    fn samples(&mut self, summed: &Summed) -> Result<()> {
+        let Summed { thread, links, .. } = summed;
+        let view = self.views.get(index(thread.measurement));
+        let view = view.ok_or_else(|| Error::request("a thread is of no measurement"))?;
+        let mut samples = view.samples(thread.thread)?.peekable();
+        if samples.peek().is_none() {
+            return Ok(());
+        }
+        let count = &mut self.sample_count;
+        let mut is_idle = false;
+        let mut samples = samples.filter_map(|sample| {
+            let place = thread.places.get(index(thread.numbers.find(sample.node)?))?;
+            let context = if sample.is_of_call { place.called } else { place.full };
+            let listed = links.get(context).filter(|link| link.is_elided);
+            let context = listed.map_or(context, |link| link.parent);
+            // Idle is said once, however often it was sampled.
+            let was_idle = std::mem::replace(&mut is_idle, context == GLOBAL);
+            *count += u64::from(!(was_idle && is_idle));
+            let context = (context != GLOBAL).then_some(ContextNumber(context.into()));
+            Some(Ok((sample.time, context)))
+        });
+        self.sink.samples(thread.id, &mut samples)
+    }
+
+    /// Hands on what all threads have together.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.sink.summary(&mut self.statistics.values(&self.metrics))
+    }
+}
+
+/// The values of a thread in order of contexts, metrics and reaches.
+struct Values<'a> {
+    metrics: &'a [Metric],
+    compat: bool,
+    rows: ByContext<'a>,
+    /// What is being told, with the number of its metric, and what is left of it.
+    row: Option<(u32, &'a Row)>,
+    reaches: std::slice::Iter<'a, Reach>,
+    /// How many were told.
+    count: u64,
+}
+
+impl Iterator for Values<'_> {
+    type Item = Result<SunkValue>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let (Some((metric, row)), Some(reach)) = (self.row, self.reaches.next()) {
+                let value = row.of_thread(*reach, self.compat);
+                if value == 0.0 || (row.context == GLOBAL && !is_of_global(*reach)) {
+                    continue;
+                }
+                self.count += 1;
+                let context = ContextNumber(row.context.into());
+                let column = Column { metric: MetricId(metric), reach: *reach };
+                return Some(Ok(SunkValue { context, column, value }));
+            }
+            let (metric, row) = self.rows.next()?;
+            let metrics = self.metrics;
+            self.row = Some((metric, row));
+            self.reaches = metrics.get(index(metric)).map_or([].iter(), |of| of.reaches.iter());
+        }
+    }
+}
