@@ -377,6 +377,45 @@ fn a_database_is_the_same_however_many_processors_look_up_addresses() {
     assert!(out.contains("yearly") && out.contains("interest"), "{out}");
 }
 
+/// Samples that a GPU took in ranges of its own: a root, a context of the GPU, a range, and the
+/// instruction.
+#[test]
+fn samples_in_ranges_of_a_gpu_are_kept_below_unknown_functions_and_said() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[]);
+    let mut builder = thread("app", 0, 1.0);
+    let mut node = ProfileBuilder::ROOT;
+    for (module, ip) in [(65533, 0), (65531, 1), (65532, 7), (1, 0x1400)] {
+        node = builder.child(node, module, ip);
+    }
+    builder.add(node, 0, 2.0);
+    write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
+    let database = folder.path().join("database");
+    let (code, _, said) = run(kymo().args(["prof", "-o"]).arg(&database).arg(&input));
+    assert_eq!(code, Some(3));
+    assert!(said.contains("3 nodes are of a GPU's ranges"), "{said}");
+    assert_eq!(whole(&database), [(3, 3.0)]);
+    let (code, out, _) = run(kymo().arg("check").arg(&database));
+    assert_eq!(code, Some(0), "{out}");
+}
+
+/// What the system refuses while a database is written is about the database.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_error_of_the_output_names_the_output() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    let database = folder.path().join("database");
+    // No file may be larger than 512 bytes, and the signal that tells so is not taken.
+    let line = "trap '' XFSZ; ulimit -f 1; exec \"$0\" prof -o \"$1\" \"$2\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", line, env!("CARGO_BIN_EXE_kymo")]);
+    let (code, _, said) = run(command.arg(&database).arg(&input));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&format!("{}: cannot ", database.display())), "{said}");
+    assert!(!database.exists());
+}
+
 /// An address of a logical file is the number of a function and a line.
 #[test]
 fn functions_of_an_interpreter_are_named_by_the_logical_file() {

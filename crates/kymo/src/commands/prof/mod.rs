@@ -173,7 +173,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         said.say_all(session, &input.opened.name, input.opened.dataset.findings());
     }
     refuse(args, &said)?;
-    let merged = make(session, args, &opened, &to, &mut said)?;
+    let merged = make(session, args, &opened, &to, &mut said);
+    // What the system refuses on the way is about the output: inputs are open by then.
+    let merged = merged.map_err(|error| match error.downcast::<kymo_core::Error>() {
+        Ok(error @ kymo_core::Error::Io { .. }) => outlet::about(&output, error),
+        Ok(error) => error.into(),
+        Err(error) => error,
+    })?;
     report::print(session, args.json, &output, &merged, &said)?;
     Ok(said.outcome())
 }
