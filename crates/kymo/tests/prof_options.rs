@@ -362,12 +362,22 @@ fn a_database_is_the_same_however_many_processors_look_up_addresses() {
                 builder.add(node, 0, 1.0);
             }
         }
-        write(&builder, &input.join(format!("app-000000-{number:03}-1-2-0.hpcrun")));
+        let (leaf, path) = (builder.retain(2), format!("app-000000-{number:03}-1-2-0.hpcrun"));
+        write(&builder, &input.join(&path));
+        // Enough samples for their contexts to be found on a thread of its own.
+        let mut trace = b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0".to_vec();
+        for time in 0..40_000 {
+            trace.extend((1_700_000_000_000_000_000_u64 + time).to_be_bytes());
+            trace.extend(leaf.to_be_bytes());
+        }
+        fs::write(input.join(path).with_extension("hpctrace"), trace).unwrap();
     }
     let files = |jobs: &str| {
         let database = folder.path().join(jobs);
-        prof(&database, &["-j", jobs, "--no-source"], &[&input]);
-        ["meta.db", "profile.db", "cct.db"].map(|name| fs::read(database.join(name)).unwrap())
+        let made = prof(&database, &["-j", jobs, "--no-source"], &[&input]);
+        assert_eq!(made["samples"], 80_000);
+        let files = ["meta.db", "profile.db", "cct.db", "trace.db"];
+        files.map(|name| fs::read(database.join(name)).unwrap())
     };
     let alone = files("1");
     for jobs in ["2", "3", "8"] {

@@ -1,11 +1,14 @@
 //! The end of the way: what was added up goes to the sink, and into the statistics of all threads.
 
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
-use kymo_core::model::measurement::MeasurementView;
+use kymo_core::ahead::{Job, Wanted, beside};
+use kymo_core::model::measurement::{MeasurementView, Samples};
 use kymo_core::model::profile::{
     Column, ContextNumber, Metric, MetricId, ProfileSink, Reach, SunkValue,
 };
+use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Result};
 
 use crate::Options;
@@ -68,33 +71,69 @@ impl<'a> Handing<'a> {
     }
 
     fn samples(&mut self, summed: &Summed) -> Result<()> {
-        let Summed { thread, links, .. } = summed;
-        let view = self.views.get(index(thread.measurement));
+        let Self { views, options, sink, sample_count, .. } = self;
+        let thread = &summed.thread;
+        let view = views.get(index(thread.measurement));
         let view = view.ok_or_else(|| Error::request("a thread is of no measurement"))?;
-        let mut samples = view.samples(thread.thread)?.peekable();
-        if samples.peek().is_none() {
-            return Ok(());
-        }
-        let count = &mut self.sample_count;
         let mut is_idle = false;
-        let mut samples = samples.filter_map(|sample| {
-            let place = thread.places.get(index(thread.numbers.find(sample.node)?))?;
-            let context = if sample.is_of_call { place.called } else { place.full };
-            let listed = links.get(context).filter(|link| link.is_elided);
-            let context = listed.map_or(context, |link| link.parent);
+        let mut count = |(time, context): Sample| {
             // Idle is said once, however often it was sampled.
-            let was_idle = std::mem::replace(&mut is_idle, context == GLOBAL);
-            *count += u64::from(!(was_idle && is_idle));
-            let context = (context != GLOBAL).then_some(ContextNumber(context.into()));
-            Some(Ok((sample.time, context)))
-        });
-        self.sink.samples(thread.id, &mut samples)
+            let was_idle = std::mem::replace(&mut is_idle, context.is_none());
+            *sample_count += u64::from(!(was_idle && is_idle));
+            Ok((time, context))
+        };
+        let all = || view.samples(thread.thread).map(|samples| placed(samples, summed));
+        let Some(last) = all()?.take(SAMPLES_AT_ONCE).enumerate().last() else { return Ok(()) };
+        if options.jobs < 2 || last.0 + 1 < SAMPLES_AT_ONCE {
+            return sink.samples(thread.id, &mut all()?.map(count));
+        }
+        // Their contexts are found on another thread while they are handed on.
+        let (sender, receiver) = sync_channel::<Vec<Sample>>(PARTS_WAITING_MAX);
+        let find = move |_: Wanted<'_>| -> Result<()> {
+            let mut samples = all()?;
+            loop {
+                let part: Vec<_> = samples.by_ref().take(SAMPLES_AT_ONCE).collect();
+                // Where nobody takes them any more, the other thread knows why.
+                if part.is_empty() || sender.send(part).is_err() {
+                    return Ok(());
+                }
+            }
+        };
+        beside([find], |mut jobs| {
+            let mut samples = receiver.into_iter().flatten().map(&mut count);
+            let taken = sink.samples(thread.id, &mut samples);
+            drop(samples);
+            let ended = || Err(Error::request("the thread that reads samples has ended early"));
+            let found = jobs.pop().and_then(Job::wait).unwrap_or_else(ended);
+            taken.and(found)
+        })
     }
 
     /// Hands on what all threads have together.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.sink.summary(&mut self.statistics.values(&self.metrics))
     }
+}
+
+/// Where a thread was from a moment on; no context is idle.
+type Sample = (TimeNs, Option<ContextNumber>);
+
+/// How many samples are handed from thread to thread at once.
+const SAMPLES_AT_ONCE: usize = 1 << 14;
+
+/// How many such parts may wait.
+const PARTS_WAITING_MAX: usize = 4;
+
+/// Samples with the contexts that listings show for them; those of unknown nodes are left out.
+fn placed<'a>(samples: Samples<'a>, summed: &'a Summed) -> impl Iterator<Item = Sample> + 'a {
+    let Summed { thread, links, .. } = summed;
+    samples.filter_map(|sample| {
+        let place = thread.places.get(index(thread.numbers.find(sample.node)?))?;
+        let context = if sample.is_of_call { place.called } else { place.full };
+        let listed = links.get(context).filter(|link| link.is_elided);
+        let context = listed.map_or(context, |link| link.parent);
+        Some((sample.time, (context != GLOBAL).then_some(ContextNumber(context.into()))))
+    })
 }
 
 /// The values of a thread in order of contexts, metrics and reaches.
