@@ -83,10 +83,15 @@ impl<'a> Handing<'a> {
             Ok((time, context))
         };
         let all = || view.samples(thread.thread).map(|samples| placed(samples, summed));
-        let Some(last) = all()?.take(SAMPLES_AT_ONCE).enumerate().last() else { return Ok(()) };
-        if options.jobs < 2 || last.0 + 1 < SAMPLES_AT_ONCE {
-            return sink.samples(thread.id, &mut all()?.map(count));
+        let mut samples = all()?;
+        let first: Vec<_> = samples.by_ref().take(SAMPLES_AT_ONCE).collect();
+        if first.is_empty() {
+            return Ok(());
         }
+        if options.jobs < 2 || first.len() < SAMPLES_AT_ONCE {
+            return sink.samples(thread.id, &mut first.into_iter().chain(samples).map(count));
+        }
+        drop(samples);
         // Their contexts are found on another thread while they are handed on.
         let (sender, receiver) = sync_channel::<Vec<Sample>>(PARTS_WAITING_MAX);
         let find = move |_: Wanted<'_>| -> Result<()> {
