@@ -15,7 +15,7 @@ pub(crate) const NOTES: &str = "\
 The file is 1 GiB of 64 arrays of 2,097,152 doubles, 16 MiB each. All sides of \"to HDF5\" end \
 with the file on the disk (`fsync`). The script in Python maps the file, takes it apart with \
 `struct` and NumPy and writes each array with h5py; \"by reference\" it makes datasets with \
-external storage. The file is in the page cache.\n";
+external storage. The file is in the page cache; what is written is not there before.\n";
 
 /// How many arrays there are, and how many doubles each has.
 const ARRAYS: u32 = 64;
@@ -30,15 +30,15 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     make(&file).with_context(|| file.display().to_string())?;
     let python = readers::prepare(&setup.repo)?;
     let ours = |option: &str, to: &str| {
-        let to = setup.folder.join(to);
-        let args = ["convert", "--force", "--to=hdf5", option].map(AsRef::as_ref);
+        let to = setup.outputs().join(to);
+        let args = ["convert", "--to=hdf5", option].map(AsRef::as_ref);
         setup.kymo(args.into_iter().chain([file.as_os_str(), to.as_os_str()]))
     };
     let script = |how: &str| {
-        let (script, to) = (setup.repo.path(SCRIPT), setup.folder.join("python.h5"));
+        let (script, to) = (setup.repo.path(SCRIPT), setup.outputs().join("python.h5"));
         command_line(&python, [script.as_os_str(), how.as_ref(), file.as_os_str(), to.as_os_str()])
     };
-    let copy = setup.folder.join("copy.bp");
+    let copy = setup.outputs().join("copy.bp");
     let copy = command_line(
         "sh",
         [

@@ -135,6 +135,12 @@ impl Setup {
         self.case.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }
 
+    /// Where commands write what is not there when they begin: whoever replaces a file would take
+    /// the memory of the old one, or not, before it is written.
+    fn outputs(&self) -> PathBuf {
+        self.folder.join("out")
+    }
+
     /// `kymo` with these arguments.
     fn kymo<I: Into<OsString>>(&self, args: impl IntoIterator<Item = I>) -> CommandLine {
         command_line(&self.kymo, args)
@@ -233,6 +239,11 @@ fn run_case(setup: &Setup, case: &Case, repetitions: u32) -> Result<Vec<Row>> {
 }
 
 fn measure(setup: &Setup, command: &CommandLine) -> Result<Measurement> {
+    let outputs = setup.outputs();
+    if outputs.exists() {
+        fs::remove_dir_all(&outputs)?;
+    }
+    fs::create_dir(&outputs)?;
     let json = repo::output(Command::new(&setup.xtask).args(["measure", "--"]).args(command))?;
     serde_json::from_str(&json).context("`xtask measure` printed something unknown")
 }
