@@ -1,22 +1,28 @@
 //! Feeds bytes to the format that `KYMO_FORMAT` names; `cargo xtask fuzz` builds and runs it.
-//! Two are no formats. `symbols`: bytes are a program or a kernel's list of symbols, which addresses
-//! are looked up in. `arrays`: bytes are a BP file, whose arrays are converted to everything.
+//! Three are no formats. `symbols`: bytes are a program or a kernel's list of symbols, which addresses
+//! are looked up in. `arrays`: bytes are a BP file, whose arrays are converted to everything. `prof`:
+//! bytes are a profile with a structure file behind it, which a database is made of.
 #![no_main]
 #![allow(clippy::print_stderr, reason = "there is nobody else to say which format is missing")]
+
+mod nothing;
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use kymo_arrays_convert::Job;
 use kymo_core::bytes::Limits;
 use kymo_core::model::arrays::Order;
-use kymo_core::model::structure::Symbols;
+use kymo_core::model::structure::{Structure, Symbols};
 use kymo_core::{Context, Destination, Format, Source};
+use kymo_hpcrun::StructureFile;
+use kymo_prof::{Options, Program, Requested};
 use kymo_symbols::{Programs, Search};
 use libfuzzer_sys::fuzz_target;
+use nothing::Nothing;
 
 /// What is fed.
 enum Fed {
@@ -25,12 +31,14 @@ enum Fed {
     Symbols(PathBuf),
     /// A directory for outputs, of which none appears.
     Arrays(PathBuf),
+    Prof,
 }
 
 static FED: LazyLock<Fed> = LazyLock::new(|| {
     let name = env::var("KYMO_FORMAT").unwrap_or_default();
     match name.as_str() {
         "symbols" => Fed::Symbols(folder(&env::temp_dir(), lay_out)),
+        "prof" => Fed::Prof,
         "arrays" => Fed::Arrays(folder(&memory(), |folder| fs::create_dir_all(folder))),
         _ => Fed::Format(kymo_registry::by_name(&name).unwrap_or_else(|| {
             eprintln!("KYMO_FORMAT must name a format of the registry, not `{name}`");
@@ -133,8 +141,33 @@ fn convert(folder: &Path, bytes: &[u8]) {
     }
 }
 
+/// What the structure file behind a profile begins with.
+const STRUCTURE: &[u8] = b"<HPCToolkitStructure";
+
+/// Makes a database of a profile, right and as hpcprof has it, and keeps nothing of it.
+fn make_database(bytes: &[u8]) {
+    let context = Context::with_limits(Limits::tight());
+    let end = bytes.windows(STRUCTURE.len()).position(|part| part == STRUCTURE);
+    let (profile, text) = bytes.split_at(end.unwrap_or(bytes.len()));
+    let source = Source::from_bytes("a.hpcrun", profile.to_vec());
+    let opened = kymo_hpcrun::Hpcrun.open(&source, &context);
+    let Some(view) = opened.ok().and_then(|dataset| dataset.measurement()) else { return };
+    let mut structure = Structure::default();
+    let file = StructureFile::read(text, &context.limits, &|_| true);
+    file.modules.into_iter().for_each(|module| structure.add(module));
+    let program = Program { structure: &structure, symbols: None, sources: None };
+    for compat in [false, true] {
+        let statistics = Requested::Extrema;
+        let options = Options { compat, statistics, jobs: 1, traces: true };
+        // Refusing is an answer too.
+        let views = [Arc::clone(&view)];
+        let _ = kymo_prof::merge(&views, &program, options, &mut Nothing::default(), &context);
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| match &*FED {
     Fed::Format(format) => kymo_conformance::survive(*format, bytes),
     Fed::Symbols(folder) => look_up(folder, bytes),
     Fed::Arrays(folder) => convert(folder, bytes),
+    Fed::Prof => make_database(bytes),
 });

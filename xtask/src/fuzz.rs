@@ -2,8 +2,8 @@
 //!
 //! There is one fuzz target, `fuzz/targets/format.rs`; the variable `KYMO_FORMAT` tells it which
 //! format of the registry to feed. So a new format is fuzzed as soon as it is in the registry. It
-//! also feeds programs that addresses are looked up in, as `symbols`, and files whose arrays are
-//! converted, as `arrays`.
+//! also feeds programs that addresses are looked up in, as `symbols`, files whose arrays are
+//! converted, as `arrays`, and profiles that a database is made of, as `prof`.
 //! The instrumented build has a target directory of its own, since its flags differ.
 
 use std::env;
@@ -17,8 +17,9 @@ use kymo_conformance::Folder;
 use crate::repo::{self, Repo};
 
 /// What is fed and no format, and where its seeds are in `testdata`: programs that tell of
-/// addresses, and files whose arrays are converted to everything.
-const OTHERS: [(&str, &str); 2] = [("symbols", "symbols"), ("arrays", "bp")];
+/// addresses, files whose arrays are converted to everything, and profiles with structure files
+/// behind them, which databases are made of.
+const OTHERS: [(&str, &str); 3] = [("symbols", "symbols"), ("arrays", "bp"), ("prof", "prof")];
 
 /// Inputs longer than this are neither taken as seeds nor made.
 const INPUT_BYTES_MAX: u64 = 65_536;

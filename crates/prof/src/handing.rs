@@ -75,43 +75,34 @@ impl<'a> Handing<'a> {
         let thread = &summed.thread;
         let view = views.get(index(thread.measurement));
         let view = view.ok_or_else(|| Error::request("a thread is of no measurement"))?;
-        let mut is_idle = false;
-        let mut count = |(time, context): Sample| {
-            // Idle is said once, however often it was sampled.
-            let was_idle = std::mem::replace(&mut is_idle, context.is_none());
-            *sample_count += u64::from(!(was_idle && is_idle));
-            Ok((time, context))
-        };
-        let all = || view.samples(thread.thread).map(|samples| placed(samples, summed));
-        let mut samples = all()?;
+        let mut samples = placed(view.samples(thread.thread)?, summed);
         let first: Vec<_> = samples.by_ref().take(SAMPLES_AT_ONCE).collect();
         if first.is_empty() {
             return Ok(());
         }
         if options.jobs < 2 || first.len() < SAMPLES_AT_ONCE {
-            return sink.samples(thread.id, &mut first.into_iter().chain(samples).map(count));
+            let mut all = first.into_iter().chain(samples).map(Ok);
+            *sample_count += sink.samples(thread.id, &mut all)?;
+            return Ok(());
         }
-        drop(samples);
         // Their contexts are found on another thread while they are handed on.
         let (sender, receiver) = sync_channel::<Vec<Sample>>(PARTS_WAITING_MAX);
-        let find = move |_: Wanted<'_>| -> Result<()> {
-            let mut samples = all()?;
-            loop {
-                let part: Vec<_> = samples.by_ref().take(SAMPLES_AT_ONCE).collect();
-                // Where nobody takes them any more, the other thread knows why.
-                if part.is_empty() || sender.send(part).is_err() {
-                    return Ok(());
-                }
+        let find = move |_: Wanted<'_>| {
+            let mut part = first;
+            // Where nobody takes them any more, the other thread knows why.
+            while !part.is_empty() && sender.send(part).is_ok() {
+                part = samples.by_ref().take(SAMPLES_AT_ONCE).collect();
             }
         };
-        beside([find], |mut jobs| {
-            let mut samples = receiver.into_iter().flatten().map(&mut count);
+        *sample_count += beside([find], |mut jobs| {
+            let mut samples = receiver.into_iter().flatten().map(Ok);
             let taken = sink.samples(thread.id, &mut samples);
             drop(samples);
-            let ended = || Err(Error::request("the thread that reads samples has ended early"));
-            let found = jobs.pop().and_then(Job::wait).unwrap_or_else(ended);
-            taken.and(found)
-        })
+            let ended = || Error::request("the thread that reads samples has ended early");
+            let found = jobs.pop().and_then(Job::wait).ok_or_else(ended);
+            found.and(taken)
+        })?;
+        Ok(())
     }
 
     /// Hands on what all threads have together.
@@ -130,7 +121,10 @@ const SAMPLES_AT_ONCE: usize = 1 << 14;
 const PARTS_WAITING_MAX: usize = 4;
 
 /// Samples with the contexts that listings show for them; those of unknown nodes are left out.
-fn placed<'a>(samples: Samples<'a>, summed: &'a Summed) -> impl Iterator<Item = Sample> + 'a {
+fn placed<'a>(
+    samples: Samples<'a>,
+    summed: &'a Summed,
+) -> impl Iterator<Item = Sample> + Send + 'a {
     let Summed { thread, links, .. } = summed;
     samples.filter_map(|sample| {
         let place = thread.places.get(index(thread.numbers.find(sample.node)?))?;
@@ -147,7 +141,7 @@ struct Values<'a> {
     compat: bool,
     rows: ByContext<'a>,
     /// What is being told, with the number of its metric, and what is left of it.
-    row: Option<(u32, &'a Row)>,
+    row: Option<(MetricId, &'a Row)>,
     reaches: std::slice::Iter<'a, Reach>,
     /// How many were told.
     count: u64,
@@ -165,13 +159,13 @@ impl Iterator for Values<'_> {
                 }
                 self.count += 1;
                 let context = ContextNumber(row.context.into());
-                let column = Column { metric: MetricId(metric), reach: *reach };
+                let column = Column { metric, reach: *reach };
                 return Some(Ok(SunkValue { context, column, value }));
             }
             let (metric, row) = self.rows.next()?;
             let metrics = self.metrics;
             self.row = Some((metric, row));
-            self.reaches = metrics.get(index(metric)).map_or([].iter(), |of| of.reaches.iter());
+            self.reaches = metrics.get(index(metric.0)).map_or([].iter(), |of| of.reaches.iter());
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Each thread comes with a tree of addresses ([`MeasurementView`]). [`merge`] looks the addresses
 //! up in the structure of the program, merges the trees by path, adds up what reaches each context,
-//! and hands everything to a [`ProfileSink`]. It holds the merged tree and a few threads, and no more. The same threads give the same profile, in whatever order they come and however many
+//! and hands everything to a [`ProfileSink`]. It holds the merged tree and a few threads, and no
+//! more. The same threads give the same profile, in whatever order they come and however many
 //! processors work on it.
 //!
 //! What is computed, and where it differs from what `hpcprof` computes: `docs/prof.md`.
@@ -10,6 +11,7 @@
 //! [`MeasurementView`]: kymo_core::model::measurement::MeasurementView
 //! [`ProfileSink`]: kymo_core::model::profile::ProfileSink
 
+mod circles;
 mod handing;
 mod links;
 mod listing;

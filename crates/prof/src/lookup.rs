@@ -59,8 +59,24 @@ pub(crate) struct Lookup<'a> {
     resolved: Vec<Resolved>,
     /// Scopes around addresses that were looked up and not asked for yet.
     ahead: HashMap<(u32, u64), Vec<Resolved>, RandomState>,
+    /// How many steps further ways may have.
+    steps_left: usize,
     jobs: usize,
     compat: bool,
+}
+
+/// How many steps all ways may have together that are held.
+const STEPS_MAX: usize = 1 << 21;
+
+/// All ways that may lead to a function of a GPU.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    pub(crate) module: u32,
+    pub(crate) function: ScopeId,
+    /// Ordered by their last calls.
+    pub(crate) ways: Vec<Route>,
+    /// How many contexts they make below the one that the kernel was started in.
+    pub(crate) contexts: u64,
 }
 
 /// Fewer addresses than this are not worth a thread.
@@ -92,7 +108,7 @@ struct Known<'a> {
     /// Who calls whom, once that was asked for.
     callers: OnceCell<Option<Callers>>,
     /// The ways to each function that was asked for.
-    routes: HashMap<ScopeId, Option<Arc<[Route]>>, RandomState>,
+    routes: HashMap<ScopeId, Option<Arc<Routes>>, RandomState>,
     symbols: Option<Box<dyn Resolver + 'a>>,
     files: HashMap<structure::FileId, u32, RandomState>,
     /// By the scope or the record that tells of them.
@@ -103,7 +119,8 @@ struct Known<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    pub(crate) fn new(known: &Program<'a>, compat: bool, jobs: usize) -> Self {
+    /// Nothing is held of more than `items_max` steps of ways.
+    pub(crate) fn new(known: &Program<'a>, compat: bool, jobs: usize, items_max: u64) -> Self {
         Self {
             structure: known.structure,
             symbols: known.symbols,
@@ -114,6 +131,7 @@ impl<'a> Lookup<'a> {
             chains: Vec::new(),
             resolved: Vec::new(),
             ahead: HashMap::default(),
+            steps_left: usize::try_from(items_max).map_or(STEPS_MAX, |most| most.min(STEPS_MAX)),
             jobs,
             compat,
         }
@@ -186,10 +204,32 @@ impl<'a> Lookup<'a> {
         self.chains.get(start.unwrap_or(0)..end).unwrap_or_default()
     }
 
-    /// The ways that may lead to an instruction; nothing where it is not told who calls whom.
-    pub(crate) fn routes(&mut self, point: u32) -> Option<Arc<[Route]>> {
+    /// The ways that may lead to an instruction; nothing where it is not told who calls whom, or
+    /// where there are too many.
+    pub(crate) fn routes(&mut self, point: u32) -> Option<Arc<Routes>> {
         let (module, offset) = *self.points.items().get(index(point))?;
-        self.modules.get_mut(index(module))?.routes(offset, self.compat)
+        let known = self.modules.get_mut(index(module))?;
+        let function = known.structure?.lookup(offset)?.next()?;
+        if let Some(found) = known.routes.get(&function) {
+            return found.clone();
+        }
+        let ways = known.ways(function, self.compat, &mut self.steps_left);
+        let routes = ways.map(|ways| {
+            let contexts = ways.iter().map(|way| self.contexts_of(module, way)).sum();
+            Arc::new(Routes { module, function, ways, contexts })
+        });
+        self.modules.get_mut(index(module))?.routes.insert(function, routes.clone());
+        routes
+    }
+
+    /// How many contexts a way makes, up to the call of the function.
+    fn contexts_of(&mut self, module: u32, way: &Route) -> u64 {
+        let mut contexts = 1;
+        for call in &way.calls {
+            let point = self.point(module, *call);
+            contexts += self.chain(point).len() as u64;
+        }
+        contexts
     }
 
     /// Whether it is told who calls whom in the module of an instruction.
@@ -317,13 +357,12 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The ways to the function that an address is in.
-    fn routes(&mut self, offset: u64, compat: bool) -> Option<Arc<[Route]>> {
+    /// The ways to a function, as long as some steps are left for them.
+    fn ways(&self, function: ScopeId, compat: bool, steps_left: &mut usize) -> Option<Vec<Route>> {
         let structure = self.structure?;
-        let function = structure.lookup(offset)?.next()?;
         let callers = self.callers.get_or_init(|| Callers::new(structure, compat)).as_ref()?;
-        let found = || callers.routes(function).map(Arc::from);
-        self.routes.entry(function).or_insert_with(found).clone()
+        *steps_left = steps_left.checked_sub(callers.steps(function)?)?;
+        callers.routes(function)
     }
 
     fn file(&mut self, names: &mut Names, found: &Module, file: structure::FileId) -> u32 {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kymo_core::ahead::Stations;
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::profile::{ProfileSink, ThreadId};
-use kymo_core::{Context, Error, Finding, Result};
+use kymo_core::{Context, Error, Finding, Result, Severity};
 
 use crate::Options;
 use crate::handing::Handing;
@@ -28,7 +28,7 @@ const BATCH_THREADS_MAX: usize = 32;
 pub struct Merged {
     /// How many threads there were.
     pub threads: u64,
-    /// How many contexts the merged tree has, and how many of them are listed.
+    /// How many contexts the merged tree has.
     pub contexts: u64,
     /// How many of them are listed: instructions within a line are not.
     pub listed: u64,
@@ -68,8 +68,13 @@ pub fn merge(
     let found = threads::ordered(views);
     number_of_threads(&found)?;
     sink.statistics(options.statistics.statistics())?;
-    sink.threads(&threads::named(&found))?;
+    let lost = sink.threads(&threads::named(&found))?;
     let mut merging = Merging::new(views, program, context, options);
+    for (id, why) in lost {
+        let of = usize::try_from(id.0).ok().and_then(|at| found.get(at));
+        of.into_iter()
+            .for_each(|found| merging.lose(found, Severity::Warning, "thread-id", why.clone()));
+    }
     let began = Instant::now();
     let sizes: Vec<_> = found.iter().map(|found| found.size_bytes(views)).collect();
     context.progress.begin("merging", sizes.iter().sum());
@@ -109,8 +114,8 @@ fn add_up(
         read: |number: usize| {
             let threads = batches.get(number).and_then(|batch| numbered.get(batch.clone()));
             let threads = threads.unwrap_or_default().iter().copied();
-            let read = |(found, id): (_, _)| Ok((found, id, Found::read(found, views)?));
-            threads.map(read).collect::<Result<Vec<_>>>()
+            // One that cannot be read is left out, and said where it is placed.
+            Ok(threads.map(|(found, id)| (found, id, found.read(views))).collect::<Vec<_>>())
         },
         place: |read: Vec<(&Found, ThreadId, _)>| {
             let read = read.into_iter();

@@ -1,11 +1,12 @@
 //! The middle of the way: what was recorded of a thread gets its place in the merged tree.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{MeasuredThread, MeasurementView};
+use kymo_core::model::measurement::{MeasuredMetric, MeasuredThread, MeasurementView};
 use kymo_core::model::profile::{Computed, Metric, MetricId, ThreadId};
-use kymo_core::{Context, Error, Finding, Findings, Result};
+use kymo_core::{Context, Error, Finding, Findings, Result, Severity, shortened};
 
 use crate::Options;
 use crate::links::Links;
@@ -13,6 +14,7 @@ use crate::lookup::{Lookup, Program};
 use crate::names::index;
 use crate::placing::places;
 use crate::propagation::Own;
+use crate::sharing::Room;
 use crate::summing::{Placed, PlacedThread};
 use crate::threads::Found;
 use crate::tree::Tree;
@@ -34,8 +36,12 @@ pub(crate) struct Merging<'a> {
     /// The modules of the thread before.
     modules: Option<Numbered>,
     /// By name and description.
-    metrics: HashMap<(String, String), u32>,
-    known_computed: HashSet<(String, String)>,
+    metrics: HashMap<(String, String), MetricId>,
+    /// By number.
+    known_metrics: Vec<Metric>,
+    known_computed: HashMap<(String, String), Computed>,
+    /// What there is for ways through a GPU's code.
+    room: Room,
     /// What those who add up know of the tree.
     links: Arc<Links>,
     /// Of each measurement.
@@ -55,11 +61,13 @@ impl<'a> Merging<'a> {
             views,
             context,
             tree: Tree::new(context.limits.items_max),
-            lookup: Lookup::new(program, options.compat, options.jobs),
+            lookup: Lookup::new(program, options.compat, options.jobs, context.limits.items_max),
             compat: options.compat,
             modules: None,
             metrics: HashMap::new(),
-            known_computed: HashSet::new(),
+            known_metrics: Vec::new(),
+            known_computed: HashMap::new(),
+            room: Room::new(context.limits.items_max),
             links: Arc::default(),
             findings: views.iter().map(|_| Findings::new(&context.limits)).collect(),
             done_bytes: 0,
@@ -71,8 +79,13 @@ impl<'a> Merging<'a> {
         &mut self,
         found: &Found,
         id: ThreadId,
-        mut read: MeasuredThread,
+        read: Result<MeasuredThread>,
     ) -> Result<Placed> {
+        let mut read = read.unwrap_or_else(|error| {
+            let why = format!("it cannot be read, and is left out: {error}");
+            self.lose(found, Severity::Error, "thread", why);
+            MeasuredThread::default()
+        });
         self.context.progress.at(self.done_bytes);
         let contexts = self.tree.contexts().len();
         self.context.progress.note(&|| format!("{} threads, {contexts} contexts", id.0));
@@ -80,13 +93,16 @@ impl<'a> Merging<'a> {
         let view = found.view(self.views)?;
         self.find(found, std::mem::take(&mut read.findings));
         let modules = self.modules(&read, found, view);
-        let (metrics, new) = self.metrics(&read)?;
-        let computed = self.computed(&read, &metrics);
-        let (places, mut strays) = places(&mut self.tree, &mut self.lookup, view, &read, &modules)?;
+        let (metrics, new) = self.metrics(&read, found)?;
+        let computed = self.computed(&read, &metrics, found);
+        self.tree.allow(read.nodes.len());
+        let room = self.room.with_nodes(read.nodes.len());
+        let Self { tree, lookup, .. } = self;
+        let (places, mut strays) = places(tree, lookup, view, &read, &modules, room)?;
         let own = read.values.iter().filter_map(|value| {
             let place = places.get(index(value.node))?;
             let is_of_call = read.metrics.get(index(value.metric))?.is_of_call;
-            let metric = *metrics.get(index(value.metric))?;
+            let metric = (*metrics.get(index(value.metric))?)?;
             if let Some(stray) = strays.of_node.get(&value.node).copied() {
                 strays.value(stray, metric, value.value);
                 return None;
@@ -96,8 +112,11 @@ impl<'a> Merging<'a> {
         });
         let mut own = own.collect();
         let metrics: Vec<_> = read.metrics.iter().zip(metrics).collect();
-        self.find(found, strays.finding(&found.name));
-        strays.share(&mut own, &metrics, &self.lookup, self.compat);
+        if let Some(why) = strays.left_out() {
+            self.lose(found, Severity::Warning, "gpu-ways", why);
+        }
+        strays.share(&mut own, &metrics, &mut self.tree, &self.lookup, self.compat)?;
+        self.room = strays.room;
         if self.links.count() < self.tree.contexts().len() {
             self.links = Arc::new(self.links.grown(self.tree.contexts()));
         }
@@ -112,6 +131,18 @@ impl<'a> Merging<'a> {
         if let Some(known) = self.findings.get_mut(index(found.measurement)) {
             known.extend(findings);
         }
+    }
+
+    /// Keeps what is lost of a thread.
+    pub(crate) fn lose(
+        &mut self,
+        found: &Found,
+        severity: Severity,
+        rule: &'static str,
+        why: String,
+    ) {
+        let file = found.view(self.views).ok().map(|view| view.file(found.thread));
+        self.find(found, [Finding { file, ..Finding::whole(severity, rule, why) }]);
     }
 
     /// What is wrong with threads, with the number of the measurement.
@@ -152,44 +183,72 @@ impl<'a> Merging<'a> {
     }
 
     /// The numbers of the metrics of a thread, and those that are new. What is computed by a
-    /// formula has no values, and none.
-    fn metrics(&mut self, read: &MeasuredThread) -> Result<(Vec<u32>, Vec<Metric>)> {
+    /// formula has no values, and no number.
+    fn metrics(
+        &mut self,
+        read: &MeasuredThread,
+        found: &Found,
+    ) -> Result<(Vec<Option<MetricId>>, Vec<Metric>)> {
         let (mut numbers, mut new) = (Vec::new(), Vec::new());
-        for metric in &read.metrics {
-            let metric = &metric.metric;
+        for MeasuredMetric { metric, .. } in &read.metrics {
             if metric.formula.is_some() {
-                numbers.push(u32::MAX);
+                numbers.push(None);
                 continue;
             }
-            let next = u32::try_from(self.metrics.len());
+            let next = u32::try_from(self.known_metrics.len()).map(MetricId);
             let next = next.map_err(|_| Error::request("there are too many metrics"))?;
-            let key = (metric.name.clone(), metric.description.clone());
-            let number = *self.metrics.entry(key).or_insert_with(|| {
+            let number = *self.metrics.entry(key(metric)).or_insert(next);
+            numbers.push(Some(number));
+            if number == next {
+                self.known_metrics.push(metric.clone());
                 new.push(metric.clone());
-                next
-            });
-            numbers.push(number);
+            } else if self.known_metrics.get(index(number.0)) != Some(metric) {
+                self.differ(found, metric);
+            }
         }
         Ok((numbers, new))
     }
 
     /// What is computed from metrics, as far as it is new.
-    fn computed(&mut self, read: &MeasuredThread, numbers: &[u32]) -> Vec<Computed> {
-        let number = |metric: MetricId| {
-            let number = *numbers.get(index(metric.0))?;
-            (number != u32::MAX).then_some(MetricId(number))
-        };
+    fn computed(
+        &mut self,
+        read: &MeasuredThread,
+        numbers: &[Option<MetricId>],
+        found: &Found,
+    ) -> Vec<Computed> {
+        let number = |metric: MetricId| numbers.get(index(metric.0)).copied().flatten();
         let mut new = Vec::new();
         for computed in &read.computed {
-            let key = (computed.metric.name.clone(), computed.metric.description.clone());
-            let after = numbers.get(index(computed.before.0)..).unwrap_or_default();
-            let before = after.iter().copied().find(|number| *number != u32::MAX);
-            let formula = computed.formula.with(&number);
-            if let Some(formula) = formula.filter(|_| self.known_computed.insert(key)) {
-                let before = MetricId(before.unwrap_or(u32::MAX));
-                new.push(Computed { formula, before, ..computed.clone() });
+            let Some(formula) = computed.formula.with(&number) else { continue };
+            let place = computed.before.map_or(numbers.len(), |before| index(before.0));
+            let before = numbers.get(place..).unwrap_or_default().iter().copied().flatten().next();
+            let computed = Computed { formula, before, ..computed.clone() };
+            match self.known_computed.entry(key(&computed.metric)) {
+                Entry::Vacant(free) => {
+                    free.insert(computed.clone());
+                    new.push(computed);
+                }
+                Entry::Occupied(known) => {
+                    // Where it is listed is no setting of it.
+                    let same = Computed { before, ..known.get().clone() };
+                    if same != computed {
+                        self.differ(found, &computed.metric);
+                    }
+                }
             }
         }
         new
     }
+
+    /// Says that a thread takes a metric otherwise than those before it.
+    fn differ(&mut self, found: &Found, metric: &Metric) {
+        let name = shortened(&metric.name);
+        let why = format!("{name} has other settings than in threads before it, and takes theirs");
+        self.lose(found, Severity::Warning, "metric-settings", why);
+    }
+}
+
+/// What a metric is known by.
+fn key(metric: &Metric) -> (String, String) {
+    (metric.name.clone(), metric.description.clone())
 }

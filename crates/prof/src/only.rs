@@ -46,6 +46,10 @@ impl MeasurementView for Only {
         self.view.name(self.thread_of(thread))
     }
 
+    fn file(&self, thread: usize) -> String {
+        self.view.file(self.thread_of(thread))
+    }
+
     fn program(&self, thread: usize) -> Option<String> {
         self.view.program(self.thread_of(thread))
     }

@@ -6,7 +6,7 @@ use kymo_core::model::profile::Relation;
 
 use crate::lookup::Lookup;
 use crate::names::index;
-use crate::sharing::Strays;
+use crate::sharing::{Room, Strays};
 use crate::tree::{Entry, GLOBAL, Key, Scope, Tree};
 
 /// How many nodes are looked up before they are placed.
@@ -29,32 +29,56 @@ impl Place {
 
 /// Finds the context of each node, and makes it where it is not there yet. `modules` are the
 /// numbers of the thread's modules. What is known to be below a context, but not by which way, is
-/// told apart.
+/// told apart; `room` is what there is for the ways.
 pub(crate) fn places(
     tree: &mut Tree,
     lookup: &mut Lookup<'_>,
     view: &dyn MeasurementView,
     thread: &MeasuredThread,
     modules: &[u32],
+    room: Room,
 ) -> Result<(Vec<Place>, Strays)> {
     let mut places: Vec<Place> = Vec::with_capacity(thread.nodes.len());
-    let strays = Strays::default();
+    let strays = Strays::new(room);
     let mut placing = Placing { tree, lookup, view, modules, strays, node: 0 };
+    let mut are_used = used(thread).into_iter();
     for nodes in thread.nodes.chunks(LOOKED_UP) {
         placing.look_up(nodes);
         for node in nodes {
             let above = places.get(index(node.above)).map_or(GLOBAL, |above| above.full);
-            places.push(placing.place(above, node.frame)?);
+            let is_used = are_used.next().unwrap_or(true);
+            places.push(placing.place(above, node.frame, is_used)?);
             placing.node += 1;
         }
     }
     Ok((places, placing.strays))
 }
 
-/// An instruction that was called, or that calls: with the scopes around it.
-pub(crate) fn code(tree: &mut Tree, lookup: &Lookup<'_>, above: u32, point: u32) -> Result<Place> {
+/// Whether each node has values, or others below it.
+fn used(thread: &MeasuredThread) -> Vec<bool> {
+    let mut are_used = vec![false; thread.nodes.len()];
+    let above = thread.nodes.iter().zip(0..).filter(|(node, own)| node.above != *own);
+    let above = above.map(|(node, _)| node.above);
+    for node in above.chain(thread.values.iter().map(|value| value.node)) {
+        if let Some(is_used) = are_used.get_mut(index(node)) {
+            *is_used = true;
+        }
+    }
+    are_used
+}
+
+/// An instruction that was called, or that calls: with the scopes around it. One that is part of a
+/// line gets a context of its own only where something is to be kept there (`is_used`): nobody else
+/// asks for it, as listings show the line.
+pub(crate) fn code(
+    tree: &mut Tree,
+    lookup: &Lookup<'_>,
+    above: u32,
+    point: u32,
+    is_used: bool,
+) -> Result<Place> {
     let (mut full, mut called) = (above, None);
-    for key in lookup.chain(point) {
+    for key in lookup.chain(point).iter().filter(|key| is_used || !key.is_elided()) {
         full = tree.child(full, *key)?;
         called = called.or(Some(full));
     }
@@ -82,7 +106,7 @@ impl Placing<'_, '_> {
         self.lookup.ahead(addresses);
     }
 
-    fn place(&mut self, above: u32, frame: Frame) -> Result<Place> {
+    fn place(&mut self, above: u32, frame: Frame, is_used: bool) -> Result<Place> {
         match frame {
             Frame::Root => Ok(Place::at(GLOBAL)),
             Frame::Idle if above == GLOBAL => Ok(Place::at(GLOBAL)),
@@ -100,7 +124,11 @@ impl Placing<'_, '_> {
                     return self.below(above, Scope::Unknown);
                 };
                 let point = self.lookup.point(module, offset);
-                if is_called { self.code(above, point) } else { self.stray(above, point) }
+                if !is_called {
+                    return self.stray(above, point);
+                }
+                let above = self.parent(above)?;
+                code(self.tree, self.lookup, above, point, is_used)
             }
         }
     }
@@ -126,26 +154,17 @@ impl Placing<'_, '_> {
         self.below(above, Scope::Function(function))
     }
 
-    fn code(&mut self, above: u32, point: u32) -> Result<Place> {
-        let above = self.parent(above)?;
-        code(self.tree, self.lookup, above, point)
-    }
-
     /// An instruction that nobody knows the caller of.
     fn stray(&mut self, above: u32, point: u32) -> Result<Place> {
-        let routes = self.lookup.routes(point);
-        if routes.is_none() && self.lookup.tells_calls(point) {
-            self.strays.leave_out();
-        }
-        let has_room = routes.as_ref().is_none_or(|routes| self.strays.has_room(routes.len()));
-        if !has_room {
-            self.strays.leave_out();
-        }
-        if let Some(routes) = routes.filter(|_| has_room) {
-            let root = self.parent(above)?;
+        let root = self.parent(above)?;
+        if let Some(routes) = self.lookup.routes(point) {
             let node = (self.node, root, point);
-            self.strays.add(node, routes, self.tree, self.lookup)?;
-            return Ok(Place::at(root));
+            if self.strays.add(node, &routes, self.tree, self.lookup)? {
+                return Ok(Place::at(root));
+            }
+        }
+        if self.lookup.tells_calls(point) {
+            self.strays.leave_out();
         }
         let Place { full: called, .. } = self.below(above, Scope::Unknown)?;
         let key = Key { scope: Scope::Point(point), relation: Relation::Call };

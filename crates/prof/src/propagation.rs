@@ -1,6 +1,6 @@
 //! What reaches each context from below it, a thread and a metric at a time.
 
-use kymo_core::model::profile::Reach;
+use kymo_core::model::profile::{MetricId, Reach};
 
 use crate::links::Links;
 use crate::names::{index, number};
@@ -10,7 +10,7 @@ use crate::tree::GLOBAL;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Own {
     pub(crate) context: u32,
-    pub(crate) metric: u32,
+    pub(crate) metric: MetricId,
     pub(crate) value: f64,
 }
 

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use kymo_core::model::structure::{Module, Scope, ScopeId};
 
-/// How many steps of the ways to one function are taken; with more of them it has too many.
+use crate::circles::Circles;
+
+/// How many steps the ways to one function may have together; with more of them it has too many.
 const STEPS_MAX: usize = 1 << 16;
 
 /// A way from a kernel to a function.
@@ -22,8 +24,59 @@ pub(crate) struct Route {
 pub(crate) struct Callers {
     functions: Vec<ScopeId>,
     by_scope: HashMap<ScopeId, usize, RandomState>,
-    /// Of each function, the calls of it: their addresses and the functions that these are in.
-    calls: Vec<Vec<(u64, usize)>>,
+    calls: Calls,
+    /// How many ways lead to each function.
+    counts: Vec<Count>,
+}
+
+/// A call: its address, and the function that this is in.
+type Call = (u64, usize);
+
+/// Who calls each function.
+#[derive(Debug, Default)]
+struct Calls {
+    /// The circle that each function is in, by one of its members; itself where it is in none.
+    circle: Vec<usize>,
+    /// The calls of any member of a circle, kept once.
+    of_circle: Vec<Vec<Call>>,
+    /// The calls of a function alone.
+    own: Vec<Vec<Call>>,
+}
+
+impl Calls {
+    fn of(&self, function: usize) -> [&[Call]; 2] {
+        let circle = self.circle.get(function).copied().unwrap_or(function);
+        let lists = [self.of_circle.get(circle), self.own.get(function)];
+        lists.map(|list| list.map_or(&[][..], Vec::as_slice))
+    }
+
+    fn get(&self, function: usize, index: usize) -> Option<Call> {
+        let [shared, own] = self.of(function);
+        shared.get(index).or_else(|| own.get(index.checked_sub(shared.len())?)).copied()
+    }
+
+    fn is_called(&self, function: usize) -> bool {
+        self.get(function, 0).is_some()
+    }
+}
+
+/// How many ways there are, and how many steps they have together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    ways: usize,
+    steps: usize,
+}
+
+impl Count {
+    fn add(&mut self, other: Self) {
+        self.ways = self.ways.saturating_add(other.ways);
+        self.steps = self.steps.saturating_add(other.steps);
+    }
+
+    /// Each way goes one step further.
+    fn further(self) -> Self {
+        Self { steps: self.steps.saturating_add(self.ways), ..self }
+    }
 }
 
 impl Callers {
@@ -42,38 +95,41 @@ impl Callers {
             }
         }
         let by_scope: HashMap<_, _, _> = functions.iter().copied().zip(0..).collect();
-        let mut calls = vec![Vec::new(); functions.len()];
+        let mut told_of = vec![Vec::new(); functions.len()];
         for call in told {
             let called = *by_entry.get(&Some(call.target))?;
-            calls.get_mut(called)?.push((call.at, *by_scope.get(&call.within)?));
+            told_of.get_mut(called)?.push((call.at, *by_scope.get(&call.within)?));
         }
-        let circles = Circles::of(&calls);
-        let calls = circles.opened(&calls, compat);
-        Some(Self { functions, by_scope, calls })
+        let circles = Circles::of(&told_of);
+        let calls = opened(told_of, &circles, compat);
+        let counts = counted(&calls, circles.members());
+        Some(Self { functions, by_scope, calls, counts })
+    }
+
+    /// How many ways lead to a function, and along how many calls: what all ways to it take.
+    /// Nothing where there are too many.
+    pub(crate) fn steps(&self, to: ScopeId) -> Option<usize> {
+        let count = self.counts.get(*self.by_scope.get(&to)?)?;
+        let steps = count.ways.saturating_add(count.steps);
+        (steps <= STEPS_MAX).then_some(steps)
     }
 
     /// All ways to a function, ordered by their last calls; nothing where there are too many.
     pub(crate) fn routes(&self, to: ScopeId) -> Option<Vec<Route>> {
+        self.steps(to)?;
         let mut routes = Vec::new();
         // The functions on the way, from the last on, each with how many of its calls were tried.
         let mut way = vec![(*self.by_scope.get(&to)?, 0)];
         let mut calls: Vec<u64> = Vec::new();
-        let mut steps = 0;
         while let Some((function, tried)) = way.last_mut() {
-            let callers = self.calls.get(*function).map_or(&[][..], Vec::as_slice);
-            if callers.is_empty() {
+            if !self.calls.is_called(*function) {
                 let entry = *self.functions.get(*function)?;
                 routes.push(Route { entry, calls: calls.iter().rev().copied().collect() });
-                steps += calls.len();
             }
-            steps += 1;
-            if steps > STEPS_MAX {
-                return None;
-            }
-            if let Some((at, caller)) = callers.get(*tried) {
+            if let Some((at, caller)) = self.calls.get(*function, *tried) {
                 *tried += 1;
-                calls.push(*at);
-                way.push((*caller, 0));
+                calls.push(at);
+                way.push((caller, 0));
             } else {
                 way.pop();
                 calls.pop();
@@ -84,116 +140,46 @@ impl Callers {
     }
 }
 
-/// Which functions call each other in a circle.
-struct Circles {
-    states: Vec<State>,
+/// The calls without those in circles, and with those of all members of one.
+fn opened(told: Vec<Vec<Call>>, circles: &Circles, compat: bool) -> Calls {
+    let circle: Vec<_> = (0..told.len()).map(|function| circles.first(function)).collect();
+    let first = |function: usize| circle.get(function).copied();
+    let (mut of_circle, mut own) = (vec![Vec::new(); told.len()], vec![Vec::new(); told.len()]);
+    for (called, calls) in told.into_iter().enumerate() {
+        let is_whole = !compat || first(called) == Some(called);
+        let shared = first(called).filter(|_| is_whole).and_then(|at| of_circle.get_mut(at));
+        let Some(to) = shared.or_else(|| own.get_mut(called)) else { continue };
+        let from_outside = calls.into_iter().filter(|(_, caller)| first(*caller) != first(called));
+        to.extend(from_outside);
+    }
+    Calls { circle, of_circle, own }
 }
 
-/// What is known of a function on the search for circles.
-#[derive(Clone, Copy, Default)]
-struct State {
-    /// When it was met, from 1; 0 when it was not.
-    met: usize,
-    /// The first function met that is known to be in a circle with it.
-    low: usize,
-    /// The function that its circle was entered by, when that is known.
-    first: Option<usize>,
-}
-
-impl Circles {
-    /// Tarjan's algorithm along `calls`, with a stack of its own.
-    fn of(calls: &[Vec<(u64, usize)>]) -> Self {
-        let mut circles = Self { states: vec![State::default(); calls.len()] };
-        let (mut open, mut count) = (Vec::new(), 0);
-        for start in 0..calls.len() {
-            let mut way = vec![(start, 0)];
-            while let Some((function, tried)) = way.last_mut() {
-                let (function, edge) = (*function, *tried);
-                *tried += 1;
-                if edge == 0 && !circles.meet(function, &mut count, &mut open) {
-                    way.pop();
-                    continue;
-                }
-                if let Some((_, caller)) = calls.get(function).and_then(|calls| calls.get(edge)) {
-                    circles.lower(function, *caller);
-                    way.push((*caller, 0));
-                    continue;
-                }
-                way.pop();
-                circles.close(function, &mut open);
-                if let Some((above, _)) = way.last() {
-                    circles.lower(*above, function);
-                }
+/// How many ways lead to each function. Callers come before those they call.
+fn counted(calls: &Calls, callers_first: &[usize]) -> Vec<Count> {
+    let mut counts = vec![Count::default(); calls.circle.len()];
+    // What the calls of a circle come to is added up once.
+    let mut of_circle: HashMap<usize, Count> = HashMap::new();
+    for &function in callers_first {
+        let of = |calls: &[Call]| {
+            let mut sum = Count::default();
+            for caller in calls.iter().filter_map(|(_, caller)| counts.get(*caller)) {
+                sum.add(caller.further());
             }
-        }
-        circles
-    }
-
-    fn state(&self, function: usize) -> State {
-        self.states.get(function).copied().unwrap_or_default()
-    }
-
-    /// Whether it is met for the first time.
-    fn meet(&mut self, function: usize, count: &mut usize, open: &mut Vec<usize>) -> bool {
-        let Some(state) = self.states.get_mut(function).filter(|state| state.met == 0) else {
-            return false;
+            sum
         };
-        *count += 1;
-        *state = State { met: *count, low: *count, first: None };
-        open.push(function);
-        true
-    }
-
-    /// Takes over what another function reaches, if that is still open.
-    fn lower(&mut self, function: usize, other: usize) {
-        let other = self.state(other);
-        if let Some(state) = self.states.get_mut(function)
-            && other.met != 0
-            && other.first.is_none()
-        {
-            state.low = state.low.min(other.low);
+        let [shared, own] = calls.of(function);
+        let circle = calls.circle.get(function).copied().unwrap_or(function);
+        let mut count = *of_circle.entry(circle).or_insert_with(|| of(shared));
+        count.add(of(own));
+        if !calls.is_called(function) {
+            count.ways = 1;
+        }
+        if let Some(slot) = counts.get_mut(function) {
+            *slot = count;
         }
     }
-
-    /// Ends the circle that began with a function, if one did.
-    fn close(&mut self, function: usize, open: &mut Vec<usize>) {
-        let state = self.state(function);
-        if state.low != state.met {
-            return;
-        }
-        while let Some(member) = open.pop() {
-            if let Some(state) = self.states.get_mut(member) {
-                state.first = Some(function);
-            }
-            if member == function {
-                break;
-            }
-        }
-    }
-
-    /// The calls without those in circles, and with those of all members of one.
-    fn opened(&self, calls: &[Vec<(u64, usize)>], compat: bool) -> Vec<Vec<(u64, usize)>> {
-        let first = |function: usize| self.state(function).first;
-        let mut members: HashMap<_, Vec<usize>> = HashMap::new();
-        for function in 0..calls.len() {
-            members.entry(first(function)).or_default().push(function);
-        }
-        let mut opened = vec![Vec::new(); calls.len()];
-        for (called, calls) in calls.iter().enumerate() {
-            let alone = [called];
-            let is_whole = !compat || first(called) == Some(called);
-            let circle = members.get(&first(called)).filter(|_| is_whole);
-            let circle = circle.map_or(&alone[..], Vec::as_slice);
-            for call in calls.iter().filter(|(_, caller)| first(*caller) != first(called)) {
-                for member in circle {
-                    if let Some(calls) = opened.get_mut(*member) {
-                        calls.push(*call);
-                    }
-                }
-            }
-        }
-        opened
-    }
+    counts
 }
 
 #[cfg(test)]
@@ -273,5 +259,21 @@ mod tests {
         let callers = Callers::new(&many, false).unwrap();
         assert_eq!(callers.routes(scopes[99]), None);
         assert_eq!(callers.routes(scopes[9]).unwrap().len(), 512);
+        // 512 ways of nine calls each, and their ends.
+        assert_eq!(callers.steps(scopes[9]), Some(512 * 9 + 512));
+    }
+
+    #[test]
+    fn a_call_into_a_large_circle_is_kept_once() {
+        // 1 to 1,000 call each other in a circle, and 1,001 to 2,000 call 1.
+        let around = (1..1000).map(|n| (16 * n + 1, 16 * n + 16)).chain([(16_001, 16)]);
+        let into = (1001..=2000).map(|n| (16 * n + 1, 16));
+        let calls: Vec<_> = around.chain(into).collect();
+        let (module, scopes) = module(2000, &calls);
+        let callers = Callers::new(&module, false).unwrap();
+        let lists = callers.calls.of_circle.iter().chain(&callers.calls.own);
+        assert_eq!(lists.map(Vec::len).sum::<usize>(), 1000);
+        assert_eq!(callers.routes(scopes[0]).unwrap().len(), 1000);
+        assert_eq!(callers.routes(scopes[999]).unwrap().len(), 1000);
     }
 }

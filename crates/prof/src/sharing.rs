@@ -9,140 +9,218 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use kymo_core::Result;
 use kymo_core::model::measurement::{Counts, MeasuredMetric};
-use kymo_core::{Finding, Result, Severity};
+use kymo_core::model::profile::MetricId;
+use kymo_core::model::structure::ScopeId;
 
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, Routes};
+use crate::names::index;
 use crate::placing::code;
 use crate::propagation::Own;
 use crate::routes::Route;
 use crate::tree::{Key, Tree};
 
-/// How many ways the instructions of a thread may have together.
-const WAYS_MAX: usize = 1 << 18;
+/// Contexts that ways may make beyond the first to each instruction: so many, and so many for each
+/// node. A few bytes of a structure file can tell of very many ways.
+const CONTEXTS_MIN: u64 = 1 << 20;
+const CONTEXTS_OF_NODE: u64 = 32;
+
+/// How many contexts ways may still make, in all threads together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room(u64);
+
+impl Room {
+    pub(crate) fn new(items_max: u64) -> Self {
+        Self(CONTEXTS_MIN.min(items_max))
+    }
+
+    /// The same with what some nodes bring.
+    pub(crate) fn with_nodes(self, nodes: usize) -> Self {
+        Self(self.0.saturating_add(CONTEXTS_OF_NODE.saturating_mul(nodes as u64)))
+    }
+
+    /// Whether there was room for some more.
+    fn take(&mut self, contexts: u64) -> bool {
+        let left = self.0.checked_sub(contexts);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
+}
 
 /// The samples of a thread whose callers nobody recorded.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Strays {
     /// By the index of the node.
     pub(crate) of_node: HashMap<u32, usize, RandomState>,
+    /// By the context that the kernel was started in, and the instruction.
     known: HashMap<(u32, u32), usize, RandomState>,
     items: Vec<Stray>,
-    /// How many ways they have together.
-    ways: usize,
-    /// How many instructions were left without ways, as there are too many.
+    /// By the same context, the module and the function.
+    known_ways: HashMap<(u32, u32, ScopeId), usize, RandomState>,
+    ways: Vec<Ways>,
+    pub(crate) room: Room,
+    /// How many nodes were left without ways, though it is told who calls whom.
     left_out: u64,
 }
 
 /// An instruction that was met below a context.
 #[derive(Debug)]
 struct Stray {
+    point: u32,
+    /// The index of the ways that may have led there.
+    ways: usize,
+    /// What was measured, by metric.
+    values: Vec<(MetricId, f64)>,
+}
+
+/// The ways from a context to a function of a GPU.
+#[derive(Debug)]
+struct Ways {
     /// The context that the kernel was started in.
     root: u32,
-    point: u32,
-    routes: Arc<[Route]>,
+    routes: Arc<Routes>,
     /// What each way starts with, and where it ends.
-    ways: Vec<Way>,
-    /// What was measured, by metric.
-    values: Vec<(u32, f64)>,
+    ends: Vec<Way>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Way {
     entry: u32,
-    end: u32,
+    /// What calls the function.
+    last: u32,
 }
 
 impl Strays {
-    /// Takes a node, and makes all contexts that it may stand for.
+    pub(crate) fn new(room: Room) -> Self {
+        Self {
+            of_node: HashMap::default(),
+            known: HashMap::default(),
+            items: Vec::new(),
+            known_ways: HashMap::default(),
+            ways: Vec::new(),
+            room,
+            left_out: 0,
+        }
+    }
+
+    /// Takes a node, and makes the ways that it may have been called by. Tells whether there is
+    /// room for them.
     pub(crate) fn add(
         &mut self,
         (node, root, point): (u32, u32, u32),
-        routes: Arc<[Route]>,
+        routes: &Arc<Routes>,
         tree: &mut Tree,
         lookup: &mut Lookup<'_>,
-    ) -> Result<()> {
-        let next = self.items.len();
-        let item = *self.known.entry((root, point)).or_insert(next);
-        if item == next {
-            let ways = routes.iter().map(|route| way(root, point, route, tree, lookup));
-            let ways = ways.collect::<Result<Vec<_>>>()?;
-            self.items.push(Stray { root, point, routes, ways, values: Vec::new() });
-        }
+    ) -> Result<bool> {
+        let item = match self.known.get(&(root, point)) {
+            Some(known) => *known,
+            None => {
+                let others = (routes.ways.len() as u64).saturating_sub(1);
+                let below = lookup.chain(point).len() as u64;
+                if !self.room.take(others.saturating_mul(below)) {
+                    return Ok(false);
+                }
+                let Some(ways) = self.ways(root, routes, tree, lookup)? else { return Ok(false) };
+                let next = self.items.len();
+                self.items.push(Stray { point, ways, values: Vec::new() });
+                self.known.insert((root, point), next);
+                next
+            }
+        };
         self.of_node.insert(node, item);
-        Ok(())
+        Ok(true)
     }
 
-    /// Whether there is room for some more ways. Each makes contexts of its own.
-    pub(crate) fn has_room(&mut self, ways: usize) -> bool {
-        self.ways = self.ways.saturating_add(ways);
-        self.ways <= WAYS_MAX
+    /// The index of the ways from a context to a function; nothing where there is no room for them.
+    fn ways(
+        &mut self,
+        root: u32,
+        routes: &Arc<Routes>,
+        tree: &mut Tree,
+        lookup: &mut Lookup<'_>,
+    ) -> Result<Option<usize>> {
+        let key = (root, routes.module, routes.function);
+        if let Some(known) = self.known_ways.get(&key) {
+            return Ok(Some(*known));
+        }
+        if !self.room.take(routes.contexts) {
+            return Ok(None);
+        }
+        let ends = routes.ways.iter().map(|route| way(root, routes.module, route, tree, lookup));
+        let ends = ends.collect::<Result<_>>()?;
+        let next = self.ways.len();
+        self.ways.push(Ways { root, routes: Arc::clone(routes), ends });
+        self.known_ways.insert(key, next);
+        Ok(Some(next))
     }
 
-    /// Counts an instruction that no way is known to, though it is told who calls whom.
+    /// Counts a node that no way is known to, though it is told who calls whom.
     pub(crate) fn leave_out(&mut self) {
         self.left_out += 1;
     }
 
     /// What is to be said of those.
-    pub(crate) fn finding(&self, thread: &str) -> Option<Finding> {
+    pub(crate) fn left_out(&self) -> Option<String> {
         let count = self.left_out;
-        let why = format!(
-            "{count} instructions of a GPU may have been called in too many ways, and hang below an \
-             unknown function"
-        );
-        let finding = Finding::whole(Severity::Warning, "gpu-ways", why);
-        (count > 0).then(|| Finding { file: Some(thread.to_owned()), ..finding })
+        let why = "of a GPU may have been called in too many ways or in none, and hang below an \
+                   unknown function";
+        (count > 0).then(|| format!("{count} samples {why}"))
     }
 
     /// Takes what was measured at a node that was added.
-    pub(crate) fn value(&mut self, item: usize, metric: u32, value: f64) {
+    pub(crate) fn value(&mut self, item: usize, metric: MetricId, value: f64) {
         if let Some(stray) = self.items.get_mut(item) {
             stray.values.push((metric, value));
         }
     }
 
-    /// Gives each way its share. `metrics` are those of the thread with their numbers.
+    /// Gives each way its share, and makes the contexts of those that have some. `metrics` are those
+    /// of the thread with their numbers.
     pub(crate) fn share(
         &self,
         own: &mut Vec<Own>,
-        metrics: &[(&MeasuredMetric, u32)],
+        metrics: &[(&MeasuredMetric, Option<MetricId>)],
+        tree: &mut Tree,
         lookup: &Lookup<'_>,
         compat: bool,
-    ) {
+    ) -> Result<()> {
         let counted = Counted::new(self, own, metrics, lookup);
-        for stray in &self.items {
-            let shares = counted.shares(stray, compat);
-            for (way, share) in stray.ways.iter().zip(shares).filter(|(_, share)| *share != 0.0) {
+        let shares: Vec<_> = self.ways.iter().map(|ways| counted.shares(ways, compat)).collect();
+        for stray in self.items.iter().filter(|stray| !stray.values.is_empty()) {
+            let ways = self.ways.get(stray.ways).map_or(&[][..], |ways| &ways.ends);
+            let shares = shares.get(stray.ways).map_or(&[][..], Vec::as_slice);
+            for (way, share) in ways.iter().zip(shares).filter(|(_, share)| **share != 0.0) {
+                let context = code(tree, lookup, way.last, stray.point, true)?.full;
                 own.extend(stray.values.iter().map(|(metric, value)| Own {
-                    context: way.end,
+                    context,
                     metric: *metric,
                     value: value * share,
                 }));
             }
         }
+        Ok(())
     }
 }
 
-/// Makes the contexts of a way.
+/// Makes the contexts of a way, up to the call of the function.
 fn way(
     root: u32,
-    point: u32,
+    module: u32,
     route: &Route,
     tree: &mut Tree,
     lookup: &mut Lookup<'_>,
 ) -> Result<Way> {
-    let (module, _) = lookup.points().get(crate::names::index(point)).copied().unwrap_or_default();
     let entry = match lookup.kernel(module, route.entry) {
         Some(kernel) => tree.child(root, Key::called(kernel))?,
         None => root,
     };
-    let mut end = root;
+    let mut last = root;
     for call in &route.calls {
         let point = lookup.point(module, *call);
-        end = code(tree, lookup, end, point)?.full;
+        last = code(tree, lookup, last, point, true)?.full;
     }
-    Ok(Way { entry, end: code(tree, lookup, end, point)?.full })
+    Ok(Way { entry, last })
 }
 
 /// What a thread counted that shares depend on.
@@ -151,21 +229,19 @@ struct Counted {
     runs: HashMap<u32, [f64; 2], RandomState>,
     /// How many samples there are of an instruction below a context: a module and an address.
     samples: HashMap<(u32, u32, u64), f64, RandomState>,
-    /// The module of each stray.
-    modules: HashMap<u32, u32, RandomState>,
 }
 
 impl Counted {
     fn new(
         strays: &Strays,
         own: &[Own],
-        metrics: &[(&MeasuredMetric, u32)],
+        metrics: &[(&MeasuredMetric, Option<MetricId>)],
         lookup: &Lookup<'_>,
     ) -> Self {
-        let counts: HashMap<u32, Counts> =
-            metrics.iter().filter_map(|(metric, number)| Some((*number, metric.counts?))).collect();
+        let counts = metrics.iter().filter_map(|(metric, id)| Some(((*id)?, metric.counts?)));
+        let counts: HashMap<MetricId, Counts> = counts.collect();
         let entries: HashSet<u32> =
-            strays.items.iter().flat_map(|stray| &stray.ways).map(|way| way.entry).collect();
+            strays.ways.iter().flat_map(|ways| &ways.ends).map(|way| way.entry).collect();
         let mut runs: HashMap<u32, [f64; 2], _> = HashMap::default();
         for own in own.iter().filter(|own| entries.contains(&own.context)) {
             let [all, measured] = runs.entry(own.context).or_default();
@@ -175,34 +251,34 @@ impl Counted {
                 Some(Counts::Instructions) | None => {}
             }
         }
-        let (mut samples, mut modules) = (HashMap::default(), HashMap::default());
+        let mut samples = HashMap::default();
         for stray in &strays.items {
-            let point = lookup.points().get(crate::names::index(stray.point)).copied();
-            let (module, offset) = point.unwrap_or_default();
-            modules.insert(stray.point, module);
-            let is_sample = |metric: &u32| counts.get(metric) == Some(&Counts::Instructions);
+            let point = lookup.points().get(index(stray.point)).copied();
+            let root = strays.ways.get(stray.ways).map(|ways| ways.root);
+            let Some(((module, offset), root)) = point.zip(root) else { continue };
+            let is_sample = |metric: &MetricId| counts.get(metric) == Some(&Counts::Instructions);
             let values = stray.values.iter().filter(|(metric, _)| is_sample(metric));
             let sum: f64 = values.map(|(_, value)| value).sum();
-            *samples.entry((stray.root, module, offset)).or_default() += sum;
+            *samples.entry((root, module, offset)).or_default() += sum;
         }
-        Self { runs, samples, modules }
+        Self { runs, samples }
     }
 
-    /// What each way of a stray has of it.
-    fn shares(&self, stray: &Stray, compat: bool) -> Vec<f64> {
-        let mut scales: Vec<f64> = stray.ways.iter().map(|way| self.scale(way.entry)).collect();
+    /// What each way has of what was measured in the function.
+    fn shares(&self, ways: &Ways, compat: bool) -> Vec<f64> {
+        let Ways { root, routes, ends } = ways;
+        let mut scales: Vec<f64> = ends.iter().map(|way| self.scale(way.entry)).collect();
         // Nothing is known of any kernel: hpcprof loses what was measured.
         if !compat && scales.iter().all(|scale| *scale == 0.0) {
             scales.fill(1.0);
         }
-        let ways = stray.routes.iter().enumerate();
-        let possible = ways.filter(|(index, _)| scales.get(*index).is_some_and(|s| *s != 0.0));
-        let (indices, routes): (Vec<_>, Vec<_>) = possible.unzip();
-        let module = self.modules.get(&stray.point).copied().unwrap_or_default();
+        let possible = routes.ways.iter().enumerate();
+        let possible = possible.filter(|(index, _)| scales.get(*index).is_some_and(|s| *s != 0.0));
+        let (indices, possible): (Vec<_>, Vec<_>) = possible.unzip();
         let samples =
-            |call| self.samples.get(&(stray.root, module, call)).copied().unwrap_or_default();
-        let mut shares = vec![0.0; stray.routes.len()];
-        for (index, share) in indices.into_iter().zip(shares_of(&routes, &samples)) {
+            |call| self.samples.get(&(*root, routes.module, call)).copied().unwrap_or_default();
+        let mut shares = vec![0.0; scales.len()];
+        for (index, share) in indices.into_iter().zip(shares_of(&possible, &samples)) {
             let scale = scales.get(index).copied().unwrap_or_default();
             if let Some(slot) = shares.get_mut(index) {
                 *slot = share * scale;
@@ -256,8 +332,6 @@ fn shares_of(routes: &[&Route], samples: &dyn Fn(u64) -> f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::structure::ScopeId;
-
     use super::*;
 
     #[test]

@@ -58,8 +58,8 @@ impl Statistics {
     }
 
     /// Takes what one more thread has of a metric, in order of contexts.
-    pub(crate) fn add(&mut self, metric: u32, rows: impl Iterator<Item = (u32, Reached)>) {
-        let (width, metric) = (self.width(), index(metric));
+    pub(crate) fn add(&mut self, metric: MetricId, rows: impl Iterator<Item = (u32, Reached)>) {
+        let (width, metric) = (self.width(), index(metric.0));
         if width == 0 {
             return;
         }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kymo_core::model::measurement::Numbers;
-use kymo_core::model::profile::{Computed, Metric, ThreadId};
+use kymo_core::model::profile::{Computed, Metric, MetricId, ThreadId};
 
 use crate::links::Links;
 use crate::names::index;
@@ -41,7 +41,7 @@ pub(crate) struct Summed {
 
 /// What a thread has of a metric, in order of contexts.
 pub(crate) struct MetricRows {
-    pub(crate) metric: u32,
+    pub(crate) metric: MetricId,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -57,7 +57,7 @@ impl Summing {
         let Placed { own, links, thread } = placed;
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut propagation = free().pop().unwrap_or_default();
-        let by_metric = by_metric(&own).into_iter().zip(0..);
+        let by_metric = by_metric(&own).into_iter().zip((0..).map(MetricId));
         let some = by_metric.filter(|(own, _)| !own.is_empty());
         let of_metric = |(own, metric): (Vec<_>, _)| {
             let rows = propagation.run(&links, own.into_iter());
@@ -73,7 +73,7 @@ impl Summing {
 fn by_metric(own: &[Own]) -> Vec<Vec<(u32, f64)>> {
     let mut by_metric: Vec<Vec<_>> = Vec::new();
     for own in own {
-        let metric = index(own.metric);
+        let metric = index(own.metric.0);
         if by_metric.len() <= metric {
             by_metric.resize_with(metric + 1, Vec::new);
         }
@@ -87,7 +87,7 @@ fn by_metric(own: &[Own]) -> Vec<Vec<(u32, f64)>> {
 /// Rows of several metrics, in order of contexts and metrics.
 pub(crate) struct ByContext<'a> {
     /// What is left of each metric.
-    left: Vec<(u32, &'a [Row])>,
+    left: Vec<(MetricId, &'a [Row])>,
     /// The next context of each metric.
     next: BinaryHeap<Reverse<(u32, usize)>>,
 }
@@ -96,7 +96,7 @@ impl<'a> ByContext<'a> {
     /// Takes rows of metrics that come in their order.
     pub(crate) fn new(metrics: &'a [MetricRows]) -> Self {
         let left: Vec<_> = metrics.iter().map(|of| (of.metric, of.rows.as_slice())).collect();
-        let first = |(place, (_, rows)): (usize, &(u32, &'a [Row]))| {
+        let first = |(place, (_, rows)): (usize, &(MetricId, &'a [Row]))| {
             rows.first().map(|row| Reverse((row.context, place)))
         };
         let next = left.iter().enumerate().filter_map(first).collect();
@@ -105,7 +105,7 @@ impl<'a> ByContext<'a> {
 }
 
 impl<'a> Iterator for ByContext<'a> {
-    type Item = (u32, &'a Row);
+    type Item = (MetricId, &'a Row);
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut next = self.next.peek_mut()?;

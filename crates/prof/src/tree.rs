@@ -9,6 +9,11 @@ use kymo_core::{Error, Result};
 
 use crate::names::{index, number};
 
+/// Contexts that there may be: so many, and so many for each node. Structure files can nest scopes
+/// hundreds deep around every address.
+const CONTEXTS_MIN: u64 = 1 << 21;
+const CONTEXTS_OF_NODE: u64 = 64;
+
 /// The whole program: what entry points are below.
 pub(crate) const GLOBAL: u32 = 0;
 
@@ -76,17 +81,27 @@ pub(crate) struct Tree {
     known: HashTable<u32>,
     hasher: FixedState,
     contexts_max: u64,
+    /// What `contexts_max` may become.
+    items_max: u64,
 }
 
 impl Tree {
-    pub(crate) fn new(contexts_max: u64) -> Self {
+    pub(crate) fn new(items_max: u64) -> Self {
+        let items_max = items_max.min(u64::from(u32::MAX));
         let key = Key { scope: Scope::Global, relation: Relation::Call };
         Self {
             contexts: vec![Context { parent: GLOBAL, key }],
             known: HashTable::new(),
             hasher: FixedState::default(),
-            contexts_max: contexts_max.min(u64::from(u32::MAX)),
+            contexts_max: items_max.min(CONTEXTS_MIN),
+            items_max,
         }
+    }
+
+    /// Allows for the contexts that some more nodes become.
+    pub(crate) fn allow(&mut self, nodes: usize) {
+        let more = CONTEXTS_OF_NODE.saturating_mul(nodes as u64);
+        self.contexts_max = self.contexts_max.saturating_add(more).min(self.items_max);
     }
 
     /// The context below another; made where it is not there yet.

@@ -1,114 +1,49 @@
 //! Made-up trees, merged and added up, compared with what a few obvious and slow lines make of them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
 
+mod support;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{
-    Frame, GivenIds, IsWanted, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
-    MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples,
-};
-use kymo_core::model::profile::{
-    self, ContextNumber, FileId, Function, FunctionId, IdKind, Metric, MetricId, ModuleId, Node,
-    ProfileSink, Reach, Relation, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
-};
+use kymo_core::Context;
+use kymo_core::model::measurement::{Frame, MeasuredMetric, MeasurementView};
+use kymo_core::model::profile::{MetricId, Statistic};
 use kymo_core::model::structure::{ModuleBuilder, Place, Scope, Structure};
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Context, Finding, Result};
 use kymo_prof::{Options, Program, Requested, merge};
 use proptest::prelude::*;
+use support::{ByPath, Counting, Kept, Path, Recorded, View, metric, place};
 
-/// A thread: for each node the one above it and an address, and values.
+/// A thread: for each node the one above it and what it is, and values of nodes and metrics.
 #[derive(Debug, Clone)]
 struct Made {
-    nodes: Vec<(usize, u64)>,
-    values: Vec<(usize, u32)>,
+    nodes: Vec<(usize, Frame)>,
+    values: Vec<(usize, u32, u32)>,
 }
 
-/// Threads as they were made; node 0 is the root and node 1 where the program enters.
-struct View(Vec<Made>);
-
-impl MeasurementView for View {
-    fn directory(&self) -> Option<PathBuf> {
-        None
+impl Made {
+    fn node_of(&self, node: usize) -> usize {
+        node % (self.nodes.len() + 1)
     }
 
-    fn thread_count(&self) -> usize {
-        self.0.len()
+    /// The same as a recorder tells it: node 0 is the root, and values of the second metric belong
+    /// to what was called.
+    fn recorded(&self) -> Recorded {
+        let calls = MeasuredMetric { is_of_call: true, ..metric("calls") };
+        let mut recorded = Recorded::new(vec![metric("time"), calls]);
+        for (index, (above, frame)) in self.nodes.iter().enumerate() {
+            recorded.node(u32::try_from(above % (index + 1)).unwrap(), *frame);
+        }
+        for (node, metric, value) in &self.values {
+            let node = u32::try_from(self.node_of(*node)).unwrap();
+            recorded.value(node, *metric, f64::from(*value));
+        }
+        recorded
     }
-
-    fn name(&self, thread: usize) -> String {
-        thread.to_string()
-    }
-
-    fn program(&self, _thread: usize) -> Option<String> {
-        None
-    }
-
-    fn ids(&self, thread: usize) -> Vec<MeasuredId> {
-        let id = thread as u64;
-        let kind = IdKind("THREAD".into());
-        vec![MeasuredId { kind, physical: id, logical: id, given: GivenIds::Logical }]
-    }
-
-    fn size_bytes(&self, _thread: usize) -> u64 {
-        0
-    }
-
-    fn modules(&self) -> Vec<String> {
-        vec!["/app".to_owned()]
-    }
-
-    fn thread(&self, thread: usize) -> Result<MeasuredThread> {
-        let made = &self.0[thread];
-        let entries = [Frame::Root, Frame::MainEntry].into_iter().zip([0, 0]);
-        let code = made.nodes.iter().enumerate().map(|(index, (above, offset))| {
-            let frame = Frame::Code { module: 0, offset: *offset, is_called: true };
-            (frame, 1 + above % (index + 1))
-        });
-        let nodes: Vec<_> = entries.chain(code).collect();
-        let count = u32::try_from(nodes.len()).unwrap();
-        let node = |(frame, above)| MeasuredNode { above: u32::try_from(above).unwrap(), frame };
-        Ok(MeasuredThread {
-            computed: Vec::new(),
-            metrics: vec![MeasuredMetric {
-                metric: Metric::named("time"),
-                is_of_call: false,
-                counts: None,
-            }],
-            modules: self.modules().into(),
-            nodes: nodes.into_iter().map(node).collect(),
-            numbers: Numbers::new(0..count),
-            values: made.values.iter().map(|value| of_node(*value, made)).collect(),
-            findings: Vec::new(),
-        })
-    }
-
-    fn samples(&self, thread: usize) -> Result<Samples<'_>> {
-        let count = u32::try_from(self.0[thread].nodes.len()).unwrap();
-        Ok(Box::new((0..count).map(|node| {
-            let time = TimeNs(node.into());
-            MeasuredSample { time, node: node + 2, is_of_call: false }
-        })))
-    }
-
-    fn placeholder(&self, _code: u64) -> String {
-        String::new()
-    }
-
-    fn structure(&self, _is_wanted: &IsWanted<'_>) -> (Structure, Vec<Finding>) {
-        (Structure::default(), Vec::new())
-    }
-}
-
-fn of_node((node, value): (usize, u32), made: &Made) -> MeasuredValue {
-    let node = u32::try_from(node % (made.nodes.len() + 1) + 1).unwrap();
-    MeasuredValue { node, metric: 0, value: f64::from(value) }
 }
 
 /// Addresses 0 to 9: a function with two lines, the second in two loops; 10 to 19 another function;
-/// of the others nothing is known.
+/// 20 to 24 one that another is inlined into; of the others nothing is known.
 fn structure() -> Structure {
     let mut module = ModuleBuilder::new("/app", &kymo_core::bytes::Limits::default());
     let file = module.file("a.c").unwrap();
@@ -131,45 +66,85 @@ fn structure() -> Structure {
     let g = module.scope(None, function("g", 10)).unwrap();
     let line = module.scope(Some(g), Scope::Line { at: at(9) }).unwrap();
     module.range(line, 10..20).unwrap();
+    let h = module.scope(None, function("h", 20)).unwrap();
+    let inlined = Scope::Inlined { name: "k".to_owned(), at: None, call: Some(at(12)) };
+    let k = module.scope(Some(h), inlined).unwrap();
+    let line = module.scope(Some(k), Scope::Line { at: at(13) }).unwrap();
+    module.range(line, 20..25).unwrap();
     let mut structure = Structure::default();
     structure.add(module.finish());
     structure
 }
 
-/// What is put below a call for an address: a word and how it hangs there, the address last.
-fn chain(offset: u64) -> Vec<(String, char)> {
-    let words: &[&str] = match offset {
-        0..3 => &["f", "line 2"],
-        3..5 => &["f", "loop 3", "line 4"],
-        5..10 => &["f", "loop 3", "loop 5", "line 6"],
-        10..20 => &["g", "line 9"],
+/// What is put below a call for an address, itself last.
+fn chain(module: u32, offset: u64) -> Path {
+    let words: &[(&str, char)] = match offset {
+        _ if module == 1 => &[],
+        0..3 => &[("f", 'c'), ("line 2", 'l')],
+        3..5 => &[("f", 'c'), ("loop 3", 'l'), ("line 4", 'l')],
+        5..10 => &[("f", 'c'), ("loop 3", 'l'), ("loop 5", 'l'), ("line 6", 'l')],
+        10..20 => &[("g", 'c'), ("line 9", 'l')],
+        20..25 => &[("h", 'c'), ("line 12", 'l'), ("k", 'i'), ("line 13", 'l')],
         _ => &[],
     };
-    let all = words.iter().map(|word| (*word).to_owned()).chain([format!("at {offset}")]);
-    all.enumerate().map(|(index, word)| (word, if index == 0 { 'c' } else { 'l' })).collect()
+    let mut path: Path = words.iter().map(|(word, how)| ((*word).to_owned(), *how)).collect();
+    let how = if path.is_empty() { 'c' } else { 'l' };
+    path.push((format!("at {offset} of {}", ["/app", "/lib"][module as usize]), how));
+    path
 }
 
-type Path = Vec<(String, char)>;
+/// What a node puts below the path above it. The whole program is the empty path.
+fn put(above: &Path, frame: Frame) -> Path {
+    let called = |word: &str| vec![(word.to_owned(), 'c')];
+    let below = match frame {
+        Frame::Root => return Path::new(),
+        Frame::Idle if above.is_empty() => return Path::new(),
+        Frame::MainEntry if above.is_empty() => return called("main thread"),
+        Frame::ThreadEntry if above.is_empty() => return called("application thread"),
+        Frame::UnknownEntry if above.is_empty() => return called("unknown entry"),
+        Frame::UnknownCode => called("unknown"),
+        Frame::Idle => called("placeholder 0x4e6f416374767479"),
+        Frame::MainEntry => called("placeholder 0x7c204d61696e2020"),
+        Frame::ThreadEntry => called("placeholder 0x7c20546872656164"),
+        Frame::UnknownEntry => called("placeholder 0x5e5061727469616c"),
+        Frame::Placeholder(code) => called(&format!("placeholder {code:#x}")),
+        Frame::Code { module, offset, is_called: true } => chain(module, offset),
+        // Nobody tells who calls whom here.
+        Frame::Code { module, offset, is_called: false } => {
+            let point = chain(module, offset).pop().unwrap().0;
+            vec![("unknown".to_owned(), 'c'), (point, 'c')]
+        }
+    };
+    // What hangs directly below the whole program came in nobody knows where.
+    let entry = if above.is_empty() { called("unknown entry") } else { Path::new() };
+    [entry, below].concat()
+}
 
-/// Paths of nodes, of a thread.
-fn paths(made: &Made) -> Vec<Path> {
-    let mut paths = vec![vec![("main thread".to_owned(), 'c')]];
-    for (index, (above, offset)) in made.nodes.iter().enumerate() {
-        let mut path = paths[above % (index + 1)].clone();
-        path.extend(chain(*offset));
-        paths.push(path);
+/// Paths of nodes, of a thread: the innermost, and that of what was called.
+fn paths(made: &Made) -> Vec<[Path; 2]> {
+    let mut paths = vec![[Path::new(), Path::new()]];
+    for (index, (above, frame)) in made.nodes.iter().enumerate() {
+        let above = paths[above % (index + 1)][0].clone();
+        let put = put(&above, *frame);
+        // What hangs below an entry that had to be made up is called there.
+        let is_below_entry = above.is_empty() && put.len() > 1;
+        let first = usize::from(is_below_entry) + 1;
+        let called = [&above[..], put.get(..first).unwrap_or_default()].concat();
+        paths.push([[above, put].concat(), called]);
     }
     paths
 }
 
-/// What each path has, in each reach; of loops without what is in loops within them.
-fn naive(made: &Made) -> BTreeMap<Path, [f64; 4]> {
+/// What each path has of a metric, in each reach; of loops without what is in loops within them.
+fn naive(made: &Made, metric: u32) -> ByPath {
     let paths = paths(made);
     let mut own: BTreeMap<Path, f64> = BTreeMap::new();
-    for (node, value) in &made.values {
-        *own.entry(paths[node % paths.len()].clone()).or_default() += f64::from(*value);
+    for (node, _, value) in made.values.iter().filter(|value| value.1 == metric) {
+        let [full, called] = &paths[made.node_of(*node)];
+        let path = if metric == 1 { called } else { full };
+        *own.entry(path.clone()).or_default() += f64::from(*value);
     }
-    let mut sums: BTreeMap<Path, [f64; 4]> = BTreeMap::new();
+    let mut sums = ByPath::new();
     for (path, value) in &own {
         for length in 1..=path.len() {
             let below = &path[length..];
@@ -186,119 +161,93 @@ fn naive(made: &Made) -> BTreeMap<Path, [f64; 4]> {
     sums
 }
 
-/// Keeps everything. Contexts that are listed nowhere have no path.
-#[derive(Default)]
-struct Kept {
-    files: Vec<String>,
-    functions: Vec<Function>,
-    contexts: BTreeMap<u64, (Option<u64>, Node)>,
-    values: Vec<Vec<SunkValue>>,
-    samples: Vec<Vec<(i64, Option<u64>)>>,
-    summary: Vec<SummaryValue>,
+/// What a thread has: hpcprof leaves nothing out of loops there.
+fn of_thread(made: &Made, metric: u32, compat: bool) -> ByPath {
+    let mut sums = naive(made, metric);
+    for (path, sums) in sums.iter_mut().filter(|_| compat) {
+        if path.last().is_some_and(|(word, _)| word.starts_with("loop")) {
+            sums[2] = sums[1];
+        }
+    }
+    sums
 }
 
-impl Kept {
-    fn path(&self, context: u64) -> Option<Path> {
-        let (above, node) = self.contexts.get(&context)?;
-        let mut path = above.map_or(Some(Vec::new()), |above| self.path(above))?;
-        let line = node.source.map_or(0, |(_, line)| line);
-        let word = match node.scope {
-            profile::Scope::Entry | profile::Scope::Function => {
-                let function = usize::try_from(node.function?.0).unwrap();
-                self.functions[function].name.clone()
+/// A statistic of what threads have at a path in a reach, in their order; 0 is nothing at all.
+fn statistic(statistic: Statistic, values: &[f64], compat: bool) -> f64 {
+    let some = || values.iter().copied().filter(|value| *value != 0.0);
+    match statistic {
+        // hpcprof counts whoever has the metric there in any reach.
+        Statistic::Count if compat => values.iter().map(|_| 1.0).sum(),
+        Statistic::Count => some().map(|_| 1.0).sum(),
+        Statistic::Sum => values.iter().sum(),
+        // hpcprof evaluates `$$^2` as `$$`.
+        Statistic::Squares if compat => values.iter().sum(),
+        Statistic::Squares => values.iter().map(|value| value * value).sum(),
+        // To hpcprof a 0 is a value when it comes, and nothing yet when the next one comes.
+        Statistic::Min if compat => {
+            let smaller = |so_far: f64, value: f64| {
+                if so_far == 0.0 || value < so_far { value } else { so_far }
+            };
+            values.iter().copied().fold(0.0, smaller)
+        }
+        Statistic::Min => some().reduce(f64::min).unwrap_or(0.0),
+        // No value here is below 0.
+        Statistic::Max => some().fold(0.0, f64::max),
+    }
+}
+
+const STATISTICS: [Statistic; 5] =
+    [Statistic::Count, Statistic::Sum, Statistic::Squares, Statistic::Min, Statistic::Max];
+
+/// Statistics of all threads by what is listed; contexts of one path are added up.
+fn statistics(threads: &[Made], metric: u32, compat: bool) -> BTreeMap<(Path, usize), [f64; 4]> {
+    let mut values: BTreeMap<Path, Vec<[f64; 4]>> = BTreeMap::new();
+    for (path, sums) in threads.iter().flat_map(|made| naive(made, metric)) {
+        values.entry(path).or_default().push(sums);
+    }
+    let mut found: BTreeMap<(Path, usize), [f64; 4]> = BTreeMap::new();
+    for (path, values) in values {
+        let Some(path) = listed(&path) else { continue };
+        for (kind, one) in STATISTICS.into_iter().enumerate() {
+            let slots = found.entry((path.clone(), kind)).or_default();
+            for (reach, slot) in slots.iter_mut().enumerate() {
+                let values: Vec<_> = values.iter().map(|values| values[reach]).collect();
+                *slot += statistic(one, &values, compat);
             }
-            profile::Scope::Loop => format!("loop {line}"),
-            profile::Scope::Line => format!("line {line}"),
-            _ => format!("at {}", node.point?.1),
-        };
-        let relation = if node.relation == Relation::Lexical { 'l' } else { 'c' };
-        path.push((word, relation));
-        Some(path)
+        }
     }
+    found.retain(|_, values| *values != [0.0; 4]);
+    found
 }
 
-impl ProfileSink for Kept {
-    fn metric(&mut self, _metric: &Metric) -> Result<MetricId> {
-        Ok(MetricId(0))
-    }
-
-    fn module(&mut self, _path: &str) -> Result<ModuleId> {
-        Ok(ModuleId(0))
-    }
-
-    fn file(&mut self, path: &str) -> Result<FileId> {
-        self.files.push(path.to_owned());
-        Ok(FileId(self.files.len() as u64 - 1))
-    }
-
-    fn function(&mut self, function: &Function) -> Result<FunctionId> {
-        self.functions.push(function.clone());
-        Ok(FunctionId(self.functions.len() as u64 - 1))
-    }
-
-    fn context(
-        &mut self,
-        parent: Option<ContextNumber>,
-        number: ContextNumber,
-        node: &Node,
-    ) -> Result<()> {
-        let replaced = self.contexts.insert(number.0, (parent.map(|parent| parent.0), *node));
-        assert!(replaced.is_none());
-        Ok(())
-    }
-
-    fn threads(&mut self, threads: &[Thread]) -> Result<()> {
-        self.values.resize(threads.len(), Vec::new());
-        self.samples.resize(threads.len(), Vec::new());
-        Ok(())
-    }
-
-    fn values(
-        &mut self,
-        thread: ThreadId,
-        values: &mut dyn Iterator<Item = Result<SunkValue>>,
-    ) -> Result<()> {
-        self.values[thread.0 as usize] = values.collect::<Result<_>>()?;
-        Ok(())
-    }
-
-    fn samples(
-        &mut self,
-        thread: ThreadId,
-        samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
-    ) -> Result<()> {
-        let kept = samples
-            .map(|sample| sample.map(|(time, context)| (time.0, context.map(|context| context.0))));
-        self.samples[thread.0 as usize] = kept.collect::<Result<_>>()?;
-        Ok(())
-    }
-
-    fn summary(&mut self, values: &mut dyn Iterator<Item = SummaryValue>) -> Result<()> {
-        self.summary = values.collect();
-        Ok(())
-    }
-}
-
-fn merged(threads: &[Made], jobs: usize) -> Kept {
-    let structure = structure();
-    let program = Program { structure: &structure, symbols: None, sources: None };
-    let views: [Arc<dyn MeasurementView>; 1] = [Arc::new(View(threads.to_vec()))];
-    let options = Options { jobs, statistics: Requested::Extrema, ..Options::default() };
-    let mut kept = Kept::default();
-    merge(&views, &program, options, &mut kept, &Context::default()).unwrap();
-    kept
-}
-
-/// Values by path; what is listed nowhere, and the whole program, left out.
-fn by_path(kept: &Kept, thread: usize) -> BTreeMap<Path, [f64; 4]> {
-    let mut found: BTreeMap<Path, [f64; 4]> = BTreeMap::new();
-    for value in &kept.values[thread] {
+/// The same as it was handed on.
+fn handed_on(kept: &Kept, metric: u32) -> BTreeMap<(Path, usize), [f64; 4]> {
+    let mut found: BTreeMap<(Path, usize), [f64; 4]> = BTreeMap::new();
+    for value in kept.summary.iter().filter(|value| value.column.metric == MetricId(metric)) {
         if let Some(path) = kept.path(value.context.0) {
-            let reach = Reach::ALL.iter().position(|reach| *reach == value.column.reach).unwrap();
-            found.entry(path).or_default()[reach] += value.value;
+            let kind = STATISTICS.iter().position(|kind| *kind == value.statistic).unwrap();
+            found.entry((path, kind)).or_default()[place(value.column.reach)] += value.value;
         }
     }
     found
+}
+
+/// The threads in two measurements, which have the same modules.
+fn merged(threads: &[Made], jobs: usize, compat: bool) -> Kept {
+    let structure = structure();
+    let program = Program { structure: &structure, symbols: None, sources: None };
+    let recorded: Vec<_> = threads.iter().map(Made::recorded).collect();
+    let (one, other) = recorded.split_at(threads.len() / 2);
+    let modules = ["/app", "/lib"];
+    let other = View { first: one.len() as u64, ..View::new(&modules, other.to_vec()) };
+    let one = View::new(&modules, one.to_vec());
+    let views: [Arc<dyn MeasurementView>; 2] = [Arc::new(one), Arc::new(other)];
+    let statistics = Requested::Extrema;
+    let options = Options { jobs, statistics, compat, ..Options::default() };
+    let mut kept = Kept::default();
+    let merged = merge(&views, &program, options, &mut kept, &Context::default()).unwrap();
+    assert!(merged.findings.is_empty());
+    kept
 }
 
 /// A path is listed unless it ends with an address within a line. What was called from such an
@@ -312,50 +261,63 @@ fn listed(path: &Path) -> Option<Path> {
 }
 
 fn made() -> impl Strategy<Value = Vec<Made>> {
-    let nodes = prop::collection::vec((0_usize..40, 0_u64..25), 1..30);
-    let values = prop::collection::vec((0_usize..40, 1_u32..100), 0..30);
+    let code = (0_u32..2, 0_u64..30, prop::bool::weighted(0.9));
+    let code =
+        code.prop_map(|(module, offset, is_called)| Frame::Code { module, offset, is_called });
+    let frame = prop_oneof![
+        20 => code,
+        2 => Just(Frame::MainEntry),
+        1 => Just(Frame::ThreadEntry),
+        1 => Just(Frame::UnknownEntry),
+        1 => Just(Frame::UnknownCode),
+        1 => Just(Frame::Idle),
+        1 => (1_u64..3).prop_map(Frame::Placeholder),
+    ];
+    let nodes = prop::collection::vec((0_usize..40, frame), 1..30);
+    let values = prop::collection::vec((0_usize..40, 0_u32..2, 1_u32..100), 0..30);
     let thread = (nodes, values).prop_map(|(nodes, values)| Made { nodes, values });
     prop::collection::vec(thread, 1..5)
 }
 
 proptest! {
     #[test]
-    fn values_and_samples_are_what_a_few_slow_lines_make_of_them(threads in made()) {
-        let kept = merged(&threads, 1);
-        let mut sums: BTreeMap<Path, [f64; 4]> = BTreeMap::new();
+    fn values_and_samples_are_what_a_few_slow_lines_make_of_them(
+        threads in made(),
+        compat in any::<bool>(),
+    ) {
+        let kept = merged(&threads, 1, compat);
         for (index, made) in threads.iter().enumerate() {
-            let mut expected: BTreeMap<Path, [f64; 4]> = BTreeMap::new();
-            for (path, values) in naive(made) {
-                let Some(path) = listed(&path) else { continue };
-                let slots = expected.entry(path.clone()).or_default();
-                slots.iter_mut().zip(values).for_each(|(slot, value)| *slot += value);
-                let slots = sums.entry(path).or_default();
-                slots.iter_mut().zip(values).for_each(|(slot, value)| *slot += value);
+            for metric in 0..2 {
+                let mut expected = ByPath::new();
+                for (path, values) in of_thread(made, metric, compat) {
+                    let Some(path) = listed(&path) else { continue };
+                    let slots = expected.entry(path).or_default();
+                    slots.iter_mut().zip(values).for_each(|(slot, value)| *slot += value);
+                }
+                prop_assert_eq!(kept.by_path(index, metric), expected);
+                let all = made.values.iter().filter(|value| value.1 == metric);
+                let all: f64 = all.map(|value| f64::from(value.2)).sum();
+                prop_assert!((kept.whole(index, metric) - all).abs() < 1e-9);
             }
-            prop_assert_eq!(by_path(&kept, index), expected);
             let paths = paths(made);
-            for (sample, path) in kept.samples[index].iter().zip(&paths[1..]) {
-                let mut path = path.clone();
+            prop_assert_eq!(kept.samples[index].len(), paths.len());
+            for ((node, context), [full, called]) in kept.samples[index].iter().zip(&paths) {
+                let mut path = if node % 3 == 0 { called.clone() } else { full.clone() };
                 if listed(&path).is_none() {
                     path.pop();
                 }
-                prop_assert_eq!(kept.path(sample.1.unwrap()), listed(&path));
-            }
-            prop_assert_eq!(kept.samples[index].len(), made.nodes.len());
-        }
-        let mut found: BTreeMap<Path, [f64; 4]> = BTreeMap::new();
-        for value in kept.summary.iter().filter(|value| value.statistic == Statistic::Sum) {
-            if let Some(path) = kept.path(value.context.0) {
-                let at = Reach::ALL.iter().position(|reach| *reach == value.column.reach).unwrap();
-                found.entry(path).or_default()[at] += value.value;
+                let expected = listed(&path).filter(|path| !path.is_empty());
+                prop_assert_eq!(context.map(|context| kept.path(context).unwrap()), expected);
             }
         }
-        prop_assert_eq!(found, sums);
+        for metric in 0..2 {
+            prop_assert_eq!(handed_on(&kept, metric), statistics(&threads, metric, compat));
+        }
     }
 
     #[test]
     fn two_processors_make_what_one_makes(threads in made()) {
-        let (one, two) = (merged(&threads, 1), merged(&threads, 2));
+        let (one, two) = (merged(&threads, 1, false), merged(&threads, 2, false));
         prop_assert_eq!(one.values, two.values);
         prop_assert_eq!(one.samples, two.samples);
         prop_assert_eq!(one.summary, two.summary);
@@ -363,69 +325,80 @@ proptest! {
     }
 }
 
-/// Takes everything and keeps nothing.
-struct Counting(u64);
-
-impl ProfileSink for Counting {
-    fn metric(&mut self, _metric: &Metric) -> Result<MetricId> {
-        Ok(MetricId(0))
+/// Three threads of `main` calls `f`: the first spends 3 in f, the second 4 in main itself and 5 in
+/// f, the third 2 in main. Worked out by hand from the rules of hpcprof's facts.
+#[test]
+fn statistics_of_three_threads_are_right_or_as_hpcprof_has_them() {
+    let main = Frame::Code { module: 1, offset: 1, is_called: true };
+    let f = Frame::Code { module: 1, offset: 2, is_called: true };
+    let nodes = vec![(0, Frame::MainEntry), (1, main), (2, f)];
+    let made = |values: &[(usize, u32)]| {
+        let values = values.iter().map(|(node, value)| (*node, 0, *value)).collect();
+        Made { nodes: nodes.clone(), values }
+    };
+    let threads = [made(&[(3, 3)]), made(&[(2, 4), (3, 5)]), made(&[(2, 2)])];
+    let path = |words: &[&str]| -> Path { words.iter().map(|w| ((*w).to_owned(), 'c')).collect() };
+    let main = path(&["main thread", "at 1 of /lib"]);
+    let f = path(&["main thread", "at 1 of /lib", "at 2 of /lib"]);
+    // In the order count, sum, squares, min, max; of each point, function, lexical, execution.
+    let right = [
+        (
+            &main,
+            [
+                [2.0, 2.0, 2.0, 3.0],
+                [6.0, 6.0, 6.0, 14.0],
+                [20.0, 20.0, 20.0, 94.0],
+                [2.0; 4],
+                [4.0, 4.0, 4.0, 9.0],
+            ],
+        ),
+        (&f, [[2.0; 4], [8.0; 4], [34.0; 4], [3.0; 4], [5.0; 4]]),
+    ];
+    // The first thread has the metric at main in one reach, so it counts in all. Its 0 there is
+    // nothing yet when the second comes.
+    let as_hpcprof = [
+        (
+            &main,
+            [
+                [3.0; 4],
+                [6.0, 6.0, 6.0, 14.0],
+                [6.0, 6.0, 6.0, 14.0],
+                [2.0; 4],
+                [4.0, 4.0, 4.0, 9.0],
+            ],
+        ),
+        (&f, [[2.0; 4], [8.0; 4], [8.0; 4], [3.0; 4], [5.0; 4]]),
+    ];
+    for (compat, expected) in [(false, right), (true, as_hpcprof)] {
+        let found = handed_on(&merged(&threads, 1, compat), 0);
+        for (path, statistics) in expected {
+            for (kind, values) in statistics.into_iter().enumerate() {
+                assert_eq!(found.get(&(path.clone(), kind)), Some(&values), "{kind} {compat}");
+            }
+        }
     }
-
-    fn module(&mut self, _path: &str) -> Result<ModuleId> {
-        Ok(ModuleId(0))
-    }
-
-    fn file(&mut self, _path: &str) -> Result<FileId> {
-        Ok(FileId(0))
-    }
-
-    fn function(&mut self, _function: &Function) -> Result<FunctionId> {
-        Ok(FunctionId(0))
-    }
-
-    fn context(
-        &mut self,
-        _parent: Option<ContextNumber>,
-        _number: ContextNumber,
-        _node: &Node,
-    ) -> Result<()> {
-        Ok(())
-    }
-
-    fn threads(&mut self, _threads: &[Thread]) -> Result<()> {
-        Ok(())
-    }
-
-    fn values(
-        &mut self,
-        _thread: ThreadId,
-        values: &mut dyn Iterator<Item = Result<SunkValue>>,
-    ) -> Result<()> {
-        self.0 += values.count() as u64;
-        Ok(())
-    }
-
-    fn samples(
-        &mut self,
-        _thread: ThreadId,
-        samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
-    ) -> Result<()> {
-        samples.for_each(drop);
-        Ok(())
+    // With the threads the other way round, the 0 of the last is the smallest value to hpcprof, and
+    // no value at all to us.
+    let threads = [threads[2].clone(), threads[1].clone(), threads[0].clone()];
+    for (compat, smallest) in [(false, [2.0; 4]), (true, [0.0, 0.0, 0.0, 2.0])] {
+        let found = handed_on(&merged(&threads, 1, compat), 0);
+        assert_eq!(found.get(&(main.clone(), 3)), Some(&smallest), "{compat}");
     }
 }
 
 #[test]
 fn memory_grows_with_the_merged_tree_and_not_with_threads() {
     let peak = |threads: usize| {
-        let nodes = (0..500).map(|index| (index / 2, index as u64 % 25)).collect();
-        let values = (0..500).map(|index| (index, 1)).collect();
-        let view = View(vec![Made { nodes, values }; threads]);
+        let code = |offset| Frame::Code { module: 0, offset, is_called: true };
+        let nodes = (0..500).map(|index| (index / 2, code(index as u64 % 25))).collect();
+        let values = (0..500).map(|index| (index, 0, 1)).collect();
+        let made = Made { nodes, values }.recorded();
+        let view = View::new(&["/app"], vec![made; threads]);
         let views: [Arc<dyn MeasurementView>; 1] = [Arc::new(view)];
         let structure = structure();
         let program = Program { structure: &structure, symbols: None, sources: None };
         let options = Options { jobs: 1, ..Options::default() };
-        let mut sink = Counting(0);
+        let mut sink = Counting::default();
         let used = allocation_counter::measure(|| {
             merge(&views, &program, options, &mut sink, &Context::default()).unwrap();
         });

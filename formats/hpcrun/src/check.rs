@@ -16,7 +16,7 @@ use crate::model::{duplicate_metrics, lacking, structure_of, symbols_of, words};
 use crate::read::{Odd, Profile, SomeRecords, Sparse, Trace, Values};
 use crate::spec::{FOOTER_BYTES, INDEX_END, OUTLINED_ROOT, placeholder};
 use crate::tree::{Ids, Tree};
-use crate::types::{Dialect, Epoch, Footer};
+use crate::types::{Dialect, Epoch, Footer, Metric};
 
 /// Nodes of traces that are told one by one.
 const STRANGE_MAX: usize = 1 << 16;
@@ -223,8 +223,8 @@ impl Rules<'_> {
                 self.warn("metric-format", metric.offset, why);
             }
             // Recorders write raw metrics; analysers make the others of them.
-            let (kind, is_computed) = (fields.kind, !metric.formula.0.is_empty());
-            let is_known = matches!(kind, 1 | 2) || (kind == 3 && is_computed);
+            let kind = fields.kind;
+            let is_known = matches!(kind, 1 | 2) || (kind == 3 && metric.is_computed());
             if !is_known {
                 let why = format!("type {kind} is neither raw nor final");
                 self.warn("metric-type", metric.offset, why);
@@ -312,8 +312,13 @@ impl Rules<'_> {
                 let why = format!("there is no metric {}", value.metric);
                 self.warn("value-metric", value.offset, why);
             }
-            let is_real =
-                epoch.metrics.get(usize::from(value.metric)).is_some_and(|m| m.flags.is_real());
+            let metric = epoch.metrics.get(usize::from(value.metric));
+            // Old files have a place for a value of each metric.
+            if value.bits != 0 && metric.is_some_and(Metric::is_computed) {
+                let why = format!("metric {} is computed, and has no values", value.metric);
+                self.warn("value-computed", value.offset, why);
+            }
+            let is_real = metric.is_some_and(|metric| metric.flags.is_real());
             if is_real && !f64::from_bits(value.bits).is_finite() {
                 let why = format!("{} is no number that was measured", f64::from_bits(value.bits));
                 self.warn("value-number", value.offset, why);

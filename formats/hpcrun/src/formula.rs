@@ -5,9 +5,12 @@ use kymo_core::model::profile::{Expression, MetricId, Operation};
 /// How deep parentheses may nest.
 const DEPTH_MAX: usize = 32;
 
+/// How many signs a formula may have: each nests what is before it. Those of hpcrun have a few dozen.
+const SIGNS_MAX: usize = 1024;
+
 /// Reads a formula; nothing where it is none. `first` is the number of the first metric.
 pub(crate) fn parse(text: &str, first: u32) -> Option<Expression> {
-    let mut reading = Reading { text, first, depth: 0 };
+    let mut reading = Reading { text, first, depth: 0, signs: 0 };
     let found = reading.sum()?;
     reading.text.trim_start().is_empty().then_some(found)
 }
@@ -16,6 +19,8 @@ struct Reading<'a> {
     text: &'a str,
     first: u32,
     depth: usize,
+    /// How many signs were met.
+    signs: usize,
 }
 
 impl Reading<'_> {
@@ -47,6 +52,10 @@ impl Reading<'_> {
     ) -> Option<Expression> {
         let mut found = part(self)?;
         while let Some((_, operation)) = signs.iter().find(|(sign, _)| self.take(sign)) {
+            self.signs += 1;
+            if self.signs > SIGNS_MAX {
+                return None;
+            }
             found = Expression::Apply(*operation, vec![found, part(self)?]);
         }
         Some(found)
@@ -116,5 +125,16 @@ mod tests {
         for text in ["", "#", "#1 +", "1 2", "min(1", "$$", "#99999999999", deep.as_str(), "()"] {
             assert_eq!(parse(text, 0), None, "{text:.20}");
         }
+    }
+
+    #[test]
+    fn a_formula_of_very_many_signs_is_none() {
+        let ones = |signs| format!("1{}", "+1".repeat(signs));
+        let is_read = |signs| parse(&ones(signs), 0).is_some();
+        assert!(is_read(SIGNS_MAX) && !is_read(SIGNS_MAX + 1) && !is_read(400_000));
+        // They are counted for the formula as a whole.
+        let part = ones(SIGNS_MAX / 2);
+        assert!(parse(&format!("min({part},{part})"), 0).is_some());
+        assert_eq!(parse(&format!("min({part},{part},{part})"), 0), None);
     }
 }

@@ -18,7 +18,7 @@ use kymo_core::{Error, Finding, Result, Severity};
 use crate::formula;
 use crate::frames::{Frames, Meaning};
 use crate::measurement::{Measurement, PROFILE, Part, TRACE};
-use crate::model::{Remarks, amount, is_of_call, metric_of, read_structure};
+use crate::model::{Remarks, amount, is_of_call, metric_of, read_structure, same_metrics};
 use crate::read::{SomeRecords, Trace};
 use crate::spec::TRACE_CALLS;
 use crate::threads::ids;
@@ -82,6 +82,10 @@ impl MeasurementView for Measured {
 
     fn name(&self, thread: usize) -> String {
         self.first(thread).map(|part| part.name.clone()).unwrap_or_default()
+    }
+
+    fn file(&self, thread: usize) -> String {
+        format!("{}.{PROFILE}", self.name(thread))
     }
 
     fn program(&self, thread: usize) -> Option<String> {
@@ -216,8 +220,11 @@ fn add(
         counts: counts(&metric.name.to_string()),
     }));
     let mut remarks = Remarks::default();
+    for metric in same_metrics(&epoch.metrics) {
+        remarks.add("duplicate-metric", metric.offset);
+    }
     for (metric, number) in epoch.metrics.iter().zip(metrics..) {
-        if metric.formula.0.is_empty() {
+        if !metric.is_computed() {
             continue;
         }
         match computed(metric, metrics, number) {
@@ -279,7 +286,7 @@ fn computed(metric: &types::Metric, first: u32, number: u32) -> Option<Computed>
         format: metric.format.to_string(),
         has_share: metric.flags.fields().is_none_or(|fields| fields.show_percent),
         formula: formula::parse(&metric.formula.to_string(), first)?,
-        before: MetricId(number),
+        before: Some(MetricId(number)),
     })
 }
 
@@ -314,6 +321,9 @@ fn values(
         }
         if amount == 0.0 {
             return;
+        }
+        if metric.is_computed() {
+            return remarks.add("value-computed", value.offset);
         }
         // Values of one node stand together.
         if last.1.is_none() || last.0 != value.node {

@@ -199,6 +199,12 @@ impl Metric {
         let name = name.into();
         Self { offset: 0, name, description, flags, period: 1, formula, format, sampling: None }
     }
+
+    /// Whether a formula says what it is. Such a metric has no values of its own.
+    #[must_use]
+    pub fn is_computed(&self) -> bool {
+        !self.formula.0.is_empty()
+    }
 }
 
 /// How a metric is to be taken.

@@ -52,6 +52,15 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let mut no_ids = Bytes::big();
     no_ids.u16(0).u64(1).u32(1).u64(0.5_f64.to_bits()).u16(0);
     no_ids.u32(19).u64(0).u32(0x656e_6421).u64(1);
+    let computed = |formula: &str| {
+        let mut out = Bytes::big();
+        out.u32(2);
+        for (name, format, formula) in [("CPUTIME (sec)", 2, ""), ("cycles", 1, formula)] {
+            out.str(name).str("").raw(&[1, 0, format, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+            out.u64(1).str(formula).str("").u16(0).u16(0).u64(0).u64(0);
+        }
+        out.bytes
+    };
     let nan = f64::NAN.to_bits().to_be_bytes();
     let flags = 0xc04 + 4 + 13 + 4;
     vec![
@@ -63,6 +72,8 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("id-tuple", "no_ids.hpcrun", with_section(sound(), 5, &no_ids.bytes)),
         ("gap", "gap.hpcrun", with(sound(), 0x3ff, &[7])),
         ("metric-type", "metric_type.hpcrun", with(sound(), flags, &[0])),
+        ("value-computed", "value_computed.hpcrun", with_section(sound(), 3, &computed("#0/#0"))),
+        ("metric-formula", "metric_formula.hpcrun", with_section(sound(), 3, &computed("1 +"))),
         ("value-number", "value_number.hpcrun", with(sound(), value(0), &nan)),
         ("trace", "no_flags.hpctrace", trace()[..28].to_vec()),
         ("magic", "magic.hpcrun", with(sound(), 0, b"X")),

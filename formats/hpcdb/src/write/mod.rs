@@ -33,7 +33,7 @@ use taxonomy::taxonomy;
 pub(crate) use cct::{Numbered, write as write_cct};
 pub(crate) use file::Form;
 pub(crate) use meta::{Codes, Kind};
-pub(crate) use profile::ProfileWriter;
+pub(crate) use profile::{ProfileWriter, lost};
 pub(crate) use trace::TraceWriter;
 
 /// Metric ids of one metric: one for each propagation scope.
@@ -247,13 +247,14 @@ impl ProfileSink for Writer {
         self.meta.context(parent, ctx_id(number)?, node)
     }
 
-    fn threads(&mut self, threads: &[Thread]) -> Result<()> {
+    fn threads(&mut self, threads: &[Thread]) -> Result<Vec<(ThreadId, String)>> {
         let kinds = self.meta.id_kinds(threads);
         let path = |kind: FileKind| self.directory.path().join(kind.name());
         let profile = ProfileWriter::new(&path(FileKind::Profile), self.form, threads, &kinds)?;
         self.profile = Some(profile);
         self.trace = Some(TraceWriter::new(path(FileKind::Trace), self.form, threads.len()));
-        Ok(())
+        let ids = (0..).map(ThreadId);
+        Ok(ids.zip(threads).filter_map(|(id, thread)| Some((id, lost(thread, &kinds)?))).collect())
     }
 
     fn values(
@@ -274,7 +275,7 @@ impl ProfileSink for Writer {
         &mut self,
         thread: ThreadId,
         samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let trace = self.trace.as_mut();
         trace.ok_or_else(|| Error::request("samples came before threads"))?.samples(thread, samples)
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kymo_core::bytes::Sink;
-use kymo_core::model::profile::{Thread, ThreadId};
+use kymo_core::model::profile::{IdPart, Thread, ThreadId};
 use kymo_core::{Error, Result};
 
 use super::file::{Form, Out};
@@ -83,7 +83,7 @@ impl ProfileWriter {
             // In the described draft they are no multiple of 8 bytes long.
             out.align(8)?;
             infos.push(Info { id_tuple: out.at(), ..Info::default() });
-            out.put(tuple(form, thread, kinds)?.as_slice())?;
+            out.put(tuple(form, thread, kinds).as_slice())?;
         }
         let tuples = (out.at() - start, start);
         Ok(Self { out, form, infos, tuples, summary: Block::default(), is_told: false })
@@ -251,17 +251,50 @@ fn summed(mut found: Vec<(u32, u16, f64)>) -> impl Iterator<Item = (u32, u16, f6
     found.into_iter().filter(|(_, _, value)| *value != 0.0)
 }
 
-/// What names a thread.
-fn tuple(form: Form, thread: &Thread, kinds: &[String]) -> Result<Sink> {
+/// The number of a kind of ids; nothing where there are too many kinds to number it.
+fn kind_of(part: &IdPart, kinds: &[String]) -> Option<u8> {
+    let kind = kinds.iter().position(|kind| **kind == *part.kind.0);
+    kind.and_then(|kind| u8::try_from(kind).ok())
+}
+
+/// The ids of a thread that there is room for, with the numbers of their kinds.
+fn with_room<'a>(
+    thread: &'a Thread,
+    kinds: &'a [String],
+) -> impl Iterator<Item = (&'a IdPart, u8)> + Clone {
+    let ids = thread.ids.iter().filter_map(|part| Some((part, kind_of(part, kinds)?)));
+    ids.take(usize::from(u16::MAX))
+}
+
+/// What of the name of a thread there is no room for: of a logical id only 32 bits are written, as
+/// hpcprof does it.
+pub(crate) fn lost(thread: &Thread, kinds: &[String]) -> Option<String> {
+    let mut lost = Vec::new();
+    let long = thread.ids.iter().find(|part| u32::try_from(part.logical).is_err());
+    if let Some(IdPart { kind, logical, .. }) = long {
+        let kept = low_bits(*logical);
+        lost.push(format!("of {} {logical} only 32 bits are kept, which are {kept}", kind.0));
+    }
+    let left_out = thread.ids.len() - with_room(thread, kinds).count();
+    if left_out > 0 {
+        lost.push(format!("{left_out} of its ids have no place in a database, and are left out"));
+    }
+    (!lost.is_empty()).then(|| lost.join("; "))
+}
+
+fn low_bits(logical: u64) -> u32 {
+    u32::try_from(logical & u64::from(u32::MAX)).unwrap_or(u32::MAX)
+}
+
+/// What names a thread, as far as there is room for it.
+fn tuple(form: Form, thread: &Thread, kinds: &[String]) -> Sink {
     let mut tuple = form.sink();
-    let many = || Error::request(format!("{thread} has an id that this format has no room for"));
-    tuple.u16(u16::try_from(thread.ids.len()).map_err(|_| many())?);
+    let ids = with_room(thread, kinds);
+    tuple.u16(u16::try_from(ids.clone().count()).unwrap_or(u16::MAX));
     if !form.is_described() {
         tuple.bytes(&[0; 6]);
     }
-    for part in &thread.ids {
-        let kind = kinds.iter().position(|kind| **kind == *part.kind.0);
-        let kind = kind.and_then(|kind| u8::try_from(kind).ok()).ok_or_else(many)?;
+    for (part, kind) in ids {
         if form.is_described() {
             let only_logical = if part.physical.is_some() { 0 } else { 3 << 14 };
             tuple.u16(u16::from(kind) | only_logical);
@@ -271,8 +304,8 @@ fn tuple(form: Form, thread: &Thread, kinds: &[String]) -> Result<Sink> {
             tuple.u8(0);
             tuple.u16(part.physical.is_some().into());
         }
-        tuple.u32(u32::try_from(part.logical).map_err(|_| many())?);
+        tuple.u32(low_bits(part.logical));
         tuple.u64(part.physical.unwrap_or(part.logical));
     }
-    Ok(tuple)
+    tuple
 }

@@ -23,18 +23,15 @@ pub(super) fn taxonomy(
     let _ = writeln!(text, "roots:{none}");
     // Formulas are of sums.
     let can_compute = statistics.contains(&Statistic::Sum);
-    let is_last = |computed: &&Computed| {
-        usize::try_from(computed.before.0).is_ok_and(|before| before >= metrics.len())
-    };
     for (metric, id) in metrics.iter().zip((0..).map(MetricId)) {
-        for computed in computed.iter().filter(|one| can_compute && one.before == id) {
+        for computed in computed.iter().filter(|one| can_compute && one.before == Some(id)) {
             computed_root(&mut text, computed, metrics);
         }
         if !metric.is_input {
             root(&mut text, metric, statistics);
         }
     }
-    for computed in computed.iter().filter(is_last).filter(|_| can_compute) {
+    for computed in computed.iter().filter(|one| can_compute && one.before.is_none()) {
         computed_root(&mut text, computed, metrics);
     }
     text

@@ -28,12 +28,12 @@ impl TraceWriter {
         Self { path, form, out: None, lines: vec![(0, 0); threads], moments: None }
     }
 
-    /// Writes the samples of a thread.
+    /// Writes the samples of a thread, and tells how many.
     pub(crate) fn samples(
         &mut self,
         thread: ThreadId,
         samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let count = self.lines.len() as u64;
         let line = usize::try_from(thread.0).ok().and_then(|index| self.lines.get_mut(index));
         let line =
@@ -48,7 +48,7 @@ impl TraceWriter {
         };
         out.align(8)?;
         let start = out.at();
-        let mut last: Option<(u64, u32)> = None;
+        let (mut last, mut written): (Option<(u64, u32)>, _) = (None, 0);
         for sample in samples {
             let (time, context) = sample?;
             let time = u64::try_from(time.0).map_err(|_| Error::request("a time before 1970"))?;
@@ -63,11 +63,12 @@ impl TraceWriter {
                 continue;
             }
             last = Some((time, context));
+            written += 1;
             out.u64(time)?;
             out.u32(context)?;
         }
         *line = (start, out.at());
-        Ok(())
+        Ok(written)
     }
 
     /// Fills in where everything is, and ends the file.

@@ -18,7 +18,6 @@ const KEPT_MAX: usize = 1 << 20;
 /// The structure of modules, by their paths, and the contexts that were made of it.
 pub(super) struct Code<'a> {
     structure: Structure,
-    by_path: HashMap<String, usize>,
     symbols: &'a Programs,
     /// The directory that relative paths are below.
     directory: &'a Path,
@@ -40,11 +39,8 @@ pub(super) struct Known {
 
 impl<'a> Code<'a> {
     pub(super) fn new(structure: Structure, symbols: &'a Programs, directory: &'a Path) -> Self {
-        let paths = structure.modules().iter().map(|module| module.path().to_owned());
-        let by_path = paths.zip(0..).collect();
         Self {
             structure,
-            by_path,
             symbols,
             directory,
             resolvers: Vec::new(),
@@ -56,7 +52,7 @@ impl<'a> Code<'a> {
 
     /// The module of a path.
     pub(super) fn module(&mut self, builder: &mut CallTreeBuilder, path: &str) -> Known {
-        let structure = self.by_path.get(path).copied();
+        let structure = self.structure.position(path);
         let resolver = if structure.is_none() { self.resolver(path) } else { None };
         Known { id: builder.module(path), structure, resolver }
     }

@@ -180,6 +180,9 @@ impl Merging<'_> {
             if amount == 0.0 || done.is_err() {
                 return;
             }
+            if metric.is_computed() {
+                return remarks.add("value-computed", value.offset);
+            }
             // Values of one node stand together.
             if last.0 != Some(value.node) {
                 let node = of.tree.find(value.node);
@@ -230,6 +233,16 @@ struct Values<'a> {
 pub(crate) fn duplicate_metrics(metrics: &[types::Metric]) -> impl Iterator<Item = &types::Metric> {
     let mut known = HashSet::new();
     metrics.iter().filter(move |metric| !known.insert(&metric.name))
+}
+
+/// Metrics that are the same as another before them: those of `kymo prof` are known by their names
+/// and descriptions.
+pub(crate) fn same_metrics(metrics: &[types::Metric]) -> impl Iterator<Item = &types::Metric> {
+    let mut known = HashSet::new();
+    let key = |metric: &types::Metric| {
+        (metric.name.clone(), metric.description.clone(), metric.is_computed())
+    };
+    metrics.iter().filter(move |metric| !known.insert(key(metric)))
 }
 
 /// Whether values belong to what was called, and not to the instruction.

@@ -117,6 +117,9 @@ pub(crate) fn words(rule: &str, count: u64) -> String {
         "duplicate-metric" => {
             format!("{} {has} the name of an earlier one, and {is} added to it", of("metric"))
         }
+        "value-computed" => {
+            format!("{} {is} of a metric that is computed by a formula, and left out", of("value"))
+        }
         "value-number" => format!("{} {is} no number, and left out", of("value")),
         _ => format!("{} {is} of a metric that is not in the table, and left out", of("value")),
     }

@@ -290,7 +290,7 @@ impl ProfileBuilder {
             ("ids of the thread", self.id_tuple.len()),
             ("placeholders, whose address is 0", nodes.filter(|node| !is_code(node)).count()),
             ("descriptions of metrics", metrics(&|metric| !metric.description.0.is_empty())),
-            ("formulas of metrics", metrics(&|metric| !metric.formula.0.is_empty())),
+            ("formulas of metrics", metrics(&Metric::is_computed)),
             ("formats of metrics", metrics(&|metric| !metric.format.0.is_empty())),
         ];
         let lost = lost.into_iter().filter(|(_, count)| *count > 0);

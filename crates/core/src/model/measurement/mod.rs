@@ -24,8 +24,11 @@ pub trait MeasurementView: Send + Sync {
     /// How many threads there are; their numbers count from 0.
     fn thread_count(&self) -> usize;
 
-    /// What the recorder calls a thread: the name of its file.
+    /// What the recorder calls a thread: what the names of its files begin with.
     fn name(&self, thread: usize) -> String;
+
+    /// The file that a thread is recorded in, as findings name it.
+    fn file(&self, thread: usize) -> String;
 
     /// What the program that a thread is of is called, where that was recorded.
     fn program(&self, thread: usize) -> Option<String>;
@@ -58,7 +61,7 @@ pub trait MeasurementView: Send + Sync {
 pub type IsWanted<'a> = dyn Fn(&str) -> bool + Sync + 'a;
 
 /// Samples of a thread, one after another.
-pub type Samples<'a> = Box<dyn Iterator<Item = MeasuredSample> + 'a>;
+pub type Samples<'a> = Box<dyn Iterator<Item = MeasuredSample> + Send + 'a>;
 
 /// Where a thread was from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +183,8 @@ pub enum Frame {
 pub struct MeasuredValue {
     /// The index of the node.
     pub node: u32,
-    /// The index of the metric.
+    /// The index of the metric. Those that are computed have no values: what is told of them is
+    /// passed over.
     pub metric: u32,
     /// How much, in the unit of the metric.
     pub value: f64,

@@ -13,8 +13,8 @@ pub struct Computed {
     pub has_share: bool,
     /// What it is.
     pub formula: Expression,
-    /// The metric that it is listed before; one that is not there stands for the end.
-    pub before: MetricId,
+    /// The metric that it is listed before; nothing at the end.
+    pub before: Option<MetricId>,
 }
 
 /// What a metric is computed by.

@@ -56,8 +56,9 @@ pub trait ProfileSink {
         node: &Node,
     ) -> Result<()>;
 
-    /// Says which threads there are, before the first of them.
-    fn threads(&mut self, threads: &[Thread]) -> Result<()>;
+    /// Says which threads there are, before the first of them. Tells of which the names have no
+    /// room as they are, and what became of them.
+    fn threads(&mut self, threads: &[Thread]) -> Result<Vec<(ThreadId, String)>>;
 
     /// Takes the values of a thread, in any order. They may name contexts that the tree leaves
     /// out. 0 stands for the whole program.
@@ -67,12 +68,13 @@ pub trait ProfileSink {
         values: &mut dyn Iterator<Item = Result<SunkValue>>,
     ) -> Result<()>;
 
-    /// Takes where a thread was from each moment on, in order of time; no context is idle.
+    /// Takes where a thread was from each moment on, in order of time; no context is idle. Tells how
+    /// many it kept: idle is said once, however often it was sampled.
     fn samples(
         &mut self,
         thread: ThreadId,
         samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
-    ) -> Result<()>;
+    ) -> Result<u64>;
 
     /// Takes the statistics over all threads, in order of contexts, metrics, statistics and
     /// reaches, after the last thread.

@@ -8,6 +8,8 @@ mod builder;
 mod lookup;
 mod resolve;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 pub use builder::ModuleBuilder;
@@ -181,12 +183,14 @@ impl Module {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Structure {
     modules: Vec<Module>,
+    by_path: HashMap<String, usize>,
 }
 
 impl Structure {
     /// Adds a module. Of several with the same path the first counts.
     pub fn add(&mut self, module: Module) {
-        if self.module(&module.path).is_none() {
+        if let Entry::Vacant(free) = self.by_path.entry(module.path.clone()) {
+            free.insert(self.modules.len());
             self.modules.push(module);
         }
     }
@@ -194,7 +198,13 @@ impl Structure {
     /// The module of a path.
     #[must_use]
     pub fn module(&self, path: &str) -> Option<&Module> {
-        self.modules.iter().find(|module| module.path == path)
+        self.modules.get(self.position(path)?)
+    }
+
+    /// The index of the module of a path.
+    #[must_use]
+    pub fn position(&self, path: &str) -> Option<usize> {
+        self.by_path.get(path).copied()
     }
 
     /// Gives every module away, in the order they were added.

@@ -26,6 +26,9 @@ use texts::{Texts, text};
 const ID_KINDS: [&str; 8] =
     ["SUMMARY", "NODE", "RANK", "THREAD", "GPUDEVICE", "GPUCONTEXT", "GPUSTREAM", "CORE"];
 
+/// How many kinds there may be: they are counted in a byte.
+const ID_KINDS_MAX: usize = 255;
+
 /// `meta.db`, before it is written.
 #[derive(Debug)]
 pub(super) struct MetaWriter {
@@ -259,10 +262,11 @@ impl MetaWriter {
         Numbered { count: self.contexts.len() as u64, highest }
     }
 
-    /// Names every kind of identifier that threads have.
+    /// Names the kinds of identifiers that threads have, as many as there may be.
     pub(super) fn id_kinds(&mut self, threads: &[Thread]) -> Vec<String> {
         for part in threads.iter().flat_map(|thread| &thread.ids) {
-            if !self.id_kinds.iter().any(|known| **known == *part.kind.0) {
+            let is_new = !self.id_kinds.iter().any(|known| **known == *part.kind.0);
+            if is_new && self.id_kinds.len() < ID_KINDS_MAX {
                 self.id_kinds.push(part.kind.0.clone().into_owned());
             }
         }

@@ -1,0 +1,201 @@
+//! Measurements that are strange, hostile or contradict themselves: `kymo prof` takes what it can,
+//! says what it cannot, and fails for none of them.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
+#![allow(clippy::float_cmp, reason = "these sums are exact")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kymo_hpcrun::{Metric, MetricFlags, ProfileBuilder, Str};
+use serde_json::Value;
+use support::{folder, kymo, run};
+
+/// A metric of real numbers; `show` says how far it reaches.
+fn metric(name: &str, show: u8) -> Metric {
+    let flags = [1, 0, 2, 0, 0, 0, show, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+    Metric::new(name, MetricFlags::Shipped(flags))
+}
+
+fn computed(name: &str, formula: &str) -> Metric {
+    Metric { formula: Str::from(formula), ..metric(name, 1) }
+}
+
+/// A thread with these metrics: 0x1187 calls 0x1200, which has the number of each metric and 1 as
+/// its value.
+fn thread(number: u64, metrics: &[Metric]) -> ProfileBuilder {
+    let mut builder = ProfileBuilder::new("app");
+    builder.id(3 | 3 << 14, number, number);
+    let module = builder.load_module("/none/app", None).unwrap();
+    let main = builder.child(ProfileBuilder::ROOT, module, 0x1187);
+    let leaf = builder.child(main, module, 0x1200);
+    for (metric, value) in metrics.iter().zip([1.0, 2.0, 3.0]) {
+        let metric = builder.add_metric(metric.clone()).unwrap();
+        builder.add(leaf, metric, value);
+    }
+    builder
+}
+
+fn measurement(folder: &Path, threads: &[ProfileBuilder]) -> PathBuf {
+    let path = folder.join("measurements");
+    fs::create_dir(&path).unwrap();
+    for (number, thread) in threads.iter().enumerate() {
+        let mut bytes = Vec::new();
+        thread.write(&mut bytes).unwrap();
+        fs::write(path.join(format!("app-000000-{number:03}-1-2-0.hpcrun")), bytes).unwrap();
+    }
+    path
+}
+
+/// Makes a database, and gives the exit code, the rules that were broken, and what was said.
+fn prof(measurement: &Path, arguments: &[&str]) -> (Option<i32>, Vec<String>, String) {
+    let database = measurement.with_file_name("database");
+    let mut command = kymo();
+    command.args(["prof", "--json", "-f", "-o"]).arg(&database).args(arguments).arg(measurement);
+    let (code, out, said) = run(&mut command);
+    let made: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code:?} {said}"));
+    let findings = made["findings"].as_array().unwrap().iter();
+    let rules = findings.map(|finding| finding["rule"].as_str().unwrap().to_owned()).collect();
+    (code, rules, said)
+}
+
+/// Expects nothing to be wrong with the database that was made.
+fn assert_sound(measurement: &Path) {
+    let database = measurement.with_file_name("database");
+    let (code, out, said) = run(kymo().arg("check").arg(&database));
+    assert_eq!(code, Some(0), "{out}{said}");
+}
+
+/// What the whole program has of each metric, in all threads together.
+fn totals(measurement: &Path) -> Vec<(u32, f64)> {
+    let arguments = ["convert", "--table", "values", "--to", "csv", "--filter", "profile=0"];
+    let database = measurement.with_file_name("database");
+    let (code, out, said) = run(kymo().args(arguments).arg(database).arg("-"));
+    assert_eq!(code, Some(0), "{said}");
+    let cells = out.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    let whole = cells.filter(|cells| cells[2] == "0");
+    whole.map(|cells| (cells[3].parse().unwrap(), cells[4].parse().unwrap())).collect()
+}
+
+#[test]
+fn a_value_of_a_computed_metric_is_left_out_and_said() {
+    let folder = folder();
+    let threads = [thread(0, &[metric("TIME", 1), computed("RATIO", "#0/#0")])];
+    let input = measurement(folder.path(), &threads);
+    let (code, rules, said) = prof(&input, &[]);
+    assert_eq!((code, &rules[..]), (Some(3), &["value-computed".to_owned()][..]));
+    assert!(said.contains("1 value is of a metric that is computed by a formula"), "{said}");
+    // Of each metric the fourth reach is that of the whole program.
+    assert_sound(&input);
+    assert_eq!(totals(&input), [(3, 1.0)]);
+    let (code, out, _) = run(kymo().arg("check").arg(&input));
+    assert!(code == Some(3) && out.contains("value-computed"), "{out}");
+}
+
+#[test]
+fn a_formula_of_very_many_signs_is_left_out_and_said() {
+    let folder = folder();
+    let long = computed("LONG", &format!("1{}", "+1".repeat(400_000)));
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    let mut builder = thread(0, &[metric("TIME", 1)]);
+    builder.add_metric(long).unwrap();
+    let mut bytes = Vec::new();
+    builder.write(&mut bytes).unwrap();
+    fs::write(input.join("app-000000-000-1-2-0.hpcrun"), bytes).unwrap();
+    let (code, rules, _) = prof(&input, &[]);
+    assert_eq!((code, &rules[..]), (Some(3), &["metric-formula".to_owned()][..]));
+    assert_sound(&input);
+    assert_eq!(totals(&input), [(3, 1.0)]);
+    let (code, out, _) = run(kymo().arg("check").arg(&input));
+    assert!(code == Some(3) && out.contains("metric-formula"), "{out}");
+}
+
+/// Instructions of a line that nothing was measured at, and then one that something was.
+#[test]
+fn many_instructions_without_values_before_one_with_a_value_are_no_obstacle() {
+    let folder = folder();
+    let mut builder = ProfileBuilder::new("app");
+    builder.id(3 | 3 << 14, 0, 0);
+    let module = builder.load_module("/none/app", None).unwrap();
+    let time = builder.add_metric(metric("TIME", 1)).unwrap();
+    for offset in 0..6000 {
+        let node = builder.child(ProfileBuilder::ROOT, module, 0x1200 + offset);
+        builder.retain(node);
+    }
+    let last = builder.child(ProfileBuilder::ROOT, module, 0x9000);
+    builder.add(last, time, 1.0);
+    let input = measurement(folder.path(), &[builder]);
+    fs::create_dir(input.join("structs")).unwrap();
+    fs::write(
+        input.join("structs/app.hpcstruct"),
+        "<HPCToolkitStructure i=\"0\" version=\"4.9\" n=\"\">\n<LM i=\"2\" n=\"/none/app\" v=\"{}\">\n\
+         <F i=\"3\" n=\"/x/a.c\">\n<P i=\"4\" n=\"f\" l=\"1\" v=\"{[0x1200-0x1201)}\">\
+         <S i=\"5\" l=\"2\" v=\"{[0x1200-0x8000)}\"/></P>\n\
+         <P i=\"6\" n=\"g\" l=\"9\" v=\"{[0x9000-0x9001)}\">\
+         <S i=\"7\" l=\"9\" v=\"{[0x9000-0x9010)}\"/></P>\n</F>\n</LM>\n</HPCToolkitStructure>\n",
+    )
+    .unwrap();
+    let (code, rules, said) = prof(&input, &[]);
+    assert_eq!((code, rules.len()), (Some(0), 0), "{said}");
+    assert_sound(&input);
+    assert_eq!(totals(&input), [(3, 1.0)]);
+}
+
+/// Of a logical id a database has 32 bits, and hpcprof writes those.
+#[test]
+fn an_id_beyond_32_bits_is_cut_and_said_and_the_other_threads_are_there() {
+    let folder = folder();
+    let times = || [metric("TIME", 1)];
+    let threads = [thread(0, &times()), thread((1 << 33) + 7, &times())];
+    let input = measurement(folder.path(), &threads);
+    let (code, rules, said) = prof(&input, &[]);
+    assert_eq!((code, &rules[..]), (Some(3), &["thread-id".to_owned()][..]));
+    let why =
+        "app-000000-001-1-2-0.hpcrun: of THREAD 8589934599 only 32 bits are kept, which are 7";
+    assert!(said.contains(why), "{said}");
+    let (_, out, _) = run(kymo().arg("threads").arg(folder.path().join("database")));
+    assert!(out.contains("THREAD 0") && out.contains("THREAD 7"), "{out}");
+    assert_sound(&input);
+    assert_eq!(totals(&input), [(3, 2.0)]);
+}
+
+#[test]
+fn kinds_of_ids_that_have_no_place_are_left_out_and_said() {
+    let folder = folder();
+    let mut many = thread(0, &[metric("TIME", 1)]);
+    for kind in 100..400 {
+        many.id(kind | 3 << 14, 1, 1);
+    }
+    let input = measurement(folder.path(), &[many]);
+    let (code, rules, said) = prof(&input, &[]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(rules.contains(&"thread-id".to_owned()), "{rules:?}");
+    assert!(said.contains("of its ids have no place in a database"), "{said}");
+    assert_sound(&input);
+    assert_eq!(totals(&input), [(3, 1.0)]);
+}
+
+/// Two metrics of one name in a table: their values come to one, which is said.
+#[test]
+fn metrics_that_are_the_same_are_taken_as_one_and_said() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1), metric("TIME", 1)])]);
+    let (code, rules, _) = prof(&input, &[]);
+    assert_eq!((code, &rules[..]), (Some(3), &["duplicate-metric".to_owned()][..]));
+    assert_sound(&input);
+    assert_eq!(totals(&input), [(3, 3.0)]);
+}
+
+/// The first thread's metric reaches neither function nor loop, and so the second's does not either.
+#[test]
+fn settings_of_a_metric_that_threads_do_not_agree_on_are_said() {
+    let folder = folder();
+    let threads = [thread(0, &[metric("TIME", 2)]), thread(1, &[metric("TIME", 1)])];
+    let input = measurement(folder.path(), &threads);
+    let (code, rules, said) = prof(&input, &[]);
+    assert_eq!((code, &rules[..]), (Some(3), &["metric-settings".to_owned()][..]));
+    let why = "app-000000-001-1-2-0.hpcrun: TIME has other settings than in threads before it";
+    assert!(said.contains(why), "{said}");
+    assert_eq!(totals(&input), [(1, 2.0)]);
+}
