@@ -2,10 +2,8 @@
 //!
 //! What the tracer lost is found when a trace is opened.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use kymo_core::{Finding, Severity};
 
 use crate::Reader;
@@ -21,65 +19,64 @@ const UNBALANCED: &str = "unbalanced-switch";
 /// Applies every rule.
 pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
     let mut switches = Switches::new(reader);
-    let mut unbalanced = Unbalanced::default();
     for (number, track) in reader.tracks().iter().enumerate() {
         let mut cursor = TrackCursor::new(reader, track.packets.clone());
-        let mut latest = i64::MIN;
+        let (mut back, mut unbalanced) = (Repeated::default(), Repeated::default());
+        let (mut latest, mut running) = (i64::MIN, None);
         while let Some(taken) = cursor.take(reader, &mut switches) {
             let Some(time) = taken.head.time_ns else { continue };
             if time < latest {
-                let message = format!("time goes back by {} ns", latest.abs_diff(time));
-                tell(reader, &taken, TIME_ORDER, message);
+                back.see(|| goes_back(reader, &taken, latest));
             }
             latest = latest.max(time);
-            if let Some((stops, runs)) = switches.switch() {
-                unbalanced.see(reader, number, &taken, (stops, runs));
+            let Some((stops, runs)) = switches.switch() else { continue };
+            if running.replace(runs).is_some_and(|before| before != stops) {
+                unbalanced.see(|| stops_another(reader, &taken));
             }
         }
+        back.tell(reader, number);
+        unbalanced.tell(reader, number);
     }
-    unbalanced.tell(reader);
     reader.findings()
 }
 
-fn tell(reader: &Reader, taken: &Taken<'_>, rule: &'static str, message: String) {
-    let (file, offset) = (taken.packet.file, taken.offset);
-    let mut finding = Finding::at(Severity::Warning, rule, offset, message);
-    finding.file = Some(reader.file_name(file));
-    reader.add(Place::At(file, offset), finding);
+fn goes_back(reader: &Reader, taken: &Taken<'_>, latest: i64) -> Finding {
+    let by = taken.head.time_ns.map_or(0, |time| latest.abs_diff(time));
+    warning(reader, taken, TIME_ORDER, format!("time goes back by {by} ns"))
 }
 
-/// Switches that stop another task than was running, of each stream: all switches of a processor
-/// are in one, in the order of their times.
+/// All switches of a processor are in one stream, in the order of their times.
+fn stops_another(reader: &Reader, taken: &Taken<'_>) -> Finding {
+    let cpu = taken.packet.cpu.map_or_else(String::new, |cpu| format!(" on cpu {cpu}"));
+    let message = format!("a switch{cpu} stops another task than was running");
+    warning(reader, taken, UNBALANCED, message)
+}
+
+fn warning(reader: &Reader, taken: &Taken<'_>, rule: &'static str, message: String) -> Finding {
+    let mut finding = Finding::at(Severity::Warning, rule, taken.offset, message);
+    finding.file = Some(reader.file_name(taken.packet.file));
+    finding
+}
+
+/// What is wrong again and again in a stream: the first time, and how often. One wrong time makes
+/// all that come after it too early.
 #[derive(Default)]
-struct Unbalanced {
-    running: HashMap<usize, i64, RandomState>,
-    /// The first of a stream, and how many there are.
-    found: HashMap<usize, (u64, Finding)>,
+struct Repeated {
+    first: Option<Finding>,
+    count: u64,
 }
 
-impl Unbalanced {
-    fn see(&mut self, reader: &Reader, track: usize, taken: &Taken<'_>, (stops, runs): (i64, i64)) {
-        let before = self.running.insert(track, runs);
-        if before.is_none_or(|before| before == stops) {
-            return;
-        }
-        let (count, _) = self.found.entry(track).or_insert_with(|| {
-            let cpu = taken.packet.cpu.map_or_else(String::new, |cpu| format!(" on cpu {cpu}"));
-            let message = format!("a switch{cpu} stops another task than was running");
-            let offset = taken.offset;
-            let mut finding = Finding::at(Severity::Warning, UNBALANCED, offset, message);
-            finding.file = Some(reader.file_name(taken.packet.file));
-            (0, finding)
-        });
-        *count += 1;
+impl Repeated {
+    fn see(&mut self, finding: impl FnOnce() -> Finding) {
+        self.first.get_or_insert_with(finding);
+        self.count += 1;
     }
 
-    fn tell(self, reader: &Reader) {
-        for (track, (count, mut finding)) in self.found {
-            if count > 1 {
-                finding.message = format!("{} ({count} times)", finding.message);
-            }
-            reader.add(Place::Track(track, UNBALANCED), finding);
+    fn tell(self, reader: &Reader, track: usize) {
+        let Some(mut finding) = self.first else { return };
+        if self.count > 1 {
+            finding.message = format!("{} ({} times)", finding.message, self.count);
         }
+        reader.add(Place::Track(track, finding.rule), finding);
     }
 }

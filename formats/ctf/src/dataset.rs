@@ -34,6 +34,10 @@ impl Format for Ctf {
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
         let within = if probe.is_directory { session_head(probe, 64) } else { None };
         let head = if probe.is_directory { within.as_deref()? } else { probe.head };
+        // A stream by itself cannot be read; that it is one is said when it is opened.
+        if !probe.is_directory && spec::is_stream(head) {
+            return Some(Confidence::Plausible);
+        }
         let word = head.first_chunk().map(|word| u32::from_le_bytes(*word));
         let is_magic = word.is_some_and(|word| {
             word == spec::METADATA_MAGIC || word.swap_bytes() == spec::METADATA_MAGIC

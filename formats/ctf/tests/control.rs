@@ -14,8 +14,8 @@ use std::process::Command;
 
 use kymo_conformance::{golden, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Content, Window};
-use kymo_core::{Context, Dataset, Format, Source};
+use kymo_core::model::timeline::{Content, TimeNs, TrackId, Window};
+use kymo_core::{Confidence, Context, Dataset, Format, Probe, Source};
 use kymo_ctf::Ctf;
 
 const METADATA: &str = include_str!("control.tsdl");
@@ -216,6 +216,128 @@ fn a_range_begins_before_it_ends_in_a_damaged_trace_too() {
     let found = Ctf.check(&source, &Context::default()).unwrap();
     let found: Vec<_> = found.iter().map(|of| (of.rule, of.message.as_str())).collect();
     assert_eq!(found, [("time-order", "time goes back by 4000 ns")]);
+}
+
+/// One event that is far too late, and five that are then too early; two packets whose event nothing
+/// describes.
+#[test]
+fn one_wrong_time_hides_nothing_else_that_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |packet: Packet, time| packet.long_head(40, time).i32(0);
+    let late = at(Packet::new(0, 0, (0, 9_000)), 8_000);
+    let late = (1..=5).fold(late, |packet, time| at(packet, time * 1_000));
+    let unknown = |number| Packet::new(1, number, (0, 1_000)).long_head(4_000, 500).bytes();
+    let files = [
+        ("metadata", metadata()),
+        ("channel0_0", late.bytes()),
+        ("channel0_1", [unknown(0), unknown(1)].concat()),
+    ];
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    let rules = |findings_max| {
+        let limits = Limits { findings_max, ..Limits::default() };
+        let found = Ctf.check(&source, &Context { limits, ..Context::default() }).unwrap();
+        found.into_iter().map(|of| (of.rule, of.message)).collect::<Vec<_>>()
+    };
+    let all = rules(100);
+    assert_eq!(
+        all.iter().map(|of| of.0).collect::<Vec<_>>(),
+        ["time-order", "unreadable", "unreadable"]
+    );
+    assert_eq!(all[0].1, "time goes back by 7000 ns (5 times)");
+    let few = rules(1);
+    assert_eq!(few.iter().map(|of| of.0).collect::<Vec<_>>(), ["time-order", "too-many"]);
+    assert_eq!(few[1].1, "2 further findings are not listed: 2 errors");
+}
+
+/// Two processors. The first has a packet that ends in something of a far later time, one that ends
+/// in something of its own time, and a sound one; what ends them nothing describes.
+fn with_damaged_ends() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let first = [
+        Packet::new(0, 0, (0, 2_000)).waking(1_000, CONTROL, 0).long_head(4_000, 900_000),
+        Packet::new(0, 1, (2_000, 4_000)).waking(3_000, CONTROL, 0).long_head(4_000, 3_500),
+        Packet::new(0, 2, (6_000, 7_000)).waking(6_500, CONTROL, 0),
+    ];
+    let other = [500, 2_500, 4_500, 8_000].into_iter();
+    let other =
+        other.fold(Packet::new(1, 0, (0, 9_000)), |packet, time| packet.waking(time, CONTROL, 0));
+    let files = [
+        ("metadata", metadata()),
+        ("channel0_0", first.map(Packet::bytes).concat()),
+        ("channel0_1", other.bytes()),
+    ];
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    folder
+}
+
+/// When events of streams are, after the begin, in their order.
+fn times(dataset: &dyn Dataset, window: &Window) -> Vec<i64> {
+    let mut events = dataset.timeline().unwrap().events(window).unwrap();
+    let mut times = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        if event.track.0 < 2 {
+            times.push(event.time.unwrap().0 - 1_700_000_005_000_000_000);
+        }
+    }
+    times
+}
+
+#[test]
+fn packets_after_damage_come_in_the_order_of_their_times() {
+    let folder = with_damaged_ends();
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    let dataset = Ctf.open(&source, &Context::default()).unwrap();
+    let expected = [500, 1_000, 2_500, 3_000, 4_500, 6_500, 8_000];
+    assert_eq!(times(&*dataset, &Window::default()), expected);
+    let found = Ctf.check(&source, &Context::default()).unwrap();
+    assert_eq!(found.iter().map(|of| of.rule).collect::<Vec<_>>(), ["unreadable"; 2]);
+}
+
+#[test]
+fn the_last_events_are_the_last_of_all() {
+    let folder = with_damaged_ends();
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    let dataset = Ctf.open(&source, &Context::default()).unwrap();
+    let tracks = Some(vec![TrackId(0), TrackId(1)]);
+    let all = times(&*dataset, &Window::default());
+    for last in 0..=all.len() {
+        let window =
+            Window { tracks: tracks.clone(), last: Some(last as u64), ..Window::default() };
+        assert_eq!(times(&*dataset, &window), all[all.len() - last..], "{last}");
+    }
+    let until = Some(TimeNs(1_700_000_005_000_004_500));
+    let window = Window { tracks, last: Some(3), until, ..Window::default() };
+    assert_eq!(times(&*dataset, &window), [1_000, 2_500, 3_000]);
+}
+
+#[test]
+fn a_stream_by_itself_is_told_from_a_trace() {
+    let bytes = Packet::new(0, 0, (0, 1_000)).bytes();
+    let source = Source::from_bytes("channel0_0", bytes.clone());
+    let probe = Probe {
+        head: &bytes,
+        size_bytes: bytes.len() as u64,
+        path: "channel0_0".as_ref(),
+        is_directory: false,
+        has_grammar: false,
+    };
+    assert_eq!(Ctf.sniff(&probe), Some(Confidence::Plausible));
+    let error = Ctf.open(&source, &Context::default()).err().unwrap();
+    assert_eq!(error.to_string(), "it is a stream of a CTF trace: name the directory it is in");
+}
+
+#[test]
+fn a_trace_of_nothing_but_metadata_is_said_to_be_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("metadata"), metadata()).unwrap();
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    let found = Ctf.check(&source, &Context::default()).unwrap();
+    assert_eq!(found.iter().map(|of| of.rule).collect::<Vec<_>>(), ["empty"]);
 }
 
 /// Time after the begin, track and content of what happens to tasks and processors.

@@ -105,11 +105,11 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(self.told(window, Telling::Text(Plain::default())))
+        Ok(self.told(window, || Telling::Text(Plain::default())))
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(self.told(window, Telling::Fields(Collected::default())))
+        Ok(self.told(window, || Telling::Fields(Collected::default())))
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -118,11 +118,30 @@ impl TimelineView for Timeline {
 }
 
 impl Timeline {
-    fn told(self: Arc<Self>, window: &Window, telling: Telling) -> Box<dyn Events> {
-        let all = All::new(self, window, telling);
+    fn told(self: Arc<Self>, window: &Window, telling: fn() -> Telling) -> Box<dyn Events> {
         match window.last {
-            None => Box::new(all),
-            Some(last) => Box::new(Last(all.last(last))),
+            None => Box::new(All::new(self, window, telling())),
+            Some(last) => Box::new(Last(self.last(window, last, telling))),
+        }
+    }
+
+    /// The last events: those of the last packets, and of ever more packets while they are too few.
+    fn last(
+        self: &Arc<Self>,
+        window: &Window,
+        last: u64,
+        telling: fn() -> Telling,
+    ) -> VecDeque<Kept> {
+        let begins = self.chosen(window).begins_ns(&self.reader);
+        let mut packets = self.reader.tracks().len();
+        loop {
+            let from = begins.get(packets).copied().map(TimeNs);
+            let part = Window { from: from.max(window.from), ..window.clone() };
+            let kept = All::new(Arc::clone(self), &part, telling()).last(last);
+            if part.from == window.from || kept.len() as u64 >= last {
+                return kept;
+            }
+            packets = packets.saturating_mul(4).max(1);
         }
     }
 }

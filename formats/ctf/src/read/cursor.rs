@@ -65,7 +65,8 @@ impl TrackCursor {
                 }
                 continue;
             };
-            match self.header(reader, index, packet, stream) {
+            let found = self.header(reader, index, packet, stream);
+            match found.and_then(|found| self.verify(reader, packet).map(|()| found)) {
                 Ok(true) => return,
                 Ok(false) => self.state.position = u64::MAX,
                 Err(error) => self.fail(reader, packet, &error),
@@ -141,6 +142,22 @@ impl TrackCursor {
         Ok(true)
     }
 
+    /// Sees that an event whose time is beyond its packet is one. What is damaged has any time, and
+    /// is found to be no event only when its turn comes: until then the packets after it would wait.
+    #[inline]
+    fn verify(&mut self, reader: &Reader, packet: &Packet) -> ReadResult<()> {
+        let Some(head) = self.head.filter(|head| head.time_ns.is_some()) else { return Ok(()) };
+        let is_of_packet = self.state.clock == packet.clock;
+        let ticks = self.state.ticks;
+        if is_of_packet && packet.times.is_some_and(|(_, end)| ticks <= end) {
+            return Ok(());
+        }
+        let before = self.state.clone();
+        self.fields(reader, packet, &head, &mut ())?;
+        self.state = before;
+        Ok(())
+    }
+
     /// Decodes the next event that can be, and goes on to the one after.
     pub(crate) fn take<'a, V: Visitor>(
         &mut self,
@@ -148,20 +165,28 @@ impl TrackCursor {
         visitor: &mut V,
     ) -> Option<Taken<'a>> {
         loop {
-            let head = self.head?;
-            let packet = reader.packets().get(head.packet)?;
-            match self.fields(reader, packet, &head, visitor) {
-                Ok(event) => {
-                    self.advance(reader);
-                    let offset = packet.offset + head.start / 8;
-                    return Some(Taken { head, packet, event, offset });
-                }
-                Err(error) => {
-                    self.fail(reader, packet, &error);
-                    self.advance(reader);
-                }
+            if let Ok(taken) = self.try_take(reader, visitor)? {
+                return Some(taken);
             }
         }
+    }
+
+    /// Decodes the next event, and goes on to the one after. After one that cannot
+    /// be decoded, the next is of another packet, and of another time.
+    pub(crate) fn try_take<'a, V: Visitor>(
+        &mut self,
+        reader: &'a Reader,
+        visitor: &mut V,
+    ) -> Option<ReadResult<Taken<'a>>> {
+        let head = self.head?;
+        let packet = reader.packets().get(head.packet)?;
+        let found = self.fields(reader, packet, &head, visitor);
+        if let Err(error) = &found {
+            self.fail(reader, packet, error);
+        }
+        self.advance(reader);
+        let offset = packet.offset + head.start / 8;
+        Some(found.map(|event| Taken { head, packet, event, offset }))
     }
 
     #[inline]
@@ -202,7 +227,7 @@ impl TrackCursor {
         if packet.cut_from.is_none() {
             reader.report(packet.file, error);
         }
-        self.state.position = u64::MAX;
+        (self.head, self.state.position) = (None, u64::MAX);
     }
 
     #[inline]

@@ -53,7 +53,7 @@ impl Merged {
             let mut top = heap.peek_mut()?;
             let Reverse((_, at)) = *top;
             let (track, cursor) = cursors.get_mut(at)?;
-            let taken = cursor.take(reader, visitor);
+            let taken = cursor.try_take(reader, visitor).and_then(Result::ok);
             match cursor.head() {
                 Some(head) => *top = Reverse((head.time_ns, at)),
                 None => drop(PeekMut::pop(top)),
@@ -65,12 +65,32 @@ impl Merged {
     }
 }
 
+impl Chosen {
+    /// When packets begin that may hold what is wanted, the last first; nothing where some do not
+    /// say when.
+    pub(crate) fn begins_ns(&self, reader: &Reader) -> Vec<i64> {
+        let tracks = reader.tracks().iter().enumerate();
+        let is_wanted = |track: usize| self.tracks.as_ref().is_none_or(|t| t.contains(&track));
+        let packets = tracks.filter(|(id, _)| is_wanted(*id)).flat_map(|(_, of)| &of.packets);
+        let packets = packets.filter(|packet| overlaps(reader, **packet, self));
+        let begins = packets.map(|packet| times_ns(reader, *packet).map(|(begin, _)| begin));
+        let mut begins = begins.collect::<Option<Vec<_>>>().unwrap_or_default();
+        begins.sort_unstable_by(|a, b| b.cmp(a));
+        begins
+    }
+}
+
+/// When a packet begins and ends, where it says so.
+fn times_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
+    let packet = reader.packets().get(packet)?;
+    let clock = reader.clocks().get(packet.clock?)?;
+    let (begin, end) = packet.times?;
+    Some((clock.nanoseconds(begin), clock.nanoseconds(end)))
+}
+
 /// Whether a packet may hold events of the range that is wanted.
 fn overlaps(reader: &Reader, packet: usize, chosen: &Chosen) -> bool {
-    let Some(packet) = reader.packets().get(packet) else { return false };
-    let clock = packet.clock.and_then(|clock| reader.clocks().get(clock));
-    let Some((clock, (begin, end))) = clock.zip(packet.times) else { return true };
-    let (begin, end) = (clock.nanoseconds(begin), clock.nanoseconds(end));
+    let Some((begin, end)) = times_ns(reader, packet) else { return true };
     chosen.from_ns.is_none_or(|from| from <= end)
         && chosen.until_ns.is_none_or(|until| begin < until)
 }

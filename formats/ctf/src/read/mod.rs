@@ -12,13 +12,13 @@ mod packets;
 mod session;
 mod steps;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use kymo_core::bytes::{Limits, ReadError, ReadErrorKind};
-use kymo_core::{Context, Error, Finding, Result, Severity, Source};
+use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
 use decode::State;
 
@@ -44,9 +44,12 @@ pub struct Reader {
     packets: Vec<Packet>,
     tracks: Vec<Track>,
     /// What is wrong, by file and offset; it grows as events are read.
-    findings: Mutex<BTreeMap<Place, Finding>>,
+    findings: Mutex<Noticed>,
     limits: Limits,
 }
+
+/// The rule that there is something in a trace.
+const EMPTY: &str = "empty";
 
 /// Clocks that another is compared with: those of a session are few.
 const CLOCKS_COMPARED: usize = 64;
@@ -62,6 +65,31 @@ pub(crate) enum Place {
     Track(usize, &'static str),
     /// A byte of a file.
     At(usize, u64),
+}
+
+/// What is wrong as far as was read, each place once however often it is read.
+#[derive(Debug, Default)]
+struct Noticed {
+    kept: BTreeMap<Place, Finding>,
+    /// Where more is wrong than is kept.
+    beyond: BTreeSet<Place>,
+    /// How much that is.
+    counted: Findings,
+}
+
+impl Noticed {
+    fn add(&mut self, place: Place, finding: Finding, most: usize) {
+        if self.kept.len() < most || self.kept.contains_key(&place) {
+            self.kept.insert(place, finding);
+        } else if self.beyond.insert(place) {
+            self.counted.push(finding);
+        }
+    }
+
+    /// In the order of files, and last how much more there is.
+    fn all(&self) -> Vec<Finding> {
+        self.kept.values().cloned().chain(self.counted.clone().into_vec()).collect()
+    }
 }
 
 /// A trace.
@@ -140,6 +168,9 @@ impl Reader {
         if let (true, Some(failed)) = (reader.parts.is_empty(), failed) {
             return Err(failed);
         }
+        if reader.packets.is_empty() && source.is_directory() {
+            reader.lacks_packets();
+        }
         reader.find_tracks();
         losses::find(&reader);
         Ok(Arc::new(reader))
@@ -185,6 +216,13 @@ impl Reader {
         let mut finding = Finding::unreadable(crate::check::UNREADABLE, error);
         finding.file = Some(file.clone());
         self.add(Place::Named(file), finding);
+    }
+
+    /// Takes note that there is nothing but metadata.
+    fn lacks_packets(&self) {
+        let message = "there are no packets: nothing was recorded, or the streams are missing";
+        let finding = Finding::whole(Severity::Warning, EMPTY, message.to_owned());
+        self.add(Place::Whole(EMPTY), finding);
     }
 
     /// Takes note of a file whose events are not there.
@@ -386,16 +424,14 @@ impl Reader {
 
     pub(crate) fn add(&self, key: Place, finding: Finding) {
         let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        if findings.len() < self.limits.findings_max {
-            findings.insert(key, finding);
-        }
+        findings.add(key, finding, self.limits.findings_max);
     }
 
     /// What is wrong as far as was read, in the order of files.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        findings.values().cloned().collect()
+        findings.all()
     }
 }
 
@@ -408,7 +444,12 @@ fn describe(source: &Source, folder: &Path, limits: &Limits) -> Result<Trace> {
         })?;
         metadata.bytes()?
     } else {
-        source.bytes()?
+        let bytes = source.bytes()?;
+        if spec::is_stream(&bytes) {
+            let why = "it is a stream of a CTF trace: name the directory it is in";
+            return Err(Error::request(why));
+        }
+        bytes
     };
     let trace = metadata::read(&bytes).map_err(|error| in_metadata(source, folder, error))?;
     let kinds: usize = trace.streams.values().map(|stream| stream.events.len()).sum();
