@@ -2,8 +2,9 @@
 //!
 //! A task runs from `TASK_START_EXEC` until another does, until `IDLE`, or until `TASK_STOP_EXEC`,
 //! which also completes it, as `TASK_STOP_READY` does. `TASK_START_READY` is a release. A system of
-//! several cores tells both on each of them: the first counts. Interrupts are stretches on their
-//! processor. What the model has no place for is in tables.
+//! several cores tells both on each of them: the first counts. A task that is made ready and begins
+//! to run while it is believed to run had stopped, and nothing told: it stops when it is made ready,
+//! at the latest. Interrupts are stretches on their processor. What the model has no place for is in tables.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub(crate) struct Timeline {
     order: Vec<u32>,
     /// Whether tasks are said to stop by themselves; some systems do not tell.
     tells_completion: bool,
+    /// Where a task is made ready that is believed to run and does not, and on which core.
+    stopped: HashMap<u64, u32>,
 }
 
 /// What a track is of.
@@ -76,7 +79,8 @@ impl Timeline {
             |packet: &Packet| matches!(packet.id, spec::TASK_STOP_EXEC | spec::TASK_STOP_READY);
         let tells_completion = reader.packets().iter().any(stops);
         let (tracks, found) = (Vec::new(), HashMap::new());
-        let mut timeline = Self { reader, tracks, found, order, tells_completion };
+        let stopped = stopped(&reader, &order);
+        let mut timeline = Self { reader, tracks, found, order, tells_completion, stopped };
         for (key, name) in keys {
             timeline.add(key, name);
         }
@@ -156,6 +160,10 @@ impl Timeline {
             }
             spec::TASK_START_READY | spec::TASK_STOP_READY => {
                 let Some(tid) = number() else { return };
+                let stopped = self.stopped.get(&packet.offset);
+                if let Some(before) = stopped.and_then(|core| running.remove(core)) {
+                    on(before, Activity::End);
+                }
                 let time = self.reader.time_ns(packet);
                 let before = told.insert((packet.id, tid), (time, core));
                 if before.is_some_and(|(then, other)| then == time && other != core) {
@@ -172,6 +180,44 @@ impl Timeline {
             _ => {}
         }
     }
+}
+
+/// A task that is believed to run.
+struct Believed {
+    tid: u64,
+    /// When it was made ready last, and the byte that says so.
+    ready: Option<(Option<i64>, u64)>,
+}
+
+/// Finds where a task is made ready, and then begins to run where it is believed to: the offsets of
+/// the first, each with the core that it is believed to run on.
+fn stopped(reader: &Reader, order: &[u32]) -> HashMap<u64, u32> {
+    let mut stopped = HashMap::new();
+    let mut running: HashMap<u32, Believed> = HashMap::new();
+    for packet in order.iter().filter_map(|at| reader.packets().get(*at as usize)) {
+        let tid = first_number(reader, packet);
+        match (packet.id, tid) {
+            (spec::TASK_START_EXEC, Some(tid)) => {
+                let before = running.insert(packet.core, Believed { tid, ready: None });
+                let ready = before.filter(|before| before.tid == tid).and_then(|of| of.ready);
+                stopped.extend(ready.map(|(_, offset)| (offset, packet.core)));
+            }
+            (spec::TASK_START_EXEC | spec::IDLE | spec::TASK_STOP_EXEC, _) => {
+                running.remove(&packet.core);
+            }
+            (spec::TASK_START_READY, Some(tid)) => {
+                let time = reader.time_ns(packet);
+                // Each core may tell of it: the first counts.
+                for of in running.values_mut().filter(|of| of.tid == tid) {
+                    if of.ready.is_none_or(|(told, _)| told != time) {
+                        of.ready = Some((time, packet.offset));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    stopped
 }
 
 fn first_number(reader: &Reader, packet: &Packet) -> Option<u64> {

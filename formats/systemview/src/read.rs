@@ -10,6 +10,9 @@ use kymo_core::{Context, Finding, Result, Severity, Source};
 
 use crate::spec::{self, Parameter};
 
+/// Places where the target lost events that are listed one by one.
+const OVERFLOWS_LISTED: usize = 100;
+
 /// An open recording.
 #[derive(Debug)]
 pub struct Reader {
@@ -157,12 +160,32 @@ impl Reader {
             let message = format!("core {core} has no INIT, so that times are not known");
             self.findings.push(Finding::whole(Severity::Warning, "no-frequency", message));
         }
+        self.notice_overflows();
+    }
+
+    /// Notes where the target lost events: the first places one by one, and the others together.
+    fn notice_overflows(&mut self) {
         let lost = self.packets.iter().filter(|packet| packet.id == spec::OVERFLOW);
-        let lost: Vec<_> = lost.take(100).copied().collect();
-        for packet in lost {
-            let message = "the target had no room for events here".to_owned();
-            let finding = Finding::at(Severity::Warning, "overflow", packet.offset, message);
-            self.findings.push(finding);
+        let lost: Vec<_> = lost.map(|packet| (packet.offset, self.lost_at(packet))).collect();
+        let (listed, others) = lost.split_at(lost.len().min(OVERFLOWS_LISTED));
+        for (offset, count) in listed {
+            let message = format!("the target had no room here: {count} events are lost");
+            self.findings.push(Finding::at(Severity::Warning, "overflow", *offset, message));
+        }
+        if let Some((offset, _)) = others.first() {
+            let count = others.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+            let message = format!(
+                "the target had no room here and at {} places after it: {count} events are lost",
+                others.len() - 1
+            );
+            self.findings.push(Finding::at(Severity::Warning, "overflow", *offset, message));
+        }
+    }
+
+    fn lost_at(&self, overflow: &Packet) -> u64 {
+        match self.given(overflow).first() {
+            Some((_, Given::Number(count))) => *count,
+            _ => 0,
         }
     }
 

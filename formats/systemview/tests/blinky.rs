@@ -1,5 +1,5 @@
 //! A small recording, with what is in it worked out by hand.
-#![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod support;
 
@@ -31,9 +31,9 @@ fn times_are_as_worked_out_by_hand() {
     assert_eq!(reader.time_ns(reader.packets().last().unwrap()), Some(1_088_000));
 }
 
-#[test]
-fn tasks_and_interrupts_run_as_worked_out_by_hand() {
-    let source = Source::from_bytes("blinky.svdat", support::recording());
+/// What tasks and interrupts do: the microsecond, the track and what it is.
+fn told(recording: Vec<u8>) -> Vec<String> {
+    let source = Source::from_bytes("blinky.svdat", recording);
     let dataset = SystemView.open(&source, &Context::default()).unwrap();
     let timeline = dataset.timeline().unwrap();
     let tracks = timeline.tracks();
@@ -45,6 +45,11 @@ fn tasks_and_interrupts_run_as_worked_out_by_hand() {
             lines.push(format!("{} {name}: {activity}", event.time.unwrap().0 / 1000));
         }
     }
+    lines
+}
+
+#[test]
+fn tasks_and_interrupts_run_as_worked_out_by_hand() {
     let expected = [
         "25 cpu 0: begin SysTick",
         "29 blink: release",
@@ -58,5 +63,54 @@ fn tasks_and_interrupts_run_as_worked_out_by_hand() {
         "62 log: end",
         "63 IDLE0: begin",
     ];
-    assert_eq!(lines, expected);
+    assert_eq!(told(support::recording()), expected);
+}
+
+/// A task that waits for a moment is made ready by an interrupt before another runs. Before that it
+/// was made ready while it ran, which means nothing; and after that it goes on after an interrupt.
+#[test]
+fn a_task_that_begins_where_it_is_believed_to_run_had_stopped() {
+    let packets = [
+        vec![10, 0],
+        vec![24, 6, 0xC0, 0x84, 0x3D, 1, 2, 0, 5],
+        vec![4, 1, 5],
+        vec![6, 1, 3],
+        vec![2, 15, 7],
+        vec![6, 1, 2],
+        vec![18, 1],
+        vec![4, 1, 2],
+        vec![2, 15, 5],
+        vec![18, 1],
+        vec![4, 1, 2],
+        vec![17, 9],
+    ];
+    let recording = [support::HEADER.to_vec(), packets.concat()].concat();
+    let expected = [
+        "10 task 1: begin",
+        "13 task 1: release",
+        "20 cpu 0: begin interrupt 15",
+        "22 task 1: end",
+        "22 task 1: release",
+        "23 cpu 0: end",
+        "25 task 1: begin",
+        "30 cpu 0: begin interrupt 15",
+        "31 cpu 0: end",
+        "42 task 1: end",
+        "42 IDLE0: begin",
+    ];
+    assert_eq!(told(recording), expected);
+}
+
+#[test]
+fn all_that_the_target_lost_is_said() {
+    let lost = vec![1, 3, 1];
+    let packets = [vec![vec![10, 0], vec![24, 6, 0xC0, 0x84, 0x3D, 1, 2, 0, 5]], vec![lost; 103]];
+    let recording = [support::HEADER.to_vec(), packets.concat().concat()].concat();
+    let source = Source::from_bytes("lost.svdat", recording);
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    let messages: Vec<_> = reader.findings().iter().map(|of| of.message.as_str()).collect();
+    assert_eq!(messages.len(), 101);
+    assert_eq!(messages[99], "the target had no room here: 3 events are lost");
+    let others = "the target had no room here and at 2 places after it: 9 events are lost";
+    assert_eq!(messages[100], others);
 }
