@@ -97,9 +97,19 @@ pub struct Telling {
     pub has_waking: bool,
     /// Who runs on each processor.
     pub running: Vec<(Option<u32>, Key<'static>)>,
+    /// What of an event cannot be read: the rule, and what to say.
+    pub(crate) doubts: Vec<(&'static str, &'static str)>,
 }
 
 impl Telling {
+    /// Notes that a part of an event cannot be read, so that what it means is not told. That is
+    /// found out once, when all lines are looked at.
+    pub fn doubt(&mut self, rule: &'static str, why: &'static str) {
+        if self.is_survey {
+            self.doubts.push((rule, why));
+        }
+    }
+
     /// Notes who runs on a processor. Tells who ran before.
     pub fn run(&mut self, cpu: Option<u32>, key: Key<'static>) -> Option<Key<'static>> {
         let before = self.stop(cpu);

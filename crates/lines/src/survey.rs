@@ -1,6 +1,6 @@
 //! One way through all lines: how many events, which tracks, what is wrong, and the index.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use kymo_core::ahead::{self, Wanted};
@@ -39,6 +39,17 @@ pub(crate) struct Survey {
     is_full: bool,
     disorder: Disorder,
     broken: Option<Broken>,
+    /// What of events cannot be read, by rule and what to say.
+    doubted: BTreeMap<(&'static str, &'static str), Doubted>,
+}
+
+/// Events of which the same cannot be read.
+#[derive(Debug)]
+struct Doubted {
+    /// The first.
+    offset: u64,
+    text: String,
+    count: u64,
 }
 
 /// Where times go back.
@@ -132,6 +143,7 @@ impl Survey {
             is_full: false,
             disorder: Disorder::default(),
             broken: None,
+            doubted: BTreeMap::new(),
         }
     }
 
@@ -214,6 +226,10 @@ impl Survey {
         self.count(line.name);
         self.see(Key::Events(line.cpu));
         grammar.tell(line, telling, &mut |told| self.told(told));
+        for doubt in telling.doubts.drain(..) {
+            let first = || Doubted { offset, text: shortened(line.rest).into_owned(), count: 0 };
+            self.doubted.entry(doubt).or_insert_with(first).count += 1;
+        }
     }
 
     fn count(&mut self, name: &str) {
@@ -280,11 +296,7 @@ impl Survey {
         let Some(Broken { severity, offset, count, why, text }) = self.broken.take() else {
             return;
         };
-        let text = if text.is_empty() { String::new() } else { format!(": {text}") };
-        let message = match count {
-            1 => format!("{why}{text}"),
-            _ => format!("{count} lines, each: {why}; the first{text}"),
-        };
+        let message = repeated(count, why, &text);
         self.findings.push(Finding::at(severity, "line", offset, message));
     }
 
@@ -308,10 +320,19 @@ impl Survey {
         let start = self.blocks.get(self.blocks.len().saturating_sub(1)).map_or(0, |of| of.start);
         self.disorder.merge(next.disorder, start);
         self.findings.extend(next.findings.into_vec());
+        for (doubt, next) in next.doubted {
+            let Doubted { offset, text, count } = next;
+            let first = || Doubted { offset, text, count: 0 };
+            self.doubted.entry(doubt).or_insert_with(first).count += count;
+        }
     }
 
     /// Says what is known only at the end.
     fn conclude(&mut self) {
+        for ((rule, why), Doubted { offset, text, count }) in std::mem::take(&mut self.doubted) {
+            let message = repeated(count, why, &text);
+            self.findings.push(Finding::at(Severity::Warning, rule, offset, message));
+        }
         let Disorder { count, offset, .. } = self.disorder;
         if count > 0 {
             let times = if count == 1 { "once".into() } else { format!("{count} times") };
@@ -327,6 +348,15 @@ impl Survey {
     /// What is wrong with the lines.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         self.findings.clone().into_vec()
+    }
+}
+
+/// What is wrong with so many lines, and the first of them.
+fn repeated(count: u64, why: &str, first: &str) -> String {
+    let first = if first.is_empty() { String::new() } else { format!(": {first}") };
+    match count {
+        1 => format!("{why}{first}"),
+        _ => format!("{count} lines, each: {why}; the first{first}"),
     }
 }
 

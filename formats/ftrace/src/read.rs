@@ -14,6 +14,10 @@ const FUNCTION: &str = "function";
 
 /// Reads a line.
 pub(crate) fn read(line: &str) -> Read<'_> {
+    if let Some(count) = overwritten(line) {
+        let message = format!("{count} events before these were overwritten");
+        return Read::Remark(Severity::Note, "overwritten", message.into());
+    }
     if line.starts_with('#') || line.trim_start().is_empty() || is_head(line) {
         return Read::Aside;
     }
@@ -26,6 +30,14 @@ pub(crate) fn read(line: &str) -> Read<'_> {
         None if is_below(line) => Read::Aside,
         None => Read::Broken(Severity::Error, why_not(line)),
     }
+}
+
+/// How many events were overwritten: those written that are not in the buffer any more.
+fn overwritten(line: &str) -> Option<u64> {
+    let (_, counts) = line.strip_prefix('#')?.split_once("entries-in-buffer/entries-written:")?;
+    let (kept, written) = counts.split_whitespace().next()?.split_once('/')?;
+    let count = written.parse::<u64>().ok()?.checked_sub(kept.parse().ok()?)?;
+    (count > 0).then_some(count)
 }
 
 /// Why a line is no event.
@@ -227,6 +239,12 @@ mod tests {
         }
         for lost in ["CPU:1 [LOST 12 EVENTS]", "CPU:1 [12 EVENTS DROPPED]"] {
             assert!(matches!(read(lost), Read::Remark(Severity::Warning, ..)), "{lost}");
+        }
+        let head = |counts: &str| format!("# entries-in-buffer/entries-written: {counts}   #P:2");
+        for (counts, is_said) in [("47/51234", true), ("47/47", false), ("x/9", false)] {
+            let head = head(counts);
+            let is_note = matches!(read(&head), Read::Remark(Severity::Note, "overwritten", _));
+            assert_eq!(is_note, is_said, "{head}");
         }
         let graph = [
             " 0)   1.2 us    |  f();",

@@ -58,6 +58,9 @@ impl Grammar for TextGrammar {
 
     fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
         let Some(groups) = self.groups(line) else { return };
+        if groups.has("cpu") && line.cpu.is_none() {
+            telling.doubt("cpu", "its processor is no number, and is left out");
+        }
         if let Some(task) = line.task {
             self.tell_class(line, task, &groups, telling, to);
         }
@@ -101,6 +104,11 @@ impl<'a> Groups<'a> {
         })
     }
 
+    /// Whether a group matched something that is not empty.
+    fn has(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|text| !text.is_empty())
+    }
+
     /// Every group that has a name and matched something, and what always is.
     fn all(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let rule = self.rule;
@@ -125,8 +133,22 @@ impl TextGrammar {
         }
     }
 
-    fn duration(&self, text: Option<&str>) -> Option<i64> {
-        scaled(text?, self.duration_digits)
+    /// How long the budget of a release is.
+    fn budget(&self, groups: &Groups<'_>, telling: &mut Telling) -> Option<i64> {
+        let budget_ns = scaled(groups.get("budget")?, self.duration_digits);
+        if groups.has("budget") && budget_ns.is_none() {
+            telling.doubt("budget", "its budget is no number, and is left out");
+        }
+        budget_ns
+    }
+
+    /// How long a completion is before its time is over.
+    fn remaining(&self, groups: &Groups<'_>, telling: &mut Telling) -> Option<i64> {
+        let remaining_ns = scaled(groups.get("remaining")?, self.duration_digits);
+        if groups.has("remaining") && remaining_ns.is_none() {
+            telling.doubt("remaining", "its remaining time is no number, and is left out");
+        }
+        remaining_ns
     }
 
     fn tell_class<'a>(
@@ -141,6 +163,9 @@ impl TextGrammar {
         let key = Key::Task(line.cpu, who());
         let name = || groups.get("name").map(Cow::Borrowed);
         let priority = groups.get("priority").and_then(|priority| priority.parse().ok());
+        if groups.has("priority") && priority.is_none() {
+            telling.doubt("priority", "its priority is no number, and is left out");
+        }
         let (key, activity) = match groups.rule.class {
             Class::Ignore | Class::Text => return,
             Class::Switch => {
@@ -150,11 +175,11 @@ impl TextGrammar {
             Class::Begin => (key, Activity::Begin { name: name(), priority }),
             Class::End => (key, Activity::End),
             Class::Release => {
-                let budget_ns = self.duration(groups.get("budget"));
+                let budget_ns = self.budget(groups, telling);
                 (key, Activity::Release { budget_ns, by: None })
             }
             Class::Complete => {
-                let remaining_ns = self.duration(groups.get("remaining"));
+                let remaining_ns = self.remaining(groups, telling);
                 (key, Activity::Complete { remaining_ns })
             }
             Class::Send => return message(line, key, groups, Activity::Send, to),

@@ -116,3 +116,36 @@ fn a_grammar_is_named_or_lies_beside_the_log() {
     let error = TextLog.open(&source, &Context::default()).err().unwrap().to_string();
     assert!(error.contains("log.toml: key at byte 0x6: `tme` is none of title, time"), "{error}");
 }
+
+#[test]
+fn what_is_no_number_is_a_finding_and_not_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let grammar = r"time = 's'
+[[line]]
+match = '^(?<time>\S+) (?<cpu>\S+) (?<task>\w+) ready (?<budget>\S+)$'
+class = 'release'
+[[line]]
+match = '^(?<time>\S+) (?<cpu>\S+) (?<task>\w+) runs (?<priority>\S+)$'
+class = 'begin'
+[[line]]
+match = '^(?<time>\S+) (?<cpu>\S+) (?<task>\w+) done (?<remaining>\S*)$'
+class = 'complete'
+";
+    fs::write(folder.path().join("log.toml"), grammar).unwrap();
+    let log = "1.0 CPU0 a ready 2ms\n1.1 0 a runs high\n1.2 0 a done soon\n2.0 0 a ready 3ms\n\
+               3.0 0 a done \n";
+    let path = folder.path().join("run.log");
+    fs::write(&path, log).unwrap();
+    let found = open(&path).findings();
+    let found: Vec<_> = found.iter().map(|of| (of.rule, of.message.as_str())).collect();
+    let expected = [
+        (
+            "budget",
+            "2 lines, each: its budget is no number, and is left out; the first: 1.0 CPU0 a ready 2ms",
+        ),
+        ("cpu", "its processor is no number, and is left out: 1.0 CPU0 a ready 2ms"),
+        ("priority", "its priority is no number, and is left out: 1.1 0 a runs high"),
+        ("remaining", "its remaining time is no number, and is left out: 1.2 0 a done soon"),
+    ];
+    assert_eq!(found, expected);
+}

@@ -51,14 +51,13 @@ impl<'a> Switch<'a> {
 
     /// Reads `prev_comm=a prev_pid=1 … ==> next_comm=b …`.
     fn long(text: &'a str) -> Option<Self> {
-        let (comm, rest) = text.strip_prefix("prev_comm=")?.split_once(" prev_pid=")?;
-        let (pid, rest) = rest.split_once(" prev_prio=")?;
+        let text = text.strip_prefix("prev_comm=")?;
+        let (comm, pid, rest) = numbered(text, " prev_pid=", " prev_prio=")?;
         let (priority, rest) = rest.split_once(" prev_state=")?;
         let prev = Task::new(comm, pid, priority)?;
         let (state, rest) = rest.split_once(" next_comm=")?;
         let state = state.trim_end_matches(" ==>");
-        let (comm, rest) = rest.split_once(" next_pid=")?;
-        let (pid, rest) = rest.split_once(" next_prio=")?;
+        let (comm, pid, rest) = numbered(rest, " next_pid=", " next_prio=")?;
         let priority = rest.split(' ').next().unwrap_or(rest);
         Some(Self { prev, state, next: Task::new(comm, pid, priority)? })
     }
@@ -78,8 +77,7 @@ impl<'a> Wakeup<'a> {
 
     /// Reads `comm=a pid=1 prio=120 target_cpu=003`.
     fn long(text: &'a str) -> Option<Self> {
-        let (comm, rest) = text.strip_prefix("comm=")?.split_once(" pid=")?;
-        let (pid, rest) = rest.split_once(" prio=")?;
+        let (comm, pid, rest) = numbered(text.strip_prefix("comm=")?, " pid=", " prio=")?;
         let priority = rest.split(' ').next().unwrap_or(rest);
         let cpu = rest.split_once("target_cpu=").and_then(|(_, cpu)| number(cpu));
         Some(Self { task: Task::new(comm, pid, priority)?, cpu })
@@ -91,6 +89,17 @@ impl<'a> Wakeup<'a> {
         let end = rest.rfind(']')? + 1;
         Some(Self { task: Task::brief(rest.get(..end)?)?, cpu: number(cpu) })
     }
+}
+
+/// What comes before a field that is a number, the number, and what comes after the field that
+/// follows it. Names of tasks may have either field in them, but are too short for both.
+fn numbered<'a>(text: &'a str, field: &str, then: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    text.match_indices(field).find_map(|(at, _)| {
+        let rest = text.get(at + field.len()..)?;
+        let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '-'))?;
+        let after = rest.get(end..)?.strip_prefix(then)?;
+        Some((text.get(..at)?, rest.get(..end)?, after))
+    })
 }
 
 /// The number that a text begins with.
@@ -212,6 +221,17 @@ mod tests {
         for wrong in ["", "comm=", "comm=a pid=x prio=1", "CPU:", "]CPU:1", "a [1] CPU:2"] {
             assert_eq!(Wakeup::read(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn names_of_tasks_may_look_like_fields() {
+        let of = |comm, pid| Task { comm, pid, priority: Some(120) };
+        let text = "prev_comm=q prev_pid=3 prev_pid=50 prev_prio=120 prev_state=S ==> \
+                    next_comm=q next_pid=3 next_pid=51 next_prio=120";
+        let (prev, next) = (of("q prev_pid=3", 50), of("q next_pid=3", 51));
+        assert_eq!(Switch::read(text), Some(Switch { prev, state: "S", next }));
+        let text = "comm=q pid=3 pid=7 prio=120 target_cpu=001";
+        assert_eq!(Wakeup::read(text), Some(Wakeup { task: of("q pid=3", 7), cpu: Some(1) }));
     }
 
     #[test]

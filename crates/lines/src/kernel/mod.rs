@@ -88,11 +88,11 @@ fn kernel<'a>(
     to: &mut dyn FnMut(Told<'a>),
 ) {
     match event {
-        KernelEvent::Switch => switch(line, to),
+        KernelEvent::Switch => switch(line, telling, to),
         KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => {
             telling.has_waking |= event == KernelEvent::Waking;
             if event.is_release(telling.has_waking) || telling.is_survey {
-                release(line, to);
+                release(line, telling, to);
             }
         }
         KernelEvent::Irq => irq(line, to),
@@ -110,14 +110,22 @@ fn told<'a>(cpu: Option<u32>, task: &Task<'a>, activity: Activity<'a>) -> Told<'
     Told::activity(key, Some(task.comm), activity)
 }
 
-fn switch<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
-    let Some(Switch { prev, state, next }) = Switch::read(line.rest) else { return };
+fn switch<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
+    let Some(Switch { prev, state, next }) = Switch::read(line.rest) else {
+        return telling.doubt("switch", "a switch whose tasks cannot be read, and is left out");
+    };
+    // Where lines do not tell processors, the idle tasks of all of them would be one.
+    let is_told = |task: &Task<'_>| task.pid != 0 || line.cpu.is_some();
     if is_asleep(state) && prev.pid != 0 {
         to(told(line.cpu, &prev, Activity::Complete { remaining_ns: None }));
     }
-    to(told(line.cpu, &prev, Activity::End));
-    let priority = next.priority;
-    to(told(line.cpu, &next, Activity::Begin { name: None, priority }));
+    if is_told(&prev) {
+        to(told(line.cpu, &prev, Activity::End));
+    }
+    if is_told(&next) {
+        let priority = next.priority;
+        to(told(line.cpu, &next, Activity::Begin { name: None, priority }));
+    }
 }
 
 /// Whether a task that stopped waits for something: `S`, `D|K`, or a number with a low bit set.
@@ -129,8 +137,10 @@ fn is_asleep(state: &str) -> bool {
     }
 }
 
-fn release<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
-    let Some(Wakeup { task, cpu }) = Wakeup::read(line.rest) else { return };
+fn release<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
+    let Some(Wakeup { task, cpu }) = Wakeup::read(line.rest) else {
+        return telling.doubt("wakeup", "a wakeup whose task cannot be read, and is left out");
+    };
     // Where lines do not tell processors, tasks are of none.
     let cpu = line.cpu.and(cpu.or(line.cpu));
     if task.pid != 0 {
