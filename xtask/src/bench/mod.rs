@@ -93,13 +93,16 @@ enum Peer {
     Hpcrun(hpcrun::Peer),
     #[command(flatten)]
     Hpcdb(hpcdb::Peer),
+    #[command(flatten)]
+    Bbbin(bbbin::Peer),
 }
 
 /// What ours does, and what it is compared with.
 #[derive(Debug)]
 struct Case {
     name: &'static str,
-    /// How many of what ours goes through, where it is to be said how many that is a second.
+    /// How many of what ours goes through, where it is to be said how many that is in a second of
+    /// the processor.
     items: Option<(u32, &'static str)>,
     ours: CommandLine,
     peers: Vec<(&'static str, CommandLine)>,
@@ -209,6 +212,7 @@ pub(crate) fn run_peer(args: &PeerArgs) -> Result<()> {
         Peer::Rtc(peer) => peer.run(),
         Peer::Hpcrun(peer) => peer.run(),
         Peer::Hpcdb(peer) => peer.run(),
+        Peer::Bbbin(peer) => peer.run(),
     }
 }
 

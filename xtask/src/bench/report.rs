@@ -19,7 +19,7 @@ pub(crate) fn table(rows: &[Row]) -> String {
          |---|---:|---:|---:|---|---:|---:|---:|---:|---:|\n",
     );
     for Row { case, items, ours, peer, theirs } in rows {
-        let rate = items.map(|(count, what)| rate(count, what, ours.wall_s)).unwrap_or_default();
+        let rate = items.map(|(count, what)| rate(count, what, ours.cpu_s)).unwrap_or_default();
         let wall = ratio(ours.wall_s, theirs.wall_s);
         let cpu = ratio(ours.cpu_s, theirs.cpu_s);
         let (ours, theirs) = (cells(ours), cells(theirs));
@@ -38,9 +38,9 @@ fn cells(measured: &Measurement) -> String {
     )
 }
 
-/// How many of something it is a second: `, 8.5 M nodes/s`.
+/// How many of something it is in a second of the processor: `, 8.5 M nodes/CPU s`.
 fn rate(count: u32, what: &str, seconds: f64) -> String {
-    format!(", {:.1} M {what}/s", f64::from(count) / seconds.max(1e-9) / 1e6)
+    format!(", {:.1} M {what}/CPU s", f64::from(count) / seconds.max(1e-9) / 1e6)
 }
 
 /// How many times the peer's figure ours is; below a millisecond, figures are chance.
@@ -130,7 +130,7 @@ mod tests {
             theirs: measured(2.0, 1.5),
         };
         let table = table(&[row]);
-        let expected = "| list, 4.0 M nodes/s | 500.0 ms | 3.00 s | 1.5 MiB / 2.0 MiB \
+        let expected = "| list, 0.7 M nodes/CPU s | 500.0 ms | 3.00 s | 1.5 MiB / 2.0 MiB \
                         | cat | 2.00 s | 1.50 s | 1.5 MiB / 2.0 MiB | 0.25 | 2.00 |";
         assert_eq!(table.lines().last(), Some(expected));
     }

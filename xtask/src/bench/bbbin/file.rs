@@ -8,11 +8,13 @@ use anyhow::{Context, Result};
 use kymo_bbbin::spec::TaskClass;
 use kymo_bbbin::{ArtifactId, ArtifactKind, Body, Definitions, Event, Writer};
 
-const EVENTS: i64 = 100_000_000;
+/// How many switches there are.
+pub(super) const EVENTS: i64 = 100_000_000;
+
 const TASKS: i64 = 50;
 
 /// From one switch to the next, in nanoseconds: the log is of nearly three hours.
-const STEP: i64 = 100_000;
+pub(super) const STEP: i64 = 100_000;
 
 /// Makes the log unless it is there, so that it appears whole or not at all.
 pub(super) fn make(path: &Path) -> Result<()> {
