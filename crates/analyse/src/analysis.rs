@@ -41,6 +41,22 @@ pub trait Pass {
 
     /// Takes the time that was looked at, when all is seen.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {}
+
+    /// What it could not keep.
+    fn left_out(&self) -> Vec<LeftOut> {
+        Vec::new()
+    }
+}
+
+/// What a pass could not keep, since there was too much of it. Figures lack it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many.
+    pub count: u64,
+    /// What one is, and why that matters: `job is late`.
+    pub one: &'static str,
+    /// The same of several: `jobs are late`.
+    pub many: &'static str,
 }
 
 /// What goes on when the window begins.
@@ -109,6 +125,8 @@ pub struct Shortcomings {
     pub unknown: Vec<CpuId>,
     /// State machines whose state at the begin of the window is too far back to be found.
     pub unknown_states: Vec<TrackId>,
+    /// What passes could not keep.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Seen<'_> {
@@ -220,6 +238,7 @@ impl Analysis {
         }
         for pass in &mut *passes {
             pass.finish(&self.bounds, &self.tasks);
+            short.left_out.extend(pass.left_out().into_iter().filter(|left| left.count > 0));
         }
         Ok(short)
     }

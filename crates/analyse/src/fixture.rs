@@ -15,7 +15,8 @@ use crate::{Analysis, Pass, Shortcomings};
 pub(crate) type Told = (i64, usize, Activity<'static>);
 
 /// Two processors: `cpu 0` (track 0) with tasks `a` (1), `b` (2) and `idle` (3), `cpu 1` (4) with
-/// the same task `a` (5), and a state machine `door` (6).
+/// the same task `a` (5), a state machine `door` (6), and on `cpu 0` a task `k` (7) that is known to
+/// go to sleep.
 pub(crate) struct Timeline(pub(crate) Vec<Told>);
 
 pub(crate) fn begin(priority: i64) -> Activity<'static> {
@@ -49,6 +50,7 @@ fn track(name: &str, kind: TrackKind, parent: Option<usize>) -> Track {
         "a" => drop(attributes.insert("tid".into(), 7.into())),
         "cpu 0" => drop(attributes.insert(Track::CPU_ID.into(), 0.into())),
         "cpu 1" => drop(attributes.insert(Track::CPU_ID.into(), 1.into())),
+        "k" => drop(attributes.insert(Track::TELLS_COMPLETION.into(), true.into())),
         "idle" => drop(attributes.insert(Track::IS_IDLE.into(), true.into())),
         _ => {}
     }
@@ -77,6 +79,7 @@ impl TimelineView for Timeline {
             track("cpu 1", TrackKind::Calls, None),
             track("a", TrackKind::Task, Some(4)),
             track("door", TrackKind::States, None),
+            track("k", TrackKind::Task, Some(0)),
         ]
     }
 

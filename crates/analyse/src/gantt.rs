@@ -9,7 +9,7 @@ use crate::bounds::Bounds;
 use crate::messages::Moved;
 use crate::states::OTHERS;
 use crate::tasks::{TaskId, Tasks};
-use crate::{Buckets, Messages, Pass, Seen, Standing, Stretch};
+use crate::{Buckets, LeftOut, Messages, Pass, Seen, Standing, Stretch};
 
 /// Messages that are drawn; more would hide everything else.
 const ARROWS_MAX: usize = 300;
@@ -233,6 +233,10 @@ impl Pass for Gantt {
             }
             row.settle();
         }
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        self.messages.left_out()
     }
 }
 

@@ -28,7 +28,7 @@ pub struct History<'a> {
 struct Before {
     /// When its last stretch ended.
     ended: Option<TimeNs>,
-    /// When it was released first after that.
+    /// When it was released first after that; where tasks are known to go to sleep, last.
     released: Option<TimeNs>,
     /// When it was released for the stretch that it runs.
     released_for: Option<TimeNs>,
@@ -70,7 +70,8 @@ impl Pass for History<'_> {
         let Some(before) = self.of(task.0) else { return };
         match &seen.event.content {
             Content::Activity(Activity::Release { .. }) => {
-                before.released = before.released.or(Some(seen.time));
+                let is_last = seen.tasks.get(task).is_some_and(|task| task.tells_completion);
+                before.released = before.released.filter(|_| !is_last).or(Some(seen.time));
             }
             Content::Activity(Activity::Complete { .. }) => before.completed = Some(seen.time),
             Content::Activity(Activity::Begin { .. }) => {
@@ -137,5 +138,25 @@ mod tests {
         let mut keep = |turn: Turn, _: &Tasks| found.push((turn.stretch.until.0, turn.delay_ns));
         analysed(told, Window::default(), &mut History::new(&mut keep));
         assert_eq!(found, [(10, None), (20, Some(7)), (30, None)]);
+    }
+
+    #[test]
+    fn a_wakeup_that_is_used_up_delays_nothing() {
+        // Woken at 0, runs 1–20, woken at 10 meanwhile and asleep at 20; woken at 1000.
+        let told: Vec<Told> = vec![
+            (0, 7, release(None)),
+            (1, 7, begin(1)),
+            (10, 7, release(None)),
+            (20, 7, complete(None)),
+            (20, 7, Activity::End),
+            (1000, 7, release(None)),
+            (1001, 7, begin(1)),
+            (1020, 7, complete(None)),
+            (1020, 7, Activity::End),
+        ];
+        let mut found = Vec::new();
+        let mut keep = |turn: Turn, _: &Tasks| found.push((turn.stretch.until.0, turn.delay_ns));
+        analysed(told, Window::default(), &mut History::new(&mut keep));
+        assert_eq!(found, [(20, Some(1)), (1020, Some(1))]);
     }
 }

@@ -32,12 +32,12 @@ mod states;
 mod switches;
 mod tasks;
 
-pub use analysis::{Analysis, Pass, Run, Seen, Shortcomings, Standing, Stretch};
+pub use analysis::{Analysis, LeftOut, Pass, Run, Seen, Shortcomings, Standing, Stretch};
 pub use bounds::Bounds;
 pub use distribution::Distribution;
 pub use gantt::{Arrow, Gantt, Row, RowKind};
 pub use history::{History, Turn};
-pub use load::{Buckets, CpuLoad, Load, TaskLoad};
+pub use load::{Buckets, CpuLoad, InterruptLoad, Load, TaskLoad};
 pub use messages::{Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
 pub use rules::{Demand, Matcher, Meant, Rule, Rules, Vacuous, Violation};
 pub use sched::{Completed, Progress, Release, Sched, TaskSched};

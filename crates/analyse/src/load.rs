@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::timeline::TimeNs;
+use kymo_core::model::timeline::{Activity, Content, TimeNs};
 
 use crate::tasks::{CpuId, TaskId, Tasks};
 use crate::{Pass, Run, Seen, Stretch, elapsed};
@@ -67,6 +67,7 @@ pub struct Load {
     ran: HashMap<(CpuId, TaskId), Ran, RandomState>,
     /// How long it is not known who ran.
     lost: HashMap<CpuId, u64, RandomState>,
+    interrupts: HashMap<CpuId, Interrupts, RandomState>,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +75,64 @@ struct Ran {
     ns: u64,
     stretches: u64,
     buckets: Vec<u64>,
+}
+
+impl Ran {
+    fn add(&mut self, since: TimeNs, until: TimeNs, buckets: Option<Buckets>) {
+        self.ns = self.ns.saturating_add(elapsed(since, until));
+        self.stretches += 1;
+        let Some(buckets) = buckets else { return };
+        self.buckets.resize(buckets.count, 0);
+        for (index, ns) in buckets.split(since, until) {
+            if let Some(bucket) = self.buckets.get_mut(index) {
+                *bucket = bucket.saturating_add(ns);
+            }
+        }
+    }
+
+    fn load(&self, cpu: CpuId, task: TaskId) -> TaskLoad {
+        let (run_ns, stretches, buckets) = (self.ns, self.stretches, self.buckets.clone());
+        TaskLoad { cpu, task, run_ns, stretches, buckets }
+    }
+}
+
+/// The interrupts of a processor. One within another is a part of that.
+#[derive(Debug, Default)]
+struct Interrupts {
+    under_way: u32,
+    since: Option<TimeNs>,
+    ran: Ran,
+}
+
+impl Interrupts {
+    fn take(&mut self, activity: &Activity<'_>, time: TimeNs, buckets: Option<Buckets>) {
+        match activity {
+            Activity::Begin { .. } => {
+                if self.under_way == 0 {
+                    self.since = Some(time);
+                }
+                self.under_way = self.under_way.saturating_add(1);
+            }
+            Activity::End if self.under_way > 0 => {
+                self.under_way -= 1;
+                if let (0, Some(since)) = (self.under_way, self.since) {
+                    self.ran.add(since, time, buckets);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the interrupts of a processor used of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterruptLoad {
+    /// How long they took; that is also time of the tasks which they interrupted.
+    pub run_ns: u64,
+    /// How many there were, without those within others.
+    pub stretches: u64,
+    /// How long within each bucket.
+    pub buckets: Vec<u64>,
 }
 
 /// What a task used of a processor.
@@ -106,6 +165,8 @@ pub struct CpuLoad {
     pub unknown_ns: u64,
     /// Its tasks, the busiest first, idle ones last.
     pub tasks: Vec<TaskLoad>,
+    /// Its interrupts, where the recording has any.
+    pub interrupts: Option<InterruptLoad>,
 }
 
 impl CpuLoad {
@@ -137,16 +198,7 @@ impl Load {
 
     fn ran(&mut self, stretch: &Stretch) {
         let ran = self.ran.entry((stretch.cpu, stretch.task)).or_default();
-        ran.ns = ran.ns.saturating_add(elapsed(stretch.since, stretch.until));
-        ran.stretches += 1;
-        if let Some(buckets) = self.buckets {
-            ran.buckets.resize(buckets.count, 0);
-            for (index, ns) in buckets.split(stretch.since, stretch.until) {
-                if let Some(bucket) = ran.buckets.get_mut(index) {
-                    *bucket = bucket.saturating_add(ns);
-                }
-            }
-        }
+        ran.add(stretch.since, stretch.until, self.buckets);
         self.see(stretch.cpu, stretch.since);
         self.see(stretch.cpu, stretch.until);
     }
@@ -164,21 +216,24 @@ impl Load {
     /// What was found, a processor after the other.
     #[must_use]
     pub fn cpus(&self, tasks: &Tasks) -> Vec<CpuLoad> {
-        let seen = self.seen.iter().enumerate();
-        seen.filter_map(|(cpu, seen)| Some(self.cpu(CpuId(cpu), (*seen)?, tasks))).collect()
+        let mut of_cpu = vec![Vec::new(); self.seen.len()];
+        for ((cpu, task), ran) in &self.ran {
+            of_cpu.get_mut(cpu.0).into_iter().for_each(|of| of.push(ran.load(*cpu, *task)));
+        }
+        let seen = self.seen.iter().zip(of_cpu).enumerate();
+        let load = |(cpu, (seen, loads)): (_, (&Option<_>, _))| {
+            Some(self.cpu(CpuId(cpu), (*seen)?, loads, tasks))
+        };
+        seen.filter_map(load).collect()
     }
 
-    fn cpu(&self, cpu: CpuId, seen: (TimeNs, TimeNs), tasks: &Tasks) -> CpuLoad {
-        let of_cpu = self.ran.iter().filter(|((of, _), _)| *of == cpu);
-        let mut loads: Vec<_> = of_cpu
-            .map(|((cpu, task), ran)| TaskLoad {
-                cpu: *cpu,
-                task: *task,
-                run_ns: ran.ns,
-                stretches: ran.stretches,
-                buckets: ran.buckets.clone(),
-            })
-            .collect();
+    fn cpu(
+        &self,
+        cpu: CpuId,
+        seen: (TimeNs, TimeNs),
+        mut loads: Vec<TaskLoad>,
+        tasks: &Tasks,
+    ) -> CpuLoad {
         loads.sort_by_key(|load| (tasks.is_idle(load.task), u64::MAX - load.run_ns, load.task));
         let (idle, busy): (Vec<_>, Vec<_>) =
             loads.iter().partition(|load| tasks.is_idle(load.task));
@@ -187,14 +242,35 @@ impl Load {
         };
         let unknown_ns = self.lost.get(&cpu).copied().unwrap_or(0);
         let (busy_ns, idle_ns) = (sum(&busy), sum(&idle));
-        CpuLoad { cpu, seen, busy_ns, idle_ns, unknown_ns, tasks: loads }
+        let interrupts = self.interrupts.get(&cpu).map(|of| {
+            let Ran { ns, stretches, ref buckets } = of.ran;
+            InterruptLoad { run_ns: ns, stretches, buckets: buckets.clone() }
+        });
+        let interrupts = interrupts.filter(|of| of.stretches > 0);
+        CpuLoad { cpu, seen, busy_ns, idle_ns, unknown_ns, tasks: loads, interrupts }
+    }
+
+    /// Interrupts are stretches on the track of a processor itself.
+    fn interrupt(&mut self, seen: &Seen<'_>) {
+        let Content::Activity(activity) = &seen.event.content else { return };
+        if let Some(cpu) = seen.tasks.is_cpu(seen.event.track) {
+            let interrupts = self.interrupts.entry(cpu).or_default();
+            interrupts.take(activity, seen.time, self.buckets);
+        }
     }
 }
 
 impl Pass for Load {
     fn event(&mut self, seen: &Seen<'_>) {
+        if seen.task.is_none() {
+            self.interrupt(seen);
+        }
         let (Some((_, cpu)), Some(run)) = (seen.task, seen.run) else { return };
         self.see(cpu, seen.time);
+        // No task begins to run within an interrupt: its end is missing.
+        if let (Run::Begins, Some(interrupts)) = (run, self.interrupts.get_mut(&cpu)) {
+            interrupts.under_way = 0;
+        }
         if let Some(lost) = seen.lost {
             let ns = self.lost.entry(lost.cpu).or_default();
             *ns = ns.saturating_add(elapsed(lost.since, lost.until));
@@ -214,7 +290,7 @@ impl Pass for Load {
 mod tests {
     use super::*;
     use crate::fixture::{analysed, analysed_with, begin, named};
-    use kymo_core::model::timeline::{Activity, TrackId, Window};
+    use kymo_core::model::timeline::{TrackId, Window};
 
     /// On cpu 0: b 100–300, idle 300–600, b 600–700, then a; on cpu 1: a 200–1000.
     fn told() -> Vec<crate::fixture::Told> {
@@ -386,5 +462,34 @@ mod tests {
         let cpus = load.cpus(analysis.tasks());
         assert_eq!(cpus[0].busy_ns, u64::MAX);
         assert_eq!(cpus[0].tasks[0].buckets.iter().sum::<u64>(), u64::MAX);
+    }
+
+    #[test]
+    fn interrupts_are_told_beside_the_tasks_that_they_interrupt() {
+        // On cpu 0: b runs 100–300, interrupts at 110–120, and at 200–230 with another at 205–210
+        // in it; one at 250 does not end before idle runs; one at 400–405.
+        let irq = |time| (time, 0, named("irq"));
+        let end = |time| (time, 0, Activity::End);
+        let told = vec![
+            (100, 2, begin(1)),
+            irq(110),
+            end(120),
+            irq(200),
+            irq(205),
+            end(210),
+            end(230),
+            irq(250),
+            (300, 2, Activity::End),
+            (300, 3, begin(0)),
+            irq(400),
+            end(405),
+            (500, 3, Activity::End),
+        ];
+        let mut load = Load::over(Buckets::over(TimeNs(100), TimeNs(500), 2));
+        let analysis = analysed(told, Window::default(), &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        let expected = InterruptLoad { run_ns: 45, stretches: 3, buckets: vec![40, 5] };
+        assert_eq!(cpus[0].interrupts, Some(expected));
+        assert_eq!((cpus[0].busy_ns, cpus[0].idle_ns), (200, 200));
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Switches {
     lanes: Vec<Lane>,
     /// The lane of each track.
     of_track: Vec<Option<usize>>,
+    /// The first lane of each processor.
+    of_cpu: Vec<Option<usize>>,
     cpus: Vec<Switched>,
 }
 
@@ -56,18 +58,20 @@ impl Switches {
         let mut switches = Self {
             lanes: Vec::new(),
             of_track: vec![None; tracks],
+            of_cpu: vec![None; tasks.cpu_count()],
             cpus: vec![Switched::default(); tasks.cpu_count()],
         };
-        let mut of_cpu = vec![None; tasks.cpu_count()];
         for track in 0..tracks {
             let Some((_, cpu)) = tasks.of_track(TrackId(track)) else { continue };
             let is_one = tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one);
-            let known = of_cpu.get(cpu.0).copied().flatten().filter(|_| is_one);
+            let known = switches.of_cpu.get(cpu.0).copied().flatten().filter(|_| is_one);
             let lane = known.unwrap_or_else(|| {
                 switches.lanes.push(Lane { cpu, running: None, is_known: false });
                 switches.lanes.len() - 1
             });
-            of_cpu.get_mut(cpu.0).into_iter().for_each(|of| *of = Some(lane));
+            if let Some(first) = switches.of_cpu.get_mut(cpu.0) {
+                first.get_or_insert(lane);
+            }
             switches.of_track.get_mut(track).into_iter().for_each(|of| *of = Some(lane));
         }
         switches
@@ -105,7 +109,7 @@ impl Switches {
 
     /// Who runs on a processor.
     pub(crate) fn running(&self, cpu: CpuId) -> Option<Running> {
-        self.lanes.iter().find(|lane| lane.cpu == cpu).and_then(|lane| lane.running)
+        self.lanes.get((*self.of_cpu.get(cpu.0)?)?)?.running
     }
 
     /// Everybody who runs, and where.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_analyse::{Analysis, Buckets, Pass, Shortcomings, TaskId};
+use kymo_analyse::{Analysis, Buckets, LeftOut, Pass, Shortcomings, TaskId};
 use kymo_core::model::timeline::{Shown, TimeNs, TimelineView, TrackKind, Window};
 
 use crate::cli::OpenArgs;
@@ -171,7 +171,7 @@ impl Scope {
         analysis: &Analysis,
         short: &Shortcomings,
     ) -> Outcome {
-        let Shortcomings { timeless, unbalanced, unknown, unknown_states } = short;
+        let Shortcomings { timeless, unbalanced, unknown, unknown_states, left_out } = short;
         self.say_unmatched(session, opened, analysis);
         if *timeless > 0 {
             let events = numbers::count(*timeless, "event has", "events have");
@@ -193,8 +193,24 @@ impl Scope {
             let text = "its state when the range begins is not known";
             self.say(session, opened, format!("{}: {text}", escaped(machine)));
         }
-        let is_sound = unbalanced.is_empty() && unknown.is_empty() && unknown_states.is_empty();
-        if is_sound { Outcome::Done } else { Outcome::Findings }
+        let is_known = unbalanced.is_empty() && unknown.is_empty() && unknown_states.is_empty();
+        let outcome = if is_known && *timeless == 0 { Outcome::Done } else { Outcome::Findings };
+        outcome.max(self.say_left_out(session, opened, left_out))
+    }
+
+    /// Says what there was too much of, and what that means for the exit code.
+    pub(crate) fn say_left_out(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        left_out: &[LeftOut],
+    ) -> Outcome {
+        let mut outcome = Outcome::Done;
+        for LeftOut { count, one, many } in left_out.iter().filter(|left| left.count > 0) {
+            self.say(session, opened, numbers::count(*count, one, many));
+            outcome = Outcome::Findings;
+        }
+        outcome
     }
 
     /// Says which of the tasks that are said to be idle are not there.

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
-use crate::{Distribution, Pass, Seen, elapsed};
+use crate::{Distribution, LeftOut, Pass, Seen, elapsed};
 
 pub use sequence::{Sequence, Transfer};
 pub use wakeups::Wakeups;
@@ -141,19 +141,6 @@ impl Messages {
         pairs.flat_map(|(key, pair)| pair.waiting.iter().map(move |(time, _)| (key, *time)))
     }
 
-    /// How many messages are in none of the pairs, because there were too many of these.
-    #[must_use]
-    pub fn left_out(&self) -> u64 {
-        self.left_out
-    }
-
-    /// How many messages that did not arrive were given up, because there were too many of them:
-    /// if they did later, they count as unsent.
-    #[must_use]
-    pub fn given_up(&self) -> u64 {
-        self.given_up
-    }
-
     fn pair(&mut self, key: PairKey) -> Option<usize> {
         if let Some(at) = self.keys.get(&key) {
             return Some(*at);
@@ -167,7 +154,7 @@ impl Messages {
         Some(self.pairs.len() - 1)
     }
 
-    /// A message leaves. Tells which it is.
+    /// A message leaves. Tells which it is, unless there are too many pairs.
     fn send(&mut self, from: TrackId, time: TimeNs, message: &Message<'_>) -> Option<MessageId> {
         let key = PairKey { from: Some(from), to: message.peer, name: message.name.to_string() };
         let at = self.pair(key)?;
@@ -257,7 +244,7 @@ impl Messages {
         match activity {
             Activity::Send(message) => {
                 let message = home(message);
-                let id = self.send(track, time, &message)?;
+                let id = self.send(track, time, &message);
                 let (name, to) = (message.name.into_owned(), message.peer);
                 Some(Moved::Left(Left { id, name, from: track, to, time }))
             }
@@ -281,8 +268,8 @@ pub enum Moved {
 /// A message that leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// Which it is.
-    pub id: MessageId,
+    /// Which it is; nothing when there are too many pairs for it to be told from others.
+    pub id: Option<MessageId>,
     /// Its name.
     pub name: String,
     /// The track that sends it.
@@ -296,6 +283,21 @@ pub struct Left {
 impl Pass for Messages {
     fn event(&mut self, seen: &Seen<'_>) {
         self.take(seen);
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let pairs = LeftOut {
+            count: self.left_out,
+            one: "message is of a pair beyond those that are told apart, and is left out",
+            many: "messages are of pairs beyond those that are told apart, and are left out",
+        };
+        let given_up = LeftOut {
+            count: self.given_up,
+            one: "message that did not arrive could not be waited for: if it did, it is unsent",
+            many: "messages that did not arrive were too many to wait for: if they did, they are \
+                   unsent",
+        };
+        vec![pairs, given_up]
     }
 }
 

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{TimeNs, TrackId};
 
 use super::{MessageId, Messages, Moved, Wakeups};
-use crate::{Pass, Seen};
+use crate::{LeftOut, Pass, Seen, Standing};
 
 /// A message as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +98,12 @@ impl Sequence {
 }
 
 impl Pass for Sequence {
+    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+        if let Source::Wakeups(wakeups) = &mut self.source {
+            wakeups.standing(what, begin);
+        }
+    }
+
     fn event(&mut self, seen: &Seen<'_>) {
         let moved = match &mut self.source {
             Source::Messages(messages) => messages.take(seen),
@@ -108,8 +114,9 @@ impl Pass for Sequence {
             Some(Moved::Left(left)) => {
                 let (name, from, to) = (left.name, Some(left.from), left.to);
                 let transfer = Transfer { name, from, to, left: Some(left.time), arrived: None };
+                let Some(id) = left.id else { return };
                 if let Some(place) = self.add(transfer) {
-                    self.places.insert(left.id, place);
+                    self.places.insert(id, place);
                 }
             }
             Some(Moved::Arrived(sent)) => {
@@ -128,6 +135,13 @@ impl Pass for Sequence {
                     }
                 }
             }
+        }
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        match &self.source {
+            Source::Messages(messages) => messages.left_out(),
+            Source::Wakeups(wakeups) => wakeups.messages().left_out(),
         }
     }
 }

@@ -95,7 +95,7 @@ fn a_million_that_never_arrive_do_not_hide_the_others() {
     assert_eq!((ok.sent, ok.received, ok.unsent, ok.latency_ns.max()), (1000, 1000, 0, Some(1)));
     assert_eq!(lost.unreceived(), u64::try_from(count).unwrap());
     // Of the lost, those were given up that there was no room for: 1000, and one for each other.
-    assert_eq!(messages.given_up(), 1001);
+    assert_eq!(messages.given_up, 1001);
     // Those that had arrived are forgotten in time.
     assert!(messages.left.len() <= 2 * PENDING_MAX);
 }
@@ -198,4 +198,29 @@ fn the_busiest_ends_are_those_with_most_messages() {
     let mut sequence = Sequence::of_messages(10).between(ids(&[1, 2]));
     analysed(told, Window::default(), &mut sequence);
     assert_eq!(sequence.transfers().len(), 3);
+}
+
+/// Task k is woken by cpu 1 at 0, runs 1–20, is woken at 10 meanwhile, sleeps; and so on.
+#[test]
+fn a_wakeup_while_it_runs_is_for_its_next_stretch_if_nothing_else_wakes_it() {
+    let wake = |time| {
+        let by = Some(TrackId(4));
+        (time, 7, Activity::Release { budget_ns: None, by })
+    };
+    let sleep =
+        |time| [(time, 7, Activity::Complete { remaining_ns: None }), (time, 7, Activity::End)];
+    let mut told: Vec<Told> = vec![wake(0), (1, 7, begin(1)), wake(10)];
+    told.extend(sleep(20));
+    // Another wakes it: that at 10 was for nothing. It is woken at 1019, when it falls asleep.
+    told.extend([wake(1000), (1001, 7, begin(1)), wake(1019)]);
+    told.extend(sleep(1020));
+    told.extend([(1024, 7, begin(1)), wake(1026), (1030, 7, Activity::End)]);
+    // It was preempted, so that the wakeup at 1026 was for nothing.
+    told.push((1040, 7, begin(1)));
+    let mut sequence = Sequence::of_wakeups(10);
+    analysed(told, Window::default(), &mut sequence);
+    let ns = |time: Option<TimeNs>| time.unwrap().0;
+    let found: Vec<_> =
+        sequence.transfers().iter().map(|of| (ns(of.left), ns(of.arrived))).collect();
+    assert_eq!(found, [(0, 1), (1000, 1001), (1019, 1024)]);
 }

@@ -1,9 +1,9 @@
 //! Wakeups as messages: from who released a task to when it ran.
 
-use kymo_core::model::timeline::{Message, TimeNs, TrackId};
+use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
 use super::{Left, Messages, Moved};
-use crate::{Pass, Run, Seen};
+use crate::{Pass, Run, Seen, Standing, TaskId};
 
 /// What these messages are called.
 const WAKEUP: &str = "wakeup";
@@ -13,8 +13,23 @@ const WAKEUP: &str = "wakeup";
 #[derive(Debug, Default)]
 pub struct Wakeups {
     messages: Messages,
-    /// For each task that is to run, who woke it first, and when.
-    woken: Vec<Option<(TrackId, TimeNs)>>,
+    tasks: Vec<Woken>,
+}
+
+/// Who woke a task, and when.
+type By = (TrackId, TimeNs);
+
+/// What is known of a task.
+#[derive(Debug, Clone, Copy, Default)]
+struct Woken {
+    is_running: bool,
+    /// Whether it went to sleep since it began to run.
+    is_complete: bool,
+    /// It is to run for this.
+    for_this: Option<By>,
+    /// It was woken while it ran: for its next stretch if it was about to sleep and nothing else
+    /// wakes it, and else for nothing.
+    meanwhile: Option<By>,
 }
 
 impl Wakeups {
@@ -30,28 +45,83 @@ impl Wakeups {
         &self.messages
     }
 
+    fn of(&mut self, task: TaskId) -> Option<&mut Woken> {
+        if self.tasks.len() <= task.0 {
+            self.tasks.resize(task.0 + 1, Woken::default());
+        }
+        self.tasks.get_mut(task.0)
+    }
+
     /// Takes an event. Tells the wakeup that it makes, or the one that makes it.
     pub fn take(&mut self, seen: &Seen<'_>) -> Option<Moved> {
         let (task, _) = seen.task?;
-        if self.woken.len() <= task.0 {
-            self.woken.resize(task.0 + 1, None);
+        let (to, is_last) = seen.tasks.get(task).map(|task| (task.home, task.tells_completion))?;
+        let woken = self.of(task)?;
+        if let Some(from) = seen.by.filter(|from| *from != to) {
+            return self.wake((task, to), (from, seen.time), is_last);
         }
-        let woken = self.woken.get_mut(task.0)?;
-        let to = seen.tasks.get(task)?.home;
-        let message =
-            |peer, peer_time| Message { name: WAKEUP.into(), peer: Some(peer), peer_time };
-        if let Some(from) = seen.by.filter(|from| woken.is_none() && *from != to) {
-            *woken = Some((from, seen.time));
-            let id = self.messages.send(from, seen.time, &message(to, None))?;
-            let (name, to) = (WAKEUP.to_owned(), Some(to));
-            return Some(Moved::Left(Left { id, name, from, to, time: seen.time }));
+        match (seen.run, &seen.event.content) {
+            (Some(Run::Begins), _) => {
+                let Woken { for_this, meanwhile, .. } =
+                    std::mem::replace(woken, Woken { is_running: true, ..Woken::default() });
+                return self.arrive((to, seen.time), for_this, meanwhile);
+            }
+            (Some(Run::Ends { .. }), _) => {
+                woken.is_running = false;
+                woken.meanwhile = woken.meanwhile.filter(|_| woken.is_complete);
+            }
+            (None, Content::Activity(Activity::Complete { .. })) => woken.is_complete = true,
+            _ => {}
         }
-        let (from, left) = woken.take_if(|_| seen.run == Some(Run::Begins))?;
-        Some(Moved::Arrived(self.messages.receive(to, seen.time, &message(from, Some(left)))))
+        None
+    }
+
+    /// A task is woken. Where tasks are known to go to sleep, the last time counts.
+    fn wake(&mut self, (task, to): (TaskId, TrackId), by: By, is_last: bool) -> Option<Moved> {
+        let woken = self.of(task)?;
+        if woken.is_running {
+            woken.meanwhile = Some(by);
+            return None;
+        }
+        if woken.for_this.is_some() && !is_last {
+            return None;
+        }
+        (woken.for_this, woken.meanwhile) = (Some(by), None);
+        let (from, time) = by;
+        let id = self.messages.send(from, time, &wakeup(to, None));
+        Some(Moved::Left(Left { id, name: WAKEUP.to_owned(), from, to: Some(to), time }))
+    }
+
+    /// A task runs. What it was woken for while it ran was no message until now.
+    fn arrive(
+        &mut self,
+        (to, time): (TrackId, TimeNs),
+        for_this: Option<By>,
+        meanwhile: Option<By>,
+    ) -> Option<Moved> {
+        let (from, left) = for_this.or(meanwhile)?;
+        if for_this.is_none() {
+            self.messages.send(from, left, &wakeup(to, None));
+        }
+        let mut sent = self.messages.receive(to, time, &wakeup(from, Some(left)));
+        sent.id = sent.id.filter(|_| for_this.is_some());
+        Some(Moved::Arrived(sent))
     }
 }
 
+fn wakeup(peer: TrackId, peer_time: Option<TimeNs>) -> Message<'static> {
+    Message { name: WAKEUP.into(), peer: Some(peer), peer_time }
+}
+
 impl Pass for Wakeups {
+    fn standing(&mut self, what: &Standing<'_>, _begin: TimeNs) {
+        if let Standing::Task(task) = what
+            && let Some(woken) = self.of(*task)
+        {
+            woken.is_running = true;
+        }
+    }
+
     fn event(&mut self, seen: &Seen<'_>) {
         self.take(seen);
     }

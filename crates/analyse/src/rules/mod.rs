@@ -11,7 +11,7 @@ use kymo_core::model::timeline::{Activity, Content, Event, TimeNs, Track, TrackI
 use crate::bounds::Bounds;
 use crate::messages::Moved;
 use crate::sched::Progress;
-use crate::{Load, Messages, Pass, Sched, Seen, Standing, Tasks, elapsed};
+use crate::{LeftOut, Load, Messages, Pass, Sched, Seen, Standing, Tasks, elapsed};
 use found::{At, Found};
 use memory::Memory;
 
@@ -189,14 +189,6 @@ impl Rules {
             .collect()
     }
 
-    /// Messages and events that were too many to be waited for, so that rules about them may not
-    /// hold.
-    #[must_use]
-    pub fn given_up(&self) -> u64 {
-        let follows = self.all.iter().map(|(_, memory)| memory.follow.given_up());
-        self.messages.given_up() + follows.sum::<u64>()
-    }
-
     /// What is wrong, by time, and for each rule how much more there is. Loads are looked at last.
     #[must_use]
     pub fn violations(&mut self, load: &Load, tasks: &Tasks) -> (Vec<Violation>, Vec<u64>) {
@@ -327,6 +319,24 @@ impl Pass for Rules {
     /// Looks at what has not come when the recording ends.
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
         self.end(bounds, tasks);
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let follows = self.all.iter().map(|(_, memory)| memory.follow.given_up());
+        let events = LeftOut {
+            count: follows.sum(),
+            one: "event could not be waited for: whether what must follow it did is not known",
+            many: "events were too many to wait for: whether what must follow them did is not \
+                   known",
+        };
+        let mut left_out = vec![events];
+        if self.all.iter().any(|(rule, _)| matches!(rule.demand, Demand::Message { .. })) {
+            left_out.extend(self.messages.left_out());
+        }
+        if self.all.iter().any(|(rule, _)| matches!(rule.demand, Demand::Task { .. })) {
+            left_out.extend(self.sched.left_out());
+        }
+        left_out
     }
 }
 

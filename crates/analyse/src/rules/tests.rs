@@ -217,3 +217,26 @@ fn what_goes_on_when_a_window_begins_counts_in_it() {
     let expected = [(Some(200), "open lasted 100 ns, more than 99 ns".to_owned())];
     assert_eq!(violations_in(told(), within(200, 300), demand), expected);
 }
+
+#[test]
+fn messages_of_too_many_pairs_are_said_and_are_messages_all_the_same() {
+    let named = |name: String| kymo_core::model::timeline::Message {
+        name: name.into(),
+        peer: Some(TrackId(2)),
+        peer_time: None,
+    };
+    // One more pair than is told apart, and its message takes five seconds.
+    let mut told: Vec<Told> =
+        (0..=1 << 16).map(|id| (id, 1, Activity::Send(named(format!("m{id}"))))).collect();
+    let last = message("m65536", Some(1), None);
+    told.push((5_000_000_000, 2, Activity::Receive(last)));
+    let demand = Demand::Message { message: is("m65536"), latency_max: 10 };
+    let tracks = {
+        use kymo_core::model::timeline::TimelineView;
+        crate::fixture::Timeline(Vec::new()).tracks()
+    };
+    let mut rules = Rules::new(&tracks, None, vec![Rule { name: "rule".to_owned(), demand }]);
+    let (_, short) = crate::fixture::analysed_with(told, Window::default(), &mut rules);
+    assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [2]);
+    assert_eq!(rules.vacuous(), []);
+}

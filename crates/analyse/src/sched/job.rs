@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use kymo_core::model::timeline::TimeNs;
+use kymo_core::model::timeline::{TimeNs, TrackId};
 
 use super::TaskSched;
 use crate::elapsed;
 
-/// Jobs that a task has yet to begin; of more, the latest are not told apart.
-const WAITING_MAX: usize = 4096;
+/// Jobs that a task has yet to begin and that are told apart; more are counted.
+const WAITING_MAX: usize = 1 << 16;
 
 /// A task has something to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,15 @@ pub struct Completed {
     pub is_late: bool,
 }
 
+/// When something was told, and on which track.
+pub(super) type Told = (TimeNs, TrackId);
+
+/// Whether the same was told just now on another track: each processor may tell of it. On one track
+/// it is another, however coarse its times are.
+fn is_repeated(last: Option<Told>, (time, track): Told) -> bool {
+    last.is_some_and(|(then, on)| then == time && on != track)
+}
+
 /// What a task is at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Job {
@@ -47,8 +56,12 @@ pub(super) struct Job {
     release: Option<Release>,
     /// Releases that came before the job was complete.
     waiting: VecDeque<Release>,
-    released_last: Option<TimeNs>,
-    completed_last: Option<TimeNs>,
+    /// Releases behind those, of which nothing else is kept.
+    counted: u64,
+    released_last: Option<Told>,
+    /// When the job was released that started last.
+    started_last: Option<TimeNs>,
+    completed_last: Option<Told>,
     is_started: bool,
     /// When the job before was complete, within the stretch that is not over.
     completed_at: Option<TimeNs>,
@@ -63,6 +76,11 @@ impl Job {
         now.into_iter().chain(self.waiting.iter().map(|release| (*release, false)))
     }
 
+    /// Jobs that are released and not complete, of which nothing else is known.
+    pub(super) fn counted(&self) -> u64 {
+        self.counted
+    }
+
     /// It runs already when the window begins.
     pub(super) fn stand(&mut self, begin: TimeNs) {
         (self.running_since, self.is_started) = (Some(begin), true);
@@ -73,13 +91,14 @@ impl Job {
         (self.running_since, self.completed_at) = (None, None);
     }
 
-    pub(super) fn release(&mut self, release: Release, figures: &mut TaskSched) {
-        // Each processor may tell of the same.
-        if self.released_last == Some(release.time) {
+    pub(super) fn release(&mut self, release: Release, on: TrackId, figures: &mut TaskSched) {
+        let told = (release.time, on);
+        if is_repeated(self.released_last, told) {
             return;
         }
         figures.activations += 1;
-        if let Some(last) = self.released_last.replace(release.time) {
+        let before = self.released_last.replace(told);
+        if let (Some((last, _)), false) = (before, figures.tells_completion) {
             figures.period_ns.add(elapsed(last, release.time));
         }
         let is_told = figures.completions > 0 || figures.tells_completion;
@@ -93,20 +112,45 @@ impl Job {
                 (self.release, self.is_started, self.ran_ns) = (Some(release), true, 0);
                 self.running_since = Some(release.time);
                 self.completed_at = self.completed_at.map(|_| release.time);
+                self.start(release.time, figures);
             }
-            None if self.release.is_none() || ends_untold => {
+            None if self.release.is_none() || ends_untold || self.is_used_up(release, figures) => {
                 (self.release, self.is_started, self.ran_ns) = (Some(release), false, 0);
             }
-            _ => self.wait(release),
+            _ => self.wait(release, figures),
+        }
+    }
+
+    /// Whether what the task was released for before has passed, since it is released again before
+    /// it ran. Where tasks are known to go to sleep, nothing that is awake is woken: a wakeup that
+    /// came while it ran kept it from sleeping then, and the sleep it is woken from is a later one.
+    fn is_used_up(&self, release: Release, figures: &TaskSched) -> bool {
+        figures.tells_completion && release.budget_ns.is_none() && !self.is_started
+    }
+
+    /// The job that was released then starts.
+    fn start(&mut self, release: TimeNs, figures: &mut TaskSched) {
+        let before = self.started_last.replace(release);
+        if let (Some(last), true) = (before, figures.tells_completion) {
+            figures.period_ns.add(elapsed(last, release));
         }
     }
 
     /// Released again before it ran it waits since the first time, unless each has its budget.
-    fn wait(&mut self, release: Release) {
+    /// Where tasks are known to go to sleep, the last time may be the one that counts.
+    fn wait(&mut self, release: Release, figures: &mut TaskSched) {
+        if figures.tells_completion && release.budget_ns.is_none() {
+            self.waiting.clear();
+        }
         let is_first = self.waiting.is_empty() && (self.is_started || self.release.is_none());
-        let is_own = is_first || release.budget_ns.is_some();
-        if is_own && self.waiting.len() < WAITING_MAX {
+        if !(is_first || release.budget_ns.is_some()) {
+            return;
+        }
+        if self.counted == 0 && self.waiting.len() < WAITING_MAX {
             self.waiting.push_back(release);
+        } else {
+            self.counted += 1;
+            figures.counted += 1;
         }
     }
 
@@ -116,7 +160,9 @@ impl Job {
         if std::mem::replace(&mut self.is_started, true) {
             return None;
         }
-        let delay = elapsed(self.release?.time, time);
+        let released = self.release?.time;
+        self.start(released, figures);
+        let delay = elapsed(released, time);
         figures.delay_ns.add(delay);
         Some(delay)
     }
@@ -142,11 +188,11 @@ impl Job {
     /// Tells the job that is complete.
     pub(super) fn complete(
         &mut self,
-        time: TimeNs,
+        (time, on): Told,
         remaining_ns: Option<i64>,
         figures: &mut TaskSched,
     ) -> Option<Completed> {
-        if self.completed_last.replace(time) == Some(time) {
+        if is_repeated(self.completed_last.replace((time, on)), (time, on)) {
             return None;
         }
         let now = self.running_since.map_or(0, |since| elapsed(since, time));
@@ -174,6 +220,9 @@ impl Job {
     fn next(&mut self, time: TimeNs) {
         let is_running = self.running_since.is_some();
         self.release = self.waiting.pop_front();
+        if self.release.is_none() {
+            self.counted = self.counted.saturating_sub(1);
+        }
         self.is_started = is_running && self.release.is_some();
         self.completed_at = is_running.then_some(time);
         self.running_since = self.running_since.map(|_| time);

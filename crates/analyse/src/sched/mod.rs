@@ -6,7 +6,7 @@ use kymo_core::model::timeline::{Activity, Content, TimeNs};
 
 use crate::bounds::Bounds;
 use crate::tasks::{TaskId, Tasks};
-use crate::{Distribution, Pass, Run, Seen, Standing, Stretch, elapsed};
+use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
 use job::Job;
 pub use job::{Completed, Release};
 
@@ -19,6 +19,9 @@ pub use job::{Completed, Release};
 /// A task that is released again before it ran has one job, unless releases have budgets: then
 /// each is a job of its own. One that is released while it runs has another job to do when that
 /// is complete.
+///
+/// Where tasks are known to go to sleep, the last of several releases counts: one that came while
+/// the task ran only kept it awake when another wakes it from a later sleep.
 #[derive(Debug, Default)]
 pub struct Sched {
     tasks: Vec<(TaskSched, Job)>,
@@ -41,7 +44,7 @@ pub struct TaskSched {
     pub wait_ns: Distribution,
     /// From release to completion: as many as there are jobs of which both is known.
     pub response_ns: Distribution,
-    /// From release to release.
+    /// From release to release; where tasks are known to go to sleep, of jobs that started.
     pub period_ns: Distribution,
     /// Jobs that are not complete at the end.
     pub open: u64,
@@ -49,6 +52,9 @@ pub struct TaskSched {
     pub budgets: u64,
     /// How many of those took longer.
     pub misses: u64,
+    /// Jobs that were too many to be kept apart: they count, and when they were released is not
+    /// known.
+    counted: u64,
     /// How often a stretch ended with the job not complete.
     preemptions: u64,
     /// Whether what ends and is not complete is known to be preempted.
@@ -123,11 +129,12 @@ impl Sched {
             }
             (Activity::Release { budget_ns, .. }, _) => {
                 let budget_ns = budget_ns.and_then(|ns| u64::try_from(ns).ok());
-                job.release(Release { time: seen.time, budget_ns }, figures);
+                job.release(Release { time: seen.time, budget_ns }, seen.event.track, figures);
                 None
             }
             (Activity::Complete { remaining_ns }, _) => {
-                job.complete(seen.time, *remaining_ns, figures).map(Progress::Completed)
+                let told = (seen.time, seen.event.track);
+                job.complete(told, *remaining_ns, figures).map(Progress::Completed)
             }
             _ => None,
         };
@@ -170,10 +177,21 @@ impl Pass for Sched {
             let Some((_, end)) = home.and_then(|home| bounds.of(home)) else { continue };
             let late = |(release, _): &(Release, bool)| release.is_late(end);
             let late = job.open().filter(late).count() as u64;
-            figures.open = job.open().count() as u64;
+            figures.open = job.open().count() as u64 + job.counted();
             figures.budgets += late;
             figures.misses += late;
         }
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let jobs = LeftOut {
+            count: self.tasks.iter().map(|(figures, _)| figures.counted).sum(),
+            one: "job waited behind too many others of its task: it is counted, and whether it was \
+                  late is not known",
+            many: "jobs waited behind too many others of their task: they are counted, and whether \
+                   they were late is not known",
+        };
+        vec![jobs]
     }
 }
 

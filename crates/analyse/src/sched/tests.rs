@@ -184,3 +184,108 @@ fn without_completions_each_release_has_its_delay() {
     let found = figures(told, "b");
     assert_eq!(spread(&found.delay_ns), (2, Some(1), Some(2), Some(4)));
 }
+
+#[test]
+fn jobs_within_one_tick_of_a_coarse_clock_are_several() {
+    // Two jobs at 0 and one at 1, each released, run and complete within the tick.
+    let job = |time| {
+        [(time, 2, release(None)), (time, 2, begin(1)), (time, 2, complete(None)), (time, 2, END)]
+    };
+    let found = figures([job(0), job(0), job(1)].concat(), "b");
+    assert_eq!((found.activations, found.completions, found.open), (3, 3, 0));
+    assert_eq!((found.response_ns.count(), found.preemptions()), (3, Some(0)));
+}
+
+#[test]
+fn jobs_beyond_those_that_are_kept_apart_are_counted_and_said() {
+    // 70,000 jobs with a budget of 5 at one moment, of which the first and 65,536 that wait are
+    // kept; none is ever complete.
+    let mut told = vec![(0, 2, release(Some(5))); 70_000];
+    told.push((10, 1, begin(1)));
+    let mut sched = Sched::new();
+    let (analysis, short) = crate::fixture::analysed_with(told, Window::default(), &mut sched);
+    let b = sched.tasks().find(|(id, _)| analysis.tasks().name(*id) == "b").unwrap().1;
+    assert_eq!((b.activations, b.open, b.misses), (70_000, 70_000, 65_537));
+    assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [4463]);
+}
+
+/// Woken at 0, runs 1–20, is woken at 10 while it runs and sleeps at 20; woken at 1000, runs
+/// 1001–1020; woken at 2000, runs 2001–2020.
+fn used_up() -> Vec<Told> {
+    let runs =
+        |from, until| [(from, 7, begin(1)), (until, 7, complete(None)), (until, 7, END)].to_vec();
+    let mut told = vec![(0, 7, release(None))];
+    told.extend(runs(1, 20));
+    told.insert(2, (10, 7, release(None)));
+    for woken in [1000, 2000] {
+        told.push((woken, 7, release(None)));
+        told.extend(runs(woken + 1, woken + 20));
+    }
+    told
+}
+
+#[test]
+fn a_wakeup_that_came_while_it_ran_is_used_up_when_another_wakes_it() {
+    let found = figures(used_up(), "k");
+    assert_eq!((found.activations, found.completions, found.open), (4, 3, 0));
+    assert_eq!(spread(&found.delay_ns), (3, Some(1), Some(1), Some(1)));
+    assert_eq!(spread(&found.response_ns), (3, Some(20), Some(20), Some(20)));
+    // What it was released for begins at 0, 1000 and 2000.
+    assert_eq!(spread(&found.period_ns), (2, Some(1000), Some(1000), Some(1000)));
+    assert_eq!((found.jitter_ns(), found.preemptions()), (Some(0), Some(0)));
+}
+
+#[test]
+fn the_last_wakeup_while_it_fell_asleep_counts_when_nothing_else_wakes_it() {
+    // Woken at 3, which is used up, and at 19, just before it sleeps at 20: runs at 25 for that.
+    let told = vec![
+        (0, 7, release(None)),
+        (1, 7, begin(1)),
+        (3, 7, release(None)),
+        (19, 7, release(None)),
+        (20, 7, complete(None)),
+        (20, 7, END),
+        (25, 7, begin(1)),
+        (30, 7, complete(None)),
+        (30, 7, END),
+    ];
+    let found = figures(told, "k");
+    assert_eq!(spread(&found.delay_ns), (2, Some(1), Some(3), Some(6)));
+    assert_eq!(spread(&found.response_ns), (2, Some(11), Some(15), Some(20)));
+    assert_eq!(found.period_ns.max(), Some(19));
+}
+
+#[test]
+fn a_wakeup_while_it_is_preempted_is_of_no_new_job() {
+    // Woken at 0, runs 1–5, is preempted; woken at 7, runs on 9–12 and sleeps; woken at 50.
+    let told = vec![
+        (0, 7, release(None)),
+        (1, 7, begin(1)),
+        (5, 7, END),
+        (7, 7, release(None)),
+        (9, 7, begin(1)),
+        (12, 7, complete(None)),
+        (12, 7, END),
+        (50, 7, release(None)),
+        (52, 7, begin(1)),
+        (60, 7, complete(None)),
+        (60, 7, END),
+    ];
+    let found = figures(told, "k");
+    assert_eq!(spread(&found.delay_ns), (2, Some(1), Some(1), Some(2)));
+    assert_eq!(spread(&found.response_ns), (2, Some(10), Some(11), Some(12)));
+    assert_eq!((found.run_ns.max(), found.preemptions()), (Some(8), Some(1)));
+}
+
+#[test]
+fn a_wakeup_after_which_everything_was_lost_is_used_up() {
+    let told = vec![
+        (0, 7, release(None)),
+        (1000, 7, release(None)),
+        (1001, 7, begin(1)),
+        (1020, 7, complete(None)),
+        (1020, 7, END),
+    ];
+    let found = figures(told, "k");
+    assert_eq!((found.delay_ns.max(), found.response_ns.max()), (Some(1), Some(20)));
+}

@@ -87,7 +87,6 @@ pub(super) struct Checked {
     clocks: Vec<Clock>,
     names: Vec<String>,
     vacuous: Vec<Vacuous>,
-    given_up: u64,
     pub(super) violations: Vec<Violation>,
     /// For each rule, how many more there are.
     more: Vec<u64>,
@@ -109,8 +108,8 @@ impl Checked {
         let names = (0..rules.len()).map(|rule| rules.name(rule).to_owned()).collect();
         let outcome = scope.run(session, opened, &mut analysis, &mut [&mut rules, &mut load])?;
         let (violations, more) = rules.violations(&load, analysis.tasks());
-        let (vacuous, given_up) = (rules.vacuous(), rules.given_up());
-        Ok(Self { tracks, clocks, names, vacuous, given_up, violations, more, outcome })
+        let vacuous = rules.vacuous();
+        Ok(Self { tracks, clocks, names, vacuous, violations, more, outcome })
     }
 
     /// How often rules do not hold.
@@ -191,7 +190,7 @@ impl Checked {
     /// code.
     pub(super) fn say(&self, session: &mut Session, opened: &Opened) -> Outcome {
         let mut outcome = self.outcome;
-        if self.broken() > 0 || self.given_up > 0 {
+        if self.broken() > 0 {
             outcome = outcome.max(Outcome::Findings);
         }
         for (name, more) in self.names.iter().zip(&self.more).filter(|(_, more)| **more > 0) {
@@ -203,10 +202,6 @@ impl Checked {
         }
         if self.vacuous.iter().any(|of| of.is_suspect) {
             outcome = outcome.max(Outcome::Findings);
-        }
-        if self.given_up > 0 {
-            let text = "too much was waited for at once, so that rules about these may not hold";
-            session.report.remark(&opened.name, format!("{} events: {text}", self.given_up));
         }
         outcome
     }

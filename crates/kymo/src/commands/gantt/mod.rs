@@ -64,6 +64,9 @@ pub(crate) struct Args {
 /// Rows that a chart has at the most.
 const ROWS_MAX: usize = 1000;
 
+/// Why there is no chart.
+const NOTHING_RAN: &str = "no tasks ran in it, and no states were entered";
+
 /// Cells of a row in a picture.
 const CELLS: usize = 1000;
 
@@ -74,7 +77,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let scope = args.scope.of(opened)?;
         let cells = if kind.is_some() { CELLS } else { terminal::cells(&session.out) };
         let rows = if args.number == 0 { ROWS_MAX } else { args.number.into() };
-        let (drawn, outcome) = Drawn::new(session, opened, &scope, rows, cells)?;
+        let drawn = Drawn::new(session, opened, &scope, rows, cells)?;
+        let (drawn, outcome) = drawn.ok_or_else(|| Failure::new(NOTHING_RAN))?;
         match (kind, &args.output) {
             (Some(kind), Some(output)) => {
                 let bytes = kind.bytes(&drawn.picture(&opened.name))?;
@@ -97,14 +101,15 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// Chooses rows, then goes through the events once more to fill them.
+    /// Chooses rows, then goes through the events once more to fill them. Nothing where there are
+    /// none.
     pub(super) fn new(
         session: &mut Session,
         opened: &Opened,
         scope: &Scope,
         rows: usize,
         cells: usize,
-    ) -> anyhow::Result<(Self, Outcome)> {
+    ) -> anyhow::Result<Option<(Self, Outcome)>> {
         let mut load = Load::new();
         let mut machines = Machines::default();
         let (analysis, _) =
@@ -113,7 +118,7 @@ impl Drawn {
         let meant = machines.0.into_iter().filter(|track| analysis.means(*track));
         chosen.extend(meant.map(RowKind::States));
         if chosen.is_empty() {
-            return Err(Failure::new("no tasks ran in it, and no states were entered").into());
+            return Ok(None);
         }
         let rows_left_out = chosen.len().saturating_sub(rows);
         chosen.truncate(rows);
@@ -121,7 +126,7 @@ impl Drawn {
         let (analysis, outcome) =
             scope.analyse(session, opened, Reading::Activities, &mut [&mut gantt])?;
         let since_epoch = scope.timeline.clocks().first().is_some_and(|clock| clock.since_epoch);
-        Ok((Self { analysis, gantt, since_epoch, rows_left_out }, outcome))
+        Ok(Some((Self { analysis, gantt, since_epoch, rows_left_out }, outcome)))
     }
 
     /// The picture.

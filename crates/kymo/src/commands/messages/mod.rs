@@ -121,7 +121,7 @@ fn draw(
     kind: Option<picture::Kind>,
 ) -> anyhow::Result<Outcome> {
     let (mut found, outcome) = Found::new(session, opened, scope)?;
-    found.choose(session, opened, args.wakeups)?;
+    let outcome = outcome.max(found.choose(session, opened, scope, args.wakeups)?);
     let most = if args.number == 0 { CHART_MAX } else { args.number.min(CHART_MAX) };
     let (sequence, ends_left_out) = found.sequence(session, opened, scope, most)?;
     let chart = Chart::new(&sequence, &found.analysis, scope.timeline.as_ref());
@@ -175,8 +175,9 @@ impl Found {
         &mut self,
         session: &mut Session,
         opened: &Opened,
+        scope: &Scope,
         wants_wakeups: bool,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Outcome> {
         let is_none = table(&self.messages, &self.analysis).len() == 0;
         self.is_wakeups = wants_wakeups || is_none;
         if self.table().len() == 0 {
@@ -186,7 +187,18 @@ impl Found {
         if is_none && !wants_wakeups {
             session.report.remark(&opened.name, WAKEUPS);
         }
-        Ok(())
+        Ok(self.say_wakeups(session, opened, scope))
+    }
+
+    /// Says which wakeups could not be kept, where they are shown.
+    pub(super) fn say_wakeups(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        scope: &Scope,
+    ) -> Outcome {
+        let left_out = self.wakeups.messages().left_out();
+        scope.say_left_out(session, opened, if self.is_wakeups { &left_out } else { &[] })
     }
 
     /// Whether wakeups are shown.
@@ -233,25 +245,10 @@ fn print(
     is_first: bool,
 ) -> anyhow::Result<Outcome> {
     let (mut found, outcome) = Found::new(session, opened, scope)?;
-    found.choose(session, opened, args.wakeups)?;
+    let outcome = outcome.max(found.choose(session, opened, scope, args.wakeups)?);
     let listing = Listing { file: &opened.name, title: "", is_first, rows: args.number };
     listing.print(&mut session.out, args.grid, found.table())?;
-    Ok(outcome.max(say_left_out(session, opened, found.shown())))
-}
-
-/// Says which messages could not be told apart.
-fn say_left_out(session: &mut Session, opened: &Opened, messages: &Messages) -> Outcome {
-    let (left_out, given_up) = (messages.left_out(), messages.given_up());
-    if left_out > 0 {
-        let text = format!("{left_out} messages are of too many other pairs");
-        session.report.remark(&opened.name, text);
-    }
-    if given_up > 0 {
-        let text = "that did not arrive were too many to wait for: if they did, they are unsent";
-        let given_up = numbers::count(given_up, "message", "messages");
-        session.report.remark(&opened.name, format!("{given_up} {text}"));
-    }
-    if left_out + given_up > 0 { Outcome::Findings } else { Outcome::Done }
+    Ok(outcome)
 }
 
 /// The name of one end; a question mark where the recording does not tell.

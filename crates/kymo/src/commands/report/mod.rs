@@ -120,13 +120,14 @@ fn figures(
     let mut analysis = scope.analysis(Reading::Everything)?;
     let passes: &mut [&mut dyn Pass] =
         &mut [&mut load, &mut sched, &mut messages, &mut wakeups, &mut states];
-    let outcome = scope.run(session, opened, &mut analysis, passes)?;
+    let mut outcome = scope.run(session, opened, &mut analysis, passes)?;
     gantt(page, session, opened, scope)?;
     loads(page, args, scope, &load, &analysis);
     let table = super::sched::table(&sched, &analysis, |task| task.stretch_ns.sum());
     page.section("Response times", table, args.number);
     let table = super::states::table(&states, &analysis);
     let found = Found::of(analysis, messages, wakeups);
+    outcome = outcome.max(found.say_wakeups(session, opened, scope));
     sequence(page, session, args, opened, scope, &found)?;
     page.section("States", table, args.number);
     Ok(outcome)
@@ -160,9 +161,8 @@ fn gantt(
     opened: &Opened,
     scope: &Scope,
 ) -> anyhow::Result<()> {
-    let Ok((drawn, _)) = gantt::Drawn::new(session, opened, scope, CHART.0, CHART.1) else {
-        return Ok(());
-    };
+    let drawn = gantt::Drawn::new(session, opened, scope, CHART.0, CHART.1)?;
+    let Some((drawn, _)) = drawn else { return Ok(()) };
     page.heading("Tasks over time");
     page.svg(&svg::text(&drawn.picture(""))?);
     drawn.say_left_out(session, opened);
