@@ -8,6 +8,10 @@ use crate::bytes::Limits;
 pub trait Progress: Send + Sync {
     /// A stage begins: what is done, and how many bytes it will go through.
     fn begin(&self, what: &'static str, bytes: u64);
+    /// The same for a stage that goes through items and not through bytes.
+    fn begin_items(&self, what: &'static str, items: u64) {
+        self.begin(what, items);
+    }
     /// So many bytes of the stage are done in all. Call it every few megabytes.
     fn at(&self, bytes: u64);
     /// What else can be told of the stage at this point, such as how much was found. It is asked

@@ -61,11 +61,6 @@ impl Bars {
         *parts = Some(Parts { number, total, began });
     }
 
-    /// Begins work that is counted in items and not in bytes.
-    pub(crate) fn begin_items(&self, what: &'static str, items: u64) {
-        self.start(what, items, ITEMS);
-    }
-
     fn start(&self, what: &'static str, total: u64, template: &str) {
         if !self.is_shown {
             return;
@@ -102,6 +97,10 @@ fn rate(per_second: f64) -> String {
 impl Progress for Bars {
     fn begin(&self, what: &'static str, bytes: u64) {
         self.start(what, bytes, BYTES);
+    }
+
+    fn begin_items(&self, what: &'static str, items: u64) {
+        self.start(what, items, ITEMS);
     }
 
     fn at(&self, done: u64) {

@@ -39,7 +39,7 @@ fn thread(number: u64, metrics: &[Metric]) -> ProfileBuilder {
 
 fn measurement(folder: &Path, threads: &[ProfileBuilder]) -> PathBuf {
     let path = folder.join("measurements");
-    fs::create_dir(&path).unwrap();
+    fs::create_dir_all(&path).unwrap();
     for (number, thread) in threads.iter().enumerate() {
         let mut bytes = Vec::new();
         thread.write(&mut bytes).unwrap();
@@ -197,5 +197,204 @@ fn settings_of_a_metric_that_threads_do_not_agree_on_are_said() {
     assert_eq!((code, &rules[..]), (Some(3), &["metric-settings".to_owned()][..]));
     let why = "app-000000-001-1-2-0.hpcrun: TIME has other settings than in threads before it";
     assert!(said.contains(why), "{said}");
-    assert_eq!(totals(&input), [(1, 2.0)]);
+    assert_eq!(totals(&input), [(3, 2.0)]);
+}
+
+/// A metric whose values are neither counts nor real numbers, and one whose period is 0.
+#[test]
+fn values_that_cannot_be_read_as_numbers_are_left_out_and_said() {
+    let folder = folder();
+    let flags = [1, 0, 7, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+    let strange = Metric::new("STRANGE", MetricFlags::Shipped(flags));
+    let nothing = Metric { period: 0, ..metric("NOTHING", 1) };
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1), strange, nothing])]);
+    let (code, rules, said) = prof(&input, &[]);
+    assert_eq!((code, rules), (Some(3), vec!["value-format".into(), "value-period".into()]));
+    assert!(said.contains("1 value is of a metric whose period is 0, and left out"), "{said}");
+    assert_sound(&input);
+    assert_eq!(totals(&input), [(3, 1.0)]);
+    let (_, out, _) = run(kymo().arg("check").arg(&input));
+    assert!(out.contains("metric-format") && out.contains("metric-period"), "{out}");
+}
+
+/// One thread counts what the other measures.
+#[test]
+fn a_metric_that_is_a_count_in_one_thread_alone_is_said() {
+    let folder = folder();
+    let count = Metric::new("TIME", MetricFlags::raw(false));
+    let threads = [thread(0, &[metric("TIME", 1)]), thread(1, &[count])];
+    let input = measurement(folder.path(), &threads);
+    let (code, rules, _) = prof(&input, &[]);
+    assert_eq!((code, &rules[..]), (Some(3), &["metric-settings".to_owned()][..]));
+}
+
+#[test]
+fn sums_that_no_number_is_large_enough_for_are_left_out_and_said() {
+    let folder = folder();
+    let huge = |number| {
+        let mut builder = thread(number, &[metric("TIME", 1)]);
+        let node = builder.child(ProfileBuilder::ROOT, 1, 0x1400);
+        builder.add(node, 0, 1.0e308);
+        builder
+    };
+    let input = measurement(folder.path(), &[huge(0), huge(1)]);
+    let (code, rules, said) = prof(&input, &[]);
+    assert_eq!((code, &rules[..]), (Some(3), &["sum-overflow".to_owned()][..]), "{said}");
+    let (_, out, _) = run(kymo().arg("check").arg(folder.path().join("database")));
+    assert!(!out.contains("not-a-number"), "{out}");
+}
+
+/// What is lost is said with `--quiet`, too: once for all threads that lose the same.
+#[test]
+fn quiet_and_strict_say_what_is_lost() {
+    let folder = folder();
+    let lost = |number| {
+        let mut builder = thread(number, &[metric("TIME", 1)]);
+        let node = builder.child(ProfileBuilder::ROOT, 1, 0x1400);
+        builder.add(node, 0, f64::NAN);
+        builder
+    };
+    let input = measurement(folder.path(), &[lost(0), lost(1), lost(2)]);
+    let database = folder.path().join("database");
+    let (code, out, said) = run(kymo().args(["prof", "-q", "-o"]).arg(&database).arg(&input));
+    assert_eq!((code, out.as_str(), said.lines().count()), (Some(3), "", 1), "{said}");
+    assert!(said.contains("value-number in app-000000-000-1-2-0.hpcrun"), "{said}");
+    assert!(said.contains("and 2 more of this rule"), "{said}");
+    fs::remove_dir_all(&database).unwrap();
+    let (code, _, said) =
+        run(kymo().args(["prof", "-q", "--strict", "-o"]).arg(&database).arg(&input));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("value-number") && said.contains("nothing is made"), "{said}");
+    assert!(!database.exists());
+}
+
+/// An id of an unknown kind is no loss, but something is wrong with such a file.
+#[test]
+fn strict_refuses_what_only_check_finds() {
+    let folder = folder();
+    let mut strange = thread(0, &[metric("TIME", 1)]);
+    strange.id(99 | 3 << 14, 0, 0);
+    let input = measurement(folder.path(), &[strange]);
+    assert_eq!(prof(&input, &[]).0, Some(0));
+    let database = folder.path().join("strict");
+    let (code, _, said) = run(kymo().args(["prof", "--strict", "-o"]).arg(&database).arg(&input));
+    assert!(code == Some(1) && said.contains("id-kind"), "{said}");
+}
+
+/// A structure file with this module, of a function on this line.
+fn structure(to: &Path, module: &str, line: u32) {
+    let text = format!(
+        "<HPCToolkitStructure i=\"0\" version=\"4.9\" n=\"\">\n<LM i=\"2\" n=\"{module}\" v=\"{{}}\">\n\
+         <F i=\"3\" n=\"/x/a.c\">\n<P i=\"4\" n=\"f\" l=\"1\" v=\"{{[0x1200-0x1201)}}\">\
+         <S i=\"5\" l=\"{line}\" v=\"{{[0x1200-0x1300)}}\"/></P>\n</F>\n</LM>\n</HPCToolkitStructure>\n"
+    );
+    fs::create_dir_all(to.parent().unwrap()).unwrap();
+    fs::write(to, text).unwrap();
+}
+
+#[test]
+fn structure_files_that_tell_of_nothing_or_contradict_each_other_are_said() {
+    let folder = folder();
+    let times = || [thread(0, &[metric("TIME", 1)])];
+    let one = measurement(&folder.path().join("one"), &times());
+    let other = measurement(&folder.path().join("other"), &times());
+    let strange = folder.path().join("strange.hpcstruct");
+    structure(&strange, "/none/other", 7);
+    let named = ["-S", strange.to_str().unwrap()];
+    let (code, rules, said) = prof(&one, &named);
+    assert_eq!((code, &rules[..]), (Some(3), &["structure".to_owned()][..]));
+    assert!(said.contains("it tells of no module that was loaded"), "{said}");
+    // Of two measurements, each with a structure file of its own.
+    structure(&one.join("structs/a.hpcstruct"), "/none/app", 7);
+    structure(&other.join("structs/a.hpcstruct"), "/none/app", 7);
+    let both = ["-o", "x", one.to_str().unwrap(), other.to_str().unwrap()];
+    let make = || run(kymo().args(["prof", "-f"]).args(both).current_dir(folder.path()));
+    assert_eq!(make().0, Some(0));
+    structure(&other.join("structs/a.hpcstruct"), "/none/app", 8);
+    let (code, _, said) = make();
+    assert_eq!(code, Some(3));
+    assert!(said.contains("one/measurements tells otherwise of /none/app, and counts"), "{said}");
+    // Who names a file wants that one.
+    structure(&strange, "/none/app", 9);
+    let (code, _, said) =
+        run(kymo().args(["prof", "-f"]).args(named).args(both).current_dir(folder.path()));
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn a_structure_file_that_is_no_xml_is_said() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    let path = input.join("structs/a.hpcstruct");
+    structure(&path, "/none/app", 7);
+    let text = fs::read_to_string(&path).unwrap();
+    for (sound, damaged) in
+        [(" l=\"7\"", " l\u{1}\"7\""), ("i=\"5\"", "i=zz"), ("-0x1300", "-0x100")]
+    {
+        fs::write(&path, text.replace(sound, damaged)).unwrap();
+        let (code, rules, _) = prof(&input, &[]);
+        assert_eq!((code, &rules[..]), (Some(3), &["structure".to_owned()][..]), "{damaged}");
+    }
+}
+
+#[test]
+fn modules_without_names_are_listed_by_their_paths() {
+    let folder = folder();
+    let mut builder = thread(0, &[metric("TIME", 1)]);
+    for number in 0..8 {
+        let module = builder.load_module(&format!("/none/lib/lib{number}.so"), None).unwrap();
+        let node = builder.child(ProfileBuilder::ROOT, module, 0x10);
+        builder.add(node, 0, 1.0);
+    }
+    let input = measurement(folder.path(), &[builder]);
+    let database = folder.path().join("database");
+    let (code, out, said) = run(kymo().args(["prof", "-o"]).arg(&database).arg(&input));
+    assert_eq!(code, Some(0), "{said}");
+    let names: Vec<_> = (0..8).map(|number| format!("lib{number}.so")).collect();
+    let libraries = format!("8 of 8 in /none/lib/{{{}}}: it is not there", names.join(","));
+    assert!(
+        out.contains(&libraries) && out.contains("2 of 2 in /none/app: it is not there"),
+        "{out}"
+    );
+}
+
+#[test]
+fn more_processors_than_there_can_be_are_refused() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    for jobs in ["0", "40000", "18446744073709551615", "99999999999999999999"] {
+        let (code, _, said) = run(kymo().args(["prof", "-j", jobs]).arg(&input));
+        assert_eq!(code, Some(2), "{jobs}: {said}");
+    }
+}
+
+/// The trace of the thread was recorded and is not there; who wants none misses nothing.
+#[test]
+fn a_missing_trace_is_said_unless_none_is_wanted() {
+    let folder = folder();
+    let mut builder = thread(0, &[metric("TIME", 1)]);
+    builder.pair("trace-min-time", "1700000000000000000");
+    let input = measurement(folder.path(), &[builder]);
+    let alone = input.join("app-000000-000-1-2-0.hpcrun");
+    for path in [&input, &alone] {
+        let database = folder.path().join("database");
+        let mut command = kymo();
+        command.args(["prof", "-f", "-o"]).arg(&database).arg(path);
+        let (code, _, said) = run(&mut command);
+        assert!(code == Some(3) && said.contains("no-trace"), "{said}");
+        let (code, _, said) = run(command.arg("--no-traces"));
+        assert_eq!((code, said.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn why_there_is_no_thread_is_said() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    let file = input.join("app-000000-000-1-2-0.hpcrun");
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    let (code, _, said) = run(kymo().arg("prof").arg(&input));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("error profile in app-000000-000-1-2-0.hpcrun"), "{said}");
 }

@@ -9,13 +9,13 @@ use kymo_core::model::profile::{
     Column, ContextNumber, Metric, MetricId, ProfileSink, Reach, SunkValue,
 };
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Result};
+use kymo_core::{Error, Progress, Result};
 
 use crate::Options;
 use crate::names::index;
 use crate::propagation::Row;
 use crate::statistics::{Statistics, is_of_global};
-use crate::summing::{ByContext, Summed};
+use crate::summing::{ByContext, PlacedThread, Summed};
 use crate::tree::GLOBAL;
 
 /// Hands threads on, in their order.
@@ -23,11 +23,16 @@ pub(crate) struct Handing<'a> {
     views: &'a [Arc<dyn MeasurementView>],
     options: Options,
     sink: &'a mut (dyn ProfileSink + Send),
+    progress: &'a dyn Progress,
+    /// About how many bytes were handed on.
+    done_bytes: u64,
     statistics: Statistics,
     metrics: Vec<Metric>,
     /// How many values and samples were handed on.
     pub(crate) value_count: u64,
     pub(crate) sample_count: u64,
+    /// How many sums no number is large enough for.
+    pub(crate) too_large: u64,
 }
 
 impl<'a> Handing<'a> {
@@ -35,10 +40,23 @@ impl<'a> Handing<'a> {
         views: &'a [Arc<dyn MeasurementView>],
         options: Options,
         sink: &'a mut (dyn ProfileSink + Send),
+        progress: &'a dyn Progress,
     ) -> Self {
         let statistics = Statistics::new(options.statistics, options.compat);
-        let (metrics, value_count, sample_count) = (Vec::new(), 0, 0);
-        Self { views, options, sink, statistics, metrics, value_count, sample_count }
+        let metrics = Vec::new();
+        let (value_count, sample_count, too_large) = (0, 0, 0);
+        Self {
+            views,
+            options,
+            sink,
+            progress,
+            done_bytes: 0,
+            statistics,
+            metrics,
+            value_count,
+            sample_count,
+            too_large,
+        }
     }
 
     /// Takes one more thread.
@@ -53,7 +71,14 @@ impl<'a> Handing<'a> {
             self.statistics.add(of.metric, rows);
         }
         self.values(&summed)?;
-        if self.options.traces { self.samples(&summed) } else { Ok(()) }
+        if self.options.traces {
+            self.samples(&summed)?;
+        }
+        let PlacedThread { measurement, thread, .. } = summed.thread;
+        let size = self.views.get(index(measurement)).map_or(0, |view| view.size_bytes(thread));
+        self.done_bytes += size;
+        self.progress.at(self.done_bytes);
+        Ok(())
     }
 
     fn values(&mut self, summed: &Summed) -> Result<()> {
@@ -64,24 +89,27 @@ impl<'a> Handing<'a> {
             row: None,
             reaches: [].iter(),
             count: 0,
+            too_large: 0,
         };
         self.sink.values(summed.thread.id, &mut values)?;
         self.value_count += values.count;
+        self.too_large += values.too_large;
         Ok(())
     }
 
     fn samples(&mut self, summed: &Summed) -> Result<()> {
-        let Self { views, options, sink, sample_count, .. } = self;
+        let Self { views, options, sink, progress, done_bytes, sample_count, .. } = self;
         let thread = &summed.thread;
         let view = views.get(index(thread.measurement));
         let view = view.ok_or_else(|| Error::request("a thread is of no measurement"))?;
         let mut samples = placed(view.samples(thread.thread)?, summed);
+        let mut told = Telling { progress: *progress, done_bytes: *done_bytes, samples: 0 };
         let first: Vec<_> = samples.by_ref().take(SAMPLES_AT_ONCE).collect();
         if first.is_empty() {
             return Ok(());
         }
         if options.jobs < 2 || first.len() < SAMPLES_AT_ONCE {
-            let mut all = first.into_iter().chain(samples).map(Ok);
+            let mut all = first.into_iter().chain(samples).map(|sample| told.one(sample));
             *sample_count += sink.samples(thread.id, &mut all)?;
             return Ok(());
         }
@@ -95,7 +123,7 @@ impl<'a> Handing<'a> {
             }
         };
         *sample_count += beside([find], |mut jobs| {
-            let mut samples = receiver.into_iter().flatten().map(Ok);
+            let mut samples = receiver.into_iter().flatten().map(|sample| told.one(sample));
             let taken = sink.samples(thread.id, &mut samples);
             drop(samples);
             let ended = || Error::request("the thread that reads samples has ended early");
@@ -107,7 +135,30 @@ impl<'a> Handing<'a> {
 
     /// Hands on what all threads have together.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.sink.summary(&mut self.statistics.values(&self.metrics))
+        self.sink.summary(&mut self.statistics.values(&self.metrics))?;
+        self.too_large += self.statistics.too_large();
+        Ok(())
+    }
+}
+
+/// Tells how far handing on a long trace is.
+struct Telling<'a> {
+    progress: &'a dyn Progress,
+    /// How many bytes there were before it.
+    done_bytes: u64,
+    samples: u64,
+}
+
+impl Telling<'_> {
+    /// About what a sample takes where it was recorded.
+    const SAMPLE_BYTES: u64 = 12;
+
+    fn one(&mut self, sample: Sample) -> Result<Sample> {
+        self.samples += 1;
+        if self.samples.is_multiple_of(SAMPLES_AT_ONCE as u64) {
+            self.progress.at(self.done_bytes + self.samples * Self::SAMPLE_BYTES);
+        }
+        Ok(sample)
     }
 }
 
@@ -145,6 +196,8 @@ struct Values<'a> {
     reaches: std::slice::Iter<'a, Reach>,
     /// How many were told.
     count: u64,
+    /// How many no number is large enough for.
+    too_large: u64,
 }
 
 impl Iterator for Values<'_> {
@@ -155,6 +208,10 @@ impl Iterator for Values<'_> {
             if let (Some((metric, row)), Some(reach)) = (self.row, self.reaches.next()) {
                 let value = row.of_thread(*reach, self.compat);
                 if value == 0.0 || (row.context == GLOBAL && !is_of_global(*reach)) {
+                    continue;
+                }
+                if !value.is_finite() {
+                    self.too_large += 1;
                     continue;
                 }
                 self.count += 1;

@@ -31,7 +31,7 @@ pub struct Program<'a> {
 /// Opens a source file by its path; nothing where it is not there.
 pub type OpenSource<'a> = dyn Fn(&str) -> Option<Box<dyn Read>> + 'a;
 
-/// A module of which some addresses have no names.
+/// A module of which less is known than could be: some addresses have no names, or no lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unnamed {
     /// Its path as it was recorded.
@@ -255,10 +255,11 @@ impl<'a> Lookup<'a> {
         self.points.items()
     }
 
-    /// Modules of which some addresses have no names.
+    /// Modules of which less is known than could be, as far as something was measured in them.
     pub(crate) fn unnamed(&self) -> impl Iterator<Item = Unnamed> {
         let modules = self.names.modules.items().iter().zip(&self.modules);
-        let modules = modules.filter(|(_, known)| known.unknown > 0);
+        let is_less = |known: &Known<'_>| known.asked > 0 && known.lack().is_some();
+        let modules = modules.filter(move |(_, known)| known.unknown > 0 || is_less(known));
         modules.map(|((path, _), known)| Unnamed {
             module: path.clone(),
             addresses: known.unknown,
@@ -346,10 +347,14 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Why less is known of it than could be.
+    fn lack(&self) -> Option<String> {
+        self.symbols.as_ref().and_then(|symbols| symbols.lack())
+    }
+
     /// Why addresses of it have no names.
     fn why_unnamed(&self) -> String {
-        let lack = self.symbols.as_ref().and_then(|symbols| symbols.lack());
-        match lack {
+        match self.lack() {
             Some(lack) => lack,
             None if self.structure.is_some() => "its structure file does not tell of them".into(),
             None if self.symbols.is_some() => "no function or symbol covers them".into(),

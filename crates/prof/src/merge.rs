@@ -36,7 +36,7 @@ pub struct Merged {
     pub values: u64,
     /// How many samples threads have.
     pub samples: u64,
-    /// Modules of which some addresses have no names.
+    /// Modules of which less is known than could be.
     pub unnamed: Vec<Unnamed>,
     /// How long each part of the work took.
     pub phases: Vec<Phase>,
@@ -78,10 +78,13 @@ pub fn merge(
     let began = Instant::now();
     let sizes: Vec<_> = found.iter().map(|found| found.size_bytes(views)).collect();
     context.progress.begin("merging", sizes.iter().sum());
-    let mut handing = Handing::new(views, options, sink);
+    let mut handing = Handing::new(views, options, sink, context.progress.as_ref());
     add_up(views, &found, &batches(&sizes), options.jobs, &mut merging, &mut handing)?;
     handing.finish()?;
     let (values, samples) = (handing.value_count, handing.sample_count);
+    if handing.too_large > 0 {
+        merging.lose_sums(handing.too_large);
+    }
     context.progress.end();
     let merged = Phase { name: "merging", took: began.elapsed() };
     let began = Instant::now();

@@ -38,7 +38,7 @@ pub(crate) struct Merging<'a> {
     /// By name and description.
     metrics: HashMap<(String, String), MetricId>,
     /// By number.
-    known_metrics: Vec<Metric>,
+    known_metrics: Vec<MeasuredMetric>,
     known_computed: HashMap<(String, String), Computed>,
     /// What there is for ways through a GPU's code.
     room: Room,
@@ -46,8 +46,6 @@ pub(crate) struct Merging<'a> {
     links: Arc<Links>,
     /// Of each measurement.
     findings: Vec<Findings>,
-    /// About how many bytes were placed.
-    done_bytes: u64,
 }
 
 impl<'a> Merging<'a> {
@@ -70,7 +68,6 @@ impl<'a> Merging<'a> {
             room: Room::new(context.limits.items_max),
             links: Arc::default(),
             findings: views.iter().map(|_| Findings::new(&context.limits)).collect(),
-            done_bytes: 0,
         }
     }
 
@@ -86,10 +83,8 @@ impl<'a> Merging<'a> {
             self.lose(found, Severity::Error, "thread", why);
             MeasuredThread::default()
         });
-        self.context.progress.at(self.done_bytes);
         let contexts = self.tree.contexts().len();
         self.context.progress.note(&|| format!("{} threads, {contexts} contexts", id.0));
-        self.done_bytes += found.size_bytes(self.views);
         let view = found.view(self.views)?;
         self.find(found, std::mem::take(&mut read.findings));
         let modules = self.modules(&read, found, view);
@@ -145,6 +140,14 @@ impl<'a> Merging<'a> {
         self.find(found, [Finding { file, ..Finding::whole(severity, rule, why) }]);
     }
 
+    /// Keeps that some sums are too large.
+    pub(crate) fn lose_sums(&mut self, count: u64) {
+        let why = format!("{count} sums are larger than any number, and left out");
+        if let Some(found) = self.findings.first_mut() {
+            found.push(Finding::whole(Severity::Warning, "sum-overflow", why));
+        }
+    }
+
     /// What is wrong with threads, with the number of the measurement.
     pub(crate) fn into_findings(self) -> Vec<(usize, Finding)> {
         let all = self.findings.into_iter().enumerate();
@@ -190,7 +193,8 @@ impl<'a> Merging<'a> {
         found: &Found,
     ) -> Result<(Vec<Option<MetricId>>, Vec<Metric>)> {
         let (mut numbers, mut new) = (Vec::new(), Vec::new());
-        for MeasuredMetric { metric, .. } in &read.metrics {
+        for measured in &read.metrics {
+            let metric = &measured.metric;
             if metric.formula.is_some() {
                 numbers.push(None);
                 continue;
@@ -200,9 +204,9 @@ impl<'a> Merging<'a> {
             let number = *self.metrics.entry(key(metric)).or_insert(next);
             numbers.push(Some(number));
             if number == next {
-                self.known_metrics.push(metric.clone());
+                self.known_metrics.push(measured.clone());
                 new.push(metric.clone());
-            } else if self.known_metrics.get(index(number.0)) != Some(metric) {
+            } else if self.known_metrics.get(index(number.0)) != Some(measured) {
                 self.differ(found, metric);
             }
         }

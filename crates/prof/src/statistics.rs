@@ -1,5 +1,7 @@
 //! What all threads have together: sums and the like, of each context and column.
 
+use std::cell::Cell;
+
 use kymo_core::model::profile::{
     Column, ContextNumber, Metric, MetricId, Reach, Statistic, SummaryValue,
 };
@@ -45,11 +47,18 @@ pub(crate) struct Statistics {
     compat: bool,
     /// By metric and by page.
     pages: Vec<Vec<Option<Box<[f64]>>>>,
+    /// How many no number is large enough for, among those that were told.
+    too_large: Cell<u64>,
 }
 
 impl Statistics {
     pub(crate) fn new(requested: Requested, compat: bool) -> Self {
-        Self { kinds: requested.statistics(), compat, pages: Vec::new() }
+        Self { kinds: requested.statistics(), compat, pages: Vec::new(), too_large: Cell::new(0) }
+    }
+
+    /// How many of those that were told no number is large enough for: they were left out.
+    pub(crate) fn too_large(&self) -> u64 {
+        self.too_large.get()
     }
 
     /// How many numbers a context has of a metric.
@@ -115,7 +124,11 @@ impl Statistics {
             let reached = slots.iter().zip(Reach::ALL);
             let reached = reached.filter(move |(value, reach)| {
                 let is_wanted = metric.reaches.contains(reach);
-                **value != 0.0 && is_wanted && (context != index(GLOBAL) || is_of_global(*reach))
+                let is_some = **value != 0.0 && is_wanted;
+                let is_told = is_some && (context != index(GLOBAL) || is_of_global(*reach));
+                let is_too_large = is_told && !value.is_finite();
+                self.too_large.set(self.too_large.get() + u64::from(is_too_large));
+                is_told && !is_too_large
             });
             reached.map(move |(value, reach)| SummaryValue {
                 context: number,

@@ -57,11 +57,14 @@ fn symbol_of<'a>(symbol: &impl ObjectSymbol<'a>, left: &mut usize) -> Option<Sym
     Some(Symbol { start, end: start.saturating_add(symbol.size()), name: bounded(name) })
 }
 
-/// The symbol that an address is in.
+/// How many symbols that lie within another, and end before an address, are passed over to find it.
+const WITHIN_MAX: usize = 64;
+
+/// The symbol that an address is in: of several the one that starts last.
 pub(crate) fn find(symbols: &[Symbol], address: u64) -> Option<&Symbol> {
     let after = symbols.partition_point(|symbol| symbol.start <= address);
-    let symbol = symbols.get(after.checked_sub(1)?)?;
-    (address < symbol.end).then_some(symbol)
+    let before = symbols.get(..after)?.iter().rev();
+    before.take(WITHIN_MAX).find(|symbol| address < symbol.end)
 }
 
 /// What the names of parts of functions that are seldom run have at their end.
@@ -139,5 +142,16 @@ mod tests {
             [15, 16, 19, 20, 24, 31, 32].map(name),
             [None, Some("a"), Some("a"), None, Some("b"), Some("b"), None]
         );
+    }
+
+    /// In assembly one may lie within another.
+    #[test]
+    fn an_address_after_a_symbol_within_another_is_in_the_outer_one() {
+        let symbol = |start, end, name: &str| Symbol { start, end, name: name.to_owned() };
+        let symbols = [symbol(16, 32, "outer"), symbol(20, 22, "inner")];
+        let name = |address| find(&symbols, address).map(|symbol| symbol.name.as_str());
+        let (outer, inner) = (Some("outer"), Some("inner"));
+        assert_eq!([16, 20, 21, 22, 31].map(name), [outer, inner, inner, outer, outer]);
+        assert_eq!(name(32), None);
     }
 }

@@ -227,8 +227,8 @@ impl Resolver for Module<'_> {
                 let line = debug.as_mut().filter(|_| symbol.is_some());
                 let line = line.and_then(|debug| debug.line(address));
                 to.extend(symbol.map(|symbol| Resolved::Function {
-                    // No entry of DWARF is that far back.
-                    record: u64::MAX - symbol.start,
+                    // No entry of DWARF is that far back, whatever addresses are.
+                    record: 1 << 63 | symbol.start,
                     name: programs.style.demangled(&symbol.name),
                     at: None,
                     entry: Some(symbol.start),

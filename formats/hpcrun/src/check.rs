@@ -36,7 +36,7 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
     let findings = measurement.findings.iter().cloned();
     found.extend(findings.filter(|finding| !losses.iter().any(|loss| says(loss, finding))));
     found.extend(losses);
-    context.progress.begin("checking", measurement.recordings.len() as u64);
+    context.progress.begin_items("checking", measurement.recordings.len() as u64);
     for (done, part) in measurement.recordings.iter().enumerate() {
         context.progress.at(done as u64);
         let in_file = |extension| {
@@ -216,9 +216,16 @@ impl Rules<'_> {
                 let why = format!("{} is no formula that can be read", shortened(&formula));
                 self.warn("metric-formula", metric.offset, why);
             }
+            if metric.period == 0 && !metric.is_computed() {
+                self.warn(
+                    "metric-period",
+                    metric.offset,
+                    "its period is 0: its values do not count",
+                );
+            }
             let Some(fields) = metric.flags.fields() else { continue };
             let format = fields.value_format;
-            if !matches!(format, 1 | 2) {
+            if !metric.has_known_format() {
                 let why = format!("value format {format} is neither count nor real");
                 self.warn("metric-format", metric.offset, why);
             }
@@ -322,6 +329,10 @@ impl Rules<'_> {
             if is_real && !f64::from_bits(value.bits).is_finite() {
                 let why = format!("{} is no number that was measured", f64::from_bits(value.bits));
                 self.warn("value-number", value.offset, why);
+            }
+            if is_real && f64::from_bits(value.bits) < 0.0 {
+                let why = format!("{} is below 0", f64::from_bits(value.bits));
+                self.warn("value-negative", value.offset, why);
             }
             if last != Some(value.node) {
                 last = Some(value.node);

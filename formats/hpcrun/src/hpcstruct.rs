@@ -118,20 +118,28 @@ impl<'a> Document<'a> {
         let above = above.unwrap_or_default();
         let inside = Open { call: None, ..above };
         let opened = match element.name().as_ref() {
-            "LM" => self.load_module(&Attributes::of(element))?,
+            "LM" => self.load_module(&self.attributes(element)?)?,
             _ if self.module.is_none() => inside,
             "F" => {
-                let path = text(Attributes::of(element).n);
+                let path = text(self.attributes(element)?.n);
                 Open { file: Some(self.file(&path)?), ..inside }
             }
-            "P" => self.procedure(&Attributes::of(element), inside)?,
-            "L" => self.repetition(&Attributes::of(element), inside)?,
-            "S" | "C" => self.statement(&Attributes::of(element), inside)?,
-            "A" => self.alien(&Attributes::of(element), above)?,
+            "P" => self.procedure(&self.attributes(element)?, inside)?,
+            "L" => self.repetition(&self.attributes(element)?, inside)?,
+            "S" | "C" => self.statement(&self.attributes(element)?, inside)?,
+            "A" => self.alien(&self.attributes(element)?, above)?,
             _ => inside,
         };
         self.open.push(opened);
         Ok(())
+    }
+
+    /// The attributes of an element, which have to be such.
+    fn attributes<'e>(&self, element: &'e BytesStart<'_>) -> ReadResult<Attributes<'e>> {
+        Attributes::of(element).map_err(|rest| {
+            let why = format!("{} is no attribute", kymo_core::shortened(rest.trim_ascii()));
+            self.invalid("element", why)
+        })
     }
 
     fn end(&mut self) -> ReadResult<()> {
@@ -193,7 +201,7 @@ impl<'a> Document<'a> {
             Some(file) if path.is_empty() => file,
             _ => self.file(&path)?,
         };
-        let at = Place { file, line: self.line(attributes)? };
+        let at = Place { file, line: self.required_line(attributes)? };
         let entry = self.entry(attributes)?;
         let scope = self.scope(above.scope, Scope::Loop { at, entry })?;
         // Lines within the loop are of its file.
@@ -204,7 +212,7 @@ impl<'a> Document<'a> {
         let Some(file) = above.file else {
             return Err(self.invalid("statement", "it is within no file"));
         };
-        let at = Place { file, line: self.line(attributes)? };
+        let at = Place { file, line: self.required_line(attributes)? };
         let line = self.scope(above.scope, Scope::Line { at })?;
         for range in ranges(attributes.v) {
             let range = range.map_err(|part| self.no_range(part))?;
@@ -267,6 +275,14 @@ impl<'a> Document<'a> {
         text.parse().map_err(|_| self.invalid("line", why()))
     }
 
+    /// The line of a loop or a statement, which have one.
+    fn required_line(&self, attributes: &Attributes<'_>) -> ReadResult<u32> {
+        if attributes.l.is_empty() {
+            return Err(self.invalid("line", "there is none"));
+        }
+        self.line(attributes)
+    }
+
     /// The first address, where one is told.
     fn entry(&self, attributes: &Attributes<'_>) -> ReadResult<Option<u64>> {
         let first = ranges(attributes.v).next().transpose();
@@ -292,18 +308,20 @@ struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// Goes through them once: files have hundreds of thousands of elements.
-    fn of(element: &'a BytesStart<'_>) -> Self {
+    /// Goes through them once: files have hundreds of thousands of elements. What is no attribute
+    /// is told.
+    fn of(element: &'a BytesStart<'_>) -> Result<Self, &'a str> {
         let mut found = Self::default();
         let mut rest = element.attributes_raw();
         while let Some((name, value, after)) = attribute(rest) {
-            found.set(name.trim_ascii(), value);
+            found.set(name.trim_ascii(), value).ok_or(rest)?;
             rest = after;
         }
-        found
+        if rest.trim_ascii().is_empty() { Ok(found) } else { Err(rest) }
     }
 
-    fn set(&mut self, name: &str, value: &'a str) {
+    /// Nothing where that is no name of an attribute.
+    fn set(&mut self, name: &str, value: &'a str) -> Option<()> {
         match name {
             "n" => self.n = value,
             "ln" => self.ln = value,
@@ -312,8 +330,11 @@ impl<'a> Attributes<'a> {
             "v" => self.v = value,
             "t" => self.t = value,
             "has-calls" => self.has_calls = value,
-            _ => {}
+            "" => return None,
+            _ if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {}
+            _ => return None,
         }
+        Some(())
     }
 }
 
@@ -322,8 +343,12 @@ fn attribute(text: &str) -> Option<(&str, &str, &str)> {
     let (name, quoted) = split(text, b'=')?;
     let quoted = quoted.trim_ascii_start();
     let quote = *quoted.as_bytes().first().filter(|quote| matches!(quote, b'"' | b'\''))?;
-    let (value, after) = split(quoted.get(1..)?, quote)?;
-    Some((name, value, after))
+    let quoted = quoted.get(1..)?;
+    // No value has a bracket or a control character in it: there, another tag begins, or damage.
+    let is_end = |byte: u8| byte == quote || byte == b'<' || byte < b' ';
+    let end = quoted.bytes().position(is_end)?;
+    let after = quoted.get(end..)?.strip_prefix(char::from(quote))?;
+    Some((name, quoted.get(..end)?, after))
 }
 
 /// What is before and after a byte. A plain loop: texts are short.
@@ -354,7 +379,8 @@ fn ranges(text: &str) -> impl Iterator<Item = Result<Range<u64>, &str>> {
 /// `[0xA-0xB)`.
 fn range(part: &str) -> Option<Range<u64>> {
     let (start, end) = split(part.strip_prefix('[')?.strip_suffix(')')?, b'-')?;
-    Some(address(start)?..address(end)?)
+    let range = address(start)?..address(end)?;
+    (range.start <= range.end).then_some(range)
 }
 
 fn address(text: &str) -> Option<u64> {
@@ -452,7 +478,7 @@ mod tests {
 
     #[test]
     fn a_million_elements_within_each_other_are_refused() {
-        let deep = "<L>".repeat(1_000_000);
+        let deep = "<L l=\"1\">".repeat(1_000_000);
         let text = format!("{ROOT}><LM n=\"a\"><F n=\"a.c\"><P n=\"f\">{deep}");
         let stop = read(&text).stop.unwrap();
         assert_eq!(stop.what, "depth of an element");
@@ -465,6 +491,13 @@ mod tests {
             ("<P n=\"f\"><S l=\"1\" v=\"{[10-20)}\"/></P>", "addresses"),
             ("<P n=\"f\"><P n=\"g\"/></P>", "procedure"),
             ("<LM n=\"b\"/>", "load module"),
+            ("<P i=\u{fffd}\u{fffd} n=\"f\" l=\"1\"/>", "element"),
+            ("<P n=\"f\" v\u{fffd}\"{[0x1-0x2)}\"/>", "element"),
+            ("<P n=\"f\" \0\0=\"1\"/>", "element"),
+            ("<P n=\"f\0\"/>", "element"),
+            ("<P n=\"f\" l/>", "element"),
+            ("<P n=\"f\"><L i=\"1\"/></P>", "line"),
+            ("<P n=\"f\"><S l=\"1\" v=\"{[0x20-0x10)}\"/></P>", "addresses"),
         ] {
             let text =
                 format!("{ROOT}><LM n=\"a\"><F n=\"a.c\">{bad}</F></LM></HPCToolkitStructure>");

@@ -18,7 +18,7 @@ use kymo_core::{Error, Finding, Result, Severity};
 use crate::formula;
 use crate::frames::{Frames, Meaning};
 use crate::measurement::{Measurement, PROFILE, Part, TRACE};
-use crate::model::{Remarks, amount, is_of_call, metric_of, read_structure, same_metrics};
+use crate::model::{Remarks, is_of_call, metric_of, read_structure, same_metrics};
 use crate::read::{SomeRecords, Trace};
 use crate::spec::TRACE_CALLS;
 use crate::threads::ids;
@@ -218,6 +218,8 @@ fn add(
         metric: metric_of(metric),
         is_of_call: is_of_call(metric),
         counts: counts(&metric.name.to_string()),
+        period: metric.period,
+        is_real: metric.flags.is_real(),
     }));
     let mut remarks = Remarks::default();
     for metric in same_metrics(&epoch.metrics) {
@@ -315,16 +317,9 @@ fn values(
         let Some(metric) = epoch.metrics.get(usize::from(value.metric)) else {
             return remarks.add("value-metric", value.offset);
         };
-        let amount = amount(metric, value.bits);
-        if !amount.is_finite() {
-            return remarks.add("value-number", value.offset);
-        }
-        if amount == 0.0 {
+        let Some(amount) = remarks.amount(metric, &value).filter(|amount| *amount != 0.0) else {
             return;
-        }
-        if metric.is_computed() {
-            return remarks.add("value-computed", value.offset);
-        }
+        };
         // Values of one node stand together.
         if last.1.is_none() || last.0 != value.node {
             last = (value.node, numbers.find(value.node).map(|index| order.index(index)));

@@ -8,7 +8,7 @@ use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::model::profile::Thread;
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source, ahead};
 
-use crate::pairs::{self, Found, Pairs};
+use crate::pairs::{self, Found, Pairs, untraced};
 use crate::read::{Profile, SomeRecords, Trace};
 use crate::spec::MAGIC_TRACE;
 use crate::threads::{self, Said};
@@ -200,7 +200,12 @@ impl Measurement {
                 Some(Err(error)) => {
                     findings.extend(named(vec![unreadable("trace", &error)], &name));
                 }
-                None => {}
+                None => {
+                    let why = part.profile.as_ref().and_then(|of| untraced(&part.name, of));
+                    let finding = |why| Finding::whole(Severity::Warning, "no-trace", why);
+                    let name = PathBuf::from(format!("{}.{PROFILE}", part.name));
+                    findings.extend(named(why.map(finding).into_iter().collect(), &name));
+                }
             }
         }
         let structs = listed(&source, "structs", &self.limits).unwrap_or_default().into_iter();
@@ -229,7 +234,7 @@ impl Measurement {
         if names.is_empty() {
             return Err(Error::request("there is no .hpcrun and no .hpctrace file in it"));
         }
-        context.progress.begin("opening", names.len() as u64);
+        context.progress.begin_items("opening", names.len() as u64);
         let open = |number: usize| {
             let name = names.get(number).copied();
             Ok(name.map(|name| (number, name, child(source, name, &context.limits, mode))))

@@ -105,7 +105,12 @@ fn no_profile(name: &str, pair: &Pair) -> Option<String> {
 /// Why a thread that was traced has no trace, where it has none.
 fn no_trace(name: &str, pair: &Pair) -> Option<String> {
     let Found::Nothing = pair.trace else { return None };
-    let told = pair.profile.as_ref()?.header.value("trace-min-time")?;
+    untraced(name, pair.profile.as_ref()?)
+}
+
+/// Why it is amiss that a profile has no trace beside it, where it is.
+pub(crate) fn untraced(name: &str, profile: &Profile) -> Option<String> {
+    let told = profile.header.value("trace-min-time")?;
     let is_traced = told.parse::<u64>().is_ok_and(|time| time > 0);
     let why = format!("it says trace-min-time {told}, but there is no {name}.{TRACE} beside it");
     is_traced.then(|| format!("{why}: the trace of this thread is missing"))

@@ -184,7 +184,7 @@ impl Sum {
     /// where it is no number.
     fn add(&mut self, metric: &Metric, bits: u64) -> Option<bool> {
         if metric.flags.is_real() {
-            let amount = Some(amount(metric, bits)).filter(|amount| amount.is_finite())?;
+            let amount = amount(metric, bits).ok()?;
             self.real += amount;
             return Some(amount != 0.0);
         }

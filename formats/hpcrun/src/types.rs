@@ -200,6 +200,12 @@ impl Metric {
         Self { offset: 0, name, description, flags, period: 1, formula, format, sampling: None }
     }
 
+    /// Whether its values are counts or numbers of double precision, and nothing unknown.
+    #[must_use]
+    pub fn has_known_format(&self) -> bool {
+        self.flags.fields().is_none_or(|fields| matches!(fields.value_format, 1 | 2))
+    }
+
     /// Whether a formula says what it is. Such a metric has no values of its own.
     #[must_use]
     pub fn is_computed(&self) -> bool {

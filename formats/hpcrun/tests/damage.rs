@@ -94,6 +94,8 @@ fn bad() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("cycle", "cycle.hpcrun", with(sound(), node(2) + 7, &[19])),
         ("node-module", "node_module.hpcrun", with(sound(), node(3) + 9, &[7])),
         ("metric-format", "metric_format.hpcrun", with(sound(), 0xc04 + 4 + 13 + 4 + 2, &[7])),
+        ("metric-period", "metric_period.hpcrun", with(sound(), flags + 16, &[0; 8])),
+        ("value-negative", "value_negative.hpcrun", with(sound(), value(0), &[0xBF])),
         ("value-metric", "value_metric.hpcrun", with(sound(), value(1) + 9, &[9])),
         ("value-node", "value_node.hpcrun", with(sound(), entry(0) + 3, &[21])),
         ("id-kind", "id_kind.hpcrun", with(sound(), 0x1403, &[6])),

@@ -46,7 +46,8 @@ impl Recorded {
 
 /// A metric whose values count where they were measured.
 pub(crate) fn metric(name: &str) -> MeasuredMetric {
-    MeasuredMetric { metric: Metric::named(name), is_of_call: false, counts: None }
+    let (is_of_call, counts, period, is_real) = (false, None, 1, true);
+    MeasuredMetric { metric: Metric::named(name), is_of_call, counts, period, is_real }
 }
 
 /// Threads, numbered from `first` on. Those of which nothing was recorded cannot be read.

@@ -173,15 +173,9 @@ impl Merging<'_> {
             let Some((metric, id)) = metric else {
                 return remarks.add("value-metric", value.offset);
             };
-            let amount = amount(metric, value.bits);
-            if !amount.is_finite() {
-                return remarks.add("value-number", value.offset);
-            }
+            let Some(amount) = remarks.amount(metric, &value) else { return };
             if amount == 0.0 || done.is_err() {
                 return;
-            }
-            if metric.is_computed() {
-                return remarks.add("value-computed", value.offset);
             }
             // Values of one node stand together.
             if last.0 != Some(value.node) {
@@ -279,12 +273,26 @@ pub(crate) fn metric_of(metric: &types::Metric) -> Metric {
     }
 }
 
-/// A value as a number, with the period it stands for.
-pub(crate) fn amount(metric: &types::Metric, bits: u64) -> f64 {
+/// A value as a number, with the period it stands for; or the rule that keeps it from counting.
+pub(crate) fn amount(metric: &types::Metric, bits: u64) -> std::result::Result<f64, &'static str> {
+    // Old files have a place for a value of each metric.
+    if bits == 0 {
+        return Ok(0.0);
+    }
+    if metric.is_computed() {
+        return Err("value-computed");
+    }
+    if !metric.has_known_format() {
+        return Err("value-format");
+    }
+    if metric.period == 0 {
+        return Err("value-period");
+    }
     #[allow(clippy::cast_precision_loss, reason = "counts above 2^53 are rounded, as in databases")]
     let (count, period) = (bits as f64, metric.period as f64);
     let value = if metric.flags.is_real() { f64::from_bits(bits) } else { count };
-    value * period
+    let amount = value * period;
+    if amount.is_finite() { Ok(amount) } else { Err("value-number") }
 }
 
 pub(crate) fn display_name(node: &types::Node) -> String {

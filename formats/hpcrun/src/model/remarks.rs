@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use kymo_core::{Finding, Severity};
 
+use super::amount;
 use crate::tree::Tree;
-use crate::types::Epoch;
+use crate::types::{Epoch, Metric, MetricValue};
 
 /// How often each rule was broken, and the first byte where it was.
 #[derive(Debug, Default)]
@@ -22,6 +23,16 @@ impl Remarks {
         let (count, first) = self.0.entry(rule).or_insert((0, offset));
         *count += many;
         *first = offset.min(*first);
+    }
+
+    /// What a value comes to; where it cannot count, that is counted.
+    pub(crate) fn amount(&mut self, metric: &Metric, value: &MetricValue) -> Option<f64> {
+        let amount =
+            amount(metric, value.bits).map_err(|rule| self.add(rule, value.offset)).ok()?;
+        if amount < 0.0 {
+            self.add("value-negative", value.offset);
+        }
+        Some(amount)
     }
 
     /// Counts the nodes that do not hang where they say.
@@ -120,6 +131,13 @@ pub(crate) fn words(rule: &str, count: u64) -> String {
         "value-computed" => {
             format!("{} {is} of a metric that is computed by a formula, and left out", of("value"))
         }
+        "value-format" => {
+            format!("{} {is} neither a count nor a real number, and left out", of("value"))
+        }
+        "value-period" => {
+            format!("{} {is} of a metric whose period is 0, and left out", of("value"))
+        }
+        "value-negative" => format!("{} {is} below 0", of("value")),
         "value-number" => format!("{} {is} no number, and left out", of("value")),
         _ => format!("{} {is} of a metric that is not in the table, and left out", of("value")),
     }

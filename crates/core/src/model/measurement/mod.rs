@@ -128,6 +128,10 @@ pub struct MeasuredMetric {
     pub is_of_call: bool,
     /// What it counts, where that helps to find out who called whom.
     pub counts: Option<Counts>,
+    /// What each value that was recorded stands for; values are told multiplied with it.
+    pub period: u64,
+    /// Whether values were recorded as real numbers, and not as counts.
+    pub is_real: bool,
 }
 
 /// What a metric counts of code whose callers nobody records, such as that of a GPU.

@@ -1,5 +1,4 @@
-//! Profiles to the last digit: every metric, context, value of a thread, statistic and sample, by
-//! path.
+//! Profiles by path: every metric, context, value of a thread, statistic and sample.
 //!
 //! What recordings number contexts by means nothing: contexts are the same when all that is known
 //! of them and of those above them is. Those that have the same path are added up.
@@ -9,8 +8,8 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::profile::{
-    Column, Context, ContextValue, FileId, IDLE, MetricId, ModuleId, ProfileView, Reach, Relation,
-    Scope, Statistic, Step, SummaryValue, ThreadId, Walk,
+    Column, Context, ContextValue, FileId, IDLE, Metric, MetricId, ModuleId, ProfileView, Reach,
+    Relation, Scope, Statistic, Step, SummaryValue, ThreadId, Walk,
 };
 use kymo_core::model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
 use serde_json::json;
@@ -153,16 +152,21 @@ impl Side {
 
     /// What is kept of all threads together, by statistic, path and column; nothing where that is
     /// computed when it is asked for.
-    fn kept(&self) -> Result<Option<BTreeMap<Statistic, Values>>> {
+    fn kept(&self) -> Result<Option<Kept>> {
         let Some(kept) = self.view.kept_statistics() else { return Ok(None) };
         let columns: HashMap<Column, String> = self.columns().into_iter().collect();
-        let mut found: BTreeMap<Statistic, Values> = BTreeMap::new();
+        let mut found = Kept::new();
         for value in kept {
             let SummaryValue { context, column, statistic, value } = value?;
             let name = columns.get(&column).cloned().unwrap_or_default();
-            let values = found.entry(statistic).or_default();
-            let sum = values.entry((self.path(context.0), name)).or_default();
-            statistic.combine(sum, value);
+            let (values, unlisted) = found.entry(statistic).or_default();
+            match self.path(context.0) {
+                UNLISTED => unlisted.entry(name).or_default().push(value),
+                path => statistic.combine(values.entry((path, name)).or_default(), value),
+            }
+        }
+        for values in found.values_mut().flat_map(|(_, unlisted)| unlisted.values_mut()) {
+            values.sort_by(f64::total_cmp);
         }
         Ok(Some(found))
     }
@@ -216,6 +220,9 @@ type Values = BTreeMap<(usize, String), f64>;
 /// Values of contexts that are not listed, by column, the smallest first.
 type Unlisted = BTreeMap<String, Vec<f64>>;
 
+/// What is kept of all threads together, by statistic.
+type Kept = BTreeMap<Statistic, (Values, Unlisted)>;
+
 fn statistic_name(statistic: Statistic) -> &'static str {
     match statistic {
         Statistic::Count => "count",
@@ -239,6 +246,16 @@ fn is_idle(view: &dyn ProfileView, context: &Context) -> Result<bool> {
     Ok(is_named && context.scope == Scope::Placeholder)
 }
 
+/// How a context hangs below the one above it, where that is not as one expects.
+fn hanging(context: &Context) -> Option<&'static str> {
+    let is_code = matches!(context.scope, Scope::Loop | Scope::Line);
+    match context.relation {
+        Relation::Inlined => Some("inlined"),
+        Relation::Call => is_code.then_some("called"),
+        Relation::Lexical => (!is_code).then_some("nested"),
+    }
+}
+
 /// Everything that is known of a context, in words.
 fn label(view: &dyn ProfileView, context: &Context) -> Result<String> {
     let file = |id: FileId| -> Result<String> {
@@ -250,9 +267,7 @@ fn label(view: &dyn ProfileView, context: &Context) -> Result<String> {
         Ok(format!("{}+{offset:#x}", view.module(module)?))
     };
     let mut words = Vec::new();
-    if context.relation == Relation::Inlined {
-        words.push("inlined".to_owned());
-    }
+    words.extend(hanging(context).map(str::to_owned));
     words.push(match context.scope {
         Scope::Placeholder => Scope::Function.name().to_owned(),
         scope => scope.name().to_owned(),
@@ -289,7 +304,7 @@ pub(super) fn differences(
     let threads = [one.threads()?, other.threads()?];
     let mut differing = Differing { paths, tolerance, found };
     let metrics = |side: &Side| -> BTreeSet<String> {
-        side.view.metrics().into_iter().map(|metric| metric.name).collect()
+        side.view.metrics().iter().map(words_of_metric).collect()
     };
     let metrics = [metrics(one), metrics(other)];
     for name in &metrics[0] ^ &metrics[1] {
@@ -316,6 +331,15 @@ pub(super) fn differences(
         differing.samples(&name, &samples(one, left)?, &samples(other, right)?);
     }
     Ok(differing.found)
+}
+
+/// A metric, and how far it reaches where that is not as far as any.
+fn words_of_metric(metric: &Metric) -> String {
+    if metric.reaches.len() == Reach::ALL.len() {
+        return metric.name.clone();
+    }
+    let reaches: Vec<_> = metric.reaches.iter().map(|reach| reach.name()).collect();
+    format!("{} ({})", metric.name, reaches.join(", "))
 }
 
 /// What two maps have at each key.
@@ -393,16 +417,15 @@ impl Differing<'_> {
     }
 
     /// What all threads have together, statistic by statistic.
-    fn statistics(
-        &mut self,
-        one: &BTreeMap<Statistic, Values>,
-        other: &BTreeMap<Statistic, Values>,
-    ) {
+    fn statistics(&mut self, one: &Kept, other: &Kept) {
         let kinds: BTreeSet<&Statistic> = one.keys().chain(other.keys()).collect();
         for kind in kinds {
             let name = format!("{ALL}, {}", statistic_name(*kind));
             match (one.get(kind), other.get(kind)) {
-                (Some(left), Some(right)) => self.values(&name, &[left.clone(), right.clone()]),
+                (Some((left, left_unlisted)), Some((right, right_unlisted))) => {
+                    self.values(&name, &[left.clone(), right.clone()]);
+                    self.unlisted(&name, left_unlisted, right_unlisted);
+                }
                 (left, _) => self.only(&name, "the statistic", left.is_some()),
             }
         }

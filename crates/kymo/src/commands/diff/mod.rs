@@ -32,7 +32,7 @@ EXAMPLES
   kymo diff old.bp new.bp --tolerance 1e-9    but not by less than that
   kymo diff DATABASE NEWER -m cycles -n 10    the ten functions that changed most
   kymo diff DATABASE NEWER --by path          the paths that did
-  kymo diff --exact a-database b-database     profiles by path, to the last digit
+  kymo diff --exact a-database b-database     profiles by path, every value
 
 EXIT STATUS
   0 the same, 1 failed, 2 bad usage, 3 different")]
@@ -45,7 +45,8 @@ pub(crate) struct Args {
     #[arg(value_name = "B")]
     other: PathBuf,
 
-    /// How far numbers may be apart and still count as the same.
+    /// How far numbers may be apart and still count as the same. With --exact, sums that are apart by
+    /// less than a billionth of them always do: adding up in another order makes that of them.
     #[arg(short, long, value_name = "X", default_value_t = 0.0, value_parser = tolerance)]
     tolerance: f64,
 

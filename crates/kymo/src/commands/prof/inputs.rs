@@ -41,7 +41,11 @@ pub(super) fn open(
         let of_input = |error: anyhow::Error| Named::error(display(path), error);
         let source = session.source(path).map_err(anyhow::Error::from).map_err(of_input)?;
         let opened = session.open_as(&source, &FormatArgs::default()).map_err(of_input)?;
-        let view = opened.dataset.measurement().ok_or_else(|| no_threads(&opened))?;
+        let Some(view) = opened.dataset.measurement() else {
+            // Why there is none may be that all of them are damaged.
+            session.report.findings(&opened.name, &opened.dataset.findings());
+            return Err(no_threads(&opened));
+        };
         inputs.push(Input { opened, view });
     }
     if let Some(program) = program {

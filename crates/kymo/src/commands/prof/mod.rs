@@ -15,13 +15,13 @@ use std::time::Instant;
 use clap::ValueEnum;
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::structure::Structure;
-use kymo_core::{Destination, Format, Source, ahead};
+use kymo_core::{Destination, Finding, Format, Source, ahead};
 use kymo_prof::{Merged, OpenSource, Options, Phase, Program, Requested};
 use kymo_symbols::{Programs, Search};
 
 use crate::failure::Failure;
 use crate::outlet;
-use crate::session::{Outcome, Session};
+use crate::session::{Named, Outcome, Session};
 use inputs::Input;
 use said::Said;
 use sources::Sources;
@@ -89,11 +89,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TITLE")]
     name: Option<String>,
 
-    /// How many processors work on it.
-    #[arg(short, long, value_name = "N")]
+    /// How many processors work on it, 1,024 at the most [default: all there are, up to four].
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
     jobs: Option<NonZero<usize>>,
 
-    /// Refuse measurements that something is wrong with, instead of leaving that out.
+    /// Refuse measurements that something is wrong with, instead of leaving that out: also what only
+    /// `kymo check` would say.
     #[arg(long)]
     strict: bool,
 
@@ -168,9 +169,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let to = Destination::new(&output, args.force).made_from(&sources);
     to.check().map_err(|error| outlet::about(&output, error))?;
     outlet::refuse_stranger(session, &output, kymo_hpcdb::HpcDb.info())?;
-    let mut said = Said::default();
+    let mut said = Said::new(!args.no_traces);
     for input in &opened {
-        said.say_all(session, &input.opened.name, input.opened.dataset.findings());
+        let findings = findings(session, args, input)?;
+        said.say(session, &input.opened.name, findings);
     }
     refuse(args, &said)?;
     let merged = make(session, args, &opened, &to, &mut said);
@@ -182,6 +184,19 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })?;
     report::print(session, args.json, &output, &merged, &said)?;
     Ok(said.outcome())
+}
+
+/// What is wrong with an input. With `--strict` that is all that can be found out.
+fn findings(session: &Session, args: &Args, input: &Input) -> anyhow::Result<Vec<Finding>> {
+    let opened = &input.opened;
+    let mut findings = opened.dataset.findings();
+    if args.strict {
+        let checked = opened.format.check(&opened.source, &session.context());
+        let checked = checked.map_err(|error| Named::error(&opened.name, error))?;
+        let new: Vec<_> = checked.into_iter().filter(|one| !findings.contains(one)).collect();
+        findings.extend(new);
+    }
+    Ok(findings)
 }
 
 /// Makes the database. With `--strict` nothing appears if anything was found on the way.
@@ -217,12 +232,14 @@ fn make(
     let wanted: Option<&OpenSource<'_>> = if args.no_source { None } else { Some(&open) };
     let program = Program { structure: &structure, symbols: Some(&programs), sources: wanted };
     let mut merged = kymo_prof::merge(&views, &program, options, &mut writer, &session.context())?;
-    for (measurement, finding) in std::mem::take(&mut merged.findings) {
-        let name = opened.get(measurement).map_or("", |input| input.opened.name.as_str());
-        said.say(session, name, finding);
+    let mut findings = std::mem::take(&mut merged.findings);
+    for (number, input) in opened.iter().enumerate() {
+        let of_input = findings.extract_if(.., |(measurement, _)| *measurement == number);
+        let of_input = of_input.map(|(_, finding)| finding).collect();
+        said.say(session, &input.opened.name, of_input);
     }
     for (path, finding) in sources.into_findings() {
-        said.say(session, &path, finding);
+        said.say(session, &path, vec![finding]);
     }
     refuse(args, said)?;
     let began = Instant::now();
@@ -246,6 +263,16 @@ fn programs(
         paths.iter().filter(is_unknown).map(move |path| (path.as_str(), directory))
     });
     Programs::new(unknown, search, &session.context().limits)
+}
+
+/// How many processors may work: more than any machine has are a slip.
+fn jobs(text: &str) -> Result<NonZero<usize>, String> {
+    const JOBS_MAX: usize = 1024;
+    let jobs = text.parse::<NonZero<usize>>().map_err(|error| error.to_string())?;
+    if jobs.get() > JOBS_MAX {
+        return Err("it is more than 1,024".to_owned());
+    }
+    Ok(jobs)
 }
 
 /// `FROM=TO`.

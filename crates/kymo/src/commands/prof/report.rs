@@ -14,8 +14,8 @@ use crate::session::Session;
 
 use super::said::Said;
 
-/// Modules without names that are listed one by one.
-const MODULES_SHOWN: usize = 5;
+/// Modules without names that are listed.
+const MODULES_SHOWN: usize = 100;
 
 /// Prints a summary.
 pub(super) fn print(
@@ -46,28 +46,69 @@ pub(super) fn print(
     print_unnamed(session, merged)
 }
 
-/// Modules of which some addresses have no names, those with most of them first, and why.
+/// Modules of which less is known than could be, those with most addresses first, and why. Those of
+/// one folder that lack the same are told together.
 fn print_unnamed(session: &mut Session, merged: &Merged) -> anyhow::Result<()> {
     let mut unnamed: Vec<_> = merged.unnamed.iter().collect();
     unnamed.sort_by_key(|module| (Reverse(module.addresses), &module.module));
+    let more = unnamed.len().saturating_sub(MODULES_SHOWN);
+    unnamed.truncate(MODULES_SHOWN);
     let mut before = "no names";
-    for module in unnamed.iter().take(MODULES_SHOWN) {
-        let name = escaped(base_name(&module.module));
-        let [addresses, asked] = [module.addresses, module.asked].map(numbers::grouped);
-        let why = escaped(&module.why);
-        writeln!(session.out, "  {before:<8}  {addresses} of {asked} in {name}: {why}")?;
+    for lacking in together(unnamed) {
+        let [addresses, asked] = [lacking.addresses, lacking.asked].map(numbers::grouped);
+        let modules = lacking.modules();
+        let (modules, why) = (escaped(&modules), escaped(lacking.why));
+        writeln!(session.out, "  {before:<8}  {addresses} of {asked} in {modules}: {why}")?;
         before = "";
     }
-    let more = unnamed.len().saturating_sub(MODULES_SHOWN);
     if more > 0 {
         let more = numbers::count(more as u64, "more module", "more modules");
-        writeln!(session.out, "  {before:<8}  and some in {more}")?;
+        writeln!(session.out, "  {before:<8}  and some in {more}: --json lists all")?;
     }
-    if !unnamed.is_empty() {
+    if !merged.unnamed.is_empty() {
         let hint = "-R FROM=TO says where modules are, -S names structure files";
         writeln!(session.out, "  {before:<8}  ({hint})")?;
     }
     Ok(())
+}
+
+/// Modules of one folder that lack the same.
+struct Lacking<'a> {
+    folder: &'a str,
+    why: &'a str,
+    names: Vec<&'a str>,
+    addresses: u64,
+    asked: u64,
+}
+
+impl Lacking<'_> {
+    /// The path of one, or those of several as shells write them.
+    fn modules(&self) -> String {
+        match &self.names[..] {
+            [name] => format!("{}{name}", self.folder),
+            names => format!("{}{{{}}}", self.folder, names.join(",")),
+        }
+    }
+}
+
+/// Puts modules together, in the order of the first of each folder and reason.
+fn together(unnamed: Vec<&Unnamed>) -> Vec<Lacking<'_>> {
+    let mut found: Vec<Lacking<'_>> = Vec::new();
+    for Unnamed { module, addresses, asked, why } in unnamed {
+        let (folder, name) = module.split_at(module.len() - base_name(module).len());
+        let place = found.iter().position(|one| (one.folder, one.why) == (folder, why.as_str()));
+        let place = place.unwrap_or_else(|| {
+            let (names, addresses, asked) = (Vec::new(), 0, 0);
+            found.push(Lacking { folder, why, names, addresses, asked });
+            found.len() - 1
+        });
+        if let Some(lacking) = found.get_mut(place) {
+            lacking.names.push(name);
+            lacking.addresses += addresses;
+            lacking.asked += asked;
+        }
+    }
+    found
 }
 
 fn print_json(

@@ -9,36 +9,39 @@ use crate::render::style;
 use crate::session::{Outcome, Session};
 
 /// Findings of all inputs, each with the name of what it is about.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Said {
     all: Vec<(String, Finding)>,
+    /// Whether traces were asked for: what is wrong with them is nobody's loss otherwise.
+    with_traces: bool,
 }
 
 impl Said {
-    /// Says findings of an input, and keeps them. Errors mean that something was left out, which is
-    /// said also to those who want to hear of nothing else.
-    pub(super) fn say_all(&mut self, session: &mut Session, name: &str, findings: Vec<Finding>) {
+    pub(super) fn new(with_traces: bool) -> Self {
+        Self { all: Vec::new(), with_traces }
+    }
+
+    /// Says findings of an input, and keeps them. Of those that break one rule the first is said,
+    /// with how many more there are. All of them mean that something was left out, which is said
+    /// also to those who want to hear of nothing else.
+    pub(super) fn say(&mut self, session: &mut Session, name: &str, mut findings: Vec<Finding>) {
+        findings.retain(|finding| self.with_traces || !is_of_trace(finding.rule));
         let _ = session.out.flush();
-        session.report.findings(name, &findings);
-        let errors = findings.iter().filter(|finding| finding.severity >= Severity::Error);
-        let is_quiet = session.report.is_quiet();
-        for error in errors.filter(|_| is_quiet) {
-            session.report.loss(name, error);
+        let mut rules: Vec<(&Finding, u64)> = Vec::new();
+        for finding in findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
+            let key = |of: &Finding| (of.rule, of.severity);
+            match rules.iter_mut().find(|(first, _)| key(first) == key(finding)) {
+                Some((_, more)) => *more += 1,
+                None => rules.push((finding, 0)),
+            }
         }
-        self.add(name, findings);
-    }
-
-    /// Keeps findings that were said.
-    fn add(&mut self, name: &str, findings: Vec<Finding>) {
+        for (first, more) in &rules {
+            session.report.loss(name, &with_more(first, *more));
+        }
+        if rules.iter().any(|(_, more)| *more > 0) {
+            session.report.hint("--json lists all of them");
+        }
         self.all.extend(findings.into_iter().map(|finding| (name.to_owned(), finding)));
-    }
-
-    /// Says a finding, and keeps it.
-    pub(super) fn say(&mut self, session: &mut Session, name: &str, finding: Finding) {
-        if finding.severity >= Severity::Warning {
-            session.report.finding(name, &finding);
-        }
-        self.add(name, vec![finding]);
     }
 
     /// What they mean for the exit code.
@@ -51,4 +54,18 @@ impl Said {
     pub(super) fn json(&self) -> Vec<Value> {
         self.all.iter().map(|(name, finding)| style::finding_json(name, finding)).collect()
     }
+}
+
+/// Whether a rule is about traces, or about what is missing of a pair with one.
+fn is_of_trace(rule: &str) -> bool {
+    rule.starts_with("trace") || matches!(rule, "no-trace" | "no-profile")
+}
+
+/// A finding that stands for some more of its rule.
+fn with_more(first: &Finding, more: u64) -> Finding {
+    let mut finding = first.clone();
+    if more > 0 {
+        finding.message = format!("{}; and {more} more of this rule", first.message);
+    }
+    finding
 }
