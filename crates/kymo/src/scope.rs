@@ -180,7 +180,12 @@ impl Scope {
         let name = |cpu| analysis.tasks().cpu(cpu).map_or("", |cpu| &cpu.name);
         for (cpu, count) in unbalanced {
             let switches = numbers::count(*count, "switch does", "switches do");
-            let why = "events are missing, and who ran meanwhile is not known";
+            let is_one = analysis.tasks().cpu(*cpu).is_some_and(|cpu| cpu.is_one);
+            let why = if is_one {
+                "events are missing, and who ran meanwhile is not known"
+            } else {
+                "no processor is recorded, so that several may be in one row"
+            };
             let text = format!("{switches} not fit to who ran before: {why}");
             self.say(session, opened, format!("{}: {text}", escaped(name(*cpu))));
         }

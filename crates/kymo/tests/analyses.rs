@@ -256,3 +256,92 @@ fn fields_of_events_are_custom_types_of_bbbin() {
     assert!(types(&log).contains("INT32"), "{}", types(&log));
     assert_eq!(types(&again), types(&log));
 }
+
+/// Task T is woken at 0, runs from 10 to 200 µs and is woken at 100 µs meanwhile, while it does not
+/// sleep; woken after 1 s and 2 s it runs again for 190 µs each time, 10 µs later.
+const USED_UP: &str = "# tracer: nop
+ <idle>-0 [000] d..2. 100.000000: sched_waking: comm=T pid=50 prio=10 target_cpu=000
+ <idle>-0 [000] d..2. 100.000010: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 \
+prev_state=R ==> next_comm=T next_pid=50 next_prio=10
+ T-50 [000] d.h2. 100.000100: sched_waking: comm=T pid=50 prio=10 target_cpu=000
+ T-50 [000] d..2. 100.000200: sched_switch: prev_comm=T prev_pid=50 prev_prio=10 prev_state=S ==> \
+next_comm=swapper/0 next_pid=0 next_prio=120
+ <idle>-0 [000] d..2. 101.000000: sched_waking: comm=T pid=50 prio=10 target_cpu=000
+ <idle>-0 [000] d..2. 101.000010: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 \
+prev_state=R ==> next_comm=T next_pid=50 next_prio=10
+ T-50 [000] d..2. 101.000200: sched_switch: prev_comm=T prev_pid=50 prev_prio=10 prev_state=S ==> \
+next_comm=swapper/0 next_pid=0 next_prio=120
+ <idle>-0 [000] d..2. 102.000000: sched_waking: comm=T pid=50 prio=10 target_cpu=000
+ <idle>-0 [000] d..2. 102.000010: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 \
+prev_state=R ==> next_comm=T next_pid=50 next_prio=10
+ T-50 [000] d..2. 102.000200: sched_switch: prev_comm=T prev_pid=50 prev_prio=10 prev_state=S ==> \
+next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
+#[test]
+fn a_wakeup_that_was_used_up_is_no_release() {
+    let folder = folder();
+    let path = folder.path().join("used_up.ftrace");
+    fs::write(&path, USED_UP).unwrap();
+    let (code, found, _) = run(kymo().args(["sched", "--json"]).arg(&path));
+    let figures = &json(&found)[0];
+    let expected = [
+        ("jobs", 3),
+        ("activations", 4),
+        ("delay_max_ns", 10_000),
+        ("response_max_ns", 200_000),
+        ("period_mean_ns", 1_000_000_000),
+        ("jitter_ns", 0),
+    ];
+    assert_eq!(code, Some(0));
+    for (name, value) in expected {
+        assert_eq!(figures[name], value, "{name}");
+    }
+    let (_, turns, _) = run(kymo().args(["sched", "--history", "--json"]).arg(&path));
+    assert!(json(&turns).iter().all(|of| of["delay_ns"] == 10_000), "{turns}");
+    let (_, pairs, _) = run(kymo().args(["messages", "--json"]).arg(&path));
+    let pair = &json(&pairs)[0];
+    assert_eq!((&pair["sent"], &pair["latency_max_ns"]), (&3.into(), &10_000.into()));
+    // With a switch that cannot be read, every command says so.
+    fs::write(&path, USED_UP.replacen("prev_pid=50", "prev_pid=5q", 1)).unwrap();
+    for command in ["load", "sched", "messages", "gantt"] {
+        let (code, _, said) = run(kymo().arg(command).arg(&path));
+        assert_eq!(code, Some(3), "{command}");
+        assert!(said.contains("warning switch at 0x"), "{command}: {said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_is_said_by_every_command() {
+    let folder = folder();
+    // One pair of messages more than is told apart, and the last takes five seconds.
+    let mut lines: String = (0..=65536).map(|name| format!("0 a sends m{name} to b\n")).collect();
+    lines.push_str("5000 a is late\n");
+    let path = log(folder.path(), &lines);
+    let rules = folder.path().join("rules.toml");
+    fs::write(&rules, "[[rule]]\nmessage = 'm65536'\nlatency_max = '10ms'\n").unwrap();
+    let page = folder.path().join("report.html");
+    let commands = [
+        vec!["messages".as_ref(), path.as_os_str()],
+        vec!["assert".as_ref(), rules.as_os_str(), path.as_os_str()],
+        vec!["report".as_ref(), path.as_os_str(), "-o".as_ref(), page.as_os_str()],
+    ];
+    for command in commands {
+        let (code, _, said) = run(kymo().args(&command));
+        assert_eq!(code, Some(3), "{command:?}: {said}");
+        assert!(said.contains("1 message is of a pair beyond those"), "{command:?}: {said}");
+        assert!(!said.contains("there is no such message"), "{said}");
+    }
+}
+
+#[test]
+fn interrupts_have_a_row_beside_the_tasks() {
+    let Some(file) = shared::file("traces/systemview/heap_log0.svdat") else { return };
+    // ISR_ENTER to ISR_EXIT or ISR_TO_SCHEDULER, added up from the JSON of its own tool.
+    let (code, rows, _) = run(kymo().args(["load", "--json", "-n0"]).arg(file));
+    let rows = json(&rows);
+    let interrupts: Vec<_> = rows.iter().filter(|row| row["is_interrupt"] == true).collect();
+    assert_eq!((code, interrupts.len()), (Some(0), 1));
+    let (count, ns) = (&interrupts[0]["stretches"], &interrupts[0]["run_ns"]);
+    assert_eq!((count, ns), (&313.into(), &5_401_600.into()));
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, CpuLoad, Load, TaskLoad, Tasks};
+use kymo_analyse::{Analysis, CpuLoad, Load, Tasks};
 use kymo_core::Value;
 use kymo_core::model::timeline::TrackKind;
 
@@ -24,6 +24,9 @@ use crate::session::{Opened, Outcome, Session};
 /// --since and --until they are of that range. Where switches are missing, nobody is said to have
 /// run. --stream and --exclude choose which tasks are shown. The column `over time` has a mark for
 /// each part of the time: the higher, the more of it the task ran.
+///
+/// Interrupts have a row of their own where they are recorded. Their time is also time of the tasks
+/// that they interrupt, idle ones too, for no switch tells otherwise.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -72,6 +75,7 @@ const COLUMNS: &[Column] = &[
     ("over_time", "over time", Look::Plain),
     ("bucket_ns", "", Look::Plain),
     ("is_idle", "", Look::Plain),
+    ("is_interrupt", "", Look::Plain),
     ("task", "task", Look::Plain),
 ];
 
@@ -113,6 +117,8 @@ pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
     let mut cpus = load.cpus(analysis.tasks());
     for cpu in &mut cpus {
         cpu.tasks.retain(|of| analysis.means_task(of.task));
+        let track = analysis.tasks().cpu(cpu.cpu).map(|cpu| cpu.track);
+        cpu.interrupts.take_if(|_| !track.is_some_and(|track| analysis.means(track)));
     }
     cpus.retain(|cpu| !cpu.tasks.is_empty() || cpu.unknown_ns > 0);
     cpus
@@ -166,13 +172,12 @@ impl Shown<'_> {
     fn over_time(&self, session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
         let Some(buckets) = self.load.buckets() else { return Ok(()) };
         let mut grid = Grid::new(OVER_TIME);
-        for of in &self.cpu.tasks {
-            let task = self.analysis.tasks().name(of.task);
+        for of in rows(self.cpu, self.analysis.tasks()) {
             for (at, ns) in of.buckets.iter().enumerate() {
                 grid.row(vec![
                     buckets.begin(at).0.into(),
                     self.name().into(),
-                    task.into(),
+                    of.name.into(),
                     (*ns).into(),
                     share(*ns, buckets.width_ns),
                 ]);
@@ -198,16 +203,49 @@ pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad) -> String {
     {
         words.push(format!("{:.1}% not known", share * 100.0));
     }
+    if let Some(interrupts) = &cpu.interrupts {
+        words.push(format!("{} in interrupts", measure::duration(interrupts.run_ns)));
+    }
     words.join(", ")
 }
 
-/// The tasks of a processor.
+/// Who used a processor.
+struct Row<'a> {
+    name: &'a str,
+    run_ns: u64,
+    stretches: u64,
+    buckets: &'a [u64],
+    is_idle: bool,
+    is_interrupt: bool,
+}
+
+/// The tasks of a processor, and its interrupts.
+fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>> {
+    let of_tasks = cpu.tasks.iter().map(|of| Row {
+        name: tasks.name(of.task),
+        run_ns: of.run_ns,
+        stretches: of.stretches,
+        buckets: &of.buckets,
+        is_idle: tasks.is_idle(of.task),
+        is_interrupt: false,
+    });
+    of_tasks.chain(cpu.interrupts.iter().map(|of| Row {
+        name: "interrupts",
+        run_ns: of.run_ns,
+        stretches: of.stretches,
+        buckets: &of.buckets,
+        is_idle: false,
+        is_interrupt: true,
+    }))
+}
+
+/// The tasks of a processor, and its interrupts.
 pub(super) fn table(name: &str, cpu: &CpuLoad, load: &Load, tasks: &Tasks, how: GridArgs) -> Grid {
     let mut grid = Grid::new(COLUMNS);
     let width_ns = load.buckets().map_or(0, |buckets| buckets.width_ns);
-    for of in &cpu.tasks {
+    for of in rows(cpu, tasks) {
         let over_time = if how.is_text() {
-            marks(of, width_ns).into()
+            marks(of.buckets, width_ns).into()
         } else {
             of.buckets.iter().copied().collect()
         };
@@ -218,15 +256,16 @@ pub(super) fn table(name: &str, cpu: &CpuLoad, load: &Load, tasks: &Tasks, how: 
             of.stretches.into(),
             over_time,
             width_ns.into(),
-            tasks.is_idle(of.task).into(),
-            tasks.name(of.task).into(),
+            of.is_idle.into(),
+            of.is_interrupt.into(),
+            of.name.into(),
         ]);
     }
     grid
 }
 
 /// A mark for each part of the time: the higher, the more of it a task ran.
-fn marks(of: &TaskLoad, width_ns: u64) -> String {
+fn marks(buckets: &[u64], width_ns: u64) -> String {
     const MARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let mark = |ns: &u64| {
         let eighths = u128::from(*ns) * 8 / u128::from(width_ns.max(1));
@@ -235,5 +274,5 @@ fn marks(of: &TaskLoad, width_ns: u64) -> String {
             (_, eighths) => MARKS.get(eighths).copied().unwrap_or('█'),
         }
     };
-    of.buckets.iter().map(mark).collect()
+    buckets.iter().map(mark).collect()
 }

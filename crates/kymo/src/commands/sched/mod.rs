@@ -21,14 +21,17 @@ use crate::session::{Outcome, Session};
 ///
 /// A job is what a task does from its release to its completion; jobs are counted, and their times
 /// told, where both are known. Its delay is the time until it runs first, its run the time it runs,
-/// its response the time until it is complete, and its wait the response without the run. A job is
+/// its response the time until it is complete, and its wait the response without the run. Delays are
+/// also of jobs whose completion is not recorded, and not of those that go on in the stretch in which
+/// they were released. A job is
 /// late that takes longer than its budget, also when it is never complete. A task is preempted when
 /// it stops and its job is not complete. Jitter is the largest difference of a distance between
 /// releases from their mean.
 ///
-/// In traces of Linux, a wakeup is a release, and a task is complete when it goes to sleep. One that
-/// is woken again before it runs has one job; one that is woken while it runs has another job when
-/// it has gone to sleep.
+/// In traces of Linux, a wakeup is a release, and a task is complete when it goes to sleep. The last
+/// wakeup before it runs counts: one that came while it ran kept it awake, unless it went to sleep
+/// all the same and nothing else woke it. The period is from the wakeup for a job to that for the
+/// next.
 ///
 /// With --history there is a line for every stretch that a task ran, by its end: how long the task
 /// was not running before, how long after its release it ran, and how long it ran.
@@ -155,8 +158,19 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let title = format!(": {}", numbers::count(grid.len() as u64, "task", "tasks"));
         let listing = Listing { file: &opened.name, title: &title, is_first, rows: args.number };
         listing.print(&mut session.out, args.grid, grid)?;
+        if lacks_completions(&sched) {
+            let text = "no completions are recorded in it, so that there are no jobs";
+            session.report.remark(&opened.name, text.to_owned());
+        }
         Ok(outcome)
     })
+}
+
+/// Whether tasks were released and ran, and are never said to be complete.
+fn lacks_completions(sched: &Sched) -> bool {
+    let mut tasks = sched.tasks();
+    tasks.all(|(_, task)| task.completions == 0)
+        && sched.tasks().any(|(_, task)| task.activations > 0)
 }
 
 /// The figures of all tasks that are meant but idle ones, those with most first.
