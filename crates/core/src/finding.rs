@@ -100,10 +100,15 @@ impl Findings {
             self.kept.push(finding);
             return;
         }
-        match finding.severity {
-            Severity::Error => self.beyond.errors += 1,
-            Severity::Warning => self.beyond.warnings += 1,
-            Severity::Note => self.beyond.notes += 1,
+        self.count(finding.severity, 1);
+    }
+
+    /// Counts findings that nobody kept.
+    pub fn count(&mut self, severity: Severity, times: u64) {
+        match severity {
+            Severity::Error => self.beyond.errors += times,
+            Severity::Warning => self.beyond.warnings += times,
+            Severity::Note => self.beyond.notes += times,
         }
     }
 
@@ -223,6 +228,11 @@ mod tests {
         assert_eq!(last.message, "1 further finding is not listed: 1 note");
         let (total, last) = of(&[error]);
         assert_eq!((total, last.rule), (1, "rule"));
+        let mut counted = Findings::new(&limits);
+        counted.count(warning, 7);
+        assert_eq!(counted.total(), 7);
+        let last = counted.into_vec().pop().unwrap();
+        assert_eq!(last.message, "7 further findings are not listed: 7 warnings");
     }
 
     #[test]

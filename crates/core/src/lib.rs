@@ -27,6 +27,7 @@ mod finding;
 mod format;
 pub mod model;
 mod probe;
+mod recent;
 mod record;
 mod source;
 mod summary;
@@ -46,6 +47,7 @@ pub use format::{
     Ability, Confidence, Demo, Follow, Followed, Format, FormatInfo, Part, Repaired, Written,
 };
 pub use probe::Probe;
+pub use recent::{Numbered, Recent};
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
 pub use source::{Source, Window};
 pub use summary::{Fact, Row, Section, Summary};

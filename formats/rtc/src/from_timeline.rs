@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Clock, ClockId, Content, Event, Losses, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
 use kymo_rtc_wire::meta::StreamMeta;
@@ -19,9 +19,6 @@ use serde_json::Value as Json;
 
 use crate::kept::Kept;
 use crate::write::{Layout, SessionWriter, with, with_all};
-
-/// Losses that are told one by one; a file may have as many as events.
-const LOSSES_MAX: usize = 1000;
 
 /// Writes a timeline.
 pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
@@ -45,10 +42,7 @@ fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
     taking.tracks_without_events()?;
     taking.tell_of_tracks();
     taking.writer.finish()?;
-    if taking.losses_beyond > 0 {
-        let message = format!("{} further events, not told of one by one", taking.losses_beyond);
-        taking.written.losses.push(Finding::whole(Severity::Warning, "unwritten", message));
-    }
+    taking.written.losses.extend(taking.losses.findings(&taking.tracks));
     Ok(taking.written)
 }
 
@@ -65,7 +59,7 @@ struct Taking<W: Write> {
     ways: HashMap<TrackId, Way>,
     shown: HashMap<ClockId, TimeNs>,
     written: Written,
-    losses_beyond: u64,
+    losses: Losses,
     /// Tracks that are no longer under the one they were.
     orphans: u64,
 }
@@ -107,7 +101,7 @@ impl<W: Write> Taking<W> {
             ways: HashMap::new(),
             shown: HashMap::new(),
             written: Written::default(),
-            losses_beyond: 0,
+            losses: Losses::default(),
             orphans: 0,
         };
         taking.add_clocks()?;
@@ -177,7 +171,7 @@ impl<W: Write> Taking<W> {
         if is_clock(track) {
             // Its messages are the times that its clock shows.
             if let (Some(clock), Some(time)) = (track.clock, event.time) {
-                self.show(clock, time, event.offset)?;
+                self.show(clock, time, event)?;
                 self.written.events += u64::from(self.shown.get(&clock) == Some(&time));
             }
             return Ok(());
@@ -187,9 +181,9 @@ impl<W: Write> Taking<W> {
             None => self.begin_track(event)?,
         };
         if let (Some(clock), Some(time)) = (self.clock_of(event.track), event.time) {
-            self.show(clock, time, event.offset)?;
+            self.show(clock, time, event)?;
         } else if self.clock_of(event.track).is_some_and(|clock| self.shown.contains_key(&clock)) {
-            self.lose(event, "an event without a time gets that of the one before");
+            self.losses.add(event, "time", "an event without a time gets that of the one before");
         }
         let stream = self.clocks.len() + event.track.0;
         let bytes = bytes(way, event);
@@ -200,7 +194,8 @@ impl<W: Write> Taking<W> {
         if is_written {
             self.written.events += 1;
         } else {
-            self.lose(event, "a value that is not of the kind of the track's first");
+            let why = "a value that is not of the kind of the track's first is left out";
+            self.losses.add(event, "unwritten", why);
         }
         Ok(())
     }
@@ -283,7 +278,7 @@ impl<W: Write> Taking<W> {
     }
 
     /// Has a clock show a time.
-    fn show(&mut self, clock: ClockId, time: TimeNs, offset: u64) -> Result<()> {
+    fn show(&mut self, clock: ClockId, time: TimeNs, event: &Event<'_>) -> Result<()> {
         if self.shown.get(&clock) == Some(&time) {
             return Ok(());
         }
@@ -293,24 +288,10 @@ impl<W: Write> Taking<W> {
             self.writer.write(clock.0, &bytes)?;
             self.shown.insert(clock, time);
         } else {
-            let message = format!("the time {} ns is before the Epoch", time.0);
-            self.push_loss(Finding::at(Severity::Warning, "time", offset, message));
+            let why = "a time before the Epoch, where RTC has none, becomes that of the one before";
+            self.losses.add(event, "time", why);
         }
         Ok(())
-    }
-
-    fn lose(&mut self, event: &Event<'_>, why: &str) {
-        let name = self.tracks.get(event.track.0).map_or("", |track| track.name.as_str());
-        let message = format!("{}: {why}", shortened(name));
-        self.push_loss(Finding::at(Severity::Warning, "unwritten", event.offset, message));
-    }
-
-    fn push_loss(&mut self, loss: Finding) {
-        if self.written.losses.len() < LOSSES_MAX {
-            self.written.losses.push(loss);
-        } else {
-            self.losses_beyond += 1;
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod activity;
 mod fields;
+mod losses;
 mod merged;
 mod shown;
 mod spelt;
@@ -17,10 +18,11 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
-use crate::{Result, Value};
+use crate::{Finding, Result, Value};
 
 pub use activity::{Activity, Message};
 pub use fields::{Field, Fields};
+pub use losses::Losses;
 pub use merged::{Merged, Run};
 pub use shown::{Length, Shown};
 pub use tally::Tally;
@@ -77,6 +79,14 @@ pub trait TimelineView: Send + Sync {
     fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
         let count = self.tracks().len();
         Tally::of(&mut *self.events(window)?, count)
+    }
+
+    /// What the recording has and the timeline has no word for: lost where the timeline is
+    /// written in another format. Whoever only looks at the timeline misses nothing.
+    ///
+    /// May look at all events.
+    fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
+        Ok(Vec::new())
     }
 }
 

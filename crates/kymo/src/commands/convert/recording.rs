@@ -1,6 +1,7 @@
 //! A recording in another format: its whole timeline.
 
 use std::env;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kymo_core::{Ability, Finding, Format, Origin, Part, Progress, Severity};
@@ -56,7 +57,10 @@ pub(super) fn convert(
         })?;
         let origin = origin(opened);
         outlet::make(session, &args.output, args.force, sources, |to, context| {
-            format.write_timeline(timeline, &to.clone().imported(origin), context)
+            let to = to.clone().imported(origin);
+            let mut written = format.write_timeline(Arc::clone(&timeline), &to, context)?;
+            written.losses.extend(timeline.untold()?);
+            Ok(written)
         })
     };
     session.bars.end();
