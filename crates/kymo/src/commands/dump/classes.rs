@@ -1,6 +1,6 @@
 //! What events are, in the words of timelines and in those of formats.
 
-use kymo_core::model::timeline::{Activity, Content, Event, TrackKind};
+use kymo_core::model::timeline::{Activity, Content, Event, Track, TrackKind};
 
 /// What an event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,43 +21,74 @@ pub(super) enum Class {
 /// Which events are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Classes {
-    /// Those that are such, and perhaps only on such tracks.
-    Of(&'static [Class], Option<TrackKind>),
+    /// Those that are such, and only on such tracks.
+    Of(&'static [Class], On),
     /// Those that a tracer calls so.
     Called(String),
 }
 
-/// The words: first those of timelines, then the classes of BBBin.
-const WORDS: [(&str, &[Class], Option<TrackKind>); 19] = [
-    ("begin", &[Class::Begin], None),
-    ("end", &[Class::End], None),
-    ("release", &[Class::Release], None),
-    ("complete", &[Class::Complete], None),
-    ("send", &[Class::Send], None),
-    ("receive", &[Class::Receive], None),
-    ("enter", &[Class::Enter], None),
-    ("value", &[Class::Value], None),
-    ("text", &[Class::Text], None),
-    ("payload", &[Class::Payload], None),
-    ("sample", &[Class::Sample], None),
-    ("GENERIC", &[Class::Text, Class::Value, Class::Payload], None),
-    ("TASK_SWITCH", &[Class::Begin, Class::End], Some(TrackKind::Task)),
-    ("TASK_RELEASE", &[Class::Release], None),
-    ("TASK_COMPLETION", &[Class::Complete], None),
-    ("SRL SEND", &[Class::Send], Some(TrackKind::States)),
-    ("SRL RECEIVE", &[Class::Receive, Class::Enter], Some(TrackKind::States)),
-    ("FUNCTION_ENTER", &[Class::Begin], Some(TrackKind::Calls)),
-    ("FUNCTION_EXIT", &[Class::End], Some(TrackKind::Calls)),
+/// The tracks that events are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum On {
+    Any,
+    Kind(TrackKind),
+    /// State machines, and log files: those have the messages of state machines that nobody knows.
+    Machines,
+    /// All but those.
+    Others,
+}
+
+impl On {
+    fn has(self, track: Option<&Track>) -> bool {
+        let is_machine = |track: &Track| {
+            track.kind == TrackKind::States
+                || (track.kind == TrackKind::Calls && track.content == "log file")
+        };
+        match self {
+            Self::Any => true,
+            Self::Kind(kind) => track.is_some_and(|track| track.kind == kind),
+            Self::Machines => track.is_some_and(is_machine),
+            Self::Others => !track.is_some_and(is_machine),
+        }
+    }
+}
+
+/// The words: first those of timelines, then the classes of BBBin. GENERIC is what values say,
+/// whatever event has them: a timeline does not tell.
+const WORDS: [(&str, &[Class], On); 21] = [
+    ("begin", &[Class::Begin], On::Any),
+    ("end", &[Class::End], On::Any),
+    ("release", &[Class::Release], On::Any),
+    ("complete", &[Class::Complete], On::Any),
+    ("send", &[Class::Send], On::Any),
+    ("receive", &[Class::Receive], On::Any),
+    ("enter", &[Class::Enter], On::Any),
+    ("value", &[Class::Value], On::Any),
+    ("text", &[Class::Text], On::Any),
+    ("payload", &[Class::Payload], On::Any),
+    ("sample", &[Class::Sample], On::Any),
+    ("GENERIC", &[Class::Text, Class::Value, Class::Payload], On::Any),
+    ("TASK_SWITCH", &[Class::Begin, Class::End], On::Kind(TrackKind::Task)),
+    ("TASK_RELEASE", &[Class::Release], On::Any),
+    ("TASK_COMPLETION", &[Class::Complete], On::Any),
+    ("SEND", &[Class::Send], On::Others),
+    ("RECEIVE", &[Class::Receive], On::Others),
+    ("SRL SEND", &[Class::Send], On::Machines),
+    ("SRL RECEIVE", &[Class::Receive, Class::Enter], On::Machines),
+    ("FUNCTION_ENTER", &[Class::Begin], On::Kind(TrackKind::Calls)),
+    ("FUNCTION_EXIT", &[Class::End], On::Kind(TrackKind::Calls)),
 ];
 
 impl Classes {
-    /// Reads a word. What has a line or a colon in it may be a tracer's.
+    /// Reads a word. Where two differ in their letters' case alone, that counts; what has a line or a
+    /// colon in it may be a tracer's.
     pub(super) fn parse(typed: &str) -> Result<Self, String> {
         let spaced = |word: &str| word.replace(' ', "_");
-        let known =
-            WORDS.iter().find(|(word, ..)| spaced(word).eq_ignore_ascii_case(&spaced(typed)));
-        match known {
-            Some((_, classes, kind)) => Ok(Self::Of(classes, *kind)),
+        let typed_so = spaced(typed);
+        let exact = WORDS.iter().find(|(word, ..)| spaced(word) == typed_so);
+        let alike = || WORDS.iter().find(|(word, ..)| spaced(word).eq_ignore_ascii_case(&typed_so));
+        match exact.or_else(alike) {
+            Some((_, classes, on)) => Ok(Self::Of(classes, *on)),
             None if typed.contains(['_', ':']) => Ok(Self::Called(typed.to_owned())),
             None => {
                 let words: Vec<_> = WORDS.iter().map(|(word, ..)| *word).collect();
@@ -66,13 +97,10 @@ impl Classes {
         }
     }
 
-    /// Whether an event of a track of a kind is asked for.
-    pub(super) fn have(&self, event: &Event<'_>, on: Option<TrackKind>) -> bool {
+    /// Whether an event of a track is asked for.
+    pub(super) fn have(&self, event: &Event<'_>, track: Option<&Track>) -> bool {
         match self {
-            Self::Of(classes, kind) => {
-                classes.contains(&class_of(&event.content))
-                    && kind.is_none_or(|kind| on == Some(kind))
-            }
+            Self::Of(classes, on) => classes.contains(&class_of(&event.content)) && on.has(track),
             Self::Called(name) => match &event.content {
                 Content::Text(text) => {
                     let rest = text.strip_prefix(name.as_str());
@@ -114,21 +142,48 @@ mod tests {
         Event { track, time: None, offset: 0, content, payload, partial: None }
     }
 
+    fn has(word: &str, content: Content<'_>, kind: TrackKind, of: &str) -> bool {
+        let track = Track {
+            name: String::new(),
+            recording: 0,
+            parent: None,
+            kind,
+            clock: None,
+            content: of.to_owned(),
+            attributes: serde_json::Map::new(),
+        };
+        Classes::parse(word).unwrap().have(&event(content), Some(&track))
+    }
+
     #[test]
     fn words_of_formats_are_classes_too() {
-        let has = |word: &str, content: Content<'_>, on| {
-            Classes::parse(word).unwrap().have(&event(content), Some(on))
-        };
         let end = || Content::Activity(Activity::End);
-        assert!(has("end", end(), TrackKind::Task) && has("end", end(), TrackKind::Calls));
-        assert!(has("TASK_SWITCH", end(), TrackKind::Task));
-        assert!(!has("task_switch", end(), TrackKind::Calls));
-        assert!(has("FUNCTION_EXIT", end(), TrackKind::Calls));
+        assert!(has("end", end(), TrackKind::Task, "") && has("end", end(), TrackKind::Calls, ""));
+        assert!(has("TASK_SWITCH", end(), TrackKind::Task, ""));
+        assert!(!has("task_switch", end(), TrackKind::Calls, ""));
+        assert!(has("FUNCTION_EXIT", end(), TrackKind::Calls, ""));
         assert_eq!(Classes::parse("srl_send"), Classes::parse("SRL SEND"));
         let text = || Content::Text("sched_switch: { a = 1 }".into());
-        assert!(has("sched_switch", text(), TrackKind::Messages));
-        assert!(!has("sched_swi", text(), TrackKind::Messages));
-        assert!(has("GENERIC", text(), TrackKind::Messages));
+        assert!(has("sched_switch", text(), TrackKind::Messages, ""));
+        assert!(!has("sched_swi", text(), TrackKind::Messages, ""));
+        assert!(has("GENERIC", text(), TrackKind::Messages, ""));
         assert!(Classes::parse("begn").is_err());
+    }
+
+    #[test]
+    fn messages_of_state_machines_are_a_class_of_their_own() {
+        let (name, peer, peer_time) = ("M".into(), None, None);
+        let message = kymo_core::model::timeline::Message { name, peer, peer_time };
+        let send = || Content::Activity(Activity::Send(message.clone()));
+        let (task, machine, log) =
+            ((TrackKind::Task, "TASK"), (TrackKind::States, ""), (TrackKind::Calls, "log file"));
+        for (word, expected) in [
+            ("send", [true, true, true]),
+            ("SEND", [true, false, false]),
+            ("SRL SEND", [false, true, true]),
+        ] {
+            let found = [task, machine, log].map(|(kind, of)| has(word, send(), kind, of));
+            assert_eq!(found, expected, "{word}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Which events of a timeline are shown: by what they are, what they say, and where they were.
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{Activity, Content, Event, Track, TrackKind};
+use kymo_core::model::timeline::{Activity, Content, Event, Track};
 use regex::Regex;
 use serde_json::Value as Json;
 
@@ -12,7 +12,8 @@ use crate::failure::Failure;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FilterArgs {
     /// Only events that are such: begin, end, release, complete, send, receive, enter, value, text;
-    /// a class of BBBin, or what a tracer calls its events.
+    /// a class of BBBin in capitals (SEND is of tasks, SRL SEND of state machines, GENERIC all
+    /// values); or what a tracer calls its events.
     #[arg(long = "class", value_name = "CLASS", value_delimiter = ',', value_parser = Classes::parse)]
     classes: Vec<Classes>,
 
@@ -65,8 +66,7 @@ impl FilterArgs {
             texts: texts.collect::<Result<_, _>>()?,
             fields: fields.collect::<Result<_, _>>()?,
             on_cpu: (!self.cpus.is_empty()).then(|| on_cpu(tracks, &self.cpus)),
-            names: tracks.iter().map(|track| track.name.clone()).collect(),
-            kinds: tracks.iter().map(|track| track.kind).collect(),
+            tracks: tracks.to_vec(),
         })
     }
 }
@@ -125,8 +125,7 @@ pub(crate) struct Filters {
     texts: Vec<Regex>,
     fields: Vec<FieldTest>,
     on_cpu: Option<Vec<bool>>,
-    names: Vec<String>,
-    kinds: Vec<TrackKind>,
+    tracks: Vec<Track>,
 }
 
 impl Filters {
@@ -142,8 +141,8 @@ impl Filters {
         if !self.on_cpu.as_ref().is_none_or(is_on) {
             return false;
         }
-        let kind = self.kinds.get(event.track.0).copied();
-        let is_such = self.classes.iter().any(|classes| classes.have(event, kind));
+        let track = self.tracks.get(event.track.0);
+        let is_such = self.classes.iter().any(|classes| classes.have(event, track));
         if !self.classes.is_empty() && !is_such {
             return false;
         }
@@ -156,7 +155,7 @@ impl Filters {
     }
 
     fn compares(&self, field: &FieldTest, event: &Event<'_>, text: &str) -> bool {
-        let name = self.names.get(event.track.0).map_or("", String::as_str);
+        let name = self.tracks.get(event.track.0).map_or("", |track| track.name.as_str());
         let is_track = name == field.name || name.ends_with(&format!(".{}", field.name));
         let found = match &event.content {
             Content::Value(_) if is_track || field.name == "value" => Some(text.to_owned()),

@@ -31,7 +31,7 @@ use crate::tracks::StreamArgs;
 /// is often not recorded: the last is assumed, as C programs have it, unless --order says
 /// otherwise. With --stream, --since, --until, --last, --csv, --delta, or with --class,
 /// --match, --where or --cpu, which choose among them, it is the events of a timeline, one a line,
-/// and only what is asked for is read. --class, --match, --where and --cpu choose among them.
+/// and only what is asked for is read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
