@@ -153,14 +153,6 @@ impl Dataset for LogSet {
         tables::tables(&self.reader).into_iter().map(|table| self.shown(table)).collect()
     }
 
-    fn table(&self, name: &str) -> Option<Arc<dyn Table>> {
-        let fixed = self.tables().into_iter().find(|table| table.name() == name);
-        fixed.or_else(|| {
-            let name = self.recoding().map_or_else(|| name.to_owned(), |_| utf8::to_bytes(name));
-            Some(self.shown(tables::type_table(&self.reader, &name)?))
-        })
-    }
-
     fn dump(&self, request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
         match self.recoding() {
             None => dump::dump(&self.reader, request, sink),

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use kymo_core::{Demo, Result, Value};
 
-use crate::spec::{FieldType, IS_IDLE, TASK_TYPE, TELLS_COMPLETION, TaskClass};
+use crate::spec::{FieldType, TASK_TYPE, TaskClass};
 use crate::types::{
     ArtifactId, ArtifactKind, Body, CustomField, Definitions, Event, LogFileId, Message, Text,
     TypeId,
@@ -49,9 +49,7 @@ fn controller() -> Result<Vec<u8>> {
     ] {
         definitions.add_artifact(log_file, id, name, kind);
         if id == IDLE {
-            let fields = [IS_IDLE, TELLS_COMPLETION];
-            let fields = fields.map(|name| CustomField::scalar(name, FieldType::Boolean));
-            let idle = definitions.add_type(log_file, TASK_TYPE, fields.to_vec());
+            let idle = definitions.add_own_type(log_file, TASK_TYPE);
             definitions.give_values(idle, vec![1, 0]);
         }
     }

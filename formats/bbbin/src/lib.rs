@@ -26,6 +26,7 @@
 //! # Ok::<(), kymo_core::Error>(())
 //! ```
 
+mod carried;
 mod check;
 mod dataset;
 mod demo;

@@ -40,23 +40,35 @@ pub const UNKNOWN_STATE: i32 = -1;
 pub const UNKNOWN_TASK: i32 = 777;
 /// The priority of existing writers that stands for one they do not know.
 pub const UNKNOWN_PRIORITY: i32 = -777;
-/// The type of artifacts of tasks of which more is known than the format has a place for, in two
-/// BOOLEANs.
-pub const TASK_TYPE: &str = "task";
-/// It runs when there is nothing to do.
-pub const IS_IDLE: &str = "is_idle";
-/// It is said to be complete whenever it stops by itself.
-pub const TELLS_COMPLETION: &str = "tells_completion";
-/// The type of releases by another processor.
-pub const RELEASE_TYPE: &str = "release";
-/// Its only field, an INT32: the number of that processor.
-pub const BY_CPU: &str = "by_cpu";
+/// A custom type of ours, for what the format has no place for: its fields have one value each, of
+/// one type. Others may call a type so, but hardly one of the same fields.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnType {
+    /// Its name.
+    pub name: &'static str,
+    /// The names of its fields.
+    pub fields: &'static [&'static str],
+    /// What each of them holds.
+    pub of: FieldType,
+}
+
+/// The type of artifacts of tasks of which more is known: whether they run when there is nothing to
+/// do, and whether they are said to be complete whenever they stop by themselves.
+pub const TASK_TYPE: OwnType =
+    OwnType { name: "task", fields: &["is_idle", "tells_completion"], of: FieldType::Boolean };
+/// The type of a `TASK_RELEASE` by another processor: its number.
+pub const RELEASE_TYPE: OwnType =
+    OwnType { name: "release", fields: &["by_cpu"], of: FieldType::Int32 };
 /// The type of GENERIC artifacts that are threads of functions.
-pub const CALLS_TYPE: &str = "calls";
-/// The type of calls of functions that are of such a thread, and not of the log file.
-pub const CALL_TYPE: &str = "call";
-/// Its only field, the artifact.
-pub const THREAD: &str = "thread";
+pub const CALLS_TYPE: OwnType = OwnType { name: "calls", fields: &[], of: FieldType::Boolean };
+/// The type of a `FUNCTION_ENTER` or `FUNCTION_EXIT` of such a thread: its artifact.
+pub const CALL_TYPE: OwnType =
+    OwnType { name: "call", fields: &["thread"], of: FieldType::ArtifactId };
+/// The type of a GENERIC artifact that says of its log file whether times count from the Epoch.
+pub const CLOCK_TYPE: OwnType =
+    OwnType { name: "clock", fields: &["since_epoch"], of: FieldType::Boolean };
+/// The name of that artifact.
+pub const CLOCK_NAME: &str = "Epoch";
 /// "No type": what existing readers fail on.
 pub const NO_TYPE: i32 = 0;
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use kymo_core::{Numbered, Recent};
 
 use crate::types::{ArtifactId, Body, Event, LogFileId, Statistics, TaskExecution};
 
@@ -24,44 +25,39 @@ struct LogTally {
     last: Option<(i64, ArtifactId)>,
     ran_ns: HashMap<ArtifactId, i128, RandomState>,
     /// What some tasks ran since it was added there: few tasks run most of the time.
-    recent: [Recent; RECENT],
+    recent: Recent<ArtifactId, i64>,
 }
 
-/// What a task ran since that was added to the others.
-#[derive(Debug, Clone, Copy, Default)]
-struct Recent {
-    task: Option<ArtifactId>,
-    ns: i64,
+impl Numbered for ArtifactId {
+    #[inline]
+    fn number(self) -> u64 {
+        self.0.cast_unsigned().into()
+    }
 }
-
-/// Tasks whose time is summed up without a search.
-const RECENT: usize = 64;
 
 impl LogTally {
     fn new(id: LogFileId) -> Self {
-        let recent = [Recent::default(); RECENT];
-        Self { id, last: None, ran_ns: HashMap::default(), recent }
+        Self { id, last: None, ran_ns: HashMap::default(), recent: Recent::default() }
     }
 
     #[inline]
     fn ran(&mut self, task: ArtifactId, since: i64, until: i64) {
-        let place = usize::try_from(task.0.cast_unsigned() % 64).unwrap_or_default();
-        let Some(recent) = self.recent.get_mut(place) else { return };
-        let sum = until.checked_sub(since).and_then(|ns| recent.ns.checked_add(ns));
-        if let (true, Some(sum)) = (recent.task == Some(task), sum) {
-            recent.ns = sum;
+        if let Some(ns) = self.recent.get_mut(task)
+            && let Some(sum) = until.checked_sub(since).and_then(|ran| ns.checked_add(ran))
+        {
+            *ns = sum;
             return;
         }
-        let kept = std::mem::replace(recent, Recent { task: Some(task), ns: 0 });
+        let kept = self.recent.put(task, 0);
         self.settle(kept, task, i128::from(until) - i128::from(since));
     }
 
     /// Adds what was kept of a task, and what another ran. One that ran for no time at all is one
     /// that ran.
     #[cold]
-    fn settle(&mut self, kept: Recent, task: ArtifactId, ns: i128) {
-        if let Some(of) = kept.task {
-            *self.ran_ns.entry(of).or_default() += i128::from(kept.ns);
+    fn settle(&mut self, kept: Option<(ArtifactId, i64)>, task: ArtifactId, ns: i128) {
+        if let Some((of, ns)) = kept {
+            *self.ran_ns.entry(of).or_default() += i128::from(ns);
         }
         *self.ran_ns.entry(task).or_default() += ns;
     }
@@ -69,10 +65,8 @@ impl LogTally {
     /// How long each task ran.
     fn sums(&self) -> HashMap<ArtifactId, i128, RandomState> {
         let mut sums = self.ran_ns.clone();
-        for Recent { task, ns } in &self.recent {
-            if let Some(task) = task {
-                *sums.entry(*task).or_default() += i128::from(*ns);
-            }
+        for (task, ns) in self.recent.iter() {
+            *sums.entry(task).or_default() += i128::from(ns);
         }
         sums
     }

@@ -1,8 +1,11 @@
 //! What the reader returns and the writer takes.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use crate::spec::{ArtifactClass, EventClass, FieldType, TaskClass, UNKNOWN_TASK, UNKNOWN_TIME};
+use crate::spec::{
+    ArtifactClass, EventClass, FieldType, NO_TYPE, OwnType, TaskClass, UNKNOWN_TASK, UNKNOWN_TIME,
+};
 
 /// The number of a log file, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,8 +110,19 @@ pub struct CustomType {
     pub fields: Vec<CustomField>,
 }
 
+impl CustomType {
+    /// Whether it is a type of ours, to the last field.
+    pub(crate) fn is(&self, own: OwnType) -> bool {
+        let is_field = |(field, name): (&CustomField, &&str)| {
+            (field.name.as_str(), field.field_type, field.element_count) == (name, Ok(own.of), 0)
+        };
+        let are_as_many = self.fields.len() == own.fields.len();
+        self.name == own.name && are_as_many && self.fields.iter().zip(own.fields).all(is_field)
+    }
+}
+
 /// A field of a custom type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CustomField {
     /// Its name.
     pub name: String,
@@ -393,7 +407,7 @@ impl Default for Statistics {
 }
 
 /// Everything but the events and what is computed from them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Definitions {
     /// The logs that were imported.
     pub log_files: Vec<LogFile>,
@@ -401,4 +415,61 @@ pub struct Definitions {
     pub types: Vec<CustomType>,
     /// What events are about.
     pub artifacts: Vec<Artifact>,
+    /// The ids of types, to add further ones by.
+    pub(crate) type_ids: TypeIds,
+}
+
+/// The ids that the types of each log file have.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TypeIds {
+    /// How many types were looked at.
+    seen: usize,
+    taken: HashSet<(LogFileId, i32)>,
+    of_logs: HashMap<LogFileId, LogTypes>,
+}
+
+/// The ids that the types of a log file have.
+#[derive(Debug, Clone, Copy, Default)]
+struct LogTypes {
+    /// The largest that is taken.
+    largest: i32,
+    /// Below this no id is free.
+    next_free: i32,
+    /// The first type without fields, but for "no type".
+    empty: Option<TypeId>,
+}
+
+impl TypeIds {
+    /// Looks at the types that were added since it was asked last.
+    fn of(&mut self, log: LogFileId, types: &[CustomType]) -> &mut LogTypes {
+        for of in types.get(self.seen..).unwrap_or_default() {
+            self.taken.insert((of.log_file, of.id.0));
+            let known = self.of_logs.entry(of.log_file).or_default();
+            known.largest = known.largest.max(of.id.0);
+            let is_empty = of.fields.is_empty() && of.id.0 != NO_TYPE;
+            known.empty = known.empty.or(is_empty.then_some(of.id));
+        }
+        self.seen = types.len();
+        self.of_logs.entry(log).or_default()
+    }
+
+    /// The type without fields of a log file.
+    pub(crate) fn empty(&mut self, log: LogFileId, types: &[CustomType]) -> Option<TypeId> {
+        self.of(log, types).empty
+    }
+
+    /// The next id of a log file, from 1 on; when the largest is taken, one below.
+    pub(crate) fn next(&mut self, log: LogFileId, types: &[CustomType]) -> TypeId {
+        let LogTypes { largest, mut next_free, .. } = *self.of(log, types);
+        if let Some(next) = largest.checked_add(1) {
+            return TypeId(next);
+        }
+        next_free = next_free.max(NO_TYPE + 1);
+        // There are fewer types than numbers: they are in memory.
+        while self.taken.contains(&(log, next_free)) {
+            next_free += 1;
+        }
+        self.of_logs.entry(log).or_default().next_free = next_free;
+        TypeId(next_free)
+    }
 }

@@ -4,18 +4,21 @@
 //! read can be written again. Here is the border to everything else, for those who ask for UTF-8.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use kymo_core::model::timeline::{
-    Activity, Clock, Content, Event, Events, Fields, Message, TimelineView, Track, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Fields, Message, Tally, TimeNs, TimelineView,
+    Track, Window,
 };
 use kymo_core::table::{Batches, Scan};
 use kymo_core::{
     Error, Field, Finding, Flow, Record, RecordSink, Result, Severity, Summary, Table, Value,
 };
+use serde_json::Value as Json;
 
 /// How texts cross the border.
 #[derive(Debug, Clone)]
@@ -53,6 +56,19 @@ impl Recoding {
                 Value::List(values.into_iter().map(|value| self.value(value)).collect())
             }
             value => value,
+        }
+    }
+
+    /// Texts within JSON, of which our own attributes are a few levels deep.
+    fn json(&self, value: &mut Json) {
+        let mut left = vec![value];
+        while let Some(value) = left.pop() {
+            match value {
+                Json::String(text) => *text = self.text(text),
+                Json::Array(values) => left.extend(values),
+                Json::Object(values) => left.extend(values.values_mut()),
+                _ => {}
+            }
         }
     }
 
@@ -98,9 +114,7 @@ impl TimelineView for Recoded {
         for track in &mut tracks {
             track.name = self.recoding.text(&track.name);
             for (_, value) in &mut track.attributes {
-                if let serde_json::Value::String(text) = value {
-                    *text = self.recoding.text(text);
-                }
+                self.recoding.json(value);
             }
         }
         tracks
@@ -114,6 +128,18 @@ impl TimelineView for Recoded {
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let events = Arc::clone(&self.timeline).events_with_fields(window)?;
         Ok(Box::new(RecodedEvents { events, recoding: self.recoding.clone() }))
+    }
+
+    fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        Arc::clone(&self.timeline).range(clock)
+    }
+
+    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
+        Arc::clone(&self.timeline).tallies(window)
+    }
+
+    fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
+        Arc::clone(&self.timeline).untold()
     }
 }
 
@@ -163,13 +189,20 @@ fn content<'a>(recoding: &Recoding, content: Content<'a>) -> Content<'a> {
 pub(crate) struct RecodedTable {
     pub(crate) table: Arc<dyn Table>,
     pub(crate) name: String,
+    /// With the names of columns as they are asked for.
+    schema: SchemaRef,
     pub(crate) recoding: Recoding,
 }
 
 impl RecodedTable {
     pub(crate) fn of(table: Arc<dyn Table>, recoding: &Recoding) -> Arc<dyn Table> {
         let name = recoding.text(table.name());
-        Arc::new(Self { table, name, recoding: recoding.clone() })
+        let column = |field: &Arc<arrow_schema::Field>| {
+            field.as_ref().clone().with_name(recoding.text(field.name()))
+        };
+        let columns: Vec<_> = table.schema().fields().iter().map(column).collect();
+        let (schema, recoding) = (Arc::new(Schema::new(columns)), recoding.clone());
+        Arc::new(Self { table, name, schema, recoding })
     }
 }
 
@@ -183,7 +216,7 @@ impl Table for RecodedTable {
     }
 
     fn schema(&self) -> SchemaRef {
-        self.table.schema()
+        Arc::clone(&self.schema)
     }
 
     fn brief(&self) -> Vec<usize> {
@@ -197,24 +230,26 @@ impl Table for RecodedTable {
     /// Filters compare what is seen, so they come last.
     fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
         let all = Scan { batch_rows: scan.batch_rows, ..Scan::default() };
-        let recoding = self.recoding.clone();
         let batches = Arc::clone(&self.table).scan(&all)?;
-        Ok(scan.finish(Box::new(batches.map(move |batch| recoded(&recoding, &batch?)))))
+        Ok(scan.finish(Box::new(batches.map(move |batch| self.recoded(&batch?)))))
     }
 }
 
-fn recoded(recoding: &Recoding, batch: &RecordBatch) -> Result<RecordBatch> {
-    let column = |column: &ArrayRef| -> ArrayRef {
-        match column.as_any().downcast_ref::<StringArray>() {
-            None => Arc::clone(column),
-            Some(texts) => {
-                let texts = texts.iter().map(|text| text.map(|text| recoding.text(text)));
-                Arc::new(texts.collect::<StringArray>())
+impl RecodedTable {
+    fn recoded(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let column = |column: &ArrayRef| -> ArrayRef {
+            match column.as_any().downcast_ref::<StringArray>() {
+                None => Arc::clone(column),
+                Some(texts) => {
+                    let texts = texts.iter().map(|text| text.map(|text| self.recoding.text(text)));
+                    Arc::new(texts.collect::<StringArray>())
+                }
             }
-        }
-    };
-    let columns = batch.columns().iter().map(column).collect();
-    RecordBatch::try_new(batch.schema(), columns).map_err(|error| Error::request(error.to_string()))
+        };
+        let columns = batch.columns().iter().map(column).collect();
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(|error| Error::request(error.to_string()))
+    }
 }
 
 /// Takes records whose texts cross the border.

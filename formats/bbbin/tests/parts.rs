@@ -13,7 +13,7 @@ use std::fs;
 use kymo_bbbin::{Bbbin, Reader};
 use kymo_conformance::testdata;
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Context, Destination, Format, Part, Source};
+use kymo_core::{Context, Destination, Format, Part, Severity, Source};
 use support::shown::{all, dataset, extracted, sample, worst};
 use support::{Bytes, Hand, log_file, task_switch};
 
@@ -55,6 +55,63 @@ fn merged_files_keep_their_log_files_apart() {
     let found = reader.task_executions().iter().filter(|of| of.log_file.0 == 2);
     let found: Vec<_> = found.map(|of| (of.task.0, of.task_exec.to_string())).collect();
     assert_eq!(found, [(1, "0.5".to_owned()), (2, "0.5".to_owned())]);
+}
+
+/// The first file has log file 0 twice, and a switch of log file 9, which it does not have; the
+/// second has one log file. The switch stays without one.
+#[test]
+fn events_of_no_log_file_are_not_given_to_another() {
+    let first = Hand {
+        log_files: vec![log_file(0, b"one"), log_file(0, b"again")],
+        events: vec![task_switch(9, 5, 1, 2)],
+        ..Hand::default()
+    };
+    let second = Hand {
+        log_files: vec![log_file(0, b"two")],
+        events: vec![task_switch(0, 7, 1, 2)],
+        ..Hand::default()
+    };
+    let sources = [first, second].map(|hand| Source::from_bytes("", hand.file()));
+    let (written, merged) = extracted(&sources, &Part::default());
+    let reader = Reader::open(&merged, &Context::default()).unwrap();
+    let logs: Vec<_> =
+        reader.definitions().log_files.iter().map(|of| (of.id.0, of.name.as_str())).collect();
+    assert_eq!(logs, [(0, "one"), (1, "again"), (2, "two")]);
+    let events = reader.events().map(|found| (found.event.timestamp, found.event.log_file.0));
+    assert_eq!(events.collect::<Vec<_>>(), [(5, 3), (7, 2)]);
+    assert_eq!(all(&merged), ["7 task 1: end", "7 task 2: begin, priority 3"]);
+    let said: Vec<_> = written.losses.iter().map(|loss| loss.message.as_str()).collect();
+    let expected = "1 event is of log files that are not there, and stay so: they are on no track";
+    assert_eq!(said, [expected]);
+}
+
+/// Both files use the ids of one log file, and mean different tasks by the same id.
+#[test]
+fn log_files_that_use_ids_otherwise_are_not_joined() {
+    let task =
+        |name: &[u8]| Bytes::new().i32(2).i32(1).string(name).i32(0).i32(1).i32(4).i32(0).i32(0);
+    let hand = |name: &[u8]| {
+        let hand = Hand {
+            log_files: vec![log_file(0, b"a"), log_file(1, b"a")],
+            artifacts: vec![task(name)],
+            ..Hand::default()
+        };
+        Source::from_bytes("", hand.file())
+    };
+    let part = Part { join: true, ..Part::default() };
+    let logs = |source: &Source| {
+        let reader = Reader::open(source, &Context::default()).unwrap();
+        let artifacts = reader.definitions().artifacts.iter();
+        let artifacts: Vec<_> = artifacts.map(|of| (of.log_file.0, of.name.clone())).collect();
+        (reader.definitions().log_files.len(), artifacts)
+    };
+    let (joined, file) = extracted(&[hand(b"x"), hand(b"x")], &part);
+    assert_eq!((joined.losses.len(), logs(&file)), (0, (2, vec![(0, "x".into())])));
+    // The second of the other file is a part of the first, which has no tasks to differ in.
+    let (apart, file) = extracted(&[hand(b"x"), hand(b"y")], &part);
+    assert_eq!(apart.losses.iter().map(|loss| loss.rule).collect::<Vec<_>>(), ["join"]);
+    let expected = vec![(0, "x".into()), (2, "y".into())];
+    assert_eq!(logs(&file), (3, expected));
 }
 
 #[test]
@@ -143,6 +200,31 @@ fn events_that_the_index_locates_are_not_lost() {
         assert_eq!(told.losses.len() + told.corrected.len(), 1, "{told:?}");
         assert_eq!(all(&repaired), all(&sample("blocks.bin")));
     }
+}
+
+/// Log files, types and classes that are not there, and ids that are there twice.
+#[test]
+fn what_nothing_declares_is_declared() {
+    for name in ["unknown_log_file", "unknown_type", "task_class", "duplicate", "stray_events"] {
+        let bytes = fs::read(testdata("bbbin").join(format!("bad/{name}.bin"))).unwrap();
+        let (told, file) = repaired(bytes.clone());
+        assert!(worst(&file) <= Some(Severity::Note), "{name}");
+        assert!(!told.corrected.is_empty() && told.losses.is_empty(), "{name}");
+        let count = |source: &Source| {
+            Reader::salvage(source, &Context::default()).unwrap().events().count()
+        };
+        assert_eq!(count(&file), count(&Source::from_bytes("", bytes)), "{name}");
+    }
+}
+
+/// Its state 7 is of nothing that is there, which repairing does not change.
+#[test]
+fn repair_does_not_say_that_it_corrected_what_it_left() {
+    let (told, file) = repaired(fs::read(testdata("bbbin").join("bad/log_file_ids.bin")).unwrap());
+    let parent = told.corrected.iter().find(|finding| finding.rule == "parent").unwrap();
+    assert!(parent.message.ends_with("; left as it is"), "{}", parent.message);
+    let again = Bbbin.check(&file, &Context::default()).unwrap();
+    assert!(again.iter().any(|finding| finding.rule == "parent"));
 }
 
 #[test]

@@ -132,6 +132,37 @@ fn types() -> Vec<u8> {
     written(&definitions, &[event(1, one, &ones), event(2, two, &twos), carrying])
 }
 
+/// Types and fields that are called as tables, columns and types of ours are, and as each other; in
+/// two log files a type of one name with other fields.
+fn names() -> Vec<u8> {
+    let mut definitions = Definitions::default();
+    let (a, b) = (definitions.add_log_file("a", ""), definitions.add_log_file("b", ""));
+    let scalar = CustomField::scalar;
+    let (byte, text) = (FieldType::Uint8, FieldType::String);
+    let events = vec![scalar("offset", byte), scalar("x", byte), scalar("x", byte)];
+    definitions.add_type(a, "events", events);
+    definitions.add_type(a, "call", vec![scalar("thread", FieldType::Int32)]);
+    definitions.add_type(a, "both", vec![scalar("x", byte), scalar("only a", byte)]);
+    definitions.add_type(a, "", vec![scalar("y", FieldType::Float)]);
+    definitions.add_type(b, "both", vec![scalar("only b", text), scalar("x", text)]);
+    definitions.empty_type(b);
+    let event = |timestamp, log_file, id, custom| Event {
+        timestamp,
+        log_file,
+        body: Body::Generic,
+        custom_type: TypeId(id),
+        custom,
+    };
+    let events = [
+        event(1, a, 1, &[7, 8, 9][..]),
+        event(2, a, 2, &[0, 0, 0, 5]),
+        event(3, a, 3, &[1, 2]),
+        event(4, b, 1, &[0, 0, 0, 1, b'p', 0, 0, 0, 1, b'q']),
+        event(5, a, 4, &[0x3F, 0, 0, 0]),
+    ];
+    written(&definitions, &events)
+}
+
 /// Two CPUs, each a log of its own, with the same ids for other tasks.
 fn two_logs() -> Vec<u8> {
     let mut definitions = Definitions::default();
@@ -314,6 +345,16 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
             }),
         ),
         (
+            "stray_events",
+            changed(|hand| {
+                hand.log_files.push(log_file(0, b"again"));
+                hand.events.push(task_switch(9, 12, 1, 2));
+                hand.events.push(task_switch(9, 13, 2, 1));
+                hand.statistics = [0, 13, 5];
+                hand.task_executions.clear();
+            }),
+        ),
+        (
             "merged_badly",
             changed(|hand| {
                 hand.log_files.push(log_file(1, b"late"));
@@ -329,6 +370,7 @@ fn samples_are_as_they_are_made() {
         ("empty", Hand::default().file()),
         ("classes", classes()),
         ("types", types()),
+        ("names", names()),
         ("two_logs", two_logs()),
         ("blocks", blocks()),
         ("unsorted", unsorted()),

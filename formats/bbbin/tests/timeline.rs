@@ -142,6 +142,102 @@ fn an_event_of_no_log_file_is_said_to_be_on_no_track() {
     assert_eq!(dataset.findings()[0].rule, "unknown-log-file");
 }
 
+/// However many events there are of it, a log file that is not there is said once.
+#[test]
+fn very_many_events_of_no_log_file_are_one_finding() {
+    let events = (0..20_000).map(|n| task_switch(7, n, 1, 2)).collect();
+    let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
+    let dataset = dataset(&Source::from_bytes("", hand.file()));
+    assert_eq!(lines(&dataset.timeline().unwrap(), &Window::default()), [""; 0]);
+    let found: Vec<_> = dataset.findings().iter().map(|it| (it.rule, it.offset)).collect();
+    // 64 of the header, 8 + 34 of LOG FILES, 8 of CUSTOM TYPES, 8 of EVENTS.
+    assert_eq!(found, [("unknown-log-file", Some(122))]);
+}
+
+/// Types that are called as ours are, and are not: a user's `call` with another field type, and one
+/// of the same fields whose event is no call.
+#[test]
+fn types_that_are_called_as_ours_keep_their_events() {
+    let named = |id: i32, name: &[u8], field: &[u8], of: i32| {
+        let fields = Bytes::new().string(field).i32(of).i32(0);
+        Bytes::new().i32(id).string(name).i32(0).string(&fields.0)
+    };
+    let value =
+        |time, id: i32, value: i32| (time, event(1, time).i32(id).string(&value.to_be_bytes()));
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        types: vec![
+            named(1, b"call", b"thread", 5),
+            named(2, b"call", b"thread", 13),
+            named(3, b"release", b"by_cpu", 5),
+            named(4, b"task", b"is_idle", 5),
+        ],
+        events: vec![value(10, 1, 7), value(20, 2, 8), value(30, 3, 0), value(40, 4, 9)],
+        ..Hand::default()
+    };
+    let expected = [
+        "10 call: {\"thread\":7}",
+        "10 call.thread: 7",
+        "20 a.log: {\"thread\":8}",
+        "30 a.log: {\"by_cpu\":0}",
+        "40 task: {\"is_idle\":9}",
+        "40 task.is_idle: 9",
+    ];
+    assert_eq!(all(&Source::from_bytes("", hand.file())), expected);
+}
+
+/// Types without fields tell by their names; an event whose values are missing is there too.
+#[test]
+fn events_without_values_are_told_by_the_names_of_their_types() {
+    let named = |id: i32, name: &[u8], fields: &Bytes| {
+        Bytes::new().i32(id).string(name).i32(0).string(&fields.0)
+    };
+    let field = Bytes::new().string(b"x").i32(1).i32(0);
+    let of = |time, id: i32| (time, event(1, time).i32(id).i32(0));
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        types: vec![named(1, b"tick", &Bytes::new()), named(2, b"T", &field)],
+        events: vec![of(1, 0), of(2, 1), of(3, 2)],
+        ..Hand::default()
+    };
+    let found = all(&Source::from_bytes("", hand.file()));
+    assert_eq!(found, ["1 a.log: GENERIC", "2 a.log: tick", "3 a.log: T"]);
+}
+
+/// A state machine that nothing declares has a track; 777 is nobody.
+#[test]
+fn state_machines_that_nothing_declares_have_tracks_of_their_own() {
+    let send = event(7, 5).i32(42).i32(43).i64(-1).string(b"M").i32(0).i32(0).i32(0);
+    let receive = event(8, 6).i32(777).i32(43).i64(5).string(b"M").i32(9).i64(7).i32(0).i32(0);
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        events: vec![(5, send), (6, receive)],
+        ..Hand::default()
+    };
+    let source = Source::from_bytes("", hand.file());
+    let expected = [
+        "5 state machine 42: send M",
+        "6 state machine 43: receive M",
+        "6 state machine 43: enter state 9",
+    ];
+    assert_eq!(all(&source), expected);
+}
+
+/// The first and the last time are known from the index, also where texts are UTF-8.
+#[test]
+fn ranges_of_utf_8_timelines_come_from_the_index() {
+    let events: Vec<_> = (0..3000).map(|n| task_switch(0, n * 10, 1, 2)).collect();
+    let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
+    let mut file = hand.file();
+    // Of the third event on, whatever is not in the index.
+    file[122 + 2 * 36..122 + 2990 * 36].fill(0xEE);
+    let utf8 = Context { is_utf8: true, ..Context::default() };
+    let opened = Bbbin.open(&Source::from_bytes("", file), &utf8).unwrap();
+    let range = opened.timeline().unwrap().range(ClockId(0)).unwrap().unwrap();
+    assert_eq!((range.start().0, range.end().0), (0, 29_990));
+    assert_eq!(opened.findings(), []);
+}
+
 /// Tasks 5 and 6 are in no list; 5 sends to 6, which has a budget of 100 ns.
 #[test]
 fn tasks_that_nothing_declares_have_tracks_of_their_own() {

@@ -11,7 +11,8 @@ mod support;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kymo_bbbin::{Bbbin, Reader};
+use kymo_bbbin::spec::TaskClass;
+use kymo_bbbin::{ArtifactId, ArtifactKind, Bbbin, Body, Reader};
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
     TrackId, TrackKind, Window,
@@ -32,6 +33,8 @@ fn a_timeline_survives_being_written() {
     }
 }
 
+/// Classes of events and of tasks, the state that is never entered and the one within it, and the
+/// artifact that is no task: all of it is there again.
 #[test]
 fn every_class_survives_being_written() {
     let source = sample("classes.bin");
@@ -45,8 +48,7 @@ fn every_class_survives_being_written() {
         "TASK_SWITCH",
         "FUNCTION_ENTER",
         "SEND",
-        // Its sender is none that is declared, so that nothing says that it is a state machine.
-        "SEND",
+        "SRL SEND",
         "SRL RECEIVE",
         "TASK_SWITCH",
         "RECEIVE",
@@ -55,6 +57,64 @@ fn every_class_survives_being_written() {
         "GENERIC",
     ];
     assert_eq!(classes, expected);
+    let task = |class, priority| ArtifactKind::Task { task_class: Ok(class), priority };
+    let state = |parent| ArtifactKind::State { parent: ArtifactId(parent) };
+    let expected = [
+        (-3, "interrupt 3", task(TaskClass::Task, -777)),
+        (1, "control", task(TaskClass::Task, 9)),
+        (2, "logger", task(TaskClass::Thread, 3)),
+        (3, "shell", task(TaskClass::Process, 2)),
+        (4, "board", ArtifactKind::Generic),
+        (5, "door", ArtifactKind::StateMachine),
+        (6, "open", state(5)),
+        (7, "ajar", state(6)),
+    ];
+    let artifacts = reader.definitions().artifacts.iter();
+    let mut found: Vec<_> = artifacts.map(|of| (of.id.0, of.name.as_str(), of.kind)).collect();
+    found.sort_by_key(|(id, ..)| *id);
+    assert_eq!(found, expected);
+    let entered = reader.events().find_map(|found| match found.event.body {
+        Body::SrlReceive { message, state, .. } => Some((message.receiver, state)),
+        _ => None,
+    });
+    assert_eq!(entered, Some((ArtifactId(5), ArtifactId(7))));
+    assert_eq!(all(&file), all(&source));
+}
+
+/// Of that file the timeline tells no receiver instance (2), and no end times (95, where the
+/// function is left at 100).
+#[test]
+fn what_the_timeline_does_not_tell_is_said() {
+    let untold = |name| -> Vec<_> {
+        let found = timeline(&sample(name)).untold().unwrap();
+        found.into_iter().map(|finding| (finding.rule, finding.message)).collect()
+    };
+    let say = |rule, what: &str| (rule, format!("not told by the timeline: {what}"));
+    let expected = [
+        say("receiver-instance", "1 receiver instances of SRL SEND"),
+        say("end-time", "2 end times of functions, besides when they were left"),
+    ];
+    assert_eq!(untold("classes.bin"), expected);
+    assert_eq!(untold("two_logs.bin"), []);
+    // A TASK_SWITCH has values: they are events of their own.
+    assert_eq!(untold("types.bin").iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), ["values"]);
+}
+
+/// Types, also ARTIFACT_ID, and values to the last bit.
+#[test]
+fn types_and_values_survive_being_written() {
+    let source = sample("types.bin");
+    let (took, file) =
+        written(|to| Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap());
+    assert_eq!(took.losses, []);
+    let of = |source: &Source| -> (Vec<_>, Vec<_>) {
+        let reader = Reader::open(source, &Context::default()).unwrap();
+        let types = reader.definitions().types.iter().filter(|of| !of.fields.is_empty());
+        let types = types.map(|of| (of.name.clone(), of.fields.clone())).collect();
+        let values = reader.events().map(|found| found.event.custom.to_vec());
+        (types, values.filter(|values| !values.is_empty()).collect())
+    };
+    assert_eq!(of(&file), of(&source));
 }
 
 #[test]
@@ -96,6 +156,7 @@ fn written_as(source: &Source, part: &Part, context: &Context<'_>) -> (Written, 
 struct Made {
     tracks: Vec<Track>,
     events: Vec<(usize, i64, Activity<'static>)>,
+    since_epoch: bool,
 }
 
 impl Made {
@@ -152,7 +213,7 @@ impl Made {
 
 impl TimelineView for Made {
     fn clocks(&self) -> Vec<Clock> {
-        vec![Clock { name: "clock".into(), recording: 0, since_epoch: false }]
+        vec![Clock { name: "clock".into(), recording: 0, since_epoch: self.since_epoch }]
     }
 
     fn tracks(&self) -> Vec<Track> {
@@ -268,6 +329,40 @@ fn what_is_written_is_in_the_order_of_times() {
     assert_eq!(times, [0, 10, 15, 20, 30]);
     assert_eq!(all(&file), ["0 a: begin", "10 a: end", "15 b: begin", "20 b: end", "30 a: begin"]);
     assert_eq!(worst(&file), None);
+}
+
+#[test]
+fn times_that_count_from_the_epoch_do_so_when_they_are_read_again() {
+    for since_epoch in [false, true] {
+        let made = Made { since_epoch, ..across() };
+        let (told, file) = made.written();
+        assert_eq!(told.losses, []);
+        assert_eq!(timeline(&file).clocks()[0].since_epoch, since_epoch);
+        assert_eq!(worst(&file), None);
+        // An artifact in each of two log files says so, and is on no track.
+        let reader = Reader::open(&file, &Context::default()).unwrap();
+        let named = reader.definitions().artifacts.iter().filter(|of| of.name == "Epoch").count();
+        assert_eq!(named, if since_epoch { 2 } else { 0 });
+        assert_eq!(all(&file), ["5 a: send M"]);
+        assert_eq!(timeline(&file).untold().unwrap(), []);
+    }
+}
+
+/// Two tasks have numbers that are too large, and the largest that there is is taken.
+#[test]
+fn tasks_of_large_numbers_stay_apart() {
+    let mut made = Made::two_processors();
+    for (name, number) in [("a", 2_147_483_647), ("b", 3_000_000_000), ("c", 3_000_000_001)] {
+        made = made.track(name, Some(0), TrackKind::Task, ("tid", number));
+    }
+    let made = made.begin(0, 2).end(10, 2).begin(10, 3).end(20, 3).begin(20, 4).end(40, 4);
+    let (told, file) = made.written();
+    assert_eq!(told.losses, []);
+    assert_eq!(worst(&file), None);
+    let reader = Reader::open(&file, &Context::default()).unwrap();
+    let shares = reader.task_executions().iter().map(|of| (of.task.0, of.task_exec));
+    // From 0 to 40: a quarter, a quarter, and half of it.
+    assert_eq!(shares.collect::<Vec<_>>(), [(1, 25.0), (2, 50.0), (2_147_483_647, 25.0)]);
 }
 
 #[test]

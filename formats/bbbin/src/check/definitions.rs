@@ -8,15 +8,16 @@ use kymo_core::shortened;
 use super::Told;
 use crate::Reader;
 use crate::read::values;
-use crate::spec::{ArtifactClass, NO_TYPE};
+use crate::spec::NO_TYPE;
 use crate::types::{Artifact, ArtifactKind, CustomType, LogFileId};
+use crate::write::Parents;
 
 pub(super) fn check(reader: &Reader, told: &mut Told) {
     log_files(reader, told);
     for of in &reader.definitions().types {
         custom_type(reader, of, told);
     }
-    let mut parents = HashSet::new();
+    let mut parents = Parents::default();
     let mut known = HashSet::new();
     for of in &reader.definitions().artifacts {
         let class = of.kind.class();
@@ -27,7 +28,12 @@ pub(super) fn check(reader: &Reader, told: &mut Told) {
             });
         }
         artifact(reader, of, told);
-        parent(of, &mut parents, told);
+        if let (false, ArtifactKind::State { parent }) = (parents.take(of), of.kind) {
+            told.tell(("parent", place(of.offset), 0), Warning, of.offset, || {
+                let (parent, id) = (parent.0, of.id.0);
+                format!("no state or state machine {parent} comes before its state {id}")
+            });
+        }
     }
 }
 
@@ -105,19 +111,5 @@ fn artifact(reader: &Reader, of: &Artifact, told: &mut Told) {
                 format!("there is no type {} in log file {}", type_id.0, log.0)
             });
         }
-    }
-}
-
-/// States come after what they are part of: existing readers look no further.
-fn parent(of: &Artifact, known: &mut HashSet<(LogFileId, i32)>, told: &mut Told) {
-    if let ArtifactKind::State { parent } = of.kind
-        && !known.contains(&(of.log_file, parent.0))
-    {
-        told.tell(("parent", place(of.offset), 0), Warning, of.offset, || {
-            format!("no state or state machine {} comes before its state {}", parent.0, of.id.0)
-        });
-    }
-    if matches!(of.kind.class(), ArtifactClass::State | ArtifactClass::StateMachine) {
-        known.insert((of.log_file, of.id.0));
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use kymo_core::Context;
 use kymo_core::Severity::Warning;
+use kymo_core::{Context, Numbered, Recent};
 
 use super::Told;
 use super::definitions::has_log_file;
@@ -27,7 +27,7 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
         latest: i64::MIN,
         is_log_unsorted: false,
         seen: None,
-        known: Known::default(),
+        known: Recent::default(),
         are_artifacts_known: !is_found(reader, "artifacts"),
         are_types_known: !is_found(reader, "types"),
     };
@@ -57,41 +57,14 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
     pass.tally
 }
 
-/// Tasks that are found without a search.
-const KNOWN: usize = 64;
+/// A task of a log file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TaskOf(LogFileId, ArtifactId);
 
-/// Tasks that are known to be there: few are switched between most of the time.
-struct Known([u64; KNOWN]);
-
-impl Default for Known {
-    /// At no place is a task that could be there.
-    fn default() -> Self {
-        let mut places = [0; KNOWN];
-        for (place, key) in places.iter_mut().enumerate() {
-            *key = !(place as u64);
-        }
-        Self(places)
-    }
-}
-
-impl Known {
+impl Numbered for TaskOf {
     #[inline]
-    fn key(log: LogFileId, task: ArtifactId) -> (usize, u64) {
-        let [log, task] = [log.0, task.0].map(|id| u64::from(id.cast_unsigned()));
-        (usize::try_from(task % KNOWN as u64).unwrap_or(0), log << 32 | task)
-    }
-
-    #[inline]
-    fn has(&self, log: LogFileId, task: ArtifactId) -> bool {
-        let (place, key) = Self::key(log, task);
-        self.0.get(place) == Some(&key)
-    }
-
-    fn add(&mut self, log: LogFileId, task: ArtifactId) {
-        let (place, key) = Self::key(log, task);
-        if let Some(known) = self.0.get_mut(place) {
-            *known = key;
-        }
+    fn number(self) -> u64 {
+        self.1.number()
     }
 }
 
@@ -107,7 +80,8 @@ struct Pass<'a> {
     is_log_unsorted: bool,
     /// The log file and the type of the event before, where it has no values and both are there.
     seen: Option<(LogFileId, TypeId)>,
-    known: Known,
+    /// Tasks that are known to be there: few are switched between most of the time.
+    known: Recent<TaskOf, ()>,
     /// Where definitions cannot be read, that is enough to say.
     are_artifacts_known: bool,
     are_types_known: bool,
@@ -136,7 +110,8 @@ impl Pass<'_> {
         }
         let are_known = match event.body {
             Body::TaskSwitch { in_task, out_task, .. } => {
-                self.known.has(log, in_task) && self.known.has(log, out_task)
+                let is_known = |task| self.known.get(TaskOf(log, task)).is_some();
+                is_known(in_task) && is_known(out_task)
             }
             _ => false,
         };
@@ -221,12 +196,12 @@ impl Pass<'_> {
         let known = &mut self.known;
         each_id(&event.body, |class, id| {
             let is_task = class == ArtifactClass::Task;
-            if is_no_artifact(id) || (is_task && known.has(log, id)) {
+            if is_no_artifact(id) || (is_task && known.get(TaskOf(log, id)).is_some()) {
                 return;
             }
             if reader.artifact(log, class, id).is_some() {
                 if is_task {
-                    known.add(log, id);
+                    known.put(TaskOf(log, id), ());
                 }
                 return;
             }

@@ -18,7 +18,7 @@ pub(crate) use events::{each_id, is_no_artifact};
 
 /// Every finding of a file, of which `reader` is what could be read.
 pub(crate) fn check(reader: &Reader, context: &Context<'_>) -> Vec<Finding> {
-    let mut told = Told::new(context.limits.items_max);
+    let mut told = Told::new(context.limits.findings_max);
     definitions::check(reader, &mut told);
     layout::check(reader, &mut told);
     let tally = events::check(reader, context, &mut told);
@@ -30,14 +30,19 @@ pub(crate) fn check(reader: &Reader, context: &Context<'_>) -> Vec<Finding> {
     }
     // Of the order there is more to tell than what reading notices.
     findings.extend(noticed.into_iter().filter(|finding| finding.rule != ORDER));
-    findings.extend(told.into_findings());
+    told.tell_all(&mut findings);
     findings.into_vec()
 }
 
-/// What is told once, however often it is found: a file may have as many as events.
+/// What is told once, however often it is found: a file may have as many as events. Of each rule
+/// no more are kept than there is room for in the end, so that none pushes out another.
 pub(crate) struct Told {
     kinds: BTreeMap<(&'static str, i64, i64), Telling>,
-    max: u64,
+    /// How many of each rule are kept.
+    kept: BTreeMap<&'static str, usize>,
+    most: usize,
+    /// How many there was no room for.
+    beyond: BTreeMap<Severity, u64>,
 }
 
 struct Telling {
@@ -48,8 +53,9 @@ struct Telling {
 }
 
 impl Told {
-    fn new(max: u64) -> Self {
-        Self { kinds: BTreeMap::new(), max: max.max(1) }
+    fn new(most: usize) -> Self {
+        let (kinds, kept, beyond) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { kinds, kept, most, beyond }
     }
 
     /// Tells of something by its rule and two numbers; the first time counts, and then the number.
@@ -60,24 +66,30 @@ impl Told {
         offset: impl Into<Option<u64>>,
         message: impl FnOnce() -> String,
     ) {
-        let is_full = self.kinds.len() as u64 >= self.max;
-        match self.kinds.entry((rule, a, b)) {
-            Entry::Occupied(mut known) => known.get_mut().count += 1,
-            Entry::Vacant(_) if is_full => {}
-            Entry::Vacant(place) => {
-                let (offset, message) = (offset.into(), message());
-                place.insert(Telling { severity, offset, message, count: 1 });
-            }
+        let place = match self.kinds.entry((rule, a, b)) {
+            Entry::Occupied(mut known) => return known.get_mut().count += 1,
+            Entry::Vacant(place) => place,
+        };
+        let kept = self.kept.entry(rule).or_default();
+        if *kept < self.most {
+            *kept += 1;
+            let (offset, message) = (offset.into(), message());
+            place.insert(Telling { severity, offset, message, count: 1 });
+        } else {
+            *self.beyond.entry(severity).or_default() += 1;
         }
     }
 
-    fn into_findings(self) -> impl Iterator<Item = Finding> {
-        self.kinds.into_iter().map(|((rule, ..), telling)| {
+    fn tell_all(self, findings: &mut Findings) {
+        findings.extend(self.kinds.into_iter().map(|((rule, ..), telling)| {
             let Telling { severity, offset, mut message, count } = telling;
             if count > 1 {
                 let _ = write!(message, " ({count} times)");
             }
             Finding { severity, rule, offset, file: None, message }
-        })
+        }));
+        for (severity, times) in self.beyond {
+            findings.count(severity, times);
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! What is defined stays, so that ids keep their meaning; of several files the log files are
 //! numbered anew, one after the other.
 
+mod joining;
 mod numbering;
 
 use std::collections::HashSet;
@@ -12,7 +13,7 @@ use kymo_core::model::timeline::{TimeNs, TimelineView, TrackId, Window};
 use kymo_core::{Context, Destination, Finding, Part, Result, Severity, Source, Written};
 
 use crate::model::{Happening, Timeline, Values};
-use crate::read::ORDER;
+use crate::read::{ORDER, UNKNOWN_LOG_FILE};
 use crate::spec::{UNKNOWN_PRIORITY, UNKNOWN_TASK};
 use crate::types::{ArtifactId, Body, Event, Found};
 use crate::{Merge, Reader, Writer, utf8};
@@ -35,9 +36,13 @@ pub(crate) fn extract(
     let mut file = to.file()?;
     let mut writer = Writer::new(&mut file, &definitions.log_files, &definitions.types)?;
     let mut events = merged(&readers, part)?;
+    let mut without_log = 0;
     while let Some((number, found)) = events.next_event()? {
         let choice = choices.get(number);
         let Some(mut event) = choice.and_then(|choice| choice.take(&found)) else { continue };
+        let reader = readers.get(number);
+        let has_log = reader.is_some_and(|of| of.log_file_place(event.log_file).is_some());
+        without_log += u64::from(!has_log);
         if readers.len() > 1 {
             event.log_file = numbering.number(number, event.log_file);
         }
@@ -49,11 +54,34 @@ pub(crate) fn extract(
     for reader in &readers {
         let is_said = |finding: &Finding| {
             let is_sorted = part.sort && finding.rule == ORDER;
-            finding.severity > Severity::Note && !is_sorted
+            // How many events there are of those is said once, of all files.
+            let is_counted = finding.rule == UNKNOWN_LOG_FILE;
+            finding.severity > Severity::Note && !is_sorted && !is_counted
         };
         written.losses.extend(reader.findings().into_iter().filter(is_said));
     }
+    written.losses.extend(stray(without_log));
+    written.losses.extend(mixed_times(&readers));
     Ok(written)
+}
+
+/// Says that events are of log files that are not there.
+fn stray(events: u64) -> Option<Finding> {
+    let message = format!(
+        "{events} {} of log files that are not there, and stay so: they are on no track",
+        if events == 1 { "event is" } else { "events are" }
+    );
+    (events > 0).then(|| Finding::whole(Severity::Warning, UNKNOWN_LOG_FILE, message))
+}
+
+/// Says that times of some files count from the Epoch, and those of others do not.
+fn mixed_times(readers: &[Arc<Reader>]) -> Option<Finding> {
+    let has_logs = |reader: &&Arc<Reader>| !reader.definitions().log_files.is_empty();
+    let mut said = readers.iter().filter(has_logs).map(|reader| reader.is_since_epoch());
+    let first = said.next()?;
+    let message = "times of some of the files count from the Epoch and of others do not: together \
+                   they are on one time axis, which says neither";
+    said.any(|other| other != first).then(|| Finding::whole(Severity::Warning, "clocks", message))
 }
 
 /// The events that may be asked for, in the order in which they are written.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kymo_core::{Finding, Severity, shortened};
 
+use super::joining::Joining;
 use crate::Reader;
 use crate::types::{Artifact, CustomType, Definitions, LogFile, LogFileId, of_cpu};
 
@@ -12,6 +13,8 @@ use crate::types::{Artifact, CustomType, Definitions, LogFile, LogFileId, of_cpu
 #[derive(Default)]
 pub(super) struct Numbering {
     numbers: HashMap<(usize, LogFileId), LogFileId>,
+    /// The next number that no log file of the output has.
+    next: i32,
     /// Log files that were to be joined and could not be.
     pub apart: Vec<Finding>,
 }
@@ -24,16 +27,22 @@ impl Numbering {
         }
         let mut all = Definitions::default();
         let mut names = HashSet::new();
+        let mut joining = Joining::default();
         for (input, reader) in readers.iter().enumerate() {
             let own = Names::new(reader.definitions(), &mut names);
+            joining.begin(reader);
             for of in &reader.definitions().log_files {
-                let first = join.then(|| self.first(&all, of, readers, input)).flatten();
+                let first = if join { self.first(&mut joining, of) } else { None };
                 let id = first.unwrap_or_else(|| {
-                    let next = LogFileId(i32::try_from(all.log_files.len()).unwrap_or(i32::MAX));
+                    let next = LogFileId(self.next);
+                    self.next = self.next.saturating_add(1);
                     let name = if join { of.name.clone() } else { own.name(of) };
                     all.log_files.push(LogFile { id: next, name, ..of.clone() });
                     next
                 });
+                if join {
+                    joining.put(of, id);
+                }
                 self.numbers.entry((input, of.id)).or_insert(id);
             }
         }
@@ -41,22 +50,32 @@ impl Numbering {
         all
     }
 
+    /// The log file of an earlier input that one is a further part of.
+    fn first<'a>(&mut self, joining: &mut Joining<'a>, of: &'a LogFile) -> Option<LogFileId> {
+        let found = joining.like(of)?;
+        if joining.fits(of, found) {
+            return Some(found);
+        }
+        let name = shortened(&of.name);
+        let message = format!("{name} is not joined: the files use the same ids otherwise");
+        self.apart.push(Finding::whole(Severity::Warning, "join", message));
+        None
+    }
+
+    /// What is there twice in one file stays so; what another file has too is one.
     fn define(&mut self, all: &mut Definitions, readers: &[Arc<Reader>]) {
-        let (mut types, mut artifacts) = (HashSet::new(), HashSet::new());
+        let (mut types, mut artifacts) = (HashMap::new(), HashMap::new());
         for (input, reader) in readers.iter().enumerate() {
-            // What is there twice in one file stays so; what another file has too is one.
-            let (before_types, before_artifacts) = (types.clone(), artifacts.clone());
             for of in &reader.definitions().types {
                 let log_file = self.number(input, of.log_file);
-                if !before_types.contains(&(log_file, of.id)) {
-                    types.insert((log_file, of.id));
+                if *types.entry((log_file, of.id)).or_insert(input) == input {
                     all.types.push(CustomType { log_file, ..of.clone() });
                 }
             }
             for of in &reader.definitions().artifacts {
                 let log_file = self.number(input, of.log_file);
-                if !before_artifacts.contains(&(log_file, of.kind.class(), of.id)) {
-                    artifacts.insert((log_file, of.kind.class(), of.id));
+                let key = (log_file, of.kind.class(), of.id);
+                if *artifacts.entry(key).or_insert(input) == input {
                     all.artifacts.push(Artifact { log_file, ..of.clone() });
                 }
             }
@@ -66,51 +85,13 @@ impl Numbering {
     /// The number of a log file in the output. One that is not there gets one that is not there
     /// either.
     pub(super) fn number(&mut self, input: usize, of: LogFileId) -> LogFileId {
-        let next = LogFileId(i32::try_from(self.numbers.len()).unwrap_or(i32::MAX));
-        *self.numbers.entry((input, of)).or_insert(next)
+        let next = &mut self.next;
+        *self.numbers.entry((input, of)).or_insert_with(|| {
+            let number = LogFileId(*next);
+            *next = next.saturating_add(1);
+            number
+        })
     }
-
-    /// The log file of an earlier input that one is a further part of.
-    fn first(
-        &mut self,
-        all: &Definitions,
-        of: &LogFile,
-        readers: &[Arc<Reader>],
-        input: usize,
-    ) -> Option<LogFileId> {
-        let described = |of: &LogFile| (of.size, of.imported_at_ms, of.importer.clone());
-        let is_it = |other: &&LogFile| {
-            let is_taken = self.numbers.iter().any(|((i, _), n)| (*i, *n) == (input, other.id));
-            other.name == of.name && described(other) == described(of) && !is_taken
-        };
-        let found = all.log_files.iter().find(is_it)?.id;
-        let joined = self.numbers.iter().filter(|(_, number)| **number == found);
-        let fits = { joined }.all(|((other, log), _)| {
-            let pair = readers.get(*other).zip(readers.get(input));
-            pair.is_some_and(|(one, other)| agree((one, *log), (other, of.id)))
-        });
-        if !fits {
-            let name = shortened(&of.name);
-            let message = format!("{name} is not joined: the files use the same ids otherwise");
-            self.apart.push(Finding::whole(Severity::Warning, "join", message));
-        }
-        fits.then_some(found)
-    }
-}
-
-/// Whether two log files use no id for different things.
-fn agree((one, log): (&Reader, LogFileId), (other, other_log): (&Reader, LogFileId)) -> bool {
-    let types = one.definitions().types.iter().filter(|of| of.log_file == log);
-    let are_types_alike = { types }.all(|of| {
-        let there = other.custom_type(other_log, of.id);
-        there.is_none_or(|it| (&it.name, &it.fields) == (&of.name, &of.fields))
-    });
-    let artifacts = one.definitions().artifacts.iter().filter(|of| of.log_file == log);
-    let described = |of: &Artifact| (of.name.clone(), of.kind, of.custom_type, of.custom.clone());
-    are_types_alike && { artifacts }.all(|of| {
-        let there = other.artifact(other_log, of.kind.class(), of.id);
-        there.is_none_or(|it| described(it) == described(of))
-    })
 }
 
 /// What the recordings of a file are called in the output: the later ones get a number.

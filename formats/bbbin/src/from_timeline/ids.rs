@@ -2,36 +2,61 @@
 
 use std::collections::{HashMap, HashSet};
 
+use kymo_core::{Error, Result};
+
 use crate::spec::UNKNOWN_TASK;
 use crate::types::{ArtifactId, LogFileId};
 
 /// Ids that are taken. A task has one id in all log files that it is in, so that one knows it
 /// again; another log file may use the same id for something else.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ids {
     taken: HashMap<LogFileId, HashSet<i32>>,
     largest: i32,
+    /// Where ids are looked for when the largest is taken: below it there may be free ones.
+    next_free: i32,
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Self { taken: HashMap::new(), largest: 0, next_free: 1 }
+    }
 }
 
 impl Ids {
-    /// The wanted id where it is free in some log files, and else one that is free in all.
-    pub(super) fn take(&mut self, logs: &[LogFileId], wanted: Option<i64>) -> ArtifactId {
+    /// The wanted id where it is free in some log files, and else one that is free in all of them.
+    ///
+    /// # Errors
+    /// When all are taken.
+    pub(super) fn take(&mut self, logs: &[LogFileId], wanted: Option<i64>) -> Result<ArtifactId> {
         let wanted = wanted.and_then(|number| i32::try_from(number).ok());
-        let is_free = |id: &i32| {
-            let is_taken = |log| self.taken.get(log).is_some_and(|taken| taken.contains(id));
-            *id != UNKNOWN_TASK && !logs.iter().any(is_taken)
+        let id = wanted.filter(|id| self.is_free(logs, *id)).or_else(|| self.free(logs));
+        let Some(id) = id else {
+            return Err(Error::request("there are more tasks and states than BBBin has ids for"));
         };
-        let id = wanted.filter(is_free).unwrap_or_else(|| self.next());
         self.largest = self.largest.max(id);
         for log in logs {
             self.taken.entry(*log).or_default().insert(id);
         }
-        ArtifactId(id)
+        Ok(ArtifactId(id))
     }
 
-    fn next(&self) -> i32 {
-        let next = self.largest.saturating_add(1);
-        if next == UNKNOWN_TASK { next + 1 } else { next }
+    fn is_free(&self, logs: &[LogFileId], id: i32) -> bool {
+        let is_taken = |log| self.taken.get(log).is_some_and(|taken| taken.contains(&id));
+        id != UNKNOWN_TASK && !logs.iter().any(is_taken)
+    }
+
+    /// The next id beyond all others; when there is none, the next free one below. Negative ones
+    /// would be interrupts.
+    fn free(&mut self, logs: &[LogFileId]) -> Option<i32> {
+        let beyond = self.largest.checked_add(1);
+        if let Some(beyond) = beyond {
+            return if beyond == UNKNOWN_TASK { Some(beyond + 1) } else { Some(beyond) };
+        }
+        while !self.is_free(logs, self.next_free) {
+            self.next_free = self.next_free.checked_add(1)?;
+        }
+        Some(self.next_free)
     }
 }
 
@@ -42,13 +67,28 @@ mod tests {
     #[test]
     fn an_id_is_free_where_no_log_file_of_it_has_it() {
         let mut ids = Ids::default();
+        let mut take = |logs: &[LogFileId], wanted| ids.take(logs, wanted).unwrap().0;
         let (a, b) = (LogFileId(0), LogFileId(1));
-        assert_eq!(ids.take(&[a], Some(0)), ArtifactId(0));
-        assert_eq!(ids.take(&[b], Some(0)), ArtifactId(0));
-        assert_eq!(ids.take(&[a, b], Some(0)), ArtifactId(1));
-        assert_eq!(ids.take(&[a], Some(777)), ArtifactId(2));
-        assert_eq!(ids.take(&[b], Some(776)), ArtifactId(776));
-        assert_eq!(ids.take(&[b], None), ArtifactId(778));
-        assert_eq!(ids.take(&[a], Some(-3)), ArtifactId(-3));
+        assert_eq!(take(&[a], Some(0)), 0);
+        assert_eq!(take(&[b], Some(0)), 0);
+        assert_eq!(take(&[a, b], Some(0)), 1);
+        assert_eq!(take(&[a], Some(777)), 2);
+        assert_eq!(take(&[b], Some(776)), 776);
+        assert_eq!(take(&[b], None), 778);
+        assert_eq!(take(&[a], Some(-3)), -3);
+    }
+
+    #[test]
+    fn where_the_largest_id_is_taken_others_are_found_below() {
+        let mut ids = Ids::default();
+        let log = &[LogFileId(0)];
+        let mut take = |wanted| ids.take(log, wanted).unwrap().0;
+        assert_eq!(take(Some(2_147_483_647)), 2_147_483_647);
+        assert_eq!(take(Some(2)), 2);
+        assert_eq!(take(Some(3_000_000_000)), 1);
+        assert_eq!(take(Some(3_000_000_001)), 3);
+        assert_eq!(take(Some(2_147_483_647)), 4);
+        ids.next_free = i32::MAX;
+        assert!(ids.take(log, None).is_err());
     }
 }

@@ -38,9 +38,17 @@ impl Logs {
                 keys.push(key);
             }
         }
+        let mut of_recordings = HashMap::new();
+        for track in tracks.iter().filter(|track| track.content == LOG_FILE) {
+            of_recordings.entry(track.recording).or_insert(track);
+        }
         let mut known = HashMap::new();
         for (recording, cpu) in keys {
-            let log = define(tracks, (recording, cpu), origin, definitions);
+            let own = cpu.and_then(|cpu| tracks.get(cpu.0));
+            let of_recording = of_recordings.get(&recording).copied();
+            let was =
+                own.map_or(of_recording, |own| Some(own).filter(|own| own.content == LOG_FILE));
+            let log = define((recording, own), was, origin, definitions);
             known.insert((recording, cpu), log);
         }
         let of = |key| known.get(&key).copied().unwrap_or(LogFileId(0));
@@ -71,16 +79,12 @@ fn cpus(tracks: &[Track]) -> Vec<Option<TrackId>> {
 
 /// A log file of BBBin stays what it was; any other says where it came from.
 fn define(
-    tracks: &[Track],
-    (recording, cpu): (usize, Option<TrackId>),
+    (recording, cpu): (usize, Option<&Track>),
+    was: Option<&Track>,
     origin: Option<&Origin>,
     definitions: &mut Definitions,
 ) -> LogFileId {
-    let is_log = |track: &&Track| track.recording == recording && track.content == LOG_FILE;
-    let own = cpu.and_then(|cpu| tracks.get(cpu.0));
-    let log = own.filter(|track| track.content == LOG_FILE);
-    let log = log.or_else(|| tracks.iter().find(is_log).filter(|_| own.is_none()));
-    if let Some(log) = log {
+    if let Some(log) = was {
         let text = log.attributes.get(IMPORTER_NAME).and_then(serde_json::Value::as_str);
         let number = |name: &str| log.attributes.get(name).and_then(serde_json::Value::as_i64);
         let id = definitions.add_log_file(&log.name, text.unwrap_or("kymo"));
@@ -90,7 +94,7 @@ fn define(
         }
         return id;
     }
-    let cpu = own.and_then(|track| track.attributes.get(Track::CPU_ID)).map(ToString::to_string);
+    let cpu = cpu.and_then(|track| track.attributes.get(Track::CPU_ID)).map(ToString::to_string);
     let name = match (origin, recording) {
         (Some(origin), 0) => origin.name.clone(),
         (Some(origin), _) => format!("{}, recording {recording}", origin.name),

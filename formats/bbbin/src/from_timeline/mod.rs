@@ -6,17 +6,23 @@
 //! its log file, and any other track a custom type of one field. Types come before events in the
 //! file, so a timeline is gone through twice: to see what its tracks hold, and to write it.
 //!
+//! Attributes that a timeline of BBBin has ([`crate::carried`]) become again what they were. That
+//! times count from the Epoch is said by an artifact of ours in each log file.
+//!
 //! What BBBin cannot say, and is said to be lost: several clocks, tracks within tracks, characters
 //! beyond Latin-1, priorities beyond 32 bits, events without a time, messages from one recording to
 //! another, lists that are no arrays.
 
 mod ids;
 mod logs;
+mod lost;
+mod pending;
 mod plan;
 mod records;
+mod restored;
 mod survey;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::{Seek, Write};
 use std::sync::Arc;
 
@@ -24,19 +30,17 @@ use kymo_core::model::timeline::{
     Activity, Content, Event as Happening, Fields, Message as Flow, TimeNs, TimelineView, TrackId,
     Window,
 };
-use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
+use kymo_core::{Destination, Result, Value, Written};
 
+use crate::model::GENERIC;
 use crate::spec::{NO_BUDGET, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
-use crate::types::{
-    ArtifactId, Body, Event, Function, LogFileId, Message, Text, TypeId, to_latin1,
-};
+use crate::types::{ArtifactId, Body, Event, Function, LogFileId, Text, TypeId, to_latin1};
 use crate::{Writer, encode};
+use lost::Lost;
+use pending::{Due, Keeps, OwnedMessage, Pending};
 use plan::Plan;
 use records::Shape;
 use survey::value_of;
-
-/// Losses that are told one by one; a timeline may have as many as events.
-const LOSSES_MAX: usize = 1000;
 
 /// Functions within functions that are known by their names at their ends.
 const DEPTH_MAX: usize = 1 << 16;
@@ -61,80 +65,11 @@ pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result
 struct Taking<'a, W> {
     plan: &'a Plan,
     writer: Writer<W>,
-    written: Written,
     lost: Lost,
     latest: i64,
-    logs: HashMap<LogFileId, LogState>,
-    /// Log files that have something to say yet, by its time.
-    waiting: BTreeSet<(i64, LogFileId)>,
+    pending: Pending,
     /// The stretches with names that each track is in.
     open: HashMap<TrackId, Vec<Open>>,
-}
-
-/// What is lost, or not as it should be, and how often.
-#[derive(Debug, Default)]
-struct Lost {
-    characters: u64,
-    /// Messages whose other end is of another recording.
-    peers: u64,
-    priorities: u64,
-    /// Events that are earlier than the one before.
-    order: u64,
-    clocks: u64,
-    nested: u64,
-    /// Lists that are no arrays.
-    lists: u64,
-    /// Events that are of none of the kinds that have types of their own.
-    kinds: u64,
-}
-
-impl Lost {
-    /// Says it.
-    fn findings(&self) -> impl Iterator<Item = Finding> {
-        let Self { characters, peers, priorities, order, clocks, nested, lists, kinds } = *self;
-        let said = [
-            (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
-            (nested, "parent", format!("{nested} tracks are no longer under the track they were")),
-            (
-                order,
-                "order",
-                format!(
-                    "times go back, {order} times in all, and events are written as they come: \
-                     `kymo merge --sort` sorts them"
-                ),
-            ),
-            (
-                peers,
-                "peer",
-                format!(
-                    "the other end of {peers} messages is in another log file, which BBBin cannot \
-                     name"
-                ),
-            ),
-            (priorities, "priority", format!("{priorities} priorities have more than 32 bits")),
-            (
-                lists,
-                "lists",
-                format!("{lists} lists whose values are none, or not of one type, became texts"),
-            ),
-            (
-                kinds,
-                "kinds",
-                format!(
-                    "the fields of {kinds} events became one text: there are more kinds of events \
-                     than {}",
-                    records::SHAPES_MAX
-                ),
-            ),
-            (
-                characters,
-                "latin-1",
-                format!("{characters} characters are not in Latin-1, and became question marks"),
-            ),
-        ];
-        let lost = said.into_iter().filter(|(count, ..)| *count > 0);
-        lost.map(|(_, rule, message)| Finding::whole(Severity::Warning, rule, message))
-    }
 }
 
 /// A stretch that has begun.
@@ -145,35 +80,6 @@ enum Open {
     Task(ArtifactId),
 }
 
-/// What a log file has yet to say, since the next event may belong to it.
-#[derive(Debug, Clone, Default)]
-struct LogState {
-    now: i64,
-    /// A task that stopped, when no other has begun yet.
-    stopped: Option<ArtifactId>,
-    /// A message that a state machine received, when no state was entered yet.
-    received: Option<(TrackId, OwnedMessage)>,
-}
-
-#[derive(Debug, Clone)]
-struct OwnedMessage {
-    sender: ArtifactId,
-    receiver: ArtifactId,
-    other_timestamp: i64,
-    name: Vec<u8>,
-}
-
-impl OwnedMessage {
-    fn message(&self) -> Message<'_> {
-        Message {
-            sender: self.sender,
-            receiver: self.receiver,
-            other_timestamp: self.other_timestamp,
-            name: Text(&self.name),
-        }
-    }
-}
-
 const UNKNOWN: ArtifactId = ArtifactId(UNKNOWN_TASK);
 
 impl<'a, W: Write + Seek> Taking<'a, W> {
@@ -182,42 +88,48 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         Ok(Self {
             plan,
             writer,
-            written: Written::default(),
             lost: Lost::default(),
             latest: i64::MIN,
-            logs: HashMap::new(),
-            waiting: BTreeSet::new(),
+            pending: Pending::default(),
             open: HashMap::new(),
         })
     }
 
     fn event(&mut self, event: &Happening<'_>) -> Result<()> {
         let Some(log) = self.plan.log(event.track) else {
-            self.lose(event, "unwritten", "an event of a track that is not there");
+            self.lost.event(event, "unwritten", "an event of a track that is not there");
             return Ok(());
         };
+        if self.plan.restored.is_repeated(event.track) {
+            return Ok(());
+        }
         let time = self.time(log, event);
         self.lost.order += u64::from(time < self.latest);
         self.latest = self.latest.max(time);
-        self.flush_before(log, time, event)?;
-        self.logs.entry(log).or_default().now = time;
-        match &event.content {
-            Content::Activity(activity) => self.activity(log, event.track, activity)?,
-            Content::Fields(fields) => self.record(log, event, fields)?,
-            _ => self.value(log, event)?,
+        let keeps = Keeps::of(event, !self.plan.is_calls(event.track));
+        while let Some((of, due)) = self.pending.due(log, time, keeps) {
+            self.put_due(of, due)?;
         }
-        Ok(())
+        self.pending.advance(log, time);
+        match &event.content {
+            Content::Activity(activity) => self.activity(log, event.track, activity),
+            Content::Fields(fields) => self.record(log, event, fields),
+            _ => self.value(log, event),
+        }
     }
 
     /// Writes an event with fields as one of the type of its kind.
     fn record(&mut self, log: LogFileId, event: &Happening<'_>, fields: &Fields<'_>) -> Result<()> {
+        if let Some((of, custom)) = self.plan.restored.values(event) {
+            return self.put_with(log, Body::Generic, of, &custom);
+        }
         let shape = Shape::of(fields);
         let Some(of) = self.plan.record_type(log, &shape) else {
             self.lost.kinds += 1;
             return self.value(log, event);
         };
         let Ok(custom) = encode(of, &shape.values(fields, &mut self.lost)) else {
-            self.lose(event, "unwritten", "fields that are not of their types");
+            self.lost.event(event, "unwritten", "fields that are not of their types");
             return Ok(());
         };
         self.put_with(log, Body::Generic, of.id, &custom)
@@ -225,12 +137,11 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
 
     /// The time of an event; where it has none, that of the one before it.
     fn time(&mut self, log: LogFileId, event: &Happening<'_>) -> i64 {
-        let now = self.logs.get(&log).map_or(0, |state| state.now);
         if let Some(TimeNs(time)) = event.time {
             return time;
         }
-        self.lose(event, "time", "an event without a time has that of the one before it");
-        now
+        self.lost.event(event, "time", "an event without a time has that of the one before it");
+        self.pending.now(log)
     }
 
     fn activity(&mut self, log: LogFileId, track: TrackId, activity: &Activity<'_>) -> Result<()> {
@@ -243,7 +154,9 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             Activity::Release { budget_ns, by } => {
                 let time_budget = budget_ns.unwrap_or(NO_BUDGET);
                 let body = Body::TaskRelease { task: id, time_budget };
-                match by.and_then(|by| self.plan.released_by(log, by)) {
+                let said = by.and_then(|by| self.plan.released_by(log, by));
+                self.lost.releases += u64::from(by.is_some() && said.is_none());
+                match said {
                     Some((of, cpu)) => self.put_with(log, body, of, &cpu),
                     None => self.put(log, body),
                 }
@@ -281,7 +194,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         let number = priority.and_then(|priority| i32::try_from(priority).ok());
         self.lost.priorities += u64::from(number.is_none() && priority.is_some());
         let in_task_priority = number.unwrap_or(UNKNOWN_PRIORITY);
-        let out_task = self.logs.entry(log).or_default().stopped.take().unwrap_or(UNKNOWN);
+        let out_task = self.pending.stopped(log).unwrap_or(UNKNOWN);
         self.put(log, Body::TaskSwitch { in_task, out_task, in_task_priority })
     }
 
@@ -300,17 +213,14 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
                 Some(Open::Function(name)) => name,
                 _ => Vec::new(),
             };
-            let end_time = self.logs.get(&log).map_or(0, |state| state.now);
-            let function = Function { name: Text(&name), end_time };
+            let function = Function { name: Text(&name), end_time: self.pending.now(log) };
             return self.put_call(log, track, Body::FunctionExit(function));
         }
         let stopped = match began {
             Some(Open::Task(task)) => task,
             _ => self.plan.artifact(track),
         };
-        let state = self.logs.entry(log).or_default();
-        state.stopped = Some(stopped);
-        self.waiting.insert((state.now, log));
+        self.pending.stop(log, stopped);
         Ok(())
     }
 
@@ -326,7 +236,8 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
     fn send(&mut self, log: LogFileId, track: TrackId, flow: &Flow<'_>) -> Result<()> {
         let owned = self.message(track, flow, true);
         let message = owned.message();
-        let body = if self.plan.is_machine(track) {
+        // What a log file itself sends was sent by a state machine that nobody knows.
+        let body = if self.plan.is_machine(track) || self.plan.is_log_file(track) {
             Body::SrlSend { message, receiver_instance: 0 }
         } else {
             Body::Send(message)
@@ -336,10 +247,8 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
 
     fn receive(&mut self, log: LogFileId, track: TrackId, flow: &Flow<'_>) -> Result<()> {
         let message = self.message(track, flow, false);
-        if self.plan.is_machine(track) {
-            let state = self.logs.entry(log).or_default();
-            state.received = Some((track, message));
-            self.waiting.insert((state.now, log));
+        if self.plan.is_machine(track) || self.plan.is_log_file(track) {
+            self.pending.receive(log, track, message);
             return Ok(());
         }
         self.put(log, Body::Receive(message.message()))
@@ -352,9 +261,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         state: &str,
         settled: Option<TimeNs>,
     ) -> Result<()> {
-        let received = self.logs.entry(log).or_default().received.take();
-        let message = received.filter(|(of, _)| *of == track).map(|(_, message)| message);
-        let message = message.unwrap_or_else(|| OwnedMessage {
+        let message = self.pending.received(log, track).unwrap_or_else(|| OwnedMessage {
             sender: UNKNOWN,
             receiver: self.plan.artifact(track),
             other_timestamp: UNKNOWN_TIME,
@@ -366,70 +273,40 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         self.put(log, Body::SrlReceive { message, state, finish_timestamp })
     }
 
-    /// Says what waited for an event that did not come: in all log files, so that what is written
-    /// is in the order of times.
-    fn flush_before(&mut self, log: LogFileId, time: i64, next: &Happening<'_>) -> Result<()> {
-        while let Some(&(then, of)) = self.waiting.first().filter(|(then, _)| *then < time) {
-            self.waiting.remove(&(then, of));
-            self.flush(of, |_| false, |_| false)?;
+    /// Writes what no event belonged to.
+    fn put_due(&mut self, log: LogFileId, due: Due) -> Result<()> {
+        match due {
+            Due::Stopped(out_task) => {
+                let in_task_priority = UNKNOWN_PRIORITY;
+                self.put(log, Body::TaskSwitch { in_task: UNKNOWN, out_task, in_task_priority })
+            }
+            Due::Received(message) => {
+                let (state, finish_timestamp) = (ArtifactId(UNKNOWN_STATE), UNKNOWN_TIME);
+                let message = message.message();
+                self.put(log, Body::SrlReceive { message, state, finish_timestamp })
+            }
         }
-        let Some(now) = self.logs.get(&log).map(|state| state.now) else { return Ok(()) };
-        if !self.waiting.remove(&(now, log)) {
-            return Ok(());
-        }
-        let activity = match &next.content {
-            Content::Activity(activity) if now == time => Some(activity),
-            _ => None,
-        };
-        let begins = matches!(activity, Some(Activity::Begin { .. }));
-        let begins = begins && !self.plan.is_calls(next.track);
-        let enters = matches!(activity, Some(Activity::Enter { .. }));
-        let is_next = |of: TrackId| enters && of == next.track;
-        self.flush(log, |_| begins, is_next)?;
-        if begins || enters {
-            self.waiting.insert((now, log));
-        }
-        Ok(())
-    }
-
-    /// Says what a log file has yet to say, but for what is kept for the event that comes.
-    fn flush(
-        &mut self,
-        log: LogFileId,
-        keeps_stopped: impl Fn(ArtifactId) -> bool,
-        keeps_received: impl Fn(TrackId) -> bool,
-    ) -> Result<()> {
-        let Some(state) = self.logs.get_mut(&log) else { return Ok(()) };
-        let stopped = state.stopped.take_if(|task| !keeps_stopped(*task));
-        let received = state.received.take_if(|(track, _)| !keeps_received(*track));
-        if let Some(out_task) = stopped {
-            let in_task_priority = UNKNOWN_PRIORITY;
-            self.put(log, Body::TaskSwitch { in_task: UNKNOWN, out_task, in_task_priority })?;
-        }
-        if let Some((_, message)) = received {
-            let (state, finish_timestamp) = (ArtifactId(UNKNOWN_STATE), UNKNOWN_TIME);
-            let message = message.message();
-            self.put(log, Body::SrlReceive { message, state, finish_timestamp })?;
-        }
-        Ok(())
     }
 
     /// Writes a value as an event of the track's own type.
     fn value(&mut self, log: LogFileId, event: &Happening<'_>) -> Result<()> {
+        let is_generic = matches!(&event.content, Content::Text(text) if text == GENERIC);
+        if is_generic && self.plan.is_log_file(event.track) {
+            return self.put(log, Body::Generic);
+        }
+        if let Some((of, custom)) = self.plan.restored.values(event) {
+            return self.put_with(log, Body::Generic, of, &custom);
+        }
         let Some(of) = self.plan.custom_type(event.track) else {
-            self.lose(event, "unwritten", "the timeline had no values here before");
+            self.lost.event(event, "unwritten", "the timeline had no values here before");
             return Ok(());
         };
-        let (value, lost) = match value_of(event) {
-            Value::Text(text) => {
-                let (bytes, lost) = to_latin1(&text);
-                (Value::Text(Text(&bytes).to_string()), lost)
-            }
-            value => (value, 0),
+        let value = match value_of(event) {
+            Value::Text(text) => Value::Text(Text(&self.latin1(&text)).to_string()),
+            value => value,
         };
-        self.lost.characters += lost;
         let Ok(custom) = encode(of, &[value]) else {
-            self.lose(event, "unwritten", "a value that is not of the kind of the first");
+            self.lost.event(event, "unwritten", "a value that is not of the kind of the first");
             return Ok(());
         };
         self.put_with(log, Body::Generic, of.id, &custom)
@@ -454,7 +331,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         custom_type: TypeId,
         custom: &[u8],
     ) -> Result<()> {
-        let timestamp = self.logs.get(&log_file).map_or(0, |state| state.now);
+        let timestamp = self.pending.now(log_file);
         self.writer.write(&Event { timestamp, log_file, body, custom_type, custom })
     }
 
@@ -464,22 +341,13 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         bytes
     }
 
-    fn lose(&mut self, event: &Happening<'_>, rule: &'static str, why: &str) {
-        if self.written.losses.len() < LOSSES_MAX {
-            let message = format!("{}: {why}", shortened(self.plan.name(event.track)));
-            let loss = Finding::at(Severity::Warning, rule, event.offset, message);
-            self.written.losses.push(loss);
-        }
-    }
-
     fn finish(mut self) -> Result<Written> {
-        for (_, log) in std::mem::take(&mut self.waiting) {
-            self.flush(log, |_| false, |_| false)?;
+        while let Some((log, due)) = self.pending.last() {
+            self.put_due(log, due)?;
         }
-        self.written.events = self.writer.num_events();
+        let events = self.writer.num_events();
         let finished = self.writer.finish(&self.plan.definitions.artifacts)?;
         self.lost.characters += finished.lost_characters;
-        self.written.losses.extend(self.lost.findings());
-        Ok(self.written)
+        Ok(Written { events, losses: self.lost.findings(self.plan.tracks()) })
     }
 }

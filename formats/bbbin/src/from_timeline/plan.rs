@@ -3,16 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{TimelineView, Track, TrackId, TrackKind};
+use kymo_core::model::timeline::{Clock, ClockId, TimelineView, Track, TrackId, TrackKind};
 use kymo_core::{Origin, Result};
 
 use super::ids::Ids;
 use super::logs::Logs;
 use super::records::Shape;
+use super::restored::Restored;
 use super::survey::{Roles, Survey};
+use crate::carried;
+use crate::model::LOG_FILE;
 use crate::spec::{
-    BY_CPU, CALL_TYPE, CALLS_TYPE, FieldType, IS_IDLE, RELEASE_TYPE, TASK_TYPE, TELLS_COMPLETION,
-    THREAD, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK,
+    CALL_TYPE, CALLS_TYPE, CLOCK_NAME, CLOCK_TYPE, OwnType, RELEASE_TYPE, TASK_TYPE, TaskClass,
+    UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK,
 };
 use crate::types::{
     ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, LogFileId, TypeId,
@@ -35,8 +38,11 @@ pub(super) struct Plan {
     /// The places of the types of events with fields.
     records: HashMap<(LogFileId, Shape), usize>,
     empty_types: HashMap<LogFileId, TypeId>,
-    call_types: HashMap<LogFileId, TypeId>,
-    release_types: HashMap<LogFileId, TypeId>,
+    /// The types of ours, by their names.
+    own_types: HashMap<(LogFileId, &'static str), TypeId>,
+    /// Types of values of artifacts, by name and fields.
+    pub(super) alike: HashMap<(LogFileId, String, Vec<CustomField>), TypeId>,
+    pub(super) restored: Restored,
 }
 
 /// What an artifact is of: tracks of one recording, name and number are of one task, which ran on
@@ -54,7 +60,11 @@ impl Plan {
         let tracks = timeline.tracks();
         let mut definitions = Definitions::default();
         let logs = Logs::new(&tracks, origin, &mut definitions);
-        let survey = Survey::new(timeline, &tracks, &logs.of_tracks)?;
+        let restored = Restored::new(&tracks, &logs.of_tracks, &mut definitions);
+        let survey = Survey::new(timeline, &tracks, &logs.of_tracks, &restored)?;
+        let alike =
+            restored.types().map(|of| ((of.log_file, of.name.clone(), of.fields.clone()), of.id));
+        let alike = alike.collect();
         let mut plan = Self {
             definitions,
             tracks,
@@ -67,28 +77,30 @@ impl Plan {
             types: HashMap::new(),
             records: HashMap::new(),
             empty_types: HashMap::new(),
-            call_types: HashMap::new(),
-            release_types: HashMap::new(),
+            own_types: HashMap::new(),
+            alike,
+            restored,
         };
-        plan.define(survey);
+        let is_since_epoch = is_since_epoch(&timeline.clocks(), &plan.tracks);
+        plan.define(survey, is_since_epoch)?;
         Ok(plan)
     }
 
-    fn define(&mut self, survey: Survey) {
+    fn define(&mut self, survey: Survey, is_since_epoch: bool) -> Result<()> {
         let logs: Vec<_> = self.definitions.log_files.iter().map(|of| of.id).collect();
-        for log in logs {
-            self.empty_types.insert(log, self.definitions.empty_type(log));
+        for log in &logs {
+            self.empty_types.insert(*log, self.definitions.empty_type(*log));
         }
         let mut ids = Ids::default();
-        self.define_artifacts(&survey.peers, &mut ids);
-        self.define_threads(&mut ids);
+        self.define_artifacts(&survey.peers, &mut ids)?;
+        self.define_carried(&mut ids)?;
+        self.define_threads(&mut ids)?;
         for log in survey.released {
-            let of = self.type_of(log, RELEASE_TYPE, &[BY_CPU], FieldType::Int32);
-            self.release_types.insert(log, of);
+            self.own_type(log, RELEASE_TYPE);
         }
         for (track, name) in survey.named {
             let Some(log) = self.log(track) else { continue };
-            let id = ids.take(&[log], None);
+            let id = ids.take(&[log], None)?;
             self.define_task(log, id, &name, None);
             self.named.insert((track, name), id);
         }
@@ -107,15 +119,30 @@ impl Plan {
         }
         for (track, name) in survey.entered {
             let Some(log) = self.log(track) else { continue };
-            let (id, parent) = (ids.take(&[log], None), self.artifact(track));
+            if self.states.contains_key(&(track, name.clone())) {
+                continue;
+            }
+            let (id, parent) = (ids.take(&[log], None)?, self.artifact(track));
             self.definitions.add_artifact(log, id, &name, ArtifactKind::State { parent });
             self.states.insert((track, name), id);
         }
+        for log in logs.into_iter().filter(|_| is_since_epoch) {
+            let id = ids.take(&[log], None)?;
+            self.definitions.add_artifact(log, id, CLOCK_NAME, ArtifactKind::Generic);
+            let of = self.own_type(log, CLOCK_TYPE);
+            self.definitions.give_values(of, vec![1]);
+        }
+        self.definitions.put_parents_first();
+        Ok(())
     }
 
     /// Defines tasks and state machines, in every log file that they are in or that has a message
     /// from or to them.
-    fn define_artifacts(&mut self, peers: &BTreeSet<(LogFileId, TrackId)>, ids: &mut Ids) {
+    fn define_artifacts(
+        &mut self,
+        peers: &BTreeSet<(LogFileId, TrackId)>,
+        ids: &mut Ids,
+    ) -> Result<()> {
         let mut known: HashMap<(usize, bool, &str, Option<i64>), TrackId> = HashMap::new();
         let mut first_of: Vec<TrackId> = Vec::with_capacity(self.tracks.len());
         for (id, track) in self.tracks.iter().enumerate() {
@@ -146,11 +173,14 @@ impl Plan {
         for (Whole { first, .. }, logs) in in_logs {
             let Some(of) = self.tracks.get(first.0).cloned() else { continue };
             let logs: Vec<_> = logs.into_iter().collect();
-            let id = ids.take(&logs, of.task_id());
+            let id = ids.take(&logs, of.task_id())?;
             of_firsts.insert(first, id);
             for log in logs {
                 if self.role(first).is_machine {
                     self.definitions.add_artifact(log, id, &of.name, ArtifactKind::StateMachine);
+                    if let Some(values) = carried::Values::read(&of.attributes) {
+                        self.give_values(log, &values);
+                    }
                 } else {
                     self.define_task(log, id, &of.name, Some(&of));
                 }
@@ -159,22 +189,27 @@ impl Plan {
         let id = |first: &TrackId| of_firsts.get(first).copied();
         let of_tracks = first_of.iter().enumerate().filter_map(|(n, f)| Some((TrackId(n), id(f)?)));
         self.artifacts = of_tracks.collect();
+        Ok(())
     }
 
     fn define_task(&mut self, log: LogFileId, id: ArtifactId, name: &str, of: Option<&Track>) {
         let priority = of.and_then(priority).unwrap_or(UNKNOWN_PRIORITY);
-        let kind = ArtifactKind::Task { task_class: Ok(TaskClass::Task), priority };
+        let task_class = of.and_then(|of| carried::task_class(&of.attributes));
+        let task_class = task_class.unwrap_or(Ok(TaskClass::Task));
+        let kind = ArtifactKind::Task { task_class, priority };
         self.definitions.add_artifact(log, id, name, kind);
         let says = |name: &str| of.is_some_and(|of| of.says(name));
         let more = [says(Track::IS_IDLE), says(Track::TELLS_COMPLETION)];
-        if more.contains(&true) {
-            let of = self.type_of(log, TASK_TYPE, &[IS_IDLE, TELLS_COMPLETION], FieldType::Boolean);
+        if let Some(values) = of.and_then(|of| carried::Values::read(&of.attributes)) {
+            self.give_values(log, &values);
+        } else if more.contains(&true) {
+            let of = self.own_type(log, TASK_TYPE);
             self.definitions.give_values(of, more.map(u8::from).to_vec());
         }
     }
 
     /// Functions run on threads; those of a processor itself are of its log file.
-    fn define_threads(&mut self, ids: &mut Ids) {
+    fn define_threads(&mut self, ids: &mut Ids) -> Result<()> {
         for number in 0..self.tracks.len() {
             let track = TrackId(number);
             let (Some(log), Some(of)) = (self.log(track), self.tracks.get(number)) else {
@@ -183,27 +218,35 @@ impl Plan {
             if !self.role(track).has_calls || self.logs.own.contains(&track) {
                 continue;
             }
-            let (name, id) = (of.name.clone(), ids.take(&[log], of.task_id()));
-            let call = self.type_of(log, CALL_TYPE, &[THREAD], FieldType::ArtifactId);
-            self.call_types.insert(log, call);
+            let (name, id) = (of.name.clone(), ids.take(&[log], of.task_id())?);
+            self.own_type(log, CALL_TYPE);
+            let calls = self.own_type(log, CALLS_TYPE);
             self.definitions.add_artifact(log, id, &name, ArtifactKind::Generic);
-            let is_calls = |of: &&CustomType| of.log_file == log && of.name == CALLS_TYPE;
-            let calls = self.definitions.types.iter().find(is_calls).map(|of| of.id);
-            let calls =
-                calls.unwrap_or_else(|| self.definitions.add_type(log, CALLS_TYPE, Vec::new()));
             self.definitions.give_values(calls, Vec::new());
             self.threads.insert(track, id);
         }
+        Ok(())
     }
 
-    /// The type of a log file whose fields are all of one type; adds it where there is none.
-    fn type_of(&mut self, log: LogFileId, name: &str, fields: &[&str], of: FieldType) -> TypeId {
-        let is_it = |of: &&CustomType| of.log_file == log && of.name == name;
-        let found = self.definitions.types.iter().find(is_it).map(|of| of.id);
-        found.unwrap_or_else(|| {
-            let fields = fields.iter().map(|field| CustomField::scalar(*field, of)).collect();
-            self.definitions.add_type(log, name, fields)
-        })
+    /// A type of ours in a log file; adds it where there is none.
+    fn own_type(&mut self, log: LogFileId, own: OwnType) -> TypeId {
+        let definitions = &mut self.definitions;
+        let known = self.own_types.entry((log, own.name));
+        *known.or_insert_with(|| definitions.add_own_type(log, own))
+    }
+
+    /// Knows a state of a track by its name; of several, the first.
+    pub(super) fn know_state(&mut self, track: TrackId, name: &str, id: ArtifactId) {
+        self.states.entry((track, name.to_owned())).or_insert(id);
+    }
+
+    pub(super) fn tracks(&self) -> &[Track] {
+        &self.tracks
+    }
+
+    /// Whether a track is of a log file as a whole.
+    pub(super) fn is_log_file(&self, track: TrackId) -> bool {
+        self.tracks.get(track.0).is_some_and(|track| track.content == LOG_FILE)
     }
 
     pub(super) fn log(&self, track: TrackId) -> Option<LogFileId> {
@@ -224,16 +267,14 @@ impl Plan {
         self.tracks.get(track.0).is_some_and(|track| track.kind == TrackKind::Calls)
     }
 
-    pub(super) fn name(&self, track: TrackId) -> &str {
-        self.tracks.get(track.0).map_or("", |track| &track.name)
-    }
-
     /// Tracks that are under another that is neither a processor nor all of the recording, as far as
     /// they become something of their own.
     pub(super) fn nested(&self) -> usize {
         let is_nested = |(id, track): &(usize, &Track)| {
             let above = track.parent.and_then(|parent| self.tracks.get(parent.0));
-            let is_own = self.types.contains_key(&TrackId(*id)) || self.role(TrackId(*id)).is_any();
+            let id = TrackId(*id);
+            let is_own = self.types.contains_key(&id) || self.role(id).is_any();
+            let is_own = is_own || self.restored.has(id);
             is_own && above.is_some_and(|above| above.parent.is_some())
         };
         self.tracks.iter().enumerate().filter(is_nested).count()
@@ -263,14 +304,15 @@ impl Plan {
 
     /// The type and the value that say which thread a function runs on.
     pub(super) fn thread(&self, track: TrackId) -> Option<(TypeId, [u8; 4])> {
-        let of = *self.call_types.get(&self.log(track)?)?;
+        let of = *self.own_types.get(&(self.log(track)?, CALL_TYPE.name))?;
         Some((of, self.threads.get(&track)?.0.to_be_bytes()))
     }
 
     /// The type and the value that say on which processor a task was released.
     pub(super) fn released_by(&self, log: LogFileId, by: TrackId) -> Option<(TypeId, [u8; 4])> {
         let cpu = self.tracks.get(by.0)?.attributes.get(Track::CPU_ID)?.as_i64()?;
-        Some((*self.release_types.get(&log)?, i32::try_from(cpu).ok()?.to_be_bytes()))
+        let of = *self.own_types.get(&(log, RELEASE_TYPE.name))?;
+        Some((of, i32::try_from(cpu).ok()?.to_be_bytes()))
     }
 
     pub(super) fn state(&self, track: TrackId, name: &str) -> ArtifactId {
@@ -290,6 +332,13 @@ impl Plan {
     pub(super) fn empty_type(&self, log: LogFileId) -> TypeId {
         self.empty_types.get(&log).copied().unwrap_or(TypeId(0))
     }
+}
+
+/// Whether the clocks of all tracks count from the Epoch.
+fn is_since_epoch(clocks: &[Clock], tracks: &[Track]) -> bool {
+    let used: BTreeSet<_> = tracks.iter().filter_map(|track| track.clock).collect();
+    let says = |clock: &ClockId| clocks.get(clock.0).is_some_and(|clock| clock.since_epoch);
+    !used.is_empty() && used.iter().all(says)
 }
 
 /// The priority that a task has to begin with.

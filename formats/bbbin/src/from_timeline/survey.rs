@@ -10,6 +10,8 @@ use kymo_core::model::timeline::{
 use kymo_core::{Result, Value};
 
 use super::records::{SHAPES_MAX, Shape};
+use super::restored::Restored;
+use crate::model::{GENERIC, LOG_FILE};
 use crate::spec::FieldType;
 use crate::types::LogFileId;
 
@@ -55,6 +57,7 @@ impl Survey {
         timeline: &Arc<dyn TimelineView>,
         tracks: &[Track],
         logs: &[LogFileId],
+        restored: &Restored,
     ) -> Result<Self> {
         let roles = tracks.iter().map(first_roles).collect();
         let mut survey = Self { roles, ..Self::default() };
@@ -68,7 +71,11 @@ impl Survey {
             };
             match &event.content {
                 Content::Activity(activity) => {
-                    survey.activity(event.track, track.kind, *log, activity, &mut known);
+                    survey.activity(event.track, track, *log, activity, &mut known);
+                    continue;
+                }
+                Content::Text(text) if text == GENERIC && track.content == LOG_FILE => continue,
+                _ if restored.is_repeated(event.track) || restored.values(&event).is_some() => {
                     continue;
                 }
                 Content::Fields(fields) => {
@@ -93,7 +100,7 @@ impl Survey {
     fn activity(
         &mut self,
         track: TrackId,
-        kind: TrackKind,
+        of: &Track,
         log: LogFileId,
         activity: &Activity<'_>,
         known: &mut HashSet<(TrackId, String)>,
@@ -108,7 +115,7 @@ impl Survey {
                 roles.is_machine = true;
                 self.entered.extend(is_new(state));
             }
-            Activity::Begin { .. } | Activity::End if kind == TrackKind::Calls => {
+            Activity::Begin { .. } | Activity::End if of.kind == TrackKind::Calls => {
                 roles.has_calls = true;
             }
             Activity::Begin { name: Some(name), .. } => self.named.extend(is_new(name)),
@@ -120,7 +127,7 @@ impl Survey {
             }
             Activity::Begin { .. } | Activity::Complete { .. } => roles.is_task = true,
             Activity::Send(message) | Activity::Receive(message) => {
-                roles.is_task |= kind != TrackKind::States;
+                roles.is_task |= of.kind != TrackKind::States && of.content != LOG_FILE;
                 self.peers.extend(message.peer.map(|peer| (log, peer)));
             }
         }

@@ -3,16 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use kymo_core::Value;
 use kymo_core::model::timeline::{ClockId, Track, TrackId, TrackKind};
-use serde_json::Map;
+use serde_json::{Map, Value as Json};
 
 use super::undeclared::Undeclared;
 use crate::Reader;
-use crate::read::values;
+use crate::carried::{self, CarriedArtifact, Values};
 use crate::spec::{
-    BY_CPU, CALL_TYPE, CALLS_TYPE, FieldType, IS_IDLE, RELEASE_TYPE, TASK_TYPE, TELLS_COMPLETION,
-    THREAD, UNKNOWN_TASK,
+    CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, RELEASE_TYPE, TASK_TYPE, UNKNOWN_TASK,
 };
 use crate::types::{
     Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, LogFile, LogFileId, TypeId,
@@ -38,6 +36,12 @@ pub(crate) struct Lanes {
     cpus: Lookup<(usize, i32), TrackId>,
     /// Log files that declare the task that stands for an unknown one.
     unknown_tasks: HashSet<LogFileId, RandomState>,
+    /// States and GENERIC artifacts that log files carry as attributes: there are no more than
+    /// whoever only looks at the timeline can bear.
+    carried: usize,
+    /// Artifacts that are nowhere on the timeline, or whose values are not.
+    pub untold_artifacts: u64,
+    pub untold_values: u64,
 }
 
 /// The tracks that each log file has.
@@ -98,7 +102,11 @@ impl Lanes {
         }
         let undeclared = Undeclared::new(reader);
         for (log, task) in undeclared.tasks {
-            lanes.undeclared(log, task, reader);
+            lanes.undeclared((log, task), undeclared_name(task), TrackKind::Task, reader);
+        }
+        for (log, machine) in undeclared.machines {
+            let name = format!("state machine {}", machine.0);
+            lanes.undeclared((log, machine), name, TrackKind::States, reader);
         }
         if !undeclared.are_all {
             lanes.other_tasks(reader);
@@ -142,29 +150,29 @@ impl Lanes {
         if is_nobody { None } else { lookup.get(&(log, id)).copied() }
     }
 
-    /// The track that a function runs on.
-    pub(crate) fn calls(&self, log: LogFileId, of: TypeId, values: &[u8]) -> Option<TrackId> {
-        let own = self.log(log)?.own;
+    /// The track of the thread that the values of a function name.
+    pub(crate) fn thread(&self, log: LogFileId, of: TypeId, values: &[u8]) -> Option<TrackId> {
         if !self.call_types.contains(&(log, of)) {
-            return Some(own);
+            return None;
         }
-        let id = values.first_chunk().map(|id| ArtifactId(i32::from_be_bytes(*id)));
-        Some(id.and_then(|id| self.threads.get(&(log, id)).copied()).unwrap_or(own))
+        let id = ArtifactId(i32::from_be_bytes(values.try_into().ok()?));
+        self.threads.get(&(log, id)).copied()
     }
 
-    /// The track of the processor on which a task was released, where that is known.
+    /// The track of the processor on which a task was released, where the values of the release
+    /// say that.
     pub(crate) fn released_by(&self, log: LogFileId, of: TypeId, values: &[u8]) -> Option<TrackId> {
-        let cpu = values.first_chunk().map(|cpu| i32::from_be_bytes(*cpu))?;
         if !self.release_types.contains(&(log, of)) {
             return None;
         }
+        let cpu = i32::from_be_bytes(values.try_into().ok()?);
         let recording = self.tracks.get(self.log(log)?.own.0)?.recording;
         self.cpus.get(&(recording, cpu)).copied()
     }
 
-    /// Whether values only say where their event belongs.
-    pub(crate) fn is_told(&self, log: LogFileId, of: TypeId) -> bool {
-        self.call_types.contains(&(log, of)) || self.release_types.contains(&(log, of))
+    /// Whether a state machine has a track.
+    pub(crate) fn has_machine(&self, log: LogFileId, id: ArtifactId) -> bool {
+        self.machines.contains_key(&(log, id))
     }
 
     pub(crate) fn of_type(&self, log: LogFileId, id: TypeId) -> Option<&TypeLanes> {
@@ -200,48 +208,111 @@ impl Lanes {
         }
     }
 
-    fn undeclared(&mut self, log: LogFileId, task: ArtifactId, reader: &Reader) {
+    fn undeclared(
+        &mut self,
+        (log, id): (LogFileId, ArtifactId),
+        name: String,
+        kind: TrackKind,
+        reader: &Reader,
+    ) {
         let Some(own) = self.log(log).map(|log| log.own) else { return };
-        let track = self.add(reader, log, undeclared_name(task), TrackKind::Task, "TASK");
+        let content = if kind == TrackKind::Task { "TASK" } else { "STATE MACHINE" };
+        let track = self.add(reader, log, name, kind, content);
         self.put_under(track, own);
-        if let Some(track) = self.tracks.get_mut(track.0) {
-            track.attributes.insert("artifact_id".into(), task.0.into());
-        }
-        self.tasks.insert((log, task), track);
+        self.say(track, "artifact_id", id.0);
+        self.lookup(kind).insert((log, id), track);
     }
 
     fn artifact(&mut self, of: &Artifact, reader: &Reader) {
-        let Some(log) = self.log(of.log_file) else { return };
+        let Some(log) = self.log(of.log_file) else {
+            self.untold_artifacts += 1;
+            return;
+        };
         let custom_type = reader.custom_type(of.log_file, of.custom_type);
-        let is_thread = custom_type.is_some_and(|of| of.name == CALLS_TYPE);
+        let is_of = |own| custom_type.is_some_and(|of| of.is(own));
         let kind = match of.kind {
             ArtifactKind::Task { .. } => TrackKind::Task,
             ArtifactKind::StateMachine => TrackKind::States,
-            ArtifactKind::Generic if is_thread => TrackKind::Calls,
-            ArtifactKind::Generic | ArtifactKind::State { .. } => return,
+            ArtifactKind::Generic if is_of(CALLS_TYPE) => TrackKind::Calls,
+            // The clock of the timeline says it.
+            ArtifactKind::Generic if is_of(CLOCK_TYPE) => return,
+            ArtifactKind::Generic | ArtifactKind::State { .. } => {
+                return self.carry(of, custom_type, log.own);
+            }
         };
         let key = (of.log_file, of.id);
         if self.lookup(kind).contains_key(&key) {
+            // Of several with one id, the first counts.
+            self.untold_artifacts += 1;
             return;
         }
         let content = of.kind.class().name();
         let track = self.add(reader, of.log_file, of.name.clone(), kind, content);
         self.put_under(track, log.own);
-        if let Some(track) = self.tracks.get_mut(track.0) {
-            track.attributes.insert("artifact_id".into(), of.id.0.into());
-            if let ArtifactKind::Task { priority, .. } = of.kind {
-                track.attributes.insert("task_priority".into(), priority.into());
-            }
-            for (field, name) in MORE {
-                if custom_type.is_some_and(|custom_type| says(custom_type, of, field)) {
-                    track.attributes.insert(name.into(), true.into());
-                }
+        self.say(track, "artifact_id", of.id.0);
+        if let ArtifactKind::Task { task_class, priority } = of.kind {
+            self.say(track, "task_priority", priority);
+            self.say(track, carried::TASK_CLASS, carried::task_class_json(task_class));
+        }
+        let is_said = is_of(TASK_TYPE) && self.say_more(track, &of.custom);
+        if !is_said {
+            let values = self.values(of, custom_type);
+            if let (Some(track), Some(values)) = (self.tracks.get_mut(track.0), values) {
+                values.put(&mut track.attributes);
             }
         }
         if (kind, of.id.0) == (TrackKind::Task, UNKNOWN_TASK) {
             self.unknown_tasks.insert(of.log_file);
         }
         self.lookup(kind).insert(key, track);
+    }
+
+    /// Says of a task what its values do.
+    fn say_more(&mut self, track: TrackId, values: &[u8]) -> bool {
+        let [is_idle, tells_completion] = *values else { return false };
+        for (value, name) in
+            [(is_idle, Track::IS_IDLE), (tells_completion, Track::TELLS_COMPLETION)]
+        {
+            if value != 0 {
+                self.say(track, name, true);
+            }
+        }
+        true
+    }
+
+    /// Has a log file carry a state or a GENERIC artifact, of which there are no tracks.
+    fn carry(&mut self, of: &Artifact, custom_type: Option<&CustomType>, own: TrackId) {
+        if self.carried >= carried::ARTIFACTS_MAX {
+            self.untold_artifacts += 1;
+            return;
+        }
+        self.carried += 1;
+        let (id, name, kind) = (of.id, of.name.clone(), of.kind);
+        let values = self.values(of, custom_type);
+        let said = CarriedArtifact { id, name, kind, values }.to_json();
+        let Some(track) = self.tracks.get_mut(own.0) else { return };
+        let list = track.attributes.entry(carried::ARTIFACTS);
+        if let Json::Array(list) = list.or_insert_with(|| Json::Array(Vec::new())) {
+            list.push(said);
+        }
+    }
+
+    /// The values of an artifact, where it has any.
+    fn values(&mut self, of: &Artifact, custom_type: Option<&CustomType>) -> Option<Values> {
+        let has_type = |of: &CustomType| !(of.fields.is_empty() && of.name.is_empty());
+        let is_plain = custom_type.is_none_or(|of| !has_type(of) || of.is(CALLS_TYPE));
+        if is_plain && of.custom.is_empty() {
+            return None;
+        }
+        let values = custom_type.and_then(|custom_type| Values::of(of, custom_type));
+        self.untold_values += u64::from(values.is_none());
+        values
+    }
+
+    fn say(&mut self, track: TrackId, name: &str, value: impl Into<Json>) {
+        if let Some(track) = self.tracks.get_mut(track.0) {
+            track.attributes.insert(name.into(), value.into());
+        }
     }
 
     fn lookup(&mut self, kind: TrackKind) -> &mut Lookup<(LogFileId, ArtifactId), TrackId> {
@@ -255,19 +326,24 @@ impl Lanes {
     fn custom_type(&mut self, of: &CustomType, reader: &Reader) {
         let key = (of.log_file, of.id);
         let Some(log) = self.log(of.log_file).filter(|_| !of.fields.is_empty()) else { return };
-        if self.types.contains_key(&key) || is_of(of, TASK_TYPE, &[IS_IDLE, TELLS_COMPLETION]) {
+        if self.types.contains_key(&key) {
             return;
         }
-        if is_of(of, CALL_TYPE, &[THREAD]) {
+        // Of types of ours there are no tracks: their values say more of what they are of. Values of
+        // anything else are on the track of the log file.
+        if of.is(CALL_TYPE) {
             self.call_types.insert(key);
-            return;
-        }
-        if is_of(of, RELEASE_TYPE, &[BY_CPU]) {
+        } else if of.is(RELEASE_TYPE) {
             self.release_types.insert(key);
+        }
+        if [CALL_TYPE, RELEASE_TYPE, TASK_TYPE, CLOCK_TYPE].into_iter().any(|own| of.is(own)) {
             return;
         }
         let values = self.add(reader, of.log_file, of.name.clone(), TrackKind::Messages, "json");
         self.put_under(values, log.own);
+        if of.fields.len() <= carried::FIELDS_MAX {
+            self.say(values, carried::FIELDS, carried::fields_json(&of.fields));
+        }
         let mut counters = Vec::new();
         for (place, field) in of.fields.iter().enumerate().filter(|(_, field)| is_number(field)) {
             let name = format!("{}.{}", of.name, field.name);
@@ -313,23 +389,6 @@ fn cpu_of(of: &LogFile, reader: &Reader) -> Option<i32> {
     let place = reader.recording_of(of.id).and_then(|place| reader.recordings().get(place));
     let is_beside = place.is_some_and(|(_, are_several)| *are_several);
     cpu.or_else(|| (!is_beside).then_some(of.id.0))
-}
-
-/// What is told of a task besides, by the names of fields and of attributes.
-const MORE: [(&str, &str); 2] =
-    [(IS_IDLE, Track::IS_IDLE), (TELLS_COMPLETION, Track::TELLS_COMPLETION)];
-
-/// Whether a value of an artifact is true.
-fn says(custom_type: &CustomType, of: &Artifact, name: &str) -> bool {
-    let Ok(values) = values(custom_type, &of.custom, of.offset) else { return false };
-    let is_it =
-        |(field, value): (&CustomField, &Value)| field.name == name && *value == Value::Bool(true);
-    custom_type.fields.iter().zip(&values).any(is_it)
-}
-
-/// Whether a type is one that we write, with its fields.
-fn is_of(of: &CustomType, name: &str, fields: &[&str]) -> bool {
-    of.name == name && of.fields.iter().map(|field| field.name.as_str()).eq(fields.iter().copied())
 }
 
 /// What a task without an artifact is called.

@@ -8,32 +8,35 @@
 //! Where it is not known which task runs, none does. A budget that is not known is none, and so is
 //! one below nothing.
 //!
-//! What the timeline does not tell: ids of receivers' instances, end times that functions give
-//! besides their exit, values of artifacts; tables have those. An event of a log file that is not
-//! there is on no track, which is a finding.
+//! What timelines have no word for is in the attributes of tracks, as far as it is defined before
+//! events are ([`crate::carried`]): classes of tasks, states and what they are part of, GENERIC
+//! artifacts, values of artifacts, types of fields. What else the timeline does not tell,
+//! `untold` says: ids of receivers' instances, end times of functions, and more. An event of a log
+//! file that is not there is on no track, which is a finding.
 
 mod lanes;
+mod telling;
 mod undeclared;
+mod untold;
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Message, TimeNs, TimelineView,
-    Track, TrackId, Wanted, Window,
+    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, Wanted,
+    Window,
 };
-use kymo_core::{Finding, Result, Severity, Value};
+use kymo_core::{Finding, Result};
 
 use crate::Reader;
-use crate::read::{Walk, values};
-use crate::spec::{
-    ArtifactClass, FieldType, NO_BUDGET, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME,
-};
-use crate::types::{ArtifactId, Body, CustomType, Found, LogFileId};
-use lanes::{Lanes, TaskLane, undeclared_name};
+use crate::read::Walk;
+use crate::spec::UNKNOWN_PRIORITY;
+use crate::types::{ArtifactId, Body, LogFileId};
+use lanes::{Lanes, TaskLane};
 
 pub(crate) use lanes::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
+pub(crate) use telling::GENERIC;
 
 /// What happens on a track; the payload, where there is one, is the event's values.
 pub(crate) type Happening = (TrackId, Content<'static>);
@@ -67,134 +70,6 @@ impl Timeline {
     /// The track of a task that a switch names.
     pub(crate) fn running(&self, log: LogFileId, task: ArtifactId) -> Option<TrackId> {
         self.lanes().running(log, task).map(TaskLane::track)
-    }
-
-    /// Tells what an event is on which tracks, in the order in which it happens.
-    pub(crate) fn tell(
-        &self,
-        found: &Found<'_>,
-        as_values: Values,
-        to: &mut impl FnMut(Happening),
-    ) {
-        let (reader, event, all) = (&self.reader, &found.event, self.lanes());
-        let log = event.log_file;
-        let mut activity = |track: Option<TrackId>, activity| {
-            if let Some(track) = track {
-                to((track, Content::Activity(activity)));
-            }
-        };
-        let task = |id| all.task(log, id).map(TaskLane::track);
-        let Some(lanes) = all.log(log) else {
-            let message = format!("there is no log file {}: its events are on no track", log.0);
-            let finding = Finding::at(Severity::Warning, "unknown-log-file", found.offset, message);
-            return reader.notice(finding);
-        };
-        match event.body {
-            Body::Generic => {
-                let has_values = all.of_type(log, event.custom_type).is_some();
-                if !has_values && event.custom.is_empty() {
-                    to((lanes.own, Content::Text("GENERIC".into())));
-                }
-            }
-            Body::TaskSwitch { in_task, out_task, in_task_priority } => {
-                activity(all.running(log, out_task).map(TaskLane::track), Activity::End);
-                if let Some(lane) = all.running(log, in_task) {
-                    let is_own = matches!(lane, TaskLane::Own(_));
-                    let name = (!is_own).then(|| undeclared_name(in_task).into());
-                    let priority = known_priority(in_task_priority);
-                    activity(Some(lane.track()), Activity::Begin { name, priority });
-                }
-            }
-            Body::TaskRelease { task: id, time_budget } => {
-                let budget_ns = Some(time_budget).filter(|time| (0..NO_BUDGET).contains(time));
-                let by = all.released_by(log, event.custom_type, event.custom);
-                activity(task(id), Activity::Release { budget_ns, by });
-            }
-            Body::TaskCompletion { task: id, remaining_time } => {
-                let remaining_ns = Some(remaining_time).filter(|time| *time != NO_BUDGET);
-                activity(task(id), Activity::Complete { remaining_ns });
-            }
-            Body::Send(message) => {
-                let of = self.message(log, message, true, true);
-                activity(task(message.sender), Activity::Send(of));
-            }
-            Body::Receive(message) => {
-                let of = self.message(log, message, false, true);
-                activity(task(message.receiver), Activity::Receive(of));
-            }
-            Body::SrlSend { message, .. } => {
-                let track = all.machine(log, message.sender);
-                activity(track, Activity::Send(self.message(log, message, true, false)));
-            }
-            Body::SrlReceive { message, state, finish_timestamp } => {
-                let track = all.machine(log, message.receiver);
-                if !message.is_none() {
-                    activity(track, Activity::Receive(self.message(log, message, false, false)));
-                }
-                if state.0 != UNKNOWN_STATE {
-                    let state = state_name(reader, log, state).into();
-                    let is_known = finish_timestamp != UNKNOWN_TIME;
-                    let settled = is_known.then_some(TimeNs(finish_timestamp));
-                    activity(track, Activity::Enter { state, settled });
-                }
-            }
-            Body::FunctionEnter(function) => {
-                let name = Some(function.name.to_string().into());
-                let track = all.calls(log, event.custom_type, event.custom);
-                activity(track, Activity::Begin { name, priority: None });
-            }
-            Body::FunctionExit(_) => {
-                activity(all.calls(log, event.custom_type, event.custom), Activity::End);
-            }
-        }
-        if !event.custom.is_empty() && !all.is_told(log, event.custom_type) {
-            self.tell_values(found, lanes.own, as_values, to);
-        }
-    }
-
-    fn message(
-        &self,
-        log: LogFileId,
-        of: crate::types::Message<'_>,
-        is_sending: bool,
-        is_task: bool,
-    ) -> Message<'static> {
-        let peer = if is_sending { of.receiver } else { of.sender };
-        let is_known = of.other_timestamp != UNKNOWN_TIME;
-        Message {
-            name: of.name.to_string().into(),
-            peer: self.lanes().peer(log, peer, is_task),
-            peer_time: is_known.then_some(TimeNs(of.other_timestamp)),
-        }
-    }
-
-    /// Tells the values of an event; as bytes, where they are not of their type.
-    fn tell_values(
-        &self,
-        found: &Found<'_>,
-        own: TrackId,
-        as_values: Values,
-        to: &mut impl FnMut(Happening),
-    ) {
-        let (reader, event) = (&self.reader, &found.event);
-        let of = reader.custom_type(event.log_file, event.custom_type);
-        let lanes = self.lanes().of_type(event.log_file, event.custom_type);
-        let (Some(of), Some(lanes)) = (of, lanes) else {
-            return to((own, Content::Payload));
-        };
-        let Ok(values) = values(of, event.custom, found.offset) else {
-            return to((lanes.values, Content::Payload));
-        };
-        if as_values == Values::Fields {
-            return to((lanes.values, Content::Fields(fields(of, values))));
-        }
-        let text = crate::read::object(of, &values);
-        to((lanes.values, Content::Text(text.into())));
-        for (place, track) in &lanes.counters {
-            if let Some(value) = values.get(*place) {
-                to((*track, Content::Value(value.clone())));
-            }
-        }
     }
 
     /// How many events of a window some spans have.
@@ -248,29 +123,14 @@ impl Switch {
     }
 }
 
-/// Values as the fields of an event that is called as their type.
-fn fields(of: &CustomType, values: Vec<Value>) -> Fields<'static> {
-    let fields = of.fields.iter().zip(values).map(|(field, value)| Field {
-        name: field.name.clone().into(),
-        value,
-        bits: field.field_type.ok().and_then(FieldType::bits),
-    });
-    Fields { name: of.name.clone().into(), fields: fields.collect() }
-}
-
 fn known_priority(priority: i32) -> Option<i64> {
     (priority != UNKNOWN_PRIORITY).then(|| priority.into())
 }
 
-/// The name of a state, or its number.
-fn state_name(reader: &Reader, log: LogFileId, id: ArtifactId) -> String {
-    let found = reader.artifact(log, ArtifactClass::State, id);
-    found.map_or_else(|| format!("state {}", id.0), |state| state.name.clone())
-}
-
 impl TimelineView for Timeline {
     fn clocks(&self) -> Vec<Clock> {
-        vec![Clock { name: "log set".into(), recording: 0, since_epoch: false }]
+        let since_epoch = self.reader.is_since_epoch();
+        vec![Clock { name: "log set".into(), recording: 0, since_epoch }]
     }
 
     fn tracks(&self) -> Vec<Track> {
@@ -287,6 +147,10 @@ impl TimelineView for Timeline {
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
         Ok(self.reader.time_range().map(|range| TimeNs(*range.start())..=TimeNs(*range.end())))
+    }
+
+    fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
+        Ok(untold::untold(&self.reader, self.lanes()))
     }
 }
 
@@ -359,7 +223,7 @@ impl Telling {
             }
             let end = walk.offset();
             self.custom = end.saturating_sub(found.event.custom.len() as u64)..end;
-            timeline.tell(&found, self.as_values, &mut |happening| {
+            timeline.tell(&found, self.as_values, &mut |happening: Happening| {
                 if wanted.has(happening.0) {
                     pending.push_back(happening);
                 }

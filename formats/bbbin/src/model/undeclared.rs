@@ -1,4 +1,4 @@
-//! Tasks that nothing declares: interrupts mostly.
+//! Tasks and state machines that nothing declares: interrupts mostly.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,23 @@ use crate::types::{ArtifactId, Body, Event, LogFileId};
 /// Events that are looked at for tasks; more would take time before anything is shown.
 const EVENTS_MAX: u64 = 16_000;
 
-/// Tasks that are told apart.
+/// Tasks and state machines that are told apart.
 const TASKS_MAX: usize = 1 << 12;
 
-/// Tasks that nothing declares: those of TASK EXECUTIONS, and those of some of the events.
+/// Tasks that nothing declares: those of TASK EXECUTIONS, and those of some of the events. Beside
+/// them state machines, of events alone.
 #[derive(Debug)]
 pub(super) struct Undeclared {
     pub tasks: BTreeSet<(LogFileId, ArtifactId)>,
+    pub machines: BTreeSet<(LogFileId, ArtifactId)>,
     /// Whether these are all.
     pub are_all: bool,
 }
 
 impl Undeclared {
     pub(super) fn new(reader: &Reader) -> Self {
-        let mut found = Self { tasks: BTreeSet::new(), are_all: reader.num_events() <= EVENTS_MAX };
+        let are_all = reader.num_events() <= EVENTS_MAX;
+        let mut found = Self { tasks: BTreeSet::new(), machines: BTreeSet::new(), are_all };
         for of in reader.task_executions() {
             found.add(reader, of.log_file, of.task);
         }
@@ -62,7 +65,19 @@ impl Undeclared {
                 self.add(reader, log, message.receiver);
                 self.peer(reader, log, message.sender);
             }
-            _ => {}
+            Body::SrlSend { message, .. } | Body::SrlReceive { message, .. } => {
+                for machine in [message.sender, message.receiver] {
+                    self.machine(reader, log, machine);
+                }
+            }
+            Body::Generic | Body::FunctionEnter(_) | Body::FunctionExit(_) => {}
+        }
+    }
+
+    fn machine(&mut self, reader: &Reader, log: LogFileId, id: ArtifactId) {
+        let is_known = reader.artifact(log, ArtifactClass::StateMachine, id).is_some();
+        if id.0 != UNKNOWN_TASK && !is_known && self.machines.len() < TASKS_MAX {
+            self.machines.insert((log, id));
         }
     }
 

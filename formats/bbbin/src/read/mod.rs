@@ -7,22 +7,23 @@ mod definitions;
 mod event;
 mod header;
 mod index;
+mod noticed;
 mod recordings;
 mod values;
 mod walk;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::ops::{Range, RangeInclusive};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::model::timeline::{TimeNs, Window};
-use kymo_core::{Context, Finding, Findings, Result, Severity, Source, Value};
+use kymo_core::{Context, Finding, Result, Severity, Source, Value};
 
-use crate::spec::{ArtifactClass, Section};
+use crate::spec::{ArtifactClass, CLOCK_TYPE, Section};
 use crate::types::{
     Artifact, ArtifactId, Block, CustomType, Definitions, Found, IndexHeader, LogFileId,
     Statistics, TaskExecution, TypeId,
@@ -31,6 +32,7 @@ use definitions::{Budget, Listed, artifact, count, custom_type, list, log_file};
 use event::event;
 use header::Header;
 use index::{Index, Span, index, statistics, task_execution};
+use noticed::Noticed;
 use recordings::Recordings;
 
 pub use values::values;
@@ -38,6 +40,9 @@ pub(crate) use walk::Walk;
 
 /// The rule that times go up.
 pub(crate) const ORDER: &str = "order";
+
+/// The rule that log files of events are there.
+pub(crate) const UNKNOWN_LOG_FILE: &str = "unknown-log-file";
 
 /// An open file. Cheap to open: events are read when they are asked for.
 #[derive(Debug)]
@@ -47,6 +52,7 @@ pub struct Reader {
     definitions: Definitions,
     log_files: HashMap<LogFileId, usize, RandomState>,
     recordings: Recordings,
+    is_since_epoch: bool,
     types: HashMap<(LogFileId, TypeId), usize, RandomState>,
     artifacts: HashMap<(LogFileId, ArtifactClass, ArtifactId), usize, RandomState>,
     /// Where sections are, by their first byte.
@@ -60,8 +66,7 @@ pub struct Reader {
     spans: Vec<Span>,
     task_executions: Vec<TaskExecution>,
     statistics: Option<Statistics>,
-    /// What was found while reading, by place and rule, so that reading twice finds it once.
-    noticed: Mutex<BTreeMap<(u64, &'static str), Finding>>,
+    noticed: Noticed,
 }
 
 impl Reader {
@@ -172,10 +177,7 @@ impl Reader {
     /// What was found by now.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
-        let mut findings = Findings::new(&self.limits);
-        let noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
-        findings.extend(noticed.values().cloned());
-        findings.into_vec()
+        self.noticed.findings(&self.limits)
     }
 
     /// The values of an event or an artifact as a JSON object, as text; as bytes where they are
@@ -217,6 +219,11 @@ impl Reader {
     /// The recording that a log file is of.
     pub(crate) fn recording_of(&self, id: LogFileId) -> Option<usize> {
         self.recordings.of_places.get(self.log_file_place(id)?).copied()
+    }
+
+    /// Whether times count from the Epoch: every log file says so, by an artifact of ours.
+    pub(crate) fn is_since_epoch(&self) -> bool {
+        self.is_since_epoch
     }
 
     pub(crate) fn spans(&self) -> &[Span] {
@@ -294,21 +301,35 @@ impl Reader {
     /// Notices that times go back; where they do so first is enough.
     #[cold]
     pub(crate) fn notice_disorder(&self, offset: u64) {
-        let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
-        if !noticed.values().any(|finding| finding.rule == ORDER) {
-            let message = "an event is earlier than one before it: where times go back, ranges \
-                           and figures may lack something (`kymo merge --sort` sorts)";
-            let finding = Finding::at(Severity::Warning, ORDER, offset, message);
-            noticed.insert((offset, ORDER), finding);
-        }
+        let message = "an event is earlier than one before it: where times go back, ranges and \
+                       figures may lack something (`kymo merge --sort` sorts)";
+        self.notice_once(ORDER, 0, offset, || message.to_owned());
+    }
+
+    /// Notices that events are of a log file that is not there; the first of each is enough.
+    #[cold]
+    pub(crate) fn notice_unknown_log(&self, log: LogFileId, offset: u64) {
+        let number = u64::from(log.0.cast_unsigned());
+        self.notice_once(UNKNOWN_LOG_FILE, number, offset, || {
+            format!("there is no log file {}: its events are on no track", log.0)
+        });
+    }
+
+    fn notice_once(
+        &self,
+        rule: &'static str,
+        number: u64,
+        offset: u64,
+        message: impl FnOnce() -> String,
+    ) {
+        let finding = || Finding::at(Severity::Warning, rule, offset, message());
+        self.noticed.keep(&self.limits, (rule, number), Severity::Warning, finding);
     }
 
     /// Keeps a finding, unless the same was found before.
     pub(crate) fn notice(&self, finding: Finding) {
-        let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
-        if (noticed.len() as u64) < self.limits.items_max {
-            noticed.entry((finding.offset.unwrap_or(u64::MAX), finding.rule)).or_insert(finding);
-        }
+        let key = (finding.rule, finding.offset.unwrap_or(u64::MAX));
+        self.noticed.keep(&self.limits, key, finding.severity, || finding);
     }
 }
 
@@ -342,6 +363,7 @@ impl Opening {
             definitions: Definitions::default(),
             log_files: HashMap::default(),
             recordings: Recordings::default(),
+            is_since_epoch: false,
             types: HashMap::default(),
             artifacts: HashMap::default(),
             sections: Vec::new(),
@@ -352,7 +374,7 @@ impl Opening {
             spans: Vec::new(),
             task_executions: Vec::new(),
             statistics: None,
-            noticed: Mutex::default(),
+            noticed: Noticed::default(),
         };
         Self { bytes, reader, budget: Budget::new(limits.items_max), faults: Vec::new() }
     }
@@ -500,5 +522,13 @@ impl Opening {
             let key = (of.log_file, of.kind.class(), of.id);
             reader.artifacts.entry(key).or_insert(place);
         }
+        let says = |of: &&Artifact| {
+            let custom_type = reader.custom_type(of.log_file, of.custom_type);
+            custom_type.is_some_and(|of| of.is(CLOCK_TYPE)) && of.custom == [1]
+        };
+        let clocks = reader.definitions.artifacts.iter().filter(says).map(|of| of.log_file);
+        let clocks: HashSet<_> = clocks.collect();
+        let logs = &reader.definitions.log_files;
+        reader.is_since_epoch = !logs.is_empty() && logs.iter().all(|log| clocks.contains(&log.id));
     }
 }

@@ -95,6 +95,17 @@ impl<R: 'static> Column<R> {
         })
     }
 
+    /// So many cells that nobody asked for.
+    pub(super) fn blank(&self, rows: usize) -> ArrayRef {
+        match self.cells {
+            Cells::Signed(_) => Arc::new(Int64Array::from(vec![0; rows])),
+            Cells::Unsigned(_) => Arc::new(UInt64Array::from(vec![0; rows])),
+            Cells::Float(_) => Arc::new(Float64Array::from(vec![0.0; rows])),
+            Cells::Bool(_) => Arc::new(BooleanArray::from(vec![false; rows])),
+            Cells::Text(_) | Cells::Fallible(_) => Arc::new(StringArray::from(vec![""; rows])),
+        }
+    }
+
     fn data_type(&self) -> DataType {
         match self.cells {
             Cells::Signed(_) => DataType::Int64,

@@ -1,5 +1,6 @@
 //! Every event, and those of one class.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -9,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use kymo_core::table::{Batches, Scan};
 use kymo_core::{Error, Result, Table};
 
-use super::value_text;
+use super::{run, value_text, wanted};
 use crate::Reader;
 use crate::dump::{event_custom, recording};
 use crate::read::Walk;
@@ -236,9 +237,6 @@ struct Events {
     columns: Vec<Column>,
 }
 
-/// Bytes of values in one batch, but for the last row.
-const BATCH_BYTES: usize = 16 << 20;
-
 impl Table for Events {
     fn name(&self) -> &str {
         self.name
@@ -286,28 +284,21 @@ impl Table for Events {
     }
 }
 
-/// Which columns a scan needs, for output or for its filters.
-fn wanted(scan: &Scan, columns: usize) -> Vec<bool> {
-    let filtered = |index| scan.filters.iter().any(|filter| filter.column == index);
-    let asked = |index| scan.columns.as_ref().is_none_or(|columns| columns.contains(&index));
-    (0..columns).map(|index| asked(index) || filtered(index)).collect()
-}
-
 impl Events {
-    fn batch(&self, walk: &mut Walk, most: usize, wanted: &[bool]) -> Result<Option<RecordBatch>> {
-        let (mut rows, mut bytes) = (Vec::new(), 0);
-        while rows.len() < most && bytes < BATCH_BYTES {
-            let Some(found) = walk.next(&self.reader) else { break };
-            if self.class.is_none_or(|class| class == found.event.body.class()) {
-                bytes += found.event.custom.len();
-                rows.push(found);
-            }
-        }
+    fn batch(
+        &self,
+        walk: &mut Walk,
+        most: usize,
+        wanted: &HashSet<usize>,
+    ) -> Result<Option<RecordBatch>> {
+        let is_row = |event: &Event<'_>| self.class.is_none_or(|class| class == event.body.class());
+        let rows = run(&self.reader, walk, most, is_row);
         if rows.is_empty() {
             return Ok(None);
         }
-        let columns = self.columns.iter().zip(wanted);
-        let columns = columns.map(|(column, wanted)| self.fill(*column, *wanted, &rows));
+        let columns = self.columns.iter().enumerate();
+        let columns =
+            columns.map(|(index, column)| self.fill(*column, wanted.contains(&index), &rows));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         let batch = RecordBatch::try_new_with_options(self.schema(), columns, &options);

@@ -1,5 +1,6 @@
 //! The events of custom types, with a column for each field.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -8,57 +9,146 @@ use kymo_core::table::{Batches, Scan};
 use kymo_core::{Error, Result, Table, Value};
 
 use super::cells::{Column, schema};
-use super::value_text;
+use super::names::Names;
+use super::{run, value_text};
 use crate::Reader;
 use crate::dump::recording;
 use crate::read::{Walk, values};
 use crate::spec::FieldType;
-use crate::types::{CustomField, CustomType, LogFileId};
+use crate::types::{CustomField, CustomType, Event, Found, LogFileId, TypeId};
 
-/// An event of one of the types, with its values by name.
+/// What types are called that have no name.
+const UNNAMED: &str = "unnamed";
+
+/// Cells of a batch, but for the last row.
+const BATCH_CELLS: usize = 1 << 22;
+
+/// What every row begins with.
+const HEAD: usize = 5;
+
+/// An event of one of the types.
 struct Row {
     recording: Option<u64>,
     offset: u64,
     class: &'static str,
     timestamp: i64,
     log_file: LogFileId,
-    values: Vec<(String, Value)>,
+    /// Nothing where they are not of their type: `custom` of `events` has the bytes.
+    values: Vec<Value>,
+    places: Arc<Places>,
 }
+
+/// The places of a type's fields, by the columns that they are in.
+type Places = HashMap<usize, usize>;
 
 /// A table of the types that have a name; log files may each have one.
 struct Typed {
     reader: Arc<Reader>,
     name: String,
     columns: Vec<Column<Row>>,
+    types: HashMap<(LogFileId, TypeId), Arc<Places>>,
 }
 
-/// The table of a name, if there is a type of that name that has fields.
-pub(super) fn table(reader: &Arc<Reader>, name: &str) -> Option<Arc<dyn Table>> {
-    let is_of = |of: &&CustomType| of.name == name && !of.fields.is_empty();
-    let types: Vec<_> = reader.definitions().types.iter().filter(is_of).collect();
-    if types.is_empty() {
-        return None;
-    }
-    let mut columns = vec![
-        Column::unsigned("recording", |row: &Row| row.recording),
-        Column::unsigned("offset", |row: &Row| Some(row.offset)).always(),
-        Column::text("event_class", |row: &Row| Some(row.class.to_owned())).always(),
-        Column::signed("event_timestamp", |row: &Row| Some(row.timestamp)).always(),
-        Column::signed("log_file_id", |row: &Row| Some(row.log_file.0.into())).always(),
-    ];
-    let mut fields: Vec<&CustomField> = Vec::new();
-    for field in types.iter().flat_map(|of| &of.fields) {
-        if !fields.iter().any(|other| other.name == field.name) {
-            fields.push(field);
+/// A table for each name that types with fields have, in the order of the file. Where a table that
+/// is always there has that name, it gets a number.
+pub(super) fn tables(reader: &Arc<Reader>, fixed: &[Arc<dyn Table>]) -> Vec<Arc<dyn Table>> {
+    let (mut order, mut named): (Vec<&str>, HashMap<&str, Vec<&CustomType>>) = Default::default();
+    // Of several types of one id, the first is what events are of.
+    let is_first = |of: &&CustomType| {
+        reader.custom_type(of.log_file, of.id).is_some_and(|first| first.offset == of.offset)
+    };
+    let types = reader.definitions().types.iter().filter(is_first);
+    for of in types.filter(|of| !of.fields.is_empty()) {
+        let name = if of.name.is_empty() { UNNAMED } else { &of.name };
+        let types = named.entry(name).or_default();
+        if types.is_empty() {
+            order.push(name);
         }
+        types.push(of);
     }
-    for field in fields {
-        let same = types.iter().flat_map(|of| &of.fields).filter(|it| it.name == field.name);
-        let is_uniform = same.clone().all(|other| kind(other) == kind(field));
-        columns.push(field_column(&field.name, is_uniform.then(|| kind(field)).flatten()));
+    let mut names = Names::new(fixed.iter().map(|table| table.name()));
+    let table = |name: &str| -> Option<Arc<dyn Table>> {
+        let types = named.get(name)?;
+        Some(Arc::new(Typed::new(reader, names.free(name), types)))
+    };
+    order.into_iter().filter_map(table).collect()
+}
+
+impl Typed {
+    /// Types of several log files share the columns of fields that have the same name; the second
+    /// of one name in a type has a column of its own.
+    fn new(reader: &Arc<Reader>, name: String, types: &[&CustomType]) -> Self {
+        let mut columns = vec![
+            Column::unsigned("recording", |row: &Row| row.recording),
+            Column::unsigned("offset", |row: &Row| Some(row.offset)).always(),
+            Column::text("event_class", |row: &Row| Some(row.class.to_owned())).always(),
+            Column::signed("event_timestamp", |row: &Row| Some(row.timestamp)).always(),
+            Column::signed("log_file_id", |row: &Row| Some(row.log_file.0.into())).always(),
+        ];
+        let mut names = Names::new(columns.iter().map(|column| column.name.as_str()));
+        // By the name of a field, and how many of that name came before it in its type.
+        let mut known: HashMap<(&str, usize), usize> = HashMap::new();
+        let mut fields: Vec<(&CustomField, bool)> = Vec::new();
+        let mut of_types = HashMap::new();
+        for of in types {
+            let (mut places, mut before) = (Places::new(), HashMap::new());
+            for (place, field) in of.fields.iter().enumerate() {
+                let count: &mut usize = before.entry(field.name.as_str()).or_default();
+                let column = *known.entry((&field.name, *count)).or_insert_with(|| {
+                    fields.push((field, true));
+                    fields.len() - 1
+                });
+                *count += 1;
+                if let Some((first, is_uniform)) = fields.get_mut(column) {
+                    *is_uniform &= kind(first) == kind(field);
+                }
+                places.insert(HEAD + column, place);
+            }
+            of_types.insert((of.log_file, of.id), Arc::new(places));
+        }
+        for (column, (field, is_uniform)) in fields.into_iter().enumerate() {
+            let kind = Some(field).filter(|_| is_uniform).and_then(kind);
+            columns.push(field_column(&names.free(&field.name), HEAD + column, kind));
+        }
+        Self { reader: Arc::clone(reader), name, columns, types: of_types }
     }
-    let reader = Arc::clone(reader);
-    Some(Arc::new(Typed { reader, name: name.to_owned(), columns }))
+
+    fn row(&self, found: &Found<'_>) -> Option<Row> {
+        let Event { timestamp, log_file, body, custom_type, custom } = found.event;
+        let of = self.reader.custom_type(log_file, custom_type)?;
+        Some(Row {
+            recording: recording(&self.reader, log_file),
+            offset: found.offset,
+            class: body.class().name(),
+            timestamp,
+            log_file,
+            values: values(of, custom, found.offset).unwrap_or_default(),
+            places: Arc::clone(self.types.get(&(log_file, custom_type))?),
+        })
+    }
+
+    fn batch(
+        &self,
+        walk: &mut Walk,
+        most: usize,
+        wanted: &HashSet<usize>,
+    ) -> Result<Option<RecordBatch>> {
+        let is_row =
+            |event: &Event<'_>| self.types.contains_key(&(event.log_file, event.custom_type));
+        let most = most.min(BATCH_CELLS / self.columns.len().max(1)).max(1);
+        let found = run(&self.reader, walk, most, is_row);
+        let rows: Vec<_> = found.iter().filter_map(|found| self.row(found)).collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let columns = self.columns.iter().enumerate();
+        let columns = columns.map(|(index, column)| match wanted.contains(&index) {
+            true => column.fill(&rows),
+            false => Ok(column.blank(rows.len())),
+        });
+        let batch = RecordBatch::try_new(self.schema(), columns.collect::<Result<_>>()?);
+        batch.map(Some).map_err(|error| Error::request(error.to_string()))
+    }
 }
 
 /// What a field is in a table.
@@ -90,35 +180,31 @@ fn kind(field: &CustomField) -> Option<Kind> {
     }
 }
 
-fn field_column(name: &str, kind: Option<Kind>) -> Column<Row> {
-    let field = name.to_owned();
-    let value = move |row: &Row| -> Option<Value> {
-        row.values.iter().find(|(name, _)| *name == field).map(|(_, value)| value.clone())
-    };
+fn field_column(name: &str, column: usize, kind: Option<Kind>) -> Column<Row> {
+    fn value(row: &Row, column: usize) -> Option<&Value> {
+        row.values.get(*row.places.get(&column)?)
+    }
     match kind {
-        Some(Kind::Signed) => Column::signed(name, move |row| match value(row)? {
-            Value::Int(number) => Some(number),
+        Some(Kind::Signed) => Column::signed(name, move |row| match value(row, column)? {
+            Value::Int(number) => Some(*number),
             _ => None,
         }),
-        Some(Kind::Unsigned) => Column::unsigned(name, move |row| match value(row)? {
-            Value::UInt(number) => Some(number),
+        Some(Kind::Unsigned) => Column::unsigned(name, move |row| match value(row, column)? {
+            Value::UInt(number) => Some(*number),
             _ => None,
         }),
-        Some(Kind::Float) => Column::float(name, move |row| match value(row)? {
-            Value::Float(number) => Some(number),
-            Value::Float32(number) => Some(number.into()),
+        Some(Kind::Float) => Column::float(name, move |row| match value(row, column)? {
+            Value::Float(number) => Some(*number),
+            Value::Float32(number) => Some((*number).into()),
             _ => None,
         }),
-        Some(Kind::Bool) => Column::bool(name, move |row| match value(row)? {
-            Value::Bool(value) => Some(value),
+        Some(Kind::Bool) => Column::bool(name, move |row| match value(row, column)? {
+            Value::Bool(value) => Some(*value),
             _ => None,
         }),
-        None => Column::text(name, move |row| value_text(&value(row)?)),
+        None => Column::text(name, move |row| value_text(value(row, column)?)),
     }
 }
-
-/// Bytes of values in one batch, but for the last row.
-const BATCH_BYTES: usize = 16 << 20;
 
 impl Table for Typed {
     fn name(&self) -> &str {
@@ -145,41 +231,8 @@ impl Table for Typed {
         scan.output_schema(&self.schema())?;
         let mut walk = self.reader.walk();
         let rows = scan.batch_rows.max(1);
-        let batches = std::iter::from_fn(move || self.batch(&mut walk, rows).transpose());
+        let wanted = super::wanted(scan, self.columns.len());
+        let batches = std::iter::from_fn(move || self.batch(&mut walk, rows, &wanted).transpose());
         Ok(scan.finish(Box::new(batches)))
-    }
-}
-
-impl Typed {
-    fn batch(&self, walk: &mut Walk, most: usize) -> Result<Option<RecordBatch>> {
-        let (mut rows, mut bytes) = (Vec::new(), 0);
-        while rows.len() < most && bytes < BATCH_BYTES {
-            let Some(found) = walk.next(&self.reader) else { break };
-            let event = found.event;
-            let Some(of) = self.reader.custom_type(event.log_file, event.custom_type) else {
-                continue;
-            };
-            if of.name != self.name || of.fields.is_empty() {
-                continue;
-            }
-            bytes += event.custom.len();
-            // Values that are not of their type are null here; `custom` of `events` has the bytes.
-            let values = values(of, event.custom, found.offset).unwrap_or_default();
-            let names = of.fields.iter().map(|field| field.name.clone());
-            rows.push(Row {
-                recording: recording(&self.reader, event.log_file),
-                offset: found.offset,
-                class: event.body.class().name(),
-                timestamp: event.timestamp,
-                log_file: event.log_file,
-                values: names.zip(values).collect(),
-            });
-        }
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let columns = self.columns.iter().map(|column| column.fill(&rows));
-        let batch = RecordBatch::try_new(self.schema(), columns.collect::<Result<_>>()?);
-        batch.map(Some).map_err(|error| Error::request(error.to_string()))
     }
 }

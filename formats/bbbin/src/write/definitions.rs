@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use kymo_core::bytes::Sink;
 use kymo_core::{Error, Result};
 
-use crate::spec::{ArtifactClass, FieldType, NO_TYPE, TaskClass};
+use crate::spec::{ArtifactClass, FieldType, NO_TYPE, OwnType, TaskClass};
 use crate::types::{
     Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, Event, LogFile,
     LogFileId, Text, TypeId, to_latin1,
@@ -102,21 +102,23 @@ impl Definitions {
         name: &str,
         fields: Vec<CustomField>,
     ) -> TypeId {
-        let of_log = self.types.iter().filter(|of| of.log_file == log_file);
-        let id = TypeId(of_log.map(|of| of.id.0).max().unwrap_or(0).max(0).saturating_add(1));
+        let id = self.type_ids.next(log_file, &self.types);
         self.types.push(CustomType { offset: 0, id, name: name.to_owned(), log_file, fields });
         id
+    }
+
+    /// Adds a type of ours to a log file.
+    pub(crate) fn add_own_type(&mut self, log_file: LogFileId, own: OwnType) -> TypeId {
+        let fields = own.fields.iter().map(|name| CustomField::scalar(*name, own.of));
+        self.add_type(log_file, own.name, fields.collect())
     }
 
     /// The type without fields of a log file, for what has no values; adds it where there is none.
     ///
     /// Existing readers fail on "no type".
     pub fn empty_type(&mut self, log_file: LogFileId) -> TypeId {
-        let is_it = |of: &&CustomType| {
-            of.log_file == log_file && of.fields.is_empty() && of.id != TypeId(0)
-        };
-        let found = self.types.iter().find(is_it).map(|of| of.id);
-        found.unwrap_or_else(|| self.add_type(log_file, "", Vec::new()))
+        let known = self.type_ids.empty(log_file, &self.types);
+        known.unwrap_or_else(|| self.add_type(log_file, "", Vec::new()))
     }
 
     /// Adds an artifact without values to a log file.
@@ -166,7 +168,8 @@ impl Definitions {
     ///
     /// States whose parents are not there, or that are part of themselves, come last.
     pub fn put_parents_first(&mut self) {
-        if are_parents_first(&self.artifacts) {
+        let mut parents = Parents::default();
+        if self.artifacts.iter().all(|of| parents.take(of)) {
             return;
         }
         let mut children: HashMap<(LogFileId, ArtifactId), Vec<Artifact>> = HashMap::new();
@@ -212,18 +215,23 @@ impl EmptyTypes {
     }
 }
 
-fn are_parents_first(artifacts: &[Artifact]) -> bool {
-    let mut known = HashSet::new();
-    artifacts.iter().all(|of| {
+/// What states may be part of, as artifacts come: existing readers look no further than what came
+/// before a state.
+#[derive(Debug, Default)]
+pub(crate) struct Parents(HashSet<(LogFileId, ArtifactId)>);
+
+impl Parents {
+    /// Takes the next artifact; tells whether what it is part of came before it.
+    pub(crate) fn take(&mut self, of: &Artifact) -> bool {
         let is_right = match of.kind {
-            ArtifactKind::State { parent } => known.contains(&(of.log_file, parent)),
+            ArtifactKind::State { parent } => self.0.contains(&(of.log_file, parent)),
             _ => true,
         };
         if matches!(of.kind.class(), ArtifactClass::State | ArtifactClass::StateMachine) {
-            known.insert((of.log_file, of.id));
+            self.0.insert((of.log_file, of.id));
         }
         is_right
-    })
+    }
 }
 
 #[cfg(test)]
@@ -252,6 +260,20 @@ mod tests {
         assert_eq!(definitions.empty_type(a), TypeId(2));
         assert_eq!(definitions.empty_type(a), TypeId(2));
         assert_eq!(definitions.empty_type(b), TypeId(1));
+    }
+
+    #[test]
+    fn a_type_gets_an_id_that_is_free_also_where_the_largest_is_taken() {
+        let mut definitions = Definitions::default();
+        let log = definitions.add_log_file("", "");
+        for id in [2, i32::MAX, -5] {
+            let (name, fields) = (String::new(), vec![CustomField::scalar("x", FieldType::Int8)]);
+            let id = TypeId(id);
+            definitions.types.push(CustomType { offset: 0, id, name, log_file: log, fields });
+        }
+        assert_eq!(definitions.empty_type(log), TypeId(1));
+        assert_eq!(definitions.add_type(log, "", Vec::new()), TypeId(3));
+        assert_eq!(definitions.empty_type(log), TypeId(1));
     }
 
     #[test]

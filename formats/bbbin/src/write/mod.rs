@@ -15,6 +15,7 @@ use crate::types::{
 };
 use definitions::{artifact, count, custom_type, log_file, text};
 
+pub(crate) use definitions::Parents;
 pub use values::encode;
 
 /// Writes a file event by event and holds none of them: only the index, of 48 bytes for each

@@ -1,0 +1,110 @@
+//! BBBin files in other formats and back: what is kept, and what is said to be lost.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use kymo_conformance::testdata;
+use support::{folder, kymo, run};
+
+fn convert(from: &Path, to: &Path) -> (Option<i32>, String) {
+    let (code, _, said) = run(kymo().arg("convert").args([from, to]));
+    (code, said)
+}
+
+/// The rows of a table as CSV, without the columns that say where something is in its file.
+fn table(file: &Path, name: &str) -> Vec<String> {
+    let (_, rows, _) =
+        run(kymo().args(["convert", "--to", "csv", "--table", name]).arg(file).arg("-"));
+    rows.lines().map(|row| row.splitn(3, ',').last().unwrap().to_owned()).collect()
+}
+
+/// A sample in another format, and BBBin again; the exit code and what is said on the first way.
+fn there_and_back(
+    sample: &str,
+    extension: &str,
+) -> (PathBuf, tempfile::TempDir, (Option<i32>, String)) {
+    let out = folder();
+    let there = out.path().join("there").with_extension(extension);
+    let said = convert(&testdata(sample), &there);
+    let back = out.path().join("back.bbbin");
+    assert_eq!(convert(&there, &back), (Some(0), String::new()), "{extension}");
+    (back, out, said)
+}
+
+/// Only what other formats have no place for is lost: receiver-instance 2, and an end-time of 95
+/// where the function is left at 100.
+#[test]
+fn artifacts_and_classes_come_back_from_other_formats_and_losses_are_said() {
+    for extension in ["rtc", "mcap"] {
+        let (back, _out, (code, said)) = there_and_back("bbbin/classes.bin", extension);
+        assert_eq!(code, Some(3), "{said}");
+        let told: Vec<_> = said.lines().filter(|line| line.contains("not told")).collect();
+        assert_eq!(told.len(), 2, "{said}");
+        assert!(told[0].ends_with("1 receiver instances of SRL SEND"), "{said}");
+        assert!(told[1].contains("2 end times of functions"), "{said}");
+        let mut artifacts = table(&back, "artifacts");
+        let mut expected = table(&testdata("bbbin/classes.bin"), "artifacts");
+        // What only a TASK_SWITCH names is declared, which it was not.
+        artifacts.retain(|row| !row.contains("interrupt 3"));
+        artifacts.sort();
+        expected.sort();
+        assert_eq!(artifacts, expected, "{extension}");
+        let classes = |file: &Path| -> Vec<_> {
+            let rows = table(file, "events");
+            rows.iter().map(|row| row.split(',').next().unwrap().to_owned()).collect()
+        };
+        assert_eq!(classes(&back), classes(&testdata("bbbin/classes.bin")), "{extension}");
+    }
+}
+
+/// Each type of field, with its values to the last digit; that one of them was of a TASK_SWITCH is
+/// lost, and said.
+#[test]
+fn custom_types_come_back_from_other_formats() {
+    for extension in ["rtc", "mcap"] {
+        let (back, _out, (code, said)) = there_and_back("bbbin/types.bin", extension);
+        assert_eq!(code, Some(3), "{said}");
+        for name in ["One", "Two"] {
+            let rows = |file: &Path| -> Vec<_> {
+                let rows = table(file, name).into_iter();
+                rows.map(|row| row.replacen("TASK_SWITCH", "GENERIC", 1)).collect()
+            };
+            assert_eq!(rows(&back), rows(&testdata("bbbin/types.bin")), "{extension}, {name}");
+        }
+    }
+}
+
+/// Times of a trace that count from the Epoch are dates in BBBin, too.
+#[test]
+fn dates_stay_dates() {
+    let out = folder();
+    let log = out.path().join("control.bbbin");
+    assert_eq!(convert(&testdata("ctf/control"), &log), (Some(0), String::new()));
+    let first = |file: &Path| {
+        let (_, events, _) = run(kymo().args(["dump", "--class", "begin", "--json"]).arg(file));
+        let first: serde_json::Value =
+            serde_json::from_str(events.lines().next().unwrap()).unwrap();
+        first["time"].as_str().unwrap().to_owned()
+    };
+    let expected = first(&testdata("ctf/control"));
+    assert!(expected.ends_with('Z'), "{expected}");
+    assert_eq!(first(&log), expected);
+}
+
+#[test]
+fn classes_of_bbbin_choose_events() {
+    let sample = testdata("bbbin/classes.bin");
+    let of = |class: &str| {
+        let (_, events, _) =
+            run(kymo().args(["dump", "--csv", "--class", class]).arg(&sample));
+        let texts: Vec<_> =
+            events.lines().skip(1).filter_map(|row| row.rsplit(',').next()).collect();
+        texts.join("; ")
+    };
+    assert_eq!(of("send"), "send Grüße; send OPEN");
+    assert_eq!(of("SEND"), "send Grüße");
+    assert_eq!(of("SRL SEND"), "send OPEN");
+    assert_eq!(of("SRL RECEIVE"), "receive OPEN; enter ajar");
+}

@@ -1,0 +1,297 @@
+//! What timelines have no word for, as attributes of tracks. Other formats keep attributes, so that
+//! it comes back when such a timeline is written as BBBin.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use kymo_core::Value;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value as Json, json};
+
+use crate::read::values;
+use crate::spec::{FieldType, TaskClass};
+use crate::types::{Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, TypeId};
+
+/// Of a task: its class, by name or number.
+pub(crate) const TASK_CLASS: &str = "task_class";
+/// Of a log file: its states, and its GENERIC artifacts.
+pub(crate) const ARTIFACTS: &str = "artifacts";
+/// Of what has values: the name of their type.
+const TYPE_NAME: &str = "type_name";
+/// The fields of that type; of a track, what its texts hold.
+pub(crate) const FIELDS: &str = "fields";
+/// The values, as hexadecimal digits.
+const CUSTOM: &str = "custom";
+
+/// Artifacts that are carried, and bytes of values and fields of each; more would be a burden to
+/// whoever only looks at the timeline.
+pub(crate) const ARTIFACTS_MAX: usize = 1 << 12;
+const VALUE_BYTES_MAX: usize = 1 << 12;
+pub(crate) const FIELDS_MAX: usize = 1 << 8;
+
+/// A task class as an attribute.
+pub(crate) fn task_class_json(of: Result<TaskClass, i32>) -> Json {
+    of.map_or_else(Json::from, |class| class.name().into())
+}
+
+/// The task class that an attribute says.
+pub(crate) fn task_class(attributes: &Map<String, Json>) -> Option<Result<TaskClass, i32>> {
+    let said = attributes.get(TASK_CLASS)?;
+    let named = || TaskClass::ALL.iter().find(|class| said == class.name()).map(|class| Ok(*class));
+    let number = said.as_i64().and_then(|number| i32::try_from(number).ok());
+    named().or(number.map(|number| TaskClass::from_number(number).ok_or(number)))
+}
+
+/// Fields as an attribute: name, type and count of each.
+pub(crate) fn fields_json(fields: &[CustomField]) -> Json {
+    let field = |of: &CustomField| {
+        let field_type = of.field_type.map_or_else(Json::from, |of| of.name().into());
+        json!([of.name, field_type, of.element_count])
+    };
+    fields.iter().map(field).collect()
+}
+
+/// The fields that an attribute says.
+pub(crate) fn fields(attributes: &Map<String, Json>) -> Option<Vec<CustomField>> {
+    let field = |said: &Json| {
+        let [name, field_type, count] = said.as_array()?.as_slice() else { return None };
+        let named = FieldType::ALL.iter().find(|of| *field_type == of.name()).map(|of| Ok(*of));
+        let number = || i32::try_from(field_type.as_i64()?).ok().map(Err);
+        Some(CustomField {
+            name: name.as_str()?.to_owned(),
+            field_type: named.or_else(number)?,
+            element_count: i32::try_from(count.as_i64()?).ok()?,
+        })
+    };
+    attributes.get(FIELDS)?.as_array()?.iter().map(field).collect()
+}
+
+/// Values with their type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Values {
+    pub type_name: String,
+    pub fields: Vec<CustomField>,
+    pub custom: Vec<u8>,
+}
+
+impl Values {
+    /// Those of an artifact, where they are of their type and not too many.
+    pub(crate) fn of(artifact: &Artifact, of: &CustomType) -> Option<Self> {
+        let is_small = artifact.custom.len() <= VALUE_BYTES_MAX && of.fields.len() <= FIELDS_MAX;
+        let is_sound = is_small && values(of, &artifact.custom, 0).is_ok();
+        let (type_name, fields) = (of.name.clone(), of.fields.clone());
+        is_sound.then(|| Self { type_name, fields, custom: artifact.custom.clone() })
+    }
+
+    pub(crate) fn put(&self, attributes: &mut Map<String, Json>) {
+        let mut digits = String::with_capacity(2 * self.custom.len());
+        for byte in &self.custom {
+            // Writing to a string cannot fail.
+            let _ = write!(digits, "{byte:02x}");
+        }
+        attributes.insert(TYPE_NAME.into(), self.type_name.as_str().into());
+        attributes.insert(FIELDS.into(), fields_json(&self.fields));
+        attributes.insert(CUSTOM.into(), digits.into());
+    }
+
+    /// Those that attributes say, where they are of their type.
+    pub(crate) fn read(attributes: &Map<String, Json>) -> Option<Self> {
+        let custom = bytes_of(attributes.get(CUSTOM)?.as_str()?)?;
+        let type_name = attributes.get(TYPE_NAME)?.as_str()?.to_owned();
+        let of = Self { type_name, fields: fields(attributes)?, custom };
+        let log_file = crate::LogFileId(0);
+        let (name, fields) = (of.type_name.clone(), of.fields.clone());
+        let described = CustomType { offset: 0, id: TypeId(1), name, log_file, fields };
+        values(&described, &of.custom, 0).is_ok().then_some(of)
+    }
+}
+
+fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    { pairs }.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// A state or a GENERIC artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CarriedArtifact {
+    pub id: ArtifactId,
+    pub name: String,
+    pub kind: ArtifactKind,
+    pub values: Option<Values>,
+}
+
+impl CarriedArtifact {
+    pub(crate) fn to_json(&self) -> Json {
+        let mut said = Map::new();
+        said.insert("artifact_class".into(), self.kind.class().name().into());
+        said.insert("artifact_id".into(), self.id.0.into());
+        said.insert("artifact_name".into(), self.name.as_str().into());
+        if let ArtifactKind::State { parent } = self.kind {
+            said.insert("parent_id".into(), parent.0.into());
+        }
+        if let Some(values) = &self.values {
+            values.put(&mut said);
+        }
+        Json::Object(said)
+    }
+
+    fn read(said: &Json) -> Option<Self> {
+        let said = said.as_object()?;
+        let id = |key: &str| Some(ArtifactId(i32::try_from(said.get(key)?.as_i64()?).ok()?));
+        let parent = id("parent_id");
+        Some(Self {
+            id: id("artifact_id")?,
+            name: said.get("artifact_name")?.as_str()?.to_owned(),
+            kind: parent.map_or(ArtifactKind::Generic, |parent| ArtifactKind::State { parent }),
+            values: Values::read(said),
+        })
+    }
+
+    /// Those that the attributes of a log file say.
+    pub(crate) fn all(attributes: &Map<String, Json>) -> Vec<Self> {
+        let said = attributes.get(ARTIFACTS).and_then(Json::as_array);
+        said.into_iter().flatten().filter_map(Self::read).collect()
+    }
+}
+
+/// The state machine that each state is part of: what is no state itself. One that is part of
+/// itself is of none.
+pub(crate) fn machines(
+    states: impl IntoIterator<Item = (ArtifactId, ArtifactId)>,
+) -> HashMap<ArtifactId, ArtifactId> {
+    let parents: HashMap<ArtifactId, ArtifactId> = states.into_iter().collect();
+    let mut machines: HashMap<ArtifactId, Option<ArtifactId>> = HashMap::new();
+    for state in parents.keys() {
+        let (mut way, mut at) = (Vec::new(), *state);
+        let machine = loop {
+            match (machines.get(&at), parents.get(&at)) {
+                (Some(known), _) => break *known,
+                (None, None) => break Some(at),
+                (None, Some(parent)) => {
+                    way.push(at);
+                    // Until it is known to be of one, it is of none.
+                    machines.insert(at, None);
+                    at = *parent;
+                }
+            }
+        };
+        machines.extend(way.into_iter().map(|state| (state, machine)));
+    }
+    machines.into_iter().filter_map(|(state, machine)| Some((state, machine?))).collect()
+}
+
+/// The values of fields, from a JSON object that has each under its name, as the timeline tells
+/// them. Numbers are read by their digits, so that they are the same to the last bit.
+pub(crate) fn values_of(fields: &[CustomField], text: &str) -> Option<Vec<Value>> {
+    let said: HashMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+    let is_whole = said.len() == fields.len();
+    let values = fields.iter().map(|field| field_value(field, said.get(&field.name)?));
+    values.collect::<Option<Vec<_>>>().filter(|_| is_whole)
+}
+
+fn field_value(field: &CustomField, said: &RawValue) -> Option<Value> {
+    let of = field.field_type.ok()?;
+    if field.element_count == 0 {
+        return element(of, said.get());
+    }
+    let values: Vec<&RawValue> = serde_json::from_str(said.get()).ok()?;
+    let values = values.iter().map(|value| element(of, value.get()));
+    values.collect::<Option<Vec<_>>>().map(Value::List)
+}
+
+fn element(of: FieldType, said: &str) -> Option<Value> {
+    // JSON has no number for some, which are texts then.
+    let bare = said.trim_matches('"');
+    Some(match of {
+        FieldType::Int8 | FieldType::Int16 | FieldType::Int32 | FieldType::Int64 => {
+            Value::Int(said.parse().ok()?)
+        }
+        FieldType::Uint8
+        | FieldType::Uint16
+        | FieldType::Uint32
+        | FieldType::Uint64
+        | FieldType::ArtifactId => Value::UInt(said.parse().ok()?),
+        FieldType::Float => Value::Float32(bare.parse().ok()?),
+        FieldType::Double => Value::Float(bare.parse().ok()?),
+        FieldType::Boolean => Value::Bool(said.parse().ok()?),
+        FieldType::String => Value::Text(serde_json::from_str(said).ok()?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields_of_two() -> Vec<CustomField> {
+        let other = CustomField { name: "b".into(), field_type: Err(99), element_count: -1 };
+        vec![CustomField::array("a", FieldType::Int16, 3), other]
+    }
+
+    #[test]
+    fn fields_and_classes_come_back() {
+        let attributes = Map::from_iter([(FIELDS.into(), fields_json(&fields_of_two()))]);
+        assert_eq!(attributes[FIELDS].to_string(), r#"[["a","INT16",3],["b",99,-1]]"#);
+        assert_eq!(fields(&attributes), Some(fields_of_two()));
+        for class in [Ok(TaskClass::Thread), Ok(TaskClass::Task), Err(7)] {
+            let attributes = Map::from_iter([(TASK_CLASS.into(), task_class_json(class))]);
+            assert_eq!(task_class(&attributes), Some(class));
+        }
+        let odd =
+            Map::from_iter([(TASK_CLASS.into(), json!("FIBRE")), (FIELDS.into(), json!([1]))]);
+        assert_eq!((task_class(&odd), fields(&odd)), (None, None));
+    }
+
+    #[test]
+    fn artifacts_come_back_with_their_values() {
+        let values = Values {
+            type_name: "board".into(),
+            fields: vec![CustomField::scalar("serial", FieldType::Uint16)],
+            custom: vec![0x12, 0xFF],
+        };
+        let state = ArtifactKind::State { parent: ArtifactId(5) };
+        let (id, name) = (ArtifactId(6), String::from("open"));
+        let state = CarriedArtifact { id, name, kind: state, values: None };
+        let (kind, values) = (ArtifactKind::Generic, Some(values));
+        let board = CarriedArtifact { kind, values, ..state.clone() };
+        let said = json!([state.to_json(), board.to_json(), { "artifact_id": 1 }]);
+        assert_eq!(said[1]["custom"], "12ff");
+        let attributes = Map::from_iter([(ARTIFACTS.into(), said)]);
+        assert_eq!(CarriedArtifact::all(&attributes), [state, board]);
+    }
+
+    #[test]
+    fn values_that_are_not_of_their_type_are_none() {
+        let of = |custom: &str| {
+            let said = json!({ "type_name": "", "fields": [["x", "INT8", 0]], "custom": custom });
+            Values::read(said.as_object().unwrap()).map(|values| values.custom)
+        };
+        assert_eq!(of("7f"), Some(vec![0x7F]));
+        assert_eq!([of("7f00"), of("7"), of("xy"), of("é1")], [None, Some(vec![7]), None, None]);
+    }
+
+    #[test]
+    fn a_state_is_of_the_machine_at_the_end_of_its_way() {
+        let pairs = [(7, 6), (6, 5), (8, 9), (9, 8), (3, 8), (4, 5)];
+        let found = machines(pairs.map(|(state, parent)| (ArtifactId(state), ArtifactId(parent))));
+        let mut found: Vec<_> = found.iter().map(|(state, of)| (state.0, of.0)).collect();
+        found.sort_unstable();
+        assert_eq!(found, [(4, 5), (6, 5), (7, 5)]);
+    }
+
+    #[test]
+    fn values_are_found_under_their_names() {
+        let fields = [
+            CustomField::scalar("a", FieldType::Uint64),
+            CustomField::array("b", FieldType::Float, 2),
+            CustomField::scalar("c", FieldType::String),
+        ];
+        let of = |text| values_of(&fields, text);
+        let floats = Value::List(vec![Value::Float32(0.1), Value::Float32(f32::INFINITY)]);
+        let expected = vec![Value::UInt(u64::MAX), floats, "é".into()];
+        let text = r#"{"a":18446744073709551615,"b":[0.1,"Infinity"],"c":"é"}"#;
+        assert_eq!(of(text), Some(expected));
+        for other in ["{}", "[]", r#"{"a":-1,"b":[],"c":""}"#, r#"{"a":1,"b":[],"c":"","d":0}"#] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What is lost when a timeline is written.
+
+use kymo_core::model::timeline::{Event, Losses, Track};
+use kymo_core::{Finding, Severity};
+
+use super::records::SHAPES_MAX;
+
+/// What is lost, or not as it should be, and how often.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    pub characters: u64,
+    /// Messages whose other end is of another recording.
+    pub peers: u64,
+    pub priorities: u64,
+    /// Releases by what is no processor.
+    pub releases: u64,
+    /// Events that are earlier than the one before.
+    pub order: u64,
+    pub clocks: u64,
+    pub nested: u64,
+    /// Lists that are no arrays.
+    pub lists: u64,
+    /// Events that are of none of the kinds that have types of their own.
+    pub kinds: u64,
+    events: Losses,
+}
+
+impl Lost {
+    /// Counts an event that is not written as it is.
+    pub(super) fn event(&mut self, event: &Event<'_>, rule: &'static str, why: &'static str) {
+        self.events.add(event, rule, why);
+    }
+
+    /// Says it.
+    pub(super) fn findings(&self, tracks: &[Track]) -> Vec<Finding> {
+        let Self { characters, peers, priorities, releases, .. } = *self;
+        let Self { order, clocks, nested, lists, kinds, .. } = *self;
+        let said = [
+            (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
+            (nested, "parent", format!("{nested} tracks are no longer under the track they were")),
+            (
+                order,
+                "order",
+                format!(
+                    "times go back, {order} times in all, and events are written as they come: \
+                     `kymo merge --sort` sorts them"
+                ),
+            ),
+            (
+                peers,
+                "peer",
+                format!(
+                    "the other end of {peers} messages is in another log file, which BBBin cannot \
+                     name"
+                ),
+            ),
+            (
+                releases,
+                "release",
+                format!("{releases} releases no longer say where they came from"),
+            ),
+            (priorities, "priority", format!("{priorities} priorities have more than 32 bits")),
+            (
+                lists,
+                "lists",
+                format!("{lists} lists whose values are none, or not of one type, became texts"),
+            ),
+            (
+                kinds,
+                "kinds",
+                format!(
+                    "the fields of {kinds} events became one text: there are more kinds of events \
+                     than {SHAPES_MAX}"
+                ),
+            ),
+            (
+                characters,
+                "latin-1",
+                format!("{characters} characters are not in Latin-1, and became question marks"),
+            ),
+        ];
+        let lost = said.into_iter().filter(|(count, ..)| *count > 0);
+        let lost = lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why));
+        self.events.findings(tracks).into_iter().chain(lost).collect()
+    }
+}

@@ -1,0 +1,198 @@
+//! What log files have yet to say: the next event may belong to it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use kymo_core::model::timeline::{Activity, Content, Event, TrackId};
+
+use crate::types::{ArtifactId, LogFileId, Message, Text};
+
+/// What waits for the next event. A task that stops and one that begins at the same time are one
+/// switch; a message that a state machine receives and the state that it enters are one event.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    logs: HashMap<LogFileId, LogState>,
+    /// Log files that have something to say, by its time.
+    waiting: BTreeSet<(i64, LogFileId)>,
+}
+
+/// What a log file has yet to say.
+#[derive(Debug, Clone, Default)]
+struct LogState {
+    /// The time of its last event.
+    now: i64,
+    stopped: Option<ArtifactId>,
+    received: Option<(TrackId, OwnedMessage)>,
+}
+
+/// Something that no event belonged to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Due {
+    /// A task stopped, and no other began.
+    Stopped(ArtifactId),
+    /// A state machine received a message, and entered no state.
+    Received(OwnedMessage),
+}
+
+/// What the next event may belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeps {
+    Nothing,
+    Stopped,
+    Received(TrackId),
+}
+
+impl Keeps {
+    /// What an event may belong to; `is_task` tells whether its track is of a task.
+    pub(super) fn of(event: &Event<'_>, is_task: bool) -> Self {
+        match &event.content {
+            Content::Activity(Activity::Begin { .. }) if is_task => Self::Stopped,
+            Content::Activity(Activity::Enter { .. }) => Self::Received(event.track),
+            _ => Self::Nothing,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OwnedMessage {
+    pub sender: ArtifactId,
+    pub receiver: ArtifactId,
+    pub other_timestamp: i64,
+    pub name: Vec<u8>,
+}
+
+impl OwnedMessage {
+    pub(super) fn message(&self) -> Message<'_> {
+        Message {
+            sender: self.sender,
+            receiver: self.receiver,
+            other_timestamp: self.other_timestamp,
+            name: Text(&self.name),
+        }
+    }
+}
+
+impl LogState {
+    fn take(&mut self, keeps: Keeps) -> Option<Due> {
+        let stopped = self.stopped.take_if(|_| keeps != Keeps::Stopped).map(Due::Stopped);
+        stopped.or_else(|| {
+            let is_due = |(track, _): &mut (TrackId, _)| keeps != Keeps::Received(*track);
+            self.received.take_if(is_due).map(|(_, message)| Due::Received(message))
+        })
+    }
+}
+
+impl Pending {
+    /// The time of the last event of a log file.
+    pub(super) fn now(&self, log: LogFileId) -> i64 {
+        self.logs.get(&log).map_or(0, |state| state.now)
+    }
+
+    /// Says that an event of a log file comes.
+    pub(super) fn advance(&mut self, log: LogFileId, now: i64) {
+        let state = self.logs.entry(log).or_default();
+        let before = std::mem::replace(&mut state.now, now);
+        if before != now && self.waiting.remove(&(before, log)) {
+            self.waiting.insert((now, log));
+        }
+    }
+
+    pub(super) fn stop(&mut self, log: LogFileId, task: ArtifactId) {
+        let state = self.logs.entry(log).or_default();
+        state.stopped = Some(task);
+        self.waiting.insert((state.now, log));
+    }
+
+    /// The task that stopped, for the switch to the one that begins.
+    pub(super) fn stopped(&mut self, log: LogFileId) -> Option<ArtifactId> {
+        self.logs.get_mut(&log)?.stopped.take()
+    }
+
+    pub(super) fn receive(&mut self, log: LogFileId, track: TrackId, message: OwnedMessage) {
+        let state = self.logs.entry(log).or_default();
+        state.received = Some((track, message));
+        self.waiting.insert((state.now, log));
+    }
+
+    /// The message that a state machine received, for the state that it enters.
+    pub(super) fn received(&mut self, log: LogFileId, track: TrackId) -> Option<OwnedMessage> {
+        let received = self.logs.get_mut(&log)?.received.take()?;
+        (received.0 == track).then_some(received.1)
+    }
+
+    /// What is to be said before an event of a log file, one after the other: all that is earlier,
+    /// in every log file, so that what is written is in the order of times, and of that log file
+    /// what the event does not belong to.
+    pub(super) fn due(
+        &mut self,
+        log: LogFileId,
+        time: i64,
+        keeps: Keeps,
+    ) -> Option<(LogFileId, Due)> {
+        while let Some(&(then, of)) = self.waiting.first().filter(|(then, _)| *then < time) {
+            if let Some(due) = self.logs.get_mut(&of).and_then(|it| it.take(Keeps::Nothing)) {
+                return Some((of, due));
+            }
+            self.waiting.remove(&(then, of));
+        }
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let state = self.logs.get_mut(&log)?;
+        let due = state.take(if state.now == time { keeps } else { Keeps::Nothing });
+        if state.stopped.is_none() && state.received.is_none() {
+            self.waiting.remove(&(state.now, log));
+        }
+        due.map(|due| (log, due))
+    }
+
+    /// What is left in the end.
+    pub(super) fn last(&mut self) -> Option<(LogFileId, Due)> {
+        while let Some(&(then, of)) = self.waiting.first() {
+            if let Some(due) = self.logs.get_mut(&of).and_then(|it| it.take(Keeps::Nothing)) {
+                return Some((of, due));
+            }
+            self.waiting.remove(&(then, of));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: LogFileId = LogFileId(0);
+    const B: LogFileId = LogFileId(1);
+
+    #[test]
+    fn what_is_earlier_is_said_first_in_every_log_file() {
+        let mut pending = Pending::default();
+        pending.advance(B, 20);
+        pending.stop(B, ArtifactId(2));
+        pending.advance(A, 10);
+        pending.stop(A, ArtifactId(1));
+        let stopped = |id| Due::Stopped(ArtifactId(id));
+        assert_eq!(pending.due(B, 20, Keeps::Stopped), Some((A, stopped(1))));
+        assert_eq!(pending.due(B, 20, Keeps::Stopped), None);
+        assert_eq!(pending.stopped(B), Some(ArtifactId(2)));
+        assert_eq!(pending.last(), None);
+    }
+
+    #[test]
+    fn a_message_waits_for_the_state_of_its_own_machine() {
+        let message = OwnedMessage {
+            sender: ArtifactId(1),
+            receiver: ArtifactId(2),
+            other_timestamp: -1,
+            name: Vec::new(),
+        };
+        for (track, time, is_due) in [(7, 5, false), (8, 5, true), (7, 6, true)] {
+            let mut pending = Pending::default();
+            pending.advance(A, 5);
+            pending.receive(A, TrackId(7), message.clone());
+            let due = pending.due(A, time, Keeps::Received(TrackId(track)));
+            assert_eq!(due.is_some(), is_due, "{track} at {time}");
+            assert_eq!(pending.received(A, TrackId(7)).is_some(), !is_due);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What attributes say of a timeline that was BBBin before: types, states and other artifacts.
+
+use std::collections::{HashMap, HashSet};
+
+use kymo_core::Result;
+use kymo_core::model::timeline::{Content, Event, Fields, Track, TrackId, TrackKind};
+
+use super::ids::Ids;
+use super::plan::Plan;
+use crate::carried::{self, CarriedArtifact};
+use crate::encode;
+use crate::model::LOG_FILE;
+use crate::types::{
+    ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, LogFileId, TypeId,
+};
+
+/// Tracks whose events are values of a type that is known.
+#[derive(Debug, Default)]
+pub(super) struct Restored {
+    types: HashMap<TrackId, CustomType>,
+    /// Counters that only repeat a number of such values.
+    repeated: HashSet<TrackId>,
+}
+
+impl Restored {
+    /// Defines the types.
+    pub(super) fn new(tracks: &[Track], logs: &[LogFileId], definitions: &mut Definitions) -> Self {
+        let mut restored = Self::default();
+        for (id, (track, log)) in tracks.iter().zip(logs).enumerate() {
+            let is_typed = track.kind == TrackKind::Messages && track.content == "json";
+            let fields = carried::fields(&track.attributes).filter(|_| is_typed);
+            let above = track.parent.filter(|parent| restored.types.contains_key(parent));
+            if let Some(fields) = fields {
+                definitions.add_type(*log, &track.name, fields);
+                let of = definitions.types.last().cloned();
+                restored.types.extend(of.map(|of| (TrackId(id), of)));
+            } else if track.kind == TrackKind::Counter && above.is_some() {
+                restored.repeated.insert(TrackId(id));
+            }
+        }
+        restored
+    }
+
+    /// Whether events of a track only repeat what others say.
+    pub(super) fn is_repeated(&self, track: TrackId) -> bool {
+        self.repeated.contains(&track)
+    }
+
+    /// Whether a track became a type.
+    pub(super) fn has(&self, track: TrackId) -> bool {
+        self.types.contains_key(&track)
+    }
+
+    /// The types, with their fields.
+    pub(super) fn types(&self) -> impl Iterator<Item = &CustomType> {
+        self.types.values()
+    }
+
+    /// The type and the values of an event, where they are of the type of its track.
+    pub(super) fn values(&self, event: &Event<'_>) -> Option<(TypeId, Vec<u8>)> {
+        let of = self.types.get(&event.track)?;
+        let values = match &event.content {
+            Content::Fields(fields) => values_of(of, fields)?,
+            Content::Text(text) if event.payload.is_empty() => {
+                carried::values_of(&of.fields, text)?
+            }
+            // As it was recorded: numbers to their last digit.
+            _ => carried::values_of(&of.fields, std::str::from_utf8(event.payload).ok()?)?,
+        };
+        Some((of.id, encode(of, &values).ok()?))
+    }
+}
+
+fn values_of(of: &CustomType, fields: &Fields<'_>) -> Option<Vec<kymo_core::Value>> {
+    let names = of.fields.iter().map(|field| field.name.as_str());
+    let is_it = names.eq(fields.fields.iter().map(|field| &*field.name));
+    is_it.then(|| fields.fields.iter().map(|field| field.value.clone()).collect())
+}
+
+impl Plan {
+    /// Defines states and GENERIC artifacts that log files carry, with the ids they had where those
+    /// are free.
+    pub(super) fn define_carried(&mut self, ids: &mut Ids) -> Result<()> {
+        for number in 0..self.tracks().len() {
+            let (Some(track), Some(log)) = (self.tracks().get(number), self.log(TrackId(number)))
+            else {
+                continue;
+            };
+            let carried = CarriedArtifact::all(&track.attributes);
+            if track.content == LOG_FILE && !carried.is_empty() {
+                self.define_carried_of(log, &carried, ids)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn define_carried_of(
+        &mut self,
+        log: LogFileId,
+        carried: &[CarriedArtifact],
+        ids: &mut Ids,
+    ) -> Result<()> {
+        let parent = |of: &CarriedArtifact| match of.kind {
+            ArtifactKind::State { parent } => Some(parent),
+            _ => None,
+        };
+        let mut new_ids = HashMap::new();
+        for of in carried {
+            let id = ids.take(&[log], Some(of.id.0.into()))?;
+            let is_state = parent(of).is_some();
+            new_ids.entry((of.id, is_state)).or_insert(id);
+        }
+        let machine_tracks = self.machine_tracks(log);
+        let pairs = carried.iter().filter_map(|of| Some((of.id, parent(of)?)));
+        let machines = carried::machines(pairs);
+        for of in carried {
+            let kind = parent(of).map_or(ArtifactKind::Generic, |above| {
+                let state = new_ids.get(&(above, true)).copied();
+                let machine = machine_tracks.get(&above).map(|track| self.artifact(*track));
+                ArtifactKind::State { parent: state.or(machine).unwrap_or(above) }
+            });
+            let Some(id) = new_ids.get(&(of.id, parent(of).is_some())).copied() else { continue };
+            self.definitions.add_artifact(log, id, &of.name, kind);
+            if let Some(values) = &of.values {
+                self.give_values(log, values);
+            }
+            let machine = machines.get(&of.id).and_then(|machine| machine_tracks.get(machine));
+            if let (Some(track), true) = (machine, parent(of).is_some()) {
+                self.know_state(*track, &of.name, id);
+            }
+        }
+        Ok(())
+    }
+
+    /// The tracks of the state machines of a log file, by the ids they had.
+    fn machine_tracks(&self, log: LogFileId) -> HashMap<ArtifactId, TrackId> {
+        let of = |(number, track): (usize, &Track)| {
+            let id = i32::try_from(track.task_id()?).ok()?;
+            let is_it = self.log(TrackId(number)) == Some(log) && self.is_machine(TrackId(number));
+            is_it.then_some((ArtifactId(id), TrackId(number)))
+        };
+        self.tracks().iter().enumerate().filter_map(of).collect()
+    }
+
+    /// Gives the artifact that was defined last values.
+    pub(super) fn give_values(&mut self, log: LogFileId, values: &carried::Values) {
+        let of = self.type_like(log, &values.type_name, &values.fields);
+        self.definitions.give_values(of, values.custom.clone());
+    }
+
+    /// The type of a log file that has this name and these fields; adds it where there is none.
+    fn type_like(&mut self, log: LogFileId, name: &str, fields: &[CustomField]) -> TypeId {
+        let key = (log, name.to_owned(), fields.to_vec());
+        if let Some(known) = self.alike.get(&key) {
+            return *known;
+        }
+        let id = self.definitions.add_type(log, name, fields.to_vec());
+        self.alike.insert(key, id);
+        id
+    }
+}

@@ -1,0 +1,212 @@
+//! What a file has and its timeline does not tell: lost in a conversion.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+
+use kymo_core::model::timeline::TrackId;
+use kymo_core::{Finding, Severity};
+
+use super::lanes::{Lanes, TaskLane};
+use crate::Reader;
+use crate::carried;
+use crate::spec::{UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
+use crate::types::{
+    ArtifactId, ArtifactKind, Body, CustomType, Event, Function, LogFileId, Message,
+};
+
+/// Functions within functions whose names are compared at their ends.
+const DEPTH_MAX: usize = 1 << 16;
+
+/// Goes through all events.
+pub(super) fn untold(reader: &Reader, lanes: &Lanes) -> Vec<Finding> {
+    let mut untold = Untold {
+        lanes,
+        hasher: RandomState::new(),
+        open: HashMap::new(),
+        counts: Counts {
+            artifacts: lanes.untold_artifacts,
+            artifact_values: lanes.untold_values,
+            types: wide_types(reader),
+            states: states_of_one_name(reader),
+            ..Counts::default()
+        },
+    };
+    for found in reader.events() {
+        untold.event(&found.event);
+    }
+    untold.counts.findings()
+}
+
+/// Types of which the fields are too many for a track to say, and further ones of one id.
+fn wide_types(reader: &Reader) -> u64 {
+    let is_untold = |of: &&CustomType| {
+        let first = reader.custom_type(of.log_file, of.id).map(|first| first.offset);
+        of.fields.len() > carried::FIELDS_MAX || first != Some(of.offset)
+    };
+    reader.definitions().types.iter().filter(is_untold).count() as u64
+}
+
+/// A state, what it is part of, and its name.
+type State<'a> = (ArtifactId, ArtifactId, &'a str);
+
+/// States whose machine has another of the same name, which comes before.
+fn states_of_one_name(reader: &Reader) -> u64 {
+    let mut of_logs: HashMap<LogFileId, Vec<State<'_>>> = HashMap::new();
+    for of in &reader.definitions().artifacts {
+        if let ArtifactKind::State { parent } = of.kind {
+            of_logs.entry(of.log_file).or_default().push((of.id, parent, &of.name));
+        }
+    }
+    let of_log = |states: Vec<State<'_>>| {
+        let machines = carried::machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
+        let names = states.iter().map(|(id, _, name)| (machines.get(id).copied(), *name));
+        (states.len() - names.collect::<HashSet<_>>().len()) as u64
+    };
+    of_logs.into_values().map(of_log).sum()
+}
+
+struct Untold<'a> {
+    lanes: &'a Lanes,
+    hasher: RandomState,
+    /// The names of the functions that each track is in.
+    open: HashMap<TrackId, Vec<u64>>,
+    counts: Counts,
+}
+
+/// What is not told, and how often.
+#[derive(Debug, Default)]
+struct Counts {
+    artifacts: u64,
+    artifact_values: u64,
+    types: u64,
+    states: u64,
+    /// Events of which nothing is told.
+    nothing: u64,
+    ids: u64,
+    budgets: u64,
+    instances: u64,
+    finishes: u64,
+    end_times: u64,
+    functions: u64,
+    values: u64,
+}
+
+impl Counts {
+    fn findings(&self) -> Vec<Finding> {
+        let said = [
+            (
+                self.artifacts,
+                "artifacts",
+                "artifacts that are there twice, or beyond the first 4096",
+            ),
+            (self.artifact_values, "artifact-values", "values of artifacts"),
+            (self.types, "types", "types that are there twice, or have too many fields"),
+            (self.states, "states", "states that are called as another of their machine"),
+            (self.nothing, "events", "events that say nothing: nobody stops and nobody runs"),
+            (self.ids, "ids", "ids of tasks and state machines that nothing declares"),
+            (self.budgets, "time-budget", "time budgets below nothing"),
+            (self.instances, "receiver-instance", "receiver instances of SRL SEND"),
+            (self.finishes, "finish-timestamp", "ends of transitions to no state"),
+            (self.end_times, "end-time", "end times of functions, besides when they were left"),
+            (self.functions, "function-name", "names of functions that were left and not entered"),
+            (
+                self.values,
+                "values",
+                "values of events that are not GENERIC: which event they are of",
+            ),
+        ];
+        let lost = said.into_iter().filter(|(count, ..)| *count > 0);
+        let finding = |(count, rule, what): (u64, &'static str, &str)| {
+            Finding::whole(
+                Severity::Warning,
+                rule,
+                format!("not told by the timeline: {count} {what}"),
+            )
+        };
+        lost.map(finding).collect()
+    }
+}
+
+impl Untold<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let log = event.log_file;
+        let Some(own) = self.lanes.log(log).map(|log| log.own) else { return };
+        match event.body {
+            Body::Generic => return,
+            Body::TaskSwitch { in_task, out_task, .. } => self.switch(log, in_task, out_task),
+            Body::TaskRelease { task, time_budget } => {
+                self.task(log, task);
+                self.counts.budgets += u64::from(time_budget < 0);
+            }
+            Body::TaskCompletion { task, .. } => self.task(log, task),
+            Body::Send(message) => self.ends(log, message.sender, message.receiver),
+            Body::Receive(message) => self.ends(log, message.receiver, message.sender),
+            Body::SrlSend { message, receiver_instance } => {
+                self.machines(log, message);
+                self.counts.instances += u64::from(receiver_instance != 0);
+            }
+            Body::SrlReceive { message, state, finish_timestamp } => {
+                self.machines(log, message);
+                let has_no_state = state.0 == UNKNOWN_STATE;
+                self.counts.nothing += u64::from(has_no_state && message.is_none());
+                let is_finished = finish_timestamp != UNKNOWN_TIME;
+                self.counts.finishes += u64::from(has_no_state && is_finished);
+            }
+            Body::FunctionEnter(function) => self.enter(event, own, function),
+            Body::FunctionExit(function) => self.exit(event, own, function),
+        }
+        let is_said = self.lanes.thread(log, event.custom_type, event.custom).is_some()
+            || self.lanes.released_by(log, event.custom_type, event.custom).is_some();
+        self.counts.values += u64::from(!event.custom.is_empty() && !is_said);
+    }
+
+    fn switch(&mut self, log: LogFileId, in_task: ArtifactId, out_task: ArtifactId) {
+        let lanes = [in_task, out_task].map(|task| self.lanes.running(log, task));
+        self.counts.nothing += u64::from(lanes.iter().all(Option::is_none));
+        let others = lanes.iter().flatten().filter(|lane| matches!(lane, TaskLane::Others(_)));
+        self.counts.ids += others.count() as u64;
+    }
+
+    fn task(&mut self, log: LogFileId, id: ArtifactId) {
+        let is_own = matches!(self.lanes.task(log, id), Some(TaskLane::Own(_)));
+        self.counts.ids += u64::from(!is_own);
+    }
+
+    /// The two ends of a message between tasks.
+    fn ends(&mut self, log: LogFileId, own: ArtifactId, peer: ArtifactId) {
+        self.task(log, own);
+        if peer.0 != UNKNOWN_TASK {
+            self.task(log, peer);
+        }
+    }
+
+    fn machines(&mut self, log: LogFileId, message: Message<'_>) {
+        for id in [message.sender, message.receiver] {
+            let is_told = id.0 == UNKNOWN_TASK || self.lanes.has_machine(log, id);
+            self.counts.ids += u64::from(!is_told);
+        }
+    }
+
+    fn track(&self, event: &Event<'_>, own: TrackId) -> TrackId {
+        let thread = self.lanes.thread(event.log_file, event.custom_type, event.custom);
+        thread.unwrap_or(own)
+    }
+
+    fn enter(&mut self, event: &Event<'_>, own: TrackId, function: Function<'_>) {
+        self.counts.end_times += u64::from(function.end_time != UNKNOWN_TIME);
+        let name = self.hasher.hash_one(function.name);
+        let open = self.open.entry(self.track(event, own)).or_default();
+        if open.len() < DEPTH_MAX {
+            open.push(name);
+        }
+    }
+
+    fn exit(&mut self, event: &Event<'_>, own: TrackId, function: Function<'_>) {
+        let is_known = [UNKNOWN_TIME, event.timestamp].contains(&function.end_time);
+        self.counts.end_times += u64::from(!is_known);
+        let track = self.track(event, own);
+        let entered = self.open.get_mut(&track).and_then(Vec::pop);
+        let is_told = entered == Some(self.hasher.hash_one(function.name));
+        self.counts.functions += u64::from(!is_told && !function.name.0.is_empty());
+    }
+}

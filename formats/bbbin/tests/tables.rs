@@ -1,0 +1,101 @@
+//! Tables of custom types.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
+
+mod support;
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int64Array, StringArray, UInt64Array};
+use kymo_bbbin::Bbbin;
+use kymo_core::table::Scan;
+use kymo_core::{Context, Dataset, Format, Source};
+use support::shown::{dataset, sample};
+use support::{Bytes, Hand, event, log_file};
+
+/// The names of columns, and the cells of each row as one reads them.
+fn shown(dataset: &dyn Dataset, name: &str) -> (Vec<String>, Vec<Vec<String>>) {
+    let table = dataset.table(name).unwrap_or_else(|| panic!("no table {name}"));
+    let names = table.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let batches = Arc::clone(&table).scan(&Scan::default()).unwrap();
+    let mut rows = Vec::new();
+    for batch in batches.map(Result::unwrap) {
+        for row in 0..batch.num_rows() {
+            let cells = batch.columns().iter().map(|column| cell(column, row));
+            rows.push(cells.collect());
+        }
+    }
+    (names, rows)
+}
+
+fn cell(column: &ArrayRef, row: usize) -> String {
+    if column.is_null(row) {
+        return "-".into();
+    }
+    let column = column.as_any();
+    let signed = || column.downcast_ref::<Int64Array>().map(|it| it.value(row).to_string());
+    let unsigned = || column.downcast_ref::<UInt64Array>().map(|it| it.value(row).to_string());
+    let text = || column.downcast_ref::<StringArray>().map(|it| it.value(row).to_owned());
+    signed().or_else(unsigned).or_else(text).unwrap_or_else(|| "another type".into())
+}
+
+/// What comes after the columns that every such table has.
+fn fields(dataset: &dyn Dataset, name: &str) -> (Vec<String>, Vec<Vec<String>>) {
+    let (names, rows) = shown(dataset, name);
+    let head = ["recording", "offset", "event_class", "event_timestamp", "log_file_id"];
+    assert_eq!(names[..5], head);
+    (names[5..].to_vec(), rows.into_iter().map(|row| row[3..].to_vec()).collect())
+}
+
+#[test]
+fn every_custom_type_has_a_table_that_is_listed() {
+    let dataset = dataset(&sample("names.bin"));
+    let names: Vec<_> = dataset.tables().iter().map(|table| table.name().to_owned()).collect();
+    let own = names.iter().skip_while(|name| *name != "statistics").skip(1);
+    // `events` is there already, and one has no name.
+    assert_eq!(own.collect::<Vec<_>>(), ["events (2)", "call", "both", "unnamed"]);
+    assert_eq!(dataset.table("unnamed").unwrap().schema().fields().len(), 6);
+}
+
+#[test]
+fn fields_of_one_name_have_columns_of_their_own() {
+    let dataset = dataset(&sample("names.bin"));
+    let (names, rows) = fields(&*dataset, "events (2)");
+    assert_eq!(names, ["offset (2)", "x", "x (2)"]);
+    assert_eq!(rows, [["1", "0", "7", "8", "9"]]);
+    let (names, rows) = fields(&*dataset, "call");
+    assert_eq!(
+        (names, rows),
+        (vec!["thread".into()], vec![vec!["2".into(), "0".into(), "5".into()]])
+    );
+}
+
+/// The field `x` is a number in one log file and a text in the other.
+#[test]
+fn types_of_one_name_share_a_table() {
+    let dataset = dataset(&sample("names.bin"));
+    let (names, rows) = fields(&*dataset, "both");
+    assert_eq!(names, ["x", "only a", "only b"]);
+    assert_eq!(rows, [["3", "0", "1", "2", "-"], ["4", "1", "q", "-", "p"]]);
+}
+
+#[test]
+fn names_of_columns_are_utf_8_for_those_who_ask() {
+    let fields = Bytes::new().string("höhe".as_bytes()).i32(2).i32(0);
+    let named = Bytes::new().i32(1).string("größe".as_bytes()).i32(0).string(&fields.0);
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        types: vec![named],
+        events: vec![(1, event(1, 1).i32(1).string(&[4]))],
+        ..Hand::default()
+    };
+    let source = Source::from_bytes("", hand.file());
+    let utf8 = Context { is_utf8: true, ..Context::default() };
+    let opened = Bbbin.open(&source, &utf8).unwrap();
+    let (names, rows) = shown(&*opened, "größe");
+    assert_eq!((names[5].as_str(), rows[0][5].as_str()), ("höhe", "4"));
+}
