@@ -46,7 +46,7 @@ fn artifacts_and_classes_come_back_from_other_formats_and_losses_are_said() {
         assert!(told[1].contains("2 end times of functions"), "{said}");
         let mut artifacts = table(&back, "artifacts");
         let mut expected = table(&testdata("bbbin/classes.bin"), "artifacts");
-        // What only a TASK_SWITCH names is declared, which it was not.
+        // What only a switch names is declared, which it was not.
         artifacts.retain(|row| !row.contains("interrupt 3"));
         artifacts.sort();
         expected.sort();
@@ -59,7 +59,7 @@ fn artifacts_and_classes_come_back_from_other_formats_and_losses_are_said() {
     }
 }
 
-/// Each type of field, with its values to the last digit; that one of them was of a TASK_SWITCH is
+/// Each type of field, with its values to the last digit; that one of them was of a `TASK_SWITCH` is
 /// lost, and said.
 #[test]
 fn custom_types_come_back_from_other_formats() {
@@ -97,8 +97,7 @@ fn dates_stay_dates() {
 fn classes_of_bbbin_choose_events() {
     let sample = testdata("bbbin/classes.bin");
     let of = |class: &str| {
-        let (_, events, _) =
-            run(kymo().args(["dump", "--csv", "--class", class]).arg(&sample));
+        let (_, events, _) = run(kymo().args(["dump", "--csv", "--class", class]).arg(&sample));
         let texts: Vec<_> =
             events.lines().skip(1).filter_map(|row| row.rsplit(',').next()).collect();
         texts.join("; ")

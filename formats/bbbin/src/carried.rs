@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use kymo_core::Value;
+use kymo_core::model::timeline::Track;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json, json};
 
@@ -12,7 +13,7 @@ use crate::read::values;
 use crate::spec::{FieldType, TaskClass};
 use crate::types::{Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, TypeId};
 
-/// Of a task: its class, by name or number.
+/// Of a task: its class, by name or number, where that is not TASK.
 pub(crate) const TASK_CLASS: &str = "task_class";
 /// Of a log file: its states, and its GENERIC artifacts.
 pub(crate) const ARTIFACTS: &str = "artifacts";
@@ -28,6 +29,41 @@ const CUSTOM: &str = "custom";
 pub(crate) const ARTIFACTS_MAX: usize = 1 << 12;
 const VALUE_BYTES_MAX: usize = 1 << 12;
 pub(crate) const FIELDS_MAX: usize = 1 << 8;
+
+/// Attributes that BBBin has a place for, or that only say how another format keeps its events.
+const KEPT: [&str; 21] = [
+    Track::CPU_ID,
+    Track::IS_IDLE,
+    Track::TELLS_COMPLETION,
+    "tid",
+    "artifact_id",
+    "task_priority",
+    "log_file_size",
+    "imported_at_timestamp",
+    "importer_name",
+    TASK_CLASS,
+    ARTIFACTS,
+    TYPE_NAME,
+    FIELDS,
+    CUSTOM,
+    "stream_id",
+    "stream",
+    "length",
+    "cont",
+    "clock",
+    "gain",
+    "offset",
+];
+
+/// The attributes of a track that BBBin has no place for.
+pub(crate) fn unkept(attributes: &Map<String, Json>) -> impl Iterator<Item = &str> {
+    attributes.keys().map(String::as_str).filter(|name| !KEPT.contains(name))
+}
+
+/// Whether a track is a clock of another format: its events are the times that others have.
+pub(crate) fn is_clock(track: &Track) -> bool {
+    track.says("clock")
+}
 
 /// A task class as an attribute.
 pub(crate) fn task_class_json(of: Result<TaskClass, i32>) -> Json {

@@ -180,7 +180,8 @@ fn summary(reader: &Reader) -> Summary {
     let definitions = reader.definitions();
     summary.fact("events", reader.num_events());
     if let Some((first, last, how)) = span(reader) {
-        let words = format!("nanoseconds, from {first} to {last}{how}");
+        let since = if reader.is_since_epoch() { " since the Epoch" } else { "" };
+        let words = format!("nanoseconds, from {first} to {last}{since}{how}");
         summary.detailed("duration", last.saturating_sub(first), words);
     }
     summary.fact("log files", definitions.log_files.len());

@@ -96,9 +96,22 @@ impl Made {
         for of in artifacts {
             self.log_file(reader, of.log_file);
             self.values(reader, of.log_file, of.custom_type, &of.custom);
-            if let ArtifactKind::Task { task_class, .. } = &mut of.kind {
-                *task_class = task_class.or(Ok(TaskClass::Task));
+            match &mut of.kind {
+                ArtifactKind::Task { task_class, .. } => {
+                    *task_class = task_class.or(Ok(TaskClass::Task));
+                }
+                ArtifactKind::State { parent } => self.parent(reader, of.log_file, *parent),
+                ArtifactKind::Generic | ArtifactKind::StateMachine => {}
             }
+        }
+    }
+
+    /// What states are part of is a state machine where nothing says what it is.
+    fn parent(&mut self, reader: &Reader, log: LogFileId, parent: ArtifactId) {
+        let is_class = |class| reader.artifact(log, class, parent).is_some();
+        let is_known = is_class(ArtifactClass::State) || is_class(ArtifactClass::StateMachine);
+        if !is_known && !self.is_full() {
+            self.machines.insert((log, parent));
         }
     }
 

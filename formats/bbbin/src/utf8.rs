@@ -55,6 +55,10 @@ impl Recoding {
             Value::List(values) => {
                 Value::List(values.into_iter().map(|value| self.value(value)).collect())
             }
+            Value::Json(mut json) => {
+                self.json(&mut json);
+                Value::Json(json)
+            }
             value => value,
         }
     }
@@ -122,12 +126,14 @@ impl TimelineView for Recoded {
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let events = Arc::clone(&self.timeline).events(window)?;
-        Ok(Box::new(RecodedEvents { events, recoding: self.recoding.clone() }))
+        let (recoding, payload) = (self.recoding.clone(), Vec::new());
+        Ok(Box::new(RecodedEvents { events, recoding, payload }))
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let events = Arc::clone(&self.timeline).events_with_fields(window)?;
-        Ok(Box::new(RecodedEvents { events, recoding: self.recoding.clone() }))
+        let (recoding, payload) = (self.recoding.clone(), Vec::new());
+        Ok(Box::new(RecodedEvents { events, recoding, payload }))
     }
 
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -146,13 +152,24 @@ impl TimelineView for Recoded {
 struct RecodedEvents {
     events: Box<dyn Events>,
     recoding: Recoding,
+    /// The payload of the event that was given last, where it is a text.
+    payload: Vec<u8>,
 }
 
 impl Events for RecodedEvents {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let recoding = &self.recoding;
-        let event = self.events.next()?;
-        Ok(event.map(|event| Event { content: content(recoding, event.content), ..event }))
+        let Self { events, recoding, payload } = self;
+        let Some(mut event) = events.next()? else { return Ok(None) };
+        let is_text = matches!(
+            event.content,
+            Content::Text(_) | Content::Value(Value::Text(_) | Value::Json(_))
+        );
+        if let (true, Ok(text)) = (is_text, std::str::from_utf8(event.payload)) {
+            *payload = recoding.text(text).into_bytes();
+            event.payload = payload;
+        }
+        let content = content(recoding, event.content);
+        Ok(Some(Event { content, ..event }))
     }
 }
 

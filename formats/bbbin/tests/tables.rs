@@ -86,10 +86,10 @@ fn types_of_one_name_share_a_table() {
 #[test]
 fn names_of_columns_are_utf_8_for_those_who_ask() {
     let fields = Bytes::new().string("höhe".as_bytes()).i32(2).i32(0);
-    let named = Bytes::new().i32(1).string("größe".as_bytes()).i32(0).string(&fields.0);
+    let of = Bytes::new().i32(1).string("größe".as_bytes()).i32(0).string(&fields.0);
     let hand = Hand {
         log_files: vec![log_file(0, b"a.log")],
-        types: vec![named],
+        types: vec![of],
         events: vec![(1, event(1, 1).i32(1).string(&[4]))],
         ..Hand::default()
     };

@@ -15,11 +15,13 @@ pub(super) struct Ids {
     largest: i32,
     /// Where ids are looked for when the largest is taken: below it there may be free ones.
     next_free: i32,
+    /// How many got another id than they wanted.
+    pub changed: u64,
 }
 
 impl Default for Ids {
     fn default() -> Self {
-        Self { taken: HashMap::new(), largest: 0, next_free: 1 }
+        Self { taken: HashMap::new(), largest: 0, next_free: 1, changed: 0 }
     }
 }
 
@@ -29,11 +31,12 @@ impl Ids {
     /// # Errors
     /// When all are taken.
     pub(super) fn take(&mut self, logs: &[LogFileId], wanted: Option<i64>) -> Result<ArtifactId> {
-        let wanted = wanted.and_then(|number| i32::try_from(number).ok());
-        let id = wanted.filter(|id| self.is_free(logs, *id)).or_else(|| self.free(logs));
+        let number = wanted.and_then(|number| i32::try_from(number).ok());
+        let id = number.filter(|id| self.is_free(logs, *id)).or_else(|| self.free(logs));
         let Some(id) = id else {
             return Err(Error::request("there are more tasks and states than BBBin has ids for"));
         };
+        self.changed += u64::from(wanted.is_some_and(|wanted| wanted != i64::from(id)));
         self.largest = self.largest.max(id);
         for log in logs {
             self.taken.entry(*log).or_default().insert(id);
@@ -88,6 +91,7 @@ mod tests {
         assert_eq!(take(Some(3_000_000_000)), 1);
         assert_eq!(take(Some(3_000_000_001)), 3);
         assert_eq!(take(Some(2_147_483_647)), 4);
+        assert_eq!(ids.changed, 3);
         ids.next_free = i32::MAX;
         assert!(ids.take(log, None).is_err());
     }

@@ -1,9 +1,12 @@
 //! What is lost when a timeline is written.
 
+use std::collections::BTreeSet;
+
 use kymo_core::model::timeline::{Event, Losses, Track};
-use kymo_core::{Finding, Severity};
+use kymo_core::{Finding, Severity, shortened};
 
 use super::records::SHAPES_MAX;
+use crate::carried;
 
 /// What is lost, or not as it should be, and how often.
 #[derive(Debug, Default)]
@@ -18,6 +21,8 @@ pub(super) struct Lost {
     pub order: u64,
     pub clocks: u64,
     pub nested: u64,
+    /// Ids that are taken, or have more than 32 bits.
+    pub ids: u64,
     /// Lists that are no arrays.
     pub lists: u64,
     /// Events that are of none of the kinds that have types of their own.
@@ -34,10 +39,18 @@ impl Lost {
     /// Says it.
     pub(super) fn findings(&self, tracks: &[Track]) -> Vec<Finding> {
         let Self { characters, peers, priorities, releases, .. } = *self;
-        let Self { order, clocks, nested, lists, kinds, .. } = *self;
+        let Self { order, clocks, nested, ids, lists, kinds, .. } = *self;
         let said = [
             (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
             (nested, "parent", format!("{nested} tracks are no longer under the track they were")),
+            (
+                ids,
+                "ids",
+                format!(
+                    "{ids} tasks, threads or states have other ids than before: theirs are taken in \
+                     their log files, or have more than 32 bits"
+                ),
+            ),
             (
                 order,
                 "order",
@@ -81,6 +94,26 @@ impl Lost {
         ];
         let lost = said.into_iter().filter(|(count, ..)| *count > 0);
         let lost = lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why));
-        self.events.findings(tracks).into_iter().chain(lost).collect()
+        self.events.findings(tracks).into_iter().chain(lost).chain(attributes(tracks)).collect()
     }
+}
+
+/// Names that are told.
+const NAMES_MAX: usize = 8;
+
+/// Says which attributes of tracks are not kept.
+fn attributes(tracks: &[Track]) -> Option<Finding> {
+    let (mut names, mut count) = (BTreeSet::new(), 0);
+    for track in tracks {
+        let mut left = carried::unkept(&track.attributes).peekable();
+        count += u64::from(left.peek().is_some());
+        for name in left {
+            if names.len() < NAMES_MAX {
+                names.insert(name);
+            }
+        }
+    }
+    let names: Vec<_> = names.into_iter().map(shortened).collect();
+    let message = format!("attributes of {count} tracks are not kept: {}", names.join(", "));
+    (count > 0).then(|| Finding::whole(Severity::Warning, "attributes", message))
 }

@@ -52,6 +52,7 @@ pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result
     let mut taking = Taking::new(&plan, &mut file)?;
     taking.lost.clocks = timeline.clocks().len().saturating_sub(1) as u64;
     taking.lost.nested = plan.nested() as u64;
+    taking.lost.ids = plan.renumbered;
     let mut events = timeline.events_with_fields(&Window::default())?;
     while let Some(event) = events.next()? {
         taking.event(&event)?;

@@ -43,6 +43,8 @@ pub(super) struct Plan {
     /// Types of values of artifacts, by name and fields.
     pub(super) alike: HashMap<(LogFileId, String, Vec<CustomField>), TypeId>,
     pub(super) restored: Restored,
+    /// Tasks, threads and states that have other ids than before.
+    pub(super) renumbered: u64,
 }
 
 /// What an artifact is of: tracks of one recording, name and number are of one task, which ran on
@@ -80,6 +82,7 @@ impl Plan {
             own_types: HashMap::new(),
             alike,
             restored,
+            renumbered: 0,
         };
         let is_since_epoch = is_since_epoch(&timeline.clocks(), &plan.tracks);
         plan.define(survey, is_since_epoch)?;
@@ -133,6 +136,7 @@ impl Plan {
             self.definitions.give_values(of, vec![1]);
         }
         self.definitions.put_parents_first();
+        self.renumbered = ids.changed;
         Ok(())
     }
 

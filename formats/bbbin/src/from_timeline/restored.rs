@@ -18,7 +18,7 @@ use crate::types::{
 #[derive(Debug, Default)]
 pub(super) struct Restored {
     types: HashMap<TrackId, CustomType>,
-    /// Counters that only repeat a number of such values.
+    /// Counters that only repeat a number of such values, and clocks, whose times others have.
     repeated: HashSet<TrackId>,
 }
 
@@ -34,7 +34,9 @@ impl Restored {
                 definitions.add_type(*log, &track.name, fields);
                 let of = definitions.types.last().cloned();
                 restored.types.extend(of.map(|of| (TrackId(id), of)));
-            } else if track.kind == TrackKind::Counter && above.is_some() {
+            } else if (track.kind == TrackKind::Counter && above.is_some())
+                || carried::is_clock(track)
+            {
                 restored.repeated.insert(TrackId(id));
             }
         }
@@ -77,10 +79,14 @@ fn values_of(of: &CustomType, fields: &Fields<'_>) -> Option<Vec<kymo_core::Valu
     is_it.then(|| fields.fields.iter().map(|field| field.value.clone()).collect())
 }
 
+/// The tracks of state machines, by their log files and the ids they had.
+type Machines = HashMap<(LogFileId, ArtifactId), TrackId>;
+
 impl Plan {
     /// Defines states and GENERIC artifacts that log files carry, with the ids they had where those
     /// are free.
     pub(super) fn define_carried(&mut self, ids: &mut Ids) -> Result<()> {
+        let machine_tracks = self.machine_tracks();
         for number in 0..self.tracks().len() {
             let (Some(track), Some(log)) = (self.tracks().get(number), self.log(TrackId(number)))
             else {
@@ -88,7 +94,7 @@ impl Plan {
             };
             let carried = CarriedArtifact::all(&track.attributes);
             if track.content == LOG_FILE && !carried.is_empty() {
-                self.define_carried_of(log, &carried, ids)?;
+                self.define_carried_of(log, &carried, &machine_tracks, ids)?;
             }
         }
         Ok(())
@@ -98,6 +104,7 @@ impl Plan {
         &mut self,
         log: LogFileId,
         carried: &[CarriedArtifact],
+        machine_tracks: &Machines,
         ids: &mut Ids,
     ) -> Result<()> {
         let parent = |of: &CarriedArtifact| match of.kind {
@@ -110,13 +117,13 @@ impl Plan {
             let is_state = parent(of).is_some();
             new_ids.entry((of.id, is_state)).or_insert(id);
         }
-        let machine_tracks = self.machine_tracks(log);
+        let machine_track = |id: &ArtifactId| machine_tracks.get(&(log, *id)).copied();
         let pairs = carried.iter().filter_map(|of| Some((of.id, parent(of)?)));
         let machines = carried::machines(pairs);
         for of in carried {
             let kind = parent(of).map_or(ArtifactKind::Generic, |above| {
                 let state = new_ids.get(&(above, true)).copied();
-                let machine = machine_tracks.get(&above).map(|track| self.artifact(*track));
+                let machine = machine_track(&above).map(|track| self.artifact(track));
                 ArtifactKind::State { parent: state.or(machine).unwrap_or(above) }
             });
             let Some(id) = new_ids.get(&(of.id, parent(of).is_some())).copied() else { continue };
@@ -124,20 +131,20 @@ impl Plan {
             if let Some(values) = &of.values {
                 self.give_values(log, values);
             }
-            let machine = machines.get(&of.id).and_then(|machine| machine_tracks.get(machine));
+            let machine = machines.get(&of.id).and_then(machine_track);
             if let (Some(track), true) = (machine, parent(of).is_some()) {
-                self.know_state(*track, &of.name, id);
+                self.know_state(track, &of.name, id);
             }
         }
         Ok(())
     }
 
-    /// The tracks of the state machines of a log file, by the ids they had.
-    fn machine_tracks(&self, log: LogFileId) -> HashMap<ArtifactId, TrackId> {
+    /// The tracks of state machines.
+    fn machine_tracks(&self) -> Machines {
         let of = |(number, track): (usize, &Track)| {
-            let id = i32::try_from(track.task_id()?).ok()?;
-            let is_it = self.log(TrackId(number)) == Some(log) && self.is_machine(TrackId(number));
-            is_it.then_some((ArtifactId(id), TrackId(number)))
+            let (id, track) = (i32::try_from(track.task_id()?).ok()?, TrackId(number));
+            let key = (self.log(track)?, ArtifactId(id));
+            self.is_machine(track).then_some((key, track))
         };
         self.tracks().iter().enumerate().filter_map(of).collect()
     }

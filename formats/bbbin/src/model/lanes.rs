@@ -10,7 +10,7 @@ use super::undeclared::Undeclared;
 use crate::Reader;
 use crate::carried::{self, CarriedArtifact, Values};
 use crate::spec::{
-    CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, RELEASE_TYPE, TASK_TYPE, UNKNOWN_TASK,
+    CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_TASK,
 };
 use crate::types::{
     Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, LogFile, LogFileId, TypeId,
@@ -252,7 +252,9 @@ impl Lanes {
         self.say(track, "artifact_id", of.id.0);
         if let ArtifactKind::Task { task_class, priority } = of.kind {
             self.say(track, "task_priority", priority);
-            self.say(track, carried::TASK_CLASS, carried::task_class_json(task_class));
+            if task_class != Ok(TaskClass::Task) {
+                self.say(track, carried::TASK_CLASS, carried::task_class_json(task_class));
+            }
         }
         let is_said = is_of(TASK_TYPE) && self.say_more(track, &of.custom);
         if !is_said {

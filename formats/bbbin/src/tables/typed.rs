@@ -52,7 +52,7 @@ struct Typed {
 /// A table for each name that types with fields have, in the order of the file. Where a table that
 /// is always there has that name, it gets a number.
 pub(super) fn tables(reader: &Arc<Reader>, fixed: &[Arc<dyn Table>]) -> Vec<Arc<dyn Table>> {
-    let (mut order, mut named): (Vec<&str>, HashMap<&str, Vec<&CustomType>>) = Default::default();
+    let (mut order, mut of_names) = (Vec::new(), HashMap::<&str, Vec<&CustomType>>::new());
     // Of several types of one id, the first is what events are of.
     let is_first = |of: &&CustomType| {
         reader.custom_type(of.log_file, of.id).is_some_and(|first| first.offset == of.offset)
@@ -60,7 +60,7 @@ pub(super) fn tables(reader: &Arc<Reader>, fixed: &[Arc<dyn Table>]) -> Vec<Arc<
     let types = reader.definitions().types.iter().filter(is_first);
     for of in types.filter(|of| !of.fields.is_empty()) {
         let name = if of.name.is_empty() { UNNAMED } else { &of.name };
-        let types = named.entry(name).or_default();
+        let types = of_names.entry(name).or_default();
         if types.is_empty() {
             order.push(name);
         }
@@ -68,7 +68,7 @@ pub(super) fn tables(reader: &Arc<Reader>, fixed: &[Arc<dyn Table>]) -> Vec<Arc<
     }
     let mut names = Names::new(fixed.iter().map(|table| table.name()));
     let table = |name: &str| -> Option<Arc<dyn Table>> {
-        let types = named.get(name)?;
+        let types = of_names.get(name)?;
         Some(Arc::new(Typed::new(reader, names.free(name), types)))
     };
     order.into_iter().filter_map(table).collect()
@@ -142,10 +142,11 @@ impl Typed {
             return Ok(None);
         }
         let columns = self.columns.iter().enumerate();
-        let columns = columns.map(|(index, column)| match wanted.contains(&index) {
-            true => column.fill(&rows),
-            false => Ok(column.blank(rows.len())),
-        });
+        let fill = |(index, column): (usize, &Column<Row>)| {
+            let is_wanted = wanted.contains(&index);
+            if is_wanted { column.fill(&rows) } else { Ok(column.blank(rows.len())) }
+        };
+        let columns = columns.map(fill);
         let batch = RecordBatch::try_new(self.schema(), columns.collect::<Result<_>>()?);
         batch.map(Some).map_err(|error| Error::request(error.to_string()))
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use kymo_core::Numbered;
 use kymo_core::model::kernel::{KernelEvent, softirq_name};
 use kymo_core::model::timeline::{Activity, ClockId, Message, Track, TrackId, TrackKind};
 use serde_json::{Map, json};
@@ -28,42 +29,8 @@ pub(super) struct Lanes {
     regions: Lookup<i64, i64>,
 }
 
-/// Tracks that were found last, at places by their keys: few tasks run most of the time.
-#[derive(Debug)]
-pub(super) struct Recent([Option<(Key, TrackId)>; RECENT]);
-
-const RECENT: usize = 64;
-
-impl Default for Recent {
-    fn default() -> Self {
-        Self([None; RECENT])
-    }
-}
-
-impl Recent {
-    #[inline]
-    fn place(key: Key) -> usize {
-        let number = match key {
-            Key::Cpu(cpu) => cpu,
-            // Tasks of neighbouring numbers run on several processors.
-            Key::Task(cpu, tid) => tid.cast_unsigned().wrapping_add(cpu.wrapping_mul(7)),
-            Key::Thread(number) | Key::Location(number) => number.cast_unsigned(),
-        };
-        usize::try_from(number % RECENT as u64).unwrap_or(0)
-    }
-
-    #[inline]
-    fn get(&self, key: Key) -> Option<TrackId> {
-        let (known, track) = self.0.get(Self::place(key)).copied().flatten()?;
-        (known == key).then_some(track)
-    }
-
-    fn put(&mut self, key: Key, track: TrackId) {
-        if let Some(place) = self.0.get_mut(Self::place(key)) {
-            *place = Some((key, track));
-        }
-    }
-}
+/// Tracks that were found last: few tasks run most of the time.
+pub(super) type Recent = kymo_core::Recent<Key, TrackId>;
 
 /// What a track is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +43,18 @@ pub(super) enum Key {
     Thread(i64),
     /// A process or thread of OTF2.
     Location(i64),
+}
+
+impl Numbered for Key {
+    #[inline]
+    fn number(self) -> u64 {
+        match self {
+            Self::Cpu(cpu) => cpu,
+            // Tasks of neighbouring numbers run on several processors.
+            Self::Task(cpu, tid) => tid.cast_unsigned().wrapping_add(cpu.wrapping_mul(7)),
+            Self::Thread(number) | Self::Location(number) => number.cast_unsigned(),
+        }
+    }
 }
 
 impl Lanes {

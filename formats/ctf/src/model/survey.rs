@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use kymo_core::model::kernel::KernelEvent;
-use kymo_core::{Finding, Severity};
+use kymo_core::{Finding, Recent, Severity};
 
 use super::facts::Facts;
 use super::lanes::Key;
@@ -25,17 +25,14 @@ pub(super) struct Survey {
     /// The places of names of tasks by their numbers: one has the same wherever it ran.
     tasks: Lookup<i64, usize>,
     names: Vec<Name>,
-    /// Tasks that were seen last, by processor and number, and the places of their names.
-    recent: Vec<Option<(u64, i64, usize)>>,
+    /// The places of the names of tasks that were seen last.
+    recent: Recent<Key, usize>,
     /// What asks for wakeups is a release; where nothing does, wakeups are.
     pub(super) has_waking: bool,
     pub(super) strings: Lookup<i64, String>,
     pub(super) regions: Lookup<i64, i64>,
     pub(super) locations: Lookup<i64, i64>,
 }
-
-/// Tasks whose names are found without a search.
-const RECENT: usize = 64;
 
 /// The name that something gave itself last, as it was recorded.
 #[derive(Debug, Default)]
@@ -65,7 +62,7 @@ impl Name {
 
 impl Survey {
     pub(super) fn new(reader: &Reader, roles: &Arc<Roles>) -> Self {
-        let mut survey = Self { recent: vec![None; RECENT], ..Self::default() };
+        let mut survey = Self::default();
         let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
         let mut facts = Facts::surveying(roles);
         for track in reader.tracks() {
@@ -142,15 +139,12 @@ impl Survey {
 
     fn task(&mut self, cpu: Option<u64>, tid: Option<i64>, time: Option<i64>, name: Option<&[u8]>) {
         let (Some(cpu), Some(tid), name) = (cpu, tid, name.unwrap_or(b"task")) else { return };
-        let at = usize::try_from(tid.cast_unsigned().wrapping_add(cpu) % RECENT as u64);
-        let recent = at.ok().and_then(|at| self.recent.get(at).copied().flatten());
-        let place = match recent {
-            Some((of, known, place)) if (of, known) == (cpu, tid) => place,
-            _ => self.task_place(cpu, tid),
-        };
-        if let Some(recent) = at.ok().and_then(|at| self.recent.get_mut(at)) {
-            *recent = Some((cpu, tid, place));
-        }
+        let key = Key::Task(cpu, tid);
+        let place = self.recent.get(key).unwrap_or_else(|| {
+            let place = self.task_place(cpu, tid);
+            self.recent.put(key, place);
+            place
+        });
         self.note(place, time, name);
     }
 
