@@ -315,9 +315,9 @@ fn a_wakeup_that_was_used_up_is_no_release() {
 fn what_cannot_be_kept_is_said_by_every_command() {
     let folder = folder();
     // One pair of messages more than is told apart, and the last takes five seconds.
-    let mut lines: String = (0..=65536).map(|name| format!("0 a sends m{name} to b\n")).collect();
-    lines.push_str("5000 a is late\n");
-    let path = log(folder.path(), &lines);
+    let mut lines: Vec<_> = (0..=65536).map(|name| format!("0 a sends m{name} to b\n")).collect();
+    lines.push("5000 a is late\n".to_owned());
+    let path = log(folder.path(), &lines.concat());
     let rules = folder.path().join("rules.toml");
     fs::write(&rules, "[[rule]]\nmessage = 'm65536'\nlatency_max = '10ms'\n").unwrap();
     let page = folder.path().join("report.html");
