@@ -16,7 +16,7 @@ const NAME_WORDS_MAX: usize = 8;
 /// What a type is called where it is only named.
 type Spelling = Option<String>;
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// Whether a type is given a name here, and not an attribute a value.
     pub(super) fn begins_declaration(&self) -> bool {
         ["typealias", "typedef", "struct", "variant", "enum"].iter().any(|word| self.is_name(word))
@@ -34,7 +34,7 @@ impl Parser<'_> {
             let (kind, _) = self.type_specifier()?;
             loop {
                 let (name, kind) = self.declarator(Arc::clone(&kind))?;
-                self.scopes.define(Space::Alias, name, kind);
+                self.scopes.define(Space::Alias, name.to_owned(), kind);
                 if !self.takes(",") {
                     break;
                 }
@@ -55,7 +55,7 @@ impl Parser<'_> {
                 Some(Word::Name(_)) => words.push(self.name()?),
                 Some(Word::Sign("*")) => {
                     self.advance();
-                    words.push("*".to_owned());
+                    words.push("*");
                 }
                 _ => return Ok(words.join(" ")),
             }
@@ -233,21 +233,21 @@ impl Parser<'_> {
         Ok(labels)
     }
 
-    fn optional_name(&mut self) -> ReadResult<Option<String>> {
+    fn optional_name(&mut self) -> ReadResult<Option<&'a str>> {
         match self.peek() {
             Some(Word::Name(_)) => self.name().map(Some),
             _ => Ok(None),
         }
     }
 
-    fn known(&self, space: Space, name: Option<String>) -> ReadResult<Arc<Type>> {
-        let known = name.and_then(|name| self.scopes.find(space, &name));
+    fn known(&self, space: Space, name: Option<&str>) -> ReadResult<Arc<Type>> {
+        let known = name.and_then(|name| self.scopes.find(space, name));
         known.ok_or_else(|| self.error("there is no type of this name"))
     }
 
-    fn remember(&mut self, space: Space, name: Option<String>, made: &Arc<Type>) {
+    fn remember(&mut self, space: Space, name: Option<&str>, made: &Arc<Type>) {
         if let Some(name) = name {
-            self.scopes.define(space, name, Arc::clone(made));
+            self.scopes.define(space, name.to_owned(), Arc::clone(made));
         }
     }
 
@@ -280,7 +280,7 @@ impl Parser<'_> {
     }
 
     /// A name, and the lengths of an array behind it.
-    fn declarator(&mut self, kind: Arc<Type>) -> ReadResult<(String, Arc<Type>)> {
+    fn declarator(&mut self, kind: Arc<Type>) -> ReadResult<(&'a str, Arc<Type>)> {
         while self.takes("*") {}
         let name = self.name()?;
         Ok((name, self.abstract_declarator(kind)?))
@@ -321,7 +321,7 @@ impl Parser<'_> {
     }
 
     /// `{ name = value; … }`
-    fn attributes(&mut self) -> ReadResult<Vec<(String, Constant)>> {
+    fn attributes(&mut self) -> ReadResult<Vec<(&'a str, Constant)>> {
         self.expect("{")?;
         let mut found = Vec::new();
         while !self.takes("}") {
@@ -345,7 +345,7 @@ impl Parser<'_> {
             clock: None,
         };
         for (name, value) in attributes {
-            match (name.as_str(), &value) {
+            match (name, &value) {
                 ("size", Constant::Number(bits)) => {
                     integer.bits = u32::try_from(*bits).unwrap_or(u32::MAX);
                 }
@@ -375,7 +375,7 @@ impl Parser<'_> {
         let attributes = self.attributes()?;
         let number = |wanted: &str| {
             attributes.iter().find_map(|(name, value)| match value {
-                Constant::Number(number) if name == wanted => Some(*number),
+                Constant::Number(number) if *name == wanted => Some(*number),
                 _ => None,
             })
         };
@@ -383,7 +383,7 @@ impl Parser<'_> {
         if bits != 32 && bits != 64 {
             return Err(self.error("a floating point number has 32 or 64 bits"));
         }
-        let order = attributes.iter().find(|(name, _)| name == "byte_order");
+        let order = attributes.iter().find(|(name, _)| *name == "byte_order");
         let align = number("align").map_or(0, |align| u64::try_from(align).unwrap_or(u64::MAX));
         Ok(Float {
             is_double: bits == 64,

@@ -6,16 +6,16 @@ use super::Text;
 
 /// A word and where it begins in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) word: Word,
+pub(super) struct Token<'a> {
+    pub(super) word: Word<'a>,
     pub(super) position: usize,
 }
 
 /// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum Word<'a> {
     /// A name, or a word of the language.
-    Name(String),
+    Name(&'a str),
     Number(i128),
     Text(String),
     /// One or several signs that belong together: `:=`.
@@ -51,7 +51,7 @@ fn sign(text: &[u8]) -> Option<&'static str> {
 }
 
 /// Divides the text into words.
-pub(super) fn words(text: &Text) -> ReadResult<Vec<Token>> {
+pub(super) fn words(text: &Text) -> ReadResult<Vec<Token<'_>>> {
     let mut lexer = Lexer { text, position: 0 };
     let mut tokens = Vec::new();
     while lexer.skip_blanks()? {
@@ -94,7 +94,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn word(&mut self) -> ReadResult<Word> {
+    fn word(&mut self) -> ReadResult<Word<'a>> {
         let rest = self.rest();
         let first = rest.first().copied().unwrap_or_default();
         if first == b'"' || rest.starts_with(b"L\"") {
@@ -107,10 +107,11 @@ impl<'a> Lexer<'a> {
         }
         let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         if length > 0 {
-            let name = rest.get(..length).unwrap_or_default();
-            let name = String::from_utf8_lossy(name).into_owned();
+            // There are only letters and digits in it.
+            let name = rest.get(..length).and_then(|name| str::from_utf8(name).ok());
+            let name = name.unwrap_or_default();
             let word = if first.is_ascii_digit() {
-                let number = number(&name).ok_or_else(|| self.error("this is no number"))?;
+                let number = number(name).ok_or_else(|| self.error("this is no number"))?;
                 Word::Number(number)
             } else {
                 Word::Name(name)
@@ -165,30 +166,36 @@ fn number(text: &str) -> Option<i128> {
 mod tests {
     use super::*;
 
-    fn words_of(text: &str) -> Vec<Word> {
-        let text = Text { bytes: text.as_bytes().to_vec(), runs: vec![(0, 0)] };
-        words(&text).unwrap().into_iter().map(|token| token.word).collect()
+    fn text(text: &str) -> Text {
+        Text { bytes: text.as_bytes().to_vec(), runs: vec![(0, 0)] }
+    }
+
+    fn words_of(text: &Text) -> Vec<Word<'_>> {
+        words(text).unwrap().into_iter().map(|token| token.word).collect()
     }
 
     #[test]
     fn numbers_are_as_in_c() {
-        let numbers = words_of("12 0x1F 017 18446744073709551615ULL 'A' 0");
+        let text = text("12 0x1F 017 18446744073709551615ULL 'A' 0");
+        let numbers = words_of(&text);
         let expected = [12, 31, 15, 18_446_744_073_709_551_615, 65, 0].map(Word::Number);
         assert_eq!(numbers, expected);
     }
 
     #[test]
     fn remarks_and_blanks_are_nothing() {
-        let name = |name: &str| Word::Name(name.to_owned());
-        assert_eq!(words_of("a /* b */ c // d\n e"), [name("a"), name("c"), name("e")]);
-        assert_eq!(words_of("a/**/b"), [name("a"), name("b")]);
+        let names =
+            |names: &[&'static str]| names.iter().map(|of| Word::Name(of)).collect::<Vec<_>>();
+        assert_eq!(words_of(&text("a /* b */ c // d\n e")), names(&["a", "c", "e"]));
+        assert_eq!(words_of(&text("a/**/b")), names(&["a", "b"]));
     }
 
     #[test]
     fn signs_that_belong_together_are_one() {
-        let signs = words_of("0 ... 30 := .x");
+        let text = text("0 ... 30 := .x");
+        let signs = words_of(&text);
         let sign = Word::Sign;
-        let x = Word::Name("x".to_owned());
+        let x = Word::Name("x");
         assert_eq!(
             signs,
             [Word::Number(0), sign("..."), Word::Number(30), sign(":="), sign("."), x]
@@ -197,6 +204,6 @@ mod tests {
 
     #[test]
     fn texts_have_escapes() {
-        assert_eq!(words_of(r#""a \"b\"\n""#), [Word::Text("a \"b\"\n".to_owned())]);
+        assert_eq!(words_of(&text(r#""a \"b\"\n""#)), [Word::Text("a \"b\"\n".to_owned())]);
     }
 }

@@ -26,9 +26,9 @@ pub(super) fn parse(text: &Text) -> ReadResult<Trace> {
 }
 
 /// The byte order of the trace. Types before its block need it too, so it is looked for first.
-fn byte_order(tokens: &[Token]) -> Endian {
-    let name = |token: Option<&Token>, wanted: &str| {
-        token.is_some_and(|token| matches!(&token.word, Word::Name(name) if name == wanted))
+fn byte_order(tokens: &[Token<'_>]) -> Endian {
+    let name = |token: Option<&Token<'_>>, wanted: &str| {
+        token.is_some_and(|token| token.word == Word::Name(wanted))
     };
     let block = tokens.windows(2).position(|pair| {
         name(pair.first(), "trace") && pair.get(1).is_some_and(|t| t.word == Word::Sign("{"))
@@ -150,7 +150,7 @@ fn uuid(text: &str) -> Option<[u8; 16]> {
 /// Goes through the words.
 pub(super) struct Parser<'a> {
     text: &'a Text,
-    tokens: Vec<Token>,
+    tokens: Vec<Token<'a>>,
     next: usize,
     /// The byte order of the trace.
     pub(super) order: Endian,
@@ -159,17 +159,17 @@ pub(super) struct Parser<'a> {
     pub(super) nested: u32,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     fn is_at_end(&self) -> bool {
         self.next >= self.tokens.len()
     }
 
     /// The word that comes next.
-    pub(super) fn peek(&self) -> Option<&Word> {
+    pub(super) fn peek(&self) -> Option<&Word<'a>> {
         self.peek_at(0)
     }
 
-    pub(super) fn peek_at(&self, ahead: usize) -> Option<&Word> {
+    pub(super) fn peek_at(&self, ahead: usize) -> Option<&Word<'a>> {
         self.tokens.get(self.next + ahead).map(|token| &token.word)
     }
 
@@ -202,17 +202,16 @@ impl Parser<'_> {
     }
 
     pub(super) fn is_name(&self, wanted: &str) -> bool {
-        matches!(self.peek(), Some(Word::Name(name)) if name == wanted)
+        matches!(self.peek(), Some(Word::Name(name)) if *name == wanted)
     }
 
     pub(super) fn expect(&mut self, sign: &'static str) -> ReadResult<()> {
         if self.takes(sign) { Ok(()) } else { Err(self.error("another sign belongs here")) }
     }
 
-    pub(super) fn name(&mut self) -> ReadResult<String> {
+    pub(super) fn name(&mut self) -> ReadResult<&'a str> {
         match self.peek() {
-            Some(Word::Name(name)) => {
-                let name = name.clone();
+            Some(&Word::Name(name)) => {
                 self.advance();
                 Ok(name)
             }
@@ -234,7 +233,7 @@ impl Parser<'_> {
     }
 
     /// Names with points between them.
-    pub(super) fn path(&mut self) -> ReadResult<Vec<String>> {
+    pub(super) fn path(&mut self) -> ReadResult<Vec<&'a str>> {
         let mut names = vec![self.name()?];
         while self.takes(".") || self.takes("->") {
             names.push(self.name()?);
@@ -246,11 +245,11 @@ impl Parser<'_> {
     fn declaration(&mut self, blocks: &mut Blocks) -> ReadResult<()> {
         let opens_block = self.peek_at(1) == Some(&Word::Sign("{"));
         let word = match self.peek() {
-            Some(Word::Name(name)) if opens_block => name.clone(),
-            _ => String::new(),
+            Some(Word::Name(name)) if opens_block => name,
+            _ => "",
         };
         let offset = self.offset();
-        match word.as_str() {
+        match word {
             "trace" => (blocks.has_trace, blocks.trace) = (true, self.block()?),
             "clock" => {
                 let block = self.block()?;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use crate::types::Type;
 
 /// What kind of name it is; a structure and an alias of the same name are different things.
@@ -14,17 +16,20 @@ pub(super) enum Space {
     Enum,
 }
 
+/// What a name means, in each space that it is of.
+type Meanings = HashMap<String, Vec<(Space, Arc<Type>)>, RandomState>;
+
 /// Names of types, from the outermost block to the innermost.
 #[derive(Debug)]
-pub(super) struct Scopes(Vec<HashMap<(Space, String), Arc<Type>>>);
+pub(super) struct Scopes(Vec<Meanings>);
 
 impl Scopes {
     pub(super) fn new() -> Self {
-        Self(vec![HashMap::new()])
+        Self(vec![Meanings::default()])
     }
 
     pub(super) fn open(&mut self) {
-        self.0.push(HashMap::new());
+        self.0.push(Meanings::default());
     }
 
     pub(super) fn close(&mut self) {
@@ -34,14 +39,17 @@ impl Scopes {
     }
 
     pub(super) fn define(&mut self, space: Space, name: String, meaning: Arc<Type>) {
-        if let Some(innermost) = self.0.last_mut() {
-            innermost.insert((space, name), meaning);
-        }
+        let Some(innermost) = self.0.last_mut() else { return };
+        let meanings = innermost.entry(name).or_default();
+        meanings.retain(|(of, _)| *of != space);
+        meanings.push((space, meaning));
     }
 
     /// What a name means here.
     pub(super) fn find(&self, space: Space, name: &str) -> Option<Arc<Type>> {
-        let key = (space, name.to_owned());
-        self.0.iter().rev().find_map(|scope| scope.get(&key)).cloned()
+        self.0.iter().rev().find_map(|scope| {
+            let meanings = scope.get(name)?;
+            meanings.iter().find(|(of, _)| *of == space).map(|(_, meaning)| Arc::clone(meaning))
+        })
     }
 }
