@@ -109,7 +109,7 @@ impl<'a> Handing<'a> {
             return Ok(());
         }
         if options.jobs < 2 || first.len() < SAMPLES_AT_ONCE {
-            let mut all = first.into_iter().chain(samples).map(|sample| told.one(sample));
+            let mut all = first.into_iter().chain(samples).map(|sample| Ok(told.one(sample)));
             *sample_count += sink.samples(thread.id, &mut all)?;
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl<'a> Handing<'a> {
             }
         };
         *sample_count += beside([find], |mut jobs| {
-            let mut samples = receiver.into_iter().flatten().map(|sample| told.one(sample));
+            let mut samples = receiver.into_iter().flatten().map(|sample| Ok(told.one(sample)));
             let taken = sink.samples(thread.id, &mut samples);
             drop(samples);
             let ended = || Error::request("the thread that reads samples has ended early");
@@ -153,12 +153,12 @@ impl Telling<'_> {
     /// About what a sample takes where it was recorded.
     const SAMPLE_BYTES: u64 = 12;
 
-    fn one(&mut self, sample: Sample) -> Result<Sample> {
+    fn one(&mut self, sample: Sample) -> Sample {
         self.samples += 1;
         if self.samples.is_multiple_of(SAMPLES_AT_ONCE as u64) {
             self.progress.at(self.done_bytes + self.samples * Self::SAMPLE_BYTES);
         }
-        Ok(sample)
+        sample
     }
 }
 

@@ -71,9 +71,9 @@ pub fn merge(
     let lost = sink.threads(&threads::named(&found))?;
     let mut merging = Merging::new(views, program, context, options);
     for (id, why) in lost {
-        let of = usize::try_from(id.0).ok().and_then(|at| found.get(at));
-        of.into_iter()
-            .for_each(|found| merging.lose(found, Severity::Warning, "thread-id", why.clone()));
+        if let Some(found) = usize::try_from(id.0).ok().and_then(|at| found.get(at)) {
+            merging.lose(found, Severity::Warning, "thread-id", why);
+        }
     }
     let began = Instant::now();
     let sizes: Vec<_> = found.iter().map(|found| found.size_bytes(views)).collect();

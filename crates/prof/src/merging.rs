@@ -247,7 +247,8 @@ impl<'a> Merging<'a> {
     /// Says that a thread takes a metric otherwise than those before it.
     fn differ(&mut self, found: &Found, metric: &Metric) {
         let name = shortened(&metric.name);
-        let why = format!("{name} has other settings than in threads before it, and takes theirs");
+        let why =
+            format!("{name} has other settings than in threads before it, which count for it");
         self.lose(found, Severity::Warning, "metric-settings", why);
     }
 }

@@ -113,23 +113,36 @@ impl Strays {
         tree: &mut Tree,
         lookup: &mut Lookup<'_>,
     ) -> Result<bool> {
-        let item = match self.known.get(&(root, point)) {
-            Some(known) => *known,
-            None => {
-                let others = (routes.ways.len() as u64).saturating_sub(1);
-                let below = lookup.chain(point).len() as u64;
-                if !self.room.take(others.saturating_mul(below)) {
-                    return Ok(false);
-                }
-                let Some(ways) = self.ways(root, routes, tree, lookup)? else { return Ok(false) };
-                let next = self.items.len();
-                self.items.push(Stray { point, ways, values: Vec::new() });
-                self.known.insert((root, point), next);
-                next
-            }
+        let known = self.known.get(&(root, point)).copied();
+        let item = match known {
+            Some(known) => Some(known),
+            None => self.item(root, point, routes, tree, lookup)?,
         };
-        self.of_node.insert(node, item);
-        Ok(true)
+        if let Some(item) = item {
+            self.of_node.insert(node, item);
+        }
+        Ok(item.is_some())
+    }
+
+    /// An instruction that was not met there before; nothing where there is no room for its ways.
+    fn item(
+        &mut self,
+        root: u32,
+        point: u32,
+        routes: &Arc<Routes>,
+        tree: &mut Tree,
+        lookup: &mut Lookup<'_>,
+    ) -> Result<Option<usize>> {
+        let others = (routes.ways.len() as u64).saturating_sub(1);
+        let below = lookup.chain(point).len() as u64;
+        if !self.room.take(others.saturating_mul(below)) {
+            return Ok(None);
+        }
+        let Some(ways) = self.ways(root, routes, tree, lookup)? else { return Ok(None) };
+        let next = self.items.len();
+        self.items.push(Stray { point, ways, values: Vec::new() });
+        self.known.insert((root, point), next);
+        Ok(Some(next))
     }
 
     /// The index of the ways from a context to a function; nothing where there is no room for them.

@@ -216,7 +216,7 @@ fn statistics(threads: &[Made], metric: u32, compat: bool) -> BTreeMap<(Path, us
             }
         }
     }
-    found.retain(|_, values| *values != [0.0; 4]);
+    found.retain(|_, values| values.iter().any(|value| *value != 0.0));
     found
 }
 

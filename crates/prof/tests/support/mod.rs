@@ -118,7 +118,7 @@ impl MeasurementView for View {
         let count = self.threads[thread].as_ref().map_or(0, |recorded| recorded.nodes.len());
         let sample = |node: u32| {
             let time = TimeNs(node.into());
-            MeasuredSample { time, node, is_of_call: node % 3 == 0 }
+            MeasuredSample { time, node, is_of_call: node.is_multiple_of(3) }
         };
         Ok(Box::new((0..u32::try_from(count).unwrap()).map(sample)))
     }
