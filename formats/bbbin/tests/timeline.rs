@@ -265,6 +265,26 @@ fn tasks_that_nothing_declares_have_tracks_of_their_own() {
     assert_eq!(all(&source), expected);
 }
 
+/// From 0 to 10 task 5 runs, then nobody until 20: writers have a share of the time for that, too.
+#[test]
+fn nobody_has_no_track() {
+    let share = |task| Bytes::new().i32(0).i32(task).raw(&50.0_f64.to_be_bytes());
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        events: vec![
+            task_switch(0, 0, 777, 5),
+            task_switch(0, 10, 5, 777),
+            task_switch(0, 20, 777, 5),
+        ],
+        task_executions: vec![share(5), share(777)],
+        statistics: [0, 20, 3],
+        ..Hand::default()
+    };
+    let tracks = timeline(&Source::from_bytes("", hand.file())).tracks();
+    let names: Vec<_> = tracks.iter().map(|track| track.name.as_str()).collect();
+    assert_eq!(names, ["a.log", "task 5"]);
+}
+
 /// In the first block of two, one event is far later than what follows it.
 #[test]
 fn a_range_has_all_of_its_events_where_times_go_back_within_a_block() {

@@ -27,7 +27,9 @@ impl Undeclared {
     pub(super) fn new(reader: &Reader) -> Self {
         let are_all = reader.num_events() <= EVENTS_MAX;
         let mut found = Self { tasks: BTreeSet::new(), machines: BTreeSet::new(), are_all };
-        for of in reader.task_executions() {
+        // That nobody ran is a share of the time, too.
+        let executions = reader.task_executions().iter().filter(|of| of.task.0 != UNKNOWN_TASK);
+        for of in executions {
             found.add(reader, of.log_file, of.task);
         }
         let count = reader.spans().len();
