@@ -1,6 +1,11 @@
 //! Measurements that are strange, hostile or contradict themselves: `kymo prof` takes what it can,
 //! says what it cannot, and fails for none of them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests may fail loudly"
+)]
 #![allow(clippy::float_cmp, reason = "these sums are exact")]
 
 mod support;
@@ -273,7 +278,7 @@ fn quiet_and_strict_say_what_is_lost() {
 fn strict_refuses_what_only_check_finds() {
     let folder = folder();
     let mut strange = thread(0, &[metric("TIME", 1)]);
-    strange.id(99 | 3 << 14, 0, 0);
+    strange.id(0x63 | 3 << 14, 0, 0);
     let input = measurement(folder.path(), &[strange]);
     assert_eq!(prof(&input, &[]).0, Some(0));
     let database = folder.path().join("strict");
