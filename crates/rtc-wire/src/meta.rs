@@ -102,9 +102,15 @@ impl StreamMeta {
     }
 
     /// Adds an attribute whose value is JSON of any kind.
-    pub fn json(self, key: &str, value: &str) -> Result<Self, MetaError> {
+    pub fn json(mut self, key: &str, value: &str) -> Result<Self, MetaError> {
+        self.add_json(key, value)?;
+        Ok(self)
+    }
+
+    /// As [`json`](Self::json), of one that stays as it is where that fails.
+    pub fn add_json(&mut self, key: &str, value: &str) -> Result<(), MetaError> {
         match serde_json::from_str::<&RawValue>(value) {
-            Ok(value) => self.attribute(key, value.get().to_owned()),
+            Ok(value) => self.add_attribute(key, value.get().to_owned()),
             Err(_) => Err(MetaError::NotJson(key.to_owned())),
         }
     }
@@ -113,12 +119,17 @@ impl StreamMeta {
     pub fn object(mut self, text: &str) -> Result<Self, MetaError> {
         let Object(entries) = serde_json::from_str(text).map_err(|_| MetaError::NotAnObject)?;
         for (key, value) in entries {
-            self = self.attribute(&key, value.get().to_owned())?;
+            self.add_attribute(&key, value.get().to_owned())?;
         }
         Ok(self)
     }
 
     fn attribute(mut self, key: &str, json: String) -> Result<Self, MetaError> {
+        self.add_attribute(key, json)?;
+        Ok(self)
+    }
+
+    fn add_attribute(&mut self, key: &str, json: String) -> Result<(), MetaError> {
         if TYPED.contains(&key) {
             return Err(MetaError::Typed(key.to_owned()));
         }
@@ -126,7 +137,7 @@ impl StreamMeta {
             return Err(MetaError::Twice(key.to_owned()));
         }
         self.attributes.push((key.to_owned(), json));
-        Ok(self)
+        Ok(())
     }
 
     /// The name.

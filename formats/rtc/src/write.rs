@@ -67,7 +67,12 @@ impl Layout {
         while self.major < MAJOR_BYTES_MAX {
             let mut trial = Writer::new(Vec::new(), self.options());
             let has_no_room = metas.iter().any(|(id, meta)| {
-                matches!(trial.add_with_id(*id, meta), Err(WriteError::NoRoom { .. }))
+                let added = match trial.add_with_id(*id, meta) {
+                    // Streams of several files have the same ids, and get others.
+                    Err(WriteError::Id(_)) => trial.add(meta),
+                    added => added,
+                };
+                matches!(added, Err(WriteError::NoRoom { .. }))
             });
             if !has_no_room {
                 break;
@@ -149,6 +154,7 @@ pub(crate) fn with_all(mut meta: StreamMeta, attributes: &Map<String, Json>) -> 
 }
 
 /// Adds an attribute; one that is set already stays.
-pub(crate) fn with(meta: StreamMeta, key: &str, value: &Json) -> StreamMeta {
-    meta.clone().json(key, &value.to_string()).unwrap_or(meta)
+pub(crate) fn with(mut meta: StreamMeta, key: &str, value: &Json) -> StreamMeta {
+    let _ = meta.add_json(key, &value.to_string());
+    meta
 }

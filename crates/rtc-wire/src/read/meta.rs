@@ -1,8 +1,9 @@
 //! The JSON of Meta and meta frames, as far as frames depend on it: which streams there are, and
 //! how long their frames.
 //!
-//! Tolerant: keys may lack quotes, as the oldest writer has them, and a text that the first
-//! writers spoilt where it is longer than a frame gives every stream that can be proven.
+//! Tolerant: a text may be JSON5, such as that of the oldest writer, whose keys lack quotes, and one
+//! that the first writers spoilt where it is longer than a frame gives every stream that can be
+//! proven.
 
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
@@ -83,14 +84,14 @@ fn sound(text: &str) -> Option<Definitions> {
 fn definition(object: &str, is_whole: bool) -> Option<Definition> {
     let inner = object.strip_prefix('{')?;
     let inner = inner.strip_suffix('}').unwrap_or(inner);
-    let pairs = split(inner, ',')?;
-    if is_whole && !pairs.iter().all(|pair| is_pair(pair)) {
+    let parts = split(inner, ',')?;
+    if is_whole && !are_pairs(&parts) {
         return None;
     }
     let value = |key: &str| {
-        pairs.iter().find_map(|pair| {
-            let (name, value) = pair.split_once(':')?;
-            (name.trim().trim_matches(['"', '\'']) == key).then(|| value.trim())
+        parts.iter().find_map(|part| {
+            let (name, value) = pair(part)?;
+            (name.trim_matches(['"', '\'']) == key).then_some(value)
         })
     };
     let length = match value("length") {
@@ -103,14 +104,73 @@ fn definition(object: &str, is_whole: bool) -> Option<Definition> {
     Some(Definition { id, length, text, is_whole, is_proven: false })
 }
 
-/// Whether a pair has a key, in quotes or not, and a value. After the last one there may be nothing.
-fn is_pair(pair: &str) -> bool {
-    let Some((key, value)) = pair.split_once(':') else { return pair.trim().is_empty() };
-    let (key, value) = (key.trim(), value.trim());
+/// A key, with its quotes if it has any, and its value.
+fn pair(text: &str) -> Option<(&str, &str)> {
+    let mut scan = Scan::default();
+    let mut characters = text.char_indices();
+    let (colon, _) = characters.find(|(_, character)| {
+        let is_outside = scan.step(*character).unwrap_or(false);
+        is_outside && *character == ':'
+    })?;
+    Some((text.get(..colon)?.trim(), text.get(colon + 1..)?.trim()))
+}
+
+/// Whether each has a key, in quotes or not, and a value. After the last one there may be nothing.
+fn are_pairs(parts: &[&str]) -> bool {
+    let (last, before) = parts.split_last().unwrap_or((&"", &[]));
+    let is_pair =
+        |part: &&str| pair(part).is_some_and(|(key, value)| is_key(key) && is_value(value));
+    before.iter().all(is_pair) && (last.trim().is_empty() || is_pair(last))
+}
+
+/// Whether a text is a value of JSON5. Those that others are within are taken apart one after the
+/// other; how deep they nest is known to be little.
+fn is_value(text: &str) -> bool {
+    let mut open = alloc::vec![text];
+    while let Some(text) = open.pop() {
+        let text = text.trim();
+        let within = |open: char, close: char| text.strip_prefix(open)?.strip_suffix(close);
+        if is_json(text) || is_quoted(text, '\'') || is_number(text) {
+            continue;
+        }
+        let is_object = text.starts_with('{');
+        let inner = if is_object { within('{', '}') } else { within('[', ']') };
+        let Some(parts) = inner.and_then(|inner| split(inner, ',')) else { return false };
+        let Some((last, before)) = parts.split_last() else { return false };
+        let last = Some(last).filter(|last| !last.trim().is_empty());
+        for part in before.iter().chain(last) {
+            match pair(part) {
+                Some((key, value)) if is_object && is_key(key) => open.push(value),
+                None if !is_object => open.push(part),
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+/// Whether a text is a key: a name, or in quotes.
+fn is_key(text: &str) -> bool {
+    let is_letter = |letter: char| letter.is_alphanumeric() || ['_', '$'].contains(&letter);
     let is_name =
-        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let is_key = !key.is_empty() && (is_name(key) || is_quoted(key, '"') || is_quoted(key, '\''));
-    is_key && (is_quoted(value, '\'') || is_json(value))
+        text.chars().all(is_letter) && !text.starts_with(|first: char| first.is_numeric());
+    !text.is_empty() && (is_name || is_quoted(text, '"') || is_quoted(text, '\''))
+}
+
+/// Whether a text is a number as JSON5 has them and JSON does not: with a plus, without digits
+/// before or after the point, with base 16, or without end.
+fn is_number(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let hexadecimal = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X"));
+    match hexadecimal {
+        Some(digits) => !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit()),
+        None => {
+            let is_decimal =
+                unsigned.starts_with(|first: char| first == '.' || first.is_ascii_digit());
+            ["Infinity", "NaN"].contains(&unsigned)
+                || (is_decimal && unsigned.parse::<f64>().is_ok())
+        }
+    }
 }
 
 fn is_quoted(text: &str, quote: char) -> bool {
@@ -335,6 +395,31 @@ mod tests {
         let found = definitions(b"[{id:9,name:\"a\"},{id:10,name:\"n\",length:4},11]", &[]);
         assert!(found.is_sound);
         assert_eq!(lengths(&found), [(9, Declared::Variable), (10, Declared::Fixed(4))]);
+    }
+
+    #[test]
+    fn keys_may_hold_any_character() {
+        let text = br#"[{"id":9,"si:unit":"V","a,b":{"c:d":1},"}":"]","\":":2},10]"#;
+        let found = definitions(text, &[]);
+        assert!(found.is_sound);
+        assert_eq!(lengths(&found), [(9, Declared::Variable)]);
+        assert!(found.streams[0].is_whole);
+    }
+
+    #[test]
+    fn json5_is_sound_at_any_depth() {
+        for value in
+            ["{lo:0,hi:5}", ".5", "+1", "5.", "0xFF", "-Infinity", "['a',{b:[1,],},]", "{}"]
+        {
+            let text = alloc::format!("[{{id:9,range:{value},length:2}},10]");
+            let found = definitions(text.as_bytes(), &[]);
+            assert!(found.is_sound, "{value}");
+            assert_eq!(lengths(&found), [(9, Declared::Fixed(2))], "{value}");
+        }
+        for value in ["{lo:0,,hi:5}", "{lo}", "[a:1]", "1x", "0x", "inf", "{1a:2}", ".", ""] {
+            let text = alloc::format!("[{{id:9,range:{value},length:2}},10]");
+            assert!(!definitions(text.as_bytes(), &[]).is_sound, "{value}");
+        }
     }
 
     #[test]
