@@ -123,6 +123,9 @@ pub(super) enum Padding {
     /// Zeros lead beyond the boundary, or to the end of the bytes. A writer says how long its
     /// padding is, where that is more than a byte.
     Zeros,
+    /// More zeros than writers leave lead to the boundary. They may be padding all the same, but a
+    /// disk that lost what was there has zeros too.
+    Long,
 }
 
 /// As many zeros as a writer may leave that has no room for a checksum.
@@ -130,6 +133,7 @@ const STOP_ZEROS_MAX: u64 = 4;
 
 /// What the padding from here on leads to.
 pub(super) fn padding(view: &View<'_>, mut position: u64, boundary: u64) -> Padding {
+    let mut sound = Padding::Sound;
     while position < boundary {
         let bytes = view.get(position..boundary);
         match bytes.first() {
@@ -137,6 +141,9 @@ pub(super) fn padding(view: &View<'_>, mut position: u64, boundary: u64) -> Padd
             Some(0) => {
                 let zeros = bytes.iter().take_while(|&&byte| byte == 0).count() as u64;
                 position += zeros;
+                if zeros > STOP_ZEROS_MAX {
+                    sound = Padding::Long;
+                }
                 match view.byte(position) {
                     Some(0) | None if zeros > 1 => return Padding::Zeros,
                     None if position < boundary => return Padding::Zeros,
@@ -154,13 +161,13 @@ pub(super) fn padding(view: &View<'_>, mut position: u64, boundary: u64) -> Padd
                 _ => return Padding::Broken,
             },
             // A writer that stopped: only its checksum may follow, and then another session.
-            Some(0x10) if is_marker_or_end(view, position + 5) => return Padding::Sound,
+            Some(0x10) if is_marker_or_end(view, position + 5) => return sound,
             Some(0x10) => return Padding::Broken,
-            Some(_) if is_marker_or_end(view, position) => return Padding::Sound,
+            Some(_) if is_marker_or_end(view, position) => return sound,
             Some(_) => return Padding::Broken,
         }
     }
-    if position == boundary { Padding::Sound } else { Padding::Broken }
+    if position == boundary { sound } else { Padding::Broken }
 }
 
 /// Whether a Marker begins here, as far as the bytes go.
@@ -199,6 +206,9 @@ mod tests {
         assert_eq!(of(&[2, 0, 8, 1], 2), Padding::Sound);
         // A run of nul frames that ends at the tick, as the specification allows.
         assert_eq!(of(&[0, 0, 0, 8, 1], 3), Padding::Sound);
+        // More of them than a writer has a reason for, also behind padding with its length.
+        assert_eq!(of(&[0, 0, 0, 0, 0, 8, 1], 5), Padding::Long);
+        assert_eq!(of(&[2, 1, 0, 0, 0, 0, 0, 0, 8, 1], 8), Padding::Long);
         // Beyond the tick, or not as far.
         assert_eq!(of(&[0; 4], 3), Padding::Zeros);
         assert_eq!(of(&[0; 3], 3), Padding::Zeros);

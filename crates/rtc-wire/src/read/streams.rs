@@ -163,6 +163,13 @@ impl Streams {
         Some(slot)
     }
 
+    /// Nothing of a stream is open.
+    pub(super) fn close(&mut self, id: u32) {
+        if let Some(slot) = self.slot_mut(id) {
+            (slot.chain, slot.received) = (Chain::Closed, 0);
+        }
+    }
+
     /// The first frame after a tick was seen. Only that one can be the rest of a message of fixed
     /// length, since a writer goes on with what the tick divided; all others begin one.
     pub(super) fn settle_fixed(&mut self) {

@@ -97,6 +97,13 @@ impl Walker {
             return self.meet_marker(view);
         }
         let position = self.position;
+        if header | 1 == 0x09 {
+            if self.moves_at(view, position)? {
+                return Ok(None);
+            }
+            // What was read as a tick is not taken for one of another ruler later on.
+            self.unshifted = self.unshifted.max(position + 1);
+        }
         let is_stop = header == 0x10 && position + CRC >= view.end();
         let here = (self.sum.before_tick, self.boundary, self.is_last, self.end);
         self.sum.before_tick = self.data_end;

@@ -101,8 +101,10 @@ impl Walker {
             (self.position, self.boundary, self.is_last, self.end, self.is_meta_due) = here;
             return Err(more);
         }
-        let is_marker_alone =
-            is_session_ended && self.remains.is_some_and(|found| found.has_index());
+        // Where there is room for no more than a Marker.
+        let is_marker_alone = is_session_ended
+            && self.remains.is_some_and(|found| found.has_index())
+            && self.position.saturating_sub(start) < 2 * MARKER;
         let why = if is_marker_alone { Why::Marker } else { why };
         let (start, end) = (start.min(self.position), self.position);
         self.forget_chains();

@@ -109,22 +109,41 @@ impl Walker {
             }
             id::MINOR_INDEX => is_open || self.ruler.is_none() || self.is_tick(position),
             id::CRC => self.is_place_of_crc(view, &frame)?,
+            // One that is in its place is met as such.
+            id::MARKER => false,
             _ => true,
         };
         if is_in_place { Ok(frame) } else { Err(Trouble::Bad(Why::Place(frame.id))) }
     }
 
     /// Padding leads to a boundary. As long as more bytes may come, that is not yet known.
-    fn look_at_padding(&self, view: &View<'_>, position: u64) -> Result<(), Trouble> {
+    fn look_at_padding(&mut self, view: &View<'_>, position: u64) -> Result<(), Trouble> {
         let next = self.boundary.saturating_add(1);
         if !view.reaches(next) && view.get(position..next).iter().all(|byte| *byte == 0) {
             return Err(Trouble::Short);
         }
         match padding(view, position, self.boundary) {
             Padding::Sound => Ok(()),
-            Padding::Zeros => Err(Trouble::Bad(Why::Zeros)),
+            Padding::Long if !view.reaches(self.unit_end()) => Err(Trouble::Short),
+            Padding::Long if self.is_whole(view) => Ok(()),
+            Padding::Long | Padding::Zeros => Err(Trouble::Bad(Why::Zeros)),
             Padding::Broken => Err(Trouble::Bad(Why::Padding)),
         }
+    }
+
+    /// Where the Unit ends with all that belongs to it.
+    fn unit_end(&self) -> u64 {
+        self.ruler.map_or(self.boundary, |ruler| ruler.end().max(self.boundary))
+    }
+
+    /// Whether the checksum of the Unit holds. It is looked at once.
+    fn is_whole(&mut self, view: &View<'_>) -> bool {
+        if let Some(is_whole) = self.is_unit_whole {
+            return is_whole;
+        }
+        let is_whole = self.is_unit_sound(view);
+        self.is_unit_whole = Some(is_whole);
+        is_whole
     }
 
     /// Whether a checksum can be here: where the ruler has it, before a Marker, or where a writer

@@ -102,6 +102,8 @@ pub struct Walker {
     unremained: u64,
     /// Where the Meta of the Unit ends, once it was read.
     opened: u64,
+    /// Whether the checksum of the Unit holds, once that was asked.
+    is_unit_whole: Option<bool>,
     /// How many contradictions of Metas are still looked into.
     contradictions_left: u32,
     /// How many checksums of the Unit away from their place are still looked at.
@@ -186,6 +188,7 @@ impl Walker {
             remains_left: remains::REMAINS_TOTAL,
             unremained: 0,
             opened: 0,
+            is_unit_whole: None,
             contradictions_left: CONTRADICTIONS_MAX,
             trusts_left: TRUSTS_MAX,
             learns: true,
@@ -249,6 +252,13 @@ impl Walker {
             walker.set_boundary(view);
         }
         walker
+    }
+
+    /// Takes it that no message of some streams is open here: what lies before tells so.
+    pub fn settle(&mut self, streams: impl IntoIterator<Item = u32>) {
+        for id in streams {
+            self.streams.close(id);
+        }
     }
 
     /// Leaves checksums alone, for walks that are to touch few bytes.

@@ -54,6 +54,20 @@ impl Walker {
         Ok(false)
     }
 
+    /// Moves the ruler at a tick whose index tells another place of it: as many bytes are missing, or
+    /// too many, as some units have.
+    pub(super) fn moves_at(&mut self, view: &View<'_>, tick: u64) -> Result<bool, NeedMore> {
+        let Some(known) = self.ruler else { return Ok(false) };
+        let Some(ruler) = ruler_of_index(view, &known, tick) else { return Ok(false) };
+        if !Self::has_next(view, &ruler, tick)? {
+            return Ok(false);
+        }
+        self.move_to(view, &known, ruler, tick);
+        self.forget_chains();
+        self.position = tick;
+        Ok(true)
+    }
+
     /// Where to look for what the ruler goes on with. A frame from which bytes are missing takes as
     /// many of what follows it, and that may be a tick.
     pub(super) fn before_swallowed(&self, view: &View<'_>, first: u64) -> u64 {
@@ -80,16 +94,10 @@ impl Walker {
         tick: u64,
         first: u64,
     ) -> Result<bool, NeedMore> {
-        let next = ruler.tick_after(tick);
-        Self::need(view, next.min(ruler.end()).saturating_add(PROOF_BYTES))?;
-        let has_next = if next < ruler.early_end() {
-            minor_index(view, next) == minor_index(view, tick).map(|back| back + ruler.minor)
-        } else {
-            is_marker(view, ruler.end()) || is_marker(view, ruler.early_end())
-        };
-        if has_next {
+        if Self::has_next(view, ruler, tick)? {
             return Ok(true);
         }
+        let next = ruler.tick_after(tick);
         if self.shifts_left == 0 {
             return Ok(false);
         }
@@ -106,6 +114,17 @@ impl Walker {
         let end = if view.byte(crc) == Some(0x10) { crc } else { view.end() };
         let behind = || lands(fresh.clone(), view, tick, end, &[]);
         Ok(is_last && matches!(behind(), Ok(()) | Err(Trouble::Short)))
+    }
+
+    /// Whether the next index or Marker of a ruler is there.
+    fn has_next(view: &View<'_>, ruler: &Ruler, tick: u64) -> Result<bool, NeedMore> {
+        let next = ruler.tick_after(tick);
+        Self::need(view, next.min(ruler.end()).saturating_add(PROOF_BYTES))?;
+        Ok(if next < ruler.early_end() {
+            minor_index(view, next) == minor_index(view, tick).map(|back| back + ruler.minor)
+        } else {
+            is_marker(view, ruler.end()) || is_marker(view, ruler.early_end())
+        })
     }
 
     /// Goes on with the ruler at another place, and says by how much it moved.

@@ -144,6 +144,7 @@ impl Walker {
         let index = self.ruler.map(|ruler| ruler.index());
         self.is_meta_due = index.is_some_and(|index| u64::try_from(index) == Ok(position));
         (self.trusts_left, self.learns_left) = (TRUSTS_MAX, LEARNS_MAX);
+        self.is_unit_whole = None;
     }
 
     /// How a Unit here goes on with what came before it.
