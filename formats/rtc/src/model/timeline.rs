@@ -120,9 +120,13 @@ impl Timeline {
         needed.sort_unstable();
         needed.dedup();
         let tick = seeker.settled_all(tick, &needed)?;
-        let (walker, end) = seeker.walk_from(tick);
+        let (mut walker, end) = seeker.walk_from(tick);
         let mut tracker = seeker.tracker_at(tick, wanted, 0)?;
-        tracker.pass_over_rests(seeker.open_at(tick, wanted)?);
+        let open = seeker.open_at(tick, wanted)?;
+        let settled = wanted.iter().filter(|stream| !open.contains(stream));
+        let streams = self.reader.streams();
+        walker.settle(settled.filter_map(|stream| Some(streams.get(*stream)?.id)));
+        tracker.pass_over_rests(open);
         let messages = Messages::within(Arc::clone(&self.reader), walker, tracker, end);
         let stop = window.until.map(|until| {
             let mut clocks: Vec<usize> =
@@ -149,7 +153,9 @@ impl Timeline {
             Ok((first, seeker.last(clock)?))
         })?;
         let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
-        first.time.zip(last.time).map(|(first, last)| Some(first..=last)).ok_or(Doubt)
+        // A clock that goes back may end before it began.
+        let range = first.time.zip(last.time).filter(|(first, last)| first <= last);
+        range.map(|(first, last)| Some(first..=last)).ok_or(Doubt)
     }
 }
 

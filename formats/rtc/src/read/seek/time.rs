@@ -52,28 +52,38 @@ impl Seeker<'_> {
         }
         let (mut low, mut high) = (0, self.ticks.last_tick().0 + 1);
         if let Some(base) = self.clock_of(clock) {
-            // It shows no less than what it counts from.
+            // It shows no less than what it counts from. That may be told again and again: where
+            // it was first told, this one is early as a rule.
             let passed = self.crossing(base, time, depth + 1)?;
-            low = self.unit_before(passed, base)?.map_or(0, |tick| tick.0);
             high = high.min(passed.0 + 2);
+            if let Some(shown) = self.moment(base, passed, depth + 1)? {
+                low = self.crossing(base, shown, depth + 1)?.0;
+            }
+            let mut step = 1;
+            while low > 0 && !self.is_before(clock, time, Tick(low), depth)? {
+                (low, high) = (low.saturating_sub(step), low);
+                step *= 2;
+            }
         }
-        while high - low > 1 {
+        while high.saturating_sub(low) > 1 {
             let middle = low.midpoint(high);
-            let is_before = match self.target(Tick(middle), clock)? {
-                None => true,
-                Some(at) => match self.time_at(clock, at, depth)? {
-                    Some(found) => found < time,
-                    // A unit with one end of a message only: what it shows then is certain.
-                    None => self.moment(clock, Tick(middle), depth)?.is_none_or(|t| t < time),
-                },
-            };
-            if is_before {
+            if self.is_before(clock, time, Tick(middle), depth)? {
                 low = middle;
             } else {
                 high = middle;
             }
         }
         Ok(Tick(low))
+    }
+
+    /// Whether what a clock said in the last unit with it before a tick is before a time.
+    fn is_before(&mut self, clock: usize, time: TimeNs, tick: Tick, depth: usize) -> Sure<bool> {
+        let Some(at) = self.target(tick, clock)? else { return Ok(true) };
+        Ok(match self.time_at(clock, at, depth)? {
+            Some(found) => found < time,
+            // A unit with one end of a message only: what it shows then is certain.
+            None => self.moment(clock, tick, depth)?.is_none_or(|shown| shown < time),
+        })
     }
 
     /// The tick from which on messages of a stream may be of a time or later.
