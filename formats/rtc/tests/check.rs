@@ -78,6 +78,23 @@ fn an_index_that_leaves_out_a_stream_is_found() {
     assert_eq!(findings(&bytes), [("index", index as u64)]);
 }
 
+/// A stream that was closed is neither described nor in an Index any more.
+#[test]
+fn an_index_without_a_stream_that_was_closed_is_sound() {
+    let mut writer = writer();
+    let text = writer.add(&StreamMeta::new("text").format("utf-8")).unwrap();
+    let number = writer.add(&StreamMeta::new("number").length(4).format("uint32le")).unwrap();
+    while writer.position() < 10_000 {
+        writer.write(text, b"0123456789abcdef").unwrap();
+        writer.write(number, &7_u32.to_le_bytes()).unwrap();
+    }
+    writer.close(number).unwrap();
+    while writer.position() < 40_000 {
+        writer.write(text, b"0123456789abcdef").unwrap();
+    }
+    assert_eq!(findings(&writer.finish().unwrap()), []);
+}
+
 #[test]
 fn a_wrong_checksum_is_found() {
     let mut writer = Writer::new(Vec::new(), Options::new().sizes(8192, 2048).unwrap());

@@ -19,6 +19,8 @@ pub(super) struct Indices {
     is_lost: bool,
     /// Frames of earlier Units were lost: where streams were then is not known.
     has_lost: bool,
+    /// The Index of the Unit, and streams that were listed before and are not in it.
+    left_out: Option<(u64, Vec<u32>)>,
 }
 
 /// Where a stream was last. Writers differ in whether a frame counts that goes on with a message.
@@ -35,6 +37,7 @@ impl Indices {
     /// Frames were lost: what indices say of them cannot be looked at.
     pub(super) fn lose(&mut self) {
         self.is_lost = true;
+        self.left_out = None;
     }
 
     /// Takes note of a frame of a stream.
@@ -59,6 +62,9 @@ impl Indices {
             return None;
         }
         self.start = None;
+        if frame.id == id::MAJOR_INDEX {
+            self.left_out = None;
+        }
         let finding = match split_count(payload) {
             Ok((_, entries)) if frame.id == id::MAJOR_INDEX => self.compare(start, entries, true),
             _ if frame.id == id::MAJOR_INDEX => Some(wrong(start, "has no count")),
@@ -105,12 +111,30 @@ impl Indices {
                 return Some(wrong(start, &message));
             }
         }
-        // A stream that is never listed is hidden; one that was is not.
-        let missing = self
-            .seen
-            .iter()
-            .find(|(id, seen)| is_major && seen.is_listed && listed.binary_search(id).is_err());
-        missing.map(|(id, _)| wrong(start, &format!("leaves out stream {id}")))
+        if is_major {
+            self.leave_out(start, &listed);
+        }
+        None
+    }
+
+    /// Takes note of the streams that an Index leaves out. One that is never listed is hidden.
+    fn leave_out(&mut self, start: u64, listed: &[u32]) {
+        let mut left_out = Vec::new();
+        for (id, seen) in &mut self.seen {
+            if seen.is_listed && listed.binary_search(id).is_err() {
+                seen.is_listed = false;
+                left_out.push(*id);
+            }
+        }
+        self.left_out = Some((start, left_out)).filter(|_| !self.is_lost);
+    }
+
+    /// Takes note of the streams that the Meta of a Unit describes. One that it does not was
+    /// closed, and is in no Index any more.
+    pub(super) fn meta(&mut self, described: impl Iterator<Item = u32>) -> Option<Finding> {
+        let (start, left_out) = self.left_out.take()?;
+        let mut described = described.filter(|id| left_out.binary_search(id).is_ok());
+        described.next().map(|id| wrong(start, &format!("leaves out stream {id}")))
     }
 }
 

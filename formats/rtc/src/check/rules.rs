@@ -108,8 +108,12 @@ impl Rules<'_> {
                     self.findings.push(finding);
                 }
             }
-            id::META | id::MINOR_META if !frame.more => {
-                self.unit = self.unit.filter(|_| frame.id == id::MINOR_META);
+            id::META if !frame.more => {
+                self.unit = None;
+                let described = walker.definitions().streams.iter().map(|stream| stream.id);
+                if let Some(finding) = self.indices.meta(described) {
+                    self.findings.push(finding);
+                }
             }
             id::PLATFORM if ![[1, 2, 3, 4], [4, 3, 2, 1]].iter().any(|word| word == payload) => {
                 let message = "the platform frame tells no byte order".into();
