@@ -26,7 +26,7 @@ pub fn repaired(
 }
 
 /// Hands out a destination and takes the file back from it.
-fn written<T>(write: impl FnOnce(&Destination) -> Result<T>) -> Result<(T, Bytes)> {
+pub(crate) fn written<T>(write: impl FnOnce(&Destination) -> Result<T>) -> Result<(T, Bytes)> {
     let folder = folder();
     let path = folder.path().join("out");
     let done = write(&Destination::new(&path, false));

@@ -6,7 +6,7 @@
 //! ([`Kept`]). What it cannot say: that tracks are of several recordings, and which track one
 //! belongs under that is described before that.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -18,23 +18,40 @@ use kymo_rtc_wire::meta::StreamMeta;
 use serde_json::Value as Json;
 
 use crate::kept::Kept;
+use crate::names::Names;
 use crate::write::{Layout, SessionWriter, with, with_all};
 
-/// Writes a timeline.
+/// Writes a timeline. That a clock goes back is said before it does: where one did, the timeline is
+/// written once more.
 pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
-    let mut file = to.file()?;
-    let written = take(timeline, &mut file)?;
-    file.commit()?;
-    Ok(written)
+    let mut falling = Falling::new();
+    loop {
+        let mut file = to.file()?;
+        let taken = take(Arc::clone(&timeline), &falling, &mut file)?;
+        if taken.falling.len() <= falling.len() {
+            file.commit()?;
+            return Ok(taken.written);
+        }
+        falling = taken.falling;
+    }
 }
 
-fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
+/// Clocks that go back, and the event where each first does.
+type Falling = BTreeMap<ClockId, u64>;
+
+/// What was written, and which clocks went back in it.
+struct Taken {
+    written: Written,
+    falling: Falling,
+}
+
+fn take(timeline: Arc<dyn TimelineView>, falling: &Falling, out: impl Write) -> Result<Taken> {
     let (clocks, tracks) = (timeline.clocks(), timeline.tracks());
     // Each may get the longest description that it can have.
     let metas = (0..).zip(&tracks).map(|(id, track)| (id, longest_meta(track, &clocks)));
     let layout = Layout::default().fit(&metas.collect::<Vec<_>>());
     let writer = SessionWriter::new(out, &layout);
-    let mut taking = Taking::new(clocks, tracks, writer)?;
+    let mut taking = Taking::new(clocks, tracks, falling, writer)?;
     let mut events = timeline.events(&Window::default())?;
     while let Some(event) = events.next()? {
         taking.event(&event)?;
@@ -43,7 +60,7 @@ fn take(timeline: Arc<dyn TimelineView>, out: impl Write) -> Result<Written> {
     taking.tell_of_tracks();
     taking.writer.finish()?;
     taking.written.losses.extend(taking.losses.findings(&taking.tracks));
-    Ok(taking.written)
+    Ok(Taken { written: taking.written, falling: taking.falling })
 }
 
 /// A timeline that is being written. Streams have the numbers of clocks, then those of tracks.
@@ -58,6 +75,10 @@ struct Taking<W: Write> {
     /// How each track is written, once its first event told.
     ways: HashMap<TrackId, Way>,
     shown: HashMap<ClockId, TimeNs>,
+    /// The latest that each clock showed.
+    latest: HashMap<ClockId, TimeNs>,
+    /// Clocks that showed less than before.
+    falling: Falling,
     written: Written,
     losses: Losses,
     /// Tracks that are no longer under the one they were.
@@ -78,20 +99,18 @@ enum Way {
 }
 
 impl<W: Write> Taking<W> {
-    fn new(clocks: Vec<Clock>, tracks: Vec<Track>, writer: SessionWriter<W>) -> Result<Self> {
-        let mut taken: HashSet<String> = HashSet::new();
+    fn new(
+        clocks: Vec<Clock>,
+        tracks: Vec<Track>,
+        falling: &Falling,
+        writer: SessionWriter<W>,
+    ) -> Result<Self> {
+        let mut names = Names::default();
         // A stream that is a clock is written as the clock.
         for track in tracks.iter().filter(|track| !is_clock(track)) {
-            taken.insert(track.name.clone());
+            names.take(&track.name);
         }
-        let mut clock_names = Vec::new();
-        for clock in &clocks {
-            let numbered = (2..).map(|count: u64| format!("{} ({count})", clock.name));
-            let mut names = std::iter::once(clock.name.clone()).chain(numbered);
-            let name = names.find(|name| !taken.contains(name)).unwrap_or_default();
-            taken.insert(name.clone());
-            clock_names.push(name);
-        }
+        let clock_names = clocks.iter().map(|clock| names.free(&clock.name)).collect();
         let mut taking = Self {
             parents: tracks.iter().filter_map(|track| track.parent).collect(),
             clocks,
@@ -100,11 +119,13 @@ impl<W: Write> Taking<W> {
             writer,
             ways: HashMap::new(),
             shown: HashMap::new(),
+            latest: HashMap::new(),
+            falling: Falling::new(),
             written: Written::default(),
             losses: Losses::default(),
             orphans: 0,
         };
-        taking.add_clocks()?;
+        taking.add_clocks(falling)?;
         taking.add_known()?;
         Ok(taking)
     }
@@ -152,7 +173,7 @@ impl<W: Write> Taking<W> {
         is_worth_it.then_some(kept)
     }
 
-    fn add_clocks(&mut self) -> Result<()> {
+    fn add_clocks(&mut self, falling: &Falling) -> Result<()> {
         for (number, (clock, name)) in self.clocks.iter().zip(&self.clock_names).enumerate() {
             let meta = StreamMeta::new(name);
             let meta = with(meta, "clock", &Json::Bool(true));
@@ -160,6 +181,16 @@ impl<W: Write> Taking<W> {
                 meta.length(12).format("timespec")
             } else {
                 with(meta.length(8).format("int64le"), "gain", &Json::from(1e-9))
+            };
+            let meta = match falling.get(&ClockId(number)) {
+                Some(offset) => {
+                    let name = shortened(name);
+                    let message = format!("the clock {name} goes back, and is said not to rise");
+                    let note = Finding::at(Severity::Note, "clock", *offset, message);
+                    self.written.losses.push(note);
+                    with(meta, "rises", &Json::Bool(false))
+                }
+                None => meta,
             };
             self.writer.add(number, None, &meta)?;
         }
@@ -287,6 +318,11 @@ impl<W: Write> Taking<W> {
         if let Some(bytes) = bytes {
             self.writer.write(clock.0, &bytes)?;
             self.shown.insert(clock, time);
+            let latest = self.latest.entry(clock).or_insert(time);
+            if time < *latest {
+                self.falling.entry(clock).or_insert(event.offset);
+            }
+            *latest = time.max(*latest);
         } else {
             let why = "a time before the Epoch, where RTC has none, becomes that of the one before";
             self.losses.add(event, "time", why);

@@ -34,6 +34,7 @@ mod follow;
 mod from_timeline;
 mod kept;
 mod model;
+mod names;
 mod read;
 mod repair;
 mod summary;

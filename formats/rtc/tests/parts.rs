@@ -294,6 +294,94 @@ fn what_is_odd_in_the_recording_itself_does_not_make_a_repaired_file_unsound() {
     assert_eq!(times, [50, 70]);
 }
 
+/// The same recording, as any timeline and as a part: both say that the clock may go back, and a
+/// search in them finds what is there twice.
+#[test]
+fn a_clock_that_goes_back_is_said_to_where_it_is_written_again() {
+    let mut writer = Writer::new(Vec::new(), Options::new().sizes(8192, 2048).unwrap());
+    let clock = StreamMeta::new("clk").length(8).format("int64le").number("gain", 1e-9).unwrap();
+    let clock = writer.add(&clock.flag("clock", true).unwrap()).unwrap();
+    let value = StreamMeta::new("v").format("uint8").text("clock", "clk").unwrap();
+    let value = writer.add(&value).unwrap();
+    for (number, time) in [50_u64, 90, 70, 100].into_iter().enumerate() {
+        writer.write(clock, &time.to_le_bytes()).unwrap();
+        writer.write(value, &[u8::try_from(number).unwrap()]).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    for (out, written) in [converted(&bytes), extracted(&[&bytes], &Part::default())] {
+        assert_eq!((written.events, rules(&written.losses)), (8, vec!["clock"]));
+        assert_eq!(written.losses[0].severity, Severity::Note);
+        let times = [(50, "0"), (90, "1"), (70, "2"), (100, "3")];
+        assert_eq!(of(&events(&out), "v"), times.map(|(time, value)| (Some(time), value)));
+        assert_sound(&out);
+        assert_eq!(times_within(&out, "v", 50, 80), [50, 70]);
+    }
+}
+
+fn assert_sound(bytes: &[u8]) {
+    let source = Source::from_bytes("out.rtc", bytes.to_vec());
+    let found = Rtc.check(&source, &Context::default()).unwrap();
+    assert!(found.iter().all(|finding| finding.severity == Severity::Note), "{found:?}");
+}
+
+/// The times of a stream's events from one time on and before another.
+fn times_within(bytes: &[u8], stream: &str, from: i64, until: i64) -> Vec<i64> {
+    let source = Source::from_bytes("out.rtc", bytes.to_vec());
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let track = timeline.tracks().iter().position(|track| track.name == stream).unwrap();
+    let window = Window {
+        tracks: Some(vec![TrackId(track)]),
+        from: Some(TimeNs(from)),
+        until: Some(TimeNs(until)),
+        last: None,
+    };
+    let mut events = timeline.events(&window).unwrap();
+    let mut times = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        times.push(event.time.unwrap().0);
+    }
+    times
+}
+
+/// Of two clocks that count from one, `d1` is set when that shows 0.556 s and `d2` when it shows
+/// 1 s. What is on `d2` comes first, then what is on `d1`: for that the first is set back.
+#[test]
+fn a_clock_that_a_part_needs_to_go_back_is_said_to() {
+    let bytes = fs::read(kymo_conformance::testdata("rtc/scripted/two_deltas.rtc")).unwrap();
+    assert_sound(&bytes);
+    let part = Part { tracks: Some(vec!["a".into(), "b".into()]), ..Part::default() };
+    let (out, written) = extracted(&[&bytes], &part);
+    assert_eq!((written.events, rules(&written.losses)), (3, vec!["clock"]));
+    let seen = events(&out);
+    assert_eq!(of(&seen, "a"), [(Some(557_000_000), "a1")]);
+    assert_eq!(of(&seen, "b"), [(Some(1_001_000_000), "b1"), (Some(1_002_000_000), "b2")]);
+    assert_sound(&out);
+    assert_eq!(times_within(&out, "a", 0, 1_000_000_000), [557_000_000]);
+}
+
+/// A clock counts from another that counts from a third: 10 s, 10.5 s, 10.7 s.
+#[test]
+fn a_part_has_every_clock_that_its_clock_counts_from() {
+    let ticker = |name: &str| StreamMeta::new(name).format("uleb128").flag("clock", true).unwrap();
+    let ticker =
+        |name: &str, base| ticker(name).number("gain", 0.1).unwrap().text("delta", base).unwrap();
+    let mut writer = Writer::new(Vec::new(), Options::new());
+    let clock = StreamMeta::new("clk").length(8).format("uint64le").flag("clock", true).unwrap();
+    let clock = writer.add(&clock).unwrap();
+    let half = writer.add(&ticker("half", "clk")).unwrap();
+    let more = writer.add(&ticker("more", "half")).unwrap();
+    let value = StreamMeta::new("v").format("uint8").text("clock", "more").unwrap();
+    let value = writer.add(&value).unwrap();
+    for (of, payload) in [(clock, &10_u64.to_le_bytes()[..]), (half, &[5]), (more, &[2])] {
+        writer.write(of, payload).unwrap();
+    }
+    writer.write(value, &[1]).unwrap();
+    let part = Part { tracks: Some(vec!["v".into()]), ..Part::default() };
+    let (out, written) = extracted(&[&writer.finish().unwrap()], &part);
+    assert_eq!((written.events, written.losses.len()), (1, 0));
+    assert_eq!(of(&events(&out), "v"), [(Some(10_700_000_000), "1")]);
+}
+
 #[test]
 fn repair_says_which_index_it_puts_right() {
     let mut writer = Writer::new(Vec::new(), Options::new().sizes(8192, 2048).unwrap().crc(None));

@@ -2,11 +2,15 @@
 //!
 //! Times stay what they were. A clock's message is written when a message that is kept needs it,
 //! also when it lies before the range; a clock that counts from another is written after what
-//! that one showed at its moment.
+//! that one showed at its moment. Where one has to go back for that, the output says that it may.
+
+mod clocks;
+mod outlets;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
@@ -15,9 +19,9 @@ use kymo_core::{
     Context, Destination, Error, Finding, Part, Result, Severity, Source, Written, shortened,
 };
 use kymo_rtc_wire::meta::StreamMeta;
-use serde_json::Value as Json;
 
-use crate::kept::Kept;
+use self::clocks::{Falling, Reading, Said};
+use self::outlets::outlets;
 use crate::read::{Found, Messages, Problem};
 use crate::types::Stream;
 use crate::write::{Layout, SessionWriter, meta_of};
@@ -36,30 +40,57 @@ pub(crate) fn extract(
     }
     let readers = sources.iter().map(|source| Reader::open(source, context));
     let readers = readers.collect::<Result<Vec<_>>>()?;
-    let mut written = Written::default();
+    let mut falling = Falling::new();
+    loop {
+        let mut file = to.file()?;
+        let copied = copy(sources, &readers, part, context, &falling, &mut file)?;
+        if copied.falling.is_subset(&falling) {
+            file.commit()?;
+            return Ok(copied.written);
+        }
+        // That a clock goes back is said before it does: all of it is written once more.
+        falling = copied.falling;
+    }
+}
+
+/// What was written, and which clocks went back in it.
+struct Copied {
+    written: Written,
+    falling: Falling,
+}
+
+/// Writes a part of some files, of which it is known which clocks of the output go back.
+fn copy(
+    sources: &[Source],
+    readers: &[Arc<Reader>],
+    part: &Part,
+    context: &Context<'_>,
+    falling: &Falling,
+    file: &mut dyn Write,
+) -> Result<Copied> {
+    let mut copied = Copied { written: Written::default(), falling: Falling::new() };
     let mut inputs = Vec::new();
-    for (source, reader) in sources.iter().zip(&readers) {
+    for (source, reader) in sources.iter().zip(readers) {
         let input = Input::new(source, reader, part);
-        input.say_losses(&context.limits, &mut written);
+        input.say_losses(&context.limits, &mut copied.written);
         inputs.push(input);
     }
-    let mut file = to.file()?;
     for input in &mut inputs {
         input.advance();
     }
     if let [only] = inputs.as_mut_slice() {
         // One file keeps its sessions apart.
         for session in 0..only.reader.scan().sessions.len() {
-            merge(std::slice::from_mut(only), Some(session), part, &mut file, &mut written)?;
+            let only = std::slice::from_mut(only);
+            merge(only, Some(session), part, falling, file, &mut copied)?;
         }
     } else {
-        merge(&mut inputs, None, part, &mut file, &mut written)?;
+        merge(&mut inputs, None, part, falling, file, &mut copied)?;
     }
     for input in &inputs {
-        input.say_untimed(&mut written);
+        input.say_untimed(&mut copied.written);
     }
-    file.commit()?;
-    Ok(written)
+    Ok(copied)
 }
 
 /// One file that is read.
@@ -69,8 +100,8 @@ struct Input {
     reader: Arc<Reader>,
     messages: Messages,
     wanted: HashSet<usize>,
-    /// What each clock last said: its payload, and what the clock under it said then.
-    clocks: HashMap<usize, Reading>,
+    /// What each clock last said.
+    clocks: HashMap<usize, Rc<Reading>>,
     /// The time of its last message on a clock that counts from the Epoch.
     now: i64,
     /// The message that is next.
@@ -82,16 +113,6 @@ struct Input {
     /// Messages that are asked for but for their time, of which they have none.
     untimed: u64,
 }
-
-/// What a clock shows, and what the clock under it showed then.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Reading {
-    payload: Vec<u8>,
-    base: Option<Vec<u8>>,
-}
-
-/// What each clock of the output was last made to say, by the numbers of their streams.
-type Said = HashMap<usize, Reading>;
 
 impl Input {
     fn new(source: &Source, reader: &Arc<Reader>, part: &Part) -> Self {
@@ -212,10 +233,17 @@ fn merge(
     inputs: &mut [Input],
     session: Option<usize>,
     part: &Part,
+    falling: &Falling,
     out: &mut dyn Write,
-    written: &mut Written,
+    copied: &mut Copied,
 ) -> Result<()> {
-    let outlets = outlets(inputs, session, part.join);
+    let number = session.unwrap_or(0);
+    let mut outlets = outlets(inputs, session, part.join);
+    for (_, clock) in falling.range((number, 0)..(number + 1, 0)) {
+        if let Some(outlet) = outlets.get_mut(*clock) {
+            copied.written.losses.extend(outlet.fall());
+        }
+    }
     let layout = match (&*inputs, session) {
         ([only], Some(session)) => only.reader.scan().sessions.get(session).map(Layout::of),
         _ => None,
@@ -238,101 +266,17 @@ fn merge(
         }
     }
     let window = Window { tracks: None, from: part.from, until: part.until, last: None };
-    let mut said = Said::new();
+    let mut said = Said::default();
     // The input that is farthest behind comes first; of those at the same time, the first named.
     while let Some(input) =
         inputs.iter_mut().filter(|input| input.is_in(session)).min_by_key(|input| input.now)
     {
-        input.write(&window, &mut writer, &mut said, written)?;
+        input.write(&window, &mut writer, &mut said, &mut copied.written)?;
         input.advance();
     }
     writer.finish()?;
+    copied.falling.extend(said.falling.into_iter().map(|clock| (number, clock)));
     Ok(())
-}
-
-/// A stream that is written.
-struct Outlet {
-    /// The streams it is made of, each with the number of its input.
-    from: Vec<(usize, usize)>,
-    id: u32,
-    as_written: Stream,
-}
-
-/// The streams that are written, under names that differ: where files have the same name, the
-/// later ones get a number, or are joined to the first if they are described alike and asked to.
-fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> Vec<Outlet> {
-    let mut taken: HashMap<String, usize> = HashMap::new();
-    let mut outlets: Vec<Outlet> = Vec::new();
-    let mut sets = Sets::new();
-    for (number, input) in inputs.iter().enumerate() {
-        let mut needed: Vec<usize> = input.needed(session).into_iter().collect();
-        let place = |index: &usize| input.stream(*index).map(|stream| (stream.session, stream.id));
-        needed.sort_unstable_by_key(place);
-        let mut renamed: HashMap<(usize, &str), String> = HashMap::new();
-        let streams = || needed.iter().filter_map(|index| Some((*index, input.stream(*index)?)));
-        for (index, stream) in streams() {
-            let first = taken.get(&stream.name).and_then(|first| outlets.get_mut(*first));
-            if let Some(first) = first.filter(|first| join && is_alike(&first.as_written, stream)) {
-                first.from.push((number, index));
-                continue;
-            }
-            let numbered = (2..).map(|count: u64| format!("{} ({count})", stream.name));
-            let mut names = std::iter::once(stream.name.clone()).chain(numbered);
-            let free = names.find(|name| session.is_some() || !taken.contains_key(name));
-            let name = free.unwrap_or_else(|| stream.name.clone());
-            renamed.entry((stream.session, &stream.name)).or_insert_with(|| name.clone());
-            taken.entry(name).or_insert(outlets.len());
-            let from = vec![(number, index)];
-            let mut as_written = stream.clone();
-            if session.is_none() && !join {
-                set_apart(&mut as_written, number, &mut sets);
-            }
-            outlets.push(Outlet { from, id: stream.id, as_written });
-        }
-        for outlet in outlets.iter_mut().filter(|outlet| is_of(outlet, number)) {
-            outlet.as_written = with_names(&outlet.as_written, &renamed);
-        }
-    }
-    outlets
-}
-
-/// The new sets of numbers that tracks were counted in, by input, session and old set.
-type Sets = HashMap<(usize, usize, u64), u64>;
-
-/// Tells the numbers of tracks that a stream knows apart from those of other inputs.
-fn set_apart(stream: &mut Stream, input: usize, sets: &mut Sets) {
-    let Some(mut kept) = Kept::take(&mut stream.attributes) else { return };
-    let next = sets.len() as u64;
-    kept.set = *sets.entry((input, stream.session, kept.set)).or_insert(next);
-    kept.put(&mut stream.attributes);
-}
-
-/// Whether an outlet was made for an input.
-fn is_of(outlet: &Outlet, input: usize) -> bool {
-    outlet.from.first().is_some_and(|(of, _)| *of == input)
-}
-
-/// Whether two streams of the same name are described alike.
-fn is_alike(one: &Stream, other: &Stream) -> bool {
-    let description = |stream: &Stream| {
-        (stream.format.clone(), stream.length_bytes, stream.is_cont, stream.about.clone())
-    };
-    description(one) == description(other) && one.attributes == other.attributes
-}
-
-/// A stream under its new name, with the names it refers to as they are now.
-fn with_names(stream: &Stream, renamed: &HashMap<(usize, &str), String>) -> Stream {
-    let of = stream.session;
-    let new = |name: &str| renamed.get(&(of, name)).cloned().unwrap_or_else(|| name.to_owned());
-    let mut stream = stream.clone();
-    stream.name = new(&stream.name);
-    stream.about = stream.about.as_deref().map(new);
-    for key in ["clock", "delta"] {
-        if let Some(Json::String(name)) = stream.attributes.get_mut(key) {
-            *name = new(name);
-        }
-    }
-    stream
 }
 
 impl Input {
@@ -366,8 +310,7 @@ impl Input {
         let is_asked = self.wanted.contains(&index) && window.holds(message.time);
         if is_clock {
             let base = self.clock_of(index).and_then(|base| self.clocks.get(&base));
-            let base = base.map(|reading| reading.payload.clone());
-            let reading = Reading { payload: message.payload.to_vec(), base };
+            let reading = Reading::new(message.payload, message.time, base);
             self.clocks.insert(index, reading);
             if is_asked {
                 written.events += 1;
@@ -420,20 +363,17 @@ impl Input {
         said: &mut Said,
     ) -> Result<()> {
         let Some(reading) = self.clocks.get(&clock) else { return Ok(()) };
-        let Some(outlet) = self.outlets.get(&clock) else { return Ok(()) };
-        if !is_asked && said.get(outlet) == Some(reading) {
-            return Ok(());
+        let clocks = std::iter::successors(Some(clock), |clock| self.clock_of(*clock));
+        let chain = clocks.zip(reading.chain()).map_while(|(of, reading)| {
+            let outlet = *self.outlets.get(&of)?;
+            let is_due = (is_asked && of == clock) || !said.is(outlet, reading);
+            is_due.then_some((of, outlet, reading))
+        });
+        // What it counts from comes first, unless that is what it shows.
+        for (of, outlet, reading) in chain.collect::<Vec<_>>().into_iter().rev() {
+            writer.write(outlet, &self.turned(of, &reading.payload))?;
+            said.say(outlet, reading);
         }
-        let base = self.clock_of(clock).and_then(|base| Some((base, self.outlets.get(&base)?)));
-        if let (Some((base, outlet)), Some(payload)) = (base, &reading.base) {
-            let before = said.get(outlet).map(|said| &said.payload);
-            if before != Some(payload) {
-                writer.write(*outlet, &self.turned(base, payload))?;
-                said.insert(*outlet, Reading { payload: payload.clone(), base: None });
-            }
-        }
-        writer.write(*outlet, &self.turned(clock, &reading.payload))?;
-        said.insert(*outlet, reading.clone());
         Ok(())
     }
 }

@@ -1,0 +1,61 @@
+//! What clocks show in the input, and what those of the output were made to say.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use kymo_core::model::timeline::TimeNs;
+
+/// How many clocks may count from one another.
+const CLOCKS_MAX: usize = 8;
+
+/// What a clock said, and what the clock under it showed then.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) payload: Vec<u8>,
+    pub(super) time: Option<TimeNs>,
+    pub(super) base: Option<Rc<Reading>>,
+}
+
+impl Reading {
+    pub(super) fn new(payload: &[u8], time: Option<TimeNs>, base: Option<&Rc<Self>>) -> Rc<Self> {
+        // Clocks of a damaged file may count from one another in a circle.
+        let base = base.filter(|base| base.chain().count() < CLOCKS_MAX).cloned();
+        Rc::new(Self { payload: payload.to_vec(), time, base })
+    }
+
+    /// It, what it counts from, and so on.
+    pub(super) fn chain(self: &Rc<Self>) -> impl Iterator<Item = &Rc<Self>> {
+        std::iter::successors(Some(self), |reading| reading.base.as_ref())
+    }
+}
+
+/// The clocks of the output that go back, by session and number.
+pub(super) type Falling = BTreeSet<(usize, usize)>;
+
+/// What each clock of a session of the output was last made to say, by the numbers of its streams.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    readings: HashMap<usize, Rc<Reading>>,
+    latest: HashMap<usize, TimeNs>,
+    /// Clocks that said less than before.
+    pub(super) falling: BTreeSet<usize>,
+}
+
+impl Said {
+    /// Whether a clock shows a reading.
+    pub(super) fn is(&self, clock: usize, reading: &Rc<Reading>) -> bool {
+        self.readings.get(&clock) == Some(reading)
+    }
+
+    /// Takes note of what a clock says.
+    pub(super) fn say(&mut self, clock: usize, reading: &Rc<Reading>) {
+        if let Some(time) = reading.time {
+            let latest = self.latest.entry(clock).or_insert(time);
+            if time < *latest {
+                self.falling.insert(clock);
+            }
+            *latest = time.max(*latest);
+        }
+        self.readings.insert(clock, Rc::clone(reading));
+    }
+}
