@@ -10,7 +10,18 @@ use crate::time::{Resolution, Time};
 
 /// A clock of a recorder: a small number, to be copied freely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Clock(pub(crate) usize);
+pub struct Clock {
+    pub(crate) number: usize,
+    /// Whether it counts ticks rather than seconds.
+    is_counter: bool,
+}
+
+impl Clock {
+    /// Whether a time is of the kind that the clock shows.
+    pub(crate) fn takes(self, time: Time) -> bool {
+        self.is_counter == matches!(time, Time::Ticks(_))
+    }
+}
 
 /// How a clock counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,27 +79,23 @@ impl Setting {
 
 impl Clocks {
     pub(crate) fn add(&mut self, id: StreamId, name: &str, kind: Kind) -> Clock {
-        self.states.push(State { id, name: name.to_owned(), kind, last: None });
-        Clock(self.states.len() - 1)
-    }
-
-    pub(crate) fn get(&self, clock: Clock) -> Result<&State> {
-        self.states.get(clock.0).ok_or(Error::NoClock)
-    }
-
-    /// Whether a clock counts ticks rather than seconds.
-    fn is_counter(&self, clock: Clock) -> Result<bool> {
-        Ok(match self.get(clock)?.kind {
+        let is_counter = match kind {
             Kind::Absolute => false,
             Kind::Counter { .. } => true,
             Kind::Delta { every, .. } => matches!(every, Every::Ticks(_)),
-        })
+        };
+        self.states.push(State { id, name: name.to_owned(), kind, last: None });
+        Clock { number: self.states.len() - 1, is_counter }
+    }
+
+    pub(crate) fn get(&self, clock: Clock) -> Result<&State> {
+        self.states.get(clock.number).ok_or(Error::NoClock)
     }
 
     /// Checks that a clock may be set to `time`; whether that is a change.
     fn check(&self, clock: Clock, time: Time) -> Result<bool> {
         let state = self.get(clock)?;
-        if self.is_counter(clock)? != matches!(time, Time::Ticks(_)) {
+        if !clock.takes(time) {
             return Err(Error::Unit(state.name.clone()));
         }
         if state.last.is_some_and(|last| time < last) {
@@ -125,7 +132,7 @@ impl Clocks {
     }
 
     fn note(&mut self, clock: Clock, time: Time) {
-        if let Some(state) = self.states.get_mut(clock.0) {
+        if let Some(state) = self.states.get_mut(clock.number) {
             state.last = Some(time);
         }
     }

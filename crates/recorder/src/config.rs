@@ -157,7 +157,8 @@ impl Config {
     }
 
     /// Records to the end of a file, as a new session; one that does not exist is made. It does
-    /// not matter whether the last session in it was cut short.
+    /// not matter whether the last session in it was cut short. A recording that rotates goes on in
+    /// its last part.
     pub fn append(self, path: impl AsRef<Path>) -> Result<Recorder> {
         Recorder::append_with(self, path.as_ref())
     }

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use kymo_rtc_wire::spec::{MARKER_BYTE, MARKER_HEADER};
 use kymo_rtc_wire::write::Output;
 
 /// A file that is written from front to end.
@@ -13,21 +14,24 @@ pub(crate) struct Target {
     file: File,
     /// Bytes that it may still get.
     room: u64,
+    /// Bytes that were there before.
+    pub(crate) former_bytes: u64,
 }
 
 impl Target {
     pub(crate) fn create(path: &Path, room: u64) -> io::Result<Self> {
-        Ok(Self { file: File::create(path)?, room })
+        Ok(Self { file: File::create(path)?, room, former_bytes: 0 })
     }
 
     pub(crate) fn append(path: &Path, room: u64) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
-        let room = room.saturating_sub(file.metadata()?.len());
-        Ok(Self { file, room })
+        let former_bytes = file.metadata()?.len();
+        Ok(Self { file, room: room.saturating_sub(former_bytes), former_bytes })
     }
 
     fn create_new(path: &Path, room: u64) -> io::Result<Self> {
-        Ok(Self { file: OpenOptions::new().write(true).create_new(true).open(path)?, room })
+        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        Ok(Self { file, room, former_bytes: 0 })
     }
 
     /// Has the system bring everything to the disk. A pipe or terminal has none, which is fine.
@@ -66,6 +70,22 @@ impl Parts {
         Self { path: path.to_owned(), last: 0 }
     }
 
+    /// The file that is recorded to at present.
+    pub(crate) fn path(&self) -> PathBuf {
+        if self.last == 0 { self.path.clone() } else { self.name(self.last) }
+    }
+
+    /// Opens the last part that exists, to add to it. What only has the name of one is left alone.
+    pub(crate) fn append(&mut self, room: u64) -> io::Result<Target> {
+        for number in self.numbers()?.into_iter().rev() {
+            if begins_with_marker(&self.name(number))? {
+                self.last = number;
+                break;
+            }
+        }
+        Target::append(&self.path(), room)
+    }
+
     /// Makes the next part, under a number that no file has.
     pub(crate) fn next(&mut self, room: u64) -> io::Result<Target> {
         loop {
@@ -75,6 +95,22 @@ impl Parts {
                 result => return result,
             }
         }
+    }
+
+    /// The numbers of the further parts that exist.
+    fn numbers(&self) -> io::Result<Vec<u64>> {
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(folder(&self.path))? {
+            let name = entry?.file_name();
+            // The number stands last, or before the extension.
+            let texts = Path::new(&name).file_stem().into_iter().chain([name.as_os_str()]);
+            let number = texts.filter_map(|text| text.to_str()?.rsplit_once('.')?.1.parse().ok());
+            let is_part = |number: &u64| self.name(*number).file_name() == Some(name.as_os_str());
+            numbers.extend(number.filter(is_part));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
     }
 
     /// `run.rtc` with a number: `run.7.rtc`.
@@ -89,22 +125,36 @@ impl Parts {
     }
 }
 
+/// Whether a file begins as a recording does.
+fn begins_with_marker(path: &Path) -> io::Result<bool> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(2).read_to_end(&mut bytes)?;
+    Ok(bytes == [MARKER_HEADER, MARKER_BYTE])
+}
+
+/// The folder that a file is in.
+fn folder(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Has the system bring the name of a new file to the disk, where it is in a folder that may be
+/// read: without it the file may be lost however often its bytes were brought there.
+pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied};
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    match File::open(folder(path)).and_then(|folder| folder.sync_all()) {
+        Err(error) if [InvalidInput, PermissionDenied].contains(&error.kind()) => Ok(()),
+        result => result,
+    }
+}
+
 /// The further parts of a recording that rotated, as far as they exist, by their numbers.
 pub fn parts_of(path: impl AsRef<Path>) -> io::Result<Vec<PathBuf>> {
     let parts = Parts::new(path.as_ref());
-    let folder = path.as_ref().parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut numbers = Vec::new();
-    for entry in std::fs::read_dir(folder.unwrap_or(Path::new(".")))? {
-        let name = entry?.file_name();
-        // The number stands last, or before the extension.
-        let texts = Path::new(&name).file_stem().into_iter().chain([name.as_os_str()]);
-        let number = texts.filter_map(|text| text.to_str()?.rsplit_once('.')?.1.parse().ok());
-        let is_part = |number: &u64| parts.name(*number).file_name() == Some(name.as_os_str());
-        numbers.extend(number.filter(is_part));
-    }
-    numbers.sort_unstable();
-    numbers.dedup();
-    Ok(numbers.into_iter().map(|number| parts.name(number)).collect())
+    Ok(parts.numbers()?.into_iter().map(|number| parts.name(number)).collect())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use kymo_rtc_wire::write::{StreamId, Writer};
 use crate::clock::{Clock, Clocks, Every, Kind, Setting};
 use crate::config::{Config, Flush, Sync};
 use crate::error::{Error, Result};
-use crate::file::{Parts, Target};
+use crate::file::{self, Parts, Target};
 use crate::format::{Annotate, Format, Raw, Uleb128};
 use crate::shared::SharedRecorder;
 use crate::stream::{Stream, StreamOptions};
@@ -51,8 +51,10 @@ pub struct Recorder {
     sync: Sync,
     flushed_at: u64,
     flushed_when: Instant,
-    /// At how many bytes the next part begins.
+    /// How many bytes of the session this file has when the next part begins.
     rotate_at: u64,
+    /// How many bytes a part has then.
+    rotate_after: u64,
     file_bytes_max: u64,
     /// Where the last setting of a clock ended.
     clock_end: u64,
@@ -72,16 +74,28 @@ impl Recorder {
 
     pub(crate) fn create_with(config: Config, path: &Path) -> Result<Self> {
         let target = Target::create(path, config.file_bytes_max)?;
-        Ok(Self::new(config, path, target))
+        Self::new(config, Parts::new(path), target)
     }
 
     pub(crate) fn append_with(config: Config, path: &Path) -> Result<Self> {
-        let target = Target::append(path, config.file_bytes_max)?;
-        Ok(Self::new(config, path, target))
+        let (mut parts, room) = (Parts::new(path), config.file_bytes_max);
+        let target = match config.rotate_after_bytes {
+            None => Target::append(path, room)?,
+            Some(bytes) => match parts.append(room)? {
+                full if full.former_bytes >= bytes => parts.next(room)?,
+                last => last,
+            },
+        };
+        Self::new(config, parts, target)
     }
 
-    fn new(config: Config, path: &Path, target: Target) -> Self {
-        Self {
+    fn new(config: Config, parts: Parts, target: Target) -> Result<Self> {
+        if config.sync != Sync::Never {
+            file::sync_name(&parts.path())?;
+        }
+        let rotate_after = config.rotate_after_bytes.unwrap_or(u64::MAX);
+        Ok(Self {
+            rotate_at: rotate_after.saturating_sub(target.former_bytes),
             writer: Some(Writer::new(target, config.options)),
             clocks: Clocks::default(),
             steady: Steady::start(),
@@ -90,11 +104,11 @@ impl Recorder {
             sync: config.sync,
             flushed_at: 0,
             flushed_when: Instant::now(),
-            rotate_at: config.rotate_after_bytes.unwrap_or(u64::MAX),
+            rotate_after,
             file_bytes_max: config.file_bytes_max,
             clock_end: 0,
-            parts: Parts::new(path),
-        }
+            parts,
+        })
     }
 
     /// Hands the recorder to a thread of its own, so that many threads can record.
@@ -252,15 +266,15 @@ impl Recorder {
         Ok(())
     }
 
-    /// The present: the system's time when the recorder was made and the time since then, so that
-    /// it never goes back.
+    /// The present by the system's clock, but that it never goes back: where that is set back, the
+    /// time since then counts on from what it was.
     #[must_use]
     pub fn now(&self) -> Timespec {
         self.steady.now()
     }
 
     pub(crate) fn steady(&self) -> Steady {
-        self.steady
+        self.steady.clone()
     }
 
     /// Writes bytes and looks after rotation and flushing.
@@ -299,8 +313,10 @@ impl Recorder {
         let former = self.writer()?.restart(target)?;
         if self.sync != Sync::Never {
             former.sync()?;
+            file::sync_name(&self.parts.path())?;
         }
         (self.flushed_at, self.clock_end) = (0, 0);
+        self.rotate_at = self.rotate_after;
         Ok(())
     }
 
@@ -318,18 +334,19 @@ impl Recorder {
         Ok(())
     }
 
-    /// Flushes when that goes by time and it is time.
-    pub(crate) fn flush_if_due(&mut self) -> Result<()> {
-        match self.flush {
-            Flush::Interval(interval) if self.flushed_when.elapsed() >= interval => self.flush(),
-            _ => Ok(()),
-        }
+    /// Flushes if [`Flush::Interval`] says that it is time.
+    pub fn flush_if_due(&mut self) -> Result<()> {
+        if self.flush_due_in() == Some(Duration::ZERO) { self.flush() } else { Ok(()) }
     }
 
-    /// How often to flush, if that goes by time.
-    pub(crate) fn flush_interval(&self) -> Option<Duration> {
+    /// How long what was recorded may still wait to be flushed by [`Flush::Interval`]. Nothing when
+    /// nothing waits.
+    #[must_use]
+    pub fn flush_due_in(&self) -> Option<Duration> {
         match self.flush {
-            Flush::Interval(interval) => Some(interval),
+            Flush::Interval(interval) if self.position() > self.flushed_at => {
+                Some(interval.saturating_sub(self.flushed_when.elapsed()))
+            }
             _ => None,
         }
     }

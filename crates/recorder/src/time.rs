@@ -1,5 +1,7 @@
 //! Points in time, as clocks of a recording tell them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How many nanoseconds a second has.
@@ -131,19 +133,56 @@ impl Resolution {
     }
 }
 
-/// The present as a clock that agrees with the system's at first and then never goes back.
-#[derive(Debug, Clone, Copy)]
+/// The present as a clock that agrees with the system's and never goes back.
+#[derive(Debug, Clone)]
 pub(crate) struct Steady {
     origin: Duration,
     started: Instant,
+    /// By how many nanoseconds the system's clock went further since then than the time that
+    /// passed: it was set, or the machine slept, which counts as no time.
+    ahead: Arc<AtomicU64>,
 }
 
 impl Steady {
     pub(crate) fn start() -> Self {
-        Self { origin: Timespec::now().into(), started: Instant::now() }
+        let origin = Timespec::now().into();
+        Self { origin, started: Instant::now(), ahead: Arc::default() }
     }
 
     pub(crate) fn now(&self) -> Timespec {
-        (self.origin + self.started.elapsed()).into()
+        // In this order: what passes between the two is not taken for a step ahead.
+        let system = Timespec::now().into();
+        self.at(system, self.started.elapsed()).into()
+    }
+
+    /// The present where the system's clock shows a time, so long after the start.
+    fn at(&self, system: Duration, elapsed: Duration) -> Duration {
+        let steady = self.origin + elapsed;
+        let ahead = u64::try_from(system.saturating_sub(steady).as_nanos()).unwrap_or(u64::MAX);
+        let known = self.ahead.load(Ordering::Relaxed);
+        let known = if ahead > known {
+            self.ahead.fetch_max(ahead, Ordering::Relaxed).max(ahead)
+        } else {
+            known
+        };
+        steady + Duration::from_nanos(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The system's clock agrees at first, is an hour ahead after a sleep that no time passed in,
+    /// is set back, and catches up.
+    #[test]
+    fn the_present_follows_the_system_ahead_and_never_back() {
+        let steady = Steady { origin: Duration::from_secs(1000), ..Steady::start() };
+        let at = |system, elapsed| {
+            let present = steady.at(Duration::from_secs(system), Duration::from_secs(elapsed));
+            present.as_secs()
+        };
+        assert_eq!([at(1000, 0), at(1001, 1), at(4602, 2)], [1000, 1001, 4602]);
+        assert_eq!([at(2000, 3), at(2001, 4), at(4610, 5)], [4603, 4604, 4610]);
     }
 }

@@ -327,6 +327,23 @@ fn what_a_policy_flushes_is_in_the_file_at_once() {
 }
 
 #[test]
+fn what_was_recorded_waits_for_no_more_than_the_interval() {
+    let (folder, hour) = (tempfile::tempdir().unwrap(), Duration::from_hours(1));
+    let config = Config::new().flush(Flush::Interval(hour));
+    let mut recorder = config.create(folder.path().join("a.rtc")).unwrap();
+    let stream = recorder.stream::<u8>("a").unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(recorder.flush_due_in(), None, "nothing waits");
+    recorder.write(stream, 1).unwrap();
+    let due = recorder.flush_due_in().unwrap();
+    recorder.write(stream, 2).unwrap();
+    let later = recorder.flush_due_in().unwrap();
+    assert!(later <= due && due <= hour, "a further message does not put it off");
+    recorder.flush().unwrap();
+    assert_eq!(recorder.flush_due_in(), None);
+}
+
+#[test]
 fn bytes_since_the_last_flush_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.rtc");
@@ -357,6 +374,43 @@ fn a_full_disk_is_told_and_later_writes_are_refused() {
 }
 
 /// Every part has the time and what happened then, however small parts are.
+/// What is there counts: a part with 3000 bytes gets what fits into 4000, one that is full nothing.
+/// What has the name of a part and is none is passed over.
+#[test]
+fn a_recording_that_rotates_goes_on_in_its_last_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name);
+    let append = |count: u32| {
+        let config = Config::new().sizes(8192, 2048).unwrap().rotate_after(4000);
+        let mut recorder = config.append(name("run.rtc")).unwrap();
+        let stream = recorder.stream::<u32>("a").unwrap();
+        for number in 0..count {
+            recorder.write(stream, number).unwrap();
+        }
+        recorder.finish().unwrap();
+    };
+    let sizes = |name: &str| fs::metadata(folder.path().join(name)).unwrap().len();
+    let sessions = |name: &str| {
+        let file = fs::read(folder.path().join(name)).unwrap();
+        let is_marker = |bytes: &&[u8]| bytes[0] == 0x04 && bytes[1..] == [0xB9; 1024];
+        file.windows(1025).filter(is_marker).count()
+    };
+    append(1);
+    append(1);
+    assert_eq!((sessions("run.rtc"), sizes("run.rtc") < 4000), (2, true));
+    fs::write(name("run.7.rtc"), "somebody's").unwrap();
+    // A session takes more than a thousand bytes: this one fills the file and begins the next.
+    append(500);
+    assert_eq!((sessions("run.1.rtc"), sizes("run.rtc") >= 4000), (1, true));
+    let (first, second) = (sizes("run.rtc"), sizes("run.1.rtc"));
+    append(1);
+    assert_eq!((sizes("run.rtc"), sizes("run.1.rtc") > second), (first, true));
+    fs::write(name("run.1.rtc"), [&[0x04][..], &[0xB9; 5000]].concat()).unwrap();
+    append(1);
+    assert_eq!((sizes("run.1.rtc"), sessions("run.2.rtc")), (5001, 1));
+    assert_eq!(fs::read(name("run.7.rtc")).unwrap(), b"somebody's");
+}
+
 #[test]
 fn a_part_of_a_rotation_does_not_end_between_a_time_and_its_value() {
     let folder = tempfile::tempdir().unwrap();

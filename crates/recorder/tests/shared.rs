@@ -185,15 +185,18 @@ fn a_message_that_is_refused_is_told_at_the_end_and_the_others_are_kept() {
     let recorder = Config::new().create_shared(&path).unwrap();
     let clock = recorder.with(|recorder| recorder.counter_clock("cycles", 1e-8, 0.0)).unwrap();
     let stream = recorder.stream::<u8>(StreamOptions::new("a").clock(clock)).unwrap();
-    stream.write_at(7, 1).unwrap();
-    let error = stream.write_now(2).unwrap_err();
-    assert!(matches!(&error, Error::Unit(name) if name == "cycles"), "{error}");
+    // Also before any time is known of the clock.
+    for _ in 0..2 {
+        let error = stream.write_now(2).unwrap_err();
+        assert!(matches!(&error, Error::Unit(name) if name == "cycles"), "{error}");
+        stream.write_at(7, 1).unwrap();
+    }
     // Set beyond the queue, the clock is further than the queue knows.
     recorder.with(|recorder| recorder.set(clock, 1000)).unwrap();
     stream.write_at(500, 2).unwrap();
     stream.write(3).unwrap();
     assert!(matches!(recorder.finish(), Err(Error::Backwards(_))));
-    assert_eq!(read(&path).of("a"), [[1], [3]]);
+    assert_eq!(read(&path).of("a"), [[1], [1], [3]]);
 }
 
 #[cfg(target_os = "linux")]

@@ -224,7 +224,7 @@ impl Core {
     /// Likewise, with the time of what is to be written next.
     fn writing_at(&self, date: Option<(Clock, Date)>) -> Result<(MutexGuard<'_, Writing>, Moment)> {
         let mut writing = lock(&self.writing);
-        let dated = self.queue.take(&mut writing.batch, date, self.steady);
+        let dated = self.queue.take(&mut writing.batch, date, &self.steady);
         let written = writing.write_batch();
         writing.batch.clear();
         if let Err(error) = written {
@@ -247,13 +247,10 @@ impl Core {
 
     /// The life of the thread.
     fn run(&self) {
-        let interval = lock(&self.writing).recorder.flush_interval();
         loop {
-            let is_closed = self.queue.wait(interval);
-            let done = self.writing().and_then(|mut writing| match interval {
-                Some(_) => writing.recorder.flush_if_due(),
-                None => Ok(()),
-            });
+            let due = lock(&self.writing).recorder.flush_due_in();
+            let is_closed = self.queue.wait(due);
+            let done = self.writing().and_then(|mut writing| writing.recorder.flush_if_due());
             if let Err(error) = done {
                 self.has_failed.store(true, Ordering::Relaxed);
                 lock(&self.failure).get_or_insert(error);
@@ -273,7 +270,7 @@ impl Core {
         date: Option<(Clock, Date)>,
         bytes: &[u8],
     ) -> Result<()> {
-        self.queue.push(to, date, bytes, self.steady).map_err(|error| match error {
+        self.queue.push(to, date, bytes, &self.steady).map_err(|error| match error {
             Error::Finished if self.has_failed.load(Ordering::Relaxed) => Error::Broken,
             Error::Finished => Error::Finished,
             error => named(error, &lock(&self.writing).recorder, date),

@@ -21,7 +21,7 @@ pub(super) enum Date {
 }
 
 impl Date {
-    pub(super) fn time(self, steady: Steady) -> Time {
+    pub(super) fn time(self, steady: &Steady) -> Time {
         match self {
             Self::At(time) => time,
             Self::Now => steady.now().into(),
@@ -119,7 +119,7 @@ impl Queue {
         to: Option<(StreamId, &Arc<str>)>,
         date: Option<(Clock, Date)>,
         bytes: &[u8],
-        steady: Steady,
+        steady: &Steady,
     ) -> Result<()> {
         let mut state = self.lock();
         while !state.is_closed && state.batch.size() + bytes.len() + RECORD_BYTES > self.capacity {
@@ -150,7 +150,7 @@ impl Queue {
         &self,
         batch: &mut Batch,
         date: Option<(Clock, Date)>,
-        steady: Steady,
+        steady: &Steady,
     ) -> Result<Option<(Clock, Time)>> {
         let mut state = self.lock();
         std::mem::swap(&mut state.batch, batch);
@@ -196,18 +196,18 @@ impl State {
     fn date(
         &mut self,
         date: Option<(Clock, Date)>,
-        steady: Steady,
+        steady: &Steady,
     ) -> Result<Option<(Clock, Time)>> {
         let Some((clock, date)) = date else { return Ok(None) };
         let time = date.time(steady);
-        let last = self.times.entry(clock.0).or_insert(time);
-        match (*last, time) {
-            (Time::Absolute(_), Time::Ticks(_)) | (Time::Ticks(_), Time::Absolute(_)) => {
-                return Err(Error::Unit(String::new()));
-            }
-            (last, time) if time < last => return Err(Error::Backwards(String::new())),
-            _ => *last = time,
+        if !clock.takes(time) {
+            return Err(Error::Unit(String::new()));
         }
+        let last = self.times.entry(clock.number).or_insert(time);
+        if time < *last {
+            return Err(Error::Backwards(String::new()));
+        }
+        *last = time;
         Ok(Some((clock, time)))
     }
 }
