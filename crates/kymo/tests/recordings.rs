@@ -128,6 +128,44 @@ fn a_named_pipe_is_a_stream_of_its_name() {
     assert_eq!(heard, [("sensor".into(), "1\n".into()), ("sensor".into(), "2\n".into())]);
 }
 
+/// Nothing is started, and nothing replaced, before it is known that it can be recorded.
+#[test]
+fn what_cannot_be_recorded_starts_nothing_and_replaces_nothing() {
+    let folder = folder();
+    let (path, ran) = (folder.path().join("run.rtc"), folder.path().join("ran"));
+    let touch = format!("touch {}", ran.display());
+    let nowhere = folder.path().join("nowhere/run.rtc");
+    let command = ["--", "sh", "-c", &touch];
+    let (code, _, err) = run(kymo().args(["record", "-o"]).arg(&nowhere).args(command));
+    assert_eq!((code, ran.exists()), (Some(1), false), "{err}");
+    let (code, ..) = run(kymo().args(["record", "-o"]).arg(&path).args(["--", "no-such-program"]));
+    assert_eq!((code, path.exists()), (Some(1), false), "nothing is left behind");
+
+    make(&path, 100, 2);
+    let before = fs::read(&path).unwrap();
+    let pipe = format!("a={}", folder.path().join("absent").display());
+    for more in [["--pipe", &pipe], ["--", "no-such-program"]] {
+        let (code, _, err) = run(kymo().args(["record", "--force", "-o"]).arg(&path).args(more));
+        assert_eq!(code, Some(1), "{err}");
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+}
+
+/// A folder can be opened, and not be read.
+#[test]
+fn a_pipe_that_fails_is_told_of_and_the_others_are_recorded() {
+    let folder = folder();
+    let (path, text) = (folder.path().join("run.rtc"), folder.path().join("text"));
+    fs::write(&text, "1\n2\n").unwrap();
+    let (good, bad) = (format!("a={}", text.display()), format!("b={}", folder.path().display()));
+    let command = ["record", "--pipe", &bad, "--pipe", &good, "-o"];
+    let (code, _, err) = run(kymo().args(command).arg(&path));
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("kymo: b: ") && err.contains("2 messages recorded"), "{err}");
+    assert_eq!(events(&path, &[]).len(), 2);
+    assert_sound(&path);
+}
+
 #[test]
 fn parts_of_a_rotated_recording_merge_to_the_whole() {
     let folder = folder();
@@ -391,6 +429,29 @@ fn a_recording_that_is_replaced_is_replaced_with_its_parts() {
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(names(folder.path()), ["run.3.rtc", "run.rtc"]);
     assert_eq!(fs::read(&stranger).unwrap(), b"no recording");
+}
+
+/// A pipe that nobody writes to, and one whose writer says nothing more.
+#[test]
+fn a_pipe_in_which_nothing_comes_is_not_followed_for_ever() {
+    let folder = folder();
+    let (fifo, path) = (folder.path().join("fifo"), folder.path().join("run.rtc"));
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let follow = || {
+        let mut command = kymo();
+        command.args(["follow", "--from", "rtc", "--idle", "200ms"]).arg(&fifo);
+        command
+    };
+    assert_eq!(run(&mut follow()).0, Some(0));
+    make(&path, 100, 2);
+    let child = follow().stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut writer = OpenOptions::new().write(true).open(&fifo).unwrap();
+    writer.write_all(&fs::read(&path).unwrap()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert_eq!(String::from_utf8(ended.stdout).unwrap().lines().count(), 4);
+    drop(writer);
 }
 
 /// A stream that is not there may still come: that is said, and no failure.

@@ -3,15 +3,27 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use kymo_core::Error;
+
+/// How long a pipe is waited for before there is nothing for now.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Pieces of a pipe that may wait; then its writer does.
+const PIECES: usize = 4;
+
+/// Bytes of a pipe that are read at a time.
+const PIECE_BYTES: usize = 1 << 16;
 
 /// What is followed.
 pub(super) enum Input {
     /// A file that grows.
     File { file: File, path: PathBuf, position: u64 },
-    /// A pipe that ends when its writer goes.
-    Pipe { reader: Box<dyn Read>, head: Vec<u8>, is_at_end: bool },
+    /// A pipe that ends when its writer goes. A thread reads it, so that who follows need not wait.
+    Pipe { pieces: Receiver<io::Result<Vec<u8>>>, read: Vec<u8>, is_at_end: bool },
 }
 
 /// What a look at the input gave.
@@ -29,20 +41,40 @@ pub(super) enum Arrived {
 impl Input {
     pub(super) fn open(path: &Path) -> kymo_core::Result<Self> {
         if path.as_os_str() == "-" {
-            return Ok(Self::pipe(io::stdin().lock()));
+            return Ok(Self::pipe(|| Ok(io::stdin().lock())));
         }
-        // A named pipe opens when a writer does.
-        let file = File::open(path).map_err(Error::io("open it"))?;
-        let metadata = file.metadata().map_err(Error::io("look at it"))?;
+        let metadata = std::fs::metadata(path).map_err(Error::io("open it"))?;
+        let path = path.to_owned();
         match metadata.is_file() {
-            true => Ok(Self::File { file, path: path.to_owned(), position: 0 }),
+            true => {
+                let file = File::open(&path).map_err(Error::io("open it"))?;
+                Ok(Self::File { file, path, position: 0 })
+            }
             false if metadata.is_dir() => Err(Error::request("it is a directory")),
-            false => Ok(Self::pipe(file)),
+            // A named pipe opens when a writer does.
+            false => Ok(Self::pipe(move || File::open(path))),
         }
     }
 
-    fn pipe(reader: impl Read + 'static) -> Self {
-        Self::Pipe { reader: Box::new(reader), head: Vec::new(), is_at_end: false }
+    fn pipe<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Self {
+        let (sender, pieces) = sync_channel(PIECES);
+        thread::spawn(move || {
+            let mut reader = match open() {
+                Ok(reader) => reader,
+                Err(error) => return drop(sender.send(Err(error))),
+            };
+            let mut piece = vec![0; PIECE_BYTES];
+            loop {
+                let read = retry(|| reader.read(&mut piece));
+                let read = read.map(|count| piece.get(..count).unwrap_or_default().to_vec());
+                let is_over = read.as_ref().map_or(true, Vec::is_empty);
+                // When nobody listens any more, there is nobody to tell.
+                if sender.send(read).is_err() || is_over {
+                    return;
+                }
+            }
+        });
+        Self::Pipe { pieces, read: Vec::new(), is_at_end: false }
     }
 
     pub(super) fn is_file(&self) -> bool {
@@ -68,12 +100,9 @@ impl Input {
                 from_start().map_err(failed)?;
                 Ok(head)
             }
-            Self::Pipe { reader, head, is_at_end } => {
-                let mut chunk = vec![0; bytes_max.saturating_sub(head.len())];
-                let count = retry(|| reader.read(&mut chunk)).map_err(failed)?;
-                *is_at_end = count == 0;
-                head.extend(chunk.get(..count).unwrap_or_default());
-                Ok(head.clone())
+            Self::Pipe { pieces, read, is_at_end } => {
+                take_piece(pieces, read, is_at_end)?;
+                Ok(read.get(..bytes_max).unwrap_or(read).to_vec())
             }
         }
     }
@@ -104,19 +133,40 @@ impl Input {
                 self.seek(0)?;
                 Ok(Arrived::Shrunk)
             }
-            Self::Pipe { head, .. } if !head.is_empty() => {
-                let count = head.len().min(chunk.len());
-                for (to, from) in chunk.iter_mut().zip(head.drain(..count)) {
+            Self::Pipe { pieces, read, is_at_end } => {
+                if read.is_empty() {
+                    take_piece(pieces, read, is_at_end)?;
+                }
+                let count = read.len().min(chunk.len());
+                for (to, from) in chunk.iter_mut().zip(read.drain(..count)) {
                     *to = from;
                 }
-                Ok(Arrived::Bytes(count))
+                Ok(match count {
+                    0 if *is_at_end => Arrived::End,
+                    0 => Arrived::Nothing,
+                    count => Arrived::Bytes(count),
+                })
             }
-            Self::Pipe { reader, .. } => match retry(|| reader.read(chunk)).map_err(failed)? {
-                0 => Ok(Arrived::End),
-                count => Ok(Arrived::Bytes(count)),
-            },
         }
     }
+}
+
+/// Adds the next piece of a pipe to what was read of it, if one comes.
+fn take_piece(
+    pieces: &Receiver<io::Result<Vec<u8>>>,
+    read: &mut Vec<u8>,
+    is_at_end: &mut bool,
+) -> kymo_core::Result<()> {
+    match pieces.recv_timeout(PAUSE) {
+        Ok(piece) => {
+            let piece = piece.map_err(Error::io("read it"))?;
+            *is_at_end = piece.is_empty();
+            read.extend(piece);
+        }
+        Err(RecvTimeoutError::Disconnected) => *is_at_end = true,
+        Err(RecvTimeoutError::Timeout) => {}
+    }
+    Ok(())
 }
 
 fn retry(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {

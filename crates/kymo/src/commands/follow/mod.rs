@@ -131,7 +131,10 @@ fn follow(session: &mut Session, args: &Args, name: &str) -> anyhow::Result<Outc
                 if patience.is_over() {
                     break;
                 }
-                thread::sleep(PAUSE);
+                // A pipe has been waited for.
+                if input.is_file() {
+                    thread::sleep(PAUSE);
+                }
             }
             Arrived::Shrunk => {
                 passed_bytes = 0;
@@ -198,7 +201,9 @@ fn recognise(
         if found.is_ok() || is_all || patience.is_over() {
             return found;
         }
-        thread::sleep(PAUSE);
+        if input.is_file() {
+            thread::sleep(PAUSE);
+        }
     }
 }
 

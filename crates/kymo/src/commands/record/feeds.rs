@@ -29,7 +29,7 @@ pub(super) enum News {
     Bytes(usize, Vec<u8>),
     /// A feed ended.
     Ended,
-    /// A feed could not be read.
+    /// A feed could not be opened, or read to its end.
     Failed(anyhow::Error),
     /// The user wants to stop.
     Interrupted,
@@ -131,6 +131,12 @@ impl Feeds {
         }
     }
 
+    /// Ends the command and waits for that, since nothing is recorded.
+    pub(super) fn abandon(mut self) {
+        self.kill();
+        let _ = self.end();
+    }
+
     /// Waits for the command, and tells how it ended.
     pub(super) fn end(self) -> anyhow::Result<Option<ExitStatus>> {
         let status = self.child.map(|mut child| child.wait()).transpose();
@@ -146,8 +152,12 @@ impl Feeds {
         self.names.push(name.to_owned());
         let line = Line::default();
         self.unfinished.push(Arc::clone(&line));
+        let name = name.to_owned();
         thread::spawn(move || {
-            let read = open().and_then(|reader| read(reader, is_raw, feed, &line, &sender));
+            let read = open().and_then(|reader| {
+                let read = read(reader, is_raw, feed, &line, &sender);
+                read.map_err(|error| Named::error(name, error))
+            });
             // When nobody listens any more, there is nobody to tell.
             let _ = sender.send(read.map_or_else(News::Failed, |()| News::Ended));
         });

@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     rotate: Option<u64>,
 
-    /// Add to OUT, as another session.
+    /// Add to OUT, as another session; with --rotate to the last part of a recording of this name.
     #[arg(short, long, conflicts_with = "force")]
     append: bool,
 
@@ -116,25 +116,30 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     if args.append {
         refuse_others(session, &args.output).map_err(about)?;
     }
+    refuse_pipes(&args.pipes)?;
+    let claim = Claim::new(&args.output).map_err(about)?;
     let (sender, news) = std::sync::mpsc::sync_channel(QUEUE_LINES);
     interrupt(sender.clone()).map_err(about)?;
     let mut feeds = feeds(args, sender)?;
-    if args.force && args.rotate.is_some() {
-        remove_parts(session, &args.output).map_err(about)?;
-    }
-    let mut tape = Tape::new(args, &feeds).map_err(about)?;
+    let mut tape = match claim.tape(session, args, &feeds) {
+        Ok(tape) => tape,
+        Err(error) => {
+            feeds.abandon();
+            return Err(about(error));
+        }
+    };
     let recorded = record(session, args, &mut tape, &news, &mut feeds);
     // Whatever happened, what came before is kept.
     let finished = tape.recorder.finish();
-    let is_interrupted = recorded.map_err(about)?;
+    let ended = recorded.map_err(about)?;
     finished.map_err(|error| about(error.into()))?;
     let lines = numbers::count(tape.messages, "message", "messages");
     let bytes = numbers::count(tape.bytes, "byte", "bytes");
     session.report.remark(&name, format_args!("{lines} recorded, {bytes}"));
     match feeds.end()? {
         // Who interrupts it asks for its end.
-        Some(status) if !status.success() && !is_interrupted => Err(failed(args, status)),
-        _ => Ok(Outcome::Done),
+        Some(status) if !status.success() && !ended.is_interrupted => Err(failed(args, status)),
+        _ => Ok(ended.outcome),
     }
 }
 
@@ -170,6 +175,54 @@ fn refuse_others(session: &Session, output: &Path) -> anyhow::Result<()> {
     }
     let failure = Failure::new("it is no RTC recording that could be added to");
     Err(failure.hint("name another file, or replace it with --force").into())
+}
+
+/// Refuses pipes that are not there.
+fn refuse_pipes(pipes: &[(String, PathBuf)]) -> anyhow::Result<()> {
+    for (_, path) in pipes {
+        let found = std::fs::metadata(path).map_err(Error::io("open it"));
+        found.map_err(|error| Named::error(inputs::display(path), error))?;
+    }
+    Ok(())
+}
+
+/// The output, of which it is known that it can be written: until something is recorded it stays
+/// as it was.
+struct Claim {
+    /// The file, if it was made for that.
+    made: Option<PathBuf>,
+}
+
+impl Claim {
+    fn new(output: &Path) -> anyhow::Result<Self> {
+        let found = std::fs::metadata(output);
+        let is_new = found.is_err();
+        // A pipe would wait for its reader, and then be closed.
+        if is_new || found.is_ok_and(|found| found.is_file()) {
+            let mut options = std::fs::OpenOptions::new();
+            let opened = options.append(true).create(true).open(output);
+            opened.map_err(Error::io("write it"))?;
+        }
+        Ok(Self { made: is_new.then(|| output.to_owned()) })
+    }
+
+    /// Begins to record.
+    fn tape(mut self, session: &Session, args: &Args, feeds: &Feeds) -> anyhow::Result<Tape> {
+        if args.force && args.rotate.is_some() {
+            remove_parts(session, &args.output)?;
+        }
+        let tape = Tape::new(args, feeds)?;
+        self.made = None;
+        Ok(tape)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(made) = self.made.take() {
+            let _ = std::fs::remove_file(made);
+        }
+    }
 }
 
 fn is_recording(session: &Session, path: &Path) -> anyhow::Result<bool> {
@@ -264,34 +317,49 @@ impl Tape {
     }
 }
 
-/// Writes what comes until all feeds have ended, or the user has enough; whether it was the user.
+/// How recording ended.
+struct Ended {
+    /// The user had enough.
+    is_interrupted: bool,
+    outcome: Outcome,
+}
+
+/// Writes what comes until all feeds have ended, or the user has enough. A feed that fails is told
+/// of, and the others go on.
 fn record(
     session: &mut Session,
     args: &Args,
     tape: &mut Tape,
     news: &Receiver<News>,
     feeds: &mut Feeds,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<Ended> {
     let mut rate = Rate::new(session.report.is_watched() && !args.tee, "messages");
     let mut open = feeds.count();
     let mut stopping = Stopping::default();
+    let mut outcome = Outcome::Done;
     while open > 0 {
-        match news.recv_timeout(FLUSH_EVERY) {
+        match news.recv_timeout(tape.recorder.flush_due_in().unwrap_or(FLUSH_EVERY)) {
             Ok(News::Bytes(feed, bytes)) => {
                 rate.add(1, bytes.len());
                 take(session, args, tape, feed, &bytes)?;
             }
             Ok(News::Ended) => open -= 1,
-            Ok(News::Failed(error)) => return Err(error),
+            Ok(News::Failed(error)) => {
+                rate.clear();
+                tell(session, &error);
+                outcome = Outcome::Failed;
+                open -= 1;
+            }
             Ok(News::Interrupted) if !stopping.has_to_end(feeds) => {}
             Ok(News::Interrupted) => {
                 rate.clear();
                 take_rest(session, args, tape, news, feeds)?;
-                return Ok(true);
+                return Ok(Ended { is_interrupted: true, outcome });
             }
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => tape.recorder.flush()?,
+            Err(RecvTimeoutError::Timeout) => {}
         }
+        tape.recorder.flush_if_due()?;
         stopping.insist(feeds);
         if stopping.is_over(feeds) {
             take_rest(session, args, tape, news, feeds)?;
@@ -300,7 +368,15 @@ fn record(
         rate.draw();
     }
     rate.clear();
-    Ok(stopping.since.is_some())
+    Ok(Ended { is_interrupted: stopping.since.is_some(), outcome })
+}
+
+/// Tells why a feed failed.
+fn tell(session: &mut Session, error: &anyhow::Error) {
+    match error.downcast_ref::<Named>() {
+        Some(Named { name, error }) => session.error(name, error),
+        None => session.report.failure(error),
+    }
 }
 
 /// How far it is with ending a command.
