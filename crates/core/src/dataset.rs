@@ -59,6 +59,11 @@ pub trait Dataset: Send + Sync {
         None
     }
 
+    /// Whether it is one of the files of a directory that make a recording together.
+    fn is_part(&self) -> bool {
+        false
+    }
+
     /// Tracks on clocks, and what happened on them.
     fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
         None

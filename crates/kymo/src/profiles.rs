@@ -58,11 +58,15 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// The threads that are meant.
+    fn meant(&self) -> impl Iterator<Item = ThreadId> {
+        let is_meant = |id: &ThreadId| self.threads.as_ref().is_none_or(|set| set.contains(*id));
+        (0..).map(ThreadId).take(self.view.thread_count()).filter(is_meant)
+    }
+
     /// The threads that are meant, each with its name, in the order of ranks and threads.
     pub(crate) fn threads(&self) -> kymo_core::Result<Vec<(ThreadId, Thread)>> {
-        let all = (0..).map(ThreadId).take(self.view.thread_count());
-        let is_meant = |id: &ThreadId| self.threads.as_ref().is_none_or(|set| set.contains(*id));
-        let named = all.filter(is_meant).map(|id| Ok((id, self.view.thread(id)?)));
+        let named = self.meant().map(|id| Ok((id, self.view.thread(id)?)));
         let mut threads = named.collect::<kymo_core::Result<Vec<_>>>()?;
         threads.sort_by_cached_key(|(id, thread)| (order(thread), *id));
         Ok(threads)
@@ -74,18 +78,17 @@ impl Asked {
     }
 
     /// How many of the threads that are meant lost values.
-    pub(crate) fn incomplete(&self) -> kymo_core::Result<u64> {
-        let threads = self.threads()?.into_iter();
-        Ok(threads.filter(|(id, _)| self.is_incomplete(*id)).count() as u64)
+    pub(crate) fn incomplete(&self) -> u64 {
+        self.meant().filter(|id| self.is_incomplete(*id)).count() as u64
     }
 
     /// How many threads are meant, in words.
-    pub(crate) fn threads_in_words(&self) -> kymo_core::Result<String> {
+    pub(crate) fn threads_in_words(&self) -> String {
         let threads = numbers::count(self.thread_count as u64, "thread", "threads");
-        Ok(match self.incomplete()? {
+        match self.incomplete() {
             0 => threads,
             lost => format!("{threads}, {lost} of them with values lost"),
-        })
+        }
     }
 
     /// Says what is good to know of the values.
@@ -182,14 +185,12 @@ impl ProfileArgs {
     /// that is stored does.
     fn derived(&self, view: &dyn ProfileView) -> Option<Derived> {
         let name = self.metric.as_deref()?;
-        let mut derived = view.derived();
-        let names: Vec<_> = derived.iter().map(|derived| derived.metric.clone()).collect();
+        let names = view.derived();
         let is_exact = names.iter().any(|metric| metric.name == name);
         if !is_exact && named(&view.metrics(), name).is_ok() {
             return None;
         }
-        let found = named(&names, name).ok()?;
-        usize::try_from(found.0).ok().map(|index| derived.swap_remove(index))
+        view.derive(usize::try_from(named(&names, name).ok()?.0).ok()?)
     }
 
     /// Finds what is asked for in a file.
@@ -252,7 +253,7 @@ impl ThreadArgs {
 /// Says which commands show a metric that is computed from others; another whose name starts so is
 /// not meant.
 fn refuse_derived(view: &dyn ProfileView, name: &str) -> Result<(), Failure> {
-    if view.derived().iter().any(|derived| derived.metric.name == name) {
+    if view.derived().iter().any(|metric| metric.name == name) {
         let why = format!("{} is computed from other metrics", escaped(name));
         let hint = "top, tree, callers and threads show it; here, name one it is computed from";
         return Err(Failure::new(why).hint(hint));
@@ -274,8 +275,8 @@ pub(crate) fn elsewhere(opened: &Opened) -> &'static str {
     let is_error = |finding: &Finding| finding.severity == Severity::Error;
     if opened.dataset.findings().iter().any(is_error) {
         "`kymo check` says what is damaged; --salvage reads what is left"
-    } else if !opened.source.is_directory() && opened.format.info().name == "hpcdb" {
-        "it is one file of a database: name the directory"
+    } else if opened.dataset.is_part() {
+        "it is one file of several: name their directory"
     } else {
         "`kymo info` says what is in it"
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::profile::{Derived, ProfileView, Question};
+use kymo_core::model::profile::{Metric, ProfileView};
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Destination, DumpRequest, Finding, Format, FormatInfo,
@@ -112,6 +112,10 @@ impl Dataset for HpcDbDataset {
         Some(Arc::new(Profiles::new(Arc::clone(&self.database))?))
     }
 
+    fn is_part(&self) -> bool {
+        !self.is_directory
+    }
+
     fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
         Some(Arc::new(Timeline::new(Arc::clone(&self.database))?))
     }
@@ -164,20 +168,17 @@ fn traces(database: &Arc<Database>, summary: &mut Summary) {
     }
 }
 
-/// What each metric comes to over all threads; nothing of those that cannot be read.
+/// What each metric comes to over all threads; nothing where that cannot be read.
 fn metrics(view: &Profiles) -> Section {
-    let ids = (0..).map(kymo_core::model::profile::MetricId);
+    let totals = view.totals(None).inspect_err(|error| view.note(error)).unwrap_or_default();
     let metrics = view.metrics();
-    let mut rows = Vec::new();
-    for (metric, described) in ids.zip(&metrics) {
-        let total = Question { view, metric, threads: None }.total();
-        let Ok(total) = total.inspect_err(|error| view.note(error)) else { continue };
-        if total != 0.0 {
-            let name = kymo_core::shortened(&described.name).into_owned();
-            let values = vec![("total", Value::from(total))];
-            rows.push(Row { name, text: Value::from(total).to_string(), values });
-        }
-    }
+    let spent = metrics.iter().zip(totals).filter(|(_, total)| *total != 0.0);
+    let row = |(metric, total): (&Metric, f64)| {
+        let name = kymo_core::shortened(&metric.name).into_owned();
+        let values = vec![("total", Value::from(total))];
+        Row { name, text: Value::from(total).to_string(), values }
+    };
+    let rows: Vec<_> = spent.map(row).collect();
     Section::new("metrics, over all threads", rows, METRICS_MAX)
 }
 
@@ -185,8 +186,8 @@ fn metrics(view: &Profiles) -> Section {
 fn computed(view: &Profiles) -> Option<Section> {
     let derived = view.derived();
     let shortened = |text: &str| kymo_core::shortened(text).into_owned();
-    let row = |of: &Derived| {
-        let (name, text) = (shortened(&of.metric.name), shortened(&of.metric.description));
+    let row = |of: &Metric| {
+        let (name, text) = (shortened(&of.name), shortened(&of.description));
         let values = vec![("description", Value::from(text.as_str()))];
         Row { name, text, values }
     };

@@ -19,6 +19,7 @@ mod model;
 mod read;
 mod repair;
 mod rewrite;
+mod rounding;
 mod rows;
 pub mod spec;
 mod tables;

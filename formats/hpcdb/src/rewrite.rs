@@ -92,9 +92,9 @@ impl Rewriting<'_> {
             let found = self.meta.part.told(self.meta.function(offset))?;
             self.writer.function(&Function {
                 name: found.name.unwrap_or_default(),
-                module: found.module.and_then(|at| place(self.meta.modules, at)).map(ModuleId),
+                module: placed(self.meta.modules, found.module)?.map(ModuleId),
                 offset: found.offset,
-                file: found.file.and_then(|at| place(self.meta.files, at)).map(FileId),
+                file: placed(self.meta.files, found.file)?.map(FileId),
                 line: found.line,
             })?;
         }
@@ -106,7 +106,8 @@ impl Rewriting<'_> {
             let above = parent.map(|parent| ContextNumber(parent.into()));
             let node = self.node(&context)?;
             self.writer.context(above, ContextNumber(context.ctx_id.into()), &node)?;
-            self.writer.keep_codes(context.ctx_id, Codes::read(&context));
+            let call = self.source(context.call)?;
+            self.writer.keep_codes(context.ctx_id, Codes::read(&context, call));
         }
         Ok(())
     }
@@ -118,16 +119,19 @@ impl Rewriting<'_> {
                 let name = entry.name.clone();
                 Some(self.writer.function(&Function { name, ..Function::default() })?)
             }
-            None => context.function.and_then(|at| place(self.meta.functions, at)).map(FunctionId),
+            None => placed(self.meta.functions, context.function)?.map(FunctionId),
         };
-        let source = context
-            .source
-            .and_then(|(file, line)| Some((FileId(place(self.meta.files, file)?), line)));
-        let point = context.point.and_then(|(module, offset)| {
-            Some((ModuleId(place(self.meta.modules, module)?), offset))
-        });
+        let source = self.source(context.source)?;
+        let module = placed(self.meta.modules, context.point.map(|(module, _)| module))?;
+        let point = module.map(ModuleId).zip(context.point.map(|(_, offset)| offset));
         let (scope, relation) = (found.scope, found.relation);
         Ok(Node { scope, relation, function, source, point })
+    }
+
+    /// A file by its place, and a line.
+    fn source(&self, source: Option<(u64, u32)>) -> Result<Option<(FileId, u32)>> {
+        let file = placed(self.meta.files, source.map(|(file, _)| file))?;
+        Ok(file.map(FileId).zip(source.map(|(_, line)| line)))
     }
 
     fn values(&mut self) -> Result<()> {
@@ -171,7 +175,8 @@ impl Rewriting<'_> {
             let thread = thread.ok_or_else(|| Error::request("the summary has a trace"))?;
             let mut samples = (0..trace.count).map(|index| {
                 let element = file.part.told(file.element(&trace, index))?;
-                let time = TimeNs(i64::try_from(element.timestamp).unwrap_or(i64::MAX));
+                let time = i64::try_from(element.timestamp);
+                let time = TimeNs(time.map_err(|_| Error::request("a sample has no time"))?);
                 let context = u64::from(element.ctx_id);
                 Ok((time, (context != 0).then_some(ContextNumber(context))))
             });
@@ -190,9 +195,13 @@ fn thread(database: &Database, view: &Profiles, id: ThreadId) -> Result<Thread> 
     Ok(if is_named { thread } else { Thread::default() })
 }
 
-/// The index of the record that a pointer leads to.
-fn place(table: Strided, pointer: u64) -> Option<u64> {
-    table.begins(pointer).then(|| (pointer - table.pointer) / table.stride.max(1))
+/// The index of the record that a pointer leads to. One that is none of the list would be missing.
+fn placed(table: Strided, pointer: Option<u64>) -> Result<Option<u64>> {
+    let Some(pointer) = pointer else { return Ok(None) };
+    if !table.begins(pointer) {
+        return Err(Error::Request(format!("{pointer:#x} leads to none of the list")));
+    }
+    Ok(Some((pointer - table.pointer) / table.stride.max(1)))
 }
 
 /// What the model calls a statistic; nothing of one that it has no word for.

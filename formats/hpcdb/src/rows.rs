@@ -11,7 +11,9 @@ use kymo_core::model::profile::ProfileView;
 
 use crate::model::{Profiles, context_of};
 use crate::read::{CctDb, Database, Meta, Part, ProfileDb, TraceDb};
-use crate::spec::{ELEMENT_BYTES, PROFILE_VALUE_BYTES, lexical_name, relation_name};
+use crate::spec::{
+    ELEMENT_BYTES, PROFILE_VALUE_BYTES, RELATION_LEXICAL, lexical_name, relation_name,
+};
 use crate::types::{Context, CtxInfo, Profile, PropagationScope, Trace};
 use crate::walk::TreeWalk;
 
@@ -68,6 +70,9 @@ pub(crate) struct ContextRow {
     pub(crate) line: Option<u64>,
     pub(crate) module: Option<String>,
     pub(crate) address: Option<u64>,
+    /// Where the call that led to it stands.
+    pub(crate) call_file: Option<String>,
+    pub(crate) call_line: Option<u64>,
 }
 
 /// A profile.
@@ -219,10 +224,12 @@ pub(crate) fn contexts(database: &Arc<Database>) -> Rows<ContextRow> {
     let mut walk = TreeWalk::new(Arc::clone(database));
     let view = Profiles::of_names(Arc::clone(database));
     let mut names: Vec<String> = Vec::new();
+    let mut calls = Calls::default();
     Box::new(std::iter::from_fn(move || {
         let (context, parent, depth) = walk.next()?;
         let meta = view.database.meta.as_ref()?;
-        let mut row = context_row(&view.database, meta, &context, parent, depth);
+        let call = calls.of(&context, depth);
+        let mut row = context_row(&view.database, meta, &context, call, parent, depth);
         let name = view.label(&context_of(meta, &context));
         // That it cannot be read was said with the row.
         let name = name.unwrap_or_else(|_| format!("<unknown {}>", row.scope));
@@ -235,6 +242,28 @@ pub(crate) fn contexts(database: &Arc<Database>) -> Rows<ContextRow> {
         }
         Some(row)
     }))
+}
+
+/// Where calls stand that do not say it themselves: in the line that the nearest context above
+/// says, up to the one that was called.
+#[derive(Default)]
+struct Calls {
+    /// Where calls from each context on the way to where we are stand.
+    below: Vec<Option<(u64, u32)>>,
+}
+
+impl Calls {
+    /// Where the call that led to a context stands.
+    fn of(&mut self, context: &Context, depth: u64) -> Option<(u64, u32)> {
+        self.below.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
+        let above = self.below.last().copied().flatten();
+        let is_called = context.relation != RELATION_LEXICAL;
+        self.below.push(match context.is_call_line {
+            true => context.source,
+            false => above.filter(|_| !is_called),
+        });
+        context.call.or(above.filter(|_| is_called))
+    }
 }
 
 /// As many of the last names as there is room for.
@@ -255,6 +284,7 @@ fn context_row(
     database: &Database,
     meta: &Meta,
     context: &Context,
+    call: Option<(u64, u32)>,
     parent: Option<u32>,
     depth: u64,
 ) -> ContextRow {
@@ -277,6 +307,8 @@ fn context_row(
         line: source.map(|(_, line)| line.into()),
         module: path(database, meta, "module path", point.map(|(module, _)| module)),
         address: point.map(|(_, address)| address),
+        call_file: path(database, meta, "file path", call.map(|(file, _)| file)),
+        call_line: call.map(|(_, line)| line.into()),
     }
 }
 

@@ -115,13 +115,13 @@ pub const ENTRY_BYTES: u64 = 32;
 pub const CONTEXT_BYTES: u64 = 32;
 /// The fixed part of a context of the drafts.
 pub const DRAFT_CONTEXT_BYTES: u64 = 24;
-/// A profile: with its flags, without, and of the described draft.
+/// A profile.
 pub const PROFILE_BYTES: u64 = 48;
 /// A profile without flags.
 pub const DRAFT_PROFILE_BYTES: u64 = 40;
 /// A profile that says where its block of values is.
 pub const DESCRIBED_PROFILE_BYTES: u64 = 16;
-/// A value of a profile, and an entry of its index.
+/// A value of a profile.
 pub const PROFILE_VALUE_BYTES: u64 = 10;
 /// An entry of a profile's index.
 pub const PROFILE_INDEX_BYTES: u64 = 12;
@@ -129,6 +129,14 @@ pub const PROFILE_INDEX_BYTES: u64 = 12;
 pub const CCT_BYTES: u64 = 32;
 /// A context of `cct.db` that says where its block of values is.
 pub const DESCRIBED_CCT_BYTES: u64 = 8;
+/// A value of `cct.db`.
+pub const CCT_VALUE_BYTES: u64 = 12;
+/// A value of `cct.db` with a profile of two bytes.
+pub const DESCRIBED_CCT_VALUE_BYTES: u64 = 10;
+/// An entry of the index of a context of `cct.db`.
+pub const CCT_INDEX_BYTES: u64 = 10;
+/// An entry of that index with a metric of four bytes.
+pub const DESCRIBED_CCT_INDEX_BYTES: u64 = 12;
 /// A trace.
 pub const TRACE_BYTES: u64 = 24;
 /// An element of a trace.
@@ -145,6 +153,13 @@ pub const HAS_FUNCTION: u16 = 1;
 pub const HAS_SOURCE: u16 = 2;
 /// It has a module and an offset.
 pub const HAS_POINT: u16 = 4;
+
+/// Context flags of the described draft, where the others are one bit higher: it was called.
+pub const IS_CALLEE: u16 = 1;
+/// Calls of contexts below stand in its line.
+pub const IS_CALL_SOURCE_LINE: u16 = 16;
+/// A flag of its calls: it has a file and a line of its own.
+pub const CALLEE_HAS_SOURCE: u16 = 1;
 
 /// Relations of a context to its parent.
 pub const RELATION_LEXICAL: u8 = 0;

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use kymo_core::table::{Batches, Scan};
 use kymo_core::{DumpRequest, Error, Flow, Record, RecordSink, Result, Table, Value};
 
-use crate::read::Database;
+use crate::read::{Database, Part};
 use crate::rows::{
     self, ContextRow, FunctionRow, MetricRow, PathRow, ProfileRow, Rows, SampleRow, StatisticRow,
     SummaryRow, TraceRow, ValueRow,
@@ -53,7 +53,8 @@ trait AnyKind {
 fn kinds(database: &Database) -> Vec<Box<dyn AnyKind>> {
     let mut kinds: Vec<Box<dyn AnyKind>> = Vec::new();
     if database.meta.is_some() {
-        kinds.push(Box::new(contexts()));
+        let has_calls = database.parts().any(Part::is_described);
+        kinds.push(Box::new(contexts(has_calls)));
         kinds.push(Box::new(metrics()));
         kinds.push(Box::new(statistics()));
         kinds.push(Box::new(scopes()));
@@ -318,8 +319,9 @@ fn functions() -> Kind<FunctionRow> {
     }
 }
 
-fn contexts() -> Kind<ContextRow> {
-    Kind {
+/// Only the described draft says where calls stand.
+fn contexts(has_calls: bool) -> Kind<ContextRow> {
+    let mut kind = Kind {
         name: "contexts",
         record: "context",
         about: "the tree of calling contexts, each before those below it",
@@ -339,7 +341,12 @@ fn contexts() -> Kind<ContextRow> {
             nullable("module", Cell::Text(|row| row.module.as_deref())),
             nullable("address", Cell::Address(|row| row.address)),
         ],
+    };
+    if has_calls {
+        kind.columns.push(nullable("call_file", Cell::Text(|row| row.call_file.as_deref())));
+        kind.columns.push(nullable("call_line", Cell::Number(|row| row.call_line)));
     }
+    kind
 }
 
 fn profiles() -> Kind<ProfileRow> {

@@ -152,6 +152,12 @@ pub(crate) struct Context {
     pub(crate) source: Option<(u64, u32)>,
     /// The pointer to its module, and the offset.
     pub(crate) point: Option<(u64, u64)>,
+    /// Where the call that led to it stands, by the pointer to the file and the line. Only the
+    /// described draft says it.
+    pub(crate) call: Option<(u64, u32)>,
+    /// Whether calls below it stand in its line, unless they say another. Only the described draft
+    /// says it.
+    pub(crate) is_call_line: bool,
     /// What an entry point is called.
     pub(crate) entry: Option<Entry>,
 }

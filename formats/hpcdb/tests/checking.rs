@@ -112,8 +112,9 @@ fn a_sample_that_goes_back_in_time_is_told() {
         let first = u64_at(bytes, traces + 8);
         bytes[first..first + 8].copy_from_slice(&u64::MAX.to_le_bytes());
     });
-    // It is beyond the last moment of the header, too.
-    assert_eq!(rules, [rule("trace-moments", "trace.db"), rule("trace-order", "trace.db")]);
+    // It is beyond the last moment of the header, and no time at all, too.
+    let expected = ["trace-moments", "trace-time", "trace-order"];
+    assert_eq!(rules, expected.map(|of| rule(of, "trace.db")));
 }
 
 #[test]

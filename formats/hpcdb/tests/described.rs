@@ -8,6 +8,8 @@
     reason = "tests may fail loudly"
 )]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -307,8 +309,9 @@ fn the_described_draft_is_written_byte_by_byte_as_described() {
         let differs = found.iter().zip(&expected).position(|(found, expected)| found != expected);
         assert_eq!((differs, found.len()), (None, expected.len()), "{name}");
     }
-    // The description of the layout that was released is not beside it.
-    assert!(!to.join("FORMATS.md").exists());
+    // What is beside it is of this layout.
+    let formats = fs::read_to_string(to.join("FORMATS.md")).unwrap();
+    assert!(formats.contains("big-endian") && !formats.contains("little-endian"), "{formats}");
 }
 
 fn write(folder: &Path) {
@@ -341,6 +344,45 @@ fn the_described_draft_is_read() {
         let expected = [("<main thread>", (0.0, 4.0)), ("main", (1.5, 4.0)), ("work", (2.5, 2.5))];
         assert_eq!(rows, expected.into_iter().collect());
     }
+}
+
+/// Where calls stand: of `main` nobody says it; `work` says it itself, and it is line 5.
+#[test]
+fn the_described_draft_says_where_calls_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let calls = |dataset: &dyn Dataset| {
+        let files = support::texts(dataset, "contexts", "call_file");
+        let lines = support::numbers(dataset, "contexts", "call_line");
+        files.into_iter().zip(lines).collect::<Vec<_>>()
+    };
+    let dataset = open(folder.path());
+    let none = (None, None);
+    let said = |line| (Some("/src/demo.c".to_owned()), Some(line));
+    let expected = [none.clone(), none.clone(), none.clone(), said(5), none];
+    assert_eq!(calls(&*dataset), expected);
+    // Another line than that of the context above, in the word of the call.
+    let mut bytes = meta();
+    bytes[0x35F] = 8;
+    fs::write(folder.path().join("meta.db"), &bytes).unwrap();
+    assert_eq!(calls(&*open(folder.path()))[3], said(8));
+    let to = folder.path().join("again");
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    HpcDb.rewrite(&source, &Destination::new(&to, false), &Context::default()).unwrap();
+    assert_eq!(calls(&*open(&to))[3], said(8));
+    // The same words, but for where the file and the function are now: two for the call, one for
+    // the function; inlined, with a place, at line 8.
+    let written = fs::read(to.join("meta.db")).unwrap();
+    let call = [2, 1, 0, 1, 0, 0, 0, 8];
+    assert_eq!(written.windows(8).filter(|word| **word == call).count(), 1);
+    // Without a place of its own it is that of the line above, which says that calls stand in it.
+    bytes[0x35B] = 0;
+    fs::write(folder.path().join("meta.db"), &bytes).unwrap();
+    assert_eq!(calls(&*open(folder.path()))[3], said(5));
+    // If that does not say so, nobody does.
+    bytes[0x32D] &= !16;
+    fs::write(folder.path().join("meta.db"), &bytes).unwrap();
+    assert_eq!(calls(&*open(folder.path()))[3], (None, None));
 }
 
 #[test]

@@ -107,6 +107,36 @@ fn values_of_no_profile_are_told() {
     assert_eq!(sum.rule, "summary-sum");
 }
 
+/// Without `profile.db` nothing tells how many threads there are but the values in `cct.db`: one of a
+/// number that so few values cannot have is of none, whatever room the file has.
+#[test]
+fn no_number_of_a_profile_makes_threads_that_are_none() {
+    let mut bytes = tiny("cct.db");
+    let footer = bytes.split_off(bytes.len() - 8);
+    bytes.resize(2_000_000, 0);
+    bytes.extend(footer);
+    bytes[0xCC..0xD0].copy_from_slice(&1_999_998_u32.to_le_bytes());
+    let source = support::changed("tiny", |name, tiny| match name {
+        "profile.db" => None,
+        "cct.db" => Some(bytes.clone()),
+        _ => Some(tiny),
+    });
+    let used = allocation_counter::measure(|| {
+        let dataset = HpcDb.open(&source, &Context::default()).unwrap();
+        let view = dataset.profile().unwrap();
+        assert_eq!(view.thread_count(), 2);
+        let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+        // The second thread had 3 there.
+        assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 0.0]);
+        let findings = dataset.findings();
+        let [finding, missing] = findings.as_slice() else { panic!("{findings:?}") };
+        assert_eq!((finding.offset, finding.file.as_deref()), (Some(0xCC), Some("cct.db")));
+        assert_eq!(missing.rule, "file-missing");
+        assert!(finding.message.contains("there is no profile 1999998"), "{finding:?}");
+    });
+    assert!(used.bytes_max < 1 << 20, "{}", used.bytes_max);
+}
+
 /// `cct.db` has no contexts, in a list that is said to be beyond its end: values are taken from
 /// `profile.db`, and that is said at a byte that is there.
 #[test]

@@ -352,6 +352,28 @@ const CASES: &[Case] = &[
         &[("trace-size", "trace.db", 0x40), ("trace-moments", "trace.db", 0x20)],
     ),
     case("trace.db", 0x58, &[1], &[("trace-twice", "trace.db", 0x58)]),
+    // The first sample is at a time that is none, after the second.
+    case(
+        "trace.db",
+        0x77,
+        &[0x80],
+        &[
+            ("trace-time", "trace.db", 0x70),
+            ("trace-moments", "trace.db", 0x20),
+            ("trace-order", "trace.db", 0x7C),
+        ],
+    ),
+    // There are no entry points, and values of what they would lead to.
+    case(
+        "meta.db",
+        0x268,
+        &[0],
+        &[
+            ("no-contexts", "meta.db", 0x260),
+            ("unlisted-context", "profile.db", 0x100),
+            ("context-unknown", "trace.db", 0x70),
+        ],
+    ),
     // The first sample is at 300, after the second and beyond what the header says.
     case(
         "trace.db",

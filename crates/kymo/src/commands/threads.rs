@@ -100,21 +100,20 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             write!(session.out, "{gap}")?;
             print(session, args, opened, &asked, &spent)?;
         }
-        say_unknown(session, opened, &asked)?;
+        say_unknown(session, opened, &asked);
         Ok(session.findings(opened))
     })
 }
 
 /// Says that values of threads were lost.
-fn say_unknown(session: &mut Session, opened: &Opened, asked: &Asked) -> anyhow::Result<()> {
-    let lost = asked.incomplete()?;
+fn say_unknown(session: &mut Session, opened: &Opened, asked: &Asked) {
+    let lost = asked.incomplete();
     if lost > 0 {
         let _ = session.out.flush();
         let threads = numbers::count(lost, "thread", "threads");
         let text = format!("values of {threads} were lost: what was spent is unknown and left out");
         session.report.remark(&opened.name, text);
     }
-    Ok(())
 }
 
 /// What a thread spent.

@@ -9,11 +9,14 @@ use serde_json::json;
 use crate::cli::OpenArgs;
 use crate::profiles::{Asked, ProfileArgs};
 use crate::render::rows::{RowArgs, Rows};
-use crate::render::{escaped, measure, style};
+use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
 
 /// How long the bar of all that was spent would be, on a terminal.
 const BAR: u32 = 10;
+
+/// How many rows are shown unless others are asked for.
+const ROWS: usize = 20;
 
 /// Show what spent most: functions, lines, files or modules.
 ///
@@ -45,9 +48,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     inclusive: bool,
 
-    /// How many rows; 0 shows all.
-    #[arg(short, long, default_value = "20", value_name = "ROWS")]
-    number: usize,
+    /// How many rows; 0 shows all. [default: 20]
+    #[arg(short, long, value_name = "ROWS")]
+    number: Option<usize>,
 
     #[command(flatten)]
     profile: ProfileArgs,
@@ -91,7 +94,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of_any(opened)?;
-        let number = (args.number > 0).then_some(args.number);
+        let number = Some(args.number.unwrap_or(ROWS)).filter(|number| *number > 0);
         let most = Most { number, is_inclusive: args.inclusive };
         let found = asked.flat(args.by.by().0, most)?;
         if let Some(rows) = &mut rows {
@@ -101,19 +104,16 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             write!(session.out, "{gap}")?;
             print(session, args, opened, &asked, &found)?;
         }
-        let outcome = say_excess(session, opened, &found);
+        let outcome = say_odd(session, opened, &found);
         asked.say_remarks(session, opened);
         Ok(outcome.max(session.findings(opened)))
     })
 }
 
-/// Says that something spent more than all entry points together, which no program does: values
-/// and contexts do not belong together.
-fn say_excess(session: &mut Session, opened: &Opened, found: &Flat) -> Outcome {
-    let Some(name) = &found.excess else { return Outcome::Done };
-    let name = escaped(name);
-    let text =
-        format!("{name} spent more than all entry points together: do its files belong together?");
+/// Says what no program does: values and contexts do not belong together, or some are damaged.
+fn say_odd(session: &mut Session, opened: &Opened, found: &Flat) -> Outcome {
+    let Some(odd) = &found.odd else { return Outcome::Done };
+    let text = format!("{}: do its files belong together? `kymo check` says more", escaped(odd));
     let _ = session.out.flush();
     session.report.remark(&opened.name, text);
     Outcome::Findings
@@ -129,7 +129,7 @@ fn print(
     let out = &mut session.out;
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
-    let threads = asked.threads_in_words()?;
+    let threads = asked.threads_in_words();
     let (metric, total) = (escaped(&asked.described.name), measure::known(found.total));
     writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
     let bars = if out.is_terminal() { BAR + 2 } else { 0 };
@@ -139,8 +139,8 @@ fn print(
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(42 + gap).max(16));
     for row in &found.rows {
         let cells = [row.exclusive, row.inclusive].map(|value| {
-            // What is computed is no part of a whole.
-            let is_part = asked.derived.is_none();
+            // What is computed is no part of a whole, unless the recording says so.
+            let is_part = asked.described.has_share && !value.is_nan();
             let share = if is_part { measure::share(value, found.total) } else { String::new() };
             let value = measure::known(value);
             format!("{value:>11}  {share:>6}")
@@ -167,6 +167,10 @@ fn print_rows(
     asked: &Asked,
     found: &Flat,
 ) -> anyhow::Result<()> {
+    if found.more > 0 && args.number.is_none() {
+        let rows = numbers::count(found.more as u64, "row", "rows");
+        session.report.remark(&opened.name, format!("{rows} more (-n 0 gives all)"));
+    }
     for row in &found.rows {
         let object = json!({
             "file": opened.name,

@@ -10,6 +10,9 @@ use crate::transpose::numbers_max;
 use crate::types::Context;
 use crate::walk::TreeWalk;
 
+/// The place of the section of contexts.
+const CONTEXT_SECTION: usize = 3;
+
 /// Checks `meta.db`, and tells which contexts it lists; nothing where it is not there.
 pub(super) fn check(checking: &mut Checking) -> Option<Listed> {
     let database = Arc::clone(&checking.database);
@@ -77,6 +80,11 @@ fn contexts(checking: &mut Checking, meta: &Meta) -> Listed {
         }
         pointers(checking, meta, &context);
     }
+    if listed.is_empty() && has_values(checking) {
+        let at = meta.part.sections.get(CONTEXT_SECTION).map_or(0, |section| section.pointer);
+        let message = "no context is listed, and there are values of contexts";
+        checking.error(&meta.part, "no-contexts", at, message);
+    }
     let (count, most) = (listed.len(), numbers_max(listed.len() as u64));
     if let Some(number) = listed.last().filter(|number| u64::from(**number) >= most) {
         let message = format!("of {count} contexts one has the number {number}: that is no number");
@@ -85,10 +93,18 @@ fn contexts(checking: &mut Checking, meta: &Meta) -> Listed {
     listed
 }
 
+/// Whether there is a value of a context.
+fn has_values(checking: &Checking) -> bool {
+    let database = &checking.database;
+    let mut all = rows::values(database).chain(rows::context_values(database));
+    all.any(|value| value.context != 0)
+}
+
 fn pointers(checking: &mut Checking, meta: &Meta, context: &Context) {
     let wrong = [
         ("function", context.function.is_some_and(|at| !meta.functions.begins(at))),
         ("file", context.source.is_some_and(|(at, _)| !meta.files.begins(at))),
+        ("file of the call", context.call.is_some_and(|(at, _)| !meta.files.begins(at))),
         ("module", context.point.is_some_and(|(at, _)| !meta.modules.begins(at))),
     ];
     for (what, is_wrong) in wrong {

@@ -8,14 +8,12 @@ use kymo_core::model::profile::{Reach, Statistic};
 use super::Checking;
 use crate::model::{reach_of, statistic_of};
 use crate::read::{Database, ProfileDb};
+use crate::rounding::{is_same, shown};
 use crate::rows::{self, ValueRow};
 use crate::spec::combine_name;
 use crate::transpose::{Gathering, Turned};
 use crate::types::Profile;
 use crate::walk::TreeWalk;
-
-/// How far sums may differ: threads and contexts are added up in any order.
-const ROUNDING: f64 = 1e-6;
 
 /// Checks sums.
 pub(super) fn check(checking: &mut Checking) {
@@ -73,10 +71,6 @@ impl Kinds {
     }
 }
 
-fn is_same(one: f64, other: f64) -> bool {
-    (one - other).abs() <= ROUNDING * one.abs().max(other.abs())
-}
-
 /// Sums of the summary are what the threads come to, and none is missing.
 fn over_threads(
     checking: &mut Checking,
@@ -99,7 +93,8 @@ fn over_threads(
             let sum: f64 = run.iter().map(|value| value.value).fold(0.0, |sum, value| sum + value);
             let told = file.found(summary, context, *id)?;
             if told.is_none_or(|(_, told)| !is_same(told, sum)) && sum != 0.0 {
-                let value = told.map_or("nothing".to_owned(), |(_, told)| told.to_string());
+                let value = told.map_or("nothing".to_owned(), |(_, told)| shown(told));
+                let sum = shown(sum);
                 let message = format!(
                     "context {context} has {value} in the summary, and threads come to {sum}"
                 );
@@ -282,6 +277,7 @@ fn reaches(
 fn beyond_execution(values: &HashMap<(usize, Reach), f64>) -> Option<String> {
     let others = values.iter().filter(|((_, reach), _)| *reach != Reach::Execution);
     let ((_, reach), value) = others.min_by_key(|(kind, _)| **kind)?;
+    let value = shown(*value);
     Some(format!("{value}, {}: the whole has execution values alone", reach.name()))
 }
 

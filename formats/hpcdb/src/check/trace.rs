@@ -78,6 +78,10 @@ fn samples(checking: &mut Checking, file: &TraceDb, listed: Option<&Listed>) -> 
             let message = format!("a sample of profile {} goes back in time", row.profile);
             checking.error(&file.part, "trace-order", row.offset, message);
         }
+        if i64::try_from(row.time).is_err() {
+            let message = format!("{} nanoseconds are no time", row.time);
+            checking.error(&file.part, "trace-time", row.offset, message);
+        }
         last = Some(row);
         let (start, end) = range.unwrap_or((row.time, row.time));
         range = Some((start.min(row.time), end.max(row.time)));

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::profile::{
-    Column, Context, MetricId, Reach, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
+    Column, Context, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
 };
 
 use super::Profiles;
-use super::rest::ROUNDING;
+use super::entries::is_meant;
 use crate::read::CctDb;
 use crate::rows;
 
 impl Profiles {
     /// Whether `cct.db` is to be asked for a context. Where it lists too few, that is said, and
     /// `profile.db` is asked.
-    fn cct_of(&self, ctx_id: u64) -> Option<&CctDb> {
+    pub(super) fn cct_of(&self, ctx_id: u64) -> Option<&CctDb> {
         let cct = self.database.cct.as_ref()?;
         let (Some(file), Some(summary)) = (&self.database.profile, &self.summary) else {
             return Some(cct);
@@ -40,37 +40,8 @@ impl Profiles {
         None
     }
 
-    /// Says where `cct.db` has something else of the entry points than the summary has: then it may
-    /// be that of another database.
-    fn compare_entries(&self, cct: &CctDb) {
-        let metrics = (0..).map(MetricId).zip(self.columns.metrics());
-        let columns = metrics.map(|(metric, _)| Column { metric, reach: Reach::Execution });
-        let columns: Vec<_> = columns.collect();
-        let (mut told, mut found) = (vec![0.0; columns.len()], vec![0.0; columns.len()]);
-        for entry in self.entries().unwrap_or_default() {
-            let summed_up = self.summed_up(Statistic::Sum, &entry, &columns, &mut told);
-            let Ok(ctx_id) = u32::try_from(entry.number.0) else { continue };
-            found.fill(0.0);
-            let added = self.add_threads(cct, ctx_id, &columns, None, &mut found);
-            // What cannot be read is said when it is asked for.
-            if !matches!((summed_up, added), (Some(Ok(())), Ok(()))) {
-                continue;
-            }
-            let differs = |(one, other): &(&f64, &f64)| {
-                (**one - **other).abs() > ROUNDING * one.abs().max(other.abs())
-            };
-            if let Some((told, found)) = told.iter().zip(&found).find(differs) {
-                let why = format!(
-                    "threads come to {found} in context {ctx_id}, and the summary of profile.db has \
-                     {told}: do the files belong together?"
-                );
-                self.database.note_sum(&cct.part, "summary-sum", 0, why);
-            }
-        }
-    }
-
     /// The thread of a value in `cct.db`. That there is none is said once for each place.
-    fn thread_at(&self, file: &CctDb, profile: u64, offset: u64) -> Option<ThreadId> {
+    pub(super) fn thread_at(&self, file: &CctDb, profile: u64, offset: u64) -> Option<ThreadId> {
         let thread = self.thread_of(profile);
         if thread.is_none() {
             let why = format!("there is no profile {profile}: its value is left out");
@@ -135,8 +106,7 @@ impl Profiles {
                 let (profile, value) = file.value(&context, index)?;
                 let at = file.value_offset(&context, index);
                 let thread = self.thread_at(file, profile.into(), at);
-                let is_meant = |thread| threads.is_none_or(|threads| threads.contains(thread));
-                if thread.is_some_and(is_meant) {
+                if thread.is_some_and(|thread| is_meant(threads, thread)) {
                     *to += value;
                 }
             }

@@ -77,6 +77,15 @@ impl Columns {
         *self.ids(column.metric)?.instances.get(place(column.reach))?
     }
 
+    /// Whether the summary has the sum of every metric that is inclusive of calls.
+    pub(super) fn has_sums(&self) -> bool {
+        let mut metrics = (0..).map(MetricId).zip(&self.ids);
+        metrics.all(|(metric, _)| {
+            let column = Column { metric, reach: Reach::Execution };
+            self.id(column).is_none() || self.statistic(column, Statistic::Sum).is_some()
+        })
+    }
+
     /// What values of the summary name a statistic of a column by.
     pub(super) fn statistic(&self, column: Column, statistic: Statistic) -> Option<u16> {
         let statistics = self.ids(column.metric)?.statistics.get(place(column.reach))?;

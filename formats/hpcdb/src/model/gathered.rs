@@ -31,7 +31,7 @@ struct Asked {
 
 impl Profiles {
     /// The threads that are meant.
-    fn meant(&self, threads: Option<&ThreadSet>) -> Vec<ThreadId> {
+    pub(super) fn meant(&self, threads: Option<&ThreadSet>) -> Vec<ThreadId> {
         match threads {
             Some(threads) => threads.iter().collect(),
             None => (0..).map(ThreadId).take(self.threads_max()).collect(),
@@ -58,11 +58,13 @@ impl Profiles {
         }
         for thread in self.meant(threads) {
             let (file, profile) = self.profile(thread)?;
-            let values = file.part.told(file.find(&profile, ctx_id))?;
-            for index in values {
-                let (id, value) = file.part.told(file.value(&profile, index))?;
-                self.combine(statistic, columns, id.into(), value, to);
-            }
+            let ids = columns.iter().map(|column| self.columns.id(*column));
+            let found = file.each_found(&profile, ctx_id, ids, |place, value| {
+                if let Some(to) = to.get_mut(place) {
+                    statistic.combine(to, statistic.of(value));
+                }
+            });
+            file.part.told(found)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 
 mod by_context;
 mod columns;
+mod entries;
 mod gathered;
 mod rest;
 mod timeline;
@@ -11,7 +12,7 @@ mod timeline;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use kymo_core::bytes::ReadResult;
+use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::profile::{
     Column, Context, ContextId, ContextNumber, ContextValue, Derived, FileId, Function, FunctionId,
     IdKind, IdPart, Metric, MetricId, ModuleId, ProfileView, Relation, Scope, Statistic,
@@ -20,13 +21,13 @@ use kymo_core::model::profile::{
 };
 use kymo_core::{Error, Result};
 
-use crate::read::{Database, Meta, ProfileDb};
+use crate::read::{Database, Meta, NO_ACTIVITY, ProfileDb};
 use crate::rows;
 use crate::spec::{
     LEXICAL_FUNCTION, LEXICAL_INSTRUCTION, LEXICAL_LINE, LEXICAL_LOOP, RELATION_INLINED,
     RELATION_LEXICAL,
 };
-use crate::taxonomy::Taxonomy;
+use crate::taxonomy::{Resolved, Taxonomy};
 use crate::types::{self, Id, Profile};
 use crate::walk::TreeWalk;
 use columns::Columns;
@@ -54,7 +55,7 @@ pub(crate) struct Profiles {
     columns: Columns,
     taxonomy: Taxonomy,
     /// What the taxonomy computes, once that is asked for.
-    derived: OnceLock<Vec<Derived>>,
+    derived: OnceLock<Resolved>,
     /// The summary, where it can be read.
     summary: Option<Profile>,
     /// The index of the first thread: the summary comes before.
@@ -162,10 +163,11 @@ impl Profiles {
         match &self.database.profile {
             Some(file) => file.profiles.count.saturating_sub(self.first_thread),
             None => *self.unnamed.get_or_init(|| {
-                let room = self.database.cct.as_ref().map_or(0, |file| file.part.len());
-                let values = rows::context_values(&self.database);
-                // No more than the file has room for, whatever numbers it has.
-                values.map(|row| row.profile).filter(|index| *index < room).max().unwrap_or(0)
+                let values = || rows::context_values(&self.database);
+                // Every thread has a value: one of a higher number is none. What it has is said
+                // where it is left out.
+                let most = values().count() as u64;
+                values().map(|row| row.profile).filter(|index| *index <= most).max().unwrap_or(0)
             }),
         }
     }
@@ -181,7 +183,8 @@ impl Profiles {
         Ok((file, profile.ok_or_else(absent)?))
     }
 
-    /// What the summary has of a context; nothing unless it has the statistic of all columns.
+    /// What the summary has of a context; nothing unless it has the statistic of all columns. What
+    /// threads have no values of is 0.
     fn summed_up(
         &self,
         statistic: Statistic,
@@ -189,43 +192,31 @@ impl Profiles {
         columns: &[Column],
         to: &mut [f64],
     ) -> Option<Result<()>> {
-        let (file, summary) = (self.database.profile.as_ref()?, self.summary.as_ref()?);
-        let id = |column| self.columns.statistic(column, statistic);
-        if columns.iter().any(|column| id(*column).is_none()) {
+        let id = |column: &Column| self.columns.statistic(*column, statistic);
+        let is_told = |of: &Column| self.columns.id(*of).is_none() || id(of).is_some();
+        if !columns.iter().all(is_told) {
             return None;
         }
-        // A summary that is out of order is said, and threads are summed up instead.
-        self.database.noted(&file.part, file.require_order(summary))?;
+        let (file, summary) = self.ordered_summary()?;
         to.fill(0.0);
         let Ok(ctx_id) = u32::try_from(context.number.0) else { return Some(Ok(())) };
-        Some(file.part.told(Self::add_found(file, summary, ctx_id, columns, id, to)))
+        let read = file.each_found(summary, ctx_id, columns.iter().map(id), |place, value| {
+            if let Some(to) = to.get_mut(place) {
+                *to += value;
+            }
+        });
+        Some(file.part.told(read))
     }
 
-    /// Adds the values that a profile has of a context; `id` is what it names columns by.
-    fn add_found(
-        file: &ProfileDb,
-        profile: &Profile,
-        ctx_id: u32,
-        columns: &[Column],
-        id: impl Fn(Column) -> Option<u16>,
-        to: &mut [f64],
-    ) -> ReadResult<()> {
-        for index in file.find(profile, ctx_id)? {
-            let (found, value) = file.value(profile, index)?;
-            let wanted = columns.iter().zip(&mut *to).filter(|(of, _)| id(**of) == Some(found));
-            wanted.for_each(|(_, to)| *to += value);
-        }
-        Ok(())
+    /// The summary. One that is out of order is said, and threads are summed up instead.
+    fn ordered_summary(&self) -> Option<(&ProfileDb, &Profile)> {
+        let (file, summary) = (self.database.profile.as_ref()?, self.summary.as_ref()?);
+        self.database.noted(&file.part, file.require_order(summary))?;
+        Some((file, summary))
     }
 
-    /// The entry points.
-    fn entries(&self) -> Result<Vec<Context>> {
-        let mut offsets = Vec::new();
-        let listed = self.told(|meta| meta.root_offsets(&mut offsets));
-        self.salvaged(listed, || ())?;
-        let mut entries = offsets.into_iter().map(ContextId).collect();
-        self.keep_readable(0, &mut entries)?;
-        entries.into_iter().map(|entry| self.context(entry)).collect()
+    fn resolved(&self) -> &Resolved {
+        self.derived.get_or_init(|| self.taxonomy.resolve(self.columns.metrics()))
     }
 
     fn numbers(&self) -> &[(u32, u64)] {
@@ -283,6 +274,16 @@ pub(crate) fn thread_of(database: &Database, ids: &[Id]) -> Thread {
     Thread { ids: ids.iter().map(part).collect() }
 }
 
+/// The number of what no value and no sample names.
+const NO_NUMBER: ContextNumber = ContextNumber(u64::MAX);
+
+/// The number of a context. 0 stands for the whole, and for idle: only a root of the first drafts
+/// that says so has it.
+fn number_of(found: &types::Context) -> ContextNumber {
+    let is_idle = found.entry.as_ref().is_some_and(|entry| entry.name == NO_ACTIVITY);
+    if found.ctx_id == 0 && !is_idle { NO_NUMBER } else { ContextNumber(found.ctx_id.into()) }
+}
+
 /// What a context is to core.
 pub(crate) fn context_of(meta: &Meta, found: &types::Context) -> Context {
     let scope = match found.lexical_type {
@@ -302,7 +303,7 @@ pub(crate) fn context_of(meta: &Meta, found: &types::Context) -> Context {
     let function = if meta.is_root(found.offset) { Some(found.offset) } else { found.function };
     Context {
         id: ContextId(found.offset),
-        number: ContextNumber(found.ctx_id.into()),
+        number: number_of(found),
         scope,
         relation,
         function: function.map(FunctionId),
@@ -316,8 +317,12 @@ impl ProfileView for Profiles {
         self.columns.metrics().to_vec()
     }
 
-    fn derived(&self) -> Vec<Derived> {
-        self.derived.get_or_init(|| self.taxonomy.derived(self.columns.metrics())).clone()
+    fn derived(&self) -> Vec<Metric> {
+        self.taxonomy.derived(self.resolved())
+    }
+
+    fn derive(&self, place: usize) -> Option<Derived> {
+        self.taxonomy.derive(self.resolved(), place)
     }
 
     fn thread_count(&self) -> usize {
@@ -341,6 +346,16 @@ impl ProfileView for Profiles {
     fn contexts_max(&self) -> u64 {
         // One more for what no entry point has.
         self.database.meta.as_ref().map_or(0, Meta::contexts_max).saturating_add(1)
+    }
+
+    fn is_salvaged(&self) -> bool {
+        self.database.is_salvaged()
+    }
+
+    fn leads_round(&self, below: ContextId) -> Result<()> {
+        let why = "the tree leads round: some of these are reached twice";
+        let round = self.told(|_| Err(ReadError::invalid("children", below.0, why)));
+        self.salvaged(round, || ())
     }
 
     fn labels_max(&self) -> u64 {
@@ -372,7 +387,13 @@ impl ProfileView for Profiles {
         if id == REST_ID {
             return Ok(rest_context());
         }
-        self.told(|meta| Ok(context_of(meta, &meta.node(id.0)?)))
+        let found = self.told(|meta| Ok(context_of(meta, &meta.node(id.0)?)))?;
+        if found.number == NO_NUMBER {
+            let why = "0 stands for the whole, and is no context: it has no values";
+            let error = ReadError::invalid("ctxId", id.0, why);
+            self.database.noted::<()>(&self.meta()?.part, Err(error));
+        }
+        Ok(found)
     }
 
     fn find(&self, number: ContextNumber) -> Result<Option<ContextId>> {
@@ -487,6 +508,10 @@ impl ProfileView for Profiles {
             Some(_) => inclusive_by_context(self, metric, contexts, to),
             None => self.inclusive_by_thread(metric, contexts, to),
         }
+    }
+
+    fn totals(&self, threads: Option<&ThreadSet>) -> Result<Vec<f64>> {
+        self.salvaged(self.entry_totals(threads), || vec![0.0; self.columns.metrics().len()])
     }
 
     fn thread_values(&self, thread: ThreadId) -> Result<Values<'_, ContextValue>> {

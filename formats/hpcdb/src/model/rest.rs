@@ -9,14 +9,13 @@ use kymo_core::model::profile::{
     Relation, Scope, ThreadId, ThreadSet, ThreadValue, Values,
 };
 
-use super::Profiles;
+use super::entries::Spent;
+use super::{NO_NUMBER, Profiles};
+use crate::rounding;
 use crate::spec::FileKind;
 
 /// Where no context is.
 const REST: u64 = u64::MAX;
-
-/// What cannot be told from rounding is nothing.
-pub(super) const ROUNDING: f64 = 1e-6;
 
 /// What the rest is called.
 const UNKNOWN_ENTRY: &str = "unknown entry";
@@ -34,11 +33,11 @@ pub(super) fn name_of_rest(function: FunctionId) -> Option<Function> {
     (function.0 == REST).then(name)
 }
 
-/// The whole, or what is left of it.
+/// The whole, or what is left of it, which has no number: a sample of context 0 is idle.
 fn root(id: u64) -> Context {
     Context {
         id: ContextId(id),
-        number: ContextNumber(0),
+        number: if id == REST { NO_NUMBER } else { ContextNumber(0) },
         scope: Scope::Entry,
         relation: Relation::Call,
         function: Some(FunctionId(id)),
@@ -53,22 +52,19 @@ pub(super) fn rest_context() -> Context {
 }
 
 /// What is left of the whole when parts are taken off.
-fn rest(whole: f64, parts: f64) -> f64 {
+pub(super) fn rest(whole: f64, parts: f64) -> f64 {
     let rest = whole - parts;
-    if rest > ROUNDING * whole.abs() { rest } else { 0.0 }
+    if rest > 0.0 && !rounding::is_same(whole, parts) { rest } else { 0.0 }
 }
 
 impl Profiles {
     /// Whether something was measured outside of all entry points.
     pub(super) fn has_rest(&self) -> bool {
         *self.has_rest.get_or_init(|| {
-            let metrics = (0..).map(MetricId).zip(self.columns.metrics());
-            let inclusive = |metric| Column { metric, reach: Reach::Execution };
-            let columns: Vec<_> = metrics.map(|(metric, _)| inclusive(metric)).collect();
-            let mut rests = vec![0.0; columns.len()];
             // What cannot be read is said when it is asked for.
-            let has_rest = self.rest_sums(&columns, None, &mut rests).is_ok()
-                && rests.iter().any(|rest| *rest != 0.0);
+            let has_rest = self.spent_in_all(None).is_ok_and(|Spent { whole, parts }| {
+                whole.iter().zip(parts).any(|(whole, parts)| rest(*whole, parts) != 0.0)
+            });
             let mut parts = self.database.parts();
             let values = |kind| matches!(kind, FileKind::Profile | FileKind::Cct);
             if let (true, Some(file)) = (has_rest, parts.find(|part| values(part.kind))) {

@@ -148,16 +148,17 @@ impl Elements {
         file.part.told(file.element(&self.trace, index))
     }
 
-    /// Says that an element goes back in time, once.
-    fn note_back(&self, index: u64, element: &Element) {
-        let (Some(file), Some(before)) = (&self.database.trace, index.checked_sub(1)) else {
-            return;
+    /// Says that an element goes back in time, or has none, once.
+    fn note_time(&self, index: u64, element: &Element) {
+        let Some(file) = &self.database.trace else { return };
+        let before = index.checked_sub(1).and_then(|before| self.element(before).ok());
+        let why = match before {
+            Some(before) if before.timestamp > element.timestamp => "goes back in time",
+            _ if i64::try_from(element.timestamp).is_err() => "is no time",
+            _ => return,
         };
-        if self.element(before).is_ok_and(|before| before.timestamp > element.timestamp) {
-            let at = TraceDb::element_offset(&self.trace, index);
-            let back = Err(ReadError::invalid("timestamp", at, "goes back in time"));
-            self.database.noted::<()>(&file.part, back);
-        }
+        let at = TraceDb::element_offset(&self.trace, index);
+        self.database.noted::<()>(&file.part, Err(ReadError::invalid("timestamp", at, why)));
     }
 }
 
@@ -184,7 +185,7 @@ impl Run for Elements {
             payload: part.told(bytes)?,
             partial: None,
         };
-        self.note_back(index, &element);
+        self.note_time(index, &element);
         Ok(event)
     }
 }

@@ -8,7 +8,10 @@ use kymo_core::{Result, Source};
 use super::once::Once;
 use super::part::Part;
 use super::profile::{first, in_order};
-use crate::spec::{CCT_BYTES, DESCRIBED_CCT_BYTES, FileKind};
+use crate::spec::{
+    CCT_BYTES, CCT_INDEX_BYTES, CCT_VALUE_BYTES, DESCRIBED_CCT_BYTES, DESCRIBED_CCT_INDEX_BYTES,
+    DESCRIBED_CCT_VALUE_BYTES, FileKind,
+};
 use crate::types::{CtxInfo, Strided};
 
 /// `cct.db`.
@@ -40,12 +43,12 @@ impl CctDb {
 
     /// Bytes of a value: the described draft has profile indices of two bytes.
     fn value_bytes(&self) -> u64 {
-        if self.part.is_described() { 10 } else { 12 }
+        if self.part.is_described() { DESCRIBED_CCT_VALUE_BYTES } else { CCT_VALUE_BYTES }
     }
 
     /// Bytes of an entry of the index: the described draft has metric ids of four bytes.
     fn index_bytes(&self) -> u64 {
-        if self.part.is_described() { 12 } else { 10 }
+        if self.part.is_described() { DESCRIBED_CCT_INDEX_BYTES } else { CCT_INDEX_BYTES }
     }
 
     /// A context by its id.

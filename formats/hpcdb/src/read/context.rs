@@ -6,8 +6,8 @@ use kymo_core::bytes::{Cursor, ReadError, ReadResult};
 
 use super::meta::{Meta, Roots, some};
 use crate::spec::{
-    CONTEXT_BYTES, DRAFT_CONTEXT_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, LEXICAL_FUNCTION,
-    RELATION_CALL, RELATION_LEXICAL,
+    CALLEE_HAS_SOURCE, CONTEXT_BYTES, DRAFT_CONTEXT_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE,
+    IS_CALL_SOURCE_LINE, IS_CALLEE, LEXICAL_FUNCTION, RELATION_CALL, RELATION_LEXICAL,
 };
 use crate::types::{Context, Entry};
 
@@ -112,6 +112,8 @@ impl Meta {
             function: None,
             source: None,
             point: None,
+            call: None,
+            is_call_line: false,
             entry: Some(Entry { entry_point, name }),
         })
     }
@@ -144,7 +146,7 @@ impl Meta {
         let mut cursor = self.part.cursor("context", offset)?;
         let children = self.children(&mut cursor, offset)?;
         let ctx_id = cursor.u32("ctxId")?;
-        let (flags, mut relation) = if self.part.is_described() {
+        let (mut flags, mut relation) = if self.part.is_described() {
             (cursor.u16("flags")?, None)
         } else {
             (cursor.u8("flags")?.into(), Some(cursor.u8("relation")?))
@@ -159,12 +161,13 @@ impl Meta {
         let mut flex = cursor.part("flex", 8 * words)?;
         let size = cursor.offset() - offset;
         // The described draft has a bit of its own first, and keeps the call in the words.
-        let flags = if relation.is_none() {
-            relation = Some(described_call(&mut flex, flags)?);
-            flags >> 1
-        } else {
-            flags
-        };
+        let (mut call, mut is_call_line) = (None, false);
+        if relation.is_none() {
+            let called = described_call(&mut flex, flags)?;
+            (relation, call) = (Some(called.0), called.1);
+            is_call_line = flags & IS_CALL_SOURCE_LINE != 0;
+            flags >>= 1;
+        }
         let function = if flags & HAS_FUNCTION == 0 { 0 } else { flex.u64("function")? };
         let mut source = None;
         if flags & HAS_SOURCE != 0 {
@@ -190,20 +193,27 @@ impl Meta {
             function: some(function),
             source,
             point,
+            call,
+            is_call_line,
             entry: None,
         })
     }
 }
 
-/// The relation in the described draft, which begins the flexible words where there is one.
-fn described_call(flex: &mut Cursor<'_>, flags: u16) -> ReadResult<u8> {
-    if flags & 1 == 0 {
-        return Ok(RELATION_LEXICAL);
+/// The relation in the described draft, and where the call stands; they begin the flexible words
+/// where there is a call.
+fn described_call(flex: &mut Cursor<'_>, flags: u16) -> ReadResult<(u8, Option<(u64, u32)>)> {
+    if flags & IS_CALLEE == 0 {
+        return Ok((RELATION_LEXICAL, None));
     }
-    let mut call = flex.clone();
-    let words = call.u8("nCalleeFlexWords")?;
+    let words = flex.clone().u8("nCalleeFlexWords")?;
+    let mut call = flex.part("callee", 8 * u64::from(words.max(1)))?;
+    call.skip("nCalleeFlexWords", 1)?;
     let call_type = call.u8("callType")?;
-    flex.skip("callee", 8 * u64::from(words.max(1)))?;
+    let has_place = call.u16("calleeFlags")? & CALLEE_HAS_SOURCE != 0;
+    // The line shares the first word.
+    let line = call.u32("callLine")?;
+    let file = if has_place { some(call.u64("callFile")?) } else { None };
     // A call is 0 there and one that was inlined 1; what is not known is not known after this.
-    Ok(call_type.saturating_add(RELATION_CALL))
+    Ok((call_type.saturating_add(RELATION_CALL), file.map(|file| (file, line))))
 }

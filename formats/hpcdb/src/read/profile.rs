@@ -120,9 +120,13 @@ impl ProfileDb {
 
     /// A value: the id of its metric, and how much.
     pub(crate) fn value(&self, profile: &Profile, index: u64) -> ReadResult<(u16, f64)> {
-        let at = profile.values.saturating_add(index.saturating_mul(PROFILE_VALUE_BYTES));
-        let mut cursor = self.part.cursor("value", at)?;
+        let mut cursor = self.part.cursor("value", Self::value_offset(profile, index))?;
         Ok((cursor.u16("metricId")?, cursor.f64("value")?))
+    }
+
+    /// Where a value is.
+    fn value_offset(profile: &Profile, index: u64) -> u64 {
+        profile.values.saturating_add(index.saturating_mul(PROFILE_VALUE_BYTES))
     }
 
     /// Values that follow each other.
@@ -131,7 +135,7 @@ impl ProfileDb {
         profile: &Profile,
         range: Range<u64>,
     ) -> ReadResult<impl Iterator<Item = ReadResult<(u16, f64)>>> {
-        let at = profile.values.saturating_add(range.start.saturating_mul(PROFILE_VALUE_BYTES));
+        let at = Self::value_offset(profile, range.start);
         let mut cursor = self.part.cursor("value", at)?;
         Ok(range.map(move |_| Ok((cursor.u16("metricId")?, cursor.f64("value")?))))
     }
@@ -147,16 +151,34 @@ impl ProfileDb {
         Ok((cursor.u32("ctxId")?, cursor.u64("startIndex")?))
     }
 
-    /// Fails unless the index of a profile is in order, which searching it and reading the values
-    /// of each of its contexts relies on.
+    /// Fails unless the index of a profile is in order, and the values of contexts that have many:
+    /// searching them, and reading the values of each context, relies on it.
     pub(crate) fn require_order(&self, profile: &Profile) -> ReadResult<()> {
         let values = profile.n_values.saturating_mul(PROFILE_VALUE_BYTES);
         let bytes = values.saturating_add(profile.n_ctxs.saturating_mul(PROFILE_INDEX_BYTES));
         self.ordered.look(profile.index, "context indices", profile.offset, bytes, || {
             let at = |entry| Self::index_offset(profile, entry);
             let index = |entry| self.index(profile, entry);
-            in_order("context index", profile.n_ctxs, profile.n_values, index, at)
+            in_order("context index", profile.n_ctxs, profile.n_values, index, at)?;
+            (0..profile.n_ctxs).try_for_each(|entry| {
+                let range = self.range(profile, entry)?;
+                if is_long(&range) { self.metrics_in_order(profile, range) } else { Ok(()) }
+            })
         })
+    }
+
+    /// Fails unless each value of a context has a higher metric than the one before.
+    fn metrics_in_order(&self, profile: &Profile, range: Range<u64>) -> ReadResult<()> {
+        let mut last = None;
+        for index in range {
+            let (metric, _) = self.value(profile, index)?;
+            if last.is_some_and(|last| last >= metric) {
+                let at = Self::value_offset(profile, index);
+                return Err(ReadError::invalid("metricId", at, "values are out of order"));
+            }
+            last = Some(metric);
+        }
+        Ok(())
     }
 
     /// The values of an entry of the index.
@@ -200,19 +222,61 @@ impl ProfileDb {
         metric: u64,
     ) -> ReadResult<Option<(u64, f64)>> {
         let range = self.find(profile, ctx_id)?;
+        let found = self.found_within(profile, &range, metric)?;
+        Ok(found.map(|(index, value)| (Self::value_offset(profile, index), value)))
+    }
+
+    /// A metric among some values: which it is, and how much.
+    fn found_within(
+        &self,
+        profile: &Profile,
+        range: &Range<u64>,
+        metric: u64,
+    ) -> ReadResult<Option<(u64, f64)>> {
         let count = range.end.saturating_sub(range.start);
         let is_there = |at| Ok(u64::from(self.value(profile, range.start + at)?.0) >= metric);
         let at = range.start + first(count, is_there)?;
-        let few = if count <= VALUES_FEW { range.clone() } else { 0..0 };
+        let few = if is_long(range) { 0..0 } else { range.clone() };
         for at in range.contains(&at).then_some(at).into_iter().chain(few) {
             let (found, value) = self.value(profile, at)?;
             if u64::from(found) == metric {
-                let offset = profile.values.saturating_add(at.saturating_mul(PROFILE_VALUE_BYTES));
-                return Ok(Some((offset, value)));
+                return Ok(Some((at, value)));
             }
         }
         Ok(None)
     }
+
+    /// The values of some metrics that a context has, each with the place of its metric among them.
+    /// Few values are looked through, and many are not, however often the context is asked for.
+    pub(crate) fn each_found(
+        &self,
+        profile: &Profile,
+        ctx_id: u32,
+        metrics: impl Iterator<Item = Option<u16>> + Clone,
+        mut take: impl FnMut(usize, f64),
+    ) -> ReadResult<()> {
+        let range = self.find(profile, ctx_id)?;
+        if is_long(&range) {
+            for (place, metric) in metrics.enumerate() {
+                let Some(metric) = metric else { continue };
+                if let Some((_, value)) = self.found_within(profile, &range, metric.into())? {
+                    take(place, value);
+                }
+            }
+            return Ok(());
+        }
+        for value in self.values(profile, range)? {
+            let (found, value) = value?;
+            let wanted = metrics.clone().enumerate().filter(|(_, metric)| *metric == Some(found));
+            wanted.for_each(|(place, _)| take(place, value));
+        }
+        Ok(())
+    }
+}
+
+/// Whether values of a context are too many to be looked through one by one.
+fn is_long(range: &Range<u64>) -> bool {
+    range.end.saturating_sub(range.start) > VALUES_FEW
 }
 
 /// Fails unless the entries of an index are in order of what they name and of their first values.

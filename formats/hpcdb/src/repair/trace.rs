@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kymo_core::Result;
 use kymo_core::model::profile::{ContextNumber, ThreadId};
 use kymo_core::model::timeline::TimeNs;
+use kymo_core::{Finding, Result, Severity};
 
 use super::{Health, Repairing, form_of};
 use crate::read::TraceDb;
@@ -17,8 +17,10 @@ impl Repairing<'_> {
         let kind = FileKind::Trace;
         match self.health(kind)? {
             Health::Absent => Ok(()),
-            health @ (Health::Sound | Health::Cut) => self.copy(kind, health),
-            Health::Damaged => {
+            health @ (Health::Sound | Health::Cut) if !self.has_odd_moments() => {
+                self.copy(kind, health)
+            }
+            _ => {
                 let database = Arc::clone(&self.database);
                 if let Some(file) = &database.trace {
                     return self.rewrite_trace(file);
@@ -27,6 +29,14 @@ impl Repairing<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether samples lie outside of the moments that the header says.
+    fn has_odd_moments(&self) -> bool {
+        let is_odd = |finding: &Finding| {
+            finding.rule == "trace-moments" && finding.severity == Severity::Warning
+        };
+        self.found.iter().any(is_odd)
     }
 
     /// Writes the samples of each trace that make sense.
@@ -58,9 +68,8 @@ impl Repairing<'_> {
                 let context = (element.ctx_id != 0).then(|| ContextNumber(element.ctx_id.into()));
                 Ok((TimeNs(i64::try_from(element.timestamp).unwrap_or(i64::MAX)), context))
             });
-            writer.samples(ThreadId(line), &mut samples)?;
+            kept += writer.samples(ThreadId(line), &mut samples)?;
             drop(samples);
-            kept += taken;
             lost = lost.saturating_add(trace.count - taken);
         }
         writer.finish()?;

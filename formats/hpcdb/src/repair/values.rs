@@ -8,20 +8,14 @@ use kymo_core::model::profile::{Thread, ThreadId};
 use kymo_core::{Context, Error, Finding, Result, Source};
 
 use super::{Health, Repairing, form_of};
-use crate::check;
 use crate::read::{CctDb, Database, ProfileDb};
-use crate::spec::{COMBINE_SUM, FileKind, PROFILE_VALUE_BYTES};
+use crate::spec::{COMBINE_SUM, DESCRIBED_CCT_VALUE_BYTES, FileKind, PROFILE_VALUE_BYTES};
 use crate::transpose::numbers_max;
 use crate::write::{Numbered, ProfileWriter, write_cct};
+use crate::{check, rounding};
 
 /// How many values are held at once.
 const VALUES_HELD: u64 = 1 << 19;
-
-/// Bytes of a value of `cct.db`, at the least.
-const CCT_VALUE_BYTES: u64 = 10;
-
-/// How far sums may differ: threads are added up in any order.
-const ROUNDING: f64 = 1e-6;
 
 /// What a summary is without that was made of what threads have.
 const SUMMARY_LOST: &str = "statistics of the summary other than sums; of loops, lex_aware is what \
@@ -220,6 +214,9 @@ impl Repairing<'_> {
         let file = self.database.profile.as_ref()?;
         file.profile(0).ok()?.filter(|summary| summary.is_summary)?;
         let values = all_values(file, 0).ok()?;
+        if !is_in_order(&values) || !self.lists_statistics(&values) {
+            return None;
+        }
         // Of loops the summary has another lex_aware value than threads have.
         let ids = sums_of(&self.database, |scope| scope != "lex_aware");
         let told: HashSet<_> = ids.values().copied().collect();
@@ -229,11 +226,19 @@ impl Repairing<'_> {
         let compared = each_sum(cct, |context, metric, sum| {
             if let Some(id) = ids.get(&metric) {
                 let told = told.remove(&(context, *id)).unwrap_or(0.0);
-                is_same &= (told - sum).abs() <= ROUNDING * told.abs().max(sum.abs());
+                is_same &= rounding::is_same(told, sum);
             }
             Ok(())
         });
         (compared.is_ok() && is_same && told.is_empty()).then_some(values)
+    }
+
+    /// Whether all values of a summary are of statistics that `meta.db` lists.
+    fn lists_statistics(&self, summary: &[Value]) -> bool {
+        let metrics = self.database.meta.iter().flat_map(|meta| &meta.metrics);
+        let listed = metrics.flat_map(|metric| &metric.statistics).map(|of| of.stat_metric_id);
+        let listed: HashSet<u16> = listed.collect();
+        summary.iter().all(|(_, id, _)| listed.contains(id))
     }
 
     /// Both are damaged: keeps the profiles that can be read to their end.
@@ -381,10 +386,16 @@ fn each_value(file: &CctDb, mut take: impl FnMut(u32, u16, u32, f64)) -> ReadRes
     Ok(())
 }
 
+/// Whether values are sorted by context and metric, and are values.
+fn is_in_order(values: &[Value]) -> bool {
+    let is_value = |(_, _, value): &Value| value.is_finite() && *value != 0.0;
+    values.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)) && values.iter().all(is_value)
+}
+
 /// How many values each profile has.
 fn counts(file: &CctDb) -> ReadResult<Vec<u64>> {
     // No more profiles than values, so that no number in the file chooses how much is held.
-    let most = file.part.len() / CCT_VALUE_BYTES;
+    let most = file.part.len() / DESCRIBED_CCT_VALUE_BYTES;
     let mut counts = Vec::new();
     let mut beyond = None;
     each_value(file, |_, _, profile, _| {

@@ -8,6 +8,12 @@ use super::yaml::{Document, Node, NodeId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ExprId(usize);
 
+impl ExprId {
+    pub(super) fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// The parts that a formula needs, in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Needed(Vec<usize>);
@@ -109,7 +115,10 @@ impl Function {
 #[derive(Debug, Default)]
 pub(super) struct Formulas {
     parts: Vec<Expr>,
-    known: HashMap<NodeId, ExprId>,
+    /// How many parts there are, and how many they are made of.
+    size: usize,
+    /// What was read of nodes; nothing where they are no formulas.
+    read: HashMap<NodeId, Option<ExprId>>,
 }
 
 /// A piece of a formula that is written as a text, or as a list of pieces.
@@ -123,10 +132,19 @@ impl Formulas {
     /// Says that a node is an input.
     pub(super) fn input(&mut self, node: NodeId, index: usize) {
         let id = self.add(Expr::Input(index));
-        self.known.insert(node, id);
+        self.read.insert(node, Some(id));
+    }
+
+    /// How many parts there are, and how many they are made of.
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 
     fn add(&mut self, part: Expr) -> ExprId {
+        self.size += match &part {
+            Expr::Call(_, arguments) => 1 + arguments.len(),
+            Expr::Number(_) | Expr::Input(_) => 1,
+        };
         self.parts.push(part);
         ExprId(self.parts.len() - 1)
     }
@@ -147,10 +165,16 @@ impl Formulas {
     /// Reads the formula of a node; nothing where it is none. Nodes are no deeper than documents
     /// may be, and each is read once.
     pub(super) fn read(&mut self, document: &Document, node: NodeId) -> Option<ExprId> {
-        if let Some(known) = self.known.get(&node) {
-            return Some(*known);
+        if let Some(read) = self.read.get(&node) {
+            return *read;
         }
-        let id = match document.node(node)? {
+        let id = self.read_node(document, node);
+        self.read.insert(node, id);
+        id
+    }
+
+    fn read_node(&mut self, document: &Document, node: NodeId) -> Option<ExprId> {
+        Some(match document.node(node)? {
             Node::Scalar(text) => {
                 let tokens = self.tokens(text)?;
                 self.infix(&tokens)?
@@ -158,8 +182,9 @@ impl Formulas {
             Node::List(items) => {
                 let mut tokens = Vec::new();
                 for item in items {
+                    let is_formula = matches!(self.read.get(item), Some(Some(_)));
                     match document.text(*item) {
-                        Some(text) if !self.known.contains_key(item) => {
+                        Some(text) if !is_formula => {
                             tokens.extend(self.tokens(text)?);
                         }
                         _ => tokens.push(Token::Operand(self.read(document, *item)?)),
@@ -178,9 +203,7 @@ impl Formulas {
                 let arguments = arguments.collect::<Option<Vec<_>>>()?;
                 self.add(Expr::Call(function, arguments))
             }
-        };
-        self.known.insert(node, id);
-        Some(id)
+        })
     }
 
     /// The numbers and operators of a text, with blanks between them.
@@ -226,6 +249,20 @@ impl Formulas {
         let (second, first) = (operands.pop()?, operands.pop()?);
         operands.push(self.add(Expr::Call(function, vec![first, second])));
         Some(())
+    }
+
+    /// Of which parts all inputs are known, by their indices.
+    pub(super) fn known(&self, is_known: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut known: Vec<bool> = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            // What a part is made of comes before it.
+            known.push(match part {
+                Expr::Number(_) => true,
+                Expr::Input(index) => is_known(*index),
+                Expr::Call(_, of) => of.iter().all(|id| known.get(id.0) == Some(&true)),
+            });
+        }
+        known
     }
 
     /// The parts that a formula needs, each before those that it is part of.

@@ -1,5 +1,6 @@
 //! `metrics/default.yaml`: how metrics are shown, and those that are computed from others.
 
+mod allowance;
 mod formula;
 mod shown;
 mod yaml;
@@ -12,6 +13,7 @@ use kymo_core::model::profile::{
 };
 
 use crate::model::{reach_of, statistic_of};
+use allowance::Allowance;
 use formula::{Formulas, Needed};
 use shown::{Shown, read_shown};
 use yaml::{Document, NodeId};
@@ -40,21 +42,24 @@ impl Taxonomy {
         if let Some(version) = document.get_text(root, "version").filter(|text| *text != "0") {
             return Err(format!("version {version} is not known"));
         }
-        let mut formulas = Formulas::default();
+        let (mut formulas, mut allowance) = (Formulas::default(), Allowance::of(text));
         let mut inputs = Vec::new();
         for node in document.get(root, "inputs").map_or(&[][..], |list| document.items(list)) {
             formulas.input(*node, inputs.len());
-            inputs.push(input(&document, *node)?);
+            let input = input(&document, *node)?;
+            allowance.take(input.metric.len() + document.pairs(*node).len())?;
+            inputs.push(input);
         }
-        // Aliases could make many of few.
-        let shown = read_shown(&document, root, document.len(), &mut formulas)?;
+        let shown = read_shown(&document, root, allowance, &mut formulas)?;
         Ok(Self { formulas: Arc::new(formulas), inputs, shown })
     }
 
     /// Describes stored metrics as the taxonomy does.
     pub(crate) fn describe(&self, metrics: &mut [Metric]) {
+        let places = places(metrics);
         for shown in self.shown.iter().filter(|shown| self.is_stored(shown)) {
-            if let Some(metric) = metrics.iter_mut().find(|metric| metric.name == shown.name) {
+            let place = places.get(&shown.name).copied();
+            if let Some(metric) = place.and_then(|place| metrics.get_mut(place)) {
                 metric.description.clone_from(&shown.description);
                 metric.is_shown = shown.is_visible;
             }
@@ -69,44 +74,77 @@ impl Taxonomy {
         })
     }
 
-    /// The metrics that are computed from stored ones.
-    pub(crate) fn derived(&self, metrics: &[Metric]) -> Vec<Derived> {
-        let computed = self.shown.iter().filter(|shown| !self.is_stored(shown));
-        computed.filter_map(|shown| self.derive(shown, metrics)).collect()
+    /// What can be computed from the metrics that there are.
+    pub(crate) fn resolve(&self, metrics: &[Metric]) -> Resolved {
+        let places = places(metrics);
+        let input = |named: &Named| {
+            let metric = MetricId(u32::try_from(*places.get(&named.metric)?).ok()?);
+            let column = Column { metric, reach: named.reach? };
+            Some(Input { column, statistic: named.statistic? })
+        };
+        let inputs: Vec<_> = self.inputs.iter().map(input).collect();
+        let known = self.formulas.known(|index| inputs.get(index).is_some_and(Option::is_some));
+        let is_computed = |shown: &Shown| {
+            let sides = shown.sides().into_iter().flatten();
+            let mut is_known = sides.map(|side| known.get(side.index()) == Some(&true)).peekable();
+            !self.is_stored(shown) && is_known.peek().is_some() && is_known.all(|known| known)
+        };
+        let shown = self.shown.iter().enumerate().filter(|(_, shown)| is_computed(shown));
+        let computed = shown.map(|(index, _)| index).collect();
+        Resolved { inputs, computed }
     }
 
-    fn derive(&self, shown: &Shown, metrics: &[Metric]) -> Option<Derived> {
-        let (inclusive, exclusive) = (shown.inclusive, shown.exclusive);
-        let sides = [inclusive.standard, exclusive.standard, inclusive.custom, exclusive.custom];
-        let sides = sides.map(|side| Some(self.formulas.needed(side?)));
+    /// The metrics that are computed from stored ones.
+    pub(crate) fn derived(&self, resolved: &Resolved) -> Vec<Metric> {
+        resolved.computed.iter().filter_map(|index| self.shown.get(*index)).map(metric_of).collect()
+    }
+
+    /// How one of those is computed.
+    ///
+    /// Formulas may share all of their parts: what each is made of is looked for when it is asked
+    /// for, and not kept for all.
+    pub(crate) fn derive(&self, resolved: &Resolved, place: usize) -> Option<Derived> {
+        let shown = self.shown.get(*resolved.computed.get(place)?)?;
+        let sides = shown.sides().map(|side| Some(self.formulas.needed(side?)));
         // Which input of the taxonomy is at which place.
         let mut places: HashMap<usize, usize> = HashMap::new();
+        let mut known: HashMap<Input, usize> = HashMap::new();
         let mut inputs: Vec<Input> = Vec::new();
         for index in sides.iter().flatten().flat_map(|side| self.formulas.inputs(side)) {
-            let input = self.input(index, metrics)?;
-            let place = inputs.iter().position(|known| *known == input);
-            places.insert(index, place.unwrap_or(inputs.len()));
-            if place.is_none() {
+            let input = *resolved.inputs.get(index)?.as_ref()?;
+            let place = *known.entry(input).or_insert_with(|| {
                 inputs.push(input);
-            }
+                inputs.len() - 1
+            });
+            places.insert(index, place);
         }
-        let metric = Metric {
-            description: shown.description.clone(),
-            is_shown: shown.is_visible,
-            reaches: vec![Reach::Function, Reach::Execution],
-            ..Metric::named(shown.name.clone())
-        };
-        let (formulas, is_any) = (Arc::clone(&self.formulas), sides.iter().any(Option::is_some));
-        let formula = Arc::new(Computed { formulas, places, sides });
-        is_any.then_some(Derived { metric, inputs, formula })
+        let formula = Arc::new(Computed { formulas: Arc::clone(&self.formulas), places, sides });
+        Some(Derived { metric: metric_of(shown), inputs, formula })
     }
+}
 
-    /// A stored statistic, by the metrics that there are.
-    fn input(&self, index: usize, metrics: &[Metric]) -> Option<Input> {
-        let named = self.inputs.get(index)?;
-        let metric = metrics.iter().position(|metric| metric.name == named.metric)?;
-        let metric = MetricId(u32::try_from(metric).ok()?);
-        Some(Input { column: Column { metric, reach: named.reach? }, statistic: named.statistic? })
+/// What a taxonomy makes of the metrics that there are.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    /// The inputs, where they are there.
+    inputs: Vec<Option<Input>>,
+    /// The indices of what is shown and computed.
+    computed: Vec<usize>,
+}
+
+/// The places of metrics by their names; of several, of the first.
+fn places(metrics: &[Metric]) -> HashMap<String, usize> {
+    metrics.iter().enumerate().rev().map(|(place, metric)| (metric.name.clone(), place)).collect()
+}
+
+/// What is computed, as core has it.
+fn metric_of(shown: &Shown) -> Metric {
+    Metric {
+        description: shown.description.clone(),
+        is_shown: shown.is_visible,
+        has_share: shown.has_share,
+        reaches: vec![Reach::Function, Reach::Execution],
+        ..Metric::named(shown.name.clone())
     }
 }
 
@@ -150,13 +188,19 @@ mod tests {
 
     use super::*;
 
+    fn derived(taxonomy: &Taxonomy, metrics: &[Metric]) -> Vec<Derived> {
+        let resolved = taxonomy.resolve(metrics);
+        let derive = |place| taxonomy.derive(&resolved, place).unwrap();
+        (0..taxonomy.derived(&resolved).len()).map(derive).collect()
+    }
+
     /// What is explained beside each database that we write.
     #[test]
     fn the_example_that_is_written_is_a_taxonomy() {
         let text = include_str!("../write/texts/METRICS.yaml.ex");
         let taxonomy = Taxonomy::read(text, 10_000).unwrap();
         let metrics = [Metric::named("CPUTIME (sec)")];
-        let derived = taxonomy.derived(&metrics);
+        let derived = derived(&taxonomy, &metrics);
         let names: Vec<_> = derived.iter().map(|derived| derived.metric.name.as_str()).collect();
         assert_eq!(names, ["Time", "Time:Mean", "Half of it"]);
         let half = &derived[2];
@@ -198,7 +242,7 @@ roots:
     #[test]
     fn metrics_are_made_of_the_metrics_below_them() {
         let taxonomy = Taxonomy::read(CHILDREN, 1000).unwrap();
-        let derived = taxonomy.derived(&["a", "b"].map(Metric::named));
+        let derived = derived(&taxonomy, &["a", "b"].map(Metric::named));
         let names: Vec<_> = derived.iter().map(|derived| derived.metric.name.as_str()).collect();
         // `a` is stored under that name, and no child has a variant `Other`.
         assert_eq!(names, ["Stalls", "Stalls:Mean", "Twice b", "Main stall", "Twice b"]);
@@ -232,7 +276,7 @@ roots:
         let metrics = [Metric::named("CPUTIME (sec)")];
         let answer = |text: &str| {
             if let Ok(taxonomy) = Taxonomy::read(text, 10_000) {
-                for derived in taxonomy.derived(&metrics) {
+                for derived in derived(&taxonomy, &metrics) {
                     derived.formula.evaluate(Side::Inclusive, &[Some(1.0)]);
                 }
             }
@@ -255,6 +299,83 @@ roots:
             let _ = writeln!(text, "a{level}: &a{level} {{children: [*a{below}, *a{below}]}}");
         }
         text.push_str("roots: [*a29]\n");
-        assert_eq!(Taxonomy::read(&text, 1000).unwrap_err(), "there are too many metrics");
+        assert_eq!(Taxonomy::read(&text, 1000).unwrap_err(), "its aliases make too much of it");
+    }
+
+    /// What is made of few bytes by aliases: variants, names, sums of children, names of variants.
+    #[test]
+    fn what_aliases_make_much_of_is_refused() {
+        let many = |each: &str| each.repeat(3000);
+        let variants: String = (0..3000).map(|name| format!("{name}: *w, ")).collect();
+        let word = "x".repeat(10_000);
+        for text in [
+            format!(
+                "w: &w {{formula: 1}}\nv: &v {{{variants}}}\nroots: [{}]\n",
+                many("{variants: *v},")
+            ),
+            format!(
+                "n: &n {{name: {word}, variants: {{a: {{formula: 1}}}}}}\nroots: [{}]",
+                many("*n, ")
+            ),
+            format!(
+                "w: &w {{formula: sum, child variant: a}}\nc: &c {{variants: {{a: {{formula: \
+                 {{inclusive: 1}}}}}}}}\nroots: [{{children: [{}], variants: {{{variants}}}}}]\n",
+                many("*c, "),
+            ),
+            format!(
+                "w: &w {{formula: first, child variant: [{}]}}\nc: &c {{variants: {{a: {{formula: \
+                 1}}}}}}\nroots: [{{children: [*c], variants: {{{variants}}}}}]\n",
+                many("z, "),
+            ),
+        ] {
+            let error = Taxonomy::read(&text, 1 << 20).unwrap_err();
+            assert_eq!(error, "its aliases make too much of it", "{}", &text[..40]);
+        }
+    }
+
+    /// A thousand metrics of one formula, or of formulas that share all but one part: what each is
+    /// made of is held for the one that is asked for.
+    #[test]
+    fn metrics_that_share_a_formula_do_not_hold_it_each() {
+        let parts = "1, ".repeat(10_000);
+        for formula in ["*f", "{+: [*f, 1]}"] {
+            let mut text = format!("f: &f {{+: [{parts}]}}\nroots:\n");
+            for name in 0..1000 {
+                let _ = writeln!(
+                    text,
+                    "- {{name: a{name}, variants: {{Sum: {{formula: {{inclusive: {formula}}}}}}}}}"
+                );
+            }
+            let used = allocation_counter::measure(|| {
+                let taxonomy = Taxonomy::read(&text, 1 << 20).unwrap();
+                let resolved = taxonomy.resolve(&[]);
+                assert_eq!(taxonomy.derived(&resolved).len(), 1000);
+                let last = taxonomy.derive(&resolved, 999).unwrap();
+                let value = last.formula.evaluate(Side::Inclusive, &[]).unwrap();
+                assert!((10_000.0..=10_001.0).contains(&value), "{value}");
+            });
+            // Ten million parts would be 80 MB for each side.
+            assert!(used.bytes_max < 64 * text.len() as u64, "{}", used.bytes_max);
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_is_not_shown_by_itself_and_shares_are_shown_where_it_says_so() {
+        let text = "
+inputs: [&a {metric: a, scope: execution}]
+how: &how {formula: {inclusive: {+: [*a, 1]}}}
+roots:
+  - name: one
+    variants: {Sum: {<<: *how, render: hidden}, Mean: {<<: *how, render: [number, hidden]}}
+  - <<: {name: other}
+    variants: {Sum: {<<: *how, render: [number, percent]}}
+";
+        let taxonomy = Taxonomy::read(text, 1000).unwrap();
+        let found = derived(&taxonomy, &[Metric::named("a")]);
+        let found = found.iter().map(|one| &one.metric);
+        let found: Vec<_> =
+            found.map(|one| (one.name.as_str(), one.is_shown, one.has_share)).collect();
+        let expected = [("one", false, false), ("one:Mean", false, false), ("other", true, true)];
+        assert_eq!(found, expected);
     }
 }

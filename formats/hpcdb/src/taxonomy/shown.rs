@@ -1,10 +1,14 @@
 //! Metrics of a taxonomy, one for each way to look at them.
 
+use super::allowance::Allowance;
 use super::formula::{ExprId, Formulas};
 use super::yaml::{Document, Node, NodeId};
 
 /// How deep metrics may lie below each other.
 const LEVELS_MAX: usize = 32;
+
+/// What a metric or a variant takes, beside its name and what it is looked for in.
+const EACH: usize = 64;
 
 /// A way to look at a metric.
 #[derive(Debug)]
@@ -12,8 +16,18 @@ pub(super) struct Shown {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) is_visible: bool,
+    /// Whether it is shown as a share of the whole, too.
+    pub(super) has_share: bool,
     pub(super) inclusive: Sides,
     pub(super) exclusive: Sides,
+}
+
+impl Shown {
+    /// The formulas, in the order of core's sides.
+    pub(super) fn sides(&self) -> [Option<ExprId>; 4] {
+        let (inclusive, exclusive) = (self.inclusive, self.exclusive);
+        [inclusive.standard, exclusive.standard, inclusive.custom, exclusive.custom]
+    }
 }
 
 /// Formulas of one side of a metric.
@@ -30,38 +44,53 @@ struct Level {
     node: NodeId,
     /// The indices of the metrics below it.
     children: Vec<usize>,
-    /// Its variants by their names: inclusive and exclusive.
-    variants: Vec<(String, Sides, Sides)>,
+    variants: Vec<Variant>,
+}
+
+/// A variant of a metric.
+struct Variant {
+    name: String,
+    inclusive: Sides,
+    exclusive: Sides,
+    is_hidden: bool,
+    has_share: bool,
 }
 
 /// Reads every variant of every metric, each metric before those below it.
 pub(super) fn read_shown(
     document: &Document,
     root: NodeId,
-    metrics_max: u64,
+    mut allowance: Allowance,
     formulas: &mut Formulas,
 ) -> Result<Vec<Shown>, String> {
-    let mut levels = levels(document, root, metrics_max)?;
+    let mut levels = levels(document, root, &mut allowance)?;
     // Those below come first: others are made of them.
     for index in (0..levels.len()).rev() {
-        let variants = variants(document, &levels, index, formulas);
+        let variants = variants(document, &levels, index, formulas, &mut allowance)?;
         if let Some(level) = levels.get_mut(index) {
             level.variants = variants;
         }
     }
-    Ok(levels.iter().flat_map(|level| shown(document, level)).collect())
+    let mut all = Vec::new();
+    for shown in levels.iter().flat_map(|level| shown(document, level)) {
+        allowance.take(shown.name.len() + shown.description.len())?;
+        all.push(shown);
+    }
+    Ok(all)
 }
 
 /// Every metric before those below it.
-fn levels(document: &Document, root: NodeId, metrics_max: u64) -> Result<Vec<Level>, String> {
+fn levels(
+    document: &Document,
+    root: NodeId,
+    allowance: &mut Allowance,
+) -> Result<Vec<Level>, String> {
     let items = |map, key| document.get(map, key).map_or(&[][..], |list| document.items(list));
     let mut pending: Vec<(NodeId, usize, Option<usize>)> =
         items(root, "roots").iter().rev().map(|node| (*node, 0, None)).collect();
     let mut levels: Vec<Level> = Vec::new();
     while let Some((node, level, parent)) = pending.pop() {
-        if levels.len() as u64 >= metrics_max {
-            return Err("there are too many metrics".to_owned());
-        }
+        allowance.take(EACH + document.pairs(node).len())?;
         let index = levels.len();
         if let Some(parent) = parent.and_then(|parent| levels.get_mut(parent)) {
             parent.children.push(index);
@@ -80,16 +109,20 @@ fn variants(
     levels: &[Level],
     index: usize,
     formulas: &mut Formulas,
-) -> Vec<(String, Sides, Sides)> {
-    let Some(level) = levels.get(index) else { return Vec::new() };
-    let Some(list) = document.get(level.node, "variants") else { return Vec::new() };
+    allowance: &mut Allowance,
+) -> Result<Vec<Variant>, String> {
+    let Some(level) = levels.get(index) else { return Ok(Vec::new()) };
+    let list = document.get(level.node, "variants");
     let mut found = Vec::new();
-    for (name, how) in document.pairs(list) {
+    for (name, how) in list.map_or(&[][..], |list| document.pairs(list)) {
         let name = document.text(*name).unwrap_or_default().to_owned();
+        allowance.take(EACH + name.len() + document.pairs(*how).len())?;
         let Some(formula) = document.get(*how, "formula") else { continue };
+        allowance.take(document.pairs(formula).len())?;
+        let size = formulas.size();
         let (inclusive, exclusive) = match document.text(formula) {
             Some(kind @ ("first" | "sum")) => {
-                let children = children(document, levels, level, *how, &name);
+                let children = children(document, levels, level, *how, &name, allowance)?;
                 match (kind, children.first()) {
                     ("first", Some(first)) => *first,
                     ("sum", _) => totals(&children, formulas),
@@ -101,9 +134,25 @@ fn variants(
                 sides(document, formula, "exclusive", formulas),
             ),
         };
-        found.push((name, inclusive, exclusive));
+        allowance.take(formulas.size() - size)?;
+        let ways = ways(document, *how);
+        allowance.take(ways.len())?;
+        let is_shown = |so: &str| ways.iter().any(|way| document.text(*way) == Some(so));
+        let (is_hidden, has_share) = (is_shown("hidden"), is_shown("percent"));
+        found.push(Variant { name, inclusive, exclusive, is_hidden, has_share });
     }
-    found
+    Ok(found)
+}
+
+/// The ways in which a variant is shown: one, or a list.
+fn ways(document: &Document, variant: NodeId) -> &[NodeId] {
+    let render =
+        document.pairs(variant).iter().find(|(key, _)| document.text(*key) == Some("render"));
+    match render {
+        Some((_, one)) if document.text(*one).is_some() => std::slice::from_ref(one),
+        Some((_, list)) => document.items(*list),
+        None => &[],
+    }
 }
 
 /// What the metrics below one have: the variant of the same name, or the first that each has of
@@ -114,19 +163,22 @@ fn children(
     level: &Level,
     how: NodeId,
     own: &str,
-) -> Vec<(Sides, Sides)> {
+    allowance: &mut Allowance,
+) -> Result<Vec<(Sides, Sides)>, String> {
     let wanted: Vec<&str> = match document.get(how, "child variant").map(|id| document.node(id)) {
         Some(Some(Node::Scalar(name))) => vec![name.as_str()],
         Some(Some(Node::List(names))) => names.iter().filter_map(|id| document.text(*id)).collect(),
         _ => vec![own],
     };
-    let of_child = |child: &usize| {
-        let variants = &levels.get(*child)?.variants;
-        let found =
-            wanted.iter().find_map(|name| variants.iter().find(|(known, ..)| known == name));
-        found.map(|(_, inclusive, exclusive)| (*inclusive, *exclusive))
-    };
-    level.children.iter().filter_map(of_child).collect()
+    allowance.take(wanted.len())?;
+    let mut found = Vec::new();
+    for child in level.children.iter().filter_map(|child| levels.get(*child)) {
+        allowance.take(wanted.len() * child.variants.len())?;
+        let named = |name: &&str| child.variants.iter().find(|variant| variant.name == **name);
+        let variant = wanted.iter().find_map(named);
+        found.extend(variant.map(|variant| (variant.inclusive, variant.exclusive)));
+    }
+    Ok(found)
 }
 
 /// What children come to, side by side.
@@ -161,13 +213,15 @@ fn shown<'a>(document: &'a Document, level: &'a Level) -> impl Iterator<Item = S
     let name = text("name");
     let description = text("description").or(text("short description")).or(name);
     let is_visible = text("visible by default") != Some("false");
-    level.variants.iter().filter_map(move |(variant, inclusive, exclusive)| {
-        let name = match variant.as_str() {
+    level.variants.iter().filter_map(move |variant| {
+        let name = match variant.name.as_str() {
             "" | "Sum" => name?.to_owned(),
             variant => format!("{}:{variant}", name?),
         };
         let description = description.unwrap_or_default().to_owned();
-        let (inclusive, exclusive) = (*inclusive, *exclusive);
-        Some(Shown { name, description, is_visible, inclusive, exclusive })
+        let is_visible = is_visible && !variant.is_hidden;
+        let (inclusive, exclusive) = (variant.inclusive, variant.exclusive);
+        let has_share = variant.has_share;
+        Some(Shown { name, description, is_visible, has_share, inclusive, exclusive })
     })
 }

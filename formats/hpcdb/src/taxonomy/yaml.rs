@@ -1,11 +1,14 @@
 //! YAML as a tree of nodes, each of them once: an alias is the node that it names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser};
 
 /// How deep nodes may lie within each other, aliases followed.
 const DEPTH_MAX: usize = 64;
+
+/// The key of what a map takes from others.
+const MERGE: &str = "<<";
 
 /// A node's index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +27,8 @@ pub(super) enum Node {
 pub(super) struct Document {
     nodes: Vec<Node>,
     depths: Vec<usize>,
+    /// How many pairs of others maps were made of.
+    merged: u64,
     root: Option<NodeId>,
 }
 
@@ -35,11 +40,6 @@ struct Open {
 }
 
 impl Document {
-    /// How many nodes it has.
-    pub(super) fn len(&self) -> u64 {
-        self.nodes.len() as u64
-    }
-
     /// Reads the first document of a text, of so many nodes at most.
     pub(super) fn read(text: &str, nodes_max: u64) -> Result<Self, String> {
         let mut document = Self::default();
@@ -60,7 +60,11 @@ impl Document {
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
                     let Some(Open { items, anchor, is_map }) = open.pop() else { continue };
-                    (if is_map { Node::Map(pairs(&items)) } else { Node::List(items) }, anchor)
+                    let node = match is_map {
+                        true => document.map(&items, nodes_max),
+                        false => Some(Node::List(items)),
+                    };
+                    (node.ok_or_else(|| format!("{}: too much", at()))?, anchor)
                 }
                 Event::Alias(anchor) => {
                     let known = anchors.get(&anchor).copied();
@@ -97,6 +101,34 @@ impl Document {
         self.nodes.push(node);
         self.depths.push(depth);
         (depth <= DEPTH_MAX).then(|| NodeId(self.nodes.len() - 1))
+    }
+
+    /// A map of keys and values in turn, with what it takes from others: under [`MERGE`] there is a
+    /// map, or a list of maps, whose pairs count where it has none of that key. Nothing where that
+    /// is too much.
+    fn map(&mut self, items: &[NodeId], nodes_max: u64) -> Option<Node> {
+        let (merges, mut pairs): (Vec<_>, Vec<_>) =
+            pairs(items).into_iter().partition(|(key, _)| self.text(*key) == Some(MERGE));
+        let others = merges.iter().flat_map(|(_, other)| match self.node(*other) {
+            Some(Node::List(maps)) => maps.as_slice(),
+            _ => std::slice::from_ref(other),
+        });
+        let mut looked_at = self.merged;
+        let mut known: HashSet<&str> = HashSet::new();
+        if !merges.is_empty() {
+            known.extend(pairs.iter().filter_map(|(key, _)| self.text(*key)));
+        }
+        for (key, value) in others.flat_map(|map| self.pairs(*map)) {
+            looked_at += 1;
+            if looked_at > nodes_max {
+                return None;
+            }
+            if self.text(*key).is_none_or(|key| known.insert(key)) {
+                pairs.push((*key, *value));
+            }
+        }
+        self.merged = looked_at;
+        Some(Node::Map(pairs))
     }
 
     fn place(&mut self, open: &mut [Open], id: NodeId) {
@@ -167,6 +199,32 @@ mod tests {
         assert_eq!(document.get(root, "a"), document.get(root, "b"));
         let items = document.items(document.get(root, "b").unwrap());
         assert_eq!(document.text(items[1]), Some("2"));
+    }
+
+    #[test]
+    fn a_map_takes_what_it_has_not_from_those_it_merges() {
+        let text = "a: &a {x: 1, y: 2}\nb: &b {<<: *a, y: 3, z: 4}\nc: {<<: [{x: 5}, *b]}\n";
+        let document = Document::read(text, 100).unwrap();
+        let root = document.root().unwrap();
+        let of = |map| {
+            let map = document.get(root, map).unwrap();
+            ["x", "y", "z", "<<"].map(|key| document.get_text(map, key))
+        };
+        assert_eq!(of("b"), [Some("1"), Some("3"), Some("4"), None]);
+        assert_eq!(of("c"), [Some("5"), Some("3"), Some("4"), None]);
+    }
+
+    /// Each map of a few bytes takes a thousand pairs.
+    #[test]
+    fn pairs_that_are_merged_again_and_again_are_too_much() {
+        let mut text = String::from("- &a {");
+        for key in 0..1000 {
+            let _ = write!(text, "{key}: 1, ");
+        }
+        text.push_str("}\n");
+        text.push_str(&"- {<<: *a}\n".repeat(1000));
+        assert!(Document::read(&text, 1 << 20).is_ok());
+        assert!(Document::read(&text, 100_000).is_err());
     }
 
     #[test]

@@ -17,11 +17,11 @@ pub(super) fn write(directory: &Path, form: Form, taxonomy: &str) -> Result<()> 
     };
     put(folder.join("default.yaml"), taxonomy)?;
     put(folder.join("METRICS.yaml.ex"), include_str!("texts/METRICS.yaml.ex"))?;
-    if form.is_described() {
-        // It is of the other layout.
-        return Ok(());
-    }
-    put(directory.join("FORMATS.md"), include_str!("texts/FORMATS.md"))
+    let formats = match form {
+        Form::Described => include_str!("texts/FORMATS.described.md"),
+        Form::Released => include_str!("texts/FORMATS.md"),
+    };
+    put(directory.join("FORMATS.md"), formats)
 }
 
 /// Copies the text of a source file into the database, and tells its path there. Nothing is

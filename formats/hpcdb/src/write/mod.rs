@@ -277,7 +277,8 @@ impl ProfileSink for Writer {
         samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
     ) -> Result<u64> {
         let trace = self.trace.as_mut();
-        trace.ok_or_else(|| Error::request("samples came before threads"))?.samples(thread, samples)
+        let trace = trace.ok_or_else(|| Error::request("samples came before threads"))?;
+        trace.samples(thread, samples)
     }
 
     fn summary(&mut self, values: &mut dyn Iterator<Item = SummaryValue>) -> Result<()> {

@@ -28,7 +28,7 @@ impl TraceWriter {
         Self { path, form, out: None, lines: vec![(0, 0); threads], moments: None }
     }
 
-    /// Writes the samples of a thread, and tells how many.
+    /// Writes the samples of a thread, and tells how many those are: idle is said once.
     pub(crate) fn samples(
         &mut self,
         thread: ThreadId,
@@ -38,6 +38,10 @@ impl TraceWriter {
         let line = usize::try_from(thread.0).ok().and_then(|index| self.lines.get_mut(index));
         let line =
             line.ok_or_else(|| Error::request(format!("there is no thread {}", thread.0)))?;
+        let mut samples = samples.peekable();
+        if samples.peek().is_none() {
+            return Ok(0);
+        }
         let out = match &mut self.out {
             Some(out) => out,
             none => {
@@ -58,14 +62,14 @@ impl TraceWriter {
             }
             let (first, latest) = self.moments.unwrap_or((time, time));
             self.moments = Some((first.min(time), latest.max(time)));
-            // Idle is said once.
-            if last.is_some_and(|(_, last)| last == 0 && context == 0) {
+            let is_idle_still = last.is_some_and(|(_, last)| last == 0 && context == 0);
+            last = Some((time, context));
+            if is_idle_still {
                 continue;
             }
-            last = Some((time, context));
-            written += 1;
             out.u64(time)?;
             out.u32(context)?;
+            written += 1;
         }
         *line = (start, out.at());
         Ok(written)
@@ -81,7 +85,8 @@ impl TraceWriter {
         let mut head = self.form.header(FileKind::Trace, &[(size, 0x20)]);
         head.u64(TRACES_AT);
         head.u32(count);
-        head.bytes(&[24, 0, 0, 0]);
+        head.u8(u8::try_from(TRACE_BYTES).unwrap_or(24));
+        head.bytes(&[0; 3]);
         // The described draft has zeros there.
         let is_described = self.form.is_described();
         head.u64(if is_described { 0 } else { first });

@@ -44,6 +44,7 @@ impl Anchors {
             if context.entry.is_none() {
                 anchors.record(context.function);
                 anchors.record(context.source.map(|(file, _)| file));
+                anchors.record(context.call.map(|(file, _)| file));
                 anchors.record(context.point.map(|(module, _)| module));
             }
         }
@@ -270,6 +271,10 @@ impl Printing<'_> {
         self.out.field(at, "line", context.source.map(|(_, line)| line))?;
         self.out.field(at, "module", anchors.alias(context.point.map(|(module, _)| module)))?;
         self.out.field(at, "offset", context.point.map(|(_, offset)| offset))?;
+        if let Some((file, line)) = context.call {
+            self.out.field(at, "call_file", anchors.alias(Some(file)))?;
+            self.out.field(at, "call_line", Some(line))?;
+        }
         self.out.list(at, "children", "[]", context.children.is_empty())
     }
 }

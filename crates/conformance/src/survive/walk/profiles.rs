@@ -18,7 +18,9 @@ const COLUMNS_MAX: usize = 8;
 
 /// Reads threads, contexts with their names, and values in every way.
 pub(super) fn profile(view: &dyn ProfileView) -> Result<()> {
-    let _ = view.derived();
+    for place in 0..view.derived().len() {
+        let _ = view.derive(place);
+    }
     let metrics = u32::try_from(view.metrics().len()).expect("few metrics");
     let totals = view.totals(None)?;
     assert_eq!(totals.len(), view.metrics().len(), "totals");

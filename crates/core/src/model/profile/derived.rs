@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::flat::flat_of;
+use super::flat::{Summed, flat_of};
 use super::labels::{Label, Labels};
 use super::most::ROW_BYTES;
 use super::question::{Reading, Spent};
@@ -79,7 +79,8 @@ impl Input {
     /// How it is read.
     pub(super) fn reading<'a>(self, question: &'a Question<'a>) -> Reading<'a> {
         let exclusive = if self.is_inclusive() { Reach::Function } else { self.column.reach };
-        Reading { question, statistic: self.statistic, exclusive }
+        let (statistic, exclusive_of_loops) = (self.statistic, exclusive);
+        Reading { question, statistic, exclusive, exclusive_of_loops }
     }
 }
 
@@ -98,7 +99,7 @@ pub fn flat_derived(
     let row_bytes = ROW_BYTES + derived.inputs.len() * size_of::<f64>();
     let flat = most.of(view, row_bytes, |labels| derived_of(view, derived, threads, by, labels))?;
     // What is computed is no part of a whole.
-    Ok(Flat { excess: None, ..flat })
+    Ok(Flat { odd: None, ..flat })
 }
 
 /// What the metric comes to in all, and for each label that it has a value for.
@@ -108,14 +109,14 @@ fn derived_of<'v>(
     threads: Option<&ThreadSet>,
     by: By,
     labels: &mut Labels<'v>,
-) -> Result<(f64, Vec<(Label, Spent)>)> {
+) -> Result<Summed> {
     let count = derived.inputs.len();
     let mut totals = vec![None; count];
     // The inputs of each label, one behind another; 0 where it has none.
     let mut inputs = Vec::new();
     for (index, input) in derived.inputs.iter().enumerate() {
         let question = input.question(view, threads);
-        let (total, found) = flat_of(&input.reading(&question), by, labels)?;
+        let Summed { total, rows: found, .. } = flat_of(&input.reading(&question), by, labels)?;
         if labels.is_overfull() {
             break;
         }
@@ -138,7 +139,7 @@ fn derived_of<'v>(
             rows.extend(has_value.then_some((label, Spent { inclusive, exclusive })));
         }
     }
-    Ok((derived.value(Side::Inclusive, &totals), rows))
+    Ok(Summed { total: derived.value(Side::Inclusive, &totals), own: f64::NAN, rows })
 }
 
 /// What a metric that is computed comes to for each thread, in all or in one place. What has no value
@@ -234,7 +235,8 @@ pub(super) mod tests {
             let input = Input { column, statistic };
             let question = input.question(&tree, None);
             let mut labels = Labels::of_view(&tree);
-            let (total, _) = flat_of(&input.reading(&question), By::Function, &mut labels).unwrap();
+            let Summed { total, .. } =
+                flat_of(&input.reading(&question), By::Function, &mut labels).unwrap();
             assert!((total - expected).abs() < 1e-12, "{statistic:?} {total}");
         }
     }

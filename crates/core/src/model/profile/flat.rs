@@ -27,9 +27,9 @@ pub struct Flat {
     pub rows: Vec<FlatRow>,
     /// How many rows there are beside those.
     pub more: usize,
-    /// What spent more than all entry points together, which no program does: values and contexts
-    /// do not belong together then. Only looked for where the most are asked for.
-    pub excess: Option<String>,
+    /// What no program does, in a sentence without full stop: values and contexts do not belong
+    /// together then. Only looked for where the most are asked for.
+    pub odd: Option<String>,
 }
 
 /// What was spent in one function, module, file or line.
@@ -51,7 +51,7 @@ pub struct FlatRow {
 /// When the profile cannot be read.
 pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
     let mut labels = Labels::of_view(question.view);
-    let (total, rows) = flat_of(&Reading::sums(question), by, &mut labels)?;
+    let Summed { total, rows, .. } = flat_of(&Reading::sums(question), by, &mut labels)?;
     let shown = labels.shown();
     let row = |(label, spent): (Label, Spent)| {
         let Spent { inclusive, exclusive } = spent;
@@ -61,22 +61,31 @@ pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
     Ok(Flat { total, rows, ..Flat::default() })
 }
 
-/// A flat profile of any statistic over threads: what all entry points spent together, and what
-/// each label did that spent something. It ends early where there are more labels than are held.
-pub(super) fn flat_of(
-    values: &Reading<'_>,
-    by: By,
-    labels: &mut Labels<'_>,
-) -> Result<(f64, Vec<(Label, Spent)>)> {
+/// What was summed up.
+pub(super) struct Summed {
+    /// What all entry points spent together.
+    pub(super) total: f64,
+    /// What everything that was called spent itself, where values are added up.
+    pub(super) own: f64,
+    /// What each label spent that spent something.
+    pub(super) rows: Vec<(Label, Spent)>,
+}
+
+/// A flat profile of any statistic over threads. It ends early where there are more labels than are
+/// held.
+pub(super) fn flat_of(values: &Reading<'_>, by: By, labels: &mut Labels<'_>) -> Result<Summed> {
     let rows = Vec::with_capacity(labels.expected());
     let mut summing = Summing { values, by, labels, rows, open: Vec::new() };
-    let mut total = 0.0;
+    let (mut total, mut own) = (0.0, 0.0);
     for step in Walk::new(values.view())? {
         match step? {
             Step::Enter(context, depth) => {
                 let spent = values.spent(&context)?;
                 if depth == 0 {
                     values.combine(&mut total, spent.inclusive);
+                }
+                if context.is_frame() {
+                    own += spent.exclusive;
                 }
                 summing.enter(&context, spent)?;
                 if summing.labels.is_overfull() {
@@ -86,7 +95,7 @@ pub(super) fn flat_of(
             Step::Leave(context, _) => summing.leave(&context),
         }
     }
-    Ok((total, summing.finish()))
+    Ok(Summed { total, own, rows: summing.finish() })
 }
 
 struct Summing<'a, 'b, 'v> {

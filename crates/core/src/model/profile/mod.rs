@@ -48,7 +48,7 @@ pub use walk::{Step, Walk};
 
 use std::borrow::Cow;
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// A metric's index in its view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,8 +89,13 @@ pub trait ProfileView: Send + Sync {
     fn metrics(&self) -> Vec<Metric>;
 
     /// Metrics that are computed from those; none of them has values of its own.
-    fn derived(&self) -> Vec<Derived> {
+    fn derived(&self) -> Vec<Metric> {
         Vec::new()
+    }
+
+    /// How one of them is computed, by its place among them.
+    fn derive(&self, _place: usize) -> Option<Derived> {
+        None
     }
 
     /// How many threads there are; ids count from 0.
@@ -112,6 +117,17 @@ pub trait ProfileView: Send + Sync {
     /// How many contexts there can be at most. [`Walk`] stops a tree that has more: it leads
     /// round in circles.
     fn contexts_max(&self) -> u64;
+
+    /// Whether what cannot be read is left out, and all else is wanted.
+    fn is_salvaged(&self) -> bool {
+        false
+    }
+
+    /// Says that some of what is below a context was reached before, or is more than there can be.
+    /// It fails unless that is left out.
+    fn leads_round(&self, _below: ContextId) -> Result<()> {
+        Err(Error::request("the tree of contexts leads round in circles: some are reached twice"))
+    }
 
     /// How many bytes the names of contexts can come to, each once. Where there are more they lie
     /// on top of each other, and a report ends.
@@ -276,6 +292,8 @@ pub struct Metric {
     pub is_shown: bool,
     /// Whether it is there for others to be computed from, and never shown by itself.
     pub is_input: bool,
+    /// Whether values are also shown as shares of the whole.
+    pub has_share: bool,
 }
 
 impl Metric {
@@ -285,7 +303,8 @@ impl Metric {
         let name = name.into();
         let unit = name.strip_suffix(')').and_then(|rest| Some(rest.rsplit_once('(')?.1));
         let unit = unit.filter(|unit| !unit.is_empty()).map(str::to_owned);
-        Self { unit, name, reaches: Reach::ALL.to_vec(), is_shown: true, ..Self::default() }
+        let (reaches, is_shown, has_share) = (Reach::ALL.to_vec(), true, true);
+        Self { unit, name, reaches, is_shown, has_share, ..Self::default() }
     }
 }
 

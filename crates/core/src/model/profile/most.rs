@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::flat::flat_of;
+use super::flat::{Summed, flat_of};
 use super::labels::{Held, Label, Labels, Shown};
 use super::question::{Reading, Spent};
-use super::{By, Flat, FlatRow, ProfileView, Question};
+use super::{By, Flat, FlatRow, ProfileView, Question, Reach};
 use crate::{Error, Result};
 
 /// Which rows are wanted.
@@ -31,7 +31,13 @@ pub(super) const ROW_BYTES: usize = 48;
 /// When the profile cannot be read.
 pub fn flat_most(question: &Question<'_>, by: By, most: Most) -> Result<Flat> {
     let values = Reading::sums(question);
-    most.of(question.view, ROW_BYTES, |labels| flat_of(&values, by, labels))
+    let is_both = question.has(Reach::Function) && question.has(Reach::Execution);
+    most.of(question.view, ROW_BYTES, |labels| {
+        let summed = flat_of(&values, by, labels)?;
+        // Where one of them is not measured they cannot be compared.
+        let own = if is_both { summed.own } else { f64::NAN };
+        Ok(Summed { own, ..summed })
+    })
 }
 
 impl Flat {
@@ -67,7 +73,7 @@ impl Most {
         self,
         view: &'v dyn ProfileView,
         row_bytes: usize,
-        sum: impl Fn(&mut Labels<'v>) -> Result<(f64, Vec<(Label, Spent)>)>,
+        sum: impl Fn(&mut Labels<'v>) -> Result<Summed>,
     ) -> Result<Flat> {
         let held = self.number.map_or(usize::MAX, |_| held_at_once(row_bytes));
         let mut parts = 1;
@@ -84,24 +90,24 @@ impl Most {
         self,
         view: &'v dyn ProfileView,
         parts: impl Iterator<Item = Held>,
-        sum: impl Fn(&mut Labels<'v>) -> Result<(f64, Vec<(Label, Spent)>)>,
+        sum: impl Fn(&mut Labels<'v>) -> Result<Summed>,
     ) -> Result<Option<Flat>> {
-        let (mut flat, mut excess) = (Flat::default(), Excess::default());
+        let (mut flat, mut odd) = (Flat::default(), Odd::default());
         for part in parts {
             let mut labels = Labels::new(view, part);
-            let (total, mut rows) = sum(&mut labels)?;
+            let Summed { total, own, mut rows } = sum(&mut labels)?;
             if labels.is_overfull() {
                 return Ok(None);
             }
             let shown = labels.shown();
-            excess.look(self, &rows, total, &shown)?;
+            odd.look(&rows, total, own, &shown)?;
             let all = rows.len();
             let rows = self.chosen(&mut rows, &shown)?;
             flat.more += all.saturating_sub(rows.len());
             flat.rows.extend(rows);
             flat = Flat { total, ..flat }.sorted(self);
         }
-        Ok(Some(Flat { excess: excess.name(), ..flat }))
+        Ok(Some(Flat { odd: odd.text(), ..flat }))
     }
 
     /// The rows that are wanted. Where the last of them spent as much as others, names decide.
@@ -138,40 +144,49 @@ fn held_at_once(row_bytes: usize) -> usize {
     room - room / 8
 }
 
-/// What spent more than all entry points together. Where something can be less than nothing, a part
-/// can be more than the whole.
+/// What no program does: a part is more than the whole, or all parts come to something else. Where
+/// something can be less than nothing, a part can be more than the whole.
 #[derive(Default)]
-struct Excess {
+struct Odd {
     has_negative: bool,
-    most: Option<(String, Spent)>,
+    found: Option<String>,
 }
 
-impl Excess {
-    /// Looks for it among some rows.
+impl Odd {
+    /// Looks for it among some rows, and in what all come to.
     fn look(
         &mut self,
-        most: Most,
         rows: &[(Label, Spent)],
         total: f64,
+        own: f64,
         shown: &Shown<'_>,
     ) -> Result<()> {
         const ROUNDING: f64 = 1e-6;
-        let whole = total * (1.0 + ROUNDING);
+        let is_above = |part: f64, whole: f64| part - whole > ROUNDING * whole.abs();
         self.has_negative |= rows.iter().any(|(_, row)| row.exclusive < 0.0 || row.inclusive < 0.0);
-        let above = rows.iter().filter(|(_, row)| row.exclusive.max(row.inclusive) > whole);
-        let above = above.min_by(|(_, a), (_, b)| most.compare(*a, *b));
-        let is_more = |spent| {
-            let known = self.most.as_ref();
-            known.is_none_or(|(_, known)| most.compare(spent, *known) == Ordering::Less)
+        let excess = |(_, row): &&(Label, Spent)| {
+            is_above(row.exclusive, row.inclusive) || is_above(row.inclusive, total)
         };
-        if let Some((label, spent)) = above.filter(|(_, spent)| is_more(*spent)) {
-            self.most = Some((shown.get(*label)?.into_owned(), *spent));
+        if self.found.is_some() {
+            return Ok(());
+        }
+        if let Some((label, row)) = rows.iter().find(excess) {
+            let name = shown.get(*label)?;
+            self.found = Some(if is_above(row.inclusive, total) {
+                format!("{name} spent more than all entry points together")
+            } else {
+                format!("{name} spent more itself than with all that it called")
+            });
+        } else if is_above(own, total) || is_above(total, own) {
+            self.found = Some(format!(
+                "what was called spent {own} itself, and all entry points together {total}"
+            ));
         }
         Ok(())
     }
 
-    fn name(self) -> Option<String> {
-        self.most.filter(|_| !self.has_negative).map(|(name, _)| name)
+    fn text(self) -> Option<String> {
+        self.found.filter(|_| !self.has_negative)
     }
 }
 

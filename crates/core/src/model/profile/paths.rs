@@ -57,7 +57,7 @@ pub struct PathNode {
     /// What was spent there and below. From callers' side: what was spent at the top of this
     /// path when it was called this way.
     pub inclusive: f64,
-    /// What was spent there.
+    /// What was spent there. Of a loop, without the loops within it where that is told apart.
     pub exclusive: f64,
     /// Its part of the total, or of what it is computed from the largest part.
     pub share: f64,
@@ -78,7 +78,7 @@ impl PathTree {
 /// When the profile cannot be read.
 pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Result<PathTree> {
     let mut labels = Labels::of_view(question.view);
-    let tree = top_down_of(&Reading::sums(question), &mut labels, detail, depth_max)?;
+    let tree = top_down_of(&Reading::places(question), &mut labels, detail, depth_max)?;
     Ok(PathTree { labels: labels.texts()?, ..tree })
 }
 
@@ -322,6 +322,16 @@ mod tests {
         assert_eq!((shown(&paths), paths.total), (expected.map(String::from).to_vec(), 15.0));
         let paths = top_down(&question(&tree), Detail::Lines, 9).unwrap();
         assert_eq!(paths.nodes.len(), 7);
+    }
+
+    /// A loop is shown without the loop in it: of 3 the outer has 1 and the inner 2. The function has
+    /// all of it.
+    #[test]
+    fn a_loop_has_what_was_spent_in_no_loop_within_it() {
+        let tree = fixture::nested_loops();
+        let paths = top_down(&question(&tree), Detail::Loops, 9).unwrap();
+        let expected = ["0 main 3 3", "1 loop at a.c:1 3 1", "2 loop at a.c:2 2 2"];
+        assert_eq!(shown(&paths), expected);
     }
 
     #[test]

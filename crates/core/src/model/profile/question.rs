@@ -1,6 +1,6 @@
 //! What is asked of a profile, and what a context has to say to it.
 
-use super::{Column, Context, MetricId, ProfileView, Reach, Statistic, ThreadSet};
+use super::{Column, Context, MetricId, ProfileView, Reach, Scope, Statistic, ThreadSet};
 use crate::Result;
 
 /// Which values of a profile a report is about.
@@ -28,12 +28,23 @@ pub(super) struct Reading<'a> {
     pub(super) statistic: Statistic,
     /// What counts as what a context spent itself.
     pub(super) exclusive: Reach,
+    /// The same of a loop.
+    pub(super) exclusive_of_loops: Reach,
 }
 
 impl<'a> Reading<'a> {
     /// Sums, and what functions spent themselves.
     pub(super) fn sums(question: &'a Question<'a>) -> Self {
-        Self { question, statistic: Statistic::Sum, exclusive: Reach::Function }
+        let exclusive = Reach::Function;
+        Self { question, statistic: Statistic::Sum, exclusive, exclusive_of_loops: exclusive }
+    }
+
+    /// Sums, and what places of the tree spent themselves: of a loop, without the loops within it,
+    /// where the profile tells that apart.
+    pub(super) fn places(question: &'a Question<'a>) -> Self {
+        let is_told = question.has(Reach::Lexical);
+        let exclusive_of_loops = if is_told { Reach::Lexical } else { Reach::Function };
+        Self { exclusive_of_loops, ..Self::sums(question) }
     }
 
     pub(super) fn view(&self) -> &'a dyn ProfileView {
@@ -42,7 +53,9 @@ impl<'a> Reading<'a> {
 
     pub(super) fn spent(&self, context: &Context) -> Result<Spent> {
         let Question { view, metric, threads } = *self.question;
-        let columns = [Reach::Execution, self.exclusive].map(|reach| Column { metric, reach });
+        let is_loop = context.scope == Scope::Loop;
+        let exclusive = if is_loop { self.exclusive_of_loops } else { self.exclusive };
+        let columns = [Reach::Execution, exclusive].map(|reach| Column { metric, reach });
         let mut sums = [0.0; 2];
         view.statistics(self.statistic, context, &columns, threads, &mut sums)?;
         let [inclusive, exclusive] = sums;
@@ -56,6 +69,13 @@ impl<'a> Reading<'a> {
 }
 
 impl Question<'_> {
+    /// Whether the metric has values that reach so far.
+    pub(super) fn has(&self, reach: Reach) -> bool {
+        let metrics = self.view.metrics();
+        let metric = usize::try_from(self.metric.0).ok().and_then(|index| metrics.get(index));
+        metric.is_some_and(|metric| metric.reaches.contains(&reach))
+    }
+
     /// What all entry points together spent.
     ///
     /// # Errors

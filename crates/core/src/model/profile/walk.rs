@@ -1,7 +1,9 @@
 //! Through a tree of contexts, without recursion.
 
+use std::collections::HashSet;
+
 use super::{Context, ContextId, ProfileView};
-use crate::{Error, Result};
+use crate::Result;
 
 /// A walk through all contexts below the entry points, or below one: each before its children.
 ///
@@ -13,7 +15,10 @@ pub struct Walk<'a> {
     /// The contexts on the way to where we are.
     open: Vec<Open>,
     below: Vec<ContextId>,
-    left: u64,
+    /// How many more contexts there can be; nothing once there were more.
+    left: Option<u64>,
+    /// Those that were come by, where one that is come by again is left out.
+    known: Option<HashSet<ContextId>>,
 }
 
 /// A context that was entered and not left.
@@ -44,8 +49,9 @@ impl<'a> Walk<'a> {
     #[must_use]
     pub fn below(view: &'a dyn ProfileView, mut roots: Vec<ContextId>) -> Self {
         roots.reverse();
-        let left = view.contexts_max().saturating_sub(roots.len() as u64);
-        Self { view, pending: roots, open: Vec::new(), below: Vec::new(), left }
+        let left = Some(view.contexts_max().saturating_sub(roots.len() as u64));
+        let known = view.is_salvaged().then(|| roots.iter().copied().collect());
+        Self { view, pending: roots, open: Vec::new(), below: Vec::new(), left, known }
     }
 
     /// Passes over what is below the context that was entered last; right after that step.
@@ -67,15 +73,29 @@ impl<'a> Walk<'a> {
             above.children = above.children.saturating_sub(1);
         }
         let context = self.view.context(id)?;
-        self.view.children(id, &mut self.below)?;
+        self.find_children(id)?;
         let (depth, children) = (self.open.len(), self.below.len());
-        // Before they are held, so that no more are than there can be.
-        self.left = self.left.checked_sub(children as u64).ok_or_else(|| {
-            Error::request("the tree of contexts leads round in circles: some are reached twice")
-        })?;
         self.pending.extend(self.below.drain(..).rev());
         self.open.push(Open { context, children });
         Ok(Step::Enter(context, depth))
+    }
+}
+
+impl Walk<'_> {
+    /// Finds what is below a context, without what was come by before. Where there are more than
+    /// there can be, nothing more is looked for: one array may be below very many.
+    fn find_children(&mut self, of: ContextId) -> Result<()> {
+        let Some(left) = self.left else { return Ok(()) };
+        self.view.children(of, &mut self.below)?;
+        let found = self.below.len();
+        self.left = left.checked_sub(found as u64);
+        if let Some(known) = &mut self.known {
+            self.below.retain(|child| known.insert(*child));
+        }
+        if self.left.is_none() {
+            self.below.clear();
+        }
+        if self.below.len() < found { self.view.leads_round(of) } else { Ok(()) }
     }
 }
 
@@ -98,8 +118,14 @@ impl Iterator for Walk<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::super::{
+        Column, ContextNumber, ContextValue, FileId, Function, FunctionId, Metric, ModuleId,
+        Thread, ThreadId, ThreadSet, ThreadValue, Values, fixture,
+    };
     use super::*;
+    use crate::Error;
 
     #[test]
     fn each_context_comes_before_its_children_and_is_left_after_them() {
@@ -130,6 +156,88 @@ mod tests {
             }
         }
         assert_eq!(entered, 3);
+    }
+
+    /// A chain of ten whose last has the first as its child.
+    struct Round {
+        is_salvaged: bool,
+        said: AtomicU64,
+    }
+
+    impl ProfileView for Round {
+        fn is_salvaged(&self) -> bool {
+            self.is_salvaged
+        }
+        fn leads_round(&self, below: ContextId) -> Result<()> {
+            self.said.store(below.0, Ordering::Relaxed);
+            if self.is_salvaged { Ok(()) } else { Err(Error::request("round")) }
+        }
+        fn contexts_max(&self) -> u64 {
+            25
+        }
+        fn roots(&self, to: &mut Vec<ContextId>) -> Result<()> {
+            to.push(ContextId(0));
+            Ok(())
+        }
+        fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()> {
+            to.push(ContextId((of.0 + 1) % 10));
+            Ok(())
+        }
+        fn context(&self, id: ContextId) -> Result<Context> {
+            let tree = fixture::tree();
+            let mut roots = Vec::new();
+            tree.roots(&mut roots)?;
+            Ok(Context { id, ..tree.context(roots[0])? })
+        }
+        fn metrics(&self) -> Vec<Metric> {
+            Vec::new()
+        }
+        fn thread_count(&self) -> usize {
+            0
+        }
+        fn thread(&self, _: ThreadId) -> Result<Thread> {
+            Ok(Thread::default())
+        }
+        fn find(&self, _: ContextNumber) -> Result<Option<ContextId>> {
+            Ok(None)
+        }
+        fn function(&self, _: FunctionId) -> Result<Function> {
+            Ok(Function::default())
+        }
+        fn file(&self, _: FileId) -> Result<String> {
+            Ok(String::new())
+        }
+        fn module(&self, _: ModuleId) -> Result<String> {
+            Ok(String::new())
+        }
+        fn sums(
+            &self,
+            _: &Context,
+            _: &[Column],
+            _: Option<&ThreadSet>,
+            _: &mut [f64],
+        ) -> Result<()> {
+            Ok(())
+        }
+        fn context_values(&self, _: &Context) -> Result<Values<'_, ThreadValue>> {
+            Ok(Box::new(std::iter::empty()))
+        }
+        fn thread_values(&self, _: ThreadId) -> Result<Values<'_, ContextValue>> {
+            Ok(Box::new(std::iter::empty()))
+        }
+    }
+
+    #[test]
+    fn a_tree_that_leads_round_is_refused_or_cut_where_it_does() {
+        let steps = |view: &Round| {
+            let steps = Walk::new(view).unwrap().collect::<Vec<_>>();
+            (steps.len(), steps.last().unwrap().is_ok(), view.said.load(Ordering::Relaxed))
+        };
+        let said = || AtomicU64::new(99);
+        // Twenty-five are entered, and the next would be one too many: below the one of number 4.
+        assert_eq!(steps(&Round { is_salvaged: false, said: said() }), (25, false, 4));
+        // Ten are entered and left.
+        assert_eq!(steps(&Round { is_salvaged: true, said: said() }), (20, true, 9));
     }
 
     #[test]

@@ -121,10 +121,8 @@ fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<
     }
     let names = [one, other].map(|opened| opened.format.info().title).join(" and ");
     let failure = Failure::new(format!("{names} have nothing that could be compared"));
-    let is_part =
-        |opened: &Opened| !opened.source.is_directory() && opened.format.info().name == "hpcdb";
-    let hint = if is_part(one) || is_part(other) {
-        "one of them is one file of a database: name the directory"
+    let hint = if one.dataset.is_part() || other.dataset.is_part() {
+        "one of them is one file of several: name their directory"
     } else {
         "files with arrays can be, and files with profiles"
     };

@@ -19,12 +19,15 @@ const INDENT_MAX: usize = 80;
 const BEFORE: usize = 36;
 const LABEL_MIN: usize = 24;
 
+/// The least share that is shown unless another is asked for, in percent.
+const THRESHOLD: f64 = 1.0;
+
 /// What is printed of a tree of paths.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(in crate::commands) struct ListingArgs {
-    /// Leave out what has less than this share of the total, in percent.
-    #[arg(short, long, default_value = "1", value_name = "PERCENT", value_parser = percent)]
-    threshold: f64,
+    /// Leave out what has less than this share of the total, in percent. [default: 1]
+    #[arg(short, long, value_name = "PERCENT", value_parser = percent)]
+    threshold: Option<f64>,
 
     /// How deep to go.
     #[arg(short, long, default_value = "40", value_name = "LEVELS")]
@@ -40,7 +43,7 @@ fn percent(text: &str) -> Result<f64, String> {
 impl ListingArgs {
     /// The least share of the total that is shown.
     pub(in crate::commands) fn least(self) -> f64 {
-        self.threshold / 100.0
+        self.threshold.unwrap_or(THRESHOLD) / 100.0
     }
 
     /// Prints a tree: for people, or for programs.
@@ -54,11 +57,24 @@ impl ListingArgs {
     ) -> anyhow::Result<()> {
         let branches = Branches::new(tree, self.least());
         match rows {
-            Some(rows) => print_rows(session, rows, opened, asked, tree, branches)?,
+            Some(rows) => {
+                let left_out = print_rows(session, rows, opened, asked, tree, branches)?;
+                self.say_left_out(session, opened, left_out);
+            }
             None => print(session, opened, asked, tree, branches)?,
         }
         self.say_deeper(session, opened, tree);
         Ok(())
+    }
+
+    /// Says that a list for programs leaves out some, unless that was asked for.
+    fn say_left_out(self, session: &mut Session, opened: &Opened, count: u64) {
+        if count > 0 && self.threshold.is_none() {
+            let _ = session.out.flush();
+            let paths = numbers::count(count, "path", "paths");
+            let text = format!("{paths} below the threshold, with all below them (-t 0 gives all)");
+            session.report.remark(&opened.name, text);
+        }
     }
 
     /// Says that paths go on below what is shown.
@@ -82,7 +98,7 @@ fn print(
     let out = &mut session.out;
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
-    let threads = asked.threads_in_words()?;
+    let threads = asked.threads_in_words();
     let (metric, total) = (escaped(&asked.described.name), measure::known(tree.total));
     writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
     writeln!(out, "{faint}{:>19}  {:>11}   path{faint:#}", "inclusive", "exclusive")?;
@@ -93,8 +109,8 @@ fn print(
         let indent = (branch.depth() * INDENT).min(indent_max);
         let label = measure::fitted(&text(&branch, tree), (room - indent).max(LABEL_MIN));
         let (inclusive, exclusive) = branch.spent();
-        // What is computed is no part of a whole.
-        let is_part = !tree.is_computed;
+        // What is computed is no part of a whole, unless the recording says so.
+        let is_part = asked.described.has_share && !inclusive.is_nan();
         let share = if is_part { measure::share(inclusive, tree.total) } else { String::new() };
         let cells = format!("{:>11}  {share:>6}", measure::known(inclusive));
         let is_spent = exclusive != 0.0 && !exclusive.is_nan();
@@ -122,6 +138,7 @@ fn text(branch: &Branch<'_>, tree: &PathTree) -> String {
     }
 }
 
+/// Prints each node as an object, and tells how many are left out.
 fn print_rows(
     session: &mut Session,
     rows: &mut Rows,
@@ -129,9 +146,16 @@ fn print_rows(
     asked: &Asked,
     tree: &PathTree,
     branches: Branches<'_>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
+    let mut left_out = 0;
     for branch in branches {
-        let Branch::Node { node, index, .. } = branch else { continue };
+        let (node, index) = match branch {
+            Branch::Node { node, index, .. } => (node, index),
+            Branch::Rest { count, .. } => {
+                left_out += count;
+                continue;
+            }
+        };
         let object = json!({
             "file": opened.name,
             "metric": asked.described.name,
@@ -147,5 +171,5 @@ fn print_rows(
         });
         rows.row(&mut session.out, &object)?;
     }
-    Ok(())
+    Ok(left_out)
 }

@@ -8,7 +8,8 @@ use super::super::file::{Form, Out};
 use super::texts::Texts;
 use super::{Codes, MetaWriter, Places, Written};
 use crate::spec::{
-    ENTRY_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, RELATION_CALL, RELATION_LEXICAL,
+    CALLEE_HAS_SOURCE, ENTRY_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, IS_CALL_SOURCE_LINE,
+    IS_CALLEE, RELATION_CALL, RELATION_LEXICAL,
 };
 
 /// What entry points are called, and what functions stand for them in the described draft.
@@ -17,9 +18,6 @@ pub(super) const DESCRIBED_ROOTS: [(&str, &str); 3] = [
     ("application thread", "<thread root>"),
     ("no activity", "<no activity>"),
 ];
-
-/// In the described draft: calls of contexts below stand in this line.
-const IS_CALL_SOURCE_LINE: u16 = 16;
 
 impl MetaWriter {
     /// The name of a function as it is written.
@@ -97,8 +95,10 @@ impl MetaWriter {
         record.u64(context.array.1);
         record.u32(context.number);
         if self.form.is_described() {
-            flags = flags << 1 | u16::from(relation != RELATION_LEXICAL);
-            flags |= if self.has_calls(context) { IS_CALL_SOURCE_LINE } else { 0 };
+            flags = flags << 1 | if relation == RELATION_LEXICAL { 0 } else { IS_CALLEE };
+            let is_call_line =
+                context.codes.is_call_line.unwrap_or_else(|| self.has_calls(context));
+            flags |= if is_call_line { IS_CALL_SOURCE_LINE } else { 0 };
             record.u16(flags);
         } else {
             record.u8(u8::try_from(flags).unwrap_or(0));
@@ -130,10 +130,15 @@ fn words(form: Form, context: &Written, places: &Places) -> (u16, Sink) {
     let mut words = form.sink();
     let mut flags = 0;
     if form.is_described() && relation != RELATION_LEXICAL {
-        // One word for the call, which stands in the line above.
-        words.u8(1);
+        // A call stands in the line above, unless another was read. The line shares the word.
+        let call = context.codes.call;
+        words.u8(if call.is_some() { 2 } else { 1 });
         words.u8(relation - RELATION_CALL);
-        words.bytes(&[0; 6]);
+        words.u16(if call.is_some() { CALLEE_HAS_SOURCE } else { 0 });
+        words.u32(call.map_or(0, |(_, line)| line));
+        if let Some((file, _)) = call {
+            words.u64(places.files.at(file.0));
+        }
     }
     if let Some(function) = node.function {
         flags |= HAS_FUNCTION;

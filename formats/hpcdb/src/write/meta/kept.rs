@@ -1,6 +1,6 @@
 //! Codes as files have them. Those that the model has no words for are written as they were read.
 
-use kymo_core::model::profile::{Node, Relation, Scope, Statistic};
+use kymo_core::model::profile::{FileId, Node, Relation, Scope, Statistic};
 
 use crate::spec::{
     COMBINE_MAX, COMBINE_MIN, COMBINE_SUM, LEXICAL_FUNCTION, LEXICAL_INSTRUCTION, LEXICAL_LINE,
@@ -20,16 +20,22 @@ pub(crate) struct Codes {
     pub(super) propagation: u16,
     /// What an entry point is; nothing of any other context.
     pub(super) entry_point: u16,
+    /// Where the call stands, where the described draft says it of the very call.
+    pub(super) call: Option<(FileId, u32)>,
+    /// Whether calls below stand in its line; nothing where that is told by the tree.
+    pub(super) is_call_line: Option<bool>,
 }
 
 impl Codes {
-    /// Those that a context was read with.
-    pub(crate) fn read(context: &Context) -> Self {
+    /// Those that a context was read with, and the file and line of the call that led to it.
+    pub(crate) fn read(context: &Context, call: Option<(FileId, u32)>) -> Self {
         Self {
             relation: context.relation,
             lexical_type: context.lexical_type,
             propagation: context.propagation,
             entry_point: context.entry.as_ref().map_or(0, |entry| entry.entry_point),
+            call,
+            is_call_line: Some(context.is_call_line),
         }
     }
 
@@ -52,7 +58,8 @@ impl Codes {
             _ => 0,
         };
         let propagation = (node.relation == Relation::Lexical).into();
-        Self { relation, lexical_type, propagation, entry_point }
+        let (call, is_call_line) = (None, None);
+        Self { relation, lexical_type, propagation, entry_point, call, is_call_line }
     }
 }
 
