@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_core::model::profile::{
-    By, Detail, MetricId, PathChanges, ProfileView, Question, flat, path_changes, top_down,
+    By, Detail, Metric, MetricId, PathChanges, ProfileView, Question, flat, path_changes, top_down,
 };
 use serde_json::json;
 
@@ -73,7 +73,11 @@ impl ProfilesArgs {
             if let [None, _] | [_, None] = ids {
                 let which = if ids[0].is_some() { "the first" } else { "the second" };
                 let what = format!("only {which} has this metric");
-                found.push(Difference::new(&metric, what, json!({ "metric": metric })));
+                let nothing = json!(null);
+                let details = json!({
+                    "metric": metric, "one": nothing, "other": nothing, "change": nothing,
+                });
+                found.push(Difference::new(&metric, what, details));
                 continue;
             }
             let spent = match self.by {
@@ -107,16 +111,18 @@ impl ProfilesArgs {
     ) -> anyhow::Result<BTreeMap<String, [Option<MetricId>; 2]>> {
         let mut metrics: BTreeMap<String, [Option<MetricId>; 2]> = BTreeMap::new();
         for (side, view) in [one, other].into_iter().enumerate() {
-            let all = view.metrics();
-            let only =
-                self.metric.as_deref().map(|name| profiles::named(&all, name)).transpose()?;
-            for (metric, id) in all.into_iter().zip((0..).map(MetricId)) {
-                let is_meant = only.is_none_or(|only| only == id);
-                let slot = is_meant.then(|| metrics.entry(metric.name).or_default());
-                if let Some(slot) = slot.and_then(|sides| sides.get_mut(side)) {
+            for (metric, id) in view.metrics().into_iter().zip((0..).map(MetricId)) {
+                if let Some(slot) = metrics.entry(metric.name).or_default().get_mut(side) {
                     *slot = Some(id);
                 }
             }
+        }
+        if let Some(name) = &self.metric {
+            // It may be one that only one of them has.
+            let names: Vec<_> = metrics.keys().map(Metric::named).collect();
+            let only = profiles::named(&names, name)?;
+            let only = usize::try_from(only.0).ok().and_then(|index| names.get(index));
+            metrics.retain(|name, _| only.is_some_and(|only| only.name == *name));
         }
         Ok(metrics)
     }

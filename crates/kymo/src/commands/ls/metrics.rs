@@ -17,8 +17,9 @@ use crate::session::{Opened, Session};
 
 /// The table that has a row for each metric of each recording.
 const TABLE: &str = "metrics";
-/// Its columns that are listed.
-const COLUMNS: [&str; 2] = ["name", "description"];
+/// Its column of names, by either name, and that of descriptions, where there are some.
+const NAMES: [&str; 2] = ["name", "metric"];
+const DESCRIPTIONS: &str = "description";
 
 /// Lists the metrics of a file that match, and tells how many there are.
 pub(super) fn list(
@@ -51,8 +52,10 @@ pub(super) fn list(
 /// Names and descriptions, in the order of the table: recordings of a run have the same.
 fn metrics(table: &Arc<dyn Table>) -> anyhow::Result<Vec<[String; 2]>> {
     let schema = table.schema();
-    let columns: Result<Vec<_>, _> = COLUMNS.iter().map(|name| schema.index_of(name)).collect();
-    let Ok(columns) = columns else { return Ok(Vec::new()) };
+    let names = NAMES.iter().find_map(|name| schema.index_of(name).ok());
+    let Some(names) = names else { return Ok(Vec::new()) };
+    let descriptions = schema.index_of(DESCRIPTIONS).ok();
+    let columns = std::iter::once(names).chain(descriptions).collect();
     let scan = Scan { columns: Some(columns), ..Scan::default() };
     let mut found: Vec<[String; 2]> = Vec::new();
     let mut known = std::collections::HashSet::new();
@@ -63,10 +66,10 @@ fn metrics(table: &Arc<dyn Table>) -> anyhow::Result<Vec<[String; 2]>> {
                 let texts = column.as_string_opt::<i32>().filter(|texts| texts.is_valid(row));
                 texts.map(|texts| texts.value(row).to_owned()).unwrap_or_default()
             };
-            if let [name, description] = batch.columns()
-                && known.insert(text(name))
-            {
-                found.push([text(name), text(description)]);
+            let mut columns = batch.columns().iter().map(text);
+            let (name, description) = (columns.next(), columns.next());
+            if let Some(name) = name.filter(|name| known.insert(name.clone())) {
+                found.push([name, description.unwrap_or_default()]);
             }
         }
     }
