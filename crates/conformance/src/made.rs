@@ -46,8 +46,8 @@ fn passes(
     what: &str,
     make: impl FnOnce(&kymo_core::Destination) -> Result<Written>,
 ) {
-    let made = written(make);
-    let (_, bytes) = made.unwrap_or_else(|error| panic!("{what} cannot be written: {error}"));
+    let (_, bytes) =
+        written(make).unwrap_or_else(|error| panic!("{what} cannot be written: {error}"));
     let found = subject.format.check(&Source::from_bytes("made", bytes), &Context::default());
     let found = found.unwrap_or_else(|error| panic!("{what} cannot be checked: {error}"));
     let is_sound = found.iter().all(|finding| finding.severity <= Severity::Note);

@@ -258,10 +258,8 @@ impl Calls {
         self.below.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
         let above = self.below.last().copied().flatten();
         let is_called = context.relation != RELATION_LEXICAL;
-        self.below.push(match context.is_call_line {
-            true => context.source,
-            false => above.filter(|_| !is_called),
-        });
+        let line = if context.is_call_line { context.source } else { above.filter(|_| !is_called) };
+        self.below.push(line);
         context.call.or(above.filter(|_| is_called))
     }
 }

@@ -89,7 +89,7 @@ impl Format for Rtc {
         to: &Destination,
         _context: &Context<'_>,
     ) -> Result<Written> {
-        from_timeline::write(timeline, to)
+        from_timeline::write(&timeline, to)
     }
 
     fn demo(&self) -> Result<Vec<Demo>> {

@@ -23,11 +23,11 @@ use crate::write::{Layout, SessionWriter, with, with_all};
 
 /// Writes a timeline. That a clock goes back is said before it does: where one did, the timeline is
 /// written once more.
-pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
+pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
     let mut falling = Falling::new();
     loop {
         let mut file = to.file()?;
-        let taken = take(Arc::clone(&timeline), &falling, &mut file)?;
+        let taken = take(Arc::clone(timeline), &falling, &mut file)?;
         if taken.falling.len() <= falling.len() {
             file.commit()?;
             return Ok(taken.written);

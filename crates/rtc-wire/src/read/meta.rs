@@ -162,15 +162,11 @@ fn is_key(text: &str) -> bool {
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let hexadecimal = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X"));
-    match hexadecimal {
-        Some(digits) => !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit()),
-        None => {
-            let is_decimal =
-                unsigned.starts_with(|first: char| first == '.' || first.is_ascii_digit());
-            ["Infinity", "NaN"].contains(&unsigned)
-                || (is_decimal && unsigned.parse::<f64>().is_ok())
-        }
+    if let Some(digits) = hexadecimal {
+        return !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     }
+    let is_decimal = unsigned.starts_with(|first: char| first == '.' || first.is_ascii_digit());
+    ["Infinity", "NaN"].contains(&unsigned) || (is_decimal && unsigned.parse::<f64>().is_ok())
 }
 
 fn is_quoted(text: &str, quote: char) -> bool {

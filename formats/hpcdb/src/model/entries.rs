@@ -99,7 +99,7 @@ impl Profiles {
         for context in contexts {
             match self.cct_of((*context).into()) {
                 Some(file) => {
-                    file.part.told(self.each_of_context(file, *context, threads, take))?
+                    file.part.told(self.each_of_context(file, *context, threads, take))?;
                 }
                 None => others.push(*context),
             }

@@ -60,9 +60,10 @@ impl Document {
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
                     let Some(Open { items, anchor, is_map }) = open.pop() else { continue };
-                    let node = match is_map {
-                        true => document.map(&items, nodes_max),
-                        false => Some(Node::List(items)),
+                    let node = if is_map {
+                        document.map(&items, nodes_max)
+                    } else {
+                        Some(Node::List(items))
                     };
                     (node.ok_or_else(|| format!("{}: too much", at()))?, anchor)
                 }

@@ -304,7 +304,7 @@ impl Metric {
         let unit = name.strip_suffix(')').and_then(|rest| Some(rest.rsplit_once('(')?.1));
         let unit = unit.filter(|unit| !unit.is_empty()).map(str::to_owned);
         let (reaches, is_shown, has_share) = (Reach::ALL.to_vec(), true, true);
-        Self { unit, name, reaches, is_shown, has_share, ..Self::default() }
+        Self { name, unit, reaches, is_shown, has_share, ..Self::default() }
     }
 }
 
