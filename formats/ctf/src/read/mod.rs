@@ -446,8 +446,8 @@ fn describe(source: &Source, folder: &Path, limits: &Limits) -> Result<Trace> {
     } else {
         let bytes = source.bytes()?;
         if spec::is_stream(&bytes) {
-            let why = "it is a stream of a CTF trace: name the directory it is in";
-            return Err(Error::request(why));
+            let why = "this is a stream of a CTF trace: name the directory it is in";
+            return Err(ReadError::invalid("metadata", 0, why).into());
         }
         bytes
     };
