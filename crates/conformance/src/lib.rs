@@ -12,8 +12,8 @@
 //! ```
 //!
 //! [`promises!`] makes one test of each promise, so that a failure names the promise; [`check`]
-//! runs them all in one. [`survive`] is the body of the fuzz target. [`golden`] and [`shared`]
-//! serve a format's own tests.
+//! runs them all in one. [`survive`] is the body of the fuzz target. [`golden`], [`python`] and
+//! [`shared`] serve a format's own tests.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
@@ -33,6 +33,7 @@ mod limits;
 mod made;
 mod prefix;
 mod promise;
+pub mod python;
 mod render;
 mod roundtrip;
 mod scratch;
@@ -43,6 +44,7 @@ mod survive;
 mod tables;
 #[cfg(test)]
 mod toy;
+mod windows;
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +53,7 @@ pub use findings::findings_are_as_reviewed;
 pub use flip::every_flipped_byte_is_survived;
 pub use folder::{Folder, every_damaged_file_of_a_folder_is_answered};
 pub use limits::limits_are_respected;
-pub use made::what_is_made_of_a_sound_file_is_sound;
+pub use made::{what_is_made_of_a_sound_file_is_sound, what_is_made_of_a_timeline_is_sound};
 pub use prefix::every_prefix_is_answered;
 pub use render::{Captured, Content, capture, dump};
 pub use roundtrip::{what_is_rewritten_is_the_same, what_is_rewritten_of_a_folder_is_the_same};
@@ -60,6 +62,7 @@ pub use sniff::samples_are_sniffed;
 pub use subject::{Sample, Subject};
 pub use survive::survive;
 pub use tables::tables_agree_with_the_dump;
+pub use windows::windows_have_what_the_whole_has;
 
 /// Makes one test of each promise for a [`Subject`].
 #[macro_export]
@@ -74,6 +77,8 @@ macro_rules! promises {
             findings_are_as_reviewed
             dumps_are_as_reviewed
             limits_are_respected
+            what_is_made_of_a_sound_file_is_sound
+            windows_have_what_the_whole_has
         }
     };
     ($subject:expr; $($promise:ident)*) => {$(
@@ -94,6 +99,8 @@ pub fn check(subject: &Subject) {
     findings_are_as_reviewed(subject);
     dumps_are_as_reviewed(subject);
     limits_are_respected(subject);
+    what_is_made_of_a_sound_file_is_sound(subject);
+    windows_have_what_the_whole_has(subject);
 }
 
 /// A path below the repository's `testdata`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kymo_core::model::timeline::TimelineView;
-use kymo_core::{Ability, Context, Part, Result, Severity, Source, Written};
+use kymo_core::{Ability, Context, Finding, Format, Part, Result, Severity, Source, Written};
 
 use crate::scratch::written;
 use crate::{Sample, Subject, promise};
@@ -12,7 +12,16 @@ use crate::{Sample, Subject, promise};
 /// by itself where it can be cut, and its timeline where the format takes one.
 pub fn what_is_made_of_a_sound_file_is_sound(subject: &Subject) {
     let this = subject.clone();
-    promise::each(subject.sound(), move |sample, _| made_of(&this, sample));
+    let mut samples = subject.sound();
+    samples.retain(|sample| !subject.is_warned(sample));
+    promise::each(samples, move |sample, _| made_of(&this, sample));
+}
+
+/// What a format makes of a timeline, whatever recording that is of, passes its own `check`, but for
+/// what it said that it could not write as it should be.
+pub fn what_is_made_of_a_timeline_is_sound(format: &dyn Format, timeline: &Arc<dyn TimelineView>) {
+    let (timeline, context) = (Arc::clone(timeline), Context::default());
+    passes(format, "its timeline", |to| format.write_timeline(timeline, to, &context));
 }
 
 fn made_of(subject: &Subject, sample: &Sample) {
@@ -23,11 +32,10 @@ fn made_of(subject: &Subject, sample: &Sample) {
     for part in parts(subject, timeline.as_ref()) {
         let what = format!("{:?}", part.tracks);
         let sources = std::slice::from_ref(&source);
-        passes(subject, &what, |to| subject.format.extract(sources, &part, to, &context));
+        passes(subject.format, &what, |to| subject.format.extract(sources, &part, to, &context));
     }
     if subject.format.info().abilities.contains(&Ability::TakeTimelines) {
-        let timeline = Arc::clone(&timeline);
-        passes(subject, "its timeline", |to| subject.format.write_timeline(timeline, to, &context));
+        what_is_made_of_a_timeline_is_sound(subject.format, &timeline);
     }
 }
 
@@ -42,14 +50,17 @@ fn parts(subject: &Subject, timeline: &dyn TimelineView) -> Vec<Part> {
 }
 
 fn passes(
-    subject: &Subject,
+    format: &dyn Format,
     what: &str,
     make: impl FnOnce(&kymo_core::Destination) -> Result<Written>,
 ) {
-    let (_, bytes) =
+    let (written, bytes) =
         written(make).unwrap_or_else(|error| panic!("{what} cannot be written: {error}"));
-    let found = subject.format.check(&Source::from_bytes("made", bytes), &Context::default());
+    let found = format.check(&Source::from_bytes("made", bytes), &Context::default());
     let found = found.unwrap_or_else(|error| panic!("{what} cannot be checked: {error}"));
-    let is_sound = found.iter().all(|finding| finding.severity <= Severity::Note);
+    // What could not be written as it should be was said.
+    let is_said = |finding: &Finding| written.losses.iter().any(|loss| loss.rule == finding.rule);
+    let is_sound =
+        found.iter().all(|finding| finding.severity <= Severity::Note || is_said(finding));
     assert!(is_sound, "{what} is not sound: {found:?}");
 }

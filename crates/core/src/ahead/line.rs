@@ -63,7 +63,7 @@ impl<R, P, W, T> Stations<R, P, W, T> {
         W: Fn(B) -> Result<C> + Sync,
         T: FnMut(C) -> Result<()> + Send,
     {
-        if workers < 2 {
+        if workers < 2 || count < 2 {
             let Self { read, place, work, take } = &mut self;
             return (0..count).try_for_each(|number| take(work(place(read(number)?)?)?));
         }

@@ -1,6 +1,5 @@
 //! A profile, and what profiles are made of, gone through as commands do it.
 
-use kymo_core::Result;
 use kymo_core::model::measurement::{
     Frame, MeasuredNode, MeasuredThread, MeasuredValue, MeasurementView,
 };
@@ -8,6 +7,7 @@ use kymo_core::model::profile::{
     By, Column, Context, ContextNumber, MetricId, ProfileView, Question, Reach, Step, ThreadId,
     Walk, flat,
 };
+use kymo_core::{NoProgress, Result};
 
 /// Contexts and threads whose values are read one by one, each of which may take a way through
 /// the whole file.
@@ -87,7 +87,7 @@ fn values(view: &dyn ProfileView, context: &Context, metrics: u32) -> Result<()>
 /// Reads every thread as it was recorded.
 pub(super) fn measurement(view: &dyn MeasurementView) -> Result<()> {
     let _ = (view.directory(), view.modules(), view.placeholder(0));
-    let _ = view.structure(&|_| true);
+    let _ = view.structure(&|_| true, &NoProgress);
     for thread in 0..view.thread_count() {
         let _ = (view.name(thread), view.program(thread), view.ids(thread));
         let read = view.thread(thread)?;

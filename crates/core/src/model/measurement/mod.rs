@@ -14,7 +14,7 @@ pub use names::thread_names;
 use super::profile::{Computed, IdKind, Metric};
 use super::structure::Structure;
 use super::timeline::TimeNs;
-use crate::{Finding, Result};
+use crate::{Finding, Progress, Result};
 
 /// The threads of a measurement.
 pub trait MeasurementView: Send + Sync {
@@ -54,7 +54,11 @@ pub trait MeasurementView: Send + Sync {
 
     /// The structure of modules that are wanted by their paths, as far as it lies beside the
     /// measurement, and what of it could not be read.
-    fn structure(&self, is_wanted: &IsWanted<'_>) -> (Structure, Vec<Finding>);
+    fn structure(
+        &self,
+        is_wanted: &IsWanted<'_>,
+        progress: &dyn Progress,
+    ) -> (Structure, Vec<Finding>);
 }
 
 /// Tells whether a module is wanted, by its path; several threads may ask.

@@ -5,13 +5,22 @@ use std::sync::Arc;
 
 use super::flat::{Summed, flat_of};
 use super::labels::{Label, Labels};
-use super::most::ROW_BYTES;
 use super::question::{Reading, Spent};
 use super::{
-    By, Column, Flat, Metric, Most, ProfileView, Question, Reach, Statistic, ThreadSet, Within,
-    per_thread,
+    By, Column, Flat, Metric, Most, ProfileView, Question, Reach, Statistic, ThreadSet,
+    ThreadValue, Within, per_thread,
 };
-use crate::Result;
+use crate::{Error, Result};
+
+/// What may be computed from so many others whatever there is of them.
+const INPUTS_FEW: u64 = 128;
+
+/// How many values there may be of all of them, in all contexts, where they are more.
+const VALUES_MAX: u64 = 1 << 20;
+
+/// The same of parts of a formula, which are worked out for each row.
+const PARTS_FEW: u64 = 1 << 12;
+const PARTS_MAX: u64 = 1 << 24;
 
 /// A metric that is computed from others, such as a share or a mean. It is computed of what each
 /// row comes to, and is never summed up itself.
@@ -52,6 +61,11 @@ pub enum Side {
 pub trait Formula: fmt::Debug + Send + Sync {
     /// What it comes to, from what each input comes to; nothing where an input has nothing.
     fn evaluate(&self, side: Side, inputs: &[Option<f64>]) -> Option<f64>;
+
+    /// How many parts it has, about.
+    fn size(&self) -> usize {
+        1
+    }
 }
 
 impl Derived {
@@ -59,12 +73,83 @@ impl Derived {
     pub(super) fn value(&self, side: Side, inputs: &[Option<f64>]) -> f64 {
         self.formula.evaluate(side, inputs).unwrap_or(f64::NAN)
     }
+
+    /// Refuses what is computed from so much that it could take very long, or very much memory.
+    pub(super) fn require_few(&self, view: &dyn ProfileView) -> Result<()> {
+        let (contexts, name) = (view.contexts_max(), &self.metric.name);
+        let is_much = |count: usize, few: u64, most: u64| {
+            count as u64 > few && (count as u64).saturating_mul(contexts) > most
+        };
+        let (inputs, parts) = (self.inputs.len(), self.formula.size());
+        if is_much(inputs, INPUTS_FEW, VALUES_MAX) {
+            let why = format!("{name} is computed from {inputs} others: that is too much");
+            return Err(Error::Request(why));
+        }
+        if is_much(parts, PARTS_FEW, PARTS_MAX) {
+            let why = format!("{name} is computed by {parts} parts of a formula: that is too much");
+            return Err(Error::Request(why));
+        }
+        Ok(())
+    }
+
+    /// What it comes to for all entry points together; no number where it has no value.
+    pub(super) fn total(&self, view: &dyn ProfileView, threads: Option<&ThreadSet>) -> Result<f64> {
+        let mut totals = Vec::with_capacity(self.inputs.len());
+        for input in &self.inputs {
+            let total = input.total(view, threads)?;
+            totals.push(Some(total).filter(|total| *total != 0.0));
+        }
+        Ok(self.value(Side::Inclusive, &totals))
+    }
 }
 
 impl Input {
     /// Whether it counts all that was called.
     pub(super) fn is_inclusive(self) -> bool {
         self.column.reach == Reach::Execution
+    }
+
+    /// What it comes to for all entry points together: what the context that stands for them has.
+    /// Where there is none, threads have what their entry points have.
+    fn total(self, view: &dyn ProfileView, threads: Option<&ThreadSet>) -> Result<f64> {
+        let mut total = [0.0];
+        if let Some(whole) = view.whole() {
+            view.statistics(self.statistic, &whole, &[self.column], threads, &mut total)?;
+        }
+        let [mut total] = total;
+        if total == 0.0 && self.is_inclusive() {
+            let spent = per_thread(&self.question(view, threads), Within::All)?;
+            for spent in spent.into_iter().filter(|spent| *spent != 0.0) {
+                self.statistic.combine(&mut total, self.statistic.of(spent));
+            }
+        }
+        Ok(total)
+    }
+
+    /// What each thread spent. What is exclusive of calls is only known of what stands for all.
+    fn per_thread(
+        self,
+        view: &dyn ProfileView,
+        threads: Option<&ThreadSet>,
+        within: Within<'_>,
+    ) -> Result<Vec<f64>> {
+        if self.is_inclusive() {
+            return per_thread(&self.question(view, threads), within);
+        }
+        let mut spent = vec![0.0; view.thread_count()];
+        let whole = if within == Within::All { view.whole() } else { None };
+        for found in
+            whole.map(|whole| view.context_values(&whole)).transpose()?.into_iter().flatten()
+        {
+            let ThreadValue { thread, column, value } = found?;
+            let is_meant = threads.is_none_or(|threads| threads.contains(thread));
+            let index = usize::try_from(thread.0).unwrap_or(usize::MAX);
+            let to = spent.get_mut(index).filter(|_| is_meant && column == self.column);
+            if let Some(to) = to {
+                *to += value;
+            }
+        }
+        Ok(spent)
     }
 
     /// The question for it.
@@ -79,8 +164,20 @@ impl Input {
     /// How it is read.
     pub(super) fn reading<'a>(self, question: &'a Question<'a>) -> Reading<'a> {
         let exclusive = if self.is_inclusive() { Reach::Function } else { self.column.reach };
-        let (statistic, exclusive_of_loops) = (self.statistic, exclusive);
-        Reading { question, statistic, exclusive, exclusive_of_loops }
+        let (statistic, has_inclusive, has_exclusive) = (self.statistic, true, true);
+        let is_without_loops = false;
+        Reading { question, statistic, exclusive, is_without_loops, has_inclusive, has_exclusive }
+    }
+
+    /// How it is read of places in the tree. What a loop has without the loops within it is worked
+    /// out where it can be, since of single threads it is not kept.
+    pub(super) fn reading_of_places<'a>(self, question: &'a Question<'a>) -> Reading<'a> {
+        let reading = self.reading(question);
+        let is_lexical = self.column.reach == Reach::Lexical && self.statistic == Statistic::Sum;
+        if is_lexical && question.has(Reach::Function) {
+            return Reading { exclusive: Reach::Function, is_without_loops: true, ..reading };
+        }
+        reading
     }
 }
 
@@ -88,7 +185,7 @@ impl Input {
 /// number.
 ///
 /// # Errors
-/// When the profile cannot be read.
+/// When the profile cannot be read, or the metric is computed from too much.
 pub fn flat_derived(
     view: &dyn ProfileView,
     derived: &Derived,
@@ -96,8 +193,9 @@ pub fn flat_derived(
     by: By,
     most: Most,
 ) -> Result<Flat> {
-    let row_bytes = ROW_BYTES + derived.inputs.len() * size_of::<f64>();
-    let flat = most.of(view, row_bytes, |labels| derived_of(view, derived, threads, by, labels))?;
+    derived.require_few(view)?;
+    // Each row has at least a context: their inputs are no more than is allowed for.
+    let flat = most.of_all(view, |labels| derived_of(view, derived, threads, by, labels))?;
     // What is computed is no part of a whole.
     Ok(Flat { odd: None, ..flat })
 }
@@ -110,69 +208,86 @@ fn derived_of<'v>(
     by: By,
     labels: &mut Labels<'v>,
 ) -> Result<Summed> {
-    let count = derived.inputs.len();
-    let mut totals = vec![None; count];
-    // The inputs of each label, one behind another; 0 where it has none.
-    let mut inputs = Vec::new();
+    let mut inputs = Inputs::new(derived.inputs.len());
     for (index, input) in derived.inputs.iter().enumerate() {
         let question = input.question(view, threads);
-        let Summed { total, rows: found, .. } = flat_of(&input.reading(&question), by, labels)?;
-        if labels.is_overfull() {
-            break;
-        }
-        put(&mut totals, index, if input.is_inclusive() { total } else { 0.0 });
-        inputs.resize(labels.len() * count, 0.0);
-        for (label, spent) in found {
-            if let Some(to) = inputs.get_mut(label.0 * count + index) {
-                *to = if input.is_inclusive() { spent.inclusive } else { spent.exclusive };
-            }
+        for (label, spent) in flat_of(&input.reading(&question), by, labels)?.rows {
+            let value = if input.is_inclusive() { spent.inclusive } else { spent.exclusive };
+            inputs.put(label.0, index, value);
         }
     }
     let mut rows = Vec::new();
-    for (label, inputs) in (0..).map(Label).zip(inputs.chunks(count.max(1))) {
-        let inputs: Vec<_> =
-            inputs.iter().map(|value| Some(*value).filter(|v| *v != 0.0)).collect();
-        if inputs.iter().any(Option::is_some) {
-            let inclusive = derived.value(Side::Inclusive, &inputs);
-            let exclusive = derived.value(Side::Exclusive, &inputs);
-            let has_value = !(inclusive.is_nan() && exclusive.is_nan());
-            rows.extend(has_value.then_some((label, Spent { inclusive, exclusive })));
+    for (label, inputs) in (0..).map(Label).zip(inputs.rows()) {
+        let inclusive = derived.value(Side::Inclusive, &inputs);
+        let exclusive = derived.value(Side::Exclusive, &inputs);
+        let has_value = !(inclusive.is_nan() && exclusive.is_nan());
+        let is_some = has_value && inputs.iter().any(Option::is_some);
+        rows.extend(is_some.then_some((label, Spent { inclusive, exclusive })));
+    }
+    Ok(Summed { total: derived.total(view, threads)?, own: f64::NAN, rows })
+}
+
+/// What each row has of each input, one row behind another; 0 where it has nothing.
+pub(super) struct Inputs {
+    count: usize,
+    values: Vec<f64>,
+}
+
+impl Inputs {
+    pub(super) fn new(count: usize) -> Self {
+        Self { count: count.max(1), values: Vec::new() }
+    }
+
+    pub(super) fn put(&mut self, row: usize, input: usize, value: f64) {
+        let place = row * self.count + input;
+        if self.values.len() <= place {
+            self.values.resize((row + 1) * self.count, 0.0);
+        }
+        if let Some(to) = self.values.get_mut(place) {
+            *to = value;
         }
     }
-    Ok(Summed { total: derived.value(Side::Inclusive, &totals), own: f64::NAN, rows })
+
+    /// The inputs of each row. What is 0 is not there.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Vec<Option<f64>>> {
+        let there = |value: &f64| Some(*value).filter(|value| *value != 0.0);
+        self.values.chunks(self.count).map(move |row| row.iter().map(there).collect())
+    }
 }
 
 /// What a metric that is computed comes to for each thread, in all or in one place. What has no value
-/// is no number.
+/// is no number; a thread that has nothing of all that it is computed from has 0 of each.
 ///
 /// # Errors
-/// When the profile cannot be read.
+/// When the profile cannot be read, or the metric is computed from too much.
 pub fn per_thread_derived(
     view: &dyn ProfileView,
     derived: &Derived,
     threads: Option<&ThreadSet>,
     within: Within<'_>,
 ) -> Result<Vec<f64>> {
-    let mut inputs = vec![vec![None; derived.inputs.len()]; view.thread_count()];
-    for (index, input) in derived.inputs.iter().enumerate().filter(|(_, one)| one.is_inclusive()) {
-        let spent = per_thread(&input.question(view, threads), within)?;
-        for (inputs, spent) in inputs.iter_mut().zip(spent).filter(|(_, spent)| *spent != 0.0) {
-            put(inputs, index, input.statistic.of(spent));
+    derived.require_few(view)?;
+    let mut inputs = Inputs::new(derived.inputs.len());
+    let count = view.thread_count();
+    for (index, input) in derived.inputs.iter().enumerate() {
+        for (thread, spent) in input.per_thread(view, threads, within)?.into_iter().enumerate() {
+            let value = if spent == 0.0 { 0.0 } else { input.statistic.of(spent) };
+            inputs.put(thread, index, value);
         }
     }
-    Ok(inputs.iter().map(|inputs| derived.value(Side::Inclusive, inputs)).collect())
-}
-
-/// What is 0 is not there.
-pub(super) fn put(to: &mut [Option<f64>], index: usize, value: f64) {
-    if let Some(to) = to.get_mut(index) {
-        *to = Some(value).filter(|value| *value != 0.0);
-    }
+    let nothing = vec![Some(0.0); derived.inputs.len()];
+    let value = |inputs: Vec<Option<f64>>| {
+        let is_nothing = inputs.iter().all(Option::is_none);
+        derived.value(Side::Inclusive, if is_nothing { &nothing } else { &inputs })
+    };
+    let mut values: Vec<_> = inputs.rows().map(value).collect();
+    values.resize(count, f64::NAN);
+    Ok(values)
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{FlatRow, MetricId, fixture};
+    use super::super::{Detail, FlatRow, MetricId, bottom_up_derived, fixture, top_down_derived};
     use super::*;
 
     const ALL: Most = Most { number: None, is_inclusive: false };
@@ -217,6 +332,34 @@ pub(super) mod tests {
         let expected = ["<main thread> 7.5 NaN", "main 7.5 8", "work 3.5 2.3333333333333335"];
         assert_eq!(rows, expected);
         assert_eq!(found.total.to_string(), "7.5");
+    }
+
+    /// One thread spent 1 in one entry point and 2 in another: it has 3, and a mean of that, in every
+    /// report.
+    #[test]
+    fn a_thread_of_several_entry_points_counts_once_in_all() {
+        let tree = fixture::entries();
+        let of_rows = flat_derived(&tree, &mean(), None, By::Function, ALL).unwrap().total;
+        let of_paths = top_down_derived(&tree, &mean(), None, Detail::Functions, 9).unwrap().total;
+        let of_callers = bottom_up_derived(&tree, &mean(), None, None, 9, 0.0).unwrap().total;
+        let totals = [of_rows, of_paths, of_callers].map(|total| total.to_string());
+        assert_eq!(totals, ["3", "3", "3"]);
+        assert_eq!(per_thread_derived(&tree, &mean(), None, Within::All).unwrap(), [3.0]);
+    }
+
+    #[test]
+    fn what_is_computed_from_too_much_is_refused_by_its_name() {
+        let tree = fixture::chain(10_000);
+        let mean = mean();
+        let inputs = mean.inputs.iter().copied().cycle().take(129).collect();
+        let much = Derived { inputs, ..mean };
+        let error = flat_derived(&tree, &much, None, By::Function, ALL).unwrap_err().to_string();
+        assert_eq!(error, "mean is computed from 129 others: that is too much");
+        assert!(top_down_derived(&tree, &much, None, Detail::Lines, 9).is_err());
+        assert!(bottom_up_derived(&tree, &much, None, None, 9, 0.0).is_err());
+        assert!(per_thread_derived(&tree, &much, None, Within::All).is_err());
+        // Of few contexts it may be more.
+        assert!(flat_derived(&fixture::tree(), &much, None, By::Function, ALL).is_ok());
     }
 
     #[test]

@@ -129,6 +129,19 @@ pub(super) fn same_names() -> CallTree {
     b.finish()
 }
 
+/// Two entry points, in which one thread spent 1 and 2.
+pub(super) fn entries() -> CallTree {
+    let mut b = builder();
+    let cycles = b.metric(Metric::named("cycles")).unwrap();
+    let thread = b.thread(Thread::default()).unwrap();
+    for (name, value) in [("one", 1.0), ("other", 2.0)] {
+        let entry = Node { scope: Scope::Entry, ..function(&mut b, name) };
+        let entry = b.child(None, entry).unwrap();
+        b.add(thread, entry, cycles, value);
+    }
+    b.finish()
+}
+
 /// Four functions that spent the same.
 pub(super) fn same() -> CallTree {
     let mut b = builder();

@@ -2,6 +2,7 @@
 
 use super::labels::{Label, Labels};
 use super::question::{Reading, Spent};
+use super::stack::Stack;
 use super::{Context, Question, Relation, Scope, Step, Walk};
 use crate::Result;
 
@@ -41,6 +42,17 @@ pub struct FlatRow {
     pub inclusive: f64,
     /// What it spent itself.
     pub exclusive: f64,
+    /// The file or module that it is of, where it has one. Only known of rows in no order.
+    pub place: Option<Place>,
+}
+
+/// What a row is of that is called by the path of a file or module.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The path.
+    pub path: String,
+    /// What the row is called with the whole path: how it begins, and how it goes on behind it.
+    pub around: [String; 2],
 }
 
 /// Sums up what was spent, wherever it was called.
@@ -55,7 +67,8 @@ pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
     let shown = labels.shown();
     let row = |(label, spent): (Label, Spent)| {
         let Spent { inclusive, exclusive } = spent;
-        Ok(FlatRow { label: shown.get(label)?.into_owned(), inclusive, exclusive })
+        let (name, place) = (shown.get(label)?.into_owned(), labels.place(label)?);
+        Ok(FlatRow { label: name, inclusive, exclusive, place })
     };
     let rows = rows.into_iter().map(row).collect::<Result<_>>()?;
     Ok(Flat { total, rows, ..Flat::default() })
@@ -65,7 +78,8 @@ pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
 pub(super) struct Summed {
     /// What all entry points spent together.
     pub(super) total: f64,
-    /// What everything that was called spent itself, where values are added up.
+    /// What everything that was called spent itself, where values are added up; no number where that
+    /// is not measured.
     pub(super) own: f64,
     /// What each label spent that spent something.
     pub(super) rows: Vec<(Label, Spent)>,
@@ -75,7 +89,7 @@ pub(super) struct Summed {
 /// held.
 pub(super) fn flat_of(values: &Reading<'_>, by: By, labels: &mut Labels<'_>) -> Result<Summed> {
     let rows = Vec::with_capacity(labels.expected());
-    let mut summing = Summing { values, by, labels, rows, open: Vec::new() };
+    let mut summing = Summing { values, by, labels, rows, open: Stack::default() };
     let (mut total, mut own) = (0.0, 0.0);
     for step in Walk::new(values.view())? {
         match step? {
@@ -92,9 +106,11 @@ pub(super) fn flat_of(values: &Reading<'_>, by: By, labels: &mut Labels<'_>) -> 
                     break;
                 }
             }
-            Step::Leave(context, _) => summing.leave(&context),
+            Step::Leave(..) => summing.leave()?,
         }
     }
+    let (total, own) =
+        (values.total(total, own), if values.has_exclusive { own } else { f64::NAN });
     Ok(Summed { total, own, rows: summing.finish() })
 }
 
@@ -104,7 +120,7 @@ struct Summing<'a, 'b, 'v> {
     labels: &'b mut Labels<'v>,
     rows: Vec<Row>,
     /// The contexts on the way to where we are.
-    open: Vec<Open>,
+    open: Stack<Open, 4>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -117,22 +133,51 @@ struct Row {
     is_place: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Open {
     label: Option<Label>,
-    scope: Scope,
+    kind: Kind,
     /// What it spent itself, less what was counted for contexts within it.
     own: f64,
     /// What it spent itself.
     exclusive: f64,
 }
 
+/// What has to be known of a context when it is left, or while another is below it.
+#[derive(Clone, Copy)]
+struct Kind {
+    is_frame: bool,
+    is_line: bool,
+}
+
+impl From<Open> for [u64; 4] {
+    fn from(Open { label, kind, own, exclusive }: Open) -> Self {
+        let label = label.map_or(u64::MAX, |label| label.0 as u64);
+        let kind = u64::from(kind.is_frame) << 1 | u64::from(kind.is_line);
+        [label, kind, own.to_bits(), exclusive.to_bits()]
+    }
+}
+
+impl From<[u64; 4]> for Open {
+    fn from([label, kind, own, exclusive]: [u64; 4]) -> Self {
+        let label = Some(label).filter(|label| *label != u64::MAX);
+        Self {
+            // The one that stands for nothing has no row either.
+            label: label.and_then(|label| usize::try_from(label).ok()).map(Label),
+            kind: Kind { is_frame: kind & 2 != 0, is_line: kind & 1 != 0 },
+            own: f64::from_bits(own),
+            exclusive: f64::from_bits(exclusive),
+        }
+    }
+}
+
 impl Summing<'_, '_, '_> {
     fn enter(&mut self, context: &Context, spent: Spent) -> Result<()> {
-        let is_part = self.is_part_of_line(context);
+        let is_part = self.is_part_of_line(context)?;
         if context.relation == Relation::Lexical
             && !is_part
             && self.values.statistic.is_added()
-            && let Some(above) = self.open.last_mut()
+            && let Some(above) = self.open.last_mut()?
         {
             above.own -= spent.exclusive;
         }
@@ -149,23 +194,23 @@ impl Summing<'_, '_, '_> {
         }
         let own = if is_part { 0.0 } else { spent.exclusive };
         let label = found.map(|(label, _)| label);
-        self.open.push(Open { label, scope: context.scope, own, exclusive: spent.exclusive });
-        Ok(())
+        let kind = Kind { is_frame: context.is_frame(), is_line: context.scope == Scope::Line };
+        self.open.push(Open { label, kind, own, exclusive: spent.exclusive })
     }
 
     /// Whether a context is an instruction of the line above it, which counts for both.
-    fn is_part_of_line(&self, context: &Context) -> bool {
-        let is_line = |open: &Open| open.scope == Scope::Line;
-        self.by == By::Line
-            && context.scope == Scope::Instruction
-            && !context.is_frame()
-            && self.open.last().is_some_and(is_line)
+    fn is_part_of_line(&mut self, context: &Context) -> Result<bool> {
+        let may_be = self.by == By::Line && context.scope == Scope::Instruction;
+        if !may_be || context.is_frame() {
+            return Ok(false);
+        }
+        Ok(self.open.last_mut()?.is_some_and(|open| open.kind.is_line))
     }
 
-    fn leave(&mut self, context: &Context) {
-        let Some(Open { label, own, exclusive, .. }) = self.open.pop() else { return };
+    fn leave(&mut self) -> Result<()> {
+        let Some(Open { label, kind, own, exclusive }) = self.open.pop()? else { return Ok(()) };
         let exclusive = if self.by == By::Line { rest(own, exclusive) } else { exclusive };
-        let counts = self.by == By::Line || context.is_frame();
+        let counts = self.by == By::Line || kind.is_frame;
         let values = self.values;
         if let Some(row) = label.and_then(|label| self.row(label)) {
             if counts && exclusive != 0.0 {
@@ -173,6 +218,7 @@ impl Summing<'_, '_, '_> {
             }
             row.within -= 1;
         }
+        Ok(())
     }
 
     fn row(&mut self, label: Label) -> Option<&mut Row> {
@@ -226,7 +272,7 @@ impl Summing<'_, '_, '_> {
 }
 
 /// What is left of a value when parts are taken off, or nothing where that is only rounding.
-fn rest(own: f64, exclusive: f64) -> f64 {
+pub(super) fn rest(own: f64, exclusive: f64) -> f64 {
     const ROUNDING: f64 = 1e-9;
     if own.abs() > exclusive.abs() * ROUNDING { own } else { 0.0 }
 }

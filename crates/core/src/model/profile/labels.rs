@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 
 use super::names::{self, LOOP, Name};
-use super::{Context, FileId, FunctionId, ModuleId, ProfileView, Scope};
+use super::{Context, FileId, FunctionId, ModuleId, Place, ProfileView, Scope};
 use crate::{Error, Result};
 pub(super) use held::Held;
 use texts::Paths;
@@ -264,9 +264,12 @@ impl<'a> Labels<'a> {
             self.is_overfull = true;
             return Ok(Label::ELSEWHERE);
         }
-        let why = "names come to more than the file has room for: they lie on top of each other";
+        let function = match entry {
+            Entry::Function { id, .. } => Some(id),
+            _ => None,
+        };
         let left = self.bytes_left.checked_sub(bytes as u64);
-        self.bytes_left = left.ok_or_else(|| Error::request(why))?;
+        self.bytes_left = left.ok_or_else(|| self.view.names_on_top(function))?;
         let next = self.entries.len();
         let index = u32::try_from(next).map_err(|_| Error::request("there are too many names"))?;
         self.entries.push(entry);
@@ -297,6 +300,20 @@ impl<'a> Labels<'a> {
             Entry::File(file) => self.files.get(file).into(),
             Entry::Module(module) => self.modules.get(module).into(),
         })
+    }
+
+    /// The file or module of a label, where it is called by one.
+    pub(super) fn place(&self, label: Label) -> Result<Option<Place>> {
+        let Some(entry) = self.entries.get(label.0).copied() else { return Ok(None) };
+        let path = match entry {
+            Entry::Place { file, .. } | Entry::File(file) => self.files.get(file),
+            Entry::Point { module, .. } | Entry::Module(module) => self.modules.get(module),
+            Entry::Function { .. } | Entry::Own { .. } => return Ok(None),
+        };
+        let text = self.text_of(entry)?;
+        let around = text.split_once(path).map(|(before, behind)| [before, behind]);
+        let around = around.unwrap_or_default().map(str::to_owned);
+        Ok(Some(Place { path: path.to_owned(), around }))
     }
 
     /// Whether a label is that of functions of a name, which may leave out the module that stands

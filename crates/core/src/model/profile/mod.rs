@@ -19,11 +19,13 @@ mod flat;
 mod labels;
 mod most;
 mod names;
+mod odd;
 mod paths;
 mod per_thread;
 mod question;
 mod sink;
 mod slots;
+mod stack;
 mod threads;
 mod traces;
 mod tree;
@@ -34,13 +36,13 @@ pub use changes::{PathChange, PathChanges, path_changes};
 pub use computed::{Computed, Expression, Operation};
 pub use derived::{Derived, Formula, Input, Side, flat_derived, per_thread_derived};
 pub use derived_paths::{bottom_up_derived, top_down_derived};
-pub use flat::{By, Flat, FlatRow, flat};
+pub use flat::{By, Flat, FlatRow, Place, flat};
 pub use most::{Most, flat_most};
 pub use names::base_name;
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
 pub use per_thread::{Within, per_thread};
-pub use question::Question;
-pub use sink::{ProfileSink, Statistic, SummaryValue, SunkValue, copy_profile};
+pub use question::{Question, totals_of_called};
+pub use sink::{Parts, ProfileSink, Statistic, SummaryValue, SunkValue, copy_profile};
 pub use threads::{IdKind, IdPart, Thread, ThreadSet};
 pub use traces::{IDLE, Traced, TracedLine, traced};
 pub use tree::{CallTree, Node};
@@ -62,9 +64,32 @@ pub struct ThreadId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextId(pub u64);
 
+/// Contexts side by side, none of which is held: where the next of them is, and where there are none
+/// any more, as the view counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Siblings {
+    /// Where the next one is.
+    pub next: u64,
+    /// Where they end. None is left where the next would be here or beyond.
+    pub end: u64,
+}
+
+impl Siblings {
+    /// Whether none is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.next >= self.end
+    }
+}
+
 /// The number that a recording gives a context: what samples and values name it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextNumber(pub u64);
+
+impl ContextNumber {
+    /// The number of what no value and no sample names.
+    pub const NONE: Self = Self(u64::MAX);
+}
 
 /// What a format finds a function by. Several may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,17 +154,38 @@ pub trait ProfileView: Send + Sync {
         Err(Error::request("the tree of contexts leads round in circles: some are reached twice"))
     }
 
+    /// Numbers below this have one context each, and those that are come by are remembered; 0 where
+    /// no two can have the same.
+    fn numbers_max(&self) -> u64 {
+        0
+    }
+
+    /// Says that a context has the number of another, and with it its values: it is left out.
+    fn numbered_again(&self, _context: &Context) -> Result<()> {
+        Ok(())
+    }
+
     /// How many bytes the names of contexts can come to, each once. Where there are more they lie
     /// on top of each other, and a report ends.
     fn labels_max(&self) -> u64 {
         u64::MAX
     }
 
+    /// That names come to more than that, said of the function that was one too many, where it is
+    /// one.
+    fn names_on_top(&self, _of: Option<FunctionId>) -> Error {
+        let why = "names come to more than the file has room for: they lie on top of each other";
+        Error::request(why)
+    }
+
     /// Appends the entry points.
     fn roots(&self, to: &mut Vec<ContextId>) -> Result<()>;
 
-    /// Appends the contexts directly below one.
-    fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()>;
+    /// The contexts directly below one.
+    fn children(&self, of: ContextId) -> Result<Siblings>;
+
+    /// Takes the first of contexts side by side; nothing where none is left.
+    fn next_sibling(&self, siblings: &mut Siblings) -> Result<Option<ContextId>>;
 
     /// What a context is.
     fn context(&self, id: ContextId) -> Result<Context>;
@@ -204,7 +250,7 @@ pub trait ProfileView: Send + Sync {
         inclusive_by_context(self, metric, contexts, to)
     }
 
-    /// What all entry points spent together, of each metric.
+    /// What all entry points spent together, of each metric that is measured inclusive of calls.
     fn totals(&self, threads: Option<&ThreadSet>) -> Result<Vec<f64>> {
         let count = u32::try_from(self.metrics().len()).unwrap_or(u32::MAX);
         let column = |metric| Column { metric: MetricId(metric), reach: Reach::Execution };
@@ -217,6 +263,12 @@ pub trait ProfileView: Send + Sync {
             totals.iter_mut().zip(&sums).for_each(|(total, sum)| *total += sum);
         }
         Ok(totals)
+    }
+
+    /// The context that stands for all entry points together, where there is one. It is none of the
+    /// tree.
+    fn whole(&self) -> Option<Context> {
+        None
     }
 
     /// What a person calls a context: the function's name, or the place.
@@ -416,6 +468,17 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// All of them, in their order.
+    pub const ALL: [Self; 7] = [
+        Self::Entry,
+        Self::Function,
+        Self::Loop,
+        Self::Line,
+        Self::Instruction,
+        Self::Placeholder,
+        Self::Other,
+    ];
+
     /// The word a person reads.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use super::flat::{Summed, flat_of};
 use super::labels::{Held, Label, Labels, Shown};
+use super::odd::Odd;
 use super::question::{Reading, Spent};
-use super::{By, Flat, FlatRow, ProfileView, Question, Reach};
+use super::{By, Flat, FlatRow, ProfileView, Question};
 use crate::{Error, Result};
 
 /// Which rows are wanted.
@@ -20,7 +21,7 @@ pub struct Most {
 
 /// How much memory labels and rows may take, and how much one of each takes.
 const HELD_BYTES: usize = 24 << 20;
-pub(super) const ROW_BYTES: usize = 48;
+const ROW_BYTES: usize = 48;
 
 /// A flat profile of the rows that spent most, those first; of equal ones by their names.
 ///
@@ -31,12 +32,10 @@ pub(super) const ROW_BYTES: usize = 48;
 /// When the profile cannot be read.
 pub fn flat_most(question: &Question<'_>, by: By, most: Most) -> Result<Flat> {
     let values = Reading::sums(question);
-    let is_both = question.has(Reach::Function) && question.has(Reach::Execution);
     most.of(question.view, ROW_BYTES, |labels| {
-        let summed = flat_of(&values, by, labels)?;
-        // Where one of them is not measured they cannot be compared.
-        let own = if is_both { summed.own } else { f64::NAN };
-        Ok(Summed { own, ..summed })
+        let mut summed = flat_of(&values, by, labels)?;
+        summed.rows.iter_mut().for_each(|(_, spent)| *spent = values.known(*spent));
+        Ok(summed)
     })
 }
 
@@ -85,6 +84,16 @@ impl Most {
         }
     }
 
+    /// The same, with all labels held.
+    pub(super) fn of_all<'v>(
+        self,
+        view: &'v dyn ProfileView,
+        sum: impl Fn(&mut Labels<'v>) -> Result<Summed>,
+    ) -> Result<Flat> {
+        let flat = self.of_parts(view, Held::parts(1, usize::MAX), sum)?;
+        Ok(flat.unwrap_or_default())
+    }
+
     /// The same, part by part; nothing where one of them is too large.
     fn of_parts<'v>(
         self,
@@ -100,7 +109,10 @@ impl Most {
                 return Ok(None);
             }
             let shown = labels.shown();
-            odd.look(&rows, total, own, &shown)?;
+            for (label, spent) in &rows {
+                odd.look(*spent, total, || Ok(shown.get(*label)?.into_owned()))?;
+            }
+            odd.compare(own, total);
             let all = rows.len();
             let rows = self.chosen(&mut rows, &shown)?;
             flat.more += all.saturating_sub(rows.len());
@@ -121,8 +133,7 @@ impl Most {
         let mut chosen = Vec::new();
         for (label, spent) in rows.iter() {
             if self.compare(*spent, last) == Ordering::Less {
-                let Spent { inclusive, exclusive } = *spent;
-                chosen.push(FlatRow { label: name(*label)?, inclusive, exclusive });
+                chosen.push(row(name(*label)?, *spent));
             }
         }
         let (mut names, left) = (BTreeSet::new(), number.saturating_sub(chosen.len()));
@@ -132,62 +143,19 @@ impl Most {
                 names.pop_last();
             }
         }
-        let Spent { inclusive, exclusive } = last;
-        chosen.extend(names.into_iter().map(|(label, _)| FlatRow { label, inclusive, exclusive }));
+        chosen.extend(names.into_iter().map(|(name, _)| row(name, last)));
         Ok(chosen)
     }
+}
+
+fn row(label: String, Spent { inclusive, exclusive }: Spent) -> FlatRow {
+    FlatRow { label, inclusive, exclusive, place: None }
 }
 
 /// How many rows are held at once: as many as fill what tables grow to.
 fn held_at_once(row_bytes: usize) -> usize {
     let room: usize = 1 << (HELD_BYTES / row_bytes.max(1)).max(1).ilog2();
     room - room / 8
-}
-
-/// What no program does: a part is more than the whole, or all parts come to something else. Where
-/// something can be less than nothing, a part can be more than the whole.
-#[derive(Default)]
-struct Odd {
-    has_negative: bool,
-    found: Option<String>,
-}
-
-impl Odd {
-    /// Looks for it among some rows, and in what all come to.
-    fn look(
-        &mut self,
-        rows: &[(Label, Spent)],
-        total: f64,
-        own: f64,
-        shown: &Shown<'_>,
-    ) -> Result<()> {
-        const ROUNDING: f64 = 1e-6;
-        let is_above = |part: f64, whole: f64| part - whole > ROUNDING * whole.abs();
-        self.has_negative |= rows.iter().any(|(_, row)| row.exclusive < 0.0 || row.inclusive < 0.0);
-        let excess = |(_, row): &&(Label, Spent)| {
-            is_above(row.exclusive, row.inclusive) || is_above(row.inclusive, total)
-        };
-        if self.found.is_some() {
-            return Ok(());
-        }
-        if let Some((label, row)) = rows.iter().find(excess) {
-            let name = shown.get(*label)?;
-            self.found = Some(if is_above(row.inclusive, total) {
-                format!("{name} spent more than all entry points together")
-            } else {
-                format!("{name} spent more itself than with all that it called")
-            });
-        } else if is_above(own, total) || is_above(total, own) {
-            self.found = Some(format!(
-                "what was called spent {own} itself, and all entry points together {total}"
-            ));
-        }
-        Ok(())
-    }
-
-    fn text(self) -> Option<String> {
-        self.found.filter(|_| !self.has_negative)
-    }
 }
 
 #[cfg(test)]

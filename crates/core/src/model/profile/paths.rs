@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::flat::rest;
 use super::labels::{Label, Labels, Texts};
 use super::question::{Reading, Spent};
-use super::{Context, Question, Scope, Step, Walk};
+use super::stack::Stack;
+use super::{Context, ContextNumber, Question, Scope, Step, Walk, odd};
 use crate::Result;
 
 /// Which contexts are nodes of a tree of paths. What is left out counts for the node above.
@@ -40,6 +42,13 @@ pub struct PathTree {
     pub deeper: u64,
     /// Whether values are computed, so that they are no parts of a total.
     pub is_computed: bool,
+    /// Whether shares, and what comes first, go by what was spent exclusive of calls.
+    pub is_by_exclusive: bool,
+    /// What no program does, in a sentence without full stop: values and contexts do not belong
+    /// together then.
+    pub odd: Option<String>,
+    /// What everything that was called spent itself.
+    pub(super) own: f64,
     pub(super) labels: Texts,
 }
 
@@ -50,14 +59,17 @@ pub struct PathNode {
     pub parent: Option<usize>,
     /// How deep it is; 0 at the top.
     pub depth: usize,
+    /// The number of the context, from the entry points down, where it is one and no more.
+    pub context: Option<ContextNumber>,
     /// What it is.
     pub scope: Scope,
     /// Whether it was inlined.
     pub is_inlined: bool,
-    /// What was spent there and below. From callers' side: what was spent at the top of this
-    /// path when it was called this way.
+    /// What was spent there and below. From callers' side: what the function at the top spent with
+    /// all that it called when it was called this way; calls of itself count once.
     pub inclusive: f64,
-    /// What was spent there. Of a loop, without the loops within it where that is told apart.
+    /// What was spent there. Of a loop, without the loops within it where that is told apart. From
+    /// callers' side: what the function at the top spent itself when it was called this way.
     pub exclusive: f64,
     /// Its part of the total, or of what it is computed from the largest part.
     pub share: f64,
@@ -70,6 +82,44 @@ impl PathTree {
     pub fn label(&self, node: &PathNode) -> &str {
         self.labels.get(node.label)
     }
+
+    /// What a node is ranked by.
+    #[must_use]
+    pub fn weight(&self, node: &PathNode) -> f64 {
+        if self.is_by_exclusive { node.exclusive } else { node.inclusive }
+    }
+
+    /// Gives what leads to others as large a share as the largest of them has, and leaves out what
+    /// leads to nothing.
+    fn show_ways(&mut self) {
+        for index in (0..self.nodes.len()).rev() {
+            let Some(PathNode { parent, share, .. }) = self.nodes.get(index).copied() else {
+                continue;
+            };
+            if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent)) {
+                parent.share = parent.share.max(share);
+            }
+        }
+        let mut places = Vec::with_capacity(self.nodes.len());
+        let mut kept = 0;
+        for node in &mut self.nodes {
+            node.parent = node.parent.and_then(|parent| places.get(parent).copied());
+            places.push(kept);
+            kept += usize::from(node.share > 0.0);
+        }
+        self.nodes.retain(|node| node.share > 0.0);
+    }
+
+    /// The same, with what is odd about it. What is not measured is no number.
+    fn looked_at(mut self, values: &Reading<'_>, is_from_callers: bool) -> Self {
+        for node in &mut self.nodes {
+            let spent = Spent { inclusive: node.inclusive, exclusive: node.exclusive };
+            let Spent { inclusive, exclusive } = values.known(spent);
+            *node = PathNode { inclusive, exclusive, ..*node };
+        }
+        let own = if values.has_exclusive { self.own } else { f64::NAN };
+        Self { odd: odd::of_tree(&self, own, is_from_callers), ..self }
+    }
 }
 
 /// The paths from the entry points down, as deep as asked for.
@@ -78,8 +128,9 @@ impl PathTree {
 /// When the profile cannot be read.
 pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Result<PathTree> {
     let mut labels = Labels::of_view(question.view);
-    let tree = top_down_of(&Reading::places(question), &mut labels, detail, depth_max)?;
-    Ok(PathTree { labels: labels.texts()?, ..tree })
+    let values = Reading::places(question);
+    let tree = top_down_of(&values, &mut labels, detail, depth_max)?;
+    Ok(PathTree { labels: labels.texts()?, ..tree }.looked_at(&values, false))
 }
 
 /// The paths from the entry points down, with any statistic over threads. The texts of labels are
@@ -91,45 +142,54 @@ pub(super) fn top_down_of(
     depth_max: usize,
 ) -> Result<PathTree> {
     let mut making = Making::new(values, labels);
-    // The node of each context on the way to where we are, or the nearest above.
-    let mut open: Vec<Option<usize>> = Vec::new();
+    // Without what was spent inclusive of calls, nothing tells of what is below.
+    making.tree.is_by_exclusive = !values.has_inclusive;
+    let mut open: Stack<Above, 2> = Stack::default();
     let mut walk = Walk::new(values.view())?;
     while let Some(step) = walk.next() {
         let (context, depth) = match step? {
             Step::Enter(context, depth) => (context, depth),
             Step::Leave(..) => {
-                open.pop();
+                open.pop()?;
                 continue;
             }
         };
-        let above = open.last().copied().flatten();
+        let Above { mut node, mut around } = open.last_mut()?.copied().unwrap_or_default();
         let spent = making.spent(&context, depth)?;
-        let mut node = above;
+        let is_loop = context.scope == Scope::Loop;
+        around = around.filter(|_| !context.is_frame());
+        if is_loop {
+            making.take_off(around, spent.exclusive);
+        }
         // Where nothing was spent, by these threads, there is no path.
-        let is_cold = spent.inclusive == 0.0 && spent.exclusive == 0.0;
+        let is_cold = spent.inclusive == 0.0 && spent.exclusive == 0.0 && values.has_inclusive;
         if is_cold {
-            walk.prune();
+            walk.prune()?;
         } else if detail.shows(&context) {
-            if making.depth_below(above) < depth_max {
+            if making.depth_below(node) < depth_max {
                 let label = making.labels.of_context(&context)?;
-                node = Some(making.node(above, &context, label));
+                let frame = Frame::new(&context, label, depth);
+                node = Some(making.node(node, frame, Some(context.number)));
                 making.add(node, spent);
+                around = if is_loop { node } else { around };
             } else {
                 making.tree.deeper += 1;
-                walk.prune();
+                making.tree.own += spent.inclusive - spent.exclusive;
+                walk.prune()?;
             }
         }
-        open.push(node);
+        open.push(Above { node, around })?;
     }
     Ok(making.finish())
 }
 
 /// The functions that spent something themselves, and below each its callers, as deep as asked
-/// for. A node's inclusive value is what the function at the top spent when it was called so.
+/// for. A node has what the function at the top spent when it was called so, ranked by what it spent
+/// itself.
 ///
-/// Of one function, by its name, it is what that spent with all that it called; calls of itself
-/// count once. Functions with less than a share of the total, `least`, have no callers below them:
-/// there may be very many.
+/// Of one function, by its name, all calls count, ranked by what it spent with all that it called.
+/// Functions with less than a share of the total, `least`, have no callers below them: there may be
+/// very many.
 ///
 /// # Errors
 /// When the profile cannot be read.
@@ -140,8 +200,66 @@ pub fn bottom_up(
     least: f64,
 ) -> Result<PathTree> {
     let mut labels = Labels::of_view(question.view);
-    let tree = bottom_up_of(&Reading::sums(question), &mut labels, of, depth_max, least)?;
-    Ok(PathTree { labels: labels.texts()?, ..tree })
+    let values = Reading::sums(question);
+    let wanted = match of {
+        Some(name) => Wanted::Called(name),
+        None => Wanted::Spent(own_shares(&values, &mut labels)?, least),
+    };
+    let tree = bottom_up_of(&values, &mut labels, &wanted, depth_max)?;
+    Ok(PathTree { labels: labels.texts()?, ..tree }.looked_at(&values, true))
+}
+
+/// Which functions have callers.
+pub(super) enum Wanted<'a> {
+    /// Those of a name.
+    Called(&'a str),
+    /// Those that spent something themselves, by the share of the total that each label has of it;
+    /// those with less than another share are shown without callers.
+    Spent(Vec<f64>, f64),
+}
+
+impl Wanted<'_> {
+    /// How many callers of a function are shown, itself included.
+    fn depth(&self, label: Label, is_called: impl FnOnce(&str) -> bool, depth_max: usize) -> usize {
+        match self {
+            Self::Called(name) => {
+                if is_called(name) {
+                    depth_max
+                } else {
+                    0
+                }
+            }
+            Self::Spent(shares, least) => match shares.get(label.0).copied().unwrap_or(0.0) {
+                0.0 => 0,
+                share if share < *least => depth_max.min(1),
+                _ => depth_max,
+            },
+        }
+    }
+}
+
+/// What functions spent themselves, by their labels, as shares of the total.
+pub(super) fn own_shares(values: &Reading<'_>, labels: &mut Labels<'_>) -> Result<Vec<f64>> {
+    let (mut total, mut called, mut own) = (0.0, 0.0, Vec::new());
+    for step in Walk::new(values.view())? {
+        let Step::Enter(context, depth) = step? else { continue };
+        if !context.is_frame() {
+            continue;
+        }
+        let spent = values.spent(&context)?;
+        if depth == 0 {
+            values.combine(&mut total, spent.inclusive);
+        }
+        called += spent.exclusive;
+        let label = labels.of_context(&context)?;
+        own.resize(labels.len(), 0.0);
+        if let Some(own) = own.get_mut(label.0) {
+            values.combine(own, spent.exclusive);
+        }
+    }
+    let total = values.total(total, called);
+    let share = |own: f64| if own == 0.0 { 0.0 } else { (own / total).abs() };
+    Ok(own.into_iter().map(share).collect())
 }
 
 /// Functions with their callers, with any statistic over threads. The texts of labels are left to
@@ -149,44 +267,95 @@ pub fn bottom_up(
 pub(super) fn bottom_up_of(
     values: &Reading<'_>,
     labels: &mut Labels<'_>,
-    of: Option<&str>,
+    wanted: &Wanted<'_>,
     depth_max: usize,
-    least: f64,
 ) -> Result<PathTree> {
     let mut making = Making::new(values, labels);
-    let is_hot = if of.is_none() && least > 0.0 { making.hot(least)? } else { Vec::new() };
-    let mut frames: Vec<(Context, Label)> = Vec::new();
-    // How many frames of the function we are within.
-    let mut within = 0_usize;
+    making.tree.is_by_exclusive = matches!(wanted, Wanted::Spent(..));
+    let mut frames: Stack<Frame, 3> = Stack::default();
+    // How many frames of each label we are within.
+    let mut within: Vec<u32> = Vec::new();
     for step in Walk::new(values.view())? {
         let (context, depth) = match step? {
             Step::Enter(context, depth) if context.is_frame() => (context, depth),
-            Step::Leave(context, _) if context.is_frame() => {
-                let left = frames.pop();
-                let is_it = left.is_some_and(|(_, label)| making.is_called(label, of));
-                within -= usize::from(is_it);
+            Step::Leave(_, depth) => {
+                if let Some(frame) = frames.last_mut()?.copied().filter(|it| it.depth == depth) {
+                    frames.pop()?;
+                    within.get_mut(frame.label.0).into_iter().for_each(|count| *count -= 1);
+                }
                 continue;
             }
-            _ => continue,
+            Step::Enter(..) => continue,
         };
         let spent = making.spent(&context, depth)?;
         let label = making.labels.of_context(&context)?;
-        frames.push((context, label));
-        if of.is_none() && spent.exclusive != 0.0 {
-            let inclusive = spent.exclusive;
-            let is_hot = is_hot.get(label.0).copied().unwrap_or(true);
-            let depth_max = if is_hot { depth_max } else { depth_max.min(1) };
-            making.callers(&frames, Spent { inclusive, ..spent }, depth_max);
-            making.tree.deeper += u64::from(is_hot && frames.len() > depth_max);
-        } else if making.is_called(label, of) {
-            if within == 0 {
-                making.callers(&frames, spent, depth_max);
-                making.tree.deeper += u64::from(frames.len() > depth_max);
-            }
-            within += 1;
+        frames.push(Frame::new(&context, label, depth))?;
+        within.resize(within.len().max(making.labels.len()), 0);
+        let Some(count) = within.get_mut(label.0) else { continue };
+        *count += 1;
+        // An inner call is part of the outer one.
+        let inclusive = if *count == 1 { spent.inclusive } else { 0.0 };
+        let depth_max = wanted.depth(label, |name| making.is_called(label, name), depth_max);
+        if depth_max > 0 && (inclusive != 0.0 || spent.exclusive != 0.0) {
+            making.callers(frames.top(depth_max)?, Spent { inclusive, ..spent });
+            making.tree.deeper += u64::from(depth_max > 1 && frames.len() > depth_max);
         }
     }
     Ok(making.finish())
+}
+
+/// Where a context on the way to where we are belongs.
+#[derive(Clone, Copy, Default)]
+struct Above {
+    /// Its node, or that of the nearest above that has one.
+    node: Option<usize>,
+    /// The node of the loop that it is, or lies in with no call between.
+    around: Option<usize>,
+}
+
+impl From<Above> for [u64; 2] {
+    fn from(Above { node, around }: Above) -> Self {
+        [node, around].map(|node| node.map_or(u64::MAX, |node| node as u64))
+    }
+}
+
+impl From<[u64; 2]> for Above {
+    fn from(nodes: [u64; 2]) -> Self {
+        let index = |node: u64| usize::try_from(node).ok().filter(|_| node != u64::MAX);
+        let [node, around] = nodes.map(index);
+        Self { node, around }
+    }
+}
+
+/// A context that becomes a node: what it is to a person.
+#[derive(Clone, Copy)]
+struct Frame {
+    label: Label,
+    /// How deep it is in the tree of contexts.
+    depth: usize,
+    scope: Scope,
+    is_inlined: bool,
+}
+
+impl Frame {
+    fn new(context: &Context, label: Label, depth: usize) -> Self {
+        let is_inlined = context.relation == super::Relation::Inlined;
+        Self { label, depth, scope: context.scope, is_inlined }
+    }
+}
+
+impl From<Frame> for [u64; 3] {
+    fn from(Frame { label, depth, scope, is_inlined }: Frame) -> Self {
+        [label.0 as u64, depth as u64, (scope as u64) << 1 | u64::from(is_inlined)]
+    }
+}
+
+impl From<[u64; 3]> for Frame {
+    fn from([label, depth, kind]: [u64; 3]) -> Self {
+        let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let scope = Scope::ALL.get(index(kind >> 1)).copied().unwrap_or(Scope::Other);
+        Self { label: Label(index(label)), depth: index(depth), scope, is_inlined: kind & 1 == 1 }
+    }
 }
 
 /// Finds the nodes of a tree that is being made by the names that lead to them.
@@ -200,8 +369,10 @@ impl Nodes {
     pub(super) fn place(&mut self, nodes: &mut Vec<PathNode>, node: PathNode) -> usize {
         let next = nodes.len();
         let place = *self.known.entry((node.parent, node.label, node.is_inlined)).or_insert(next);
-        if place == next {
-            nodes.push(node);
+        match nodes.get_mut(place) {
+            Some(known) if known.context != node.context => known.context = None,
+            Some(_) => {}
+            None => nodes.push(node),
         }
         place
     }
@@ -228,45 +399,32 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
         if depth == 0 {
             self.values.combine(&mut self.tree.total, spent.inclusive);
         }
+        if context.is_frame() {
+            self.tree.own += spent.exclusive;
+        }
         Ok(spent)
     }
 
+    /// Takes what a loop spent off the one around it.
+    fn take_off(&mut self, around: Option<usize>, value: f64) {
+        let around = around.filter(|_| self.values.is_without_loops);
+        if let Some(around) = around.and_then(|index| self.tree.nodes.get_mut(index)) {
+            around.exclusive = rest(around.exclusive - value, around.exclusive);
+        }
+    }
+
     /// Adds what was spent in the last of some frames to the path of its callers.
-    fn callers(&mut self, frames: &[(Context, Label)], spent: Spent, depth_max: usize) {
+    fn callers(&mut self, frames: &[Frame], spent: Spent) {
         let mut node = None;
-        for (context, label) in frames.iter().rev().take(depth_max) {
-            let exclusive = if node.is_none() { spent.exclusive } else { 0.0 };
-            node = Some(self.node(node, context, *label));
-            self.add(node, Spent { exclusive, ..spent });
+        for frame in frames.iter().rev() {
+            node = Some(self.node(node, *frame, None));
+            self.add(node, spent);
         }
     }
 
-    /// Which functions spent at least a share of the total themselves, by their labels.
-    fn hot(&mut self, least: f64) -> Result<Vec<bool>> {
-        let (mut total, mut own) = (0.0, Vec::new());
-        for step in Walk::new(self.values.view())? {
-            let Step::Enter(context, depth) = step? else { continue };
-            if !context.is_frame() {
-                continue;
-            }
-            let spent = self.values.spent(&context)?;
-            if depth == 0 {
-                self.values.combine(&mut total, spent.inclusive);
-            }
-            let label = self.labels.of_context(&context)?;
-            own.resize(self.labels.len(), 0.0);
-            if let Some(own) = own.get_mut(label.0) {
-                self.values.combine(own, spent.exclusive);
-            }
-        }
-        Ok(own.iter().map(|own: &f64| own.abs() >= total.abs() * least).collect())
-    }
-
-    fn is_called(&mut self, label: Label, name: Option<&str>) -> bool {
+    fn is_called(&mut self, label: Label, name: &str) -> bool {
         let Self { labels, called, .. } = self;
-        let is_called =
-            |name| *called.entry(label).or_insert_with(|| labels.is_called(label, name));
-        name.is_some_and(is_called)
+        *called.entry(label).or_insert_with(|| labels.is_called(label, name))
     }
 
     fn depth_below(&self, parent: Option<usize>) -> usize {
@@ -274,12 +432,19 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
     }
 
     /// The node of a label below another.
-    fn node(&mut self, parent: Option<usize>, context: &Context, label: Label) -> usize {
+    fn node(
+        &mut self,
+        parent: Option<usize>,
+        frame: Frame,
+        context: Option<ContextNumber>,
+    ) -> usize {
+        let Frame { label, scope, is_inlined, .. } = frame;
         let node = PathNode {
             parent,
             depth: self.depth_below(parent),
-            scope: context.scope,
-            is_inlined: context.relation == super::Relation::Inlined,
+            context,
+            scope,
+            is_inlined,
             inclusive: 0.0,
             exclusive: 0.0,
             share: 0.0,
@@ -296,9 +461,14 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
     }
 
     fn finish(mut self) -> PathTree {
-        let total = self.tree.total.abs();
+        self.tree.total = self.values.total(self.tree.total, self.tree.own);
+        let (total, is_by_exclusive) = (self.tree.total.abs(), self.tree.is_by_exclusive);
         for node in &mut self.tree.nodes {
-            node.share = if total == 0.0 { 1.0 } else { node.inclusive.abs() / total };
+            let weight = if is_by_exclusive { node.exclusive } else { node.inclusive };
+            node.share = if total == 0.0 { 1.0 } else { weight.abs() / total };
+        }
+        if !self.values.has_inclusive {
+            self.tree.show_ways();
         }
         self.tree
     }
@@ -341,22 +511,33 @@ mod tests {
         assert_eq!((paths.nodes.len(), paths.deeper), (2, 1));
     }
 
+    /// `main` spent 8 itself and 15 with all that it called. The outer call of `work` spent 5 itself
+    /// and 7 with the inner one, which spent 2: that is part of the outer one.
     #[test]
     fn callers_stand_below_what_they_called() {
         let tree = fixture::tree();
         let paths = bottom_up(&question(&tree), None, 2, 0.0).unwrap();
         let expected =
-            ["0 main 8 8", "1 <main thread> 8 0", "0 work 7 7", "1 main 5 0", "1 work 2 0"];
+            ["0 main 15 8", "1 <main thread> 15 8", "0 work 7 7", "1 main 7 5", "1 work 0 2"];
         assert_eq!(shown(&paths), expected);
         assert_eq!(paths.deeper, 2);
+        // By what each spent itself, of 15.
+        assert!((paths.nodes[3].share - 5.0 / 15.0).abs() < 1e-12);
     }
 
     #[test]
     fn callers_of_one_function_have_what_it_spent_with_all_that_it_called() {
         let tree = fixture::tree();
         let paths = bottom_up(&question(&tree), Some("work"), 9, 0.0).unwrap();
-        // The inner call is part of the outer one.
-        assert_eq!(shown(&paths), ["0 work 7 5", "1 main 7 0", "2 <main thread> 7 0"]);
+        let expected = [
+            "0 work 7 7",
+            "1 main 7 5",
+            "2 <main thread> 7 5",
+            "1 work 0 2",
+            "2 main 0 2",
+            "3 <main thread> 0 2",
+        ];
+        assert_eq!(shown(&paths), expected);
         assert!(bottom_up(&question(&tree), Some("absent"), 9, 0.0).unwrap().nodes.is_empty());
     }
 
@@ -365,7 +546,7 @@ mod tests {
         let tree = fixture::tree();
         // `main` has 8 of 15, `work` 7: the one is above half, the other below.
         let paths = bottom_up(&question(&tree), None, 9, 0.5).unwrap();
-        assert_eq!(shown(&paths), ["0 main 8 8", "1 <main thread> 8 0", "0 work 7 7"]);
+        assert_eq!(shown(&paths), ["0 main 15 8", "1 <main thread> 15 8", "0 work 7 7"]);
         assert_eq!(paths.deeper, 0);
     }
 

@@ -79,7 +79,7 @@ fn reached(
         if reached == names.len() {
             found.push(context);
             // What is below is part of it.
-            walk.prune();
+            walk.prune()?;
         }
         open.push(reached);
     }

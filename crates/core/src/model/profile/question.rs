@@ -1,6 +1,6 @@
 //! What is asked of a profile, and what a context has to say to it.
 
-use super::{Column, Context, MetricId, ProfileView, Reach, Scope, Statistic, ThreadSet};
+use super::{Column, Context, MetricId, ProfileView, Reach, Statistic, Step, ThreadSet, Walk};
 use crate::Result;
 
 /// Which values of a profile a report is about.
@@ -28,23 +28,32 @@ pub(super) struct Reading<'a> {
     pub(super) statistic: Statistic,
     /// What counts as what a context spent itself.
     pub(super) exclusive: Reach,
-    /// The same of a loop.
-    pub(super) exclusive_of_loops: Reach,
+    /// Whether a loop is without the loops within it.
+    pub(super) is_without_loops: bool,
+    /// Whether what was spent is measured inclusive of calls.
+    pub(super) has_inclusive: bool,
+    /// Whether it is measured exclusive of calls.
+    pub(super) has_exclusive: bool,
 }
 
 impl<'a> Reading<'a> {
     /// Sums, and what functions spent themselves.
     pub(super) fn sums(question: &'a Question<'a>) -> Self {
         let exclusive = Reach::Function;
-        Self { question, statistic: Statistic::Sum, exclusive, exclusive_of_loops: exclusive }
+        Self {
+            question,
+            statistic: Statistic::Sum,
+            exclusive,
+            is_without_loops: false,
+            has_inclusive: question.has(Reach::Execution),
+            has_exclusive: question.has(exclusive),
+        }
     }
 
-    /// Sums, and what places of the tree spent themselves: of a loop, without the loops within it,
-    /// where the profile tells that apart.
+    /// Sums, and what places of the tree spent themselves: of a loop, without the loops within it.
+    /// That is worked out, since of single threads it is not kept.
     pub(super) fn places(question: &'a Question<'a>) -> Self {
-        let is_told = question.has(Reach::Lexical);
-        let exclusive_of_loops = if is_told { Reach::Lexical } else { Reach::Function };
-        Self { exclusive_of_loops, ..Self::sums(question) }
+        Self { is_without_loops: true, ..Self::sums(question) }
     }
 
     pub(super) fn view(&self) -> &'a dyn ProfileView {
@@ -53,9 +62,7 @@ impl<'a> Reading<'a> {
 
     pub(super) fn spent(&self, context: &Context) -> Result<Spent> {
         let Question { view, metric, threads } = *self.question;
-        let is_loop = context.scope == Scope::Loop;
-        let exclusive = if is_loop { self.exclusive_of_loops } else { self.exclusive };
-        let columns = [Reach::Execution, exclusive].map(|reach| Column { metric, reach });
+        let columns = [Reach::Execution, self.exclusive].map(|reach| Column { metric, reach });
         let mut sums = [0.0; 2];
         view.statistics(self.statistic, context, &columns, threads, &mut sums)?;
         let [inclusive, exclusive] = sums;
@@ -65,6 +72,21 @@ impl<'a> Reading<'a> {
     /// Takes what another context spent into account.
     pub(super) fn combine(&self, to: &mut f64, value: f64) {
         self.statistic.combine(to, value);
+    }
+
+    /// What all entry points spent together; where that is not measured, what all that was called
+    /// spent itself.
+    pub(super) fn total(&self, entries: f64, own: f64) -> f64 {
+        if self.has_inclusive { entries } else { own }
+    }
+
+    /// What is not measured is no number.
+    pub(super) fn known(&self, spent: Spent) -> Spent {
+        let known = |value: f64, is_measured: bool| if is_measured { value } else { f64::NAN };
+        Spent {
+            inclusive: known(spent.inclusive, self.has_inclusive),
+            exclusive: known(spent.exclusive, self.has_exclusive),
+        }
     }
 }
 
@@ -76,11 +98,16 @@ impl Question<'_> {
         metric.is_some_and(|metric| metric.reaches.contains(&reach))
     }
 
-    /// What all entry points together spent.
+    /// What all entry points together spent; where that is not measured, what all that was called
+    /// spent itself.
     ///
     /// # Errors
     /// When they cannot be read.
     pub fn total(&self) -> Result<f64> {
+        if !self.has(Reach::Execution) {
+            let totals = totals_of_called(self.view, &[self.metric], self.threads)?;
+            return Ok(totals.into_iter().sum());
+        }
         let mut roots = Vec::new();
         self.view.roots(&mut roots)?;
         let mut total = 0.0;
@@ -89,4 +116,29 @@ impl Question<'_> {
         }
         Ok(total)
     }
+}
+
+/// What all that was called spent itself, of each of some metrics.
+///
+/// # Errors
+/// When the profile cannot be read.
+pub fn totals_of_called(
+    view: &dyn ProfileView,
+    metrics: &[MetricId],
+    threads: Option<&ThreadSet>,
+) -> Result<Vec<f64>> {
+    let (mut totals, mut sums) = (vec![0.0; metrics.len()], vec![0.0; metrics.len()]);
+    if metrics.is_empty() {
+        return Ok(totals);
+    }
+    let reach = Reach::Function;
+    let columns: Vec<_> = metrics.iter().map(|metric| Column { metric: *metric, reach }).collect();
+    for step in Walk::new(view)? {
+        let Step::Enter(context, _) = step? else { continue };
+        if context.is_frame() {
+            view.sums(&context, &columns, threads, &mut sums)?;
+            totals.iter_mut().zip(&sums).for_each(|(total, sum)| *total += sum);
+        }
+    }
+    Ok(totals)
 }

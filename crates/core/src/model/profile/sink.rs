@@ -68,6 +68,14 @@ pub trait ProfileSink {
         values: &mut dyn Iterator<Item = Result<SunkValue>>,
     ) -> Result<()>;
 
+    /// Takes the values of a thread in order of contexts, metrics and reaches, none of them 0. It may
+    /// ask for their parts on several threads.
+    fn values_in_parts(&mut self, thread: ThreadId, values: &dyn Parts<SunkValue>) -> Result<()> {
+        let mut all = Vec::new();
+        (0..values.count()).for_each(|part| values.tell(part, &mut |value| all.push(Ok(value))));
+        self.values(thread, &mut all.into_iter())
+    }
+
     /// Takes where a thread was from each moment on, in order of time; no context is idle. Tells how
     /// many it kept: idle is said once, however often it was sampled.
     fn samples(
@@ -77,11 +85,20 @@ pub trait ProfileSink {
     ) -> Result<u64>;
 
     /// Takes the statistics over all threads, in order of contexts, metrics, statistics and
-    /// reaches, after the last thread.
-    fn summary(&mut self, values: &mut dyn Iterator<Item = SummaryValue>) -> Result<()> {
-        values.for_each(drop);
+    /// reaches, after the last thread. It may ask for their parts on several threads.
+    fn summary(&mut self, values: &dyn Parts<SummaryValue>) -> Result<()> {
+        let _ = values;
         Ok(())
     }
+}
+
+/// Things in parts that follow each other. Several threads may ask at once, each for another part.
+pub trait Parts<T>: Sync {
+    /// How many parts there are.
+    fn count(&self) -> usize;
+
+    /// Tells what is in a part, in order. Each part is asked for once.
+    fn tell(&self, part: usize, take: &mut dyn FnMut(T));
 }
 
 /// What is computed of a column over all threads.

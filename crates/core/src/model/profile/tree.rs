@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
     Column, Context, ContextId, ContextNumber, ContextValue, FileId, Function, FunctionId, Metric,
-    MetricId, ModuleId, ProfileView, Reach, Relation, Scope, Thread, ThreadId, ThreadSet,
+    MetricId, ModuleId, ProfileView, Reach, Relation, Scope, Siblings, Thread, ThreadId, ThreadSet,
     ThreadValue, Values,
 };
 use crate::{Error, Result};
@@ -299,12 +299,8 @@ impl CallTree {
         stored.ok_or_else(|| Error::Request(format!("there is no context {}", id.0)))
     }
 
-    fn siblings(&self, first: u32, to: &mut Vec<ContextId>) {
-        let mut next = first;
-        while let Some(stored) = self.nodes.get(as_index(next)) {
-            to.push(ContextId(next.into()));
-            next = stored.next_sibling;
-        }
+    fn siblings(&self, first: u32) -> Siblings {
+        Siblings { next: first.into(), end: self.nodes.len() as u64 }
     }
 }
 
@@ -347,13 +343,24 @@ impl ProfileView for CallTree {
     }
 
     fn roots(&self, to: &mut Vec<ContextId>) -> Result<()> {
-        self.siblings(self.first_root, to);
+        let mut roots = self.siblings(self.first_root);
+        while let Some(root) = self.next_sibling(&mut roots)? {
+            to.push(root);
+        }
         Ok(())
     }
 
-    fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()> {
-        self.siblings(self.stored(of)?.first_child, to);
-        Ok(())
+    fn children(&self, of: ContextId) -> Result<Siblings> {
+        Ok(self.siblings(self.stored(of)?.first_child))
+    }
+
+    fn next_sibling(&self, siblings: &mut Siblings) -> Result<Option<ContextId>> {
+        if siblings.is_empty() {
+            return Ok(None);
+        }
+        let next = ContextId(siblings.next);
+        *siblings = self.siblings(self.stored(next)?.next_sibling);
+        Ok(Some(next))
     }
 
     fn context(&self, id: ContextId) -> Result<Context> {

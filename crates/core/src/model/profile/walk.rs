@@ -2,30 +2,78 @@
 
 use std::collections::HashSet;
 
-use super::{Context, ContextId, ProfileView};
+use super::stack::Stack;
+use super::{Context, ContextId, ContextNumber, ProfileView, Siblings};
 use crate::Result;
 
 /// A walk through all contexts below the entry points, or below one: each before its children.
 ///
-/// It holds the way to where it is and the ids of siblings that are still to come, nothing else.
+/// It holds the way to where it is, and where siblings are that are still to come; of a very long
+/// way only the end is in memory.
 pub struct Walk<'a> {
     view: &'a dyn ProfileView,
-    /// Contexts that are still to be entered, the next one last.
-    pending: Vec<ContextId>,
+    /// Where it starts; those that were not entered yet.
+    roots: std::vec::IntoIter<ContextId>,
     /// The contexts on the way to where we are.
-    open: Vec<Open>,
-    below: Vec<ContextId>,
-    /// How many more contexts there can be; nothing once there were more.
-    left: Option<u64>,
+    open: Stack<Open, 3>,
+    /// How many more contexts there can be.
+    left: u64,
     /// Those that were come by, where one that is come by again is left out.
     known: Option<HashSet<ContextId>>,
+    /// How many more that were come by before may be passed over.
+    again: u64,
+    numbers: Numbers,
+}
+
+/// Numbers of contexts that were come by.
+#[derive(Default)]
+struct Numbers {
+    /// A bit for each number below a bound, as far as they were needed.
+    low: Vec<u64>,
+    bound: u64,
+    /// Those above it.
+    high: HashSet<u64>,
+}
+
+impl Numbers {
+    /// Whether a number was not come by before.
+    fn is_new(&mut self, number: ContextNumber) -> bool {
+        if self.bound == 0 || number == ContextNumber::NONE {
+            return true;
+        }
+        let ContextNumber(number) = number;
+        if number >= self.bound {
+            return self.high.insert(number);
+        }
+        let (word, bit) = (usize::try_from(number / 64).unwrap_or(usize::MAX), 1 << (number % 64));
+        if self.low.len() <= word {
+            self.low.resize(word + 1, 0);
+        }
+        let Some(word) = self.low.get_mut(word) else { return true };
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
 }
 
 /// A context that was entered and not left.
+#[derive(Clone, Copy)]
 struct Open {
-    context: Context,
-    /// How many of its children are still to be entered.
-    children: usize,
+    id: ContextId,
+    /// Its children that were not entered yet.
+    below: Siblings,
+}
+
+impl From<Open> for [u64; 3] {
+    fn from(Open { id, below }: Open) -> Self {
+        [id.0, below.next, below.end]
+    }
+}
+
+impl From<[u64; 3]> for Open {
+    fn from([id, next, end]: [u64; 3]) -> Self {
+        Self { id: ContextId(id), below: Siblings { next, end } }
+    }
 }
 
 /// Where a walk is.
@@ -34,7 +82,7 @@ pub enum Step {
     /// At a context, before what is below it. The depth of an entry point is 0.
     Enter(Context, usize),
     /// At the same context, after all that is below it.
-    Leave(Context, usize),
+    Leave(ContextId, usize),
 }
 
 impl<'a> Walk<'a> {
@@ -47,55 +95,80 @@ impl<'a> Walk<'a> {
 
     /// Starts at some contexts.
     #[must_use]
-    pub fn below(view: &'a dyn ProfileView, mut roots: Vec<ContextId>) -> Self {
-        roots.reverse();
-        let left = Some(view.contexts_max().saturating_sub(roots.len() as u64));
+    pub fn below(view: &'a dyn ProfileView, roots: Vec<ContextId>) -> Self {
+        let again = view.contexts_max();
+        let left = again.saturating_sub(roots.len() as u64);
         let known = view.is_salvaged().then(|| roots.iter().copied().collect());
-        Self { view, pending: roots, open: Vec::new(), below: Vec::new(), left, known }
+        let numbers = Numbers { bound: view.numbers_max(), ..Numbers::default() };
+        Self { view, roots: roots.into_iter(), open: Stack::default(), left, known, again, numbers }
     }
 
     /// Passes over what is below the context that was entered last; right after that step.
-    pub fn prune(&mut self) {
-        if let Some(open) = self.open.last_mut() {
-            let left = self.pending.len().saturating_sub(std::mem::take(&mut open.children));
-            self.pending.truncate(left);
+    ///
+    /// # Errors
+    /// When the way to it cannot be read back.
+    pub fn prune(&mut self) -> Result<()> {
+        if let Some(open) = self.open.last_mut()? {
+            open.below = Siblings::default();
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<Option<Step>> {
+        loop {
+            let next = match self.open.last_mut()?.copied() {
+                Some(Open { id, below }) if below.is_empty() => {
+                    self.open.pop()?;
+                    return Ok(Some(Step::Leave(id, self.open.len())));
+                }
+                Some(Open { id, mut below }) => {
+                    let child = self.child(id, &mut below)?;
+                    if let Some(open) = self.open.last_mut()? {
+                        open.below = below;
+                    }
+                    child
+                }
+                None => match self.roots.next() {
+                    Some(root) => Some(root),
+                    None => return Ok(None),
+                },
+            };
+            if let Some(step) = next.map(|id| self.enter(id)).transpose()?.flatten() {
+                return Ok(Some(step));
+            }
         }
     }
 
-    /// Leaves the innermost context, once all of its children were entered.
-    fn leave(&mut self) -> Option<Step> {
-        let done = self.open.pop_if(|open| open.children == 0)?;
-        Some(Step::Leave(done.context, self.open.len()))
+    /// The next context below one, without what was come by before. Where there is too much of
+    /// that, nothing more is looked for here: one array may be below very many.
+    fn child(&mut self, of: ContextId, below: &mut Siblings) -> Result<Option<ContextId>> {
+        while let Some(child) = self.view.next_sibling(below)? {
+            let is_new = self.known.as_mut().is_none_or(|known| known.insert(child));
+            if is_new && self.left > 0 {
+                self.left -= 1;
+                return Ok(Some(child));
+            }
+            self.view.leads_round(of)?;
+            if self.left == 0 || self.again == 0 {
+                break;
+            }
+            self.again -= 1;
+        }
+        *below = Siblings::default();
+        Ok(None)
     }
 
-    fn enter(&mut self, id: ContextId) -> Result<Step> {
-        if let Some(above) = self.open.last_mut() {
-            above.children = above.children.saturating_sub(1);
-        }
+    /// Enters a context; nothing where another has its number.
+    fn enter(&mut self, id: ContextId) -> Result<Option<Step>> {
         let context = self.view.context(id)?;
-        self.find_children(id)?;
-        let (depth, children) = (self.open.len(), self.below.len());
-        self.pending.extend(self.below.drain(..).rev());
-        self.open.push(Open { context, children });
-        Ok(Step::Enter(context, depth))
-    }
-}
-
-impl Walk<'_> {
-    /// Finds what is below a context, without what was come by before. Where there are more than
-    /// there can be, nothing more is looked for: one array may be below very many.
-    fn find_children(&mut self, of: ContextId) -> Result<()> {
-        let Some(left) = self.left else { return Ok(()) };
-        self.view.children(of, &mut self.below)?;
-        let found = self.below.len();
-        self.left = left.checked_sub(found as u64);
-        if let Some(known) = &mut self.known {
-            self.below.retain(|child| known.insert(*child));
+        if !self.numbers.is_new(context.number) {
+            self.view.numbered_again(&context)?;
+            return Ok(None);
         }
-        if self.left.is_none() {
-            self.below.clear();
-        }
-        if self.below.len() < found { self.view.leads_round(of) } else { Ok(()) }
+        let below = self.view.children(id)?;
+        let depth = self.open.len();
+        self.open.push(Open { id, below })?;
+        Ok(Some(Step::Enter(context, depth)))
     }
 }
 
@@ -103,16 +176,12 @@ impl Iterator for Walk<'_> {
     type Item = Result<Step>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(step) = self.leave() {
-            return Some(Ok(step));
+        let step = self.step().transpose();
+        if let Some(Err(_)) = step {
+            self.roots = Vec::new().into_iter();
+            self.open = Stack::default();
         }
-        let next = self.pending.pop()?;
-        let step = self.enter(next);
-        if step.is_err() {
-            self.pending.clear();
-            self.open.clear();
-        }
-        Some(step)
+        step
     }
 }
 
@@ -121,8 +190,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::super::{
-        Column, ContextNumber, ContextValue, FileId, Function, FunctionId, Metric, ModuleId,
-        Thread, ThreadId, ThreadSet, ThreadValue, Values, fixture,
+        Column, ContextValue, FileId, Function, FunctionId, Metric, ModuleId, Thread, ThreadId,
+        ThreadSet, ThreadValue, Values, fixture,
     };
     use super::*;
     use crate::Error;
@@ -134,7 +203,9 @@ mod tests {
         for step in Walk::new(&tree).unwrap() {
             steps.push(match step.unwrap() {
                 Step::Enter(context, depth) => format!("{depth} {}", tree.label(&context).unwrap()),
-                Step::Leave(context, _) => format!("/{}", tree.label(&context).unwrap()),
+                Step::Leave(id, _) => {
+                    format!("/{}", tree.label(&tree.context(id).unwrap()).unwrap())
+                }
             });
         }
         let expected = "0 <main thread>, 1 main, 2 a.c:3, 3 work, 4 loop at a.c:9, 5 a.c:10, \
@@ -151,7 +222,7 @@ mod tests {
             if let Step::Enter(_, depth) = step.unwrap() {
                 entered += 1;
                 if depth == 2 {
-                    walk.prune();
+                    walk.prune().unwrap();
                 }
             }
         }
@@ -179,9 +250,14 @@ mod tests {
             to.push(ContextId(0));
             Ok(())
         }
-        fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()> {
-            to.push(ContextId((of.0 + 1) % 10));
-            Ok(())
+        fn children(&self, of: ContextId) -> Result<Siblings> {
+            let next = (of.0 + 1) % 10;
+            Ok(Siblings { next, end: next + 1 })
+        }
+        fn next_sibling(&self, siblings: &mut Siblings) -> Result<Option<ContextId>> {
+            let next = (!siblings.is_empty()).then_some(ContextId(siblings.next));
+            *siblings = Siblings::default();
+            Ok(next)
         }
         fn context(&self, id: ContextId) -> Result<Context> {
             let tree = fixture::tree();
@@ -235,7 +311,7 @@ mod tests {
         };
         let said = || AtomicU64::new(99);
         // Twenty-five are entered, and the next would be one too many: below the one of number 4.
-        assert_eq!(steps(&Round { is_salvaged: false, said: said() }), (25, false, 4));
+        assert_eq!(steps(&Round { is_salvaged: false, said: said() }), (26, false, 4));
         // Ten are entered and left.
         assert_eq!(steps(&Round { is_salvaged: true, said: said() }), (20, true, 9));
     }

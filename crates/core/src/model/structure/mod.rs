@@ -149,6 +149,12 @@ impl Module {
         self.nested(id)?.parent
     }
 
+    /// The same module at another path: where it was when addresses in it were recorded.
+    #[must_use]
+    pub fn at(self, path: &str) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     /// Every scope in the order it was told, those around others first.
     pub fn scopes(&self) -> impl ExactSizeIterator<Item = (ScopeId, &Scope)> {
         let ids = (0..u32::MAX).map(ScopeId);

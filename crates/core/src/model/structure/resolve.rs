@@ -19,6 +19,11 @@ pub trait Resolver: Send {
     fn lack(&self) -> Option<String> {
         None
     }
+
+    /// Whether that is because what tells of it is damaged, or more than is read: something is lost.
+    fn is_damaged(&self) -> bool {
+        false
+    }
 }
 
 /// A scope around an address.

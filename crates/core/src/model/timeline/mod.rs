@@ -13,6 +13,7 @@ mod spelt;
 mod tally;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
@@ -81,6 +82,12 @@ pub trait TimelineView: Send + Sync {
         Tally::of(&mut *self.events(window)?, count)
     }
 
+    /// The file that an event is in, of a recording that is a directory: what its offset counts
+    /// within. Events are known by what they say of themselves.
+    fn file_of(&self, _track: TrackId, _time: Option<TimeNs>, _offset: u64) -> Option<String> {
+        None
+    }
+
     /// What the recording has and the timeline has no word for: lost where the timeline is
     /// written in another format. Whoever only looks at the timeline misses nothing.
     ///
@@ -144,6 +151,40 @@ impl Track {
     /// The attribute of a task that runs when there is nothing to do.
     pub const IS_IDLE: &str = "is_idle";
 
+    /// The attribute of a processor whose own stretches are interrupts: what runs there beside
+    /// tasks. Otherwise they are functions.
+    pub const HAS_INTERRUPTS: &str = "has_interrupts";
+
+    /// The attribute that says which of several recordings a track was of, where a format has one
+    /// only.
+    pub const RECORDING: &str = "recording";
+
+    /// Which of several recordings it was of before these became one: what has the same name and
+    /// number in another is another.
+    #[must_use]
+    pub fn part(&self) -> Option<u64> {
+        self.attributes.get(Self::RECORDING)?.as_u64()
+    }
+
+    /// Has tracks say which recording they are of, where they are of several that become one.
+    pub fn keep_recordings(tracks: &mut [Self]) {
+        if tracks.iter().all(|track| track.recording == 0) {
+            return;
+        }
+        for track in tracks {
+            track.attributes.insert(Self::RECORDING.into(), track.recording.into());
+        }
+    }
+
+    /// Has tracks that were of several recordings be of several again.
+    pub fn restore_recordings(tracks: &mut [Self]) {
+        let mut known = HashMap::new();
+        for track in tracks.iter_mut().filter(|track| track.part().is_some()) {
+            let next = known.len();
+            track.recording = *known.entry((track.recording, track.part())).or_insert(next);
+        }
+    }
+
     /// The attribute that names the thread of samples as profiles do, where the track is called
     /// otherwise.
     pub const THREAD: &str = "thread";
@@ -170,6 +211,12 @@ impl Track {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.says(Self::IS_IDLE)
+    }
+
+    /// Whether it is a clock that other tracks have their times from: its events are times.
+    #[must_use]
+    pub fn is_clock(&self) -> bool {
+        self.kind == TrackKind::Counter && self.says("clock")
     }
 
     /// Whether an attribute is true.
@@ -338,6 +385,30 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn recordings_that_become_one_are_told_apart() {
+        let track = |recording| Track {
+            name: "t".into(),
+            recording,
+            parent: None,
+            kind: TrackKind::Task,
+            clock: None,
+            content: String::new(),
+            attributes: Map::new(),
+        };
+        let mut one = [track(0), track(0)];
+        Track::keep_recordings(&mut one);
+        assert_eq!(one[1].part(), None);
+        let mut tracks = [track(0), track(2), track(0)];
+        Track::keep_recordings(&mut tracks);
+        assert_eq!(tracks.each_ref().map(Track::part), [Some(0), Some(2), Some(0)]);
+        for track in &mut tracks {
+            track.recording = 0;
+        }
+        Track::restore_recordings(&mut tracks);
+        assert_eq!(tracks.map(|track| track.recording), [0, 1, 0]);
+    }
 
     #[test]
     fn what_has_no_time_is_outside_of_every_range() {

@@ -88,21 +88,21 @@ impl Names {
         depth: Option<usize>,
     ) -> Result<Self> {
         let mut labels = Labels::of_view(view);
-        let mut frames: Vec<Label> = Vec::new();
+        // The frames that we are within, each with its depth in the tree.
+        let mut frames: Vec<(Label, usize)> = Vec::new();
         for step in Walk::new(view)? {
             match step? {
-                Step::Enter(context, _) => {
+                Step::Enter(context, deep) => {
                     if context.is_frame() {
-                        frames.push(labels.of_context(&context)?);
+                        frames.push((labels.of_context(&context)?, deep));
                     }
                     let at_depth = depth.and_then(|depth| frames.get(depth)).or(frames.last());
                     let slot = by_number.slot(context.number.0).filter(|slot| **slot == 0);
-                    if let (Some(label), Some(slot)) = (at_depth, slot) {
+                    if let (Some((label, _)), Some(slot)) = (at_depth, slot) {
                         *slot = number(*label) + 1;
                     }
                 }
-                Step::Leave(context, _) if context.is_frame() => drop(frames.pop()),
-                Step::Leave(..) => {}
+                Step::Leave(_, deep) => drop(frames.pop_if(|(_, depth)| *depth == deep)),
             }
         }
         let idle = number(labels.named(IDLE)?);
