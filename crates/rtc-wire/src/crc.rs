@@ -48,11 +48,20 @@ impl Polynomial {
     /// were changed and on how many bytes follow. No two bytes of a few megabytes do the same.
     #[must_use]
     pub fn changed(self, bytes: &[u8], stored: u32, within: Range<usize>) -> Option<Changed> {
-        let difference = self.of(bytes) ^ stored;
+        self.changed_by(self.of(bytes) ^ stored, bytes.len(), within)
+    }
+
+    /// The same, where a checksum of so many bytes differs by so much from what it was.
+    pub(crate) fn changed_by(
+        self,
+        difference: u32,
+        length: usize,
+        within: Range<usize>,
+    ) -> Option<Changed> {
         let table = self.table();
         let effect = |bits: usize| table.get(bits).copied().unwrap_or_default();
-        let last = within.end.min(bytes.len());
-        let behind = Steps::zeros(table, bytes.len() - last);
+        let last = within.end.min(length);
+        let behind = Steps::zeros(table, length - last);
         let mut effects = [1, 2, 4, 8, 16, 32, 64, 128].map(|bits| behind.of(effect(bits)));
         for at in (within.start..last).rev() {
             if let Some(bits) = combination(effects, difference) {

@@ -2,15 +2,19 @@
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Error, Follow, Followed, Result, Source};
-use kymo_rtc_wire::read::{Item, NeedMore, View, Walker, marker_before};
+use kymo_rtc_wire::read::{Item, NeedMore, Unit, View, Walker, major_index, marker_before};
+use kymo_rtc_wire::spec::id;
 
 use crate::check;
 use crate::decode::{self, Decoders};
 use crate::model::{Lanes, event};
-use crate::read::{After, Open, Outline, Problem, Seeker, Tracker, begin_unit};
+use crate::read::{After, Open, Outline, Problem, Seeker, Tally, Tracker, begin_unit};
 
 /// Bytes without a Marker that are held, in the hope of one that explains them.
 const HELD_BYTES_MAX: usize = 64 << 20;
+
+/// Streams that are looked at one by one for what is open where following begins.
+const SETTLED_MAX: usize = 256;
 
 /// Whether more bytes will come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,22 @@ pub(crate) struct Follower {
     turned: Vec<u8>,
     /// How many clocks and tracks were told of.
     told: (usize, usize),
+    tally: Tally,
+    /// Where the Unit begins.
+    unit: u64,
+    /// Whether there was a Unit.
+    is_begun: bool,
+    /// Following begins within a session of which nothing is missing.
+    is_within: bool,
+    /// Streams of which no message is open where it does; when their Meta was read, that counts.
+    closed: Vec<u32>,
+}
+
+/// A place from which a recording is understood that is there already.
+struct Place {
+    marker: u64,
+    tracker: Tracker,
+    closed: Vec<u32>,
 }
 
 impl Follower {
@@ -52,6 +72,11 @@ impl Follower {
             base: 0,
             turned: Vec::new(),
             told: (0, 0),
+            tally: Tally::default(),
+            unit: 0,
+            is_begun: false,
+            is_within: false,
+            closed: Vec::new(),
         }
     }
 
@@ -76,20 +101,20 @@ impl Follower {
     fn take(&mut self, item: Item, is_final: bool, to: &mut dyn Followed) -> Result<()> {
         let view = View::part(&self.bytes, self.base, is_final);
         match item {
-            Item::Unit(unit) => {
-                if usize::try_from(unit.session) != Ok(self.tracker.session()) {
-                    let open = self.tracker.drop_open();
-                    self.tell_unfinished(&open, After::End, to)?;
-                }
-                begin_unit(&mut self.tracker, &unit, &self.walker);
-                self.tell_of_streams(false, to)
-            }
+            Item::Unit(unit) => self.unit(&unit, to),
             Item::Frame(frame) => {
                 let completed = self.tracker.frame(&frame, &view, &self.walker);
+                self.tally.frame(&frame, completed.as_ref(), &mut self.tracker);
                 let left_out = self.tracker.left_out();
                 let left_out = left_out.iter().map(Problem::left_out);
-                for problem in left_out.chain(Problem::of_meta(&frame, &self.walker)) {
+                let lacking = completed.filter(|completed| completed.may_lack_beginning);
+                let lacking = lacking.as_ref().map(Problem::may_lack_beginning);
+                let meta = Problem::of_meta(&frame, &self.walker);
+                for problem in left_out.chain(meta).chain(lacking) {
                     to.finding(check::finding(self.tracker.streams(), &problem))?;
+                }
+                if frame.id == id::META && !frame.more {
+                    self.walker.settle(self.closed.drain(..));
                 }
                 self.tell_of_streams(completed.is_some(), to)?;
                 let Some(completed) = completed else { return Ok(()) };
@@ -105,13 +130,14 @@ impl Follower {
             }
             Item::Checksum(checksum) => {
                 if checksum.polynomial.is_none() && !checksum.is_unchecked {
-                    to.finding(check::wrong_checksum(checksum.position))?;
+                    to.finding(check::wrong_checksum(self.unit))?;
                 }
                 Ok(())
             }
             Item::Damage(damage) => {
                 if damage.loses_frames() {
                     let open = self.tracker.lose_frames();
+                    self.tally.has_lost = true;
                     self.tell_unfinished(&open, After::Loss, to)?;
                 }
                 to.finding(check::damage(&damage))
@@ -122,6 +148,23 @@ impl Follower {
             }
             Item::End => Ok(()),
         }
+    }
+
+    fn unit(&mut self, unit: &Unit, to: &mut dyn Followed) -> Result<()> {
+        let is_other = usize::try_from(unit.session) != Ok(self.tracker.session());
+        if is_other {
+            let open = self.tracker.drop_open();
+            self.tell_unfinished(&open, After::End, to)?;
+        }
+        if is_other || !std::mem::replace(&mut self.is_begun, true) {
+            let is_whole = std::mem::take(&mut self.is_within) || unit.count == Some(0);
+            self.tally.has_lost = !is_whole;
+            let missing = check::first_count(unit.position, unit.count);
+            missing.filter(|_| !is_whole).map_or(Ok(()), |missing| to.finding(missing))?;
+        }
+        self.unit = unit.position;
+        begin_unit(&mut self.tracker, unit, &self.walker);
+        self.tell_of_streams(false, to)
     }
 
     /// Tells of messages that have no end.
@@ -152,15 +195,22 @@ impl Follower {
         Ok(())
     }
 
-    /// What clocks show at a Unit, so that what is there already has its times. Where that takes
-    /// more than a few units, they are known when they are next set.
-    fn tracker_at(&self, view: &View<'_>, unit: u64) -> Option<Tracker> {
-        let outline = Outline::new(view, &self.limits)?;
+    /// Where to begin so that messages come whole that are open at the last Unit, with what clocks
+    /// show there. Where that takes more than a few units, they are known when they are next set.
+    fn place(&self, view: &View<'_>, last: u64) -> Option<Place> {
+        let outline = Outline::new(&view.until(last), &self.limits)?;
         // Numbers of sessions begin where following does.
         let streams = outline.catalog.of_session(0);
-        let first = streams.first().filter(|_| outline.sessions.len() == 1)?;
+        let is_within = outline.sessions.len() == 1 && major_index(view, last)?.count > 0;
+        let first = streams.first().filter(|_| is_within && streams.len() <= SETTLED_MAX)?;
         let mut seeker = Seeker::new(*view, &outline, &self.limits, *first).ok()?;
-        seeker.tracker_at(seeker.tick_at(unit), streams, 0).ok()
+        let settled = seeker.settled_all(seeker.tick_at(last), streams).ok()?;
+        let (tick, marker) = seeker.unit_of(settled);
+        let tracker = seeker.tracker_at(tick, streams, 0).ok()?;
+        let open = seeker.open_at(tick, streams).ok()?;
+        let id = |stream: &usize| Some(outline.catalog.streams.get(*stream)?.id);
+        let closed = streams.iter().filter(|stream| !open.contains(stream)).filter_map(id);
+        Some(Place { marker, tracker, closed: closed.collect() })
     }
 
     /// Lets go of bytes that are done with.
@@ -181,10 +231,11 @@ impl Follow for Follower {
         let bytes = so_far.bytes()?;
         let view = View::whole(&bytes);
         self.base = marker_before(&view, view.end()).unwrap_or(0);
-        self.walker = Walker::at(self.base);
-        if let Some(tracker) = self.tracker_at(&view, self.base) {
-            self.tracker = tracker;
+        self.is_within = self.base > 0;
+        if let Some(place) = self.place(&view, self.base) {
+            (self.base, self.tracker, self.closed) = (place.marker, place.tracker, place.closed);
         }
+        self.walker = Walker::at(self.base);
         Ok(self.base)
     }
 
@@ -212,6 +263,9 @@ impl Follow for Follower {
         let open = self.tracker.drop_open();
         self.tell_unfinished(&open, After::End, to)?;
         self.tell_of_streams(true, to)?;
+        for finding in check::times(self.tracker.streams(), &self.tally.statistics) {
+            to.finding(finding)?;
+        }
         self.bytes.clear();
         Ok(())
     }

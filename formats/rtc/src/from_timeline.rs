@@ -46,7 +46,8 @@ struct Taken {
 }
 
 fn take(timeline: Arc<dyn TimelineView>, falling: &Falling, out: impl Write) -> Result<Taken> {
-    let (clocks, tracks) = (timeline.clocks(), timeline.tracks());
+    let (clocks, mut tracks) = (timeline.clocks(), timeline.tracks());
+    Track::keep_recordings(&mut tracks);
     // Each may get the longest description that it can have.
     let metas = (0..).zip(&tracks).map(|(id, track)| (id, longest_meta(track, &clocks)));
     let layout = Layout::default().fit(&metas.collect::<Vec<_>>());
@@ -107,7 +108,7 @@ impl<W: Write> Taking<W> {
     ) -> Result<Self> {
         let mut names = Names::default();
         // A stream that is a clock is written as the clock.
-        for track in tracks.iter().filter(|track| !is_clock(track)) {
+        for track in tracks.iter().filter(|track| !track.is_clock()) {
             names.take(&track.name);
         }
         let clock_names = clocks.iter().map(|clock| names.free(&clock.name)).collect();
@@ -199,7 +200,7 @@ impl<W: Write> Taking<W> {
 
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let Some(track) = self.tracks.get(event.track.0) else { return Ok(()) };
-        if is_clock(track) {
+        if track.is_clock() {
             // Its messages are the times that its clock shows.
             if let (Some(clock), Some(time)) = (track.clock, event.time) {
                 self.show(clock, time, event)?;
@@ -254,7 +255,7 @@ impl<W: Write> Taking<W> {
 
     /// Defines the streams of tracks on which nothing happened.
     fn tracks_without_events(&mut self) -> Result<()> {
-        for track in self.tracks.iter().filter(|track| is_clock(track)) {
+        for track in self.tracks.iter().filter(|track| track.is_clock()) {
             if !["timespec", "int64le"].contains(&track.content.as_str()) {
                 let (name, content) = (shortened(&track.name), &track.content);
                 let message = format!(
@@ -265,7 +266,7 @@ impl<W: Write> Taking<W> {
             }
         }
         let is_unused = |id: &TrackId| {
-            let is_event = self.tracks.get(id.0).is_some_and(|track| !is_clock(track));
+            let is_event = self.tracks.get(id.0).is_some_and(|track| !track.is_clock());
             is_event && !self.ways.contains_key(id)
         };
         let unused: Vec<_> = (0..self.tracks.len()).map(TrackId).filter(is_unused).collect();
@@ -346,11 +347,6 @@ fn longest_meta(track: &Track, clocks: &[Clock]) -> StreamMeta {
 /// Whether the events of a track are texts.
 fn is_text(track: &Track) -> bool {
     track.kind == TrackKind::Messages && ["utf-8", "json", "text"].contains(&track.content.as_str())
-}
-
-/// Whether a track is a clock of an RTC file, whose times the other tracks have.
-fn is_clock(track: &Track) -> bool {
-    track.attributes.get("clock") == Some(&Json::Bool(true))
 }
 
 fn is_annotation(track: &Track) -> bool {

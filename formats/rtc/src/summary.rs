@@ -59,23 +59,27 @@ fn units(scan: &Scan, summary: &mut Summary) {
     }
 }
 
-/// From the first to the last time on clocks that can be compared: those that count from the
-/// Epoch; without any, the only clock there is.
+/// From the first to the last event on clocks that can be compared: those that count from the
+/// Epoch; without any, the only clock there is. Clocks themselves count where nothing else does:
+/// one may have been set long before.
 fn span(reader: &Reader) -> Option<(RangeInclusive<TimeNs>, bool)> {
     let scan = reader.scan();
-    let all = || {
+    let times = |of_clocks: bool| {
         let streams = scan.catalog.streams.iter().zip(&scan.statistics).enumerate();
-        streams.filter_map(|(index, (stream, statistics))| {
-            let clock = if stream.is_clock() { index } else { (*scan.clocks.get(index)?)? };
+        let streams = streams.filter(|(_, (stream, _))| stream.is_clock() == of_clocks);
+        let times = streams.filter_map(|(index, (_, statistics))| {
+            let clock = if of_clocks { index } else { (*scan.clocks.get(index)?)? };
             Some((clock, statistics.times.clone()?))
-        })
+        });
+        times.collect::<Vec<_>>()
     };
-    let since_epoch = all().any(|(clock, _)| reader.is_since_epoch(clock));
-    let first = all().next()?.0;
-    if !since_epoch && all().any(|(clock, _)| clock != first) {
+    let all = Some(times(false)).filter(|all| !all.is_empty()).unwrap_or_else(|| times(true));
+    let since_epoch = all.iter().any(|(clock, _)| reader.is_since_epoch(*clock));
+    let first = all.first()?.0;
+    if !since_epoch && all.iter().any(|(clock, _)| *clock != first) {
         return None;
     }
-    let comparable = all().filter(|(clock, _)| reader.is_since_epoch(*clock) == since_epoch);
+    let comparable = all.into_iter().filter(|(of, _)| reader.is_since_epoch(*of) == since_epoch);
     let joined = |a: RangeInclusive<TimeNs>, b: RangeInclusive<TimeNs>| {
         *a.start().min(b.start())..=*a.end().max(b.end())
     };

@@ -33,6 +33,8 @@ pub struct Stream {
     pub offset: u64,
     /// Whether its definition was read whole.
     pub is_whole: bool,
+    /// Whether it is described and left out of every Index; known when all of the file was read.
+    pub is_hidden: bool,
     pub(crate) encoding: Encoding,
     pub(crate) scale: Option<Scale>,
 }
@@ -87,6 +89,7 @@ impl Stream {
             attributes,
             offset,
             is_whole,
+            is_hidden: false,
             encoding,
             scale,
         }

@@ -136,6 +136,7 @@ fn failed(error: WriteError<std::io::Error>) -> Error {
 /// What a stream is, for the writer.
 pub(crate) fn meta_of(stream: &Stream) -> StreamMeta {
     let mut meta = StreamMeta::new(&stream.name).format(&stream.format).cont(stream.is_cont);
+    meta = meta.hidden(stream.is_hidden);
     if let Some(bytes) = stream.length_bytes {
         meta = meta.length(bytes);
     }

@@ -167,3 +167,84 @@ fn what_is_whole_of_a_damaged_meta_counts() {
     damaged[range.start + 1] ^= 0x15;
     assert!(seen(&damaged) == original);
 }
+
+/// What to change four bytes of a file by so that the checksum of a range becomes another: each of
+/// their bits changes the checksum in its own way, whatever the other bytes are.
+fn forced(bytes: &mut [u8], range: std::ops::Range<usize>, at: usize, wanted: u32) {
+    let of = |bytes: &[u8]| Polynomial::Ieee.of(&bytes[range.clone()]);
+    let before = of(bytes);
+    let mut effects: Vec<(u32, u32)> = (0..32)
+        .map(|bit| {
+            let changed = flipped(bytes, at + bit / 8, bit % 8);
+            (of(&changed) ^ before, 1 << bit)
+        })
+        .collect();
+    let (mut left, mut bits) = (before ^ wanted, 0);
+    for high in (0..32).rev() {
+        let Some(found) = effects.iter().position(|(effect, _)| effect >> high == 1) else {
+            continue;
+        };
+        let (effect, of) = effects.swap_remove(found);
+        for other in effects.iter_mut().filter(|(other, _)| other >> high & 1 == 1) {
+            *other = (other.0 ^ effect, other.1 ^ of);
+        }
+        if left >> high & 1 == 1 {
+            (left, bits) = (left ^ effect, bits ^ of);
+        }
+    }
+    assert_eq!(left, 0);
+    for (number, byte) in bits.to_le_bytes().into_iter().enumerate() {
+        bytes[at + number] ^= byte;
+    }
+    assert_eq!(of(bytes), wanted);
+}
+
+/// Something behind the Meta was changed such that the checksum would hold if a letter of the Meta
+/// were another, with the number read in the one byte order or the other: the Meta makes sense, and
+/// stays as it is.
+#[test]
+fn a_meta_that_makes_sense_is_not_changed_for_damage_elsewhere() {
+    let whole = recording(3000, Some(Polynomial::Ieee));
+    let meta = meta(&whole, 0);
+    let crc = whole.len() - 4;
+    let stored: [u8; 4] = whole[crc..].try_into().unwrap();
+    let name = meta.start + whole[meta.clone()].windows(5).position(|w| w == b"level").unwrap();
+    let original = seen(&whole);
+    for wanted in [u32::from_le_bytes(stored), u32::from_be_bytes(stored)] {
+        for (letter, is_header_damaged) in [(0xB2, true), (0xB2, false), (b'n', true)] {
+            // A header and a payload, somewhere in the middle.
+            let mut damaged = whole.clone();
+            let line = damaged.windows(8).position(|window| window == b"line 20 ").unwrap();
+            if is_header_damaged {
+                damaged[line - 2] ^= 0x40;
+            }
+            let mut other = damaged.clone();
+            other[name] = letter;
+            forced(&mut other, 1025..crc - 1, line + 8, wanted);
+            damaged[line + 8..line + 12].copy_from_slice(&other[line + 8..line + 12]);
+            let found = seen(&damaged);
+            let is_kept = |message: &String| original.contains(message) || message.contains("20");
+            assert!(found.iter().all(is_kept), "{letter}: {found:?}");
+            assert!(said(&damaged).iter().all(|(rule, _)| *rule != "meta"), "{letter}");
+        }
+    }
+}
+
+/// Two bytes of a clock's description are missing, and its gain with them: a time that is a thousand
+/// times too large is worse than none.
+#[test]
+fn a_clock_whose_description_is_damaged_tells_no_times() {
+    let whole = recording(3000, Some(Polynomial::Ieee));
+    let place = whole.windows(6).position(|window| window == b"gain\":").unwrap();
+    let damaged = [&whole[..place + 4], &whole[place + 6..]].concat();
+    let found = seen(&damaged);
+    assert_eq!(found.len(), seen(&whole).len());
+    assert!(found.iter().all(|message| message.contains(" None ")), "{found:?}");
+    let said = said(&damaged);
+    let times: Vec<&str> =
+        said.iter().filter(|(rule, _)| *rule == "time").map(|(_, text)| text.as_str()).collect();
+    assert!(times[0].starts_with("the description of the clock clk is damaged"), "{times:?}");
+    assert!(times[1].contains("messages of level without a time"), "{times:?}");
+    assert!(times[2].contains("messages of log without a time"), "{times:?}");
+    assert_eq!(times.len(), 3);
+}

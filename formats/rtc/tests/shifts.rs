@@ -252,3 +252,20 @@ fn payload_that_holds_an_index_is_not_taken_for_one() {
         compare(&whole, &original, from, from, &[0x55; 33]);
     }
 }
+
+/// The last unit of the file opens with the rest of a message of fixed length, and nothing but the
+/// frames behind that prove its index.
+#[test]
+fn a_byte_too_many_before_a_tick_within_a_message_of_fixed_length_costs_that_message_alone() {
+    let path = kymo_conformance::testdata("rtc/reference/fixed_split.rtc");
+    let whole = std::fs::read(path).unwrap();
+    let original = read(&whole);
+    assert_eq!(original.messages.len(), 372);
+    // Within the payload of a message that begins at 37345.
+    let damaged = [&whole[..37366], &[0x41], &whole[37366..]].concat();
+    let found: Vec<_> =
+        read(&damaged).messages.into_iter().map(|(_, message, _)| message).collect();
+    let kept = original.messages.iter().filter(|(offset, ..)| *offset != 37345);
+    let kept: Vec<_> = kept.map(|(_, message, _)| message.clone()).collect();
+    assert_eq!(found, kept);
+}

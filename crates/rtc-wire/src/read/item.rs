@@ -125,6 +125,8 @@ pub enum Why {
     Boundary,
     /// A frame of fixed length whose `more` contradicts that length.
     More(u32),
+    /// A value that is not what the format of its stream says.
+    Value(u32),
     /// Padding that does not reach a boundary.
     Padding,
     /// Zeros that are no padding, as they are left where a file was not written to.
@@ -164,6 +166,9 @@ impl core::fmt::Display for Why {
             Self::Boundary => f.write_str("a frame crosses a boundary of the ruler"),
             Self::More(id) => {
                 write!(f, "a frame of stream {id} whose `more` contradicts the fixed length")
+            }
+            Self::Value(id) => {
+                write!(f, "a frame of stream {id} whose value is not of the stream's format")
             }
             Self::Padding => f.write_str("padding that does not reach a boundary"),
             Self::Crc => f.write_str("the header of a checksum is damaged"),

@@ -6,8 +6,11 @@
 //! proven.
 
 use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+
+use serde_json::value::RawValue;
 
 /// How deep objects may nest before a text is taken for damaged.
 const DEPTH_MAX: usize = 64;
@@ -41,6 +44,17 @@ pub struct Definition {
     pub is_proven: bool,
 }
 
+impl Definition {
+    /// The format of its values; `type` in old files.
+    pub(super) fn format(&self) -> Option<&str> {
+        let inner = self.text.strip_prefix('{')?;
+        let parts = split(inner.strip_suffix('}').unwrap_or(inner), ',')?;
+        let mut pairs = parts.into_iter().filter_map(pair);
+        let (_, value) = pairs.find(|(key, _)| ["format", "type"].contains(&unquoted(key)))?;
+        Some(unquoted(value))
+    }
+}
+
 /// What a Meta says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Definitions {
@@ -58,10 +72,70 @@ pub struct Definitions {
 #[must_use]
 pub fn definitions(bytes: &[u8], seams: &[usize]) -> Definitions {
     let text = String::from_utf8_lossy(bytes);
-    if let Some(found) = sound(&text) {
+    if let Some(found) = json(&text).or_else(|| sound(&text)) {
+        return found;
+    }
+    let plain = without_comments(&text);
+    if let Some(found) = plain.as_deref().and_then(sound) {
         return found;
     }
     if bytes.len() == text.len() { recovered(&text, seams) } else { recovered(&text, &[]) }
+}
+
+/// Reads a text that is JSON, as most are.
+fn json(text: &str) -> Option<Definitions> {
+    let mut found = Definitions { is_sound: true, ..Definitions::default() };
+    for element in serde_json::from_str::<Vec<&RawValue>>(text).ok()? {
+        let text = element.get();
+        if !text.starts_with('{') {
+            found.next_free = Some(text.parse().ok()?);
+            continue;
+        }
+        let pairs: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+        let id = pairs.get("id")?.get().parse().ok()?;
+        let length = declared(pairs.get("length").map(|value| value.get()), true);
+        let text = text.to_owned();
+        found.streams.push(Definition { id, length, text, is_whole: true, is_proven: false });
+    }
+    Some(found)
+}
+
+/// How long frames are by what an object says of it, of which perhaps not all is left.
+fn declared(length: Option<&str>, is_whole: bool) -> Declared {
+    match length {
+        None if is_whole => Declared::Variable,
+        None => Declared::Unproven,
+        Some("null") => Declared::Variable,
+        Some(length) => number(length).map_or(Declared::Unproven, Declared::Fixed),
+    }
+}
+
+/// A number of JSON5 that counts something.
+fn number(text: &str) -> Option<u64> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    match hexadecimal {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// A text of JSON5 without its comments; nothing where it has none, or one without an end.
+fn without_comments(text: &str) -> Option<String> {
+    let (mut plain, mut rest, mut scan) = (String::new(), text, Scan::default());
+    let mut has_any = false;
+    while let Some(character) = rest.chars().next() {
+        let ends = [("/*", "*/"), ("//", "\n")];
+        let comment = ends.into_iter().find(|(start, _)| rest.starts_with(start));
+        if let Some((_, end)) = comment.filter(|_| scan.quote.is_none()) {
+            (has_any, rest) = (true, rest.get(2..)?.split_once(end)?.1);
+            continue;
+        }
+        scan.step(character)?;
+        plain.push(character);
+        rest = rest.get(character.len_utf8()..)?;
+    }
+    has_any.then_some(plain)
 }
 
 /// Reads a text whose brackets, quotes and values are as they should be.
@@ -74,7 +148,7 @@ fn sound(text: &str) -> Option<Definitions> {
             let definition = definition(element, true)?;
             found.streams.push(definition);
         } else if !element.is_empty() {
-            found.next_free = Some(element.parse().ok()?);
+            found.next_free = Some(u32::try_from(number(element)?).ok()?);
         }
     }
     Some(found)
@@ -89,18 +163,13 @@ fn definition(object: &str, is_whole: bool) -> Option<Definition> {
         return None;
     }
     let value = |key: &str| {
-        parts.iter().find_map(|part| {
+        parts.iter().rev().find_map(|part| {
             let (name, value) = pair(part)?;
-            (name.trim_matches(['"', '\'']) == key).then_some(value)
+            (unquoted(name) == key).then_some(value)
         })
     };
-    let length = match value("length") {
-        None if is_whole => Declared::Variable,
-        None => Declared::Unproven,
-        Some("null") => Declared::Variable,
-        Some(length) => length.parse().map_or(Declared::Unproven, Declared::Fixed),
-    };
-    let (id, text) = (value("id")?.parse().ok()?, object.to_owned());
+    let length = declared(value("length"), is_whole);
+    let (id, text) = (u32::try_from(number(value("id")?)?).ok()?, object.to_owned());
     Some(Definition { id, length, text, is_whole, is_proven: false })
 }
 
@@ -167,6 +236,10 @@ fn is_number(text: &str) -> bool {
     }
     let is_decimal = unsigned.starts_with(|first: char| first == '.' || first.is_ascii_digit());
     ["Infinity", "NaN"].contains(&unsigned) || (is_decimal && unsigned.parse::<f64>().is_ok())
+}
+
+fn unquoted(text: &str) -> &str {
+    text.trim_matches(['"', '\''])
 }
 
 fn is_quoted(text: &str, quote: char) -> bool {
@@ -416,6 +489,29 @@ mod tests {
             let text = alloc::format!("[{{id:9,range:{value},length:2}},10]");
             assert!(!definitions(text.as_bytes(), &[]).is_sound, "{value}");
         }
+    }
+
+    #[test]
+    fn json_is_read_as_its_parser_reads_it() {
+        let deep = alloc::format!("{}1{}", "[".repeat(100), "]".repeat(100));
+        let text = alloc::format!(
+            r#"[{{"\u0069d":9,"x":{deep},"length":4}},{{"id":10,"length":1,"length":8}},11]"#
+        );
+        let found = definitions(text.as_bytes(), &[]);
+        assert!(found.is_sound);
+        assert_eq!(lengths(&found), [(9, Declared::Fixed(4)), (10, Declared::Fixed(8))]);
+        assert_eq!(found.next_free, Some(11));
+    }
+
+    #[test]
+    fn comments_and_numbers_of_base_16_are_read() {
+        let text = b"[{id:0x9,/* {[ */name:'a//b',length:0x10}, // the first\n{id:+10},0xB]";
+        let found = definitions(text, &[]);
+        assert!(found.is_sound);
+        assert_eq!(lengths(&found), [(9, Declared::Fixed(16)), (10, Declared::Variable)]);
+        assert_eq!(found.next_free, Some(11));
+        assert_eq!(found.streams[0].text, "{id:0x9,name:'a//b',length:0x10}");
+        assert!(!definitions(b"[{id:9 /* },10]", &[]).is_sound);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! never guessed: at a place that the ruler gives and that shows an index or a Marker there, at a
 //! frame that an index names, or at one on which every way to read the bytes agrees.
 
+mod form;
 mod item;
 mod lookup;
 mod marker;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::spec::{PAYLOAD_BYTES_MAX, id};
 
 use super::parse::{Padding, Parsed, Trouble, is_padding, padding, parse};
-use super::streams::Tried;
+use super::streams::{Known as _, Tried};
 use super::{Lookup, View, Why};
 
 /// The farthest that the next frame can be from the header of a damaged one.
@@ -142,7 +142,8 @@ pub(super) fn targets(view: &View<'_>, index: u64, from: u64, limit: u64) -> Vec
 ///
 /// The frame after a damaged header begins within the next thousand bytes. From each of those the
 /// bytes are read on; most make no sense, and those that reach `limit` soon meet. Where all have
-/// met, the true frames are among them.
+/// met, the true frames are among them. Where none of those reaches it, more than a header is
+/// damaged, and the thousand bytes from the first place on count that does.
 pub(super) fn agreement(
     streams: &Tried<'_>,
     view: &View<'_>,
@@ -151,18 +152,43 @@ pub(super) fn agreement(
 ) -> Option<u64> {
     let span = limit.checked_sub(from).filter(|span| (2..=SEARCH_BYTES_MAX).contains(span))?;
     let span = usize::try_from(span).ok()?;
-    let next = readings(streams, view, from, limit, span);
+    let strict = readings(streams, view, from, limit, span, true);
+    meeting(&strict, span)
+        .or_else(|| meeting(&readings(streams, view, from, limit, span, false), span))
+        .map(|at| from + at as u64)
+}
+
+/// Whether the bytes from `from` on make sense with values of their formats, and the frames from
+/// `end` on, behind a frame at `from`, do not.
+pub(super) fn is_astray(
+    streams: &Tried<'_>,
+    view: &View<'_>,
+    from: u64,
+    end: u64,
+    limit: u64,
+) -> bool {
+    let span = limit.checked_sub(from).filter(|span| (2..=SEARCH_BYTES_MAX).contains(span));
+    let Some(span) = span.and_then(|span| usize::try_from(span).ok()) else { return false };
+    let next = readings(streams, view, from, limit, span, true);
+    let behind = usize::try_from(end - from).ok().and_then(|at| next.get(at));
+    end < limit && behind == Some(&0) && meeting(&next, span).is_some()
+}
+
+/// Where all ways to read have met, counted from where they begin.
+fn meeting(next: &[u32], span: usize) -> Option<usize> {
+    let first = next.iter().position(|next| *next > 0)?;
+    let last_start = if first > NEXT_MAX { first + NEXT_MAX } else { NEXT_MAX };
     let mut ways = vec![0_u32; span + 1];
     let mut total = 0_u32;
     for at in 1..span {
         let lands = next.get(at).is_some_and(|next| *next > 0);
-        if at <= NEXT_MAX && lands {
+        if at <= last_start && lands {
             total += 1;
             *ways.get_mut(at)? += 1;
         }
         let here = *ways.get(at)?;
-        if at > NEXT_MAX.min(span - 1) && here == total {
-            return (total > 0).then_some(from + at as u64);
+        if at > last_start.min(span - 1) && here == total {
+            return Some(at);
         }
         if let Some(&end) = next.get(at).filter(|end| **end > 0)
             && here > 0
@@ -173,8 +199,16 @@ pub(super) fn agreement(
     None
 }
 
-/// For each place the end of the frame that would be there, where frames lead on to the limit.
-fn readings(streams: &Tried<'_>, view: &View<'_>, from: u64, limit: u64, span: usize) -> Vec<u32> {
+/// For each place the end of the frame that would be there, where frames lead on to the limit; if
+/// asked for, only frames whose values are of their format.
+fn readings(
+    streams: &Tried<'_>,
+    view: &View<'_>,
+    from: u64,
+    limit: u64,
+    span: usize,
+    is_strict: bool,
+) -> Vec<u32> {
     let mut next = vec![0_u32; span + 1];
     // Whether there is nothing but padding from a place on.
     let mut padded = vec![false; span + 1];
@@ -183,6 +217,12 @@ fn readings(streams: &Tried<'_>, view: &View<'_>, from: u64, limit: u64, span: u
     }
     for at in (1..span).rev() {
         let Ok(frame) = parse(streams, view, from + at as u64, limit) else { continue };
+        let fits = |frame: &Parsed| {
+            frame.more || streams.slot(frame.id).form.fits(view.get(frame.payload..frame.end))
+        };
+        if is_strict && !fits(&frame) {
+            continue;
+        }
         let Ok(end) = usize::try_from(frame.end - from) else { continue };
         let is_padded = padded.get(end).is_some_and(|padded| *padded);
         if is_padding(frame.id) {

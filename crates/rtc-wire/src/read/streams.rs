@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::spec::{self, id};
 
+use super::form::Form;
 use super::meta::Declared;
 
 /// Ids up to here are found by index; a file may use any others, slower.
@@ -22,6 +23,10 @@ pub(super) struct Slot {
     pub received: u64,
     /// Which loss of frames it was last seen after. What is older says nothing of the chain.
     pub age: u32,
+    /// Whether no Meta told of it, and frames make sense if it is of variable length.
+    pub is_guessed: bool,
+    /// What its values have to look like.
+    pub form: Form,
 }
 
 /// Whether the next frame of a stream begins something.
@@ -35,8 +40,14 @@ pub(super) enum Chain {
     Within,
 }
 
-const UNDEFINED: Slot =
-    Slot { length: Declared::Unproven, chain: Chain::Closed, received: 0, age: 0 };
+const UNDEFINED: Slot = Slot {
+    length: Declared::Unproven,
+    chain: Chain::Closed,
+    received: 0,
+    age: 0,
+    is_guessed: false,
+    form: Form::Any,
+};
 
 /// The streams of a session, by id.
 ///
@@ -54,6 +65,8 @@ pub struct Streams {
     age: u32,
     /// A frame was seen since: those of fixed length that were not begin with a message.
     is_settled: bool,
+    /// Streams whose length is guessed, in the unit that is read.
+    guessed: Vec<u32>,
 }
 
 impl Default for Streams {
@@ -77,6 +90,7 @@ impl Streams {
             unseen: Chain::Closed,
             age: 0,
             is_settled: false,
+            guessed: Vec::new(),
         }
     }
 
@@ -89,8 +103,34 @@ impl Streams {
         if let Some(slot) = self.slot_mut(id) {
             // What was proven before is not forgotten for a text that is damaged.
             if length != Declared::Unproven {
-                slot.length = length;
+                (slot.length, slot.is_guessed) = (length, false);
             }
+        }
+    }
+
+    /// Takes a stream that no Meta told of for one of variable length.
+    pub(super) fn guess(&mut self, id: u32) {
+        if let Some(slot) = self.slot_mut(id).filter(|slot| slot.length == Declared::Unproven) {
+            (slot.length, slot.is_guessed) = (Declared::Variable, true);
+            self.guessed.push(id);
+        }
+    }
+
+    /// Forgets what was guessed: in another unit it is to be proven again.
+    pub(super) fn forget_guesses(&mut self) {
+        for id in core::mem::take(&mut self.guessed) {
+            if let Some(slot) = self.slot_mut(id).filter(|slot| slot.is_guessed) {
+                (slot.length, slot.is_guessed) = (Declared::Unproven, false);
+            }
+        }
+    }
+
+    /// Tells what the values of a stream have to look like. What is open of it stays as it was,
+    /// however long ago that was learnt.
+    pub(super) fn set_form(&mut self, id: u32, form: Form) {
+        let dense = usize::try_from(id).ok().and_then(|index| self.dense.get_mut(index));
+        if let Some(slot) = dense.or_else(|| self.sparse.get_mut(&id)) {
+            slot.form = form;
         }
     }
 
@@ -103,7 +143,7 @@ impl Streams {
     /// Whether a Meta told how long the frames of a stream are.
     #[must_use]
     pub fn is_described(&self, id: u32) -> bool {
-        !self.is_undescribed && self.is_defined(id)
+        !self.is_undescribed && self.is_defined(id) && !self.slot(id).is_guessed
     }
 
     /// Whether no Meta was seen yet, so that names and lengths are not known.

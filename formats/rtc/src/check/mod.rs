@@ -3,12 +3,14 @@
 mod indices;
 mod rules;
 
+use std::collections::HashSet;
+
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Findings, Severity, shortened};
 use kymo_rtc_wire::read::{Damage, Why};
 
 use crate::Reader;
-use crate::read::{After, Problem, Scan};
+use crate::read::{After, Problem, Scan, Statistics};
 use crate::types::{Session, Stream, UnitChecksum};
 
 /// What opening a file found: everything that was lost, or that may be.
@@ -27,8 +29,9 @@ pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
     for session in &scan.sessions {
         self::session(scan, session, &mut findings);
     }
-    untimed(scan, &mut findings);
-    stale(scan, &mut findings);
+    for finding in times(&scan.catalog.streams, &scan.statistics) {
+        findings.push(finding);
+    }
     if scan.end == 0 {
         let message = "the file is empty: nothing was recorded, or nothing has been yet";
         findings.push(Finding::whole(Severity::Note, "empty", message));
@@ -39,9 +42,8 @@ pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
 /// A session counts its Units from 0, and its writer ends it with a checksum. A part of a file is
 /// as good a file, but what is known to be missing is said.
 fn session(scan: &Scan, session: &Session, findings: &mut Findings) {
-    if let Some(count) = session.first_count.filter(|count| *count > 0) {
-        let message = format!("the session begins with Unit {count}: those before are missing");
-        findings.push(Finding::at(Severity::Warning, "count", session.start, message));
+    if let Some(finding) = first_count(session.start, session.first_count) {
+        findings.push(finding);
     }
     let is_cut = |problem: &Problem| match problem {
         Problem::Damage(damage) => damage.why == Why::Cut && damage.end == session.end,
@@ -54,38 +56,77 @@ fn session(scan: &Scan, session: &Session, findings: &mut Findings) {
     }
 }
 
+/// What the number of a session's first Unit says of those before it.
+pub(crate) fn first_count(start: u64, count: Option<u64>) -> Option<Finding> {
+    let count = count.filter(|count| *count > 0)?;
+    let message = format!("the session begins with Unit {count}: those before are missing");
+    Some(Finding::at(Severity::Warning, "count", start, message))
+}
+
+/// What is to be said of times that are missing, or that may be wrong.
+pub(crate) fn times(streams: &[Stream], statistics: &[Statistics]) -> Vec<Finding> {
+    let spoilt = streams.iter().filter_map(spoilt_clock);
+    let sessions: HashSet<usize> = streams
+        .iter()
+        .filter(|stream| is_spoilt_clock(stream))
+        .map(|clock| clock.session)
+        .collect();
+    let counted = || streams.iter().zip(statistics);
+    let untimed = counted().filter_map(|(stream, statistics)| {
+        untimed(stream, statistics, sessions.contains(&stream.session))
+    });
+    let stale = counted().filter_map(|(stream, statistics)| stale(stream, statistics));
+    spoilt.chain(untimed).chain(stale).collect()
+}
+
+/// A clock of whose description something is missing, such as its gain: what it shows is not known.
+fn spoilt_clock(stream: &Stream) -> Option<Finding> {
+    is_spoilt_clock(stream).then_some(())?;
+    let left: Vec<&str> = stream.attributes.keys().map(String::as_str).collect();
+    let message = format!(
+        "the description of the clock {} is damaged, and what is left of it is {}, {}: no time is \
+         known by it",
+        shortened(&stream.name),
+        stream.format,
+        left.join(", ")
+    );
+    Some(Finding::at(Severity::Warning, "time", stream.offset, message))
+}
+
+fn is_spoilt_clock(stream: &Stream) -> bool {
+    stream.is_clock() && !stream.is_whole
+}
+
 /// Messages that have no time although their stream has a clock. In a file of which nothing is
 /// missing that is how it was recorded.
-fn untimed(scan: &Scan, findings: &mut Findings) {
-    for (index, statistics) in scan.statistics.iter().enumerate() {
-        let stream = scan.catalog.streams.get(index).filter(|stream| !stream.is_clock());
-        let (Some(stream), Some(offset)) = (stream, statistics.untimed_at) else { continue };
-        let name = shortened(&stream.name);
-        let lost = statistics.untimed_by_loss;
-        let (severity, count, why) = match lost {
-            0 => (Severity::Note, statistics.untimed, "its clock was not set before them"),
-            _ => (Severity::Warning, lost, "what its clock showed before them was lost"),
-        };
-        let messages = if count == 1 { "message" } else { "messages" };
-        let message = format!("{count} {messages} of {name} without a time: {why}");
-        findings.push(Finding::at(severity, "time", offset, message));
-    }
+fn untimed(stream: &Stream, statistics: &Statistics, is_clock_spoilt: bool) -> Option<Finding> {
+    let offset = statistics.untimed_at.filter(|_| !stream.is_clock())?;
+    let name = shortened(&stream.name);
+    let (severity, count, why) = match statistics.untimed_by_loss {
+        0 if is_clock_spoilt => {
+            let why = "its clock is not known, since what describes it is damaged";
+            (Severity::Warning, statistics.untimed, why)
+        }
+        0 => (Severity::Note, statistics.untimed, "its clock was not set before them"),
+        lost => (Severity::Warning, lost, "what its clock showed before them was lost"),
+    };
+    let messages = if count == 1 { "message" } else { "messages" };
+    let message = format!("{count} {messages} of {name} without a time: {why}");
+    Some(Finding::at(severity, "time", offset, message))
 }
 
 /// Messages whose time is what their clock showed before something was lost, by which it may have
 /// been set: then they happened later.
-fn stale(scan: &Scan, findings: &mut Findings) {
-    let is_timed = |stream: &Stream| !stream.is_clock() && !stream.is_annotation();
-    for (stream, statistics) in scan.catalog.streams.iter().zip(&scan.statistics) {
-        let Some(offset) = statistics.stale_at.filter(|_| is_timed(stream)) else { continue };
-        let (name, count) = (shortened(&stream.name), statistics.stale);
-        let messages = if count == 1 { "message" } else { "messages" };
-        let message = format!(
-            "{count} {messages} of {name} after lost frames, before its clock is set again: they \
-             may have happened later than their times say"
-        );
-        findings.push(Finding::at(Severity::Warning, "time", offset, message));
-    }
+fn stale(stream: &Stream, statistics: &Statistics) -> Option<Finding> {
+    let is_timed = !stream.is_clock() && !stream.is_annotation();
+    let offset = statistics.stale_at.filter(|_| is_timed)?;
+    let (name, count) = (shortened(&stream.name), statistics.stale);
+    let messages = if count == 1 { "message" } else { "messages" };
+    let message = format!(
+        "{count} {messages} of {name} after lost frames, before its clock is set again: they may \
+         have happened later than their times say"
+    );
+    Some(Finding::at(Severity::Warning, "time", offset, message))
 }
 
 /// A Unit whose checksum says that something in it was changed.
@@ -100,6 +141,9 @@ pub(crate) fn damage(damage: &Damage) -> Finding {
         return Finding::at(Severity::Error, "ruler", damage.start, damage.why.to_string());
     }
     let bytes = damage.end - damage.start;
+    if damage.why == Why::Marker && bytes == 0 {
+        return Finding::at(Severity::Error, "marker", damage.start, "the Marker is missing");
+    }
     let (rule, lost) = match damage.why {
         Why::Cut => ("cut", "are left of it"),
         Why::Head => ("head", "cannot be read"),

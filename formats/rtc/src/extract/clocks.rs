@@ -6,7 +6,7 @@ use std::rc::Rc;
 use kymo_core::model::timeline::TimeNs;
 
 /// How many clocks may count from one another.
-const CLOCKS_MAX: usize = 8;
+pub(super) const CLOCKS_MAX: usize = 8;
 
 /// What a clock said, and what the clock under it showed then.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! that one showed at its moment. Where one has to go back for that, the output says that it may.
 
 mod clocks;
+mod likeness;
 mod outlets;
 
 use std::borrow::Cow;
@@ -35,7 +36,7 @@ pub(crate) fn extract(
     context: &Context<'_>,
 ) -> Result<Written> {
     if part.sort {
-        let why = "the messages of RTC files are in the order in which they were written";
+        let why = "RTC files are in the order in which they were written, and are not sorted";
         return Err(Error::request(why));
     }
     let readers = sources.iter().map(|source| Reader::open(source, context));
@@ -100,6 +101,8 @@ struct Input {
     reader: Arc<Reader>,
     messages: Messages,
     wanted: HashSet<usize>,
+    /// The stream that each stream of remarks is about.
+    abouts: HashMap<usize, usize>,
     /// What each clock last said.
     clocks: HashMap<usize, Rc<Reading>>,
     /// The time of its last message on a clock that counts from the Epoch.
@@ -125,6 +128,7 @@ impl Input {
         Self {
             name: source.path().display().to_string(),
             wanted: wanted.collect(),
+            abouts: abouts(reader.streams()),
             reader: Arc::clone(reader),
             messages,
             clocks: HashMap::new(),
@@ -202,10 +206,7 @@ impl Input {
 
     /// The stream that a stream of remarks is about.
     fn about(&self, index: usize) -> Option<usize> {
-        let stream = self.stream(index)?;
-        let name = stream.about.as_deref()?;
-        let mut of_session = self.reader.catalog().of_session(stream.session).iter().copied();
-        of_session.find(|other| self.stream(*other).is_some_and(|other| other.name == name))
+        self.abouts.get(&index).copied()
     }
 
     fn clock_of(&self, index: usize) -> Option<usize> {
@@ -226,6 +227,19 @@ impl Input {
         }
         needed
     }
+}
+
+/// The streams that streams of remarks are about: the first that has the name, of their session.
+fn abouts(streams: &[Stream]) -> HashMap<usize, usize> {
+    let mut firsts: HashMap<(usize, &str), usize> = HashMap::new();
+    for (index, stream) in streams.iter().enumerate() {
+        firsts.entry((stream.session, &stream.name)).or_insert(index);
+    }
+    let about = |(index, stream): (usize, &Stream)| {
+        let name = stream.about.as_deref()?;
+        Some((index, *firsts.get(&(stream.session, name))?))
+    };
+    streams.iter().enumerate().filter_map(about).collect()
 }
 
 /// Writes one session, of one or of several files, in the order of their times.

@@ -1,11 +1,12 @@
 //! The streams that are written, and what each is made of.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use kymo_core::{Finding, Severity, shortened};
 use serde_json::Value as Json;
 
 use super::Input;
+use super::likeness::{Descriptions, Likeness};
 use crate::kept::Kept;
 use crate::names::Names;
 use crate::types::Stream;
@@ -19,6 +20,16 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
+    /// Takes in a stream that is alike, and returns the name that it has now.
+    fn join(&mut self, number: usize, index: usize, stream: &Stream) -> String {
+        self.from.push((number, index));
+        // A clock that goes back in one part does so in the whole.
+        if stream.is_clock() && stream.may_go_back() {
+            self.as_written.attributes.insert("rises".into(), false.into());
+        }
+        self.as_written.name.clone()
+    }
+
     /// Says of a clock that it goes back: in its description, and to the user if that is new.
     pub(super) fn fall(&mut self) -> Option<Finding> {
         if self.as_written.may_go_back() {
@@ -32,78 +43,147 @@ impl Outlet {
 }
 
 /// The streams that are written, under names that differ: where files have the same name, the
-/// later ones get a number, or are joined to the first if they are described alike and asked to.
+/// later ones get a number, or are joined if they are alike and asked to.
 pub(super) fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> Vec<Outlet> {
-    let mut names = Names::default();
-    let mut firsts: HashMap<String, usize> = HashMap::new();
-    let mut outlets: Vec<Outlet> = Vec::new();
-    let mut sets = Sets::new();
+    let mut outlets = Outlets { session, join, ..Outlets::default() };
     for (number, input) in inputs.iter().enumerate() {
-        let mut needed: Vec<usize> = input.needed(session).into_iter().collect();
+        outlets.add(number, input);
+    }
+    outlets.all
+}
+
+/// The streams that are written, as they come together.
+#[derive(Default)]
+struct Outlets {
+    session: Option<usize>,
+    join: bool,
+    all: Vec<Outlet>,
+    names: Names,
+    descriptions: Descriptions,
+    /// Where streams are that others may be joined to.
+    alike: HashMap<Likeness, usize>,
+    sets: Sets,
+}
+
+/// The sets in which the numbers of tracks count.
+#[derive(Default)]
+struct Sets {
+    /// The new ones, by input, session and old set.
+    new: HashMap<(usize, usize, u64), u64>,
+    count: u64,
+    /// What has a number in a new set.
+    numbered: HashMap<(u64, u64), usize>,
+}
+
+impl Outlets {
+    /// Adds the streams of an input.
+    fn add(&mut self, number: usize, input: &Input) {
+        let mut needed: Vec<usize> = input.needed(self.session).into_iter().collect();
         let place = |index: &usize| input.stream(*index).map(|stream| (stream.session, stream.id));
         needed.sort_unstable_by_key(place);
+        let likenesses =
+            if self.join { self.descriptions.likenesses(input, &needed) } else { HashMap::new() };
+        let apart = self.join_sets(number, input, &likenesses);
         let mut renamed: HashMap<(usize, &str), String> = HashMap::new();
-        let streams = || needed.iter().filter_map(|index| Some((*index, input.stream(*index)?)));
-        for (index, stream) in streams() {
-            let first = firsts.get(&stream.name).and_then(|first| outlets.get_mut(*first));
-            if let Some(first) = first.filter(|first| join && is_alike(&first.as_written, stream)) {
-                first.from.push((number, index));
-                continue;
-            }
-            // One session keeps its names, whatever they are.
-            let is_kept = session.is_some();
-            let name = if is_kept { stream.name.clone() } else { names.free(&stream.name) };
-            renamed.entry((stream.session, &stream.name)).or_insert_with(|| name.clone());
-            firsts.entry(name).or_insert(outlets.len());
-            let from = vec![(number, index)];
-            let mut as_written = stream.clone();
-            if session.is_none() && !join {
-                set_apart(&mut as_written, number, &mut sets);
-            }
-            outlets.push(Outlet { from, id: stream.id, as_written });
+        let made = self.all.len();
+        for index in needed {
+            let Some(stream) = input.stream(index) else { continue };
+            let likeness = likenesses.get(&index).filter(|_| !apart.contains(&stream.session));
+            let like = likeness.and_then(|likeness| self.alike.get(likeness)).copied();
+            let name = match like.and_then(|like| self.all.get_mut(like)) {
+                Some(outlet) => outlet.join(number, index, stream),
+                None => self.make(number, index, stream, likeness),
+            };
+            renamed.entry((stream.session, &stream.name)).or_insert(name);
         }
-        for outlet in outlets.iter_mut().filter(|outlet| is_of(outlet, number)) {
-            outlet.as_written = with_names(&outlet.as_written, &renamed);
+        for outlet in self.all.iter_mut().skip(made) {
+            refer(&mut outlet.as_written, &renamed);
         }
     }
-    outlets
+
+    /// Makes an outlet for a stream, and returns the name that it has now.
+    fn make(
+        &mut self,
+        number: usize,
+        index: usize,
+        stream: &Stream,
+        likeness: Option<&Likeness>,
+    ) -> String {
+        let place = self.all.len();
+        if let Some(likeness) = likeness {
+            self.alike.entry(likeness.clone()).or_insert(place);
+        }
+        let mut as_written = stream.clone();
+        // One session keeps its names and numbers, whatever they are.
+        if self.session.is_none() {
+            as_written.name = self.names.free(&stream.name);
+            self.sets.set_apart(&mut as_written, number, place);
+        }
+        let name = as_written.name.clone();
+        self.all.push(Outlet { from: vec![(number, index)], id: stream.id, as_written });
+        name
+    }
+
+    /// Finds the sets in which the tracks of an input count with those that they are joined to.
+    /// Returns the sessions that cannot be joined, since their numbers mean other tracks there.
+    fn join_sets(
+        &mut self,
+        number: usize,
+        input: &Input,
+        likenesses: &HashMap<usize, Likeness>,
+    ) -> HashSet<usize> {
+        let streams = || {
+            likenesses.iter().filter_map(|(index, likeness)| {
+                let stream = input.stream(*index)?;
+                let kept = Kept::of(&stream.attributes)?;
+                Some((stream.session, kept, self.alike.get(likeness).copied()))
+            })
+        };
+        let mut joined: BTreeMap<(usize, u64), u64> = BTreeMap::new();
+        for (session, kept, like) in streams() {
+            let like = like.and_then(|like| self.all.get(like));
+            if let Some(like) = like.and_then(|like| Kept::of(&like.as_written.attributes)) {
+                let set = joined.entry((session, kept.set)).or_insert(like.set);
+                *set = like.set.min(*set);
+            }
+        }
+        let is_other = |(session, kept, like): &(usize, Kept, Option<usize>)| {
+            let set = joined.get(&(*session, kept.set));
+            let there = set.and_then(|set| self.sets.numbered.get(&(*set, kept.track)));
+            there.is_some_and(|there| Some(*there) != *like)
+        };
+        let apart: HashSet<usize> =
+            streams().filter(is_other).map(|(session, ..)| session).collect();
+        for ((session, old), set) in joined {
+            if !apart.contains(&session) {
+                self.sets.new.insert((number, session, old), set);
+            }
+        }
+        apart
+    }
 }
 
-/// The new sets of numbers that tracks were counted in, by input, session and old set.
-type Sets = HashMap<(usize, usize, u64), u64>;
-
-/// Tells the numbers of tracks that a stream knows apart from those of other inputs.
-fn set_apart(stream: &mut Stream, input: usize, sets: &mut Sets) {
-    let Some(mut kept) = Kept::take(&mut stream.attributes) else { return };
-    let next = sets.len() as u64;
-    kept.set = *sets.entry((input, stream.session, kept.set)).or_insert(next);
-    kept.put(&mut stream.attributes);
+impl Sets {
+    /// Tells the numbers of tracks that a stream knows apart from those of other inputs.
+    fn set_apart(&mut self, stream: &mut Stream, input: usize, place: usize) {
+        let Some(mut kept) = Kept::take(&mut stream.attributes) else { return };
+        kept.set = *self.new.entry((input, stream.session, kept.set)).or_insert_with(|| {
+            self.count += 1;
+            self.count - 1
+        });
+        self.numbered.entry((kept.set, kept.track)).or_insert(place);
+        kept.put(&mut stream.attributes);
+    }
 }
 
-/// Whether an outlet was made for an input.
-fn is_of(outlet: &Outlet, input: usize) -> bool {
-    outlet.from.first().is_some_and(|(of, _)| *of == input)
-}
-
-/// Whether two streams of the same name are described alike.
-fn is_alike(one: &Stream, other: &Stream) -> bool {
-    let description = |stream: &Stream| {
-        (stream.format.clone(), stream.length_bytes, stream.is_cont, stream.about.clone())
-    };
-    description(one) == description(other) && one.attributes == other.attributes
-}
-
-/// A stream under its new name, with the names it refers to as they are now.
-fn with_names(stream: &Stream, renamed: &HashMap<(usize, &str), String>) -> Stream {
+/// Has a stream refer to others by the names that they have now.
+fn refer(stream: &mut Stream, renamed: &HashMap<(usize, &str), String>) {
     let of = stream.session;
     let new = |name: &str| renamed.get(&(of, name)).cloned().unwrap_or_else(|| name.to_owned());
-    let mut stream = stream.clone();
-    stream.name = new(&stream.name);
     stream.about = stream.about.as_deref().map(new);
     for key in ["clock", "delta"] {
         if let Some(Json::String(name)) = stream.attributes.get_mut(key) {
             *name = new(name);
         }
     }
-    stream
 }

@@ -138,25 +138,42 @@ impl Timeline {
         Ok(Reading { messages, stop })
     }
 
-    /// The range of a clock that nothing but its own messages extends.
+    /// The range of the streams on a clock, if the indices tell: else that of the clock itself.
     fn quick_range(&self, clock: usize) -> Sure<Option<RangeInclusive<TimeNs>>> {
-        let streams = self.reader.streams();
-        let is_remark = |index: usize| {
-            let is_on = self.reader.clocks().get(index).copied().flatten() == Some(clock);
-            is_on && streams.get(index).is_some_and(crate::Stream::is_annotation)
-        };
-        if (0..streams.len()).any(is_remark) {
+        let streams = self.reader.streams().iter().enumerate();
+        let is_on = |index: usize| self.reader.clocks().get(index) == Some(&Some(clock));
+        let events = streams.filter(|(index, stream)| !stream.is_clock() && is_on(*index));
+        let events: Vec<usize> = events.map(|(index, _)| index).take(SOUGHT_MAX + 1).collect();
+        if events.len() > SOUGHT_MAX {
             return Err(Doubt);
         }
-        let (first, last) = self.reader.seek(clock, |seeker| {
-            let first = seeker.first(clock, TimeNs(i64::MIN))?;
-            Ok((first, seeker.last(clock)?))
-        })?;
-        let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
-        // A clock that goes back may end before it began.
-        let range = first.time.zip(last.time).filter(|(first, last)| first <= last);
-        range.map(|(first, last)| Some(first..=last)).ok_or(Doubt)
+        self.reader.seek(clock, |seeker| match range_of(seeker, &events)? {
+            Some(range) => Ok(Some(range)),
+            None => range_of(seeker, &[clock]),
+        })
     }
+}
+
+/// The first and the last time of some streams.
+fn range_of(seeker: &mut Seeker<'_>, streams: &[usize]) -> Sure<Option<RangeInclusive<TimeNs>>> {
+    let mut all = None;
+    for stream in streams {
+        let first = seeker.first(*stream, TimeNs(i64::MIN))?.and_then(|first| first.time);
+        let Some(first) = first else { continue };
+        let last = seeker.last(*stream)?.and_then(|last| last.time);
+        // A clock that goes back may end before it began.
+        let last = last.filter(|last| first <= *last).ok_or(Doubt)?;
+        all = Some(joined(all, first..=last));
+    }
+    Ok(all)
+}
+
+fn joined(
+    all: Option<RangeInclusive<TimeNs>>,
+    range: RangeInclusive<TimeNs>,
+) -> RangeInclusive<TimeNs> {
+    let Some(all) = all else { return range };
+    *all.start().min(range.start())..=*all.end().max(range.end())
 }
 
 /// The first tick at which any of some streams may be late enough.
@@ -203,10 +220,15 @@ impl TimelineView for Timeline {
             return Ok(range);
         }
         let scan = self.reader.scan();
-        let tracks = self.lanes.tracks.iter().zip(&scan.statistics);
-        let times = tracks.filter(|(track, _)| track.clock == Some(clock));
-        let times = times.filter_map(|(_, statistics)| statistics.times.clone());
-        Ok(times.reduce(|a, b| *a.start().min(b.start())..=*a.end().max(b.end())))
+        let (mut events, mut own) = (None, None);
+        let streams = self.reader.streams().iter().zip(&scan.statistics);
+        for (track, (stream, statistics)) in self.lanes.tracks.iter().zip(streams) {
+            let times = statistics.times.clone().filter(|_| track.clock == Some(clock));
+            let Some(times) = times else { continue };
+            let range = if stream.is_clock() { &mut own } else { &mut events };
+            *range = Some(joined(range.take(), times));
+        }
+        Ok(events.or(own))
     }
 }
 

@@ -4,6 +4,7 @@ mod messages;
 mod outline;
 mod scan;
 mod seek;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod tracker;
@@ -23,8 +24,9 @@ use crate::types::{ClockRole, Message, OwnedMessage, Stream};
 pub(crate) use messages::Found;
 pub use messages::Messages;
 pub(crate) use outline::{Outline, Tick};
-pub(crate) use scan::{After, Problem, Scan, Statistics, begin_unit};
+pub(crate) use scan::{After, Problem, Scan, begin_unit};
 pub(crate) use seek::{Doubt, Seeker, Sure};
+pub(crate) use tally::{Statistics, Tally};
 pub(crate) use tracker::{Catalog, Open, Tracker};
 
 /// An open file. Nothing of it is held but what it has of streams, sessions and Units.

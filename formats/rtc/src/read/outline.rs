@@ -128,7 +128,7 @@ impl Ticks {
     }
 
     /// The tick of a tick's Unit.
-    fn unit_of(&self, tick: Tick) -> Tick {
+    pub(crate) fn unit_of(&self, tick: Tick) -> Tick {
         Tick(tick.0 - tick.0 % self.ticks_per_unit())
     }
 

@@ -1,17 +1,16 @@
 //! One pass over all of a file.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits, ReadErrorKind};
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Error, Result};
 use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::read::{self, Checksum, Damage, Frame, Item, View, Walker, Why};
 use kymo_rtc_wire::spec::id;
 
-use super::tracker::{Catalog, Open, Tracker};
-use crate::types::{Session, Stream, Unit, UnitChecksum};
+use super::tally::{Statistics, Tally};
+use super::tracker::{Catalog, Completed, Open, Tracker};
+use crate::types::{Session, Unit, UnitChecksum};
 
 /// How often progress is told.
 const PROGRESS_BYTES: u64 = 8 << 20;
@@ -40,27 +39,6 @@ pub(crate) struct Scan {
     pub end: u64,
     /// Whether something else was said of a stream first, which does not count.
     has_replaced: bool,
-}
-
-/// What a stream has.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Statistics {
-    pub messages: u64,
-    pub frames: u64,
-    pub payload_bytes: u64,
-    pub times: Option<RangeInclusive<TimeNs>>,
-    /// A clock that went back, and where.
-    pub went_back: Option<u64>,
-    /// A time that does not fit, and where.
-    pub unfit: Option<u64>,
-    /// Messages without a time, because their clock showed none yet.
-    pub untimed: u64,
-    /// Those of them after something of the session was lost, and where the first is.
-    pub untimed_by_loss: u64,
-    pub untimed_at: Option<u64>,
-    /// Messages whose clock was not set since something was lost, and where the first is.
-    pub stale: u64,
-    pub stale_at: Option<u64>,
 }
 
 /// What comes after a message that has no end.
@@ -102,6 +80,10 @@ impl Problem {
     pub(crate) fn left_out(open: &Open) -> Self {
         let Open { offset, stream, length, .. } = *open;
         Self::LeftOut { offset, stream, bytes: length }
+    }
+
+    pub(crate) fn may_lack_beginning(completed: &Completed) -> Self {
+        Self::MayLackBeginning { offset: completed.offset, stream: completed.stream }
     }
 
     /// What is wrong with a Meta or meta that a frame ends.
@@ -160,7 +142,8 @@ impl Scan {
             tracker: Tracker::knowing(known, &context.limits),
             walker: Walker::new(),
             limits: context.limits,
-            has_lost: false,
+            tally: Tally::default(),
+            has_index: false,
         };
         let view = View::whole(bytes);
         context.progress.begin("reading", view.end());
@@ -188,6 +171,18 @@ impl Scan {
     }
 }
 
+impl Scan {
+    /// Says of streams that they are hidden, now that every Index was read.
+    fn note_hidden(&mut self) {
+        let hidden = self.statistics.iter().enumerate().filter(|(_, of)| of.is_hidden());
+        for (index, _) in hidden {
+            if let Some(stream) = Arc::make_mut(&mut self.catalog).streams.get_mut(index) {
+                stream.is_hidden = true;
+            }
+        }
+    }
+}
+
 /// Within the limits, or how many there are and how many there may be.
 type Within = std::result::Result<(), (u64, u64)>;
 
@@ -196,8 +191,9 @@ struct Pass {
     tracker: Tracker,
     walker: Walker,
     limits: Limits,
-    /// Whether something of the session was lost.
-    has_lost: bool,
+    tally: Tally,
+    /// Whether the last index is that of the Unit.
+    has_index: bool,
 }
 
 impl Pass {
@@ -221,7 +217,7 @@ impl Pass {
         let session = usize::try_from(unit.session).unwrap_or(usize::MAX);
         if session >= self.scan.sessions.len() {
             self.end_session(unit.position);
-            self.has_lost = unit.count != Some(0);
+            self.tally.has_lost = unit.count != Some(0);
             self.scan.sessions.push(Session {
                 start: unit.position,
                 end: unit.position,
@@ -308,42 +304,24 @@ impl Pass {
         if let Some(problem) = Problem::of_meta(frame, &self.walker) {
             self.problem(problem);
         }
+        match frame.id {
+            id::MAJOR_INDEX | id::MINOR_INDEX => self.has_index = frame.id == id::MAJOR_INDEX,
+            id::META if !frame.more && self.has_index => {
+                self.tally.index(&self.walker, &self.tracker);
+            }
+            _ => {}
+        }
         if frame.id == id::PLATFORM
             && let Some(session) = self.scan.sessions.last_mut()
         {
             let endian = |is_big| if is_big { Endian::Big } else { Endian::Little };
             session.endian = self.walker.is_big_endian().map(endian);
         }
-        if frame.id < id::FIRST_USER {
-            return Ok(());
-        }
-        let session = self.tracker.session();
-        let Some(stream) = self.tracker.find(session, frame.id) else { return Ok(()) };
-        let count = self.tracker.streams().len();
-        if self.scan.statistics.len() < count {
-            self.scan.statistics.resize(count, Statistics::default());
-        }
-        let Some(statistics) = self.scan.statistics.get_mut(stream) else { return Ok(()) };
-        statistics.frames += 1;
-        statistics.payload_bytes += frame.end - frame.payload;
+        self.tally.frame(frame, completed.as_ref(), &mut self.tracker);
         let Some(completed) = completed else { return Ok(()) };
-        statistics.messages += 1;
         self.scan.messages += 1;
-        let is_clock = self.tracker.streams().get(stream).is_some_and(Stream::is_clock);
-        let clock = self.tracker.clock_of(stream);
-        let is_unset = clock.is_some_and(|clock| self.tracker.shows(clock).is_none());
-        if clock.is_some_and(|clock| self.tracker.is_stale(clock)) {
-            statistics.stale += 1;
-            statistics.stale_at = statistics.stale_at.or(Some(completed.offset));
-        }
-        match completed.time {
-            Some(time) => statistics.see(time, is_clock, completed.offset),
-            None if is_unset => statistics.miss_time(completed.offset, self.has_lost),
-            None if is_clock => statistics.unfit = statistics.unfit.or(Some(completed.offset)),
-            None => {}
-        }
         if completed.may_lack_beginning {
-            self.problem(Problem::MayLackBeginning { offset: completed.offset, stream });
+            self.problem(Problem::may_lack_beginning(&completed));
         }
         Ok(())
     }
@@ -367,7 +345,7 @@ impl Pass {
     fn damage(&mut self, damage: &Damage) {
         if damage.loses_frames() {
             self.unfinished(After::Loss);
-            self.has_lost = true;
+            self.tally.has_lost = true;
         }
         self.problem(Problem::Damage(*damage));
         let missing = if let Why::Missing(bytes) = damage.why { bytes } else { 0 };
@@ -383,40 +361,12 @@ impl Pass {
         self.end_session(end);
         self.scan.end = end;
         self.scan.has_replaced = self.tracker.has_replaced();
-        let count = self.tracker.streams().len();
-        self.scan.statistics.resize(count, Statistics::default());
+        self.tally.reach(self.tracker.streams().len());
+        self.scan.statistics = self.tally.statistics;
         self.scan.clocks = self.tracker.all_clocks();
         self.scan.defined = self.tracker.met().to_vec();
         self.scan.catalog = Arc::clone(self.tracker.catalog());
+        self.scan.note_hidden();
         self.scan
-    }
-}
-
-impl Statistics {
-    /// Messages a second, where there are several at different times.
-    #[allow(clippy::cast_precision_loss, reason = "a rate is for people")]
-    pub(crate) fn rate(&self) -> Option<f64> {
-        let times = self.times.as_ref()?;
-        let span = times.end().0.checked_sub(times.start().0).filter(|span| *span > 0)?;
-        Some(self.messages.saturating_sub(1) as f64 / (span as f64 / 1e9))
-    }
-
-    /// Counts a message without a time.
-    fn miss_time(&mut self, offset: u64, has_lost: bool) {
-        self.untimed += 1;
-        self.untimed_by_loss += u64::from(has_lost);
-        self.untimed_at = self.untimed_at.or(Some(offset));
-    }
-
-    fn see(&mut self, time: TimeNs, is_clock: bool, offset: u64) {
-        self.times = Some(match self.times.take() {
-            None => time..=time,
-            Some(times) => {
-                if is_clock && time < *times.end() {
-                    self.went_back = self.went_back.or(Some(offset));
-                }
-                time.min(*times.start())..=time.max(*times.end())
-            }
-        });
     }
 }

@@ -463,7 +463,11 @@ impl Tracker {
             return self.shows(clock?);
         }
         let scale = stream.scale.as_ref();
-        let count = decode::nanoseconds(&stream.encoding, scale, payload, self.endian);
+        // Of a description that is damaged the gain may be what is missing.
+        let count = stream
+            .is_whole
+            .then(|| decode::nanoseconds(&stream.encoding, scale, payload, self.endian))
+            .flatten();
         let base = match stream.clock {
             ClockRole::Delta(_) => clock.and_then(|clock| self.shows(clock)).map(|time| time.0),
             _ => Some(0),

@@ -6,12 +6,15 @@ use super::super::marker::PROOF_BYTES;
 use super::super::resume::{lands, targets};
 use super::super::streams::Tried;
 use super::super::{Damage, Item, MajorIndex, NeedMore, View, Why, is_marker, major_index};
+use super::value::DOUBTS_MAX;
 use super::{CRC, FADE, MARKER, UnitEnd, Walker};
 
 impl Walker {
     /// Finds the next boundary after the current place.
     pub(super) fn set_boundary(&mut self, view: &View<'_>) {
         self.has_tried_rest = false;
+        self.streams.forget_guesses();
+        self.doubts_left = DOUBTS_MAX;
         let Some(ruler) = self.ruler else {
             self.boundary = u64::MAX;
             return;

@@ -94,8 +94,12 @@ impl Walker {
                 return Ok(None);
             }
         }
+        if matches!(why, Why::Stream(_)) && self.guess_streams(view, start, false)? {
+            return Ok(None);
+        }
         let here = (self.position, self.boundary, self.is_last, self.end, self.is_meta_due);
         let is_session_ended = self.after_crc;
+        self.noticed = noticed;
         if let Err(more) = self.resume(view, start, start + 1) {
             // With more bytes it is looked for again from here.
             (self.position, self.boundary, self.is_last, self.end, self.is_meta_due) = here;
@@ -126,6 +130,9 @@ impl Walker {
         if self.is_last && self.is_provisional() {
             self.settle_end(view)?;
         }
+        if self.resume_behind_changed(view, start)? {
+            return Ok(());
+        }
         let limit = self.boundary;
         Self::need(view, limit.saturating_add(PROOF_BYTES))?;
         // Behind an Index that is damaged the Meta is not far.
@@ -136,6 +143,9 @@ impl Walker {
             return Ok(());
         }
         if is_meta_due && self.resume_behind_meta(view, start)? {
+            return Ok(());
+        }
+        if self.resume_behind_number(view, start) {
             return Ok(());
         }
         let near = view.until(limit.saturating_add(PROOF_BYTES));

@@ -2,6 +2,7 @@
 
 use crate::spec::{MARKER_BYTE, MARKER_HEADER, id};
 
+use super::super::form::Form;
 use super::super::marker::{PROOF_BYTES, index_behind_spoilt};
 use super::super::meta::Declared;
 use super::super::parse::{Padding, Parsed, Trouble, is_marker_or_end, is_padding, padding, parse};
@@ -21,6 +22,12 @@ impl Walker {
             Some(_) => {}
         }
         if let Some(id) = self.resolve_rest(view, position)? {
+            // What follows may be of streams that nothing describes.
+            let guessed = self.guess_streams(view, position, true);
+            self.has_tried_rest = matches!(guessed, Ok(false));
+            if guessed? {
+                return Ok(None);
+            }
             let found = self.damage(view, position, Why::Rest(id));
             // With more bytes it is looked at again.
             return found.inspect_err(|_| self.has_tried_rest = false);
@@ -39,6 +46,9 @@ impl Walker {
             return Ok(None);
         }
         match found {
+            Ok(frame) if self.is_value_damaged(view, &frame)? => {
+                self.damage(view, position, Why::Value(frame.id))
+            }
             Ok(frame) => self.take(view, &frame),
             Err(Trouble::Bad(why)) => self.damage(view, position, why),
             Err(Trouble::Short) => self.short(view, position),
@@ -55,6 +65,9 @@ impl Walker {
         let bytes = view.get(self.position..self.boundary);
         let frame = self.streams.plain(bytes)?;
         let slot = *self.streams.dense_slot(frame.id)?;
+        if slot.form != Form::Any && !frame.more && frame.begin == Begin::Start {
+            slot.form.fits(bytes.get(frame.payload..frame.end)?).then_some(())?;
+        }
         self.streams.commit_plain(&frame);
         if self.streams.plain(bytes.get(frame.end..)?).is_none() {
             if let Some(kept) = self.streams.slot_mut(frame.id) {
@@ -132,12 +145,12 @@ impl Walker {
     }
 
     /// Where the Unit ends with all that belongs to it.
-    fn unit_end(&self) -> u64 {
+    pub(super) fn unit_end(&self) -> u64 {
         self.ruler.map_or(self.boundary, |ruler| ruler.end().max(self.boundary))
     }
 
     /// Whether the checksum of the Unit holds. It is looked at once.
-    fn is_whole(&mut self, view: &View<'_>) -> bool {
+    pub(super) fn is_whole(&mut self, view: &View<'_>) -> bool {
         if let Some(is_whole) = self.is_unit_whole {
             return is_whole;
         }
@@ -225,7 +238,10 @@ impl Walker {
                 *kept = slot;
             }
             if let Some(why) = trouble? {
-                return self.damage_noticed(view, frame.position, frame.end, why);
+                if !self.is_before_changed(view, frame)? {
+                    return self.damage_noticed(view, frame.position, frame.end, why);
+                }
+                self.streams.commit(frame, self.boundary);
             }
         }
         self.position = frame.end;

@@ -8,9 +8,10 @@ use super::super::marker::{
 use super::super::parse::parse;
 use super::super::ruler::MAJOR_UNKNOWN;
 use super::super::{
-    Damage, Item, MajorIndex, NeedMore, Ruler, Streams, View, Why, definitions, is_marker,
+    Damage, Item, Lookup, MajorIndex, NeedMore, Ruler, Streams, View, Why, definitions, is_marker,
     major_index,
 };
+use super::mend::meta_at;
 use super::remains::{MINOR_UNKNOWN, ruler_by_first_index};
 use super::unit::{hope_for_sizes, is_bare};
 use super::{CRC, MARKER, Walker};
@@ -43,8 +44,12 @@ impl Walker {
             Self::need(view, view.end() + 1)?;
         }
         self.is_lost = false;
-        let is_sure =
-            |index: &u64| marker.is_none_or(|marker| *index > from + REST_SURE && *index <= marker);
+        let is_sure = |index: &u64| {
+            let is_behind_rest = *index > from + REST_SURE;
+            marker.is_none_or(|marker| {
+                *index <= marker && (is_behind_rest || opens_unit(view, *index))
+            })
+        };
         if let Some(index) = rest.filter(is_sure) {
             return self.start_at_index(view, index).map(Some);
         }
@@ -106,10 +111,8 @@ impl Walker {
         }
         self.begin_data(position);
         self.set_boundary(view);
-        if position > from {
-            let (end, why) = (position, Why::Marker);
-            self.queue(Item::Damage(Damage { start: from, end, noticed: from, why }));
-        }
+        let (end, why) = (position, Why::Marker);
+        self.queue(Item::Damage(Damage { start: from, end, noticed: from, why }));
         Ok(Item::Unit(self.unit(from)))
     }
 
@@ -172,6 +175,12 @@ impl Walker {
             }
         }
     }
+}
+
+/// Whether an Index has a Meta behind it: then it opens a Unit, however little is left before it.
+fn opens_unit(view: &View<'_>, index: u64) -> bool {
+    let meta = Lookup::at(view, index).and_then(|index| meta_at(view, index.end()));
+    meta.is_some_and(|told| told.definitions.is_sound)
 }
 
 /// Where the Meta begins after a Marker whose Index makes no sense.

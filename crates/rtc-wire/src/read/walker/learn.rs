@@ -76,7 +76,12 @@ impl Walker {
         if own.is_sound && (!is_first || self.leads_on(view, end, &own)?) {
             return self.compared(view, own, end);
         }
-        if let Some(mended) = self.mended(view, end)? {
+        let mended = if own.is_sound {
+            self.mended_though_sound(view, end)?
+        } else {
+            self.mended(view, end)?
+        };
+        if let Some(mended) = mended {
             return Ok(mended);
         }
         let told = match self.ahead_in_session(view, 1)? {
@@ -135,14 +140,14 @@ impl Walker {
             return Ok(Told { definitions: own, end });
         }
         let Some(ahead) = self.ahead_in_session(view, 1)? else {
-            let mended = self.mended(view, end)?;
+            let mended = self.mended_though_sound(view, end)?;
             return Ok(mended.unwrap_or(Told { definitions: own, end }));
         };
         let later = &ahead.walker.definitions.streams;
         let Some(id) = contradiction(&own, later).filter(|_| !self.is_unit_sound(view)) else {
             return Ok(Told { definitions: own, end });
         };
-        if let Some(mended) = self.mended(view, end)? {
+        if let Some(mended) = self.mended_though_sound(view, end)? {
             return Ok(mended);
         }
         let is_later_sound = ahead.walker.is_unit_sound(view);
@@ -180,6 +185,7 @@ impl Walker {
         }
         self.is_big_endian = self.is_big_endian.or(ahead.walker.is_big_endian);
         self.definitions.streams = found;
+        self.note_forms();
         Ok(!self.definitions.streams.is_empty())
     }
 

@@ -7,7 +7,10 @@ use crate::crc::Polynomial;
 use crate::spec::id;
 
 use super::super::marker::PROOF_BYTES;
+use super::super::meta::Definition;
 use super::super::parse::parse;
+use super::super::resume::Trial;
+use super::super::streams::Tried;
 use super::super::{Lookup, NeedMore, Streams, View, definitions, find_marker};
 use super::learn::Told;
 use super::{CRC, Walker};
@@ -16,7 +19,7 @@ use super::{CRC, Walker};
 pub(super) const MENDS_TOTAL: u32 = 16;
 
 /// In larger Units no byte is looked for.
-const UNIT_BYTES_MAX: u64 = 4 << 20;
+pub(super) const UNIT_BYTES_MAX: u64 = 4 << 20;
 
 /// What opens a Unit is looked for the byte up to here.
 const OPENING_BYTES_MAX: u64 = 4096;
@@ -42,7 +45,43 @@ impl Walker {
         }
         self.mends_left -= 1;
         let crcs = self.places_of_crc(view);
-        Ok(crcs.into_iter().find_map(|crc| mended_opening(view, start..until, crc)))
+        let order = self.is_big_endian.or_else(|| byte_order_behind(view, until));
+        Ok(crcs.into_iter().find_map(|crc| mended_opening(view, start..until, crc, order)))
+    }
+
+    /// The same where the text makes sense as it stands, so that something else of the Unit may be
+    /// what is damaged: it counts only if the byte order is known, and if all frames of the Unit
+    /// make sense with it.
+    pub(super) fn mended_though_sound(
+        &mut self,
+        view: &View<'_>,
+        until: u64,
+    ) -> Result<Option<Told>, NeedMore> {
+        if self.is_big_endian.or_else(|| byte_order_behind(view, until)).is_none() {
+            return Ok(None);
+        }
+        let mended = self.mended(view, until)?;
+        Ok(mended.filter(|told| self.leads_through(view, told)))
+    }
+
+    /// Whether frames lead from a Meta through all units of the Unit, with what it says.
+    fn leads_through(&self, view: &View<'_>, told: &Told) -> bool {
+        let Some(ruler) = self.ruler else { return false };
+        let mut streams = Tried::new(&self.streams);
+        for Definition { id, length, .. } in &told.definitions.streams {
+            streams.define(*id, *length);
+        }
+        let Some(&end) = self.places_of_crc(view).first() else { return false };
+        let mut position = told.end;
+        while position < end {
+            let limit = ruler.tick_after(position).min(end);
+            let mut trial = Trial::new(streams, position);
+            if trial.run(view, limit, &[], &mut { u64::MAX }).is_err() {
+                return false;
+            }
+            (streams, position) = (trial.streams, limit);
+        }
+        true
     }
 
     /// Whether the checksum of this Unit holds.
@@ -51,7 +90,7 @@ impl Walker {
     }
 
     /// Where the checksum of this Unit may be: before the next Marker, or where the bytes end.
-    fn places_of_crc(&self, view: &View<'_>) -> Vec<u64> {
+    pub(super) fn places_of_crc(&self, view: &View<'_>) -> Vec<u64> {
         let Some(ruler) = self.ruler else { return Vec::new() };
         let near = view.until(ruler.end().saturating_add(PROOF_BYTES));
         let next = find_marker(&near, self.position);
@@ -66,22 +105,35 @@ impl Walker {
 }
 
 /// The Meta of the Unit that begins with an Index and whose checksum is at `crc`, with one byte of
-/// a range as it was, which the Index begins.
-fn mended_opening(view: &View<'_>, within: Range<u64>, crc: u64) -> Option<Told> {
+/// a range as it was, which the Index begins. What is then no text is not what it was.
+fn mended_opening(
+    view: &View<'_>,
+    within: Range<u64>,
+    crc: u64,
+    is_big_endian: Option<bool>,
+) -> Option<Told> {
     let start = within.start;
     let bytes = view.get(start..crc);
     let stored = <[u8; 4]>::try_from(view.get(crc + 1..crc + CRC)).ok()?;
     let opening = usize::try_from(OPENING_BYTES_MAX).ok()?.min(bytes.len());
     let within = 0..usize::try_from(within.end.checked_sub(start)?).ok()?.min(opening);
     let of = |polynomial: Polynomial| {
-        let orders = [u32::from_le_bytes(stored), u32::from_be_bytes(stored)];
-        orders.into_iter().find_map(|stored| polynomial.changed(bytes, stored, within.clone()))
+        let (little, big) = (u32::from_le_bytes(stored), u32::from_be_bytes(stored));
+        let orders = match is_big_endian {
+            Some(true) => [Some(big), None],
+            Some(false) => [Some(little), None],
+            None => [Some(little), Some(big)],
+        };
+        let mut orders = orders.into_iter().flatten();
+        orders.find_map(|stored| polynomial.changed(bytes, stored, within.clone()))
     };
     let changed = of(Polynomial::Ieee).or_else(|| of(Polynomial::Mixed))?;
     let mut opening = bytes.get(..opening)?.to_vec();
     *opening.get_mut(changed.at)? ^= changed.bits;
     let opening = View::part(&opening, start, true);
-    let mut told = meta_at(&opening, Lookup::at(&opening, start)?.end())?;
+    let (text, seams, end) = meta_text(&opening, Lookup::at(&opening, start)?.end())?;
+    core::str::from_utf8(&text).ok()?;
+    let mut told = Told { definitions: definitions(&text, &seams), end };
     if !told.definitions.is_sound {
         return None;
     }
@@ -91,8 +143,15 @@ fn mended_opening(view: &View<'_>, within: Range<u64>, crc: u64) -> Option<Told>
     Some(told)
 }
 
-/// Reads the frames of a Meta one after the other.
-pub(super) fn meta_at(view: &View<'_>, mut position: u64) -> Option<Told> {
+/// What the Meta at a place says.
+pub(super) fn meta_at(view: &View<'_>, position: u64) -> Option<Told> {
+    let (text, seams, end) = meta_text(view, position)?;
+    Some(Told { definitions: definitions(&text, &seams), end })
+}
+
+/// Reads the frames of a Meta one after the other: its text, where they were joined, and where the
+/// last one ends.
+fn meta_text(view: &View<'_>, mut position: u64) -> Option<(Vec<u8>, Vec<usize>, u64)> {
     let (streams, mut text, mut seams) = (Streams::new(), Vec::new(), Vec::new());
     loop {
         let frame = parse(&streams, view, position, view.end()).ok()?;
@@ -100,9 +159,18 @@ pub(super) fn meta_at(view: &View<'_>, mut position: u64) -> Option<Told> {
         text.extend_from_slice(view.get(frame.payload..frame.end));
         position = frame.end;
         if !frame.more {
-            return Some(Told { definitions: definitions(&text, &seams), end: position });
+            return Some((text, seams, position));
         }
         seams.push(text.len());
+    }
+}
+
+/// The byte order that the platform frame behind a Meta tells.
+fn byte_order_behind(view: &View<'_>, meta_end: u64) -> Option<bool> {
+    match view.get(meta_end..meta_end.saturating_add(5)) {
+        [0x0E, 1, 2, 3, 4] => Some(true),
+        [0x0E, 4, 3, 2, 1] => Some(false),
+        _ => None,
     }
 }
 

@@ -1,8 +1,10 @@
 //! The walk through frames.
 
 mod boundary;
+mod changed;
 mod damage;
 mod frame;
+mod guess;
 mod head;
 mod learn;
 mod mend;
@@ -12,6 +14,7 @@ mod shift;
 mod special;
 mod sum;
 mod unit;
+mod value;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -21,6 +24,7 @@ use crate::spec::{CRC_BYTES, MARKER_BYTES};
 
 use super::meta::Definitions;
 use super::{Item, NeedMore, Ruler, Streams, View};
+use changed::Changed;
 use damage::Sought;
 use remains::Remains;
 use sum::Sum;
@@ -115,11 +119,21 @@ pub struct Walker {
     is_meta_due: bool,
     /// Up to here frames make sense although no Meta describes them.
     undescribed: u64,
+    /// A boundary up to which it was tried to read streams that no Meta describes.
+    guessed: u64,
+    /// Where the last damage was noticed, and how many bytes are missing before the place to which
+    /// the ruler moved for it; below zero, too many.
+    noticed: u64,
+    missing: i128,
     /// Where the next Marker was looked for.
     sought: Option<Sought>,
     definitions: Definitions,
     /// What was said of each stream of the session, as a number that tells texts apart.
     said: BTreeMap<u32, u64>,
+    /// How many values of the unit that are not of their format are still looked into.
+    doubts_left: u32,
+    /// The single byte that was changed, once it was looked for.
+    changed: Option<Changed>,
     /// In how many Units the byte that was changed is still looked for.
     mends_left: u32,
     is_big_endian: Option<bool>,
@@ -195,9 +209,14 @@ impl Walker {
             learns_left: learn::LEARNS_MAX,
             is_meta_due: false,
             undescribed: 0,
+            guessed: 0,
+            noticed: 0,
+            missing: 0,
             sought: None,
             definitions: Definitions::default(),
             said: BTreeMap::new(),
+            doubts_left: value::DOUBTS_MAX,
+            changed: None,
             mends_left: mend::MENDS_TOTAL,
             is_big_endian: None,
             has_crc: None,
@@ -281,10 +300,11 @@ impl Walker {
         self.sum.next.filter(|_| self.verifies).map_or(position, |next| next.min(position))
     }
 
-    /// Whether the last frame was a checksum: where no Marker follows, its writer ended there.
+    /// Whether the writer ended the session here: the last frame was a checksum, and it is not at
+    /// the end of a Unit, where there is one anyway.
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        self.after_crc
+        self.after_crc && self.ruler.is_none_or(|ruler| ruler.end() != self.position)
     }
 
     /// The ruler of the current Unit.

@@ -4,13 +4,17 @@
 //! Index of its Unit is, wherever it stands: the first one that is proven tells the new place of
 //! the ruler.
 
+use crate::leb128;
 use crate::spec::PAYLOAD_BYTES_MAX;
 
 use super::super::marker::{PROOF_BYTES, minor_index};
+use super::super::meta::Declared;
 use super::super::parse::Trouble;
-use super::super::resume::{lands, targets};
-use super::super::streams::Tried;
-use super::super::{Damage, Item, NeedMore, Ruler, View, Why, is_marker, major_index};
+use super::super::resume::{Trial, lands, targets};
+use super::super::streams::{Known as _, Tried};
+use super::super::{
+    Damage, Item, Lookup, NeedMore, Ruler, View, Why, find_marker, is_marker, major_index,
+};
 use super::{CRC, MARKER, UnitEnd, Walker};
 
 /// The most bytes of a frame.
@@ -18,6 +22,9 @@ pub(super) const SWALLOWED_MAX: u64 = PAYLOAD_BYTES_MAX as u64 + 7;
 
 /// The farthest that frames are followed to prove an index.
 const PROOF_FRAMES_BYTES_MAX: u64 = 4 << 20;
+
+/// Frames that are read to prove an index behind which a message of fixed length ends.
+const REST_FRAMES_MAX: u64 = 1 << 16;
 
 /// How many indices a walk tries to prove by the frames around them.
 pub(super) const SHIFTS_TOTAL: u32 = 256;
@@ -82,7 +89,21 @@ impl Walker {
             return Ok(());
         }
         let tick = self.boundary;
+        if let Some(next) = self.next_by_shift(view, first, tick) {
+            self.position = next;
+            return Ok(());
+        }
         self.resume_before(view, first.saturating_sub(1).min(tick), first.min(tick))
+    }
+
+    /// Where the next frame begins if the bytes that are missing or too many are those of the
+    /// payload before it: from there frames lead to the tick.
+    fn next_by_shift(&self, view: &View<'_>, first: u64, tick: u64) -> Option<u64> {
+        let next = u64::try_from(i128::from(self.noticed) - self.missing).ok()?;
+        let mut streams = Tried::fresh(&self.streams);
+        streams.settle_fixed();
+        let is_within = (first..tick).contains(&next);
+        (is_within && lands(streams, view, next, tick, &[]).is_ok()).then_some(next)
     }
 
     /// Whether an index is one, and no payload: the next tick of its ruler is there too, or the
@@ -109,11 +130,37 @@ impl Walker {
         if named.first().is_some_and(|target| leads_here(target.position)) {
             return Ok(true);
         }
-        let is_last = view.end() <= next && view.end() - tick <= PROOF_FRAMES_BYTES_MAX;
-        let crc = view.end().saturating_sub(CRC);
-        let end = if view.byte(crc) == Some(0x10) { crc } else { view.end() };
-        let behind = || lands(fresh.clone(), view, tick, end, &[]);
-        Ok(is_last && matches!(behind(), Ok(()) | Err(Trouble::Short)))
+        // The session ends there, or where another was appended to it.
+        let near = view.until(next.saturating_add(PROOF_BYTES));
+        let ends = [find_marker(&near, tick), Some(view.end())].into_iter().flatten();
+        let mut ends = ends.filter(|end| *end <= next && end - tick <= PROOF_FRAMES_BYTES_MAX);
+        Ok(ends.any(|end| {
+            let crc = end.saturating_sub(CRC);
+            let end = if view.byte(crc) == Some(0x10) { crc } else { end };
+            let behind = lands(fresh.clone(), view, tick, end, &[]);
+            matches!(behind, Ok(()) | Err(Trouble::Short))
+                || self.leads_on_behind_rest(view, tick, end)
+        }))
+    }
+
+    /// Whether frames lead from an index to the end where the first of them is the rest of a
+    /// message of fixed length, however much of it that is.
+    fn leads_on_behind_rest(&self, view: &View<'_>, tick: u64, end: u64) -> bool {
+        let Some(first) = Lookup::at(view, tick).map(|index| index.end()) else { return false };
+        let Ok((header, taken)) = leb128::read(view.get(first..end)) else { return false };
+        let id = u32::try_from(header >> 1).unwrap_or(u32::MAX);
+        let Declared::Fixed(total) = self.streams.slot(id).length else { return false };
+        let mut streams = Tried::fresh(&self.streams);
+        streams.settle_fixed();
+        let payload = first + taken as u64;
+        let longest = total.min(PAYLOAD_BYTES_MAX as u64).min(end.saturating_sub(payload + 1));
+        let mut frames = REST_FRAMES_MAX;
+        // With `more` it fills the unit, and nothing is behind it.
+        header & 1 == 0
+            && (1..=longest).any(|length| {
+                let mut trial = Trial::new(streams.clone(), payload + length);
+                trial.run(view, end, &[], &mut frames).is_ok() && trial.position >= end
+            })
     }
 
     /// Whether the next index or Marker of a ruler is there.
@@ -133,6 +180,7 @@ impl Walker {
         let moved = i128::from(ruler.marker) - i128::from(known.marker);
         let missing = i128::from(units.unwrap_or(0)) * i128::from(ruler.major) - moved;
         self.queue(moved_ruler(tick, missing));
+        self.missing = missing;
         self.ruler = Some(ruler);
         if units != Some(0) {
             let count = |units| self.count.and_then(|count| count.checked_add(units));

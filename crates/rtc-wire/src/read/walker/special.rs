@@ -6,10 +6,11 @@ use alloc::vec::Vec;
 use crate::crc::Polynomial;
 use crate::spec::id;
 
+use super::super::form::Form;
 use super::super::meta::{Declared, Definition};
 use super::super::parse::{Parsed, is_padding};
 use super::super::resume::Trial;
-use super::super::streams::{Known as _, STREAMS_MAX, Tried};
+use super::super::streams::{Known as _, STREAMS_MAX, Slot, Tried};
 use super::super::{Checksum, Item, View};
 use super::learn::Told;
 use super::{CRC, Walker};
@@ -89,13 +90,15 @@ impl Walker {
         let mut contradicted = Vec::new();
         let is_undescribed = self.streams.is_undescribed();
         for Definition { id, length, is_proven, .. } in &self.definitions.streams {
-            let known = self.streams.slot(*id).length;
-            if is_undescribed || *is_proven || known == Declared::Unproven {
+            let Slot { length: known, is_guessed, .. } = self.streams.slot(*id);
+            let is_new = is_undescribed || is_guessed || known == Declared::Unproven;
+            if is_new || *is_proven {
                 self.streams.define(*id, *length);
             } else if *length != Declared::Unproven && known != *length {
                 contradicted.push((*id, *length));
             }
         }
+        self.note_forms();
         let differing = self.note_texts();
         if (contradicted.is_empty() && differing.is_empty()) || self.contradictions_left == 0 {
             return;
@@ -105,6 +108,15 @@ impl Walker {
             self.prove(&differing);
         } else if !contradicted.is_empty() {
             self.try_lengths(view, position, &contradicted);
+        }
+    }
+
+    /// Takes note of what values look like.
+    pub(super) fn note_forms(&mut self) {
+        for stream in &self.definitions.streams {
+            if self.streams.is_defined(stream.id) {
+                self.streams.set_form(stream.id, Form::of(stream));
+            }
         }
     }
 
@@ -170,16 +182,25 @@ impl Walker {
     pub(super) fn is_held(&self, view: &View<'_>, position: u64) -> bool {
         let payload = view.get(position + 1..position + CRC);
         let Ok(stored) = <[u8; 4]>::try_from(payload) else { return false };
+        let value = |polynomial| self.sum_to(view, polynomial, position);
+        let values = [Polynomial::Ieee, Polynomial::Mixed].into_iter().filter_map(value);
+        values.into_iter().any(|value| [value.to_le_bytes(), value.to_be_bytes()].contains(&stored))
+    }
+
+    /// The checksum of the Unit's bytes before a place. Whether or not checksums are verified, the
+    /// same is found.
+    pub(super) fn sum_to(
+        &self,
+        view: &View<'_>,
+        polynomial: Polynomial,
+        position: u64,
+    ) -> Option<u32> {
         let start = self.ruler.and_then(|ruler| u64::try_from(ruler.index()).ok());
-        // Whether or not checksums are verified, the same is found.
-        let start = start.filter(|start| *start >= view.base() && *start < position);
-        let value = |polynomial: Polynomial| match start {
+        match start.filter(|start| *start >= view.base() && *start < position) {
             Some(start) => Some(polynomial.of(view.get(start..position))),
             None if self.verifies => self.sum.value(view, polynomial, position),
             None => None,
-        };
-        let values = [Polynomial::Ieee, Polynomial::Mixed].into_iter().filter_map(value);
-        values.into_iter().any(|value| [value.to_le_bytes(), value.to_be_bytes()].contains(&stored))
+        }
     }
 
     pub(super) fn checksum(&mut self, view: &View<'_>, position: u64, stored: [u8; 4]) -> Checksum {

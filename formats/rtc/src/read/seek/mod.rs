@@ -134,6 +134,12 @@ impl<'a> Seeker<'a> {
         self.ticks.tick_at(position)
     }
 
+    /// The tick of a tick's Unit, and where its Marker is.
+    pub(crate) fn unit_of(&self, tick: Tick) -> (Tick, u64) {
+        let unit = self.ticks.unit_of(tick);
+        (unit, self.ticks.position(unit))
+    }
+
     pub(crate) fn last_tick(&self) -> Tick {
         self.ticks.last_tick()
     }
