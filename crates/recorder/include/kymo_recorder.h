@@ -63,6 +63,9 @@ typedef struct kymo_config {
     uint64_t flush_milliseconds;
     /* Go on in another file (run.1.rtc, run.2.rtc ...) when one has so many bytes. 0: one file. */
     uint64_t rotate_after_bytes;
+    /* So many bytes at most are collected in memory before they are handed to the system. 0: 256
+     * KiB, or a Unit if that is less. */
+    uint64_t buffer_bytes;
     /* One of KYMO_SYNC_NEVER, KYMO_SYNC_FINISH and KYMO_SYNC_FLUSH. */
     uint32_t sync;
     /* One of KYMO_CRC_IEEE, KYMO_CRC_MIXED and KYMO_CRC_NONE. */

@@ -151,7 +151,8 @@ impl Config {
         self
     }
 
-    /// Records to a new file; one that exists is emptied.
+    /// Records to a new file; one that exists is emptied. On Unix a file that another recorder has
+    /// open is refused, here and wherever else one is recorded to.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Recorder> {
         Recorder::create_with(self, path.as_ref())
     }

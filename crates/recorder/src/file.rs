@@ -1,7 +1,7 @@
 //! Files that are recorded to, and the names of parts.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -20,17 +20,26 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn create(path: &Path, room: u64) -> io::Result<Self> {
-        Ok(Self { file: File::create(path)?, room, former_bytes: 0 })
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).open(path)?;
+        // What another records is not emptied.
+        lock(&file)?;
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
+        Ok(Self { file, room, former_bytes: 0 })
     }
 
     pub(crate) fn append(path: &Path, room: u64) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
+        lock(&file)?;
         let former_bytes = file.metadata()?.len();
         Ok(Self { file, room: room.saturating_sub(former_bytes), former_bytes })
     }
 
     fn create_new(path: &Path, room: u64) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        lock(&file)?;
         Ok(Self { file, room, former_bytes: 0 })
     }
 
@@ -41,6 +50,29 @@ impl Target {
             result => result,
         }
     }
+}
+
+/// Has a file for oneself while it is recorded to, among recorders: readers are free. Elsewhere
+/// than on Unix a lock would keep those away too.
+fn lock(file: &File) -> io::Result<()> {
+    if !cfg!(unix) || !file.metadata()?.is_file() {
+        return Ok(());
+    }
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is being recorded to"))
+        }
+        // A file system without locks is as good as one that nobody else records to.
+        _ => Ok(()),
+    }
+}
+
+/// Whether a recorder has a file open at present, also of another program. What cannot be asked has
+/// none.
+pub fn is_recorded_to(path: impl AsRef<Path>) -> bool {
+    // A pipe would wait for whoever is at its other end.
+    let is_file = std::fs::metadata(path.as_ref()).is_ok_and(|found| found.is_file());
+    is_file && File::open(path).is_ok_and(|file| lock(&file).is_err())
 }
 
 impl Output for Target {
@@ -75,15 +107,21 @@ impl Parts {
         if self.last == 0 { self.path.clone() } else { self.name(self.last) }
     }
 
-    /// Opens the last part that exists, to add to it. What only has the name of one is left alone.
+    /// Opens the last part that exists, to add to it.
     pub(crate) fn append(&mut self, room: u64) -> io::Result<Target> {
+        self.go_to_last()?;
+        Target::append(&self.path(), room)
+    }
+
+    /// Goes to the last part that exists. What only has the name of one is left alone.
+    fn go_to_last(&mut self) -> io::Result<()> {
         for number in self.numbers()?.into_iter().rev() {
             if begins_with_marker(&self.name(number))? {
                 self.last = number;
                 break;
             }
         }
-        Target::append(&self.path(), room)
+        Ok(())
     }
 
     /// Makes the next part, under a number that no file has.
@@ -139,14 +177,16 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// Has the system bring the name of a new file to the disk, where it is in a folder that may be
-/// read: without it the file may be lost however often its bytes were brought there.
+/// read and can be brought there: without it the file may be lost however often its bytes were.
 pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
-    use io::ErrorKind::{InvalidInput, PermissionDenied};
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     if !cfg!(unix) {
         return Ok(());
     }
     match File::open(folder(path)).and_then(|folder| folder.sync_all()) {
-        Err(error) if [InvalidInput, PermissionDenied].contains(&error.kind()) => Ok(()),
+        Err(error) if [InvalidInput, PermissionDenied, Unsupported].contains(&error.kind()) => {
+            Ok(())
+        }
         result => result,
     }
 }
@@ -155,6 +195,14 @@ pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
 pub fn parts_of(path: impl AsRef<Path>) -> io::Result<Vec<PathBuf>> {
     let parts = Parts::new(path.as_ref());
     Ok(parts.numbers()?.into_iter().map(|number| parts.name(number)).collect())
+}
+
+/// The part that a recording which rotated goes on in when it is added to: the last, or the file
+/// itself where there are no others.
+pub fn last_part_of(path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    let mut parts = Parts::new(path.as_ref());
+    parts.go_to_last()?;
+    Ok(parts.path())
 }
 
 #[cfg(test)]

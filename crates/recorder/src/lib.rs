@@ -35,7 +35,7 @@ mod time;
 pub use clock::Clock;
 pub use config::{Config, Flush, Sync};
 pub use error::{Error, Result};
-pub use file::parts_of;
+pub use file::{is_recorded_to, last_part_of, parts_of};
 pub use kymo_rtc_wire::crc::Polynomial;
 pub use recorder::Recorder;
 pub use shared::{Overflow, SharedRecorder, SharedStream};

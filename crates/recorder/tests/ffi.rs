@@ -47,6 +47,32 @@ fn a_configuration_that_makes_no_sense_is_refused() {
     }
 }
 
+/// File names are bytes on Unix. With a small buffer what was written is soon in the file.
+#[cfg(unix)]
+#[test]
+fn any_path_can_be_recorded_to_with_a_small_buffer() {
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+    let folder = tempfile::tempdir().unwrap();
+    let mut name = folder.path().as_os_str().as_bytes().to_vec();
+    name.extend_from_slice(b"/run\xFF.rtc");
+    let path = CString::new(name.clone()).unwrap();
+    let config = kymo_config { buffer_bytes: 512, ..kymo_config::default() };
+    let file = std::path::PathBuf::from(std::ffi::OsString::from_vec(name));
+    // SAFETY: texts end with a NUL, data is as long as it says, the recorder is not yet finished.
+    unsafe {
+        let recorder = kymo_create(path.as_ptr(), &raw const config);
+        assert!(!recorder.is_null(), "{}", last_error());
+        let (name, format) = (c"a".as_ptr(), c"raw".as_ptr());
+        let stream = kymo_stream(recorder, name, format, 0, 0, 0, ptr::null());
+        for _ in 0..10 {
+            assert_eq!(kymo_write(recorder, stream, [0x55_u8; 500].as_ptr().cast(), 500), 0);
+        }
+        // All but what may wait, and the Marker before it.
+        assert!(std::fs::metadata(&file).unwrap().len() >= 1025 + 5000 - 2 * 512);
+        assert_eq!(kymo_finish(recorder), 0);
+    }
+}
+
 #[test]
 fn numbers_of_the_wrong_kind_are_refused() {
     let folder = tempfile::tempdir().unwrap();

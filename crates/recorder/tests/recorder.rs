@@ -373,7 +373,6 @@ fn a_full_disk_is_told_and_later_writes_are_refused() {
     assert!(matches!(recorder.finish(), Err(Error::Broken)));
 }
 
-/// Every part has the time and what happened then, however small parts are.
 /// What is there counts: a part with 3000 bytes gets what fits into 4000, one that is full nothing.
 /// What has the name of a part and is none is passed over.
 #[test]
@@ -411,6 +410,37 @@ fn a_recording_that_rotates_goes_on_in_its_last_part() {
     assert_eq!(fs::read(name("run.7.rtc")).unwrap(), b"somebody's");
 }
 
+/// Two recorders on one file would write over one another.
+#[cfg(unix)]
+#[test]
+fn a_file_has_one_recorder_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.rtc");
+    let is_busy = |result: kymo_recorder::Result<Recorder>| {
+        let busy = std::io::ErrorKind::ResourceBusy;
+        matches!(result, Err(Error::Io(error)) if error.kind() == busy)
+    };
+    let mut first = Recorder::create(&path).unwrap();
+    let stream = first.stream::<u8>("a").unwrap();
+    first.write(stream, 1).unwrap();
+    first.flush().unwrap();
+    assert!(kymo_recorder::is_recorded_to(&path));
+    assert!(is_busy(Recorder::append(&path)) && is_busy(Recorder::create(&path)));
+    assert_eq!(seen(&path), 1, "it was not emptied, and can be read");
+    first.write(stream, 2).unwrap();
+    first.finish().unwrap();
+    assert!(!kymo_recorder::is_recorded_to(&path));
+    let mut second = Recorder::append(&path).unwrap();
+    let stream = second.stream::<u8>("a").unwrap();
+    second.write(stream, 3).unwrap();
+    second.finish().unwrap();
+    let sessions = independent::sessions(&fs::read(&path).unwrap(), Sum::Ieee);
+    assert_eq!((sessions[0].of("a"), sessions[1].of("a")), (vec![vec![1], vec![2]], vec![vec![3]]));
+    Recorder::create(&path).unwrap().finish().unwrap();
+    assert!(fs::metadata(&path).unwrap().len() < 1100, "it is emptied");
+}
+
+/// Every part has the time and what happened then, however small parts are.
 #[test]
 fn a_part_of_a_rotation_does_not_end_between_a_time_and_its_value() {
     let folder = tempfile::tempdir().unwrap();

@@ -227,3 +227,27 @@ fn a_recorder_can_be_handed_over_with_its_streams() {
     assert_eq!(read(&path).messages.len(), 3);
     shared.finish().unwrap();
 }
+
+/// What is written past the queue is flushed too: by `with`, or for being larger than the queue.
+#[test]
+fn an_interval_is_kept_for_what_goes_past_the_queue() {
+    let (_folder, path) = folder();
+    let config = Config::new().flush(Flush::Interval(Duration::from_millis(5))).queue_bytes(4096);
+    let recorder = config.create_shared(&path).unwrap();
+    let small = recorder.with(|recorder| recorder.stream::<u8>("small")).unwrap();
+    let large = recorder.stream::<Raw>("large").unwrap();
+    let wait_for = |messages: usize| {
+        let patience = Instant::now() + Duration::from_secs(20);
+        while read(&path).messages.len() < messages {
+            assert!(Instant::now() < patience, "never flushed");
+            thread::sleep(Duration::from_millis(2));
+        }
+    };
+    for messages in [1, 3, 5] {
+        recorder.with(|recorder| recorder.write(small, 1)).unwrap();
+        wait_for(messages);
+        large.write(&[1; 5000]).unwrap();
+        wait_for(messages + 1);
+    }
+    recorder.finish().unwrap();
+}

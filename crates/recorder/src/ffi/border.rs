@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use super::items::Items;
@@ -80,6 +81,23 @@ pub(super) unsafe fn optional_text<'a>(text: *const c_char) -> Result<Option<&'a
 pub(super) unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     // SAFETY: the contract is the same.
     unsafe { optional_text(text) }?.ok_or_else(|| "a text is missing".to_owned())
+}
+
+/// A path of a C program: where file names are bytes, any but NUL.
+///
+/// # Safety
+///
+/// As for [`optional_text`].
+pub(super) unsafe fn path(path: *const c_char) -> Result<PathBuf, Failure> {
+    #[cfg(unix)]
+    if !path.is_null() {
+        use std::os::unix::ffi::OsStrExt as _;
+        // SAFETY: not null, and ends with a NUL, by this function's contract.
+        let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
+        return Ok(PathBuf::from(std::ffi::OsStr::from_bytes(bytes)));
+    }
+    // SAFETY: the contract is the same.
+    unsafe { text(path) }.map(PathBuf::from)
 }
 
 /// Bytes of a C program.

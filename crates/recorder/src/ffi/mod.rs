@@ -63,6 +63,9 @@ pub struct kymo_config {
     pub flush_milliseconds: u64,
     /// Go on in another file (run.1.rtc, run.2.rtc ...) when one has so many bytes. 0: one file.
     pub rotate_after_bytes: u64,
+    /// So many bytes at most are collected in memory before they are handed to the system. 0: 256
+    /// KiB, or a Unit if that is less.
+    pub buffer_bytes: u64,
     /// One of KYMO_SYNC_NEVER, KYMO_SYNC_FINISH and KYMO_SYNC_FLUSH.
     pub sync: u32,
     /// One of KYMO_CRC_IEEE, KYMO_CRC_MIXED and KYMO_CRC_NONE.
@@ -83,6 +86,10 @@ impl kymo_config {
         }
         if self.rotate_after_bytes > 0 {
             config = config.rotate_after(self.rotate_after_bytes);
+        }
+        if self.buffer_bytes > 0 {
+            // More than a Unit is never collected.
+            config = config.buffer_bytes(usize::try_from(self.buffer_bytes).unwrap_or(usize::MAX));
         }
         let flush = match (self.flush_milliseconds, self.flush_bytes) {
             (0, 0) => Flush::Full,
@@ -502,7 +509,7 @@ pub extern "C" fn kymo_error() -> *const c_char {
 ///
 /// # Safety
 ///
-/// `path` as for [`optional_text`]; `config` is null or points to a configuration.
+/// `path` as for [`border::path`]; `config` is null or points to a configuration.
 unsafe fn open(
     path: *const c_char,
     config: *const kymo_config,
@@ -510,10 +517,10 @@ unsafe fn open(
 ) -> *mut kymo_recorder {
     guarded(std::ptr::null_mut(), || {
         // SAFETY: by this function's contract.
-        let path = unsafe { text(path) }?;
+        let path = unsafe { border::path(path) }?;
         // SAFETY: null or valid, by this function's contract.
         let config = unsafe { config.as_ref() }.copied().unwrap_or_default();
-        let recorder = how(config.to_config()?, Path::new(path)).map_err(in_words)?;
+        let recorder = how(config.to_config()?, &path).map_err(in_words)?;
         let items = Items::new(recorder);
         Ok(Box::into_raw(Box::new(kymo_recorder { items: Mutex::new(items) })))
     })

@@ -91,8 +91,11 @@ impl SharedRecorder {
     /// Does something with the recorder itself, after everything that is queued: adding clocks and
     /// annotations, for example. Others wait meanwhile, once the queue is full.
     pub fn with<R>(&self, body: impl FnOnce(&mut Recorder) -> Result<R>) -> Result<R> {
-        let mut writing = self.owner.core.writing()?;
-        body(&mut writing.recorder)
+        let core = &self.owner.core;
+        let mut writing = core.writing()?;
+        let done = body(&mut writing.recorder);
+        core.watch(&writing);
+        done
     }
 
     /// Sets a clock, in its order among the messages.
@@ -239,10 +242,17 @@ impl Core {
     /// Writes a message that the queue is too small for.
     fn write_through(&self, id: StreamId, date: Option<(Clock, Date)>, bytes: &[u8]) -> Result<()> {
         let (mut writing, date) = self.writing_at(date)?;
-        if let Some((clock, time)) = date {
-            writing.recorder.set(clock, time)?;
+        let dated = date.map_or(Ok(()), |(clock, time)| writing.recorder.set(clock, time));
+        let written = dated.and_then(|()| writing.recorder.put(id, bytes));
+        self.watch(&writing);
+        written
+    }
+
+    /// Has the thread look after what was written past the queue, so that it is flushed in time.
+    fn watch(&self, writing: &Writing) {
+        if writing.recorder.flush_due_in().is_some() {
+            self.queue.wake();
         }
-        writing.recorder.put(id, bytes)
     }
 
     /// The life of the thread.

@@ -93,6 +93,8 @@ struct State {
     batch: Batch,
     /// The last time of each clock, so that one that goes back is told at once.
     times: BTreeMap<usize, Time>,
+    /// Whether there is something to do for the thread beside what is queued.
+    is_woken: bool,
     is_closed: bool,
 }
 
@@ -163,15 +165,23 @@ impl Queue {
     /// Waits until there is something, or `interval` has passed; tells whether it is closed.
     pub(super) fn wait(&self, interval: Option<Duration>) -> bool {
         let state = self.lock();
-        let is_idle = |state: &mut State| state.batch.is_empty() && !state.is_closed;
-        let state = match interval {
+        let is_idle =
+            |state: &mut State| state.batch.is_empty() && !state.is_woken && !state.is_closed;
+        let mut state = match interval {
             Some(interval) => {
                 let waited = self.filled.wait_timeout_while(state, interval, is_idle);
                 waited.unwrap_or_else(PoisonError::into_inner).0
             }
             None => self.filled.wait_while(state, is_idle).unwrap_or_else(PoisonError::into_inner),
         };
+        state.is_woken = false;
         state.is_closed
+    }
+
+    /// Ends the waiting.
+    pub(super) fn wake(&self) {
+        self.lock().is_woken = true;
+        self.filled.notify_one();
     }
 
     /// Takes nothing more.
