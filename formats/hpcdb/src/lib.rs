@@ -6,11 +6,29 @@
 //! Four layouts call themselves 4.0, and all are read; `docs/formats/hpcdb.md` has them in words.
 //!
 //! ```
-//! use kymo_core::{Context, Format, Source};
+//! use kymo_core::bytes::Limits;
+//! use kymo_core::model::profile::*;
+//! use kymo_core::{Context, Destination, Format, Source};
 //!
-//! let cut = Source::from_bytes("meta.db", &b"HPCTOOLKITmeta\x04\x00"[..]);
-//! let error = kymo_hpcdb::HpcDb.open(&cut, &Context::default()).err().unwrap();
-//! assert_eq!(error.to_string(), "first section at byte 0x10: 0x18 lies beyond the end");
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("database");
+//! let mut writer = kymo_hpcdb::Writer::new(&Destination::new(&path, false), "demo")?;
+//! let time = writer.metric(&Metric::named("time (sec)"))?;
+//! let name = "main thread".to_owned();
+//! let function = Some(writer.function(&Function { name, ..Function::default() })?);
+//! let node = Node { function, ..Node::new(Scope::Entry, Relation::Call) };
+//! writer.context(None, ContextNumber(1), &node)?;
+//! writer.threads(&[Thread::default()])?;
+//! let column = Column { metric: time, reach: Reach::Execution };
+//! let value = SunkValue { context: ContextNumber(1), column, value: 2.5 };
+//! writer.values(ThreadId(0), &mut [Ok(value)].into_iter())?;
+//! writer.finish()?;
+//!
+//! let source = Source::open(&path, &Limits::default())?;
+//! let dataset = kymo_hpcdb::HpcDb.open(&source, &Context::default())?;
+//! let view = dataset.profile().unwrap();
+//! assert_eq!(Question { view: &*view, metric: time, threads: None }.total()?, 2.5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod check;
@@ -31,4 +49,4 @@ mod write;
 mod yaml;
 
 pub use dataset::HpcDb;
-pub use write::Writer;
+pub use write::{Writer, stranger};

@@ -1,6 +1,6 @@
 //! A sound database, read and written again by our writer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::model::profile::{
@@ -61,7 +61,9 @@ impl Rewriting<'_> {
         self.writer.statistics(&those.iter().filter_map(known).collect::<Vec<_>>())?;
         self.writer.keep(others, &self.meta.scopes);
         for metric in metrics {
-            self.writer.metric(&Metric::named(metric.name.clone()))?;
+            // Those that are not known are refused by now.
+            let reaches = metric.instances.iter().filter_map(|of| reach_of(&of.scope)).collect();
+            self.writer.metric(&Metric { reaches, ..Metric::named(metric.name.clone()) })?;
         }
         // By the ids they have, which need not be in the order of the list.
         let mut order: Vec<_> = (0_u32..).zip(metrics).collect();
@@ -141,6 +143,7 @@ impl Rewriting<'_> {
         let threads =
             ids().map(|id| thread(self.database, &view, id)).collect::<Result<Vec<_>>>()?;
         self.writer.threads(&threads)?;
+        self.require_listed()?;
         for id in ids() {
             let mut values = view.thread_values(id)?.map(|found| {
                 let found = found?;
@@ -152,6 +155,21 @@ impl Rewriting<'_> {
         self.summary()
     }
 
+    /// Refuses values of metrics that are not listed: they would be missing.
+    fn require_listed(&self) -> Result<()> {
+        let instances = self.meta.metrics.iter().flat_map(|metric| &metric.instances);
+        let listed: HashSet<u64> = instances.map(|of| of.prop_metric_id.into()).collect();
+        let values = match self.database.profile {
+            Some(_) => rows::values(self.database),
+            None => rows::context_values(self.database),
+        };
+        let mut values = values.filter(|row| row.profile > 0);
+        match values.find(|row| !listed.contains(&row.metric)) {
+            Some(row) => Err(unlisted(row.metric)),
+            None => Ok(()),
+        }
+    }
+
     /// The statistics of the summary, which need not be what threads come to.
     fn summary(&mut self) -> Result<()> {
         let Some(file) = &self.database.profile else { return Ok(()) };
@@ -161,9 +179,9 @@ impl Rewriting<'_> {
         }
         let columns = columns(&self.meta.metrics)?;
         let values = rows::values_of(Arc::clone(self.database), 0, first);
-        self.writer.placed_summary(values.filter_map(|row| {
-            let (column, place) = *columns.get(&row.metric)?;
-            Some((ContextNumber(row.context), column, place, row.value))
+        self.writer.placed_summary(values.map(|row| {
+            let (column, place) = *columns.get(&row.metric).ok_or_else(|| unlisted(row.metric))?;
+            Ok((ContextNumber(row.context), column, place, row.value))
         }))
     }
 
@@ -195,6 +213,11 @@ fn thread(database: &Database, view: &Profiles, id: ThreadId) -> Result<Thread> 
     Ok(if is_named { thread } else { Thread::default() })
 }
 
+/// Why a value is not written.
+fn unlisted(metric: u64) -> Error {
+    Error::Request(format!("there are values of metric {metric}, which is not listed"))
+}
+
 /// The index of the record that a pointer leads to. One that is none of the list would be missing.
 fn placed(table: Strided, pointer: Option<u64>) -> Result<Option<u64>> {
     let Some(pointer) = pointer else { return Ok(None) };
@@ -214,7 +237,10 @@ fn known(kind: &Kind) -> Option<Statistic> {
 fn kinds(metrics: &[types::Metric]) -> Result<Vec<Kind>> {
     let mut common: Option<Vec<Kind>> = None;
     for metric in metrics {
-        if !metric.instances.iter().all(|of| reach_of(&of.scope).is_some()) {
+        let is_instance = |scope: &str| metric.instances.iter().any(|of| *of.scope == *scope);
+        if !metric.instances.iter().all(|of| reach_of(&of.scope).is_some())
+            || !metric.statistics.iter().all(|of| is_instance(&of.scope))
+        {
             let why = format!("{} has scopes that are not written", metric.name);
             return Err(Error::Request(why));
         }

@@ -361,7 +361,7 @@ fn profiles() -> Kind<ProfileRow> {
             column("profile", Cell::Number(|row| Some(row.profile))),
             column("summary", Cell::Flag(|row| row.is_summary)),
             nullable("ids", Cell::Text(|row| row.ids.as_deref())),
-            // In the order of `rows::ID_COLUMNS`.
+            // In the order of `rows::values::ID_COLUMNS`.
             nullable("node", Cell::Number(|row| row.of_kind[0])),
             nullable("rank", Cell::Number(|row| row.of_kind[1])),
             nullable("thread", Cell::Number(|row| row.of_kind[2])),

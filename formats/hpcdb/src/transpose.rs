@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use kymo_core::bytes::{ReadError, ReadResult};
 
-use crate::read::ProfileDb;
+use crate::read::{ProfileDb, first};
 use crate::types::Profile;
 
 /// How many values are held at once, if no context has more.
@@ -63,23 +63,36 @@ impl<'a> Gathering<'a> {
         for (number, index) in (1..file.profiles.count).zip(1..) {
             let Some(profile) = file.profile(number)? else { continue };
             file.require_order(&profile)?;
-            for entry in 0..profile.n_ctxs {
-                let (context, _) = file.index(&profile, entry)?;
-                let range = file.range(&profile, entry)?;
-                gathering.add(context, range.end.saturating_sub(range.start));
+            let mut entry = 0;
+            while entry < profile.n_ctxs {
+                entry = gathering.add_page(&profile, entry)?;
             }
             gathering.profiles.push((index, profile));
         }
         Ok(gathering)
     }
 
-    fn add(&mut self, context: u32, more: u64) {
-        let page = self.counts.entry(context / PAGE).or_default();
-        if let (Some(count), 1..) = (page.get_mut(slot(context)), more) {
-            self.valued += u64::from(*count == 0);
-            self.highest = self.highest.max(context);
-            *count = count.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+    /// Counts the values of contexts that share a page, from an entry of a profile's index on. Tells
+    /// the first entry after them.
+    fn add_page(&mut self, profile: &Profile, first: u64) -> ReadResult<u64> {
+        let number = self.file.index(profile, first)?.0 / PAGE;
+        let page = self.counts.entry(number).or_default();
+        let mut entry = first;
+        while entry < profile.n_ctxs {
+            let (context, _) = self.file.index(profile, entry)?;
+            if context / PAGE != number {
+                break;
+            }
+            let range = self.file.range(profile, entry)?;
+            let more = range.end.saturating_sub(range.start);
+            if let (Some(count), 1..) = (page.get_mut(slot(context)), more) {
+                self.valued += u64::from(*count == 0);
+                self.highest = self.highest.max(context);
+                *count = count.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+            }
+            entry += 1;
         }
+        Ok(entry)
     }
 
     /// All contexts up to the last that has values, in parts that follow each other: each has few
@@ -139,26 +152,16 @@ impl<'a> Gathering<'a> {
                 entry += 1;
             }
         }
+        let mut order = Order::default();
         for these in values.chunk_by_mut(|a, b| a.context == b.context) {
-            these.sort_unstable_by_key(|value| {
-                u64::from(value.metric) << u32::BITS | u64::from(value.profile)
-            });
+            order.by_metric(these);
         }
         Ok(values)
     }
 
     /// The first entry of a profile's index that is of a context or of one after it.
     fn first(&self, profile: &Profile, context: u64) -> ReadResult<u64> {
-        let (mut low, mut high) = (0, profile.n_ctxs);
-        while low < high {
-            let middle = low.midpoint(high);
-            if u64::from(self.file.index(profile, middle)?.0) < context {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low)
+        first(profile.n_ctxs, |entry| Ok(u64::from(self.file.index(profile, entry)?.0) >= context))
     }
 
     /// Where the values of each context begin, and how many there are.
@@ -183,6 +186,75 @@ impl<'a> Gathering<'a> {
     }
 }
 
+/// Room for putting values of a context in order: counted first, and then put where they belong.
+#[derive(Debug, Default)]
+struct Order {
+    /// By metric: how many values there are, and then where the next one goes.
+    places: Vec<usize>,
+    /// The metrics that there are.
+    metrics: Vec<u16>,
+    /// The values in the order in which they came.
+    came: Vec<Turned>,
+}
+
+impl Order {
+    /// Orders values of a context by metric. They come by profile, and those of a metric stay so.
+    fn by_metric(&mut self, values: &mut [Turned]) {
+        if values.is_sorted_by_key(|value| value.metric) {
+            return;
+        }
+        let Self { places, metrics, came } = self;
+        let highest = values.iter().map(|value| value.metric).max().unwrap_or(0);
+        places.resize(places.len().max(usize::from(highest) + 1), 0);
+        for value in values.iter() {
+            let Some(count) = places.get_mut(usize::from(value.metric)) else { continue };
+            if *count == 0 {
+                metrics.push(value.metric);
+            }
+            *count += 1;
+        }
+        metrics.sort_unstable();
+        let mut start = 0;
+        for place in &*metrics {
+            if let Some(place) = places.get_mut(usize::from(*place)) {
+                start += std::mem::replace(place, start);
+            }
+        }
+        came.extend_from_slice(values);
+        for value in came.drain(..) {
+            let Some(place) = places.get_mut(usize::from(value.metric)) else { continue };
+            if let Some(to) = values.get_mut(*place) {
+                *to = value;
+            }
+            *place += 1;
+        }
+        for metric in metrics.drain(..) {
+            if let Some(place) = places.get_mut(usize::from(metric)) {
+                *place = 0;
+            }
+        }
+    }
+}
+
 fn slot(context: u32) -> usize {
     usize::try_from(context % PAGE).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_come_by_profile_are_put_in_order_of_metrics_and_profiles() {
+        let turned = |metric, profile| Turned { context: 7, metric, profile, value: 1.0 };
+        let mut order = Order::default();
+        for metrics in [vec![], vec![3], vec![0, 9, 65535], vec![2, 1, 2]] {
+            let came = (1..4).flat_map(|profile| metrics.iter().map(move |m| turned(*m, profile)));
+            let mut values: Vec<_> = came.collect();
+            let mut expected = values.clone();
+            expected.sort_by_key(|value| (value.metric, value.profile));
+            order.by_metric(&mut values);
+            assert_eq!(values, expected);
+        }
+    }
 }

@@ -1,8 +1,11 @@
 //! What readers return. Values stay in the files; these say where.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+
+use crate::spec::COMBINE_SUM;
 
 /// Which of the layouts that all call themselves 4.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,6 +78,38 @@ pub(crate) struct Metric {
     pub(crate) statistics: Vec<Statistic>,
 }
 
+impl Metric {
+    /// The kinds of values of threads that the summary has the sum of.
+    pub(crate) fn sums(&self) -> Vec<Summed> {
+        let instances: HashMap<_, _> =
+            self.instances.iter().map(|of| (&of.scope, of.prop_metric_id)).collect();
+        let sums = self.statistics.iter().filter(|statistic| statistic.is_sum());
+        let sums = sums.filter_map(|Statistic { scope, stat_metric_id, .. }| {
+            let instance = *instances.get(scope)?;
+            Some(Summed { scope: Arc::clone(scope), instance, statistic: *stat_metric_id })
+        });
+        sums.collect()
+    }
+}
+
+/// A kind of value that threads have and the summary has the sum of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Summed {
+    scope: Arc<str>,
+    /// What values of threads name it by.
+    pub(crate) instance: u16,
+    /// What values of the summary name it by.
+    pub(crate) statistic: u16,
+}
+
+impl Summed {
+    /// Whether the sum is what the threads come to. Of loops the summary has another `lex_aware`
+    /// value than threads have.
+    pub(crate) fn is_of_threads(&self) -> bool {
+        &*self.scope != "lex_aware"
+    }
+}
+
 /// A kind of value that threads have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScopeInstance {
@@ -99,6 +134,13 @@ pub(crate) struct Statistic {
     pub(crate) combine: u8,
     /// What values name it by.
     pub(crate) stat_metric_id: u16,
+}
+
+impl Statistic {
+    /// Whether it is the sum of what threads have.
+    pub(crate) fn is_sum(&self) -> bool {
+        self.combine == COMBINE_SUM && &*self.formula == "$$"
+    }
 }
 
 /// A propagation scope.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_core::bytes::{ReadError, ReadResult};
 
-use crate::read::{Database, Meta, Roots};
+use crate::read::{Budget, Database, Meta, Roots};
 use crate::types::Context;
 
 /// A walk through the tree that goes on where something cannot be read: each context before its
@@ -16,9 +16,9 @@ pub(crate) struct TreeWalk {
     database: Arc<Database>,
     /// The innermost last.
     open: Vec<Siblings>,
-    /// Bytes of arrays that were not entered yet. Each lies somewhere in the file, so a tree with
-    /// more of them leads round.
-    left: u64,
+    /// What arrays of children are paid with: a tree with more of them than the file has room for
+    /// leads round.
+    budget: Budget,
 }
 
 /// Contexts that are still to come.
@@ -32,7 +32,7 @@ struct Siblings {
 
 impl TreeWalk {
     pub(crate) fn new(database: Arc<Database>) -> Self {
-        let left = database.meta.as_ref().map_or(0, |meta| meta.part.len());
+        let budget = Budget::new(database.meta.as_ref().map_or(0, |meta| meta.part.len()));
         let roots = database.meta.as_ref().map(|meta| match &meta.roots {
             Roots::Entries(table) => {
                 let end = table.pointer.saturating_add(table.count.saturating_mul(table.stride));
@@ -41,7 +41,7 @@ impl TreeWalk {
             Roots::Contexts(range) => (range.clone(), None),
         });
         let roots = roots.map(|(range, stride)| Siblings { range, stride, parent: None, depth: 0 });
-        Self { database, open: roots.into_iter().collect(), left }
+        Self { database, open: roots.into_iter().collect(), budget }
     }
 
     /// Where the next context is, and whose child it is.
@@ -70,11 +70,11 @@ impl TreeWalk {
         if range.is_empty() {
             return Ok(());
         }
-        let Some(left) = self.left.checked_sub(range.end - range.start) else {
+        let paid = self.budget.spend("children", context.offset, range.end - range.start);
+        paid.map_err(|error| {
             let why = "the tree has more contexts than the file has room for: it leads round";
-            return Err(ReadError::invalid("children", context.offset, why));
-        };
-        self.left = left;
+            ReadError::invalid(error.what, error.offset, why)
+        })?;
         // What is done need not be held, however deep the tree is.
         self.open.pop_if(|siblings| siblings.range.is_empty());
         let parent = Some(context.ctx_id);

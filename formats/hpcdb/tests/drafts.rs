@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use kymo_conformance::{capture, shared};
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
-    By, Detail, IDLE, MetricId, PathNode, PathTree, ProfileView, Question, Scope, ThreadId, Within,
+    By, Detail, IDLE, MetricId, PathNode, PathTree, ProfileView, Question, ThreadId, Within,
     bottom_up, flat, per_thread, top_down, traced,
 };
 use kymo_core::model::timeline::Window;
@@ -98,9 +98,6 @@ fn shown(tree: &PathTree) -> Vec<String> {
     };
     let line = |node: &PathNode| {
         let PathNode { scope, is_inlined, inclusive, exclusive, .. } = node;
-        // The drafts have three scopes, and do not tell a loop from the loops within it. Written
-        // with four, they have no values of the fourth.
-        let exclusive = if *scope == Scope::Loop { &0.0 } else { exclusive };
         format!("{} {scope:?} {is_inlined} {inclusive} {exclusive}", path(node))
     };
     sorted(tree.nodes.iter().map(line))

@@ -283,7 +283,7 @@ fn functions_spent_by_their_paths_what_another_reader_reads() {
             }
             let callers = bottom_up(&question, None, 1, 0.0).unwrap();
             let found = callers.nodes.iter().map(|node| (callers.label(node).to_owned(), node));
-            let found = found.map(|(name, node)| (name, node.inclusive));
+            let found = found.map(|(name, node)| (name, node.exclusive));
             let mut callers: BTreeMap<String, f64> = BTreeMap::new();
             found.for_each(|(name, value)| *callers.entry(name).or_default() += value);
             same(&callers, &functions, &what);

@@ -41,9 +41,31 @@ fn codes_that_are_not_known_are_kept() {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let before = rewritten(&with_codes(&[]), folders[0].path());
     let after = rewritten(&with_codes(&PLACES), folders[1].path());
-    // Metrics are written with four scopes, of which each has the statistic.
     let changed: Vec<_> = before[0].iter().zip(&after[0]).filter(|(a, b)| a != b).collect();
-    assert_eq!(changed.len(), PLACES.len() + 2);
+    assert_eq!(changed.len(), PLACES.len());
     assert!(changed.iter().all(|(_, code)| **code == 0x77), "{changed:?}");
     assert_eq!(before[1..], after[1..]);
+}
+
+/// A value of a thread and one of the summary, of metrics that are not listed: they would be missing.
+#[test]
+fn what_has_no_place_is_refused() {
+    for place in [0x1B0, 0x100] {
+        let files = support::files("tiny", |name, mut bytes| {
+            if name == "profile.db" {
+                bytes[place] = 9;
+            }
+            Some(bytes)
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let from = folder.path().join("from");
+        std::fs::create_dir(&from).unwrap();
+        for (name, bytes) in &files {
+            std::fs::write(from.join(name), bytes).unwrap();
+        }
+        let source = Source::open(&from, &Limits::default()).unwrap();
+        let to = Destination::new(folder.path().join("to"), false);
+        let error = HpcDb.rewrite(&source, &to, &Context::default()).unwrap_err().to_string();
+        assert_eq!(error, "there are values of metric 9, which is not listed");
+    }
 }

@@ -8,202 +8,18 @@
     reason = "tests may fail loudly"
 )]
 
-use bytes::Bytes;
+#[path = "support/made.rs"]
+mod made;
+
 use kymo_conformance::capture;
 use kymo_core::model::profile::{
-    By, Detail, MetricId, Most, Question, ThreadId, ThreadSet, Walk, flat, flat_most, top_down,
+    By, Detail, MetricId, Most, Question, ThreadId, ThreadSet, Walk, Within, flat, flat_most,
+    per_thread, top_down,
 };
 use kymo_core::model::timeline::Window;
 use kymo_core::{Context, Dataset, Finding, Format, Result, Source};
 use kymo_hpcdb::HpcDb;
-
-/// Bytes in the order of the file.
-#[derive(Default)]
-struct Made(Vec<u8>);
-
-impl Made {
-    fn raw(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(bytes);
-        self
-    }
-    fn u16(&mut self, value: u16) -> &mut Self {
-        self.raw(&value.to_le_bytes())
-    }
-    fn u32(&mut self, value: u32) -> &mut Self {
-        self.raw(&value.to_le_bytes())
-    }
-    fn u64(&mut self, value: u64) -> &mut Self {
-        self.raw(&value.to_le_bytes())
-    }
-    fn f64(&mut self, value: f64) -> &mut Self {
-        self.raw(&value.to_le_bytes())
-    }
-    fn at(&self) -> u64 {
-        self.0.len() as u64
-    }
-    fn align(&mut self, bytes: usize) -> u64 {
-        self.0.resize(self.0.len().next_multiple_of(bytes), 0);
-        self.at()
-    }
-    /// Puts a number at a place that was passed over.
-    fn put(&mut self, place: u64, value: u64) {
-        let place = usize::try_from(place).unwrap();
-        self.0[place..place + 8].copy_from_slice(&value.to_le_bytes());
-    }
-}
-
-/// What a `meta.db` is made of; the rest is the same in all.
-struct Meta<'a> {
-    /// Names of functions, one behind another.
-    names: &'a [u8],
-    /// Where the name of each function begins among them.
-    functions: &'a [u64],
-    /// Writes metrics, from the start of their section on.
-    metrics: fn(&mut Made),
-    /// Writes contexts, given where functions are; tells the bytes of the array and where it is.
-    contexts: &'a dyn Fn(&mut Made, u64) -> (u64, u64),
-}
-
-/// One metric, inclusive and exclusive: ids 1 and 3, as sums and as values.
-fn one_metric(to: &mut Made) {
-    let at = to.at();
-    let (metric, instances, sums, scopes) = (at + 0x20, at + 0x40, at + 0x60, at + 0x90);
-    let texts = at + 0xB0;
-    to.u64(metric).u32(1).raw(&[32, 16, 24, 0]).u64(scopes).u16(2).raw(&[16, 0, 0, 0, 0, 0]);
-    to.u64(texts).u64(instances).u64(sums).u16(2).u16(2).u32(0);
-    to.u64(scopes).u64(1).u64(scopes + 16).u64(3);
-    for id in [1_u16, 3] {
-        to.u64(scopes + 8 * (u64::from(id) - 1)).u64(texts + 5).u16(0).u16(id).u32(0);
-    }
-    to.u64(texts + 8).u64(3).u64(texts + 17).u64(0xFF02);
-    to.raw(b"time\0$$\0function\0execution\0");
-}
-
-impl Meta<'_> {
-    fn bytes(&self) -> Vec<u8> {
-        let mut to = Made::default();
-        to.raw(b"HPCTOOLKITmeta\x04\0").raw(&[0; 0x80]);
-        let mut sections = [(0, 0); 8];
-        let mut section = |to: &mut Made, index: usize, body: &dyn Fn(&mut Made)| {
-            let start = to.align(8);
-            body(to);
-            sections[index] = (to.at() - start, start);
-            start
-        };
-        section(&mut to, 0, &|to| {
-            let text = to.at() + 16;
-            to.u64(text).u64(text).raw(&[0]);
-        });
-        section(&mut to, 1, &|to| {
-            let at = to.at();
-            to.u64(at + 16).u64(4);
-            for name in [48, 48, 48, 49] {
-                to.u64(at + name);
-            }
-            to.raw(b"\0THREAD\0");
-        });
-        section(&mut to, 2, &|to| (self.metrics)(to));
-        let strings = section(&mut to, 4, &|to| {
-            to.raw(b"main thread\0").raw(self.names);
-        });
-        let none = |to: &mut Made| {
-            let at = to.at();
-            to.u64(at + 16).u32(0).u16(16).u16(0);
-        };
-        section(&mut to, 5, &none);
-        section(&mut to, 6, &none);
-        let functions = section(&mut to, 7, &|to| {
-            let at = to.at();
-            to.u64(at + 16).u32(u32::try_from(self.functions.len()).unwrap()).u16(40).u16(0);
-            for name in self.functions {
-                to.u64(strings + 12 + name).u64(0).u64(0).u64(0).u64(0);
-            }
-        });
-        section(&mut to, 3, &|to| {
-            let at = to.at();
-            to.u64(at + 16).u16(1).raw(&[32, 0, 0, 0, 0, 0]);
-            to.u64(0).u64(0).u32(1).u16(1).u16(0).u64(strings);
-            let (size, pointer) = (self.contexts)(to, functions + 16);
-            to.put(at + 16, size);
-            to.put(at + 24, pointer);
-        });
-        for (index, (size, pointer)) in sections.into_iter().enumerate() {
-            to.put(0x10 + 16 * index as u64, size);
-            to.put(0x18 + 16 * index as u64, pointer);
-        }
-        to.raw(b"_meta.db");
-        to.0
-    }
-}
-
-/// A function that was called.
-fn context(to: &mut Made, number: u64, function: u64, children: (u64, u64)) {
-    to.u64(children.0).u64(children.1).u32(u32::try_from(number).unwrap());
-    to.raw(&[1, 1, 0, 1]).u64(0).u64(function);
-}
-
-/// So many functions side by side, from number 2 on; each of its own, or all of the first.
-fn beside(count: u64, step: u64) -> impl Fn(&mut Made, u64) -> (u64, u64) {
-    move |to, functions| {
-        let start = to.at();
-        for index in 0..count {
-            context(to, 2 + index, functions + 40 * step * index, (0, 0));
-        }
-        (to.at() - start, start)
-    }
-}
-
-/// Values of a profile, and entries of its index.
-type Block = (Vec<(u16, f64)>, Vec<(u32, u64)>);
-
-/// Each context spent 1 itself, and so did the entry point in all of them.
-fn ones(contexts: u32) -> Block {
-    let mut values = vec![(3, f64::from(contexts))];
-    values.extend((0..contexts).flat_map(|_| [(1, 1.0), (3, 1.0)]));
-    let entries = (0..contexts).map(|index| (2 + index, 1 + 2 * u64::from(index)));
-    (values, [(1, 0)].into_iter().chain(entries).collect())
-}
-
-/// `profile.db` with a summary and so many threads that have the same values and the same name.
-fn profile(summary: &Block, thread: &Block, threads: u64, ids: u16) -> Vec<u8> {
-    let mut to = Made::default();
-    let count = threads + 1;
-    to.raw(b"HPCTOOLKITprof\x04\0").u64(0x10 + 48 * count).u64(0x30);
-    to.u64(8 + 16 * u64::from(ids)).u64(0x40 + 48 * count);
-    to.u64(0x40).u32(u32::try_from(count).unwrap()).raw(&[48, 0, 0, 0]);
-    to.0.resize(usize::try_from(0x40 + 48 * count).unwrap(), 0);
-    let tuple = to.at();
-    to.u64(ids.into());
-    (0..ids).for_each(|_| {
-        to.u64(3).u64(0);
-    });
-    let mut places = Vec::new();
-    for (values, entries) in [summary, thread] {
-        let first = to.align(4);
-        for (id, value) in values {
-            to.u16(*id).f64(*value);
-        }
-        let index = to.align(4);
-        for (context, first) in entries {
-            to.u32(*context).u64(*first);
-        }
-        places.push((values.len() as u64, first, entries.len() as u64, index));
-    }
-    for record in 0..count {
-        let (at, is_summary) = (0x40 + 48 * record, record == 0);
-        let (values, first, entries, index) = places[usize::from(!is_summary)];
-        let tuple = if is_summary { 0 } else { tuple };
-        let fields = [values, first, entries, index, tuple, u64::from(is_summary)];
-        (0..).zip(fields).for_each(|(field, value)| to.put(at + 8 * field, value));
-    }
-    to.raw(b"_prof.db");
-    to.0
-}
-
-fn source(files: impl IntoIterator<Item = (&'static str, Vec<u8>)>) -> Source {
-    let files = files.into_iter().map(|(name, bytes)| (name, Bytes::from(bytes)));
-    Source::from_files("made", files)
-}
+use made::{Block, MIB, Made, Meta, beside, context, held, one_metric, ones, profile, source};
 
 fn open(source: &Source) -> Result<Box<dyn Dataset>> {
     HpcDb.open(source, &Context::default())
@@ -212,13 +28,6 @@ fn open(source: &Source) -> Result<Box<dyn Dataset>> {
 fn check(source: &Source) -> Vec<Finding> {
     HpcDb.check(source, &Context::default()).unwrap()
 }
-
-/// What something holds at most, in bytes.
-fn held(of: impl FnOnce()) -> u64 {
-    allocation_counter::measure(of).bytes_max
-}
-
-const MIB: u64 = 1 << 20;
 
 /// What is laid out as it should be passes, so that what the others are found for is what they do.
 #[test]
@@ -436,6 +245,7 @@ fn names_that_share_their_bytes_are_refused() {
     let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
     let used = held(|| {
         let error = flat(&question, By::Function).unwrap_err().to_string();
+        assert!(error.starts_with("meta.db: function name at byte 0x"), "{error}");
         assert!(error.contains("names come to more than"), "{error}");
     });
     // 56 million bytes of names in 360,000.
@@ -596,12 +406,57 @@ fn contexts_of_one_number_do_not_have_its_values_read_again_and_again() {
     values.extend((0..2000).map(|id| (id, 1.0)));
     let block: Block = (values, vec![(1, 0), (2, 1)]);
     let source = source([("meta.db", meta.bytes()), ("profile.db", profile(&block, &block, 1, 1))]);
-    let view = open(&source).unwrap().profile().unwrap();
+    let dataset = open(&source).unwrap();
+    let view = dataset.profile().unwrap();
     let question = Question { view: view.as_ref(), metric: MetricId(7), threads: None };
     let found = flat_most(&question, By::Function, Most { number: Some(9), is_inclusive: true });
     let found = found.unwrap();
-    assert_eq!((found.rows[0].label.as_str(), found.rows[0].inclusive), ("foo", 20_000.0));
-    assert_eq!(found.odd.unwrap(), "foo spent more than all entry points together");
+    // The entry point has 2, and the context of the number 1, once.
+    let rows: Vec<_> = found.rows.iter().map(|row| (row.label.as_str(), row.inclusive)).collect();
+    assert_eq!(rows, [("<main thread>", 2.0), ("foo", 1.0)]);
+    assert_eq!(found.odd, None);
+    let is_twice = |one: &Finding| one.message.contains("another context has this number");
+    assert!(dataset.findings().iter().any(is_twice));
+}
+
+/// `cct.db` of three contexts, of which the last has a value of each of so many threads, of both
+/// metrics.
+fn one_of_many_threads(threads: u32) -> Vec<u8> {
+    let mut to = Made::default();
+    let (list, values) = (0x40, 0x40 + 32 * 3);
+    to.raw(b"HPCTOOLKITctxt\x04\0").u64(0x10 + 32 * 3).u64(0x30).raw(&[0; 0x10]);
+    to.u64(list).u32(3).raw(&[32, 0, 0, 0]).raw(&[0; 64]);
+    let count = u64::from(threads) * 2;
+    to.u64(count).u64(values).u64(2).u64(values + 12 * count);
+    for _ in 0..2 {
+        (1..=threads).for_each(|thread| {
+            to.u32(thread).f64(1.0);
+        });
+    }
+    to.u16(1).u64(0).u16(3).u64(threads.into()).raw(b"__ctx.db");
+    to.0
+}
+
+/// Contexts of one number would ask for the same values of very many threads: 400 million of them.
+/// One of them counts, whatever is asked.
+#[test]
+fn of_contexts_of_one_number_the_first_counts() {
+    const COUNT: u32 = 20_000;
+    let contexts = |to: &mut Made, functions: u64| {
+        let start = to.at();
+        (0..COUNT).for_each(|_| context(to, 2, functions, (0, 0)));
+        (to.at() - start, start)
+    };
+    let meta = Meta { names: b"foo\0", functions: &[0], metrics: one_metric, contexts: &contexts };
+    let source = source([("meta.db", meta.bytes()), ("cct.db", one_of_many_threads(COUNT))]);
+    let salvaged = HpcDb.salvage(&source, &Context::default()).unwrap();
+    let view = salvaged.profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let found = flat(&question, By::Function).unwrap();
+    let foo = found.rows.iter().find(|row| row.label == "foo").unwrap();
+    assert!((foo.exclusive - f64::from(COUNT)).abs() < 1.0, "{foo:?}");
+    let spent = per_thread(&question, Within::Function("foo")).unwrap();
+    assert_eq!(spent, vec![1.0; COUNT as usize]);
 }
 
 /// Values of contexts whose numbers lie far apart cost what the file has, and not what numbers

@@ -165,6 +165,81 @@ fn what_names_threads_is_kept_where_it_can_be_read() {
     assert_eq!(names(&out.path().join("repaired")), names(&testdata("hpcdb/matmul-omp")));
 }
 
+/// A file that ends within the second id tuple still has the first, of thread 3.
+#[test]
+fn names_that_are_whole_are_kept_of_a_file_that_is_cut_within_them() {
+    let folder = sample();
+    cut_at(&folder.path().join("profile.db"), 0x190);
+    let (out, _, losses) = repaired(folder.path());
+    assert!(losses.contains(&"profile.db: what names 3 of 4 threads".to_owned()), "{losses:?}");
+    let found = names(&out.path().join("repaired"));
+    let expected = names(&testdata("hpcdb/matmul-omp"));
+    assert_eq!(found, [&expected[0], "PROFILE 2", "PROFILE 3", "PROFILE 4"]);
+}
+
+/// What stands in the place of `cct.db` and is no file of a database is no reason to give up: it is
+/// made again.
+#[test]
+#[cfg(unix)]
+fn what_cannot_be_opened_is_made_again() {
+    let folder = sample();
+    let cct = folder.path().join("cct.db");
+    fs::remove_file(&cct).unwrap();
+    std::os::unix::fs::symlink("cct.db", &cct).unwrap();
+    let (out, corrected, losses) = repaired(folder.path());
+    assert_eq!(corrected, ["cct.db: it was made again from profile.db"]);
+    assert!(losses.is_empty(), "{losses:?}");
+    assert!(same_file(folder.path(), out.path(), "profile.db"));
+    assert!(out.path().join("repaired/cct.db").is_file());
+}
+
+/// The id of any statistic of the summary is one that is not listed: all threads are whole, and so is
+/// what they come to.
+#[test]
+fn a_statistic_that_is_not_listed_costs_the_summary_and_nothing_else() {
+    let Some(drafts) = shared::file("hpctoolkit/drafts") else { return };
+    for draft in ["1-62b71c9af", "2-f911eb575", "3-5c1005fbe"] {
+        let database = drafts.join(draft).join("small_v4.0");
+        let dataset = HpcDb.open(&source(&database), &Context::default()).unwrap();
+        let expected = figures(dataset.profile().unwrap().as_ref());
+        let bytes = fs::read(database.join("profile.db")).unwrap();
+        let profiles = u64_at(&bytes, u64_at(&bytes, 0x18));
+        let (count, values) = (u64_at(&bytes, profiles), u64_at(&bytes, profiles + 8));
+        // Sums, counts, squares, the least and the most take turns.
+        for value in (0..count).step_by(7) {
+            let folder = copy_of(&database);
+            let mut bytes = bytes.clone();
+            bytes[values + 10 * value + 1] = 0x7F;
+            fs::write(folder.path().join("profile.db"), bytes).unwrap();
+            let (out, corrected, losses) = repaired(folder.path());
+            assert_eq!(corrected, ["profile.db: it was made again from cct.db"]);
+            assert!(losses.iter().all(|loss| loss.contains("other than sums")), "{losses:?}");
+            let repaired = out.path().join("repaired");
+            let dataset = HpcDb.open(&source(&repaired), &Context::default()).unwrap();
+            assert!(figures(dataset.profile().unwrap().as_ref()) == expected, "{draft} {value}");
+        }
+    }
+}
+
+/// The first moment of the header is after the first sample: both moments are found out again.
+#[test]
+fn moments_that_do_not_hold_all_samples_are_made_again() {
+    let folder = sample();
+    let path = folder.path().join("trace.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let first = u64_at(&bytes, 0x18) + 16;
+    bytes[first + 5] += 1;
+    fs::write(&path, bytes).unwrap();
+    let (out, corrected, losses) = repaired(folder.path());
+    assert!(losses.is_empty() && corrected.len() == 1, "{losses:?} {corrected:?}");
+    let written = fs::read(out.path().join("repaired/trace.db")).unwrap();
+    let whole = fs::read(testdata("hpcdb/matmul-omp").join("trace.db")).unwrap();
+    let first = u64_at(&written, 0x18) + 16;
+    let is_same =
+        |at| u64_at(&written, at) == u64_at(&whole, at - first + u64_at(&whole, 0x18) + 16);
+    assert!(is_same(first) && is_same(first + 8));
+}
+
 fn names(path: &Path) -> Vec<String> {
     let view = HpcDb.open(&source(path), &Context::default()).unwrap().profile().unwrap();
     (0..4).map(|id| view.thread(ThreadId(id)).unwrap().to_string()).collect()

@@ -81,6 +81,8 @@ const CASES: &[Case] = &[
     ),
     // The path of the module is not in section Strings, but within the metrics.
     case("meta.db", 0x200, &[0xB0, 0x01], &[("section-bounds", "meta.db", 0x1F8)]),
+    // The path of the module is no UTF-8.
+    case("meta.db", 0x1CA, &[0xFF], &[("text-encoding", "meta.db", 0x1CA)]),
     // Section Context ends before its entry point.
     case("meta.db", 0x40, &[0x68], &[("section-bounds", "meta.db", 0x260)]),
     // The list of traces reaches beyond its section.

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use kymo_conformance::{shared, testdata};
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
-    By, ContextNumber, ContextValue, Metric, MetricId, Node, ProfileSink, ProfileView, Question,
-    Relation, Scope, Step, Thread, ThreadId, Walk, copy_profile, flat,
+    By, Column, ContextNumber, ContextValue, Metric, MetricId, Node, Parts, ProfileSink,
+    ProfileView, Question, Reach, Relation, Scope, Statistic, Step, SummaryValue, SunkValue,
+    Thread, ThreadId, Walk, copy_profile, flat,
 };
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Dataset, Destination, Format, Severity, Source};
@@ -212,6 +213,62 @@ fn what_makes_no_sense_is_refused_and_nothing_appears() {
     assert!(writer.samples(ThreadId(0), &mut back.into_iter()).is_err());
     drop(writer);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Things in parts of two.
+struct Pairs<T>(Vec<T>);
+
+impl<T: Copy + Sync> Parts<T> for Pairs<T> {
+    fn count(&self) -> usize {
+        self.0.len().div_ceil(2)
+    }
+
+    fn tell(&self, part: usize, take: &mut dyn FnMut(T)) {
+        self.0.chunks(2).nth(part).unwrap_or_default().iter().copied().for_each(take);
+    }
+}
+
+#[test]
+fn values_in_parts_are_those_that_come_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let column = |reach| Column { metric: MetricId(0), reach };
+    let value = |number: u64, reach, value| SunkValue {
+        context: ContextNumber(number),
+        column: column(reach),
+        value,
+    };
+    let values: Vec<_> = (0..5).map(|number| value(number, Reach::Execution, 2.5)).collect();
+    let sums: Vec<_> = values
+        .iter()
+        .map(|value| SummaryValue {
+            context: value.context,
+            column: value.column,
+            statistic: Statistic::Sum,
+            value: 2.0 * value.value,
+        })
+        .collect();
+    let made = |name: &str, in_parts: bool| {
+        let to = folder.path().join(name);
+        let mut writer = small(&to);
+        for thread in [0, 1].map(ThreadId) {
+            if in_parts {
+                writer.values_in_parts(thread, &Pairs(values.clone())).unwrap();
+            } else {
+                writer.values(thread, &mut values.iter().rev().copied().map(Ok)).unwrap();
+            }
+        }
+        if in_parts {
+            writer.summary(&Pairs(sums.clone())).unwrap();
+        }
+        writer.finish().unwrap();
+        let by_thread = independent::values_by_thread(&to);
+        assert_eq!(by_thread, independent::values_by_context(&to));
+        assert_eq!(by_thread.len(), 10);
+        let view = view(&to);
+        let sums = view.kept_statistics().unwrap().map(Result::unwrap);
+        (by_thread, sums.collect::<Vec<_>>(), std::fs::read(to.join("cct.db")).unwrap())
+    };
+    assert_eq!(made("parts", true), made("one-by-one", false));
 }
 
 /// A reader of the released layout, from its description.

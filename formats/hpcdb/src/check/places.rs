@@ -77,7 +77,13 @@ impl Checking {
 
     fn text(&mut self, part: &Part, section: usize, what: &'static str, at: u64, pointer: u64) {
         match part.text_end(what, pointer) {
-            Ok(Some(end)) => self.inside(part, section, what, at, pointer..end),
+            Ok(Some(end)) => {
+                self.inside(part, section, what, at, pointer..end);
+                if let Some(wrong) = part.not_utf8(pointer..end) {
+                    let message = format!("{what}: it is no UTF-8, and not shown as it is");
+                    self.warning(part, "text-encoding", wrong, message);
+                }
+            }
             Ok(None) => {
                 let message = format!("{what}: only its first {TEXT_MAX} bytes are read");
                 self.warning(part, "long-text", at, message);

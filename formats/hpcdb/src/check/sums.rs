@@ -3,16 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::model::profile::{Reach, Statistic};
+use kymo_core::model::profile::Reach;
 
 use super::Checking;
-use crate::model::{reach_of, statistic_of};
-use crate::read::{Database, ProfileDb};
+use crate::model::reach_of;
+use crate::read::{Budget, Database, ProfileDb};
 use crate::rounding::{is_same, shown};
 use crate::rows::{self, ValueRow};
-use crate::spec::combine_name;
+use crate::spec::PROFILE_VALUE_BYTES;
 use crate::transpose::{Gathering, Turned};
-use crate::types::Profile;
+use crate::types::{Profile, Summed};
 use crate::walk::TreeWalk;
 
 /// Checks sums.
@@ -46,25 +46,19 @@ impl Kinds {
     fn new(database: &Database) -> Self {
         let mut kinds = Self::default();
         for (place, metric) in database.meta.iter().flat_map(|meta| &meta.metrics).enumerate() {
-            let mut ids = HashMap::new();
             for of in &metric.instances {
-                let Some(reach) = reach_of(&of.scope) else { continue };
-                kinds.instances.insert(of.prop_metric_id.into(), (place, reach));
-                ids.insert(reach, u64::from(of.prop_metric_id));
-            }
-            for of in &metric.statistics {
-                let kind = statistic_of(&of.formula, combine_name(of.combine));
-                let Some(reach) = reach_of(&of.scope).filter(|_| kind == Some(Statistic::Sum))
-                else {
-                    continue;
-                };
-                let id = u64::from(of.stat_metric_id);
-                kinds.sums.insert(id, (place, reach));
-                // Of loops the summary has another lex_aware value than threads have.
-                if let Some(of) = ids.get(&reach).filter(|_| reach != Reach::Lexical) {
-                    kinds.sum_of.insert(*of, id);
-                    kinds.instance_of.insert(id, *of);
+                if let Some(reach) = reach_of(&of.scope) {
+                    kinds.instances.insert(of.prop_metric_id.into(), (place, reach));
                 }
+            }
+            for of in metric.statistics.iter().filter(|of| of.is_sum()) {
+                if let Some(reach) = reach_of(&of.scope) {
+                    kinds.sums.insert(of.stat_metric_id.into(), (place, reach));
+                }
+            }
+            for sum in metric.sums().into_iter().filter(Summed::is_of_threads) {
+                kinds.sum_of.insert(sum.instance.into(), sum.statistic.into());
+                kinds.instance_of.insert(sum.statistic.into(), sum.instance.into());
             }
         }
         kinds
@@ -159,10 +153,11 @@ fn tree(checking: &mut Checking, file: &ProfileDb) {
         .collect();
     let kinds = Kinds::new(&database);
     let has_root = has_root(file);
-    let mut room = rows::Room::of_values(file);
+    let mut budget = Budget::of(&file.part);
     for index in 0..file.profiles.count {
         let Ok(Some(profile)) = file.profile(index) else { continue };
-        if !room.take(&database, &file.part, profile.offset, profile.n_values)
+        let records = (profile.n_values, PROFILE_VALUE_BYTES);
+        if !database.has_room(&file.part, &mut budget, profile.offset, records)
             || file.require_order(&profile).is_err()
         {
             continue;
@@ -249,12 +244,13 @@ fn reaches(
     kinds: &HashMap<u64, (usize, Reach)>,
 ) -> Vec<Wrong> {
     let mut wrong = Vec::new();
-    let is_there: HashSet<_> = kinds.values().copied().collect();
     let rows = || rows::values_of(Arc::clone(database), profile.index, *profile);
     // Where something can be less than nothing, a sum can be less than a part.
     let has_negative = rows().any(|row| row.value < 0.0);
-    let known = rows().filter_map(|row| Some((row, *kinds.get(&row.metric)?)));
-    let mut known = known.peekable();
+    let known = || rows().filter_map(|row| Some((row, *kinds.get(&row.metric)?)));
+    // Metrics list scopes that they need not be shown in, and have no values of then.
+    let is_there: HashSet<_> = known().map(|(_, kind)| kind).collect();
+    let mut known = known().peekable();
     let mut values: HashMap<(usize, Reach), f64> = HashMap::new();
     while let Some((row, kind)) = known.next() {
         values.insert(kind, row.value);

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use kymo_core::bytes::ReadResult;
 
 use super::{Checking, Listed};
-use crate::read::{CctDb, Database, Part, ProfileDb};
+use crate::read::{Budget, CctDb, Database, Part, ProfileDb};
 use crate::rows::{self, ValueRow};
+use crate::spec::{CCT_INDEX_BYTES, PROFILE_INDEX_BYTES};
 use crate::transpose::numbers_max;
 use crate::types::Profile;
 
@@ -49,7 +50,7 @@ impl Ids {
 /// The first profile is the summary, and the others have identifiers.
 fn profiles(checking: &mut Checking, file: &ProfileDb) {
     let database = Arc::clone(&checking.database);
-    let mut left = file.part.len();
+    let mut budget = Budget::of(&file.part);
     for index in 0..file.profiles.count {
         let Some(Some(profile)) = database.noted(&file.part, file.profile(index)) else { continue };
         if profile.is_summary != (index == 0) {
@@ -62,9 +63,9 @@ fn profiles(checking: &mut Checking, file: &ProfileDb) {
             checking.warning(&file.part, "id-tuple", profile.offset, message);
         }
         kinds(checking, file, index, &profile);
-        // Each entry of an index takes some of the file, unless they lie on top of each other.
-        left = left.saturating_sub(profile.n_ctxs);
-        if left > 0 {
+        // That arrays lie on top of each other is said elsewhere.
+        let bytes = profile.n_ctxs.saturating_mul(PROFILE_INDEX_BYTES);
+        if budget.spend("context indices", profile.offset, bytes).is_ok() {
             index_of(checking, file, index, &profile);
         }
     }
@@ -99,13 +100,13 @@ fn index_of(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Pro
 /// Checks the indexes of contexts.
 fn metric_indexes(checking: &mut Checking, file: &CctDb) {
     let database = Arc::clone(&checking.database);
-    let mut left = file.part.len();
+    let mut budget = Budget::of(&file.part);
     for number in 0..file.contexts.count {
         let Some(Some(context)) = database.noted(&file.part, file.context(number)) else {
             continue;
         };
-        left = left.saturating_sub(context.n_metrics);
-        if left == 0 {
+        let bytes = context.n_metrics.saturating_mul(CCT_INDEX_BYTES);
+        if budget.spend("metric indices", context.offset, bytes).is_err() {
             return;
         }
         let entry = |entry| file.index(&context, entry);

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::profile::{
-    Column, Context, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
+    Column, Context, MetricId, Reach, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
+    inclusive_by_context,
 };
 
-use super::Profiles;
 use super::entries::is_meant;
+use super::{Profiles, is_rest};
 use crate::read::CctDb;
 use crate::rows;
+use crate::types::CtxInfo;
 
 impl Profiles {
     /// Whether `cct.db` is to be asked for a context. Where it lists too few, that is said, and
@@ -102,16 +104,58 @@ impl Profiles {
         let Some(context) = file.context(ctx_id.into())? else { return Ok(()) };
         for (column, to) in columns.iter().zip(to) {
             let Some(id) = self.columns.id(*column) else { continue };
-            for index in file.find(&context, id)? {
-                let (profile, value) = file.value(&context, index)?;
-                let at = file.value_offset(&context, index);
-                let thread = self.thread_at(file, profile.into(), at);
-                if thread.is_some_and(|thread| is_meant(threads, thread)) {
+            self.each_value(file, &context, id, |thread, value| {
+                if is_meant(threads, thread) {
                     *to += value;
                 }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes what each thread has of a metric in a context.
+    fn each_value(
+        &self,
+        file: &CctDb,
+        context: &CtxInfo,
+        id: u16,
+        mut take: impl FnMut(ThreadId, f64),
+    ) -> ReadResult<()> {
+        for index in file.find(context, id)? {
+            let (profile, value) = file.value(context, index)?;
+            let at = file.value_offset(context, index);
+            if let Some(thread) = self.thread_at(file, profile.into(), at) {
+                take(thread, value);
             }
         }
         Ok(())
+    }
+
+    /// Adds to what each thread spent in some contexts, from the values by context.
+    pub(super) fn inclusive_in(
+        &self,
+        file: &CctDb,
+        metric: MetricId,
+        contexts: &[Context],
+        to: &mut [f64],
+    ) -> Result<()> {
+        let Some(id) = self.columns.id(Column { metric, reach: Reach::Execution }) else {
+            return Ok(());
+        };
+        let mut others = Vec::new();
+        for context in contexts {
+            let is_listed = !is_rest(context) && self.cct_of(context.number.0).is_some();
+            if !is_listed {
+                others.push(*context);
+                continue;
+            }
+            let Some(info) = file.part.told(file.context(context.number.0))? else { continue };
+            file.part.told(self.each_value(file, &info, id, |thread, value| {
+                let index = usize::try_from(thread.0).unwrap_or(usize::MAX);
+                to.get_mut(index).into_iter().for_each(|to| *to += value);
+            }))?;
+        }
+        inclusive_by_context(self, metric, &others, to)
     }
 
     /// The values of a context, looked up in the profile of each thread.

@@ -1,6 +1,6 @@
 //! From metrics of the database to columns of core's profile, and back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kymo_core::model::profile::{Column, Metric, MetricId, Reach, Statistic};
 
@@ -32,6 +32,7 @@ impl Columns {
         for (found, metric) in found.iter().zip((0..).map(MetricId)) {
             columns.add(found, metric);
         }
+        columns.tell_apart();
         columns
     }
 
@@ -41,7 +42,7 @@ impl Columns {
         for instance in &found.instances {
             let Some(reach) = reach_of(&instance.scope) else { continue };
             reaches.push(reach);
-            if let Some(slot) = ids.instances.get_mut(place(reach)) {
+            if let Some(slot) = ids.instances.get_mut(place_of_reach(reach)) {
                 *slot = Some(instance.prop_metric_id);
             }
             self.by_id.insert(instance.prop_metric_id.into(), Column { metric, reach });
@@ -51,13 +52,30 @@ impl Columns {
             let Some((kind, reach)) = kind.zip(reach_of(&statistic.scope)) else { continue };
             let meant = (Column { metric, reach }, kind);
             self.summed.insert(statistic.stat_metric_id.into(), meant);
-            let slots = ids.statistics.get_mut(place(reach));
+            let slots = ids.statistics.get_mut(place_of_reach(reach));
             if let Some(slot) = slots.and_then(|slots| slots.get_mut(place_of(kind))) {
                 *slot = Some(statistic.stat_metric_id);
             }
         }
         self.ids.push(ids);
         self.metrics.push(Metric { reaches, ..Metric::named(found.name.clone()) });
+    }
+
+    /// Gives metrics of one name names that tell them apart, by their order.
+    fn tell_apart(&mut self) {
+        let mut known: HashSet<_> = self.metrics.iter().map(|metric| metric.name.clone()).collect();
+        let mut count: HashMap<String, usize> = HashMap::new();
+        for metric in &mut self.metrics {
+            let number = count.entry(metric.name.clone()).or_default();
+            *number += 1;
+            if *number > 1 {
+                let mut name = format!("{} #{number}", metric.name);
+                while !known.insert(name.clone()) {
+                    name.push('\'');
+                }
+                metric.name = name;
+            }
+        }
     }
 
     pub(super) fn metrics(&self) -> &[Metric] {
@@ -74,7 +92,16 @@ impl Columns {
 
     /// What values of threads name a column by.
     pub(super) fn id(&self, column: Column) -> Option<u16> {
-        *self.ids(column.metric)?.instances.get(place(column.reach))?
+        *self.ids(column.metric)?.instances.get(place_of_reach(column.reach))?
+    }
+
+    /// The metrics that are measured exclusive of calls alone.
+    pub(super) fn without_inclusive(&self) -> Vec<MetricId> {
+        let metrics = (0..).map(MetricId).zip(&self.metrics);
+        let without = metrics.filter(|(_, metric)| {
+            !metric.reaches.contains(&Reach::Execution) && metric.reaches.contains(&Reach::Function)
+        });
+        without.map(|(id, _)| id).collect()
     }
 
     /// Whether the summary has the sum of every metric that is inclusive of calls.
@@ -88,7 +115,7 @@ impl Columns {
 
     /// What values of the summary name a statistic of a column by.
     pub(super) fn statistic(&self, column: Column, statistic: Statistic) -> Option<u16> {
-        let statistics = self.ids(column.metric)?.statistics.get(place(column.reach))?;
+        let statistics = self.ids(column.metric)?.statistics.get(place_of_reach(column.reach))?;
         *statistics.get(place_of(statistic))?
     }
 
@@ -103,7 +130,8 @@ impl Columns {
     }
 }
 
-fn place(reach: Reach) -> usize {
+/// The place of a reach in the order that ids go by where a metric has all of them.
+pub(crate) fn place_of_reach(reach: Reach) -> usize {
     match reach {
         Reach::Point => 0,
         Reach::Function => 1,

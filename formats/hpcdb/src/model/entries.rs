@@ -32,10 +32,11 @@ impl Profiles {
         let mut offsets = Vec::new();
         let listed = self.told(|meta| meta.root_offsets(&mut offsets));
         self.salvaged(listed, || ())?;
-        let mut ids = offsets.into_iter().map(ContextId).collect();
-        self.keep_readable(0, &mut ids)?;
-        let (mut entries, mut known) = (Vec::with_capacity(ids.len()), HashSet::new());
-        for id in ids {
+        let (mut entries, mut known) = (Vec::with_capacity(offsets.len()), HashSet::new());
+        for id in offsets.into_iter().map(ContextId) {
+            if !self.is_readable(id)? {
+                continue;
+            }
             let entry = self.context(id)?;
             if known.insert(entry.number) {
                 entries.push(entry);

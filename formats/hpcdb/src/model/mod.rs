@@ -10,14 +10,15 @@ mod rest;
 mod timeline;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::profile::{
     Column, Context, ContextId, ContextNumber, ContextValue, Derived, FileId, Function, FunctionId,
-    IdKind, IdPart, Metric, MetricId, ModuleId, ProfileView, Relation, Scope, Statistic,
-    SummaryValue, Thread, ThreadId, ThreadSet, ThreadValue, Values, inclusive_by_context,
-    statistics_of_threads,
+    IdKind, IdPart, Metric, MetricId, ModuleId, ProfileView, Relation, Scope, Siblings, Statistic,
+    SummaryValue, Thread, ThreadId, ThreadSet, ThreadValue, Values, statistics_of_threads,
+    totals_of_called,
 };
 use kymo_core::{Error, Result};
 
@@ -32,9 +33,9 @@ use crate::types::{self, Id, Profile};
 use crate::walk::TreeWalk;
 use columns::Columns;
 use gathered::Gathered;
-use rest::{REST_ID, is_rest, name_of_rest, rest_context};
+use rest::{REST_ID, is_rest, name_of_rest, rest_context, whole_context};
 
-pub(crate) use columns::{reach_of, statistic_of};
+pub(crate) use columns::{place_of_reach, reach_of, statistic_of};
 pub(crate) use timeline::Timeline;
 
 /// How much may be said of how metrics are shown.
@@ -78,6 +79,9 @@ impl Profiles {
         let mut columns = Columns::new(&database.meta.as_ref()?.metrics);
         let taxonomy = taxonomy_of(&database);
         taxonomy.describe(columns.metrics_mut());
+        for (line, why) in taxonomy.unusable(columns.metrics()) {
+            database.note_taxonomy(line as u64, why);
+        }
         if database.profile.is_none() && database.cct.is_none() {
             return None;
         }
@@ -135,15 +139,14 @@ impl Profiles {
         }
     }
 
-    /// Leaves out contexts that cannot be read, where the others are wanted.
-    fn keep_readable(&self, from: usize, to: &mut Vec<ContextId>) -> Result<()> {
-        if self.database.is_salvaged() {
-            let meta = self.meta()?;
-            let found = to.split_off(from);
-            let is_readable = |id: &ContextId| self.database.noted(&meta.part, meta.node(id.0));
-            to.extend(found.into_iter().filter(|id| is_readable(id).is_some()));
+    /// Whether a context can be read. Where the others are wanted, one that cannot is said and left
+    /// out; else it is found when it is asked for.
+    fn is_readable(&self, id: ContextId) -> Result<bool> {
+        if !self.database.is_salvaged() {
+            return Ok(true);
         }
-        Ok(())
+        let meta = self.meta()?;
+        Ok(self.database.noted(&meta.part, meta.node(id.0)).is_some())
     }
 
     /// The index of a thread's profile.
@@ -253,7 +256,7 @@ fn taxonomy_of(database: &Database) -> Taxonomy {
         std::str::from_utf8(&bytes).map(str::to_owned).map_err(|error| error.to_string())
     });
     text.and_then(|text| Taxonomy::read(&text, TAXONOMY_NODES_MAX)).unwrap_or_else(|why| {
-        database.note_taxonomy(format!("{why}: derived metrics are not shown"));
+        database.note_taxonomy(0, format!("{why}: derived metrics are not shown"));
         Taxonomy::default()
     })
 }
@@ -274,14 +277,15 @@ pub(crate) fn thread_of(database: &Database, ids: &[Id]) -> Thread {
     Thread { ids: ids.iter().map(part).collect() }
 }
 
-/// The number of what no value and no sample names.
-const NO_NUMBER: ContextNumber = ContextNumber(u64::MAX);
-
 /// The number of a context. 0 stands for the whole, and for idle: only a root of the first drafts
 /// that says so has it.
 fn number_of(found: &types::Context) -> ContextNumber {
     let is_idle = found.entry.as_ref().is_some_and(|entry| entry.name == NO_ACTIVITY);
-    if found.ctx_id == 0 && !is_idle { NO_NUMBER } else { ContextNumber(found.ctx_id.into()) }
+    if found.ctx_id == 0 && !is_idle {
+        ContextNumber::NONE
+    } else {
+        ContextNumber(found.ctx_id.into())
+    }
 }
 
 /// What a context is to core.
@@ -358,6 +362,13 @@ impl ProfileView for Profiles {
         self.salvaged(round, || ())
     }
 
+    fn names_on_top(&self, of: Option<FunctionId>) -> Error {
+        let why = "names come to more than the file has room for: they lie on top of each other";
+        let at = of.map_or(0, |function| function.0);
+        let error = self.told(|_| Err::<(), _>(ReadError::invalid("function name", at, why)));
+        error.err().unwrap_or_else(|| Error::request(why))
+    }
+
     fn labels_max(&self) -> u64 {
         // Labels have more than the names that are in the file: lines, addresses, modules.
         let bytes = self.database.meta.as_ref().map_or(0, |meta| meta.part.len());
@@ -370,17 +381,27 @@ impl ProfileView for Profiles {
         Ok(())
     }
 
-    fn children(&self, of: ContextId, to: &mut Vec<ContextId>) -> Result<()> {
+    fn children(&self, of: ContextId) -> Result<Siblings> {
         if of == REST_ID {
-            return Ok(());
+            return Ok(Siblings::default());
         }
-        let from = to.len();
-        let listed = self.told(|meta| {
-            let range = meta.children_of(of.0)?;
-            meta.each_sibling(range, |at| to.push(ContextId(at)))
-        });
-        self.salvaged(listed, || ())?;
-        self.keep_readable(from, to)
+        let range = self.told(|meta| meta.children_of(of.0));
+        let Range { start, end } = self.salvaged(range, || 0..0)?;
+        Ok(Siblings { next: start, end })
+    }
+
+    fn next_sibling(&self, siblings: &mut Siblings) -> Result<Option<ContextId>> {
+        while !siblings.is_empty() {
+            let next = ContextId(siblings.next);
+            let size = self.told(|meta| meta.sibling_bytes(&(siblings.next..siblings.end)));
+            // Where one ends the next would begin.
+            let left = siblings.end - siblings.next;
+            siblings.next += self.salvaged(size, || left)?;
+            if self.is_readable(next)? {
+                return Ok(Some(next));
+            }
+        }
+        Ok(None)
     }
 
     fn context(&self, id: ContextId) -> Result<Context> {
@@ -388,7 +409,7 @@ impl ProfileView for Profiles {
             return Ok(rest_context());
         }
         let found = self.told(|meta| Ok(context_of(meta, &meta.node(id.0)?)))?;
-        if found.number == NO_NUMBER {
+        if found.number == ContextNumber::NONE {
             let why = "0 stands for the whole, and is no context: it has no values";
             let error = ReadError::invalid("ctxId", id.0, why);
             self.database.noted::<()>(&self.meta()?.part, Err(error));
@@ -505,13 +526,39 @@ impl ProfileView for Profiles {
 
     fn add_inclusive(&self, metric: MetricId, contexts: &[Context], to: &mut [f64]) -> Result<()> {
         match &self.database.cct {
-            Some(_) => inclusive_by_context(self, metric, contexts, to),
+            Some(file) => self.inclusive_in(file, metric, contexts, to),
             None => self.inclusive_by_thread(metric, contexts, to),
         }
     }
 
     fn totals(&self, threads: Option<&ThreadSet>) -> Result<Vec<f64>> {
-        self.salvaged(self.entry_totals(threads), || vec![0.0; self.columns.metrics().len()])
+        let totals = self.entry_totals(threads).and_then(|mut totals| {
+            let called = self.columns.without_inclusive();
+            for (metric, total) in called.iter().zip(totals_of_called(self, &called, threads)?) {
+                let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
+                totals.get_mut(index).into_iter().for_each(|to| *to = total);
+            }
+            Ok(totals)
+        });
+        self.salvaged(totals, || vec![0.0; self.columns.metrics().len()])
+    }
+
+    fn whole(&self) -> Option<Context> {
+        // In the first drafts 0 is the number of an entry point.
+        let is_entry = |entry: &Context| entry.number == ContextNumber(0);
+        let entries = self.entries().ok()?;
+        (!entries.iter().any(is_entry)).then(whole_context)
+    }
+
+    fn numbers_max(&self) -> u64 {
+        self.contexts_max()
+    }
+
+    fn numbered_again(&self, context: &Context) -> Result<()> {
+        let why = "another context has this number: it is left out, with all below it";
+        let error = ReadError::invalid("ctxId", context.id.0, why);
+        self.database.noted::<()>(&self.meta()?.part, Err(error));
+        Ok(())
     }
 
     fn thread_values(&self, thread: ThreadId) -> Result<Values<'_, ContextValue>> {

@@ -9,8 +9,8 @@ use kymo_core::model::profile::{
     Relation, Scope, ThreadId, ThreadSet, ThreadValue, Values,
 };
 
+use super::Profiles;
 use super::entries::Spent;
-use super::{NO_NUMBER, Profiles};
 use crate::rounding;
 use crate::spec::FileKind;
 
@@ -37,13 +37,18 @@ pub(super) fn name_of_rest(function: FunctionId) -> Option<Function> {
 fn root(id: u64) -> Context {
     Context {
         id: ContextId(id),
-        number: if id == REST { NO_NUMBER } else { ContextNumber(0) },
+        number: if id == REST { ContextNumber::NONE } else { ContextNumber(0) },
         scope: Scope::Entry,
         relation: Relation::Call,
         function: Some(FunctionId(id)),
         source: None,
         point: None,
     }
+}
+
+/// What stands for all entry points.
+pub(super) fn whole_context() -> Context {
+    root(0)
 }
 
 /// The entry point for what no other has.

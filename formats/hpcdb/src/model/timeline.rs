@@ -12,8 +12,7 @@ use kymo_core::{Error, Result};
 use serde_json::Map;
 
 use super::thread_of;
-use crate::read::{Database, NO_ACTIVITY, TraceDb};
-use crate::rows::Room;
+use crate::read::{Budget, Database, NO_ACTIVITY, TraceDb};
 use crate::spec::{ELEMENT_BYTES, SINCE_EPOCH_FROM};
 use crate::types::{Context, Element, Trace};
 
@@ -28,12 +27,16 @@ impl Timeline {
 
     fn traces(&self) -> Vec<Option<Trace>> {
         let Some(file) = &self.0.trace else { return Vec::new() };
-        let mut room = Room::of_samples(file);
+        let mut budget = Budget::of(&file.part);
         let trace = |index| {
             // Of one that is cut there is what the file has.
             let whole = self.0.noted(&file.part, file.trace(index));
             let trace = whole.unwrap_or_else(|| Some(file.cut_trace(index)?.0));
-            trace.filter(|trace| room.take(&self.0, &file.part, trace.offset, trace.count))
+            let is_room = |trace: &Trace| {
+                let records = (trace.count, ELEMENT_BYTES);
+                self.0.has_room(&file.part, &mut budget, trace.offset, records)
+            };
+            trace.filter(is_room)
         };
         (0..file.traces.count).map(trace).collect()
     }
@@ -101,7 +104,8 @@ impl TimelineView for Timeline {
     }
 }
 
-/// The entry points that stand for doing nothing, which the first drafts have for it.
+/// The entry points that stand for doing nothing, which the first drafts have for it, in ascending
+/// order.
 fn idle(database: &Database) -> Vec<u32> {
     let Some(meta) = database.meta.as_ref().filter(|meta| meta.is_draft) else { return Vec::new() };
     let mut roots = Vec::new();
@@ -110,7 +114,9 @@ fn idle(database: &Database) -> Vec<u32> {
     let roots = roots.into_iter().filter_map(|offset| meta.node(offset).ok());
     let is_idle =
         |root: &Context| root.entry.as_ref().is_some_and(|entry| entry.name == NO_ACTIVITY);
-    roots.filter(is_idle).map(|root| root.ctx_id).collect()
+    let mut idle: Vec<_> = roots.filter(is_idle).map(|root| root.ctx_id).collect();
+    idle.sort_unstable();
+    idle
 }
 
 /// Which elements of a trace are within a window; elements are sorted by time.
@@ -176,7 +182,8 @@ impl Run for Elements {
         let offset = TraceDb::element_offset(&self.trace, index);
         let bytes = part.cursor("trace element", offset);
         let bytes = bytes.and_then(|mut cursor| cursor.bytes("trace element", ELEMENT_BYTES));
-        let context = if self.idle.contains(&element.ctx_id) { 0 } else { element.ctx_id };
+        let is_idle = self.idle.binary_search(&element.ctx_id).is_ok();
+        let context = if is_idle { 0 } else { element.ctx_id };
         let event = Event {
             track: self.track,
             time: Some(moment(element.timestamp)),

@@ -43,19 +43,14 @@ impl Meta {
     }
 
     /// Appends where each context of an array is.
-    pub(crate) fn sibling_offsets(&self, range: Range<u64>, to: &mut Vec<u64>) -> ReadResult<()> {
-        self.each_sibling(range, |at| to.push(at))
-    }
-
-    /// Tells where each context of an array is.
-    pub(crate) fn each_sibling(
+    pub(crate) fn sibling_offsets(
         &self,
         mut range: Range<u64>,
-        mut take: impl FnMut(u64),
+        to: &mut Vec<u64>,
     ) -> ReadResult<()> {
         while !range.is_empty() {
             let size = self.sibling_bytes(&range)?;
-            take(range.start);
+            to.push(range.start);
             range.start += size;
         }
         Ok(())

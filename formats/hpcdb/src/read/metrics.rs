@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::bytes::{Cursor, ReadError, ReadResult};
+use kymo_core::bytes::{Cursor, ReadResult};
 
+use super::budget::Budget;
 use super::meta::ID_NAMES;
 use super::part::Part;
 use crate::spec::{
@@ -17,22 +18,15 @@ use crate::types::{Metric, PropagationScope, ScopeInstance, Statistic, Strided};
 /// lie on top of each other are refused.
 pub(super) struct Taking<'a> {
     part: &'a Part,
-    /// Bytes of records and texts that are not taken yet.
-    left: u64,
+    /// What records and texts are paid with.
+    budget: Budget,
     /// Texts that many records share, by where they are.
     texts: HashMap<u64, Arc<str>>,
 }
 
 impl<'a> Taking<'a> {
     pub(super) fn new(part: &'a Part) -> Self {
-        Self { part, left: part.len(), texts: HashMap::new() }
-    }
-
-    fn pay(&mut self, what: &'static str, at: u64, bytes: u64) -> ReadResult<()> {
-        let why = "there is more than the file has room for: arrays lie on top of each other";
-        let left = self.left.checked_sub(bytes);
-        self.left = left.ok_or_else(|| ReadError::invalid(what, at, why))?;
-        Ok(())
+        Self { part, budget: Budget::of(part), texts: HashMap::new() }
     }
 
     fn strided(
@@ -43,14 +37,14 @@ impl<'a> Taking<'a> {
         known: u64,
     ) -> ReadResult<Strided> {
         let table = self.part.strided(what, at, table, known)?;
-        self.pay(what, at, table.count.saturating_mul(table.stride))?;
+        self.budget.spend_each(what, at, table.count, table.stride)?;
         Ok(table)
     }
 
     /// A text that each record has for itself.
     fn name(&mut self, what: &'static str, pointer: u64) -> ReadResult<String> {
         let name = self.part.text(what, pointer)?;
-        self.pay(what, pointer, name.len() as u64)?;
+        self.budget.spend(what, pointer, name.len() as u64)?;
         Ok(name.into_owned())
     }
 

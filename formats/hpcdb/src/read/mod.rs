@@ -1,5 +1,6 @@
 //! Bytes to types. Opening reads headers and the table of metrics; all else is read in place.
 
+mod budget;
 mod cct;
 mod context;
 mod meta;
@@ -19,12 +20,13 @@ use kymo_core::{Context, Error, Finding, Findings, Result, Source};
 use crate::spec::FileKind;
 use crate::types::{Id, Layout};
 
+pub(crate) use budget::Budget;
 pub(crate) use cct::CctDb;
 pub(crate) use context::NO_ACTIVITY;
 pub(crate) use meta::{CONTEXT, FILES, FUNCTIONS, GENERAL, ID_NAMES, METRICS, MODULES, STRINGS};
 pub(crate) use meta::{Meta, Roots};
 pub(crate) use part::{Part, TEXT_MAX, kind_of};
-pub(crate) use profile::ProfileDb;
+pub(crate) use profile::{ProfileDb, first};
 pub(crate) use trace::TraceDb;
 
 /// Where it is said how metrics are shown.
@@ -123,7 +125,7 @@ impl Database {
         for kind in missing {
             database.note(absent(kind));
         }
-        database.one_byte_order()?;
+        database.keep_one_byte_order()?;
         // Without it metrics are shown as they are.
         database.taxonomy = source.child(Path::new(TAXONOMY), limits).ok().flatten();
         Ok(database)
@@ -160,16 +162,26 @@ impl Database {
         }
     }
 
-    /// Files of two byte orders were never written together.
-    fn one_byte_order(&self) -> Result<()> {
-        let mut parts = self.parts();
-        let Some(first) = parts.next() else { return Ok(()) };
-        for part in parts {
-            if part.endian != first.endian {
+    /// Files of two byte orders were never written together: what has another than the first is left
+    /// out where it can be.
+    fn keep_one_byte_order(&mut self) -> Result<()> {
+        let mut others = Vec::new();
+        {
+            let mut parts = self.parts();
+            let Some(first) = parts.next() else { return Ok(()) };
+            for part in parts.filter(|part| part.endian != first.endian) {
                 let (a, b) = (first.kind.name(), part.kind.name());
                 let why = format!("{a} is {}, {b} is not", first.endian.name());
-                return part.told(Err(ReadError::invalid("byte order", 0x18, why)));
+                let error = ReadError::invalid("byte order", 0x18, why);
+                if self.trust == Trust::Strict && part.kind == FileKind::Profile {
+                    return part.told(Err(error));
+                }
+                others.push((part.kind, error));
             }
+        }
+        for (kind, error) in others {
+            self.remove(kind);
+            self.note(lost(kind, &error.into()));
         }
         Ok(())
     }
@@ -213,10 +225,10 @@ impl Database {
         self.noted_so_far().findings.clone().into_vec()
     }
 
-    /// Says what is wrong with how metrics are shown, once.
-    pub(crate) fn note_taxonomy(&self, message: String) {
+    /// Says what is wrong with how metrics are shown, once for each line.
+    pub(crate) fn note_taxonomy(&self, line: u64, message: String) {
         let mut noted = self.noted_so_far();
-        if noted.seen.insert((FileKind::Meta, u64::MAX, "taxonomy")) {
+        if noted.seen.insert((FileKind::Meta, line, "taxonomy")) {
             let severity = kymo_core::Severity::Warning;
             let finding = Finding::whole(severity, "taxonomy", message);
             noted.findings.push(Finding { file: Some(TAXONOMY.to_owned()), ..finding });
@@ -239,6 +251,18 @@ impl Database {
     fn noted_so_far(&self) -> MutexGuard<'_, Noted> {
         // What is listed stays right whoever panicked meanwhile.
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is still room in a file for so many records of some bytes each; where there is
+    /// none, that is a finding.
+    pub(crate) fn has_room(
+        &self,
+        part: &Part,
+        budget: &mut Budget,
+        at: u64,
+        (count, bytes): (u64, u64),
+    ) -> bool {
+        self.noted(part, budget.spend_each("values", at, count, bytes)).is_some()
     }
 
     /// What was read, or nothing and a finding; each place is found once.

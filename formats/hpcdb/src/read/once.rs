@@ -1,11 +1,13 @@
-//! What a file has room for: each array of it is paid for once, by its bytes. Arrays that lie on top
-//! of each other cost more than the file has, and are refused instead of read again and again.
+//! Each array of a file is paid for once, by its bytes, and looked at once: arrays that lie on top of
+//! each other are refused instead of read again and again.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use kymo_core::bytes::{ReadError, ReadResult};
+
+use super::budget::Budget;
 
 /// Which of some records were looked at, and how many bytes are left for the others.
 #[derive(Debug)]
@@ -18,7 +20,7 @@ pub(crate) struct Once {
 
 #[derive(Debug)]
 struct Tried {
-    left: u64,
+    budget: Budget,
     /// What is wrong with records that are not sound.
     wrong: BTreeMap<u64, ReadError>,
 }
@@ -26,7 +28,7 @@ struct Tried {
 impl Once {
     /// For so many records, whose arrays have so many bytes together at the most.
     pub(crate) fn new(count: u64, bytes: u64) -> Self {
-        let tried = Mutex::new(Tried { left: bytes, wrong: BTreeMap::new() });
+        let tried = Mutex::new(Tried { budget: Budget::new(bytes), wrong: BTreeMap::new() });
         Self { count, sound: OnceLock::new(), tried }
     }
 
@@ -51,11 +53,7 @@ impl Once {
         if let Some(error) = tried.wrong.get(&index) {
             return Err(error.clone());
         }
-        let Some(left) = tried.left.checked_sub(bytes) else {
-            let why = "arrays lie on top of each other: together they have more than the file";
-            return Err(ReadError::invalid(what, at, why));
-        };
-        tried.left = left;
+        tried.budget.spend(what, at, bytes)?;
         look().inspect_err(|error| drop(tried.wrong.insert(index, error.clone())))?;
         word.fetch_or(bit, Ordering::Release);
         Ok(())

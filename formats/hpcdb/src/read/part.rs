@@ -52,6 +52,15 @@ pub(crate) fn kind_of(head: &[u8]) -> Option<FileKind> {
 impl Part {
     /// Reads the header of a file.
     pub(crate) fn open(source: &Source, kind: FileKind, limits: &Limits) -> Result<Self> {
+        let part = Self::open_cut(source, kind, limits)?;
+        for Section { name, listed, pointer, size } in part.sections.iter().copied() {
+            part.told(part.within(name, listed, pointer, size))?;
+        }
+        Ok(part)
+    }
+
+    /// Reads the header of a file that may be cut: sections may lie beyond its end.
+    pub(crate) fn open_cut(source: &Source, kind: FileKind, limits: &Limits) -> Result<Self> {
         let mut part = Self {
             kind,
             endian: Endian::Little,
@@ -109,7 +118,6 @@ impl Part {
             let listed = cursor.offset();
             let size = cursor.u64(name)?;
             let pointer = cursor.u64(name)?;
-            self.within(name, listed, pointer, size)?;
             sections.push(Section { name, listed, pointer, size });
         }
         Ok(sections)
@@ -236,6 +244,14 @@ impl Part {
             None if rest.len() >= TEXT_MAX => Ok(None),
             None => Err(ReadError::invalid(what, pointer, "the text has no end")),
         }
+    }
+
+    /// Where a text is no UTF-8, if it is none.
+    pub(crate) fn not_utf8(&self, range: Range<u64>) -> Option<u64> {
+        let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).ok());
+        let text = self.bytes.get(start?..end?)?;
+        let wrong = std::str::from_utf8(text).err()?;
+        Some(range.start + wrong.valid_up_to() as u64)
     }
 
     /// An error with the file it is about.

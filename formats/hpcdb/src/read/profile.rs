@@ -34,20 +34,42 @@ const TUPLES_SHARED: u64 = 4;
 impl ProfileDb {
     pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
         let part = Part::open(source, FileKind::Profile, limits)?;
-        let profiles = part.told(Self::table(&part))?;
-        let ordered = Once::new(profiles.count, part.len());
-        let named = Once::new(profiles.count, part.len().saturating_mul(TUPLES_SHARED));
-        Ok(Self { part, profiles, ordered, named })
+        let table = Self::listed(&part)
+            .and_then(|(at, table)| part.strided("profiles", at, table, Self::known_bytes(&part)));
+        let profiles = part.told(table)?;
+        Ok(Self::of(part, profiles))
     }
 
-    fn table(part: &Part) -> ReadResult<Strided> {
+    /// Opens what is left of a file that was cut: the profiles that are still listed.
+    pub(crate) fn open_cut(source: &Source, limits: &Limits) -> Result<Self> {
+        let part = Part::open_cut(source, FileKind::Profile, limits)?;
+        let (at, table) = part.told(Self::listed(&part))?;
+        let known = Self::known_bytes(&part);
+        let left = part.len().saturating_sub(table.pointer) / table.stride.max(known);
+        let table = Strided { count: table.count.min(left), ..table };
+        let profiles = part.told(part.strided("profiles", at, table, known))?;
+        Ok(Self::of(part, profiles))
+    }
+
+    fn of(part: Part, profiles: Strided) -> Self {
+        let ordered = Once::new(profiles.count, part.len());
+        let named = Once::new(profiles.count, part.len().saturating_mul(TUPLES_SHARED));
+        Self { part, profiles, ordered, named }
+    }
+
+    /// The list of profiles as the file has it, and where it says so.
+    fn listed(part: &Part) -> ReadResult<(u64, Strided)> {
         let at = part.section(0)?.pointer;
         let mut cursor = part.cursor("profiles", at)?;
         let pointer = cursor.u64("profiles")?;
         let count = cursor.u32("number of profiles")?.into();
         let stride = cursor.u8("size of profiles")?.into();
-        let known = if part.is_described() { DESCRIBED_PROFILE_BYTES } else { DRAFT_PROFILE_BYTES };
-        part.strided("profiles", at, Strided { pointer, count, stride }, known)
+        Ok((at, Strided { pointer, count, stride }))
+    }
+
+    /// The least size of a record.
+    fn known_bytes(part: &Part) -> u64 {
+        if part.is_described() { DESCRIBED_PROFILE_BYTES } else { DRAFT_PROFILE_BYTES }
     }
 
     /// Whether profiles say what they are.
@@ -301,7 +323,7 @@ pub(super) fn in_order(
 }
 
 /// The first of so many for which something holds, when it holds for all that follow too.
-pub(super) fn first(count: u64, holds: impl Fn(u64) -> ReadResult<bool>) -> ReadResult<u64> {
+pub(crate) fn first(count: u64, holds: impl Fn(u64) -> ReadResult<bool>) -> ReadResult<u64> {
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = low + (high - low) / 2;

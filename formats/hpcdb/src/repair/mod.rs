@@ -4,6 +4,7 @@
 //! `cct.db` can be made from `profile.db`, and `profile.db` from `cct.db`, but for what names
 //! threads and for statistics other than sums. Nothing else has what `meta.db` has.
 
+mod by_profile;
 mod trace;
 mod values;
 
@@ -97,10 +98,12 @@ enum Health {
 }
 
 impl Repairing<'_> {
-    fn health(&self, kind: FileKind) -> Result<Health> {
-        let is_there = self.source.child(Path::new(kind.name()), &self.limits)?.is_some();
+    fn health(&self, kind: FileKind) -> Health {
+        // What cannot be opened is there, and no file of a database.
+        let child = self.source.child(Path::new(kind.name()), &self.limits);
+        let is_there = !matches!(child, Ok(None));
         let Some(part) = self.database.parts().find(|part| part.kind == kind) else {
-            return Ok(if is_there { Health::Damaged } else { Health::Absent });
+            return if is_there { Health::Damaged } else { Health::Absent };
         };
         let is_cut = part.require_footer().is_err();
         let errors = self.found.iter().filter(|finding| {
@@ -108,11 +111,11 @@ impl Repairing<'_> {
             // That it is not as profile.db is says nothing of which one is right.
             is_of_it && finding.severity == Severity::Error && finding.rule != "transpose"
         });
-        Ok(match (errors.count(), is_cut) {
+        match (errors.count(), is_cut) {
             (0, _) => Health::Sound,
             (1, true) => Health::Cut,
             _ => Health::Damaged,
-        })
+        }
     }
 
     /// Whether `cct.db` has other values than `profile.db`.
@@ -157,7 +160,7 @@ impl Repairing<'_> {
 
     /// Names and the tree cannot be made from anything else.
     fn meta(&mut self) -> Result<()> {
-        match self.health(FileKind::Meta)? {
+        match self.health(FileKind::Meta) {
             health @ (Health::Sound | Health::Cut) => self.copy(FileKind::Meta, health),
             Health::Absent => Err(Error::request("without meta.db nothing can be repaired")),
             Health::Damaged => {

@@ -15,7 +15,7 @@ use crate::write::TraceWriter;
 impl Repairing<'_> {
     pub(super) fn trace(&mut self) -> Result<()> {
         let kind = FileKind::Trace;
-        match self.health(kind)? {
+        match self.health(kind) {
             Health::Absent => Ok(()),
             health @ (Health::Sound | Health::Cut) if !self.has_odd_moments() => {
                 self.copy(kind, health)
@@ -73,8 +73,12 @@ impl Repairing<'_> {
             lost = lost.saturating_add(trace.count - taken);
         }
         writer.finish()?;
-        self.repaired.kept += 1;
-        self.corrected(kind, format!("it was written again with {kept} samples"));
+        if kept > 0 {
+            self.repaired.kept += 1;
+            self.corrected(kind, format!("it was written again with {kept} samples"));
+        } else {
+            self.lost(kind, "no sample of it makes sense: all traces are lost");
+        }
         if lost > 0 {
             self.lost(kind, format!("samples that make no sense or are not there: {lost}"));
         }

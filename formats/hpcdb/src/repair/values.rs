@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::model::profile::{Thread, ThreadId};
-use kymo_core::{Context, Error, Finding, Result, Source};
+use kymo_core::{Context, Error, Finding, NoProgress, Result, Source};
 
+use super::by_profile::ByProfile;
 use super::{Health, Repairing, form_of};
 use crate::read::{CctDb, Database, ProfileDb};
-use crate::spec::{COMBINE_SUM, DESCRIBED_CCT_VALUE_BYTES, FileKind, PROFILE_VALUE_BYTES};
+use crate::spec::{DESCRIBED_CCT_VALUE_BYTES, FileKind, PROFILE_VALUE_BYTES};
 use crate::transpose::numbers_max;
+use crate::types::{Metric, Summed};
 use crate::write::{Numbered, ProfileWriter, write_cct};
 use crate::{check, rounding};
-
-/// How many values are held at once.
-const VALUES_HELD: u64 = 1 << 19;
 
 /// What a summary is without that was made of what threads have.
 const SUMMARY_LOST: &str = "statistics of the summary other than sums; of loops, lex_aware is what \
@@ -62,12 +61,12 @@ impl Faults {
 }
 
 /// A value of a thread: its context, the id of its metric, and how much.
-type Value = (u32, u16, f64);
+pub(super) type Value = (u32, u16, f64);
 
 impl Repairing<'_> {
     pub(super) fn values(&mut self) -> Result<()> {
-        let profile = self.health(FileKind::Profile)?;
-        let cct = self.health(FileKind::Cct)?;
+        let profile = self.health(FileKind::Profile);
+        let cct = self.health(FileKind::Cct);
         let is_whole = |health| matches!(health, Health::Sound | Health::Cut);
         match (is_whole(profile), is_whole(cct)) {
             (true, true) if self.is_other() => self.differing(profile, cct),
@@ -104,8 +103,7 @@ impl Repairing<'_> {
     fn summary_again(&mut self, cct: Health) -> Result<()> {
         let database = Arc::clone(&self.database);
         let (Some(file), Some(other)) = (&database.profile, &database.cct) else { return Ok(()) };
-        // Of loops the summary has another lex_aware value than threads have.
-        let ids = sums_of(&database, |scope| scope != "lex_aware");
+        let ids = sums_of(&database, Summed::is_of_threads);
         let made: HashSet<_> = ids.values().copied().collect();
         let mut summary = file.part.told(all_values(file, 0))?;
         summary.retain(|(_, id, value)| !made.contains(id) && *value != 0.0);
@@ -160,7 +158,7 @@ impl Repairing<'_> {
         let source = Source::open(&self.path(FileKind::Profile), &self.limits)?;
         let file = ProfileDb::open(&source, &self.limits)?;
         let (path, form) = (self.path(FileKind::Cct), form_of(&file.part));
-        write_cct(&path, form, &file, None, self.numbered())?;
+        write_cct(&path, form, &file, None, self.numbered(), &NoProgress)?;
         self.repaired.kept += 1;
         self.corrected(FileKind::Cct, "it was made again from profile.db");
         Ok(())
@@ -178,19 +176,17 @@ impl Repairing<'_> {
     /// Writes `profile.db` from `cct.db`, with a summary or with one that is made of the threads.
     fn profile_from(&mut self, file: &CctDb, summary: Option<Vec<Value>>) -> Result<()> {
         let database = Arc::clone(&self.database);
-        let mut counts = file.part.told(counts(file))?;
+        let mut counts = counts(file)?;
         counts.resize(self.profiles().max(counts.len()), 0);
         let threads = self.threads(counts.len().saturating_sub(1));
         let (path, form) = (self.path(FileKind::Profile), form_of(&file.part));
         let mut writer = ProfileWriter::new(&path, form, &threads, &id_names(&database))?;
-        let mut start = 1;
-        while start < counts.len() {
-            let end = batch(&counts, start);
-            let values = file.part.told(values_of(file, start..end))?;
-            for (values, thread) in values.into_iter().zip(start..) {
-                writer.values(ThreadId(u32::try_from(thread - 1).unwrap_or(u32::MAX)), values)?;
-            }
-            start = end;
+        let mut by_profile = ByProfile::new(&counts)?;
+        file.part.told(each_value(file, |context, metric, profile, value| {
+            by_profile.push(profile, (context, metric, value))
+        }))??;
+        for (thread, profile) in (0..).map(ThreadId).zip(1..counts.len()) {
+            writer.values(thread, by_profile.values(profile)?)?;
         }
         let sums = sums_of(&database, |_| true);
         if let Some(summary) = summary {
@@ -217,8 +213,7 @@ impl Repairing<'_> {
         if !is_in_order(&values) || !self.lists_statistics(&values) {
             return None;
         }
-        // Of loops the summary has another lex_aware value than threads have.
-        let ids = sums_of(&self.database, |scope| scope != "lex_aware");
+        let ids = sums_of(&self.database, Summed::is_of_threads);
         let told: HashSet<_> = ids.values().copied().collect();
         let told = values.iter().filter(|(_, id, _)| told.contains(id));
         let mut told: HashMap<_, _> = told.map(|(at, id, value)| ((*at, *id), *value)).collect();
@@ -273,7 +268,8 @@ impl Repairing<'_> {
         let written = ProfileDb::open(&source, &self.limits)?;
         let sums = sums_of(&database, |_| true);
         let cct = self.path(FileKind::Cct);
-        write_cct(&cct, form, &written, Some((&mut writer, &sums)), self.numbered())?;
+        let sums = Some((&mut writer, &sums));
+        write_cct(&cct, form, &written, sums, self.numbered(), &NoProgress)?;
         drop(written);
         writer.finish()?;
         self.repaired.kept += 2;
@@ -316,12 +312,20 @@ impl Repairing<'_> {
         Numbered { count: listed.len() as u64, highest }
     }
 
+    /// What is left of a `profile.db` that was cut: names of threads stand near its beginning.
+    fn cut_profile(&self) -> Option<ProfileDb> {
+        let name = std::path::Path::new(FileKind::Profile.name());
+        let file = self.source.child(name, &self.limits).ok()??;
+        ProfileDb::open_cut(&file, &self.limits).ok()
+    }
+
     /// What names each thread, as far as `profile.db` still says it. The others have no name: any
     /// number could be that of another.
     fn threads(&mut self, count: usize) -> Vec<Thread> {
         let database = Arc::clone(&self.database);
+        let cut = if database.profile.is_none() { self.cut_profile() } else { None };
         let named = |index: u64| {
-            let file = database.profile.as_ref()?;
+            let file = database.profile.as_ref().or(cut.as_ref())?;
             let ids = file.ids(&file.record(index).ok()??).ok()?;
             (!ids.is_empty()).then(|| crate::model::thread_of(&database, &ids))
         };
@@ -339,19 +343,11 @@ fn id_names(database: &Database) -> Vec<String> {
     database.meta.as_ref().map(|meta| meta.id_names.clone()).unwrap_or_default()
 }
 
-/// The id of the sum over threads, by the id of a thread's value, in some scopes.
-fn sums_of(database: &Database, is_meant: impl Fn(&str) -> bool) -> HashMap<u16, u16> {
-    let mut sums = HashMap::new();
-    for metric in database.meta.iter().flat_map(|meta| &meta.metrics) {
-        for statistic in &metric.statistics {
-            let is_sum = statistic.combine == COMBINE_SUM && &*statistic.formula == "$$";
-            let of = metric.instances.iter().find(|of| of.scope == statistic.scope);
-            if let (true, Some(of)) = (is_sum && is_meant(&statistic.scope), of) {
-                sums.insert(of.prop_metric_id, statistic.stat_metric_id);
-            }
-        }
-    }
-    sums
+/// The id of the sum over threads, by the id of a thread's value, of some.
+fn sums_of(database: &Database, is_meant: impl Fn(&Summed) -> bool) -> HashMap<u16, u16> {
+    let metrics = database.meta.iter().flat_map(|meta| &meta.metrics);
+    let sums = metrics.flat_map(Metric::sums).filter(is_meant);
+    sums.map(|sum| (sum.instance, sum.statistic)).collect()
 }
 
 /// All values of a profile.
@@ -369,21 +365,45 @@ fn all_values(file: &ProfileDb, index: u64) -> ReadResult<Vec<Value>> {
     Ok(values)
 }
 
-/// Every value of `cct.db`: its context, metric and profile.
-fn each_value(file: &CctDb, mut take: impl FnMut(u32, u16, u32, f64)) -> ReadResult<()> {
+/// Every run of values of `cct.db`: its context and metric, and where its values are. The first that
+/// is not taken ends it.
+fn each_run(
+    file: &CctDb,
+    mut take: impl FnMut(
+        u32,
+        u16,
+        &mut dyn Iterator<Item = ReadResult<(u32, f64)>>,
+    ) -> ReadResult<Result<()>>,
+) -> ReadResult<Result<()>> {
     for context in 0..file.contexts.count {
         let Some(info) = file.context(context)? else { continue };
         file.require_order(&info)?;
         let number = u32::try_from(context).unwrap_or(u32::MAX);
         for entry in 0..info.n_metrics {
             let metric = u16::try_from(file.index(&info, entry)?.0).unwrap_or(u16::MAX);
-            for index in file.range(&info, entry)? {
-                let (profile, value) = file.value(&info, index)?;
-                take(number, metric, profile, value);
+            let mut values = file.range(&info, entry)?.map(|index| file.value(&info, index));
+            if let Err(error) = take(number, metric, &mut values)? {
+                return Ok(Err(error));
             }
         }
     }
-    Ok(())
+    Ok(Ok(()))
+}
+
+/// Every value of `cct.db`: its context, metric and profile.
+fn each_value(
+    file: &CctDb,
+    mut take: impl FnMut(u32, u16, u32, f64) -> Result<()>,
+) -> ReadResult<Result<()>> {
+    each_run(file, |context, metric, values| {
+        for value in values {
+            let (profile, value) = value?;
+            if let Err(error) = take(context, metric, profile, value) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    })
 }
 
 /// Whether values are sorted by context and metric, and are values.
@@ -393,54 +413,23 @@ fn is_in_order(values: &[Value]) -> bool {
 }
 
 /// How many values each profile has.
-fn counts(file: &CctDb) -> ReadResult<Vec<u64>> {
+fn counts(file: &CctDb) -> Result<Vec<u64>> {
     // No more profiles than values, so that no number in the file chooses how much is held.
     let most = file.part.len() / DESCRIBED_CCT_VALUE_BYTES;
     let mut counts = Vec::new();
-    let mut beyond = None;
-    each_value(file, |_, _, profile, _| {
-        let Some(index) = usize::try_from(profile).ok().filter(|_| u64::from(profile) <= most)
-        else {
-            beyond = Some(profile);
-            return;
+    file.part.told(each_value(file, |_, _, profile, _| {
+        let index = usize::try_from(profile).ok().filter(|_| u64::from(profile) <= most);
+        let Some(index) = index else {
+            let why = format!("{profile} is more than there can be");
+            return file.part.told(Err(ReadError::invalid("profIndex", 0, why)));
         };
         if counts.len() <= index {
             counts.resize(index + 1, 0);
         }
-        if let Some(count) = counts.get_mut(index) {
-            *count += 1;
-        }
-    })?;
-    match beyond {
-        None => Ok(counts),
-        Some(profile) => {
-            let why = format!("{profile} is more than there can be");
-            Err(ReadError::invalid("profIndex", 0, why))
-        }
-    }
-}
-
-/// Where a run of profiles ends whose values can be held at once.
-fn batch(counts: &[u64], start: usize) -> usize {
-    let mut held = 0;
-    let fits = |count: &&u64| {
-        held += **count;
-        held <= VALUES_HELD
-    };
-    let many = counts.iter().skip(start).take_while(fits).count();
-    start + many.max(1)
-}
-
-/// The values of some profiles.
-fn values_of(file: &CctDb, profiles: std::ops::Range<usize>) -> ReadResult<Vec<Vec<Value>>> {
-    let mut values = vec![Vec::new(); profiles.len()];
-    each_value(file, |context, metric, profile, value| {
-        let place = usize::try_from(profile).ok().and_then(|at| at.checked_sub(profiles.start));
-        if let Some(values) = place.and_then(|place| values.get_mut(place)) {
-            values.push((context, metric, value));
-        }
-    })?;
-    Ok(values)
+        counts.get_mut(index).into_iter().for_each(|count| *count += 1);
+        Ok(())
+    }))??;
+    Ok(counts)
 }
 
 /// What each context and metric comes to over all threads.
@@ -448,22 +437,11 @@ fn each_sum(
     file: &CctDb,
     mut take: impl FnMut(u32, u16, f64) -> Result<()>,
 ) -> ReadResult<Result<()>> {
-    for context in 0..file.contexts.count {
-        let Some(info) = file.context(context)? else { continue };
-        file.require_order(&info)?;
-        let number = u32::try_from(context).unwrap_or(u32::MAX);
-        for entry in 0..info.n_metrics {
-            let metric = u16::try_from(file.index(&info, entry)?.0).unwrap_or(u16::MAX);
-            let mut sum = 0.0;
-            for index in file.range(&info, entry)? {
-                sum += file.value(&info, index)?.1;
-            }
-            if sum != 0.0
-                && let Err(error) = take(number, metric, sum)
-            {
-                return Ok(Err(error));
-            }
+    each_run(file, |context, metric, values| {
+        let mut sum = 0.0;
+        for value in values {
+            sum += value?.1;
         }
-    }
-    Ok(Ok(()))
+        Ok(if sum == 0.0 { Ok(()) } else { take(context, metric, sum) })
+    })
 }

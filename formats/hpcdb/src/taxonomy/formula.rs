@@ -1,8 +1,13 @@
 //! Formulas of metrics: read once, each part of them once, and evaluated without recursion.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
+use super::infix::{Token, start_of};
 use super::yaml::{Document, Node, NodeId};
+
+/// What is wrong with operands and operators that do not make a formula.
+const NO_TEXT: &str = "its operands and operators do not follow each other as in a formula";
 
 /// The index of a part of a formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,15 +25,16 @@ pub(super) struct Needed(Vec<usize>);
 
 /// A part of a formula.
 #[derive(Debug, Clone, PartialEq)]
-enum Expr {
+pub(super) enum Expr {
     Number(f64),
     /// An input, by its index.
     Input(usize),
     Call(Function, Vec<ExprId>),
 }
 
+/// What is done to the values of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Function {
+pub(super) enum Function {
     Sum,
     Difference,
     Product,
@@ -49,7 +55,7 @@ enum Function {
 
 impl Function {
     /// By its operator, or the name it is called by.
-    fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "+" | "sum" => Self::Sum,
             "-" => Self::Difference,
@@ -69,12 +75,17 @@ impl Function {
         })
     }
 
-    /// How tightly an operator binds.
-    fn strength(self) -> u8 {
+    /// Whether it is one of so many arguments.
+    fn takes(self, count: usize) -> bool {
         match self {
-            Self::Sum | Self::Difference => 1,
-            Self::Product | Self::Quotient => 2,
-            _ => 3,
+            Self::Sqrt
+            | Self::Ln
+            | Self::Floor
+            | Self::Ceil
+            | Self::StrictFloor
+            | Self::StrictCeil => count == 1,
+            Self::Log => count == 1 || count == 2,
+            _ => count > 0,
         }
     }
 
@@ -117,22 +128,29 @@ pub(super) struct Formulas {
     parts: Vec<Expr>,
     /// How many parts there are, and how many they are made of.
     size: usize,
-    /// What was read of nodes; nothing where they are no formulas.
-    read: HashMap<NodeId, Option<ExprId>>,
+    /// What was read of nodes, or why they are no formulas.
+    read: HashMap<NodeId, Result<ExprId, Wrong>>,
 }
 
-/// A piece of a formula that is written as a text, or as a list of pieces.
-#[derive(Clone, Copy)]
-enum Token {
-    Operand(ExprId),
-    Operator(Function),
+/// Why a node is no formula.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// The part of it that cannot be used.
+    pub(super) at: NodeId,
+    pub(super) why: Arc<str>,
+}
+
+impl Wrong {
+    pub(super) fn new(at: NodeId, why: impl Into<Arc<str>>) -> Self {
+        Self { at, why: why.into() }
+    }
 }
 
 impl Formulas {
     /// Says that a node is an input.
     pub(super) fn input(&mut self, node: NodeId, index: usize) {
         let id = self.add(Expr::Input(index));
-        self.read.insert(node, Some(id));
+        self.read.insert(node, Ok(id));
     }
 
     /// How many parts there are, and how many they are made of.
@@ -140,7 +158,7 @@ impl Formulas {
         self.size
     }
 
-    fn add(&mut self, part: Expr) -> ExprId {
+    pub(super) fn add(&mut self, part: Expr) -> ExprId {
         self.size += match &part {
             Expr::Call(_, arguments) => 1 + arguments.len(),
             Expr::Number(_) | Expr::Input(_) => 1,
@@ -162,93 +180,66 @@ impl Formulas {
         }
     }
 
-    /// Reads the formula of a node; nothing where it is none. Nodes are no deeper than documents
-    /// may be, and each is read once.
-    pub(super) fn read(&mut self, document: &Document, node: NodeId) -> Option<ExprId> {
+    /// Reads the formula of a node. Nodes are no deeper than documents may be, and each is read once.
+    pub(super) fn read(&mut self, document: &Document, node: NodeId) -> Result<ExprId, Wrong> {
         if let Some(read) = self.read.get(&node) {
-            return *read;
+            return read.clone();
         }
-        let id = self.read_node(document, node);
-        self.read.insert(node, id);
-        id
+        let read = self.read_node(document, node);
+        self.read.insert(node, read.clone());
+        read
     }
 
-    fn read_node(&mut self, document: &Document, node: NodeId) -> Option<ExprId> {
-        Some(match document.node(node)? {
-            Node::Scalar(text) => {
-                let tokens = self.tokens(text)?;
-                self.infix(&tokens)?
+    fn read_node(&mut self, document: &Document, node: NodeId) -> Result<ExprId, Wrong> {
+        let wrong = |why: &str| Wrong::new(node, why);
+        match document.node(node) {
+            Some(Node::Scalar(text)) => {
+                let tokens = self.tokens(text).map_err(|why| wrong(&why))?;
+                self.infix(&tokens).ok_or_else(|| wrong(NO_TEXT))
             }
-            Node::List(items) => {
+            Some(Node::List(items)) => {
                 let mut tokens = Vec::new();
                 for item in items {
-                    let is_formula = matches!(self.read.get(item), Some(Some(_)));
+                    let is_formula = matches!(self.read.get(item), Some(Ok(_)));
                     match document.text(*item) {
                         Some(text) if !is_formula => {
-                            tokens.extend(self.tokens(text)?);
+                            let found = self.tokens(text).map_err(|why| Wrong::new(*item, why))?;
+                            tokens.extend(found);
                         }
                         _ => tokens.push(Token::Operand(self.read(document, *item)?)),
                     }
                 }
-                self.infix(&tokens)?
+                self.infix(&tokens).ok_or_else(|| wrong(NO_TEXT))
             }
-            Node::Map(pairs) => {
-                let [(name, arguments)] = pairs.as_slice() else { return None };
-                let function = Function::named(document.text(*name)?)?;
-                let items = match document.node(*arguments)? {
-                    Node::List(items) => items.as_slice(),
-                    Node::Scalar(_) | Node::Map(_) => std::slice::from_ref(arguments),
-                };
-                let arguments = items.iter().map(|item| self.read(document, *item));
-                let arguments = arguments.collect::<Option<Vec<_>>>()?;
-                self.add(Expr::Call(function, arguments))
-            }
-        })
+            Some(Node::Map(pairs)) => self.read_call(document, node, pairs),
+            None => Err(wrong("there is nothing")),
+        }
     }
 
-    /// The numbers and operators of a text, with blanks between them.
-    fn tokens(&mut self, text: &str) -> Option<Vec<Token>> {
-        let mut tokens = Vec::new();
-        for word in text.split_whitespace() {
-            tokens.push(match word {
-                "+" | "-" | "*" | "/" | "^" => Token::Operator(Function::named(word)?),
-                number => Token::Operand(self.add(Expr::Number(number.parse().ok()?))),
-            });
+    /// A function of others.
+    fn read_call(
+        &mut self,
+        document: &Document,
+        node: NodeId,
+        pairs: &[(NodeId, NodeId)],
+    ) -> Result<ExprId, Wrong> {
+        let [(name, arguments)] = pairs else {
+            return Err(Wrong::new(node, "a call has one function, and no more"));
+        };
+        let name = document.text(*name).unwrap_or_default();
+        let unknown = || Wrong::new(node, format!("there is no function {}", start_of(name)));
+        let function = Function::named(name).ok_or_else(unknown)?;
+        let items = match document.node(*arguments) {
+            Some(Node::List(items)) => items.as_slice(),
+            _ => std::slice::from_ref(arguments),
+        };
+        let arguments = items.iter().map(|item| self.read(document, *item));
+        let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+        if !function.takes(arguments.len()) {
+            let why = format!("{name} does not take {} arguments", arguments.len());
+            return Err(Wrong::new(node, why));
         }
-        Some(tokens)
-    }
-
-    /// Puts operands and operators together, what binds tighter first.
-    fn infix(&mut self, tokens: &[Token]) -> Option<ExprId> {
-        let mut operands: Vec<ExprId> = Vec::new();
-        let mut operators: Vec<Function> = Vec::new();
-        let mut wants_operand = true;
-        for token in tokens {
-            match (*token, wants_operand) {
-                (Token::Operand(id), true) => operands.push(id),
-                (Token::Operator(function), false) => {
-                    while operators
-                        .last()
-                        .is_some_and(|last| last.strength() >= function.strength())
-                    {
-                        self.join(&mut operands, operators.pop()?)?;
-                    }
-                    operators.push(function);
-                }
-                _ => return None,
-            }
-            wants_operand = !wants_operand;
-        }
-        while let Some(function) = operators.pop() {
-            self.join(&mut operands, function)?;
-        }
-        operands.pop().filter(|_| operands.is_empty())
-    }
-
-    fn join(&mut self, operands: &mut Vec<ExprId>, function: Function) -> Option<()> {
-        let (second, first) = (operands.pop()?, operands.pop()?);
-        operands.push(self.add(Expr::Call(function, vec![first, second])));
-        Some(())
+        Ok(self.add(Expr::Call(function, arguments)))
     }
 
     /// Of which parts all inputs are known, by their indices.
@@ -277,6 +268,15 @@ impl Formulas {
             }
         }
         Needed(parts.into_iter().collect())
+    }
+
+    /// How many parts a formula has, and how many they are made of.
+    pub(super) fn size_of(&self, of: &Needed) -> usize {
+        let size = |index: &usize| match self.parts.get(*index) {
+            Some(Expr::Call(_, arguments)) => 1 + arguments.len(),
+            _ => 1,
+        };
+        of.0.iter().map(size).sum()
     }
 
     /// The inputs among the parts of a formula.
@@ -328,7 +328,7 @@ mod tests {
         for (name, index) in [("a", 0), ("b", 1)] {
             formulas.input(document.get(root, name).unwrap(), index);
         }
-        let formula = formulas.read(&document, document.get(root, "f").unwrap())?;
+        let formula = formulas.read(&document, document.get(root, "f").unwrap()).ok()?;
         formulas.evaluate(&formulas.needed(formula), |index| inputs[index])
     }
 
@@ -346,6 +346,16 @@ mod tests {
         assert_eq!(value("[2, '^', 3, '*', *b]", both), Some(16.0));
         assert_eq!(value("1 + 2 * 3", both), Some(7.0));
         assert_eq!(value("{log: [8, 2]}", both), Some(3.0));
+        // Operators need no blanks, parentheses and signs are as one knows them, and powers of
+        // powers are worked out from the right.
+        assert_eq!(value("[*a, '^2']", both), Some(64.0));
+        assert_eq!(value("[*a, '*2-1e+1/5']", both), Some(14.0));
+        assert_eq!(value("'(2+3)*4'", both), Some(20.0));
+        assert_eq!(value("['-', *a, '*(-', *b, '+.5)']", both), Some(12.0));
+        assert_eq!(value("'2^-1'", both), Some(0.5));
+        assert_eq!(value("'-2^2'", both), Some(-4.0));
+        assert_eq!(value("2 ^ 3 ^ 2", both), Some(512.0));
+        assert_eq!(value("8 - 4 - 2", both), Some(2.0));
         assert_eq!(value("{log: [*a]}", both), Some(8.0_f64.ln()));
         assert_eq!(value("{ln: *a}", both), Some(8.0_f64.ln()));
         assert_eq!(value("{prod: [*a, *b, 3]}", both), Some(48.0));
@@ -359,7 +369,20 @@ mod tests {
     fn what_lacks_a_value_has_none() {
         assert_eq!(value("{+: [*a, *b]}", [Some(1.0), None]), None);
         assert_eq!(value("{/: [*a, 0]}", [Some(1.0), None]), None);
-        for wrong in ["what", "{what: [1]}", "[1, 2]", "[1, '+']", "{sqrt: [1, 2]}", "[]", "{}"] {
+        for wrong in [
+            "what",
+            "{what: [1]}",
+            "[1, 2]",
+            "[1, '+']",
+            "{sqrt: [1, 2]}",
+            "[]",
+            "{}",
+            "'(1'",
+            "'1)'",
+            "'()'",
+            "1e",
+            "'2(3)'",
+        ] {
             assert_eq!(value(wrong, [Some(1.0); 2]), None, "{wrong}");
         }
     }

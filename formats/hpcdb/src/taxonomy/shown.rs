@@ -1,11 +1,15 @@
 //! Metrics of a taxonomy, one for each way to look at them.
 
 use super::allowance::Allowance;
-use super::formula::{ExprId, Formulas};
+use super::formula::{ExprId, Formulas, Wrong};
+use super::infix::start_of;
 use super::yaml::{Document, Node, NodeId};
 
 /// How deep metrics may lie below each other.
 const LEVELS_MAX: usize = 32;
+
+/// How many formulas that cannot be used are told of.
+const UNUSABLE_MAX: usize = 64;
 
 /// What a metric or a variant takes, beside its name and what it is looked for in.
 const EACH: usize = 64;
@@ -62,11 +66,12 @@ pub(super) fn read_shown(
     root: NodeId,
     mut allowance: Allowance,
     formulas: &mut Formulas,
+    unusable: &mut Unusable,
 ) -> Result<Vec<Shown>, String> {
     let mut levels = levels(document, root, &mut allowance)?;
     // Those below come first: others are made of them.
     for index in (0..levels.len()).rev() {
-        let variants = variants(document, &levels, index, formulas, &mut allowance)?;
+        let variants = variants(document, &levels, index, formulas, &mut allowance, unusable)?;
         if let Some(level) = levels.get_mut(index) {
             level.variants = variants;
         }
@@ -110,6 +115,7 @@ fn variants(
     index: usize,
     formulas: &mut Formulas,
     allowance: &mut Allowance,
+    unusable: &mut Unusable,
 ) -> Result<Vec<Variant>, String> {
     let Some(level) = levels.get(index) else { return Ok(Vec::new()) };
     let list = document.get(level.node, "variants");
@@ -129,10 +135,13 @@ fn variants(
                     _ => continue,
                 }
             }
-            _ => (
-                sides(document, formula, "inclusive", formulas),
-                sides(document, formula, "exclusive", formulas),
-            ),
+            _ => match both_sides(document, formula, formulas) {
+                Ok(sides) => sides,
+                Err(wrong) => {
+                    unusable.add(document, level.node, &name, &wrong);
+                    continue;
+                }
+            },
         };
         allowance.take(formulas.size() - size)?;
         let ways = ways(document, *how);
@@ -193,18 +202,68 @@ fn totals(children: &[(Sides, Sides)], formulas: &mut Formulas) -> (Sides, Sides
     (inclusive, exclusive)
 }
 
+/// The formulas of both sides, of which one may be left out.
+fn both_sides(
+    document: &Document,
+    formula: NodeId,
+    formulas: &mut Formulas,
+) -> Result<(Sides, Sides), Wrong> {
+    let keys = ["inclusive", "exclusive"];
+    if keys.iter().all(|key| document.get(formula, key).is_none()) && !document.is_null(formula) {
+        return Err(Wrong::new(formula, "it is none of first, sum, inclusive and exclusive"));
+    }
+    let [inclusive, exclusive] = keys.map(|key| sides(document, formula, key, formulas));
+    Ok((inclusive?, exclusive?))
+}
+
 /// The formulas of one side: a formula for all, or a map of two, of which `custom` is as
 /// `standard` where it is left out, and `standard` is none.
-fn sides(document: &Document, formula: NodeId, key: &str, formulas: &mut Formulas) -> Sides {
-    let Some(side) = document.get(formula, key) else { return Sides::default() };
+fn sides(
+    document: &Document,
+    formula: NodeId,
+    key: &str,
+    formulas: &mut Formulas,
+) -> Result<Sides, Wrong> {
+    let Some(side) = document.get(formula, key).filter(|side| !document.is_null(*side)) else {
+        return Ok(Sides::default());
+    };
     let (standard, custom) = (document.get(side, "standard"), document.get(side, "custom"));
     if standard.is_none() && custom.is_none() {
-        let all = formulas.read(document, side);
-        return Sides { standard: all, custom: all };
+        let all = Some(formulas.read(document, side)?);
+        return Ok(Sides { standard: all, custom: all });
     }
-    let standard = standard.and_then(|node| formulas.read(document, node));
-    let custom = custom.map_or(standard, |node| formulas.read(document, node));
-    Sides { standard, custom }
+    let mut read = |node: NodeId| {
+        let is_there = !document.is_null(node);
+        is_there.then(|| formulas.read(document, node)).transpose()
+    };
+    let standard = standard.map(&mut read).transpose()?.flatten();
+    let custom = match custom {
+        Some(node) => read(node)?,
+        None => standard,
+    };
+    Ok(Sides { standard, custom })
+}
+
+/// Metrics whose formulas cannot be used.
+#[derive(Debug, Default)]
+pub(super) struct Unusable {
+    /// The line of each, and why, in a sentence without full stop.
+    pub(super) found: Vec<(usize, String)>,
+}
+
+impl Unusable {
+    fn add(&mut self, document: &Document, metric: NodeId, variant: &str, wrong: &Wrong) {
+        if self.found.len() < UNUSABLE_MAX {
+            let name = start_of(document.get_text(metric, "name").unwrap_or_default());
+            let name = match variant {
+                "" | "Sum" => name,
+                variant => format!("{name}:{}", start_of(variant)),
+            };
+            let line = document.line(wrong.at);
+            let why = format!("line {line}: {name} cannot be computed: {}", wrong.why);
+            self.found.push((line, why));
+        }
+    }
 }
 
 /// Each variant of a metric under a name of its own.

@@ -26,6 +26,8 @@ pub(super) enum Node {
 #[derive(Debug, Default)]
 pub(super) struct Document {
     nodes: Vec<Node>,
+    /// The line that each begins in.
+    lines: Vec<usize>,
     depths: Vec<usize>,
     /// How many pairs of others maps were made of.
     merged: u64,
@@ -37,6 +39,7 @@ struct Open {
     items: Vec<NodeId>,
     anchor: usize,
     is_map: bool,
+    line: usize,
 }
 
 impl Document {
@@ -47,25 +50,28 @@ impl Document {
         let mut open: Vec<Open> = Vec::new();
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| error.to_string())?;
-            let at = || format!("line {}", span.start.line());
-            let (node, anchor) = match event {
-                Event::Scalar(text, _, anchor, _) => (Node::Scalar(text.into_owned()), anchor),
+            let line = span.start.line();
+            let at = || format!("line {line}");
+            let (node, anchor, line) = match event {
+                Event::Scalar(text, _, anchor, _) => {
+                    (Node::Scalar(text.into_owned()), anchor, line)
+                }
                 Event::SequenceStart(anchor, _) => {
-                    open.push(Open { items: Vec::new(), anchor, is_map: false });
+                    open.push(Open { items: Vec::new(), anchor, is_map: false, line });
                     continue;
                 }
                 Event::MappingStart(anchor, _) => {
-                    open.push(Open { items: Vec::new(), anchor, is_map: true });
+                    open.push(Open { items: Vec::new(), anchor, is_map: true, line });
                     continue;
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
-                    let Some(Open { items, anchor, is_map }) = open.pop() else { continue };
+                    let Some(Open { items, anchor, is_map, line }) = open.pop() else { continue };
                     let node = if is_map {
                         document.map(&items, nodes_max)
                     } else {
                         Some(Node::List(items))
                     };
-                    (node.ok_or_else(|| format!("{}: too much", at()))?, anchor)
+                    (node.ok_or_else(|| format!("{}: too much", at()))?, anchor, line)
                 }
                 Event::Alias(anchor) => {
                     let known = anchors.get(&anchor).copied();
@@ -79,7 +85,7 @@ impl Document {
                 | Event::StreamEnd
                 | Event::DocumentStart(_) => continue,
             };
-            let id = document.add(node).ok_or_else(|| format!("{}: too deep", at()))?;
+            let id = document.add(node, line).ok_or_else(|| format!("{}: too deep", at()))?;
             if open.len() > DEPTH_MAX || document.nodes.len() as u64 > nodes_max {
                 return Err(format!("{}: too deep, or too much", at()));
             }
@@ -91,7 +97,7 @@ impl Document {
         Ok(document)
     }
 
-    fn add(&mut self, node: Node) -> Option<NodeId> {
+    fn add(&mut self, node: Node, line: usize) -> Option<NodeId> {
         let depth_of = |id: &NodeId| self.depths.get(id.0).copied().unwrap_or(0);
         let depth = match &node {
             Node::Scalar(_) => None,
@@ -100,6 +106,7 @@ impl Document {
         };
         let depth = depth.map_or(0, |below| below + 1);
         self.nodes.push(node);
+        self.lines.push(line);
         self.depths.push(depth);
         (depth <= DEPTH_MAX).then(|| NodeId(self.nodes.len() - 1))
     }
@@ -145,6 +152,16 @@ impl Document {
 
     pub(super) fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(id.0)
+    }
+
+    /// The line that a node begins in.
+    pub(super) fn line(&self, id: NodeId) -> usize {
+        self.lines.get(id.0).copied().unwrap_or(0)
+    }
+
+    /// Whether a node says that there is nothing.
+    pub(super) fn is_null(&self, id: NodeId) -> bool {
+        matches!(self.text(id), Some("" | "~" | "null" | "Null" | "NULL"))
     }
 
     /// The text of a scalar.

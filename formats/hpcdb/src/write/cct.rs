@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use kymo_core::bytes::Sink;
-use kymo_core::{Error, Result, ahead};
+use kymo_core::{Error, Progress, Result, ahead};
 
 use super::file::{Form, Out};
 use super::profile::ProfileWriter;
@@ -40,6 +40,7 @@ pub(crate) fn write(
     from: &ProfileDb,
     mut sums: Option<Sums<'_>>,
     listed: Numbered,
+    progress: &dyn Progress,
 ) -> Result<()> {
     let gathering = from.part.told(Gathering::new(from))?;
     let sums_are_wanted = sums.as_ref().is_some_and(|(summary, _)| summary.is_to_be_made());
@@ -68,13 +69,16 @@ pub(crate) fn write(
         let values = from.part.told(gathering.values(&contexts))?;
         Ok((contexts, Encoded::new(form, &values, sums_are_wanted)))
     };
+    progress.begin_items("writing", count);
     ahead::in_order(parts.len(), encode, |(contexts, encoded)| {
+        progress.at(contexts.start);
         encoded.put(&mut out, form, contexts)?;
         let Some((summary, ids)) = &mut sums else { return Ok(()) };
         encoded.sums.iter().try_for_each(|(context, metric, sum)| {
             summary.summary(*context, ids.get(metric).copied().unwrap_or(*metric), *sum)
         })
     })?;
+    progress.end();
     Encoded::new(form, &[], false).put(&mut out, form, done..count)?;
     out.finish(FileKind::Cct)
 }

@@ -1,27 +1,58 @@
 //! What else is in a database: how metrics are shown, a description, copies of sources.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use kymo_core::{Error, Result, create_below};
 
 use super::file::Form;
+use crate::spec::FileKind;
+
+/// The description of the files.
+const FORMATS: &str = "FORMATS.md";
+
+/// The folder that says how metrics are shown, and what is in it.
+const METRICS: &str = "metrics";
+const METRICS_FILES: [&str; 2] = ["default.yaml", "METRICS.yaml.ex"];
+
+/// The folder of copies of sources.
+const SOURCES: &str = "src";
 
 /// Writes `FORMATS.md` and `metrics/`.
 pub(super) fn write(directory: &Path, form: Form, taxonomy: &str) -> Result<()> {
-    let folder = directory.join("metrics");
+    let folder = directory.join(METRICS);
     fs::create_dir(&folder).map_err(Error::io("create a directory of the output"))?;
     let put = |path: PathBuf, text: &str| {
         fs::write(path, text).map_err(Error::io("create a file of the output"))
     };
-    put(folder.join("default.yaml"), taxonomy)?;
-    put(folder.join("METRICS.yaml.ex"), include_str!("texts/METRICS.yaml.ex"))?;
+    let [default, example] = METRICS_FILES;
+    put(folder.join(default), taxonomy)?;
+    put(folder.join(example), include_str!("texts/METRICS.yaml.ex"))?;
     let formats = match form {
         Form::Described => include_str!("texts/FORMATS.described.md"),
         Form::Released => include_str!("texts/FORMATS.md"),
     };
-    put(directory.join("FORMATS.md"), formats)
+    put(directory.join(FORMATS), formats)
+}
+
+/// What lies in the directory of a database and is no part of one, if anything does.
+#[must_use]
+pub fn stranger(directory: &Path) -> Option<PathBuf> {
+    let is_file =
+        |name: &OsStr| FileKind::ALL.iter().any(|kind| name == kind.name()) || name == FORMATS;
+    let is_part = |entry: &DirEntry| {
+        let name = entry.file_name();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder { name == METRICS || name == SOURCES } else { is_file(&name) }
+    };
+    let is_metrics = |entry: &DirEntry| METRICS_FILES.iter().any(|name| entry.file_name() == *name);
+    let other = |at: &Path, is_part: &dyn Fn(&DirEntry) -> bool| {
+        let entries = fs::read_dir(at).into_iter().flatten().flatten();
+        entries.into_iter().find(|entry| !is_part(entry)).map(|entry| entry.path())
+    };
+    other(directory, &is_part).or_else(|| other(&directory.join(METRICS), &is_metrics))
 }
 
 /// Copies the text of a source file into the database, and tells its path there. Nothing is

@@ -43,6 +43,12 @@ impl Form {
     }
 }
 
+/// Brings what was written of a file to the disk by now. That it cannot be is said when the database
+/// gets its name.
+pub(super) fn settle(path: &Path) {
+    let _ = File::open(path).and_then(|file| file.sync_data());
+}
+
 /// A file being written.
 #[derive(Debug)]
 pub(super) struct Out {
@@ -81,19 +87,6 @@ impl Out {
             Form::Released => self.put(&number.to_le_bytes()),
             Form::Described => self.put(&number.to_be_bytes()),
         }
-    }
-
-    /// The id of a metric and a value of it.
-    pub(super) fn value(&mut self, metric: u16, value: f64) -> Result<()> {
-        let (id, bits) = match self.form {
-            Form::Released => (metric.to_le_bytes(), value.to_le_bytes()),
-            Form::Described => (metric.to_be_bytes(), value.to_be_bytes()),
-        };
-        let mut bytes = [0; 10];
-        let (first, rest) = bytes.split_at_mut(id.len());
-        first.copy_from_slice(&id);
-        rest.copy_from_slice(&bits);
-        self.put(&bytes)
     }
 
     /// Zeros up to a multiple of some bytes.

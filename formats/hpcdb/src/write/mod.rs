@@ -9,26 +9,32 @@ mod directory;
 mod file;
 mod meta;
 mod profile;
+mod rows;
 mod taxonomy;
 mod trace;
 
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
     Column, Computed, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId,
-    Node, ProfileSink, Reach, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
+    Node, Parts, ProfileSink, Reach, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
 };
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{AtomicDirectory, Destination, Error, Result, Source, ahead};
+use kymo_core::{AtomicDirectory, Destination, Error, NoProgress, Progress, Result, Source, ahead};
 
+use crate::model::place_of_reach;
 use crate::read::ProfileDb;
 use crate::spec::FileKind;
 use crate::types::PropagationScope;
 use meta::MetaWriter;
+use rows::Rows;
 use taxonomy::taxonomy;
+
+pub use directory::stranger;
 
 pub(crate) use cct::{Numbered, write as write_cct};
 pub(crate) use file::Form;
@@ -40,32 +46,6 @@ pub(crate) use trace::TraceWriter;
 const SCOPES: u32 = 4;
 
 /// Writes a database. Finish it, or nothing appears.
-///
-/// ```
-/// use kymo_core::bytes::Limits;
-/// use kymo_core::model::profile::*;
-/// use kymo_core::{Context, Destination, Format, Source};
-///
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("database");
-/// let mut writer = kymo_hpcdb::Writer::new(&Destination::new(&path, false), "demo")?;
-/// let time = writer.metric(&Metric::named("time (sec)"))?;
-/// let name = "main thread".to_owned();
-/// let function = Some(writer.function(&Function { name, ..Function::default() })?);
-/// let node = Node { function, ..Node::new(Scope::Entry, Relation::Call) };
-/// writer.context(None, ContextNumber(1), &node)?;
-/// writer.threads(&[Thread::default()])?;
-/// let column = Column { metric: time, reach: Reach::Execution };
-/// let value = SunkValue { context: ContextNumber(1), column, value: 2.5 };
-/// writer.values(ThreadId(0), &mut [Ok(value)].into_iter())?;
-/// writer.finish()?;
-///
-/// let source = Source::open(&path, &Limits::default())?;
-/// let dataset = kymo_hpcdb::HpcDb.open(&source, &Context::default())?;
-/// let view = dataset.profile().unwrap();
-/// assert_eq!(Question { view: &*view, metric: time, threads: None }.total()?, 2.5);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 #[must_use = "without finish nothing is written"]
 pub struct Writer {
@@ -74,6 +54,7 @@ pub struct Writer {
     meta: MetaWriter,
     profile: Option<ProfileWriter>,
     trace: Option<TraceWriter>,
+    progress: Option<Arc<dyn Progress>>,
 }
 
 impl Writer {
@@ -96,7 +77,13 @@ impl Writer {
 
     fn with(to: &Destination, title: &str, form: Form) -> Result<Self> {
         let meta = MetaWriter::new(title, form);
-        Ok(Self { directory: to.directory()?, form, meta, profile: None, trace: None })
+        let (directory, profile, trace, progress) = (to.directory()?, None, None, None);
+        Ok(Self { directory, form, meta, profile, trace, progress })
+    }
+
+    /// Tells how far it is when it finishes.
+    pub fn tell(&mut self, progress: &Arc<dyn Progress>) {
+        self.progress = Some(Arc::clone(progress));
     }
 
     /// Writes the rest, and gives the directory its name.
@@ -127,11 +114,12 @@ impl Writer {
     /// Takes the summary, each value with the place of its statistic; in order of contexts.
     pub(crate) fn placed_summary(
         &mut self,
-        values: impl Iterator<Item = (ContextNumber, Column, usize, f64)>,
+        values: impl Iterator<Item = Result<(ContextNumber, Column, usize, f64)>>,
     ) -> Result<()> {
         let (meta, profile) = (&self.meta, self.profile.as_mut());
         let profile = profile.ok_or_else(|| Error::request("a summary came before threads"))?;
-        profile.told_summary(values.map(|(context, column, place, value)| {
+        profile.told_summary(values.map(|found| {
+            let (context, column, place, value) = found?;
             Ok((ctx_id(context)?, Self::id(meta, column, place)?, value))
         }))
     }
@@ -143,7 +131,8 @@ impl Writer {
 
     /// Finishes; something else is put into the directory before it gets its name.
     pub(crate) fn finish_with(self, rest: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-        let Self { directory, form, meta, profile, trace } = self;
+        let Self { directory, form, meta, profile, trace, progress } = self;
+        let progress = progress.as_deref().unwrap_or(&NoProgress);
         let path = |kind: FileKind| directory.path().join(kind.name());
         let mut profile = profile.ok_or_else(|| Error::request("no threads were told"))?;
         profile.write_infos()?;
@@ -154,11 +143,15 @@ impl Writer {
         let (rest_written, turned) = ahead::both(
             || {
                 trace.map_or(Ok(()), TraceWriter::finish)?;
-                meta.write(&meta_path)
+                meta.write(&meta_path)?;
+                // The rest of the way to the disk is short then.
+                file::settle(&path(FileKind::Profile));
+                file::settle(&path(FileKind::Cct));
+                Ok(())
             },
             || {
                 let sums = (&mut profile, &HashMap::new());
-                cct::write(&path(FileKind::Cct), form, &written, Some(sums), listed)
+                cct::write(&path(FileKind::Cct), form, &written, Some(sums), listed, progress)
             },
         );
         turned.and(rest_written)?;
@@ -179,12 +172,7 @@ impl Writer {
 /// What values of a column name it by, or its statistic of some place among the `statistics` that
 /// each metric has. The two are numbered apart.
 fn metric_id(column: Column, place: usize, statistics: usize) -> Result<u16> {
-    let scope = match column.reach {
-        Reach::Point => 0,
-        Reach::Function => 1,
-        Reach::Lexical => 2,
-        Reach::Execution => 3,
-    };
+    let scope = place_of_reach(column.reach);
     let metric = usize::try_from(column.metric.0).ok();
     let first = metric.and_then(|metric| metric.checked_mul(statistics.max(1)));
     let first = first.and_then(|first| first.checked_add(place)?.checked_mul(SCOPES as usize));
@@ -271,6 +259,21 @@ impl ProfileSink for Writer {
         profile.ok_or_else(|| Error::request("values came before threads"))?.values(thread, found)
     }
 
+    fn values_in_parts(&mut self, thread: ThreadId, values: &dyn Parts<SunkValue>) -> Result<()> {
+        let (meta, form) = (&self.meta, self.form);
+        let encode = |part: usize| {
+            let mut rows = Rows::new(form);
+            values.tell(part, &mut |SunkValue { context, column, value }| {
+                let id = Self::id(meta, column, 0);
+                rows.take(id.and_then(|id| Ok((ctx_id(context)?, id, value))));
+            });
+            rows.ended()
+        };
+        let profile = self.profile.as_mut();
+        let profile = profile.ok_or_else(|| Error::request("values came before threads"))?;
+        profile.values_in_parts(thread, values.count(), encode)
+    }
+
     fn samples(
         &mut self,
         thread: ThreadId,
@@ -281,14 +284,19 @@ impl ProfileSink for Writer {
         trace.samples(thread, samples)
     }
 
-    fn summary(&mut self, values: &mut dyn Iterator<Item = SummaryValue>) -> Result<()> {
-        let (meta, profile) = (&self.meta, self.profile.as_mut());
+    fn summary(&mut self, values: &dyn Parts<SummaryValue>) -> Result<()> {
+        let (meta, form) = (&self.meta, self.form);
+        let encode = |part: usize| {
+            let mut rows = Rows::new(form);
+            values.tell(part, &mut |found| {
+                let place = meta.statistic(found.statistic);
+                let id = place.and_then(|place| Self::id(meta, found.column, place));
+                rows.take(id.and_then(|id| Ok((ctx_id(found.context)?, id, found.value))));
+            });
+            rows.ended()
+        };
+        let profile = self.profile.as_mut();
         let profile = profile.ok_or_else(|| Error::request("a summary came before threads"))?;
-        let values = values.map(|found| {
-            let place = meta.statistic(found.statistic)?;
-            let id = Self::id(meta, found.column, place)?;
-            Ok((ctx_id(found.context)?, id, found.value))
-        });
-        profile.told_summary(values)
+        profile.summary_in_parts(values.count(), encode)
     }
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use kymo_core::bytes::Sink;
 use kymo_core::model::profile::{IdPart, Thread, ThreadId};
-use kymo_core::{Error, Result};
+use kymo_core::{Error, Result, ahead};
 
 use super::file::{Form, Out};
+use super::rows::Rows;
 use crate::spec::{DESCRIBED_PROFILE_BYTES, FileKind, PROFILE_BYTES};
 
 /// Where the list of profiles begins.
@@ -14,6 +15,9 @@ const INFOS_AT: u64 = 0x40;
 
 /// Bytes that say where the values of a profile are.
 const BLOCK_BYTES: u64 = 32;
+
+/// How many entries of an index are put together at once.
+const ENTRIES_HELD: usize = 1 << 12;
 
 /// How many profiles the described draft can number, the summary included.
 const DESCRIBED_PROFILES_MAX: u64 = 65_536;
@@ -27,6 +31,8 @@ pub(crate) struct ProfileWriter {
     infos: Vec<Info>,
     tuples: (u64, u64),
     summary: Block,
+    /// What of a summary that is made is not written yet.
+    summed: Rows,
     /// Whether the summary was told, and is not made of what threads have.
     is_told: bool,
 }
@@ -86,11 +92,30 @@ impl ProfileWriter {
             out.put(tuple(form, thread, kinds).as_slice())?;
         }
         let tuples = (out.at() - start, start);
-        Ok(Self { out, form, infos, tuples, summary: Block::default(), is_told: false })
+        let (summary, summed) = (Block::default(), Rows::new(form));
+        Ok(Self { out, form, infos, tuples, summary, summed, is_told: false })
     }
 
-    /// Writes the values of a thread, in any order.
+    /// Writes the values of a thread, which come in any order.
     pub(crate) fn values(&mut self, thread: ThreadId, found: Vec<(u32, u16, f64)>) -> Result<()> {
+        self.thread(thread, |profile, block| profile.put(block, summed(found).map(Ok)))
+    }
+
+    /// Writes the values of a thread in parts, which are put together beside each other.
+    pub(crate) fn values_in_parts(
+        &mut self,
+        thread: ThreadId,
+        parts: usize,
+        encode: impl Fn(usize) -> Result<Rows> + Sync,
+    ) -> Result<()> {
+        self.thread(thread, |profile, block| profile.put_parts(block, parts, encode))
+    }
+
+    fn thread(
+        &mut self,
+        thread: ThreadId,
+        put: impl FnOnce(&mut Self, &mut Block) -> Result<()>,
+    ) -> Result<()> {
         let index = usize::try_from(thread.0).unwrap_or(usize::MAX).saturating_add(1);
         let info = self.infos.get(index).copied();
         let info =
@@ -99,9 +124,7 @@ impl ProfileWriter {
             return Err(Error::request(format!("thread {} has values already", thread.0)));
         }
         let mut block = self.begin()?;
-        for (context, metric, value) in summed(found) {
-            self.put(&mut block, context, metric, value)?;
-        }
+        put(self, &mut block)?;
         let written = self.end(&block)?;
         if let Some(info) = self.infos.get_mut(index) {
             *info = Info { id_tuple: info.id_tuple, ..written };
@@ -114,20 +137,51 @@ impl ProfileWriter {
         Ok(Block { values: self.out.at(), ..Block::default() })
     }
 
-    fn put(&mut self, block: &mut Block, context: u32, metric: u16, value: f64) -> Result<()> {
-        if block.index.last().is_none_or(|(last, _)| *last != context) {
-            block.index.push((context, block.n_values));
+    /// Puts values that come in order of contexts.
+    fn put(
+        &mut self,
+        block: &mut Block,
+        values: impl Iterator<Item = Result<(u32, u16, f64)>>,
+    ) -> Result<()> {
+        let mut rows = Rows::new(self.form);
+        for value in values {
+            rows.take(value);
+            if rows.is_full() {
+                self.put_rows(block, &rows)?;
+                rows.clear();
+            }
         }
-        block.n_values += 1;
-        self.out.value(metric, value)
+        self.put_rows(block, &rows.ended()?)
+    }
+
+    fn put_parts(
+        &mut self,
+        block: &mut Block,
+        parts: usize,
+        encode: impl Fn(usize) -> Result<Rows> + Sync,
+    ) -> Result<()> {
+        ahead::in_order(parts, encode, |rows| self.put_rows(block, &rows))
+    }
+
+    fn put_rows(&mut self, block: &mut Block, rows: &Rows) -> Result<()> {
+        let (bytes, index, count) = rows.parts();
+        let before = block.n_values;
+        block.index.extend(index.iter().map(|(context, first)| (*context, before + first)));
+        block.n_values += count;
+        self.out.put(bytes)
     }
 
     fn end(&mut self, block: &Block) -> Result<Info> {
         self.out.align(4)?;
         let ctx_indices = self.out.at();
-        for (context, first) in &block.index {
-            self.out.u32(*context)?;
-            self.out.u64(*first)?;
+        let mut bytes = self.form.sink();
+        for index in block.index.chunks(ENTRIES_HELD) {
+            bytes.clear();
+            for (context, first) in index {
+                bytes.u32(*context);
+                bytes.u64(*first);
+            }
+            self.out.put(bytes.as_slice())?;
         }
         let n_ctxs = u32::try_from(block.index.len());
         let n_ctxs = n_ctxs.map_err(|_| Error::request("there are too many contexts"))?;
@@ -141,27 +195,27 @@ impl ProfileWriter {
         &mut self,
         values: impl Iterator<Item = Result<(u32, u16, f64)>>,
     ) -> Result<()> {
+        self.whole_summary(|profile, block| profile.put(block, values))
+    }
+
+    /// The same in parts, which are put together beside each other.
+    pub(crate) fn summary_in_parts(
+        &mut self,
+        parts: usize,
+        encode: impl Fn(usize) -> Result<Rows> + Sync,
+    ) -> Result<()> {
+        self.whole_summary(|profile, block| profile.put_parts(block, parts, encode))
+    }
+
+    fn whole_summary(
+        &mut self,
+        put: impl FnOnce(&mut Self, &mut Block) -> Result<()>,
+    ) -> Result<()> {
         let mut block = self.begin()?;
-        let mut found: Vec<(u32, u16, f64)> = Vec::new();
-        for value in values {
-            let value = value?;
-            if found.last().is_some_and(|last| last.0 != value.0) {
-                self.put_all(&mut block, &mut found)?;
-            }
-            found.push(value);
-        }
-        self.put_all(&mut block, &mut found)?;
+        put(self, &mut block)?;
         self.summary = block;
         self.end_summary()?;
         self.is_told = true;
-        Ok(())
-    }
-
-    fn put_all(&mut self, block: &mut Block, found: &mut Vec<(u32, u16, f64)>) -> Result<()> {
-        found.sort_unstable_by_key(|(_, metric, _)| *metric);
-        for (context, metric, value) in found.drain(..) {
-            self.put(block, context, metric, value)?;
-        }
         Ok(())
     }
 
@@ -208,17 +262,29 @@ impl ProfileWriter {
         !self.is_told
     }
 
-    /// Writes a value of a summary that is made, in order of contexts and metrics.
+    /// Takes a value of a summary that is made, in order of contexts and metrics.
     pub(crate) fn summary(&mut self, context: u32, metric: u16, value: f64) -> Result<()> {
+        self.summed.take(Ok((context, metric, value)));
+        if self.summed.is_full() { self.put_summed() } else { Ok(()) }
+    }
+
+    /// Writes what was taken of a summary that is made.
+    fn put_summed(&mut self) -> Result<()> {
         let mut block = std::mem::take(&mut self.summary);
-        let done = self.put(&mut block, context, metric, value);
+        let rows = std::mem::replace(&mut self.summed, Rows::new(self.form));
+        let done = self.put_rows(&mut block, &rows);
         self.summary = block;
+        self.summed = rows;
+        self.summed.clear();
         done
     }
 
     /// Ends the summary and the file.
     pub(crate) fn finish(mut self) -> Result<()> {
         if !self.is_told {
+            let rows = std::mem::replace(&mut self.summed, Rows::new(self.form));
+            self.summed = rows.ended()?;
+            self.put_summed()?;
             self.end_summary()?;
         }
         self.fill()?;

@@ -7,7 +7,17 @@ use kymo_core::model::profile::{
 };
 
 /// Scopes of formulas: the inclusive one, the exclusive one of loops, the exclusive one.
-const SCOPES: [&str; 3] = ["execution", "lex_aware", "function"];
+const SCOPES: [Reach; 3] = [Reach::Execution, Reach::Lexical, Reach::Function];
+
+/// What a scope is called.
+fn scope_name(reach: Reach) -> &'static str {
+    match reach {
+        Reach::Point => "point",
+        Reach::Function => "function",
+        Reach::Lexical => "lex_aware",
+        Reach::Execution => "execution",
+    }
+}
 
 /// The text of the file.
 pub(super) fn taxonomy(
@@ -15,11 +25,13 @@ pub(super) fn taxonomy(
     computed: &[Computed],
     statistics: &[Statistic],
 ) -> String {
-    let none = if metrics.is_empty() { " []" } else { "" };
+    // A list of nothing is said to be one: without, YAML takes it for no list.
+    let none = if metrics.is_empty() || statistics.is_empty() { " []" } else { "" };
     let mut text = format!("version: 0\ninputs:{none}\n");
     for metric in metrics {
         inputs(&mut text, metric, statistics);
     }
+    let none = if metrics.is_empty() { " []" } else { "" };
     let _ = writeln!(text, "roots:{none}");
     // Formulas are of sums.
     let can_compute = statistics.contains(&Statistic::Sum);
@@ -47,35 +59,42 @@ fn computed_root(text: &mut String, computed: &Computed, metrics: &[Metric]) {
     let render = if *has_share { "[number, percent]" } else { "[number]" };
     let _ =
         writeln!(text, "    variants:\n      \"\":\n        render: {render}\n        formula:");
-    let [inclusive, custom, standard] =
-        SCOPES.map(|scope| written_formula(formula, metrics, scope));
+    formulas(text, metric, |reach| written_formula(formula, metrics, reach));
+}
+
+/// The formulas of what a metric has, each made of a scope. What has no value of its own for loops
+/// has that of functions there.
+fn formulas(text: &mut String, metric: &Metric, formula: impl Fn(Reach) -> Option<String>) {
+    let [inclusive, custom, standard] = SCOPES.map(formula);
     let reaches = |reach| metric.reaches.contains(&reach);
-    if reaches(Reach::Execution) {
+    if let (true, Some(inclusive)) = (reaches(Reach::Execution), inclusive) {
         let _ = writeln!(text, "          inclusive:\n            standard: {inclusive}");
     }
-    if reaches(Reach::Function) {
+    if let (true, Some(standard)) = (reaches(Reach::Function), standard) {
+        let custom = custom.as_ref().unwrap_or(&standard);
         let _ = writeln!(text, "          exclusive:\n            custom: {custom}");
         let _ = writeln!(text, "            standard: {standard}");
     }
 }
 
-/// A formula in flow style, of the sums of metrics in a scope.
-fn written_formula(formula: &Expression, metrics: &[Metric], scope: &str) -> String {
+/// A formula in flow style, of the sums of metrics in a scope; nothing where one has none.
+fn written_formula(formula: &Expression, metrics: &[Metric], reach: Reach) -> Option<String> {
     match formula {
-        Expression::Number(number) => number.to_string(),
+        Expression::Number(number) => Some(number.to_string()),
         Expression::Metric(id) => {
             let metric = usize::try_from(id.0).ok().and_then(|at| metrics.get(at));
-            let alias = |metric| format!("*{}", anchor(metric, Statistic::Sum, scope));
-            metric.map_or_else(|| "0".to_owned(), alias)
+            let alias = |metric: &Metric| alias(metric, Statistic::Sum, reach);
+            metric.map_or_else(|| Some("0".to_owned()), alias)
         }
         Expression::Apply(operation, of) => {
-            let of: Vec<_> = of.iter().map(|of| written_formula(of, metrics, scope)).collect();
+            let of = of.iter().map(|of| written_formula(of, metrics, reach));
+            let of: Vec<_> = of.collect::<Option<_>>()?;
             // A star by itself would be an alias.
             let name = match operation {
                 Operation::Multiply => "\"*\"",
                 other => other.name(),
             };
-            format!("{{{name}: [{}]}}", of.join(", "))
+            Some(format!("{{{name}: [{}]}}", of.join(", ")))
         }
     }
 }
@@ -92,7 +111,8 @@ fn name_and_description(text: &mut String, metric: &Metric) {
 /// The statistics of a metric, each under the anchor that formulas know it by.
 fn inputs(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
     let name = quoted(&metric.name);
-    for scope in SCOPES {
+    for reach in SCOPES.into_iter().filter(|reach| metric.reaches.contains(reach)) {
+        let scope = scope_name(reach);
         for statistic in statistics {
             let (formula, combine, _) = written(*statistic);
             let anchor = anchor(metric, *statistic, scope);
@@ -105,23 +125,13 @@ fn inputs(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
 /// How a metric is shown.
 fn root(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
     name_and_description(text, metric);
-    text.push_str("    variants:\n");
+    let none = if statistics.is_empty() { " {}" } else { "" };
+    let _ = writeln!(text, "    variants:{none}");
     for variant in VARIANTS.iter().filter(|variant| variant.can_be_made_of(statistics)) {
-        let [inclusive, custom, standard] = SCOPES.map(|scope| variant.formula(metric, scope));
         let render = if variant.name == "Sum" { "[number, percent]" } else { "[number]" };
-        let _ = write!(
-            text,
-            "      {}:
-        render: {render}
-        formula:
-          inclusive:
-            standard: {inclusive}
-          exclusive:
-            custom: {custom}
-            standard: {standard}
-",
-            variant.name
-        );
+        let name = variant.name;
+        let _ = writeln!(text, "      {name}:\n        render: {render}\n        formula:");
+        formulas(text, metric, |reach| variant.formula(metric, reach));
     }
 }
 
@@ -139,13 +149,13 @@ impl Variant {
         self.of.iter().all(|statistic| statistics.contains(statistic))
     }
 
-    fn formula(&self, metric: &Metric, scope: &str) -> String {
+    fn formula(&self, metric: &Metric, reach: Reach) -> Option<String> {
         let mut formula = self.formula.to_owned();
         for (statistic, place) in self.of.iter().zip(0..) {
-            let alias = format!("*{}", anchor(metric, *statistic, scope));
+            let alias = alias(metric, *statistic, reach)?;
             formula = formula.replace(&format!("{{{place}}}"), &alias);
         }
-        formula
+        Some(formula)
     }
 }
 
@@ -175,6 +185,12 @@ fn written(statistic: Statistic) -> (&'static str, &'static str, &'static str) {
         Statistic::Min => ("$$", "min", "[0x0]"),
         Statistic::Max => ("$$", "max", "[0x0]"),
     }
+}
+
+/// What stands for a statistic in a formula; nothing where the metric does not reach so far.
+fn alias(metric: &Metric, statistic: Statistic, reach: Reach) -> Option<String> {
+    let has_it = metric.reaches.contains(&reach);
+    has_it.then(|| format!("*{}", anchor(metric, statistic, scope_name(reach))))
 }
 
 /// An anchor as hpcprof makes them. `[0x0]` is how it prints `$$`.
@@ -242,6 +258,22 @@ roots:
 ";
         assert_eq!(taxonomy(&[Metric::named("CPUTIME (sec)")], &[], &[Statistic::Sum]), expected);
         assert_eq!(taxonomy(&[], &[], &[]), "version: 0\ninputs: []\nroots: []\n");
+        let bare =
+            "version: 0\ninputs: []\nroots:\n  - name: X\n    description: X\n    variants: {}\n";
+        assert_eq!(taxonomy(&[Metric::named("X")], &[], &[]), bare);
+    }
+
+    /// What was measured in fewer scopes is shown by those.
+    #[test]
+    fn scopes_that_a_metric_does_not_have_are_in_no_formula() {
+        let reaches = vec![Reach::Point, Reach::Function, Reach::Execution];
+        let metric = Metric { reaches, ..Metric::named("m") };
+        let shown = taxonomy(&[metric], &[], &[Statistic::Sum]);
+        assert!(!shown.contains("lex_aware"), "{shown}");
+        assert!(shown.contains("            custom: *m-sum-x5b_0x0x5d_-function\n"), "{shown}");
+        let metric = Metric { reaches: vec![Reach::Execution], ..Metric::named("m") };
+        let shown = taxonomy(&[metric], &[], &[Statistic::Sum]);
+        assert!(!shown.contains("exclusive") && shown.contains("inclusive"), "{shown}");
     }
 
     #[test]

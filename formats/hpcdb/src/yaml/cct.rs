@@ -6,7 +6,9 @@ use kymo_core::Result;
 
 use super::Printing;
 use super::out::{Remarks, float};
-use crate::rows::{self, Room};
+use crate::read::Budget;
+use crate::rows;
+use crate::spec::PROFILE_VALUE_BYTES;
 use crate::types::CtxInfo;
 
 impl Printing<'_> {
@@ -18,13 +20,14 @@ impl Printing<'_> {
         let Some(file) = &database.cct else { return Ok(()) };
         self.out.line(at, "ctx_infos: !cct.db/v4/ContextInfos")?;
         self.out.list(at + 2, "contexts", "[]", file.contexts.count == 0)?;
-        let (mut remarks, mut room) = (Remarks::default(), Room::of_context_values(file));
+        let (mut remarks, mut budget) = (Remarks::default(), Budget::of(&file.part));
         for number in 0..file.contexts.count {
             let Some(info) = file.part.told(file.context(number))? else { continue };
             let name = self.names.context(number)?.unwrap_or_else(|| format!("[{number}]"));
             let remark = remarks.next(&format!("for {name}"));
             self.out.line(at + 2, format_args!("- !cct.db/v4/PerContext{remark}"))?;
-            let is_room = room.take(&database, &file.part, info.offset, info.n_values);
+            let records = (info.n_values, PROFILE_VALUE_BYTES);
+            let is_room = database.has_room(&file.part, &mut budget, info.offset, records);
             let is_empty = info.n_values == 0 || !is_room;
             self.out.list(at + 4, "values", "{}", is_empty)?;
             if !is_empty {

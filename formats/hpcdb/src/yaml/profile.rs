@@ -6,8 +6,9 @@ use kymo_core::Result;
 
 use super::Printing;
 use super::out::{Remarks, float};
-use crate::read::ProfileDb;
-use crate::rows::{self, Room};
+use crate::read::{Budget, ProfileDb};
+use crate::rows;
+use crate::spec::PROFILE_VALUE_BYTES;
 use crate::types::Profile;
 
 impl Printing<'_> {
@@ -19,7 +20,7 @@ impl Printing<'_> {
         let Some(file) = &database.profile else { return Ok(()) };
         self.out.line(at, "profile_infos: !profile.db/v4/ProfileInfos")?;
         self.out.list(at + 2, "profiles", "[]", file.profiles.count == 0)?;
-        let (mut remarks, mut room) = (Remarks::default(), Room::of_values(file));
+        let (mut remarks, mut budget) = (Remarks::default(), Budget::of(&file.part));
         for index in 0..file.profiles.count {
             let Some(profile) = file.part.told(file.profile(index))? else { continue };
             let name = self.names.profile(index)?;
@@ -29,7 +30,8 @@ impl Printing<'_> {
             self.out.line(at + 2, format_args!("- !profile.db/v4/Profile{remark}"))?;
             self.ids(at + 4, file, &profile, name.as_deref())?;
             self.out.line(at + 4, format_args!("flags: !profile.db/v4/Profile.Flags [{flags}]"))?;
-            let is_room = room.take(&database, &file.part, profile.offset, profile.n_values);
+            let records = (profile.n_values, PROFILE_VALUE_BYTES);
+            let is_room = database.has_room(&file.part, &mut budget, profile.offset, records);
             let is_empty = profile.n_values == 0 || !is_room;
             self.out.list(at + 4, "values", "{}", is_empty)?;
             if !is_empty {

@@ -6,8 +6,8 @@ use kymo_core::Result;
 
 use super::Printing;
 use super::out::Remarks;
-use crate::read::TraceDb;
-use crate::rows::Room;
+use crate::read::{Budget, TraceDb};
+use crate::spec::ELEMENT_BYTES;
 use crate::types::Trace;
 
 impl Printing<'_> {
@@ -22,10 +22,11 @@ impl Printing<'_> {
         self.out.field(at + 4, "min", file.moments.map(|(first, _)| first))?;
         self.out.field(at + 4, "max", file.moments.map(|(_, last)| last))?;
         self.out.list(at + 2, "traces", "[]", file.traces.count == 0)?;
-        let (mut remarks, mut room) = (Remarks::default(), Room::of_samples(file));
+        let (mut remarks, mut budget) = (Remarks::default(), Budget::of(&file.part));
         for index in 0..file.traces.count {
             let Some(trace) = file.part.told(file.trace(index))? else { continue };
-            let is_room = room.take(&database, &file.part, trace.offset, trace.count);
+            let records = (trace.count, ELEMENT_BYTES);
+            let is_room = database.has_room(&file.part, &mut budget, trace.offset, records);
             let trace = if is_room { trace } else { Trace { count: 0, ..trace } };
             let remark = remarks.next(&self.span(file, &trace)?);
             self.out.line(at + 2, format_args!("- !trace.db/v4/ContextTrace{remark}"))?;

@@ -70,11 +70,16 @@ pub fn open(path: &Path) -> Box<dyn Dataset> {
 }
 
 pub fn each(body: impl Fn(&dyn Dataset, &Value)) {
+    each_at(|path, expected| body(&*open(path), expected));
+}
+
+/// Each database, by where it is, with its figures.
+pub fn each_at(body: impl Fn(&Path, &Value)) {
     for folder in ["hpctoolkit/golden", "hpctoolkit/made-here/golden"] {
         shared::each(folder, "json", |figures| {
             eprintln!("{}", figures.display());
             let expected = serde_json::from_slice(&std::fs::read(figures).unwrap()).unwrap();
-            body(&*open(&database_of(figures)), &expected);
+            body(&database_of(figures), &expected);
         });
     }
 }

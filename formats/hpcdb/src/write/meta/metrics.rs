@@ -2,7 +2,7 @@
 
 use kymo_core::Result;
 use kymo_core::bytes::Sink;
-use kymo_core::model::profile::MetricId;
+use kymo_core::model::profile::{Metric, MetricId, Reach};
 
 use super::super::SCOPES;
 use super::super::file::Out;
@@ -12,6 +12,7 @@ use crate::spec::{
     DRAFT_METRIC_BYTES, DRAFT_SCOPE_BYTES, DRAFT_SUMMARY_BYTES, METRIC_BYTES, SCOPE_BYTES,
     SCOPE_INSTANCE_BYTES, SUMMARY_BYTES,
 };
+use crate::types::PropagationScope;
 
 impl MetaWriter {
     pub(super) fn write_metrics(&self, out: &mut Out) -> Result<(u64, u64)> {
@@ -22,52 +23,56 @@ impl MetaWriter {
     }
 
     fn released(&self, start: u64) -> Sink {
-        let count = self.metric_count();
-        let metrics = Records { first: start + 0x20, size: METRIC_BYTES };
-        let each = u64::from(SCOPES);
-        let instances =
-            Records { first: metrics.at(count.into()), size: SCOPE_INSTANCE_BYTES * each };
         let kinds = self.kinds();
-        let partials = kinds.len() as u64;
-        let summaries =
-            Records { first: instances.at(count.into()), size: SUMMARY_BYTES * each * partials };
-        let scopes = Records { first: summaries.at(count.into()), size: SCOPE_BYTES };
-        let mut texts = Texts::new(scopes.at(each), self.form);
+        let (count, partials) = (u64::from(self.metric_count()), kinds.len() as u64);
+        let all: u64 = self.metrics.iter().map(scope_count).sum();
+        let listed = self.listed_scopes();
+        let metrics = Records { first: start + 0x20, size: METRIC_BYTES };
+        let instances = Records { first: metrics.at(count), size: SCOPE_INSTANCE_BYTES };
+        let summaries = Records { first: instances.at(all), size: SUMMARY_BYTES };
+        let scopes = Records { first: summaries.at(all * partials), size: SCOPE_BYTES };
+        let scope_at = |scope| {
+            let place = listed.iter().position(|(listed, _)| *listed == scope);
+            scopes.at(place.unwrap_or(0) as u64)
+        };
+        let mut texts = Texts::new(scopes.at(listed.len() as u64), self.form);
         let mut section = self.form.sink();
         section.u64(metrics.first);
-        section.u32(count);
+        section.u32(self.metric_count());
         section.bytes(&[32, 16, 24, 0]);
         section.u64(scopes.first);
-        section.u16(4);
+        section.u16(small(listed.len() as u64));
         section.u8(16);
         section.bytes(&[0; 5]);
-        for (metric, index) in self.metrics.iter().zip(0..) {
+        let mut before = 0;
+        for metric in &self.metrics {
             section.u64(texts.of(&metric.name));
-            section.u64(instances.at(index));
-            section.u64(summaries.at(index));
-            section.u16(4);
-            section.u16(u16::try_from(partials * each).unwrap_or(0));
+            section.u64(instances.at(before));
+            section.u64(summaries.at(before * partials));
+            section.u16(small(scope_count(metric)));
+            section.u16(small(scope_count(metric) * partials));
             section.u32(0);
+            before += scope_count(metric);
         }
-        for metric in 0..u64::from(count) {
-            for scope in 0..each {
-                section.u64(scopes.at(scope));
-                section.u16(self.id(metric, 0, scope));
+        for (metric, index) in self.metrics.iter().zip(0..) {
+            for scope in scopes_of(metric) {
+                section.u64(scope_at(scope));
+                section.u16(self.id(index, 0, scope));
                 section.bytes(&[0; 6]);
             }
         }
-        for metric in 0..u64::from(count) {
+        for (metric, index) in self.metrics.iter().zip(0..) {
             for (kind, place) in kinds.iter().zip(0..) {
-                for scope in 0..each {
-                    section.u64(scopes.at(scope));
+                for scope in scopes_of(metric) {
+                    section.u64(scope_at(scope));
                     section.u64(texts.of(&kind.formula));
                     section.u16(kind.combine.into());
-                    section.u16(self.id(metric, place, scope));
+                    section.u16(self.id(index, place, scope));
                     section.u32(0);
                 }
             }
         }
-        for scope in &self.scopes {
+        for (_, scope) in listed {
             section.u64(texts.of(&scope.name));
             section.u8(scope.scope_type);
             section.u8(scope.propagation_index);
@@ -79,45 +84,65 @@ impl MetaWriter {
 
     /// In the described draft each metric has its scopes, and each scope its summaries.
     fn described(&self, start: u64) -> Sink {
-        let count = u64::from(self.metric_count());
         let kinds = self.kinds();
-        let (each, partials) = (u64::from(SCOPES), kinds.len() as u64);
+        let (count, partials) = (u64::from(self.metric_count()), kinds.len() as u64);
+        let all: u64 = self.metrics.iter().map(scope_count).sum();
         let metrics = Records { first: start + 0x10, size: DRAFT_METRIC_BYTES };
         let scopes = Records { first: metrics.at(count), size: DRAFT_SCOPE_BYTES };
-        let summaries = Records { first: scopes.at(count * each), size: DRAFT_SUMMARY_BYTES };
-        let mut texts = Texts::new(summaries.at(count * each * partials), self.form);
+        let summaries = Records { first: scopes.at(all), size: DRAFT_SUMMARY_BYTES };
+        let mut texts = Texts::new(summaries.at(all * partials), self.form);
         let mut section = self.form.sink();
         section.u64(metrics.first);
         section.u32(self.metric_count());
         section.bytes(&[24, 24, 16, 0]);
-        for (metric, index) in self.metrics.iter().zip(0..) {
+        let mut before = 0;
+        for metric in &self.metrics {
             section.u64(texts.of(&metric.name));
-            section.u16(4);
+            section.u16(small(scope_count(metric)));
             section.bytes(&[0; 6]);
-            section.u64(scopes.at(index * each));
+            section.u64(scopes.at(before));
+            before += scope_count(metric);
         }
-        for metric in 0..count {
-            for (described, scope) in self.scopes.iter().zip(0..) {
-                section.u64(texts.of(&described.name));
-                section.u16(u16::try_from(partials).unwrap_or(0));
-                section.u16(self.id(metric, 0, scope));
+        let mut before = 0;
+        for (metric, index) in self.metrics.iter().zip(0..) {
+            for scope in scopes_of(metric) {
+                section.u64(texts.of(self.scope_name(scope)));
+                section.u16(small(partials));
+                section.u16(self.id(index, 0, scope));
                 section.u32(0);
-                section.u64(summaries.at((metric * each + scope) * partials));
+                section.u64(summaries.at(before * partials));
+                before += 1;
             }
         }
-        for metric in 0..count {
-            for scope in 0..each {
+        for (metric, index) in self.metrics.iter().zip(0..) {
+            for scope in scopes_of(metric) {
                 for (kind, place) in kinds.iter().zip(0..) {
                     section.u64(texts.of(&kind.formula));
                     section.u8(kind.combine);
                     section.u8(0);
-                    section.u16(self.id(metric, place, scope));
+                    section.u16(self.id(index, place, scope));
                     section.u32(0);
                 }
             }
         }
         section.bytes(texts.bytes.as_slice());
         section
+    }
+
+    /// The scopes that are listed, each with its place in the order of ids: those that a metric
+    /// has, and those that were read.
+    fn listed_scopes(&self) -> Vec<(u64, &PropagationScope)> {
+        let is_listed = |place: u64, scope: &PropagationScope| {
+            let of_metric = |metric| scopes_of(metric).any(|of| of == place);
+            self.read_scopes.contains(&scope.name) || self.metrics.iter().any(of_metric)
+        };
+        let all = (0..).zip(&self.scopes);
+        all.filter(|(place, scope)| self.metrics.is_empty() || is_listed(*place, scope)).collect()
+    }
+
+    fn scope_name(&self, place: u64) -> &str {
+        let scope = usize::try_from(place).ok().and_then(|place| self.scopes.get(place));
+        scope.map_or("", |scope| scope.name.as_str())
     }
 
     /// Every statistic that each metric has, in the order of their places.
@@ -134,4 +159,19 @@ impl MetaWriter {
         let metric = u64::from(rank);
         u16::try_from((metric * partials.max(1) + place) * each + scope).unwrap_or(u16::MAX)
     }
+}
+
+/// The scopes that a metric has, by their places in the order of ids.
+fn scopes_of(metric: &Metric) -> impl Iterator<Item = u64> {
+    let places = (0..).zip(Reach::ALL);
+    places.filter(|(_, reach)| metric.reaches.contains(reach)).map(|(place, _)| place)
+}
+
+fn scope_count(metric: &Metric) -> u64 {
+    scopes_of(metric).count() as u64
+}
+
+/// A number that is small: metrics have few scopes and statistics.
+fn small(number: u64) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
 }

@@ -39,7 +39,10 @@ pub(super) struct MetaWriter {
     statistics: Vec<Statistic>,
     /// Statistics beside those, which the model has no words for.
     others: Vec<Kind>,
+    /// All that can be, by their places in the order of ids.
     scopes: Vec<PropagationScope>,
+    /// Names of those that are listed whether a metric has them or not.
+    read_scopes: Vec<String>,
     metrics: Vec<Metric>,
     computed: Vec<Computed>,
     /// The place of each metric in the order of ids.
@@ -104,6 +107,7 @@ impl MetaWriter {
             statistics: vec![Statistic::Sum],
             others: Vec::new(),
             scopes: kept::scopes(&[]),
+            read_scopes: Vec::new(),
             metrics: Vec::new(),
             computed: Vec::new(),
             ranks: Vec::new(),
@@ -134,6 +138,7 @@ impl MetaWriter {
     pub(super) fn keep(&mut self, others: Vec<Kind>, read: &[PropagationScope]) {
         self.others = others;
         self.scopes = kept::scopes(read);
+        self.read_scopes = read.iter().map(|scope| scope.name.clone()).collect();
     }
 
     /// Says with which codes a context is written that was taken before.
