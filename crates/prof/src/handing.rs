@@ -1,13 +1,12 @@
 //! The end of the way: what was added up goes to the sink, and into the statistics of all threads.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use kymo_core::ahead::{Job, Wanted, beside};
+use kymo_core::ahead::{Job, Wanted, beside, both};
 use kymo_core::model::measurement::{MeasurementView, Samples};
-use kymo_core::model::profile::{
-    Column, ContextNumber, Metric, MetricId, ProfileSink, Reach, SunkValue,
-};
+use kymo_core::model::profile::{Column, ContextNumber, Metric, Parts, ProfileSink, SunkValue};
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Progress, Result};
 
@@ -15,7 +14,7 @@ use crate::Options;
 use crate::names::index;
 use crate::propagation::Row;
 use crate::statistics::{Statistics, is_of_global};
-use crate::summing::{ByContext, PlacedThread, Summed};
+use crate::summing::{ByContext, MetricRows, PlacedThread, Summed};
 use crate::tree::GLOBAL;
 
 /// Hands threads on, in their order.
@@ -66,10 +65,6 @@ impl<'a> Handing<'a> {
             self.metrics.push(metric);
         }
         summed.thread.computed.iter().try_for_each(|computed| self.sink.computed(computed))?;
-        for of in &summed.rows {
-            let rows = of.rows.iter().map(|row| (row.context, row.reached));
-            self.statistics.add(of.metric, rows);
-        }
         self.values(&summed)?;
         if self.options.traces {
             self.samples(&summed)?;
@@ -81,19 +76,26 @@ impl<'a> Handing<'a> {
         Ok(())
     }
 
+    /// Hands on the values of a thread, and takes them into the statistics meanwhile.
     fn values(&mut self, summed: &Summed) -> Result<()> {
-        let mut values = Values {
-            metrics: &self.metrics,
-            compat: self.options.compat,
-            rows: ByContext::new(&summed.rows),
-            row: None,
-            reaches: [].iter(),
-            count: 0,
-            too_large: 0,
+        let Self { options, sink, statistics, metrics, .. } = self;
+        let mut add = || {
+            for of in &summed.rows {
+                let rows = of.rows.iter().map(|row| (row.context, row.reached));
+                statistics.add(of.metric, rows);
+            }
+            Ok(())
         };
-        self.sink.values(summed.thread.id, &mut values)?;
-        self.value_count += values.count;
-        self.too_large += values.too_large;
+        let values = Values::new(metrics, options.compat, &summed.rows);
+        if options.jobs > 1 && summed.row_count() > ROWS_OF_PART {
+            let (added, taken) = both(add, || sink.values_in_parts(summed.thread.id, &values));
+            added.and(taken)?;
+        } else {
+            add()?;
+            sink.values_in_parts(summed.thread.id, &values)?;
+        }
+        self.value_count += values.told.into_inner();
+        self.too_large += values.too_large.into_inner();
         Ok(())
     }
 
@@ -135,8 +137,9 @@ impl<'a> Handing<'a> {
 
     /// Hands on what all threads have together.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.sink.summary(&mut self.statistics.values(&self.metrics))?;
-        self.too_large += self.statistics.too_large();
+        let summary = self.statistics.summary(&self.metrics);
+        self.sink.summary(&summary)?;
+        self.too_large += summary.too_large();
         Ok(())
     }
 }
@@ -186,43 +189,69 @@ fn placed<'a>(
     })
 }
 
+/// How many rows of a metric are handed on together.
+const ROWS_OF_PART: usize = 1 << 14;
+
 /// The values of a thread in order of contexts, metrics and reaches.
 struct Values<'a> {
     metrics: &'a [Metric],
     compat: bool,
-    rows: ByContext<'a>,
-    /// What is being told, with the number of its metric, and what is left of it.
-    row: Option<(MetricId, &'a Row)>,
-    reaches: std::slice::Iter<'a, Reach>,
+    rows: &'a [MetricRows],
+    /// The context that each part begins with.
+    starts: Vec<u32>,
     /// How many were told.
-    count: u64,
-    /// How many no number is large enough for.
-    too_large: u64,
+    told: AtomicU64,
+    /// How many no number is large enough for: they are left out.
+    too_large: AtomicU64,
 }
 
-impl Iterator for Values<'_> {
-    type Item = Result<SunkValue>;
+impl<'a> Values<'a> {
+    fn new(metrics: &'a [Metric], compat: bool, rows: &'a [MetricRows]) -> Self {
+        let longest = rows.iter().map(|of| of.rows.as_slice()).max_by_key(|rows| rows.len());
+        let cuts = longest.unwrap_or_default().iter().step_by(ROWS_OF_PART).skip(1);
+        let starts = std::iter::once(GLOBAL).chain(cuts.map(|row| row.context)).collect();
+        let (told, too_large) = <_>::default();
+        Self { metrics, compat, rows, starts, told, too_large }
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let (Some((metric, row)), Some(reach)) = (self.row, self.reaches.next()) {
-                let value = row.of_thread(*reach, self.compat);
-                if value == 0.0 || (row.context == GLOBAL && !is_of_global(*reach)) {
+    /// The rows of a part.
+    fn part(&self, part: usize) -> ByContext<'a> {
+        let start = self.starts.get(part).copied().unwrap_or(u32::MAX);
+        let end = self.starts.get(part + 1).copied();
+        ByContext::new(self.rows.iter().map(|MetricRows { metric, rows }| {
+            let first = rows.partition_point(|row| row.context < start);
+            let rows = rows.get(first..).unwrap_or_default();
+            let is_before_end = |row: &Row| end.is_none_or(|end| row.context < end);
+            let count = rows.partition_point(is_before_end);
+            (*metric, rows.get(..count).unwrap_or_default())
+        }))
+    }
+}
+
+impl Parts<SunkValue> for Values<'_> {
+    fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    fn tell(&self, part: usize, take: &mut dyn FnMut(SunkValue)) {
+        let (mut told, mut too_large) = (0, 0);
+        for (metric, row) in self.part(part) {
+            let Some(of) = self.metrics.get(index(metric.0)) else { continue };
+            for reach in of.reaches.iter().copied() {
+                let value = row.of_thread(reach, self.compat);
+                if value == 0.0 || (row.context == GLOBAL && !is_of_global(reach)) {
                     continue;
                 }
                 if !value.is_finite() {
-                    self.too_large += 1;
+                    too_large += 1;
                     continue;
                 }
-                self.count += 1;
+                told += 1;
                 let context = ContextNumber(row.context.into());
-                let column = Column { metric, reach: *reach };
-                return Some(Ok(SunkValue { context, column, value }));
+                take(SunkValue { context, column: Column { metric, reach }, value });
             }
-            let (metric, row) = self.rows.next()?;
-            let metrics = self.metrics;
-            self.row = Some((metric, row));
-            self.reaches = metrics.get(index(metric.0)).map_or([].iter(), |of| of.reaches.iter());
         }
+        self.told.fetch_add(told, Ordering::Relaxed);
+        self.too_large.fetch_add(too_large, Ordering::Relaxed);
     }
 }

@@ -31,7 +31,7 @@ mod tree;
 
 pub use lookup::{OpenSource, Program, Unnamed};
 pub use merge::{Merged, Phase, merge};
-pub use only::only_program;
+pub use only::only_programs;
 pub use statistics::Requested;
 
 /// How a profile is made.

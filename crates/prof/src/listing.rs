@@ -2,14 +2,17 @@
 
 use std::collections::HashSet;
 
-use kymo_core::Result;
 use kymo_core::model::profile::{
     ContextNumber, FileId, Function, FunctionId, ModuleId, Node, ProfileSink, Relation, Scope,
 };
+use kymo_core::{Progress, Result};
 
 use crate::lookup::{Lookup, OpenSource};
 use crate::names::{Record, index};
 use crate::tree::{self, GLOBAL, Tree};
+
+/// After how many contexts it is told how far it is.
+const TOLD_AT_ONCE: u32 = 1 << 14;
 
 /// Hands names and contexts to the sink, and tells how many contexts are listed.
 pub(crate) fn tell(
@@ -17,6 +20,7 @@ pub(crate) fn tell(
     lookup: &Lookup<'_>,
     sources: Option<&OpenSource<'_>>,
     sink: &mut dyn ProfileSink,
+    progress: &dyn Progress,
 ) -> Result<u64> {
     let names = &lookup.names;
     let mut told = Told::default();
@@ -37,7 +41,11 @@ pub(crate) fn tell(
         told.functions.push((function, record.is_placeholder));
     }
     let mut listed = 0;
+    progress.begin_items("listing", tree.contexts().len() as u64);
     for (context, id) in tree.contexts().iter().zip(0_u32..).skip(1) {
+        if id.is_multiple_of(TOLD_AT_ONCE) {
+            progress.at(id.into());
+        }
         if context.key.is_elided() {
             continue;
         }
@@ -47,6 +55,7 @@ pub(crate) fn tell(
         sink.context(parent, ContextNumber(id.into()), &node)?;
         listed += 1;
     }
+    progress.end();
     Ok(listed)
 }
 

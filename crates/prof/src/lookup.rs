@@ -42,6 +42,8 @@ pub struct Unnamed {
     pub asked: u64,
     /// Why, in words that follow its name.
     pub why: String,
+    /// Whether that is because what tells of it is damaged, or more than is read.
+    pub is_damaged: bool,
 }
 
 /// Looks addresses up, each once.
@@ -265,6 +267,7 @@ impl<'a> Lookup<'a> {
             addresses: known.unknown,
             asked: known.asked,
             why: known.why_unnamed(),
+            is_damaged: known.symbols.as_ref().is_some_and(|symbols| symbols.is_damaged()),
         })
     }
 

@@ -88,7 +88,8 @@ pub fn merge(
     context.progress.end();
     let merged = Phase { name: "merging", took: began.elapsed() };
     let began = Instant::now();
-    let listed = listing::tell(&merging.tree, &merging.lookup, program.sources, sink)?;
+    let progress = context.progress.as_ref();
+    let listed = listing::tell(&merging.tree, &merging.lookup, program.sources, sink, progress)?;
     Ok(Merged {
         threads: found.len() as u64,
         contexts: merging.tree.contexts().len() as u64 - 1,
@@ -112,7 +113,7 @@ fn add_up(
     handing: &mut Handing<'_>,
 ) -> Result<()> {
     let numbered: Vec<_> = found.iter().zip((0..).map(ThreadId)).collect();
-    let summing = Summing::default();
+    let summing = Summing::new(jobs);
     let stations = Stations {
         read: |number: usize| {
             let threads = batches.get(number).and_then(|batch| numbered.get(batch.clone()));

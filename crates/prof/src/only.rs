@@ -7,12 +7,16 @@ use kymo_core::model::measurement::{
     IsWanted, MeasuredId, MeasuredThread, MeasurementView, Samples,
 };
 use kymo_core::model::structure::Structure;
-use kymo_core::{Error, Finding, Result};
+use kymo_core::{Error, Finding, Progress, Result};
 
-/// The threads of programs of one name.
+/// The threads of programs of these names.
 #[must_use]
-pub fn only_program(view: &Arc<dyn MeasurementView>, program: &str) -> Arc<dyn MeasurementView> {
-    let is_meant = |thread: &usize| view.program(*thread).is_some_and(|name| name == program);
+pub fn only_programs(
+    view: &Arc<dyn MeasurementView>,
+    programs: &[String],
+) -> Arc<dyn MeasurementView> {
+    let is_meant =
+        |thread: &usize| view.program(*thread).is_some_and(|name| programs.contains(&name));
     let threads = (0..view.thread_count()).filter(is_meant).collect();
     Arc::new(Only { view: Arc::clone(view), threads })
 }
@@ -78,7 +82,11 @@ impl MeasurementView for Only {
         self.view.placeholder(code)
     }
 
-    fn structure(&self, is_wanted: &IsWanted<'_>) -> (Structure, Vec<Finding>) {
-        self.view.structure(is_wanted)
+    fn structure(
+        &self,
+        is_wanted: &IsWanted<'_>,
+        progress: &dyn Progress,
+    ) -> (Structure, Vec<Finding>) {
+        self.view.structure(is_wanted, progress)
     }
 }

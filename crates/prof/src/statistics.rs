@@ -1,9 +1,9 @@
 //! What all threads have together: sums and the like, of each context and column.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kymo_core::model::profile::{
-    Column, ContextNumber, Metric, MetricId, Reach, Statistic, SummaryValue,
+    Column, ContextNumber, Metric, MetricId, Parts, Reach, Statistic, SummaryValue,
 };
 
 use crate::names::index;
@@ -40,6 +40,9 @@ impl Requested {
 /// Contexts that share a page.
 const PAGE: usize = 256;
 
+/// Pages that are told of together.
+const PAGES_OF_PART: usize = 64;
+
 /// Statistics of all contexts. Pages are made where there are values.
 #[derive(Debug)]
 pub(crate) struct Statistics {
@@ -47,18 +50,11 @@ pub(crate) struct Statistics {
     compat: bool,
     /// By metric and by page.
     pages: Vec<Vec<Option<Box<[f64]>>>>,
-    /// How many no number is large enough for, among those that were told.
-    too_large: Cell<u64>,
 }
 
 impl Statistics {
     pub(crate) fn new(requested: Requested, compat: bool) -> Self {
-        Self { kinds: requested.statistics(), compat, pages: Vec::new(), too_large: Cell::new(0) }
-    }
-
-    /// How many of those that were told no number is large enough for: they were left out.
-    pub(crate) fn too_large(&self) -> u64 {
-        self.too_large.get()
+        Self { kinds: requested.statistics(), compat, pages: Vec::new() }
     }
 
     /// How many numbers a context has of a metric.
@@ -93,50 +89,78 @@ impl Statistics {
     }
 
     /// Everything that is not 0, in order of contexts, metrics, statistics and reaches.
-    pub(crate) fn values<'a>(
-        &'a self,
-        metrics: &'a [Metric],
-    ) -> impl Iterator<Item = SummaryValue> + 'a {
-        let pages = self.pages.iter().map(Vec::len).max().unwrap_or(0);
-        let contexts = (0..pages).flat_map(|page| (0..PAGE).map(move |place| (page, place)));
-        contexts.flat_map(move |(page, place)| {
-            let metrics = metrics.iter().zip((0..).map(MetricId)).zip(&self.pages);
-            metrics.flat_map(move |((metric, id), pages)| {
-                let page_of = pages.get(page).and_then(Option::as_deref);
-                self.of_context(page_of, page * PAGE + place, place, metric, id)
-            })
-        })
+    pub(crate) fn summary<'a>(&'a self, metrics: &'a [Metric]) -> Summary<'a> {
+        Summary { statistics: self, metrics, too_large: AtomicU64::new(0) }
+    }
+}
+
+/// Statistics as they are told.
+pub(crate) struct Summary<'a> {
+    statistics: &'a Statistics,
+    metrics: &'a [Metric],
+    /// How many no number is large enough for: they are left out.
+    too_large: AtomicU64,
+}
+
+/// What a metric has on a page.
+struct OnPage<'a> {
+    metric: &'a Metric,
+    id: MetricId,
+    slots: &'a [f64],
+}
+
+impl Summary<'_> {
+    /// How many of those that were told no number is large enough for.
+    pub(crate) fn too_large(&self) -> u64 {
+        self.too_large.load(Ordering::Relaxed)
     }
 
-    fn of_context<'a>(
-        &'a self,
-        page: Option<&'a [f64]>,
-        context: usize,
-        place: usize,
-        metric: &'a Metric,
-        id: MetricId,
-    ) -> impl Iterator<Item = SummaryValue> + 'a {
-        let width = self.width();
-        let slots = page.and_then(|page| page.get(place * width..(place + 1) * width));
-        let statistics = slots.unwrap_or_default().chunks(Reach::ALL.len()).zip(self.kinds);
-        let number = ContextNumber(context as u64);
-        statistics.flat_map(move |(slots, statistic)| {
-            let reached = slots.iter().zip(Reach::ALL);
-            let reached = reached.filter(move |(value, reach)| {
-                let is_wanted = metric.reaches.contains(reach);
-                let is_some = **value != 0.0 && is_wanted;
-                let is_told = is_some && (context != index(GLOBAL) || is_of_global(*reach));
-                let is_too_large = is_told && !value.is_finite();
-                self.too_large.set(self.too_large.get() + u64::from(is_too_large));
-                is_told && !is_too_large
-            });
-            reached.map(move |(value, reach)| SummaryValue {
-                context: number,
-                column: Column { metric: id, reach },
-                statistic: *statistic,
-                value: *value,
-            })
-        })
+    fn tell_page(&self, page: usize, take: &mut dyn FnMut(SummaryValue)) {
+        let Statistics { pages, .. } = self.statistics;
+        let metrics = self.metrics.iter().zip((0..).map(MetricId)).zip(pages);
+        let on_page = metrics.filter_map(|((metric, id), pages)| {
+            Some(OnPage { metric, id, slots: pages.get(page)?.as_deref()? })
+        });
+        let on_page: Vec<_> = on_page.collect();
+        for place in 0..PAGE {
+            for of in &on_page {
+                self.tell_context(page * PAGE + place, of, take);
+            }
+        }
+    }
+
+    /// What a context has of a metric.
+    fn tell_context(&self, context: usize, of: &OnPage<'_>, take: &mut dyn FnMut(SummaryValue)) {
+        let Statistics { kinds, .. } = self.statistics;
+        let (width, place) = (self.statistics.width(), context % PAGE);
+        let slots = of.slots.get(place * width..(place + 1) * width).unwrap_or_default();
+        for (slots, statistic) in slots.chunks(Reach::ALL.len()).zip(*kinds) {
+            for (value, reach) in slots.iter().copied().zip(Reach::ALL) {
+                let is_told = context != index(GLOBAL) || is_of_global(reach);
+                if value == 0.0 || !is_told || !of.metric.reaches.contains(&reach) {
+                    continue;
+                }
+                if !value.is_finite() {
+                    self.too_large.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+                let context = ContextNumber(context as u64);
+                let column = Column { metric: of.id, reach };
+                take(SummaryValue { context, column, statistic: *statistic, value });
+            }
+        }
+    }
+}
+
+impl Parts<SummaryValue> for Summary<'_> {
+    fn count(&self) -> usize {
+        let pages = self.statistics.pages.iter().map(Vec::len).max().unwrap_or(0);
+        pages.div_ceil(PAGES_OF_PART)
+    }
+
+    fn tell(&self, part: usize, take: &mut dyn FnMut(SummaryValue)) {
+        let first = part * PAGES_OF_PART;
+        (first..first + PAGES_OF_PART).for_each(|page| self.tell_page(page, take));
     }
 }
 

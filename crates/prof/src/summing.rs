@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kymo_core::ahead;
 use kymo_core::model::measurement::Numbers;
 use kymo_core::model::profile::{Computed, Metric, MetricId, ThreadId};
 
@@ -39,33 +40,55 @@ pub(crate) struct Summed {
     pub(crate) rows: Vec<MetricRows>,
 }
 
+impl Summed {
+    /// How many rows there are of all metrics.
+    pub(crate) fn row_count(&self) -> usize {
+        self.rows.iter().map(|of| of.rows.len()).sum()
+    }
+}
+
 /// What a thread has of a metric, in order of contexts.
 pub(crate) struct MetricRows {
     pub(crate) metric: MetricId,
     pub(crate) rows: Vec<Row>,
 }
 
+/// Of threads with more values the metrics are added up beside each other, too.
+const VALUES_MANY: usize = 1 << 16;
+
 /// Adds up threads, several beside each other.
-#[derive(Default)]
 pub(crate) struct Summing {
+    jobs: usize,
     /// Room that nobody needs at the moment.
     free: Mutex<Vec<Propagation>>,
 }
 
 impl Summing {
+    pub(crate) fn new(jobs: usize) -> Self {
+        Self { jobs, free: Mutex::default() }
+    }
+
     pub(crate) fn thread(&self, placed: Placed) -> Summed {
         let Placed { own, links, thread } = placed;
-        let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut propagation = free().pop().unwrap_or_default();
+        let is_large = own.len() > VALUES_MANY && self.jobs > 1;
         let by_metric = by_metric(&own).into_iter().zip((0..).map(MetricId));
         let some = by_metric.filter(|(own, _)| !own.is_empty());
         let of_metric = |(own, metric): (Vec<_>, _)| {
+            let mut propagation = self.free().pop().unwrap_or_default();
             let rows = propagation.run(&links, own.into_iter());
+            self.free().push(propagation);
             MetricRows { metric, rows }
         };
-        let rows = some.map(of_metric).collect();
-        free().push(propagation);
+        let rows = if is_large {
+            ahead::each(some.collect(), of_metric)
+        } else {
+            some.map(of_metric).collect()
+        };
         Summed { thread, links, rows }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Propagation>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,8 +117,8 @@ pub(crate) struct ByContext<'a> {
 
 impl<'a> ByContext<'a> {
     /// Takes rows of metrics that come in their order.
-    pub(crate) fn new(metrics: &'a [MetricRows]) -> Self {
-        let left: Vec<_> = metrics.iter().map(|of| (of.metric, of.rows.as_slice())).collect();
+    pub(crate) fn new(metrics: impl Iterator<Item = (MetricId, &'a [Row])>) -> Self {
+        let left: Vec<_> = metrics.collect();
         let first = |(place, (_, rows)): (usize, &(MetricId, &'a [Row]))| {
             rows.first().map(|row| Reverse((row.context, place)))
         };

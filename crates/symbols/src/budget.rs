@@ -23,6 +23,8 @@ pub(crate) struct Budget {
     ranges: Cell<usize>,
     /// Whether there was not enough.
     is_spent: Cell<bool>,
+    /// Whether something could not be read.
+    is_damaged: Cell<bool>,
 }
 
 impl Budget {
@@ -33,6 +35,7 @@ impl Budget {
             rows: Cell::new(1 << 12),
             ranges: Cell::new(0),
             is_spent: Cell::new(false),
+            is_damaged: Cell::new(false),
         }
     }
 
@@ -61,11 +64,22 @@ impl Budget {
     ) -> Option<gimli::Unit<Reader<'a>>> {
         let abbreviations = abbreviations_bytes(dwarf, &header, self.parsed.get());
         self.take(&self.parsed, abbreviations)?;
-        let unit = dwarf.unit(header).ok()?;
+        let unit = self.read(dwarf.unit(header))?;
         let lines = unit.line_program.as_ref().map(LineProgram::header);
         let listed = lines.map_or(0, |h| h.file_names().len() + h.include_directories().len());
         self.take(&self.parsed, listed)?;
         Some(unit)
+    }
+
+    /// What was read; where it could not be, that is noted.
+    pub(crate) fn read<T>(&self, found: gimli::Result<T>) -> Option<T> {
+        self.is_damaged.set(self.is_damaged.get() || found.is_err());
+        found.ok()
+    }
+
+    /// Whether something could not be read.
+    pub(crate) fn met_damage(&self) -> bool {
+        self.is_damaged.get()
     }
 
     /// Takes the header of a unit that is passed over.

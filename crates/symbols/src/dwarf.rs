@@ -98,10 +98,13 @@ impl<'a> Debug<'a> {
 
     /// Why less is known than could be.
     pub(crate) fn lack(&self) -> Option<&'static str> {
-        self.sections
-            .budget
-            .is_spent()
-            .then_some("its units share more than can be read, and some were left out")
+        let budget = &self.sections.budget;
+        if budget.is_spent() {
+            return Some("its units share more than can be read, and some were left out");
+        }
+        budget
+            .met_damage()
+            .then_some("its debug information is damaged, and not all of it was read")
     }
 
     /// The unit that an address is in.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use gimli::{DwarfSections, RunTimeEndian, SectionId};
+use gimli::{DwarfSections, EndianSlice, RunTimeEndian, Section as _, SectionId};
 use kymo_core::Source;
 use kymo_core::bytes::Limits;
 use object::{Object, ObjectSection};
@@ -48,10 +48,13 @@ pub(crate) struct Image {
     parts: Parts,
     /// Why less is known of it than could be.
     lack: Option<String>,
+    /// Whether its debug information is there and cannot be read.
+    is_damaged: bool,
 }
 
 impl Image {
-    /// Takes the bytes of the file at a path, and opens its debug file. Machine code is only kept if it is wanted.
+    /// Takes the bytes of the file at a path, and opens its debug file. Machine code is only kept if
+    /// it is wanted.
     ///
     /// # Errors
     /// Why there is no program, in words that follow its name.
@@ -86,11 +89,25 @@ impl Image {
         let code = search.loops.then(|| Code::of(&file, bytes)).flatten();
         let code = code.map(|code| (code, Slots::of(&file)));
         let parts = Parts::of(&symbols);
+        let is_empty = |dwarf: &DwarfSections<Bytes>| {
+            let entries = dwarf.debug_info.borrow(|bytes| EndianSlice::new(bytes, endian));
+            entries.reader().is_empty()
+        };
+        let is_damaged = dwarf.as_ref().is_some_and(is_empty)
+            && from.section_by_name(".debug_info").is_some_and(|section| section.size() > 0);
+        if is_damaged {
+            lack = Some("its debug information cannot be read".to_owned());
+        }
         if symbols.is_empty() && dwarf.is_none() {
             let stripped = || "it has neither debug information nor symbols".to_owned();
             lack = Some(lack.unwrap_or_else(stripped));
         }
-        Ok(Self { symbols, dwarf, shared, split_files, endian, code, parts, lack })
+        Ok(Self { symbols, dwarf, shared, split_files, endian, code, parts, lack, is_damaged })
+    }
+
+    /// Whether its debug information is there and cannot be read.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.is_damaged
     }
 
     /// Why less is known of it than could be.

@@ -104,7 +104,15 @@ struct Candidate {
     paths: Vec<PathBuf>,
     is_kernel: bool,
     /// What is known of it, or why nothing is.
-    known: OnceLock<Result<Known, String>>,
+    known: OnceLock<Result<Known, Unread>>,
+}
+
+/// Why nothing is known of a module.
+#[derive(Debug)]
+struct Unread {
+    why: String,
+    /// Whether there is something that tells of it, but damaged.
+    is_damaged: bool,
 }
 
 #[derive(Debug)]
@@ -115,22 +123,26 @@ enum Known {
 }
 
 impl Candidate {
-    fn open(&self, search: &Search, limits: &Limits) -> Result<&Known, &str> {
+    fn open(&self, search: &Search, limits: &Limits) -> Option<&Known> {
+        let absent = |why: String| Unread { why, is_damaged: false };
+        let damaged = |why: String| Unread { why, is_damaged: true };
         let open = |path: &PathBuf| {
-            let bytes = image::read(path, limits)?;
+            let bytes = image::read(path, limits).map_err(absent)?;
             if self.is_kernel {
-                KernelSymbols::open(bytes).map(Known::Kernel)
+                KernelSymbols::open(bytes).map(Known::Kernel).map_err(damaged)
             } else if Logical::is_it(&bytes) {
-                Logical::read(&bytes).map(Known::Logical)
+                Logical::read(&bytes).map(Known::Logical).map_err(damaged)
             } else {
-                let image = Image::open(path, &bytes, search, limits)?;
+                // What does not even begin as a program was never one.
+                let unread = if bytes.starts_with(ELF) { damaged } else { absent };
+                let image = Image::open(path, &bytes, search, limits).map_err(unread)?;
                 Ok(Known::Image(Box::new(image)))
             }
         };
         // The first file that is there counts, also where it is no program.
         let mut there = self.paths.iter().filter(|path| path.try_exists().unwrap_or(true));
-        let open = || there.next().map_or_else(|| Err(image::ABSENT.to_owned()), open);
-        self.known.get_or_init(open).as_ref().map_err(String::as_str)
+        let open = || there.next().map_or_else(|| Err(absent(image::ABSENT.to_owned())), open);
+        self.known.get_or_init(open).as_ref().ok()
     }
 }
 
@@ -201,14 +213,27 @@ enum Opened<'a> {
     Logical(&'a Logical),
 }
 
+/// What programs begin with.
+const ELF: &[u8] = b"\x7fELF";
+
+impl<'a> Module<'a> {
+    /// The debug information, where an address was looked up in it.
+    fn debug(&self) -> Option<&Debug<'a>> {
+        match &self.opened {
+            Some(Opened::Image(_, debug, _)) => debug.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 impl Resolver for Module<'_> {
     fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>) {
         let (programs, candidate) = (self.programs, self.candidate);
         let open = || match candidate.open(&programs.search, &programs.limits) {
-            Err(_) => Opened::Nothing,
-            Ok(Known::Kernel(symbols)) => Opened::Kernel(symbols),
-            Ok(Known::Logical(functions)) => Opened::Logical(functions),
-            Ok(Known::Image(image)) => {
+            None => Opened::Nothing,
+            Some(Known::Kernel(symbols)) => Opened::Kernel(symbols),
+            Some(Known::Logical(functions)) => Opened::Logical(functions),
+            Some(Known::Image(image)) => {
                 let debug = Debug::new(image, programs.style).map(Box::new);
                 Opened::Image(image, debug, Finder::new(image).map(Box::new))
             }
@@ -243,15 +268,22 @@ impl Resolver for Module<'_> {
 
     fn lack(&self) -> Option<String> {
         match self.candidate.known.get()? {
-            Err(why) => Some(why.clone()),
+            Err(unread) => Some(unread.why.clone()),
             Ok(Known::Image(image)) => {
-                let debug = match &self.opened {
-                    Some(Opened::Image(_, Some(debug), _)) => debug.lack(),
-                    _ => None,
-                };
+                let debug = self.debug().and_then(Debug::lack);
                 image.lack().or(debug).map(str::to_owned)
             }
             Ok(Known::Kernel(_) | Known::Logical(_)) => None,
+        }
+    }
+
+    fn is_damaged(&self) -> bool {
+        match self.candidate.known.get() {
+            Some(Err(unread)) => unread.is_damaged,
+            Some(Ok(Known::Image(image))) => {
+                image.is_damaged() || self.debug().and_then(Debug::lack).is_some()
+            }
+            Some(Ok(Known::Kernel(_) | Known::Logical(_))) | None => false,
         }
     }
 }

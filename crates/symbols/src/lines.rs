@@ -43,7 +43,7 @@ impl<'a> Lines<'a> {
         let mut ends: Vec<Row> = Vec::new();
         let most = budget.rows().saturating_add(1);
         while lines.rows.len() + ends.len() < most
-            && let Ok(Some((_, row))) = rows.next_row()
+            && let Some(Some((_, row))) = budget.read(rows.next_row())
         {
             let address = row.address();
             let line = row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or(0);

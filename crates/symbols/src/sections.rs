@@ -85,8 +85,8 @@ impl<'a> Sections<'a> {
             budget.add(dwarf);
         }
         Some(Self {
-            own: Units::new(own, Home::Own),
-            shared: shared.map(|shared| Units::new(shared, Home::Shared)),
+            own: Units::new(own, Home::Own, &budget),
+            shared: shared.map(|shared| Units::new(shared, Home::Shared, &budget)),
             splits: Splits::new(image.split_files(), endian, &budget),
             style,
             budget,
@@ -134,11 +134,11 @@ struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    fn new(dwarf: Dwarf<Reader<'a>>, home: Home) -> Self {
+    fn new(dwarf: Dwarf<Reader<'a>>, home: Home, budget: &Budget) -> Self {
         let mut headers = Vec::new();
         let mut units = dwarf.units();
         // What comes after a unit that cannot be read is lost.
-        while let Ok(Some(header)) = units.next() {
+        while let Some(Some(header)) = budget.read(units.next()) {
             headers.push(header);
         }
         Self { dwarf: Arc::new(dwarf), home, headers, found: HashMap::new() }

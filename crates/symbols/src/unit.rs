@@ -10,6 +10,7 @@ use gimli::{
 use kymo_core::model::structure::{Resolved, SourcePlace};
 
 use crate::attributes::{entry_address, number, ranges, referred, referred_by};
+use crate::budget::Budget;
 use crate::calls::{Call, Calls};
 use crate::compat;
 use crate::demangle::{Style, bounded};
@@ -80,7 +81,7 @@ impl<'a> Unit<'a> {
         sections.budget.take_entries(&parsed.unit)?;
         Some(Self {
             number,
-            functions: functions(&parsed),
+            functions: functions(&parsed, &sections.budget),
             parsed,
             lines,
             inlined: HashMap::new(),
@@ -226,14 +227,14 @@ impl<'a> Unit<'a> {
 }
 
 /// Functions by their addresses. Of several at one address the first counts.
-fn functions(parsed: &Parsed<'_>) -> Vec<(u64, u64, UnitOffset)> {
+fn functions(parsed: &Parsed<'_>, budget: &Budget) -> Vec<(u64, u64, UnitOffset)> {
     let mut functions = Vec::new();
-    let Ok(mut entries) = parsed.unit.entries_raw(None) else { return functions };
+    let Some(mut entries) = budget.read(parsed.unit.entries_raw(None)) else { return functions };
     let mut work = Work::default();
     while !entries.is_empty() && functions.len() < RANGES_MAX {
         let offset = entries.next_offset();
         // Functions that were read before damage are kept.
-        let Ok(abbreviation) = entries.read_abbreviation() else { break };
+        let Some(abbreviation) = budget.read(entries.read_abbreviation()) else { break };
         let Some(abbreviation) = abbreviation else { continue };
         if !work.is_left(abbreviation.attributes().len()) {
             break;
@@ -244,7 +245,7 @@ fn functions(parsed: &Parsed<'_>) -> Vec<(u64, u64, UnitOffset)> {
             let covered = ranges(parsed, &entry);
             functions.extend(covered.iter().map(|range| (range.begin, range.end, offset)));
         }
-        if entries.skip_attributes(abbreviation.attributes()).is_err() {
+        if budget.read(entries.skip_attributes(abbreviation.attributes())).is_none() {
             break;
         }
     }

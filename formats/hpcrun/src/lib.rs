@@ -39,6 +39,7 @@ mod listing;
 mod measured;
 mod measurement;
 mod model;
+mod ordering;
 mod pairs;
 mod read;
 mod repair;

@@ -13,12 +13,13 @@ use kymo_core::model::measurement::{
 use kymo_core::model::profile::{Computed, MetricId};
 use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Finding, Result, Severity};
+use kymo_core::{Error, Finding, Progress, Result, Severity};
 
 use crate::formula;
 use crate::frames::{Frames, Meaning};
 use crate::measurement::{Measurement, PROFILE, Part, TRACE};
 use crate::model::{Remarks, is_of_call, metric_of, read_structure, same_metrics};
+use crate::ordering::Ordered;
 use crate::read::{SomeRecords, Trace};
 use crate::spec::TRACE_CALLS;
 use crate::threads::ids;
@@ -139,8 +140,9 @@ impl MeasurementView for Measured {
     }
 
     fn samples(&self, thread: usize) -> Result<Samples<'_>> {
-        let trace = self.first(thread).and_then(|part| part.trace.as_ref());
-        Ok(trace.map_or_else(|| Box::new(std::iter::empty()) as Samples<'_>, |t| samples(t)))
+        let found = self.first(thread).and_then(|part| Some((part, part.trace.as_deref()?)));
+        let Some((part, trace)) = found else { return Ok(Box::new(std::iter::empty())) };
+        Ok(samples(part, trace))
     }
 
     fn placeholder(&self, code: u64) -> String {
@@ -148,8 +150,12 @@ impl MeasurementView for Measured {
         crate::model::display_name(&node)
     }
 
-    fn structure(&self, is_wanted: &IsWanted<'_>) -> (Structure, Vec<Finding>) {
-        read_structure(&self.measurement, is_wanted)
+    fn structure(
+        &self,
+        is_wanted: &IsWanted<'_>,
+        progress: &dyn Progress,
+    ) -> (Structure, Vec<Finding>) {
+        read_structure(&self.measurement, is_wanted, progress)
     }
 }
 
@@ -184,7 +190,7 @@ fn of_trace(part: &Part, numbers: &Numbers, shared: &[u32]) -> Vec<Finding> {
 }
 
 /// The records of a trace in the order of their times, which is that of the file as a rule.
-fn samples(trace: &Trace) -> Samples<'_> {
+fn samples<'a>(part: &Part, trace: &'a Trace) -> Samples<'a> {
     let is_of_call = trace.flags & TRACE_CALLS != 0;
     // What has no time is left out, which is said with the thread.
     let records = || {
@@ -195,6 +201,9 @@ fn samples(trace: &Trace) -> Samples<'_> {
     };
     if trace.times().back.is_none() {
         return Box::new(records());
+    }
+    if let Some(ahead) = part.look_ahead() {
+        return Box::new(Ordered::new(records(), ahead));
     }
     let mut sorted: Vec<_> = records().collect();
     sorted.sort_by_key(|sample| sample.time);

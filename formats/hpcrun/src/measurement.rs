@@ -14,6 +14,9 @@ use crate::spec::MAGIC_TRACE;
 use crate::threads::{self, Said};
 use crate::types::{Dialect, Epoch, LoadMap, LoadModule};
 
+/// So many records of a trace may be held to put them in order.
+const LOOK_AHEAD_MAX: u64 = 1 << 16;
+
 /// The extension of profiles.
 pub(crate) const PROFILE: &str = "hpcrun";
 /// The extension of traces.
@@ -99,6 +102,14 @@ impl Part {
             0 => Some(back),
             bound => trace.beyond(bound),
         }
+    }
+
+    /// How many records one has to look ahead for the order of times; nothing where that does not
+    /// lead to it, or where they are many.
+    pub(crate) fn look_ahead(&self) -> Option<usize> {
+        let (trace, bound) = (self.trace.as_ref()?, self.disorder());
+        let is_enough = (1..=LOOK_AHEAD_MAX).contains(&bound) && trace.beyond(bound).is_none();
+        is_enough.then(|| usize::try_from(bound).ok())?
     }
 
     /// Whether all records that are not in the order of their times are to be told: the profile

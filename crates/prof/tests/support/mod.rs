@@ -11,11 +11,11 @@ use kymo_core::model::measurement::{
 };
 use kymo_core::model::profile::{
     self, ContextNumber, FileId, Function, FunctionId, IdKind, Metric, MetricId, ModuleId, Node,
-    ProfileSink, Reach, Relation, SummaryValue, SunkValue, Thread, ThreadId,
+    Parts, ProfileSink, Reach, Relation, SummaryValue, SunkValue, Thread, ThreadId,
 };
 use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Finding, Result};
+use kymo_core::{Error, Finding, Progress, Result};
 
 /// What was recorded of a thread. A sample of each node stands for its trace, at the moment of its
 /// number.
@@ -127,7 +127,11 @@ impl MeasurementView for View {
         format!("placeholder {code:#x}")
     }
 
-    fn structure(&self, _is_wanted: &IsWanted<'_>) -> (Structure, Vec<Finding>) {
+    fn structure(
+        &self,
+        _is_wanted: &IsWanted<'_>,
+        _progress: &dyn Progress,
+    ) -> (Structure, Vec<Finding>) {
         (Structure::default(), Vec::new())
     }
 }
@@ -263,8 +267,11 @@ impl ProfileSink for Kept {
         Ok(count)
     }
 
-    fn summary(&mut self, values: &mut dyn Iterator<Item = SummaryValue>) -> Result<()> {
-        self.summary = values.collect();
+    fn summary(&mut self, values: &dyn Parts<SummaryValue>) -> Result<()> {
+        self.summary.clear();
+        (0..values.count()).for_each(|part| {
+            values.tell(part, &mut |value| self.summary.push(value));
+        });
         Ok(())
     }
 }

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kymo_core::model::measurement::{Frame, IsWanted};
 use kymo_core::model::structure::{Structure, Symbols};
-use kymo_core::{Error, Finding, Result, Severity, ahead, shortened};
+use kymo_core::{Error, Finding, NoProgress, Progress, Result, Severity, ahead, shortened};
 use kymo_symbols::{Programs, Search, beside};
 
 use crate::frames::{Frames, Meaning};
@@ -17,21 +18,28 @@ use crate::measurement::{Measurement, NOWHERE, Part, named};
 pub(crate) fn structure_of(measurement: &Measurement) -> (Structure, Vec<Finding>) {
     let modules = measurement.load_modules();
     let wanted: BTreeSet<_> = modules.map(|module| module.path.to_string()).collect();
-    read_structure(measurement, &|path| wanted.contains(path))
+    read_structure(measurement, &|path| wanted.contains(path), &NoProgress)
 }
 
 /// Reads the structure of those modules that are wanted.
 pub(crate) fn read_structure(
     measurement: &Measurement,
     is_wanted: &IsWanted<'_>,
+    progress: &dyn Progress,
 ) -> (Structure, Vec<Finding>) {
     let mut reading = Reading::default();
+    let done = AtomicU64::new(0);
+    progress.begin_items("reading structure", measurement.structs.len() as u64);
     let read = |number: usize| {
         let path = measurement.structs.get(number)?;
-        Some((path, structure_file(measurement, path, is_wanted)))
+        let file = structure_file(measurement, path, is_wanted);
+        progress.at(done.fetch_add(1, Ordering::Relaxed) + 1);
+        Some((path, file))
     };
     let numbers = (0..measurement.structs.len()).collect();
-    for (path, file) in ahead::each(numbers, read).into_iter().flatten() {
+    let files = ahead::each(numbers, read);
+    progress.end();
+    for (path, file) in files.into_iter().flatten() {
         match file {
             Ok(file) => reading.add(path, file),
             Err(error) => reading.say(Severity::Warning, path, error.to_string()),
