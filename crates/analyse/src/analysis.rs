@@ -64,6 +64,10 @@ pub struct LeftOut {
 pub enum Standing<'a> {
     /// A task runs.
     Task(TaskId),
+    /// No task runs on a processor, as is known.
+    Nobody(CpuId),
+    /// So many interrupts are under way on a processor, one within another.
+    Interrupts(CpuId, u32),
     /// A state machine is in a state.
     State(TrackId, &'a str),
 }
@@ -269,15 +273,12 @@ impl Analysis {
         before.switches.restart(moment);
         let bounds = &self.bounds;
         before.switches.forget(|track| bounds.from(track).is_none());
-        for (_, running) in before.switches.all_running() {
-            for pass in &mut *passes {
-                pass.standing(&Standing::Task(running.task), moment);
-            }
-        }
         before.states.retain(|track, _| bounds.from(*track).is_some());
-        for (track, state) in &before.states {
+        let is_cut =
+            |cpu: &CpuId| self.tasks.cpu(*cpu).is_some_and(|cpu| bounds.from(cpu.track).is_some());
+        for what in before.standing(&self.tasks, is_cut) {
             for pass in &mut *passes {
-                pass.standing(&Standing::State(*track, state), moment);
+                pass.standing(&what, moment);
             }
         }
         if !before.is_all {
@@ -285,6 +286,7 @@ impl Analysis {
             let unknown = machines.filter(|track| !before.states.contains_key(track));
             short.unknown_states = unknown.collect();
         }
+        self.interrupts = before.interrupts;
         self.switches = before.switches;
         Ok(before.is_all)
     }
@@ -322,14 +324,10 @@ impl Analysis {
         Seen { event, time, task, run, lost, by, tasks: &self.tasks }
     }
 
-    /// Interrupts are stretches on the track of a processor itself.
     fn count_interrupts(&mut self, track: TrackId, activity: &Activity<'_>) {
-        let cpu = self.tasks.is_cpu(track);
-        let Some(count) = cpu.and_then(|cpu| self.interrupts.get_mut(cpu.0)) else { return };
-        match activity {
-            Activity::Begin { .. } => *count += 1,
-            Activity::End => *count = count.saturating_sub(1),
-            _ => {}
+        let cpu = self.tasks.interrupted(track);
+        if let Some(count) = cpu.and_then(|cpu| self.interrupts.get_mut(cpu.0)) {
+            count_interrupt(count, activity);
         }
     }
 
@@ -371,5 +369,14 @@ impl Analysis {
             short.unknown.extend(after.unknown);
         }
         Ok(stretches)
+    }
+}
+
+/// Counts an interrupt that begins or ends.
+pub(crate) fn count_interrupt(under_way: &mut u32, activity: &Activity<'_>) {
+    match activity {
+        Activity::Begin { .. } => *under_way = under_way.saturating_add(1),
+        Activity::End => *under_way = under_way.saturating_sub(1),
+        _ => {}
     }
 }

@@ -14,7 +14,7 @@ use crate::{Analysis, Pass, Shortcomings};
 /// What happens on which track, when.
 pub(crate) type Told = (i64, usize, Activity<'static>);
 
-/// Two processors: `cpu 0` (track 0) with tasks `a` (1), `b` (2) and `idle` (3), `cpu 1` (4) with
+/// Two processors: `cpu 0` (track 0), whose own stretches are interrupts, with tasks `a` (1), `b` (2) and `idle` (3), `cpu 1` (4) with
 /// the same task `a` (5), a state machine `door` (6), and on `cpu 0` a task `k` (7) that is known to
 /// go to sleep.
 pub(crate) struct Timeline(pub(crate) Vec<Told>);
@@ -48,7 +48,10 @@ fn track(name: &str, kind: TrackKind, parent: Option<usize>) -> Track {
     let mut attributes = Map::new();
     match name {
         "a" => drop(attributes.insert("tid".into(), 7.into())),
-        "cpu 0" => drop(attributes.insert(Track::CPU_ID.into(), 0.into())),
+        "cpu 0" => {
+            attributes.insert(Track::CPU_ID.into(), 0.into());
+            attributes.insert(Track::HAS_INTERRUPTS.into(), true.into());
+        }
         "cpu 1" => drop(attributes.insert(Track::CPU_ID.into(), 1.into())),
         "k" => drop(attributes.insert(Track::TELLS_COMPLETION.into(), true.into())),
         "idle" => drop(attributes.insert(Track::IS_IDLE.into(), true.into())),

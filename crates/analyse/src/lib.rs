@@ -3,7 +3,8 @@
 //! An [`Analysis`] goes through the events of a timeline once, whatever the format, and hands each
 //! to some [`Pass`]es: [`Load`] (who used the processors), [`Sched`] (response times),
 //! [`History`] (every stretch), [`Messages`] (latencies), [`States`] (time per state), [`Gantt`] (what a picture shows). What
-//! they hold grows with tasks and pairs of them, not with events.
+//! they hold grows with tasks and pairs of them, not with events. [`Calls`] makes a profile of the
+//! calls of functions.
 //!
 //! ```
 //! use kymo_analyse::Distribution;
@@ -18,6 +19,7 @@
 
 mod analysis;
 mod bounds;
+mod calls;
 mod distribution;
 #[cfg(test)]
 mod fixture;
@@ -34,6 +36,7 @@ mod tasks;
 
 pub use analysis::{Analysis, LeftOut, Pass, Run, Seen, Shortcomings, Standing, Stretch};
 pub use bounds::Bounds;
+pub use calls::Calls;
 pub use distribution::Distribution;
 pub use gantt::{Arrow, Gantt, Row, RowKind};
 pub use history::{History, Turn};

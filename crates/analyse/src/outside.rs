@@ -9,10 +9,11 @@ use kymo_core::model::timeline::{
     Activity, Content, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
-use crate::Stretch;
+use crate::analysis::count_interrupt;
 use crate::bounds::Bounds;
 use crate::switches::{Running, Switches};
 use crate::tasks::{CpuId, Tasks};
+use crate::{Standing, Stretch};
 
 /// So many events before a window are looked at; more if those do not tell, but not all of a long
 /// recording.
@@ -25,6 +26,8 @@ const AFTER: u64 = 1 << 18;
 pub(crate) struct Before {
     pub(crate) switches: Switches,
     pub(crate) states: BTreeMap<TrackId, String>,
+    /// How many interrupts are under way on each processor.
+    pub(crate) interrupts: Vec<u32>,
     /// Whether there is nothing further back.
     pub(crate) is_all: bool,
 }
@@ -44,7 +47,10 @@ impl Before {
         moment: TimeNs,
     ) -> Result<Self> {
         let machines = of_kinds(tracks, &[TrackKind::States]);
-        let read = of_kinds(tracks, &[TrackKind::Task, TrackKind::States]);
+        let mut read = of_kinds(tracks, &[TrackKind::Task, TrackKind::States]);
+        let ids = (0..tracks.len()).map(TrackId);
+        read.extend(ids.filter(|track| tasks.interrupted(*track).is_some()));
+        read.sort_unstable();
         let mut found = Self::nothing(tasks, tracks.len());
         if read.is_empty() {
             return Ok(found);
@@ -72,13 +78,39 @@ impl Before {
 
     fn nothing(tasks: &Tasks, tracks: usize) -> Self {
         let switches = Switches::new(tasks, tracks);
-        Self { switches, states: BTreeMap::new(), is_all: true }
+        let interrupts = vec![0; tasks.cpu_count()];
+        Self { switches, states: BTreeMap::new(), interrupts, is_all: true }
+    }
+
+    /// What goes on at the moment, on processors of which that is asked.
+    pub(crate) fn standing<'a>(
+        &'a self,
+        tasks: &'a Tasks,
+        is_asked: impl Fn(&CpuId) -> bool,
+    ) -> Vec<Standing<'a>> {
+        let running = self.switches.all_running().map(|(_, running)| Standing::Task(running.task));
+        let mut found: Vec<_> = running.collect();
+        for cpu in (0..tasks.cpu_count()).map(CpuId).filter(is_asked) {
+            if self.switches.is_known(cpu) {
+                found.push(Standing::Nobody(cpu));
+            }
+            let count = self.interrupts.get(cpu.0).copied().filter(|count| *count > 0);
+            found.extend(count.map(|count| Standing::Interrupts(cpu, count)));
+        }
+        found.extend(self.states.iter().map(|(track, state)| Standing::State(*track, state)));
+        found
     }
 
     fn take(&mut self, track: TrackId, since: TimeNs, activity: &Activity<'_>, tasks: &mut Tasks) {
+        if let Some(cpu) = tasks.interrupted(track) {
+            let count = self.interrupts.get_mut(cpu.0);
+            return count.into_iter().for_each(|count| count_interrupt(count, activity));
+        }
         match activity {
             Activity::Begin { name, .. } => {
-                if let Some((task, _)) = tasks.of(track, name.as_deref()) {
+                if let Some((task, cpu)) = tasks.of(track, name.as_deref()) {
+                    // No task begins within an interrupt.
+                    self.interrupts.get_mut(cpu.0).into_iter().for_each(|count| *count = 0);
                     self.switches.begin(Running { task, track, since });
                 }
             }

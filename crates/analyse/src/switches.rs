@@ -112,6 +112,11 @@ impl Switches {
         self.lanes.get((*self.of_cpu.get(cpu.0)?)?)?.running
     }
 
+    /// Whether it is known of a processor that nobody runs, or who does.
+    pub(crate) fn is_known(&self, cpu: CpuId) -> bool {
+        self.lanes.iter().any(|lane| lane.cpu == cpu && lane.is_known)
+    }
+
     /// Everybody who runs, and where.
     pub(crate) fn all_running(&self) -> impl Iterator<Item = (CpuId, Running)> {
         self.lanes.iter().filter_map(|lane| Some((lane.cpu, lane.running?)))

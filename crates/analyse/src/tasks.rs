@@ -43,6 +43,8 @@ pub struct Cpu {
     /// Whether it is one processor, where one task runs at a time. On what the recording calls no
     /// processor, tasks run side by side.
     pub is_one: bool,
+    /// Whether the stretches of its track are interrupts.
+    pub has_interrupts: bool,
 }
 
 /// The tasks of a timeline.
@@ -69,7 +71,7 @@ impl Tasks {
                 continue;
             }
             let (id, on) = (TrackId(id), cpu_of(tracks, TrackId(id)));
-            let key = (track.recording, track.name.as_str(), track.task_id());
+            let key = (track.recording, track.part(), track.name.as_str(), track.task_id());
             let task = *known.entry(key).or_insert_with(|| {
                 tasks.add(Task {
                     name: track.name.clone(),
@@ -98,6 +100,7 @@ impl Tasks {
             track,
             clock: of.and_then(|track| track.clock),
             is_one: of.is_some_and(|track| track.attributes.contains_key(Track::CPU_ID)),
+            has_interrupts: of.is_some_and(|track| track.says(Track::HAS_INTERRUPTS)),
         });
         let cpu = CpuId(self.cpus.len() - 1);
         if let Some(of_track) = self.is_cpu.get_mut(track.0) {
@@ -133,6 +136,13 @@ impl Tasks {
     #[must_use]
     pub fn is_cpu(&self, track: TrackId) -> Option<CpuId> {
         self.is_cpu.get(track.0).copied().flatten()
+    }
+
+    /// The processor that stretches of a track interrupt.
+    #[must_use]
+    pub(crate) fn interrupted(&self, track: TrackId) -> Option<CpuId> {
+        let has_interrupts = |cpu: &CpuId| self.cpu(*cpu).is_some_and(|cpu| cpu.has_interrupts);
+        self.is_cpu(track).filter(has_interrupts)
     }
 
     /// The track that stands for all of a task's: it may have run on several processors.

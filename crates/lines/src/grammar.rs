@@ -18,6 +18,11 @@ pub trait Grammar: Send + Sync + 'static {
     /// The text of an event.
     fn text<'a>(&'a self, line: &Line<'a>) -> Cow<'a, str>;
 
+    /// The track of the event itself.
+    fn stream<'a>(&self, line: &Line<'a>) -> Key<'a> {
+        Key::Events(line.cpu)
+    }
+
     /// Tells what an event is to tasks and the like, in the order in which it happens.
     fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>));
 
@@ -29,6 +34,16 @@ pub trait Grammar: Send + Sync + 'static {
     /// Whether times count from the Epoch.
     fn is_since_epoch(&self) -> bool {
         false
+    }
+
+    /// After how long times start over: those that do not tell the day, or the year.
+    fn cycle_ns(&self) -> Option<i64> {
+        None
+    }
+
+    /// A time as it is after times started over so often.
+    fn later(&self, time: TimeNs, _turns: u32) -> TimeNs {
+        time
     }
 
     /// Which of the format's dialects it is.

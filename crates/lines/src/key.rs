@@ -15,6 +15,8 @@ pub enum Key<'a> {
     Task(Option<u32>, Who<'a>),
     /// The functions of a thread.
     Calls(Who<'a>),
+    /// What a task says.
+    Says(Who<'a>),
     /// A state machine.
     Machine(Cow<'a, str>),
     /// A number, of a thread where lines tell it.
@@ -40,6 +42,7 @@ impl Key<'_> {
             Self::Idle(cpu) => Key::Idle(cpu),
             Self::Task(cpu, who) => Key::Task(cpu, who.into_owned()),
             Self::Calls(who) => Key::Calls(who.into_owned()),
+            Self::Says(who) => Key::Says(who.into_owned()),
             Self::Machine(name) => Key::Machine(Cow::Owned(name.into_owned())),
             Self::Counter(who, name) => {
                 Key::Counter(who.map(Who::into_owned), Cow::Owned(name.into_owned()))
@@ -53,7 +56,7 @@ impl Key<'_> {
         match self {
             Self::Cpu(cpu) | Self::Idle(cpu) => Some(*cpu),
             Self::Events(cpu) | Self::Task(cpu, _) => *cpu,
-            Self::Calls(_) | Self::Machine(_) | Self::Counter(..) => None,
+            Self::Calls(_) | Self::Says(_) | Self::Machine(_) | Self::Counter(..) => None,
         }
     }
 }

@@ -28,6 +28,7 @@ mod reader;
 mod survey;
 mod tables;
 mod timeline;
+mod turns;
 mod walk;
 
 pub use dataset::{LinesDataset, check, first_line};

@@ -82,7 +82,11 @@ impl<G: Grammar> Reader<G> {
             return None;
         }
         match self.grammar.read(text) {
-            Read::Event(event) => Some(event),
+            Read::Event(mut event) => {
+                let later = |time| self.survey.turns.later(&self.grammar, line.offset, time);
+                event.time = event.time.map(later);
+                Some(event)
+            }
             _ => None,
         }
     }

@@ -10,6 +10,7 @@ use kymo_core::{Context, Finding, Findings, Result, Severity, shortened};
 use memchr::memchr;
 
 use crate::index::{BLOCK_BYTES, Block};
+use crate::turns::Turns;
 use crate::{Grammar, Key, Line, Lines, RawLine, Read, Telling, Told, Who};
 
 /// Files from this size on are worth more than one thread.
@@ -34,6 +35,8 @@ pub(crate) struct Survey {
     pub(crate) has_waking: bool,
     /// The smallest and the largest time.
     pub(crate) times: Option<(TimeNs, TimeNs)>,
+    /// Where times start over.
+    pub(crate) turns: Turns,
     findings: Findings,
     keys_max: usize,
     is_full: bool,
@@ -80,7 +83,9 @@ pub(crate) fn survey(
 ) -> Result<Survey> {
     let Context { limits, progress, .. } = *context;
     progress.begin("reading", bytes.len() as u64);
-    let mut parts = parts(bytes, start).into_iter();
+    // Where times start over, each depends on those before.
+    let threads = if grammar.cycle_ns().is_some() { 1 } else { ahead::threads() };
+    let mut parts = parts(bytes, start, threads).into_iter();
     let first = parts.next().unwrap_or((0, &[]));
     let rest: Vec<_> = parts.collect();
     let jobs = rest.iter().copied().map(|part| {
@@ -107,10 +112,10 @@ pub(crate) fn survey(
     Ok(all)
 }
 
-/// Parts of a file that begin with a line, each with its first byte.
-fn parts(bytes: &[u8], start: usize) -> Vec<(u64, &[u8])> {
+/// Parts of a file for some threads, that begin with a line, each with its first byte.
+fn parts(bytes: &[u8], start: usize, threads: usize) -> Vec<(u64, &[u8])> {
     let rest = bytes.get(start..).unwrap_or_default();
-    let count = if rest.len() >= PARTS_BYTES { ahead::threads() } else { 1 };
+    let count = if rest.len() >= PARTS_BYTES { threads } else { 1 };
     let mut ends: Vec<usize> = (1..count)
         .filter_map(|part| {
             let at = start + rest.len() / count * part;
@@ -138,6 +143,7 @@ impl Survey {
             names: HashMap::default(),
             has_waking: false,
             times: None,
+            turns: Turns::default(),
             findings: Findings::new(limits),
             keys_max: usize::try_from(limits.items_max).unwrap_or(usize::MAX),
             is_full: false,
@@ -218,13 +224,19 @@ impl Survey {
         }
         self.events += 1;
         if let Some(time) = line.time {
+            self.turns.see(grammar, offset, time);
+            let time = self.turns.later(grammar, offset, time);
             self.blocks.last_mut().into_iter().for_each(|block| block.see(time));
             self.disorder.see(time, offset);
             let (min, max) = self.times.unwrap_or((time, time));
             self.times = Some((min.min(time), max.max(time)));
         }
         self.count(line.name);
+        // What is of no processor is below the track of all events.
         self.see(Key::Events(line.cpu));
+        if let stream @ Key::Says(_) = grammar.stream(line) {
+            self.see(stream);
+        }
         grammar.tell(line, telling, &mut |told| self.told(told));
         for doubt in telling.doubts.drain(..) {
             let first = || Doubted { offset, text: shortened(line.rest).into_owned(), count: 0 };
@@ -333,6 +345,7 @@ impl Survey {
             let message = repeated(count, why, &text);
             self.findings.push(Finding::at(Severity::Warning, rule, offset, message));
         }
+        self.findings.extend(self.turns.finding());
         let Disorder { count, offset, .. } = self.disorder;
         if count > 0 {
             let times = if count == 1 { "once".into() } else { format!("{count} times") };
@@ -397,7 +410,7 @@ mod tests {
     #[test]
     fn parts_begin_with_lines_and_are_all_of_the_file() {
         let text: Vec<u8> = b"a line of some length\n".repeat(PARTS_BYTES / 20);
-        let parts = parts(&text, 22);
+        let parts = parts(&text, 22, 4);
         let mut at = 22;
         for (start, part) in &parts {
             assert_eq!(*start, at);

@@ -41,7 +41,7 @@ impl<G: Grammar> Timeline<G> {
 
     fn add(&mut self, key: Key<'static>) {
         let (kind, content) = match &key {
-            Key::Events(_) => (TrackKind::Messages, "utf-8"),
+            Key::Events(_) | Key::Says(_) => (TrackKind::Messages, "utf-8"),
             Key::Cpu(_) => (TrackKind::Calls, "cpu"),
             Key::Idle(_) | Key::Task(..) => (TrackKind::Task, "task"),
             Key::Calls(_) => (TrackKind::Calls, "thread"),
@@ -52,6 +52,9 @@ impl<G: Grammar> Timeline<G> {
         match &key {
             Key::Events(Some(cpu)) | Key::Cpu(cpu) => {
                 attributes.insert(Track::CPU_ID.to_owned(), json!(cpu));
+                if matches!(key, Key::Cpu(_)) {
+                    attributes.insert(Track::HAS_INTERRUPTS.to_owned(), json!(true));
+                }
             }
             Key::Idle(_) => drop(attributes.insert(Track::IS_IDLE.to_owned(), json!(true))),
             Key::Task(_, Who::Id(id)) => {
@@ -86,7 +89,7 @@ impl<G: Grammar> Timeline<G> {
             Key::Events(Some(cpu)) => format!("events of cpu {cpu}"),
             Key::Cpu(cpu) => format!("cpu {cpu}"),
             Key::Idle(cpu) => format!("swapper/{cpu}"),
-            Key::Task(_, who) | Key::Calls(who) => self.who(who),
+            Key::Task(_, who) | Key::Calls(who) | Key::Says(who) => self.who(who),
             Key::Machine(name) | Key::Counter(None, name) => name.clone().into_owned(),
             Key::Counter(Some(who), name) => format!("{}.{name}", self.who(who)),
         }
@@ -107,9 +110,11 @@ impl<G: Grammar> Timeline<G> {
         let parent = match key {
             Key::Events(_) | Key::Cpu(_) => return None,
             Key::Idle(cpu) | Key::Task(Some(cpu), _) => Key::Cpu(*cpu),
-            Key::Task(None, _) | Key::Calls(_) | Key::Machine(_) | Key::Counter(..) => {
-                Key::Events(None)
-            }
+            Key::Task(None, _)
+            | Key::Calls(_)
+            | Key::Says(_)
+            | Key::Machine(_)
+            | Key::Counter(..) => Key::Events(None),
         };
         self.track(&parent)
     }
@@ -247,7 +252,9 @@ impl<G: Grammar> Walking<G> {
         let mut push = |track: TrackId, content: Content<'static>| {
             pending.push_back(Happening { track, time: line.time, offset, content });
         };
-        if let Some(track) = timeline.track(&Key::Events(line.cpu)).filter(|track| wants(*track)) {
+        let stream = timeline.track(&grammar.stream(line));
+        let stream = stream.or_else(|| timeline.track(&Key::Events(line.cpu)));
+        if let Some(track) = stream.filter(|track| wants(*track)) {
             let fields = if has_fields { fields(grammar, line) } else { None };
             let text = || Content::Text(grammar.text(line).into_owned().into());
             push(track, fields.map_or_else(text, Content::Fields));

@@ -42,6 +42,9 @@ pub enum Unrecognised {
     /// A directory that no format claims.
     #[error("it is a directory, and no format of recordings that is one was recognised in it")]
     Directory,
+    /// A directory that cannot be looked into.
+    #[error("{0}")]
+    Closed(String),
     /// The mark of a format that is not read here.
     #[error("this is {name}, which kymo does not read; {advice}")]
     Foreign {
@@ -71,7 +74,10 @@ pub fn detect(source: &Source) -> Result<Detected, Unrecognised> {
         (Some(found), Some(_)) if found.confidence > Confidence::Name => Ok(found),
         (_, Some(foreign)) => Err(foreign),
         (Some(found), None) => Ok(found),
-        (None, None) if source.is_directory() => Err(Unrecognised::Directory),
+        (None, None) if source.is_directory() => Err(match source.entries() {
+            Ok(_) => Unrecognised::Directory,
+            Err(error) => Unrecognised::Closed(error.to_string()),
+        }),
         (None, None) if source.size_bytes() == 0 => Err(Unrecognised::Empty),
         (None, None) => Err(Unrecognised::Unknown),
     }

@@ -1,11 +1,13 @@
 //! What timelines have no word for, as attributes of tracks. Other formats keep attributes, so that
 //! it comes back when such a timeline is written as BBBin.
 
-use std::collections::HashMap;
-use std::fmt::Write;
+use std::collections::{HashMap, VecDeque};
+use std::fmt::{self, Write};
 
 use kymo_core::Value;
-use kymo_core::model::timeline::Track;
+use kymo_core::model::timeline::{Track, TrackKind};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json, json};
 
@@ -28,11 +30,33 @@ const CUSTOM: &str = "custom";
 /// whoever only looks at the timeline.
 pub(crate) const ARTIFACTS_MAX: usize = 1 << 12;
 const VALUE_BYTES_MAX: usize = 1 << 12;
+
+/// Each value says its type, so that a long name may be said for every task. All values and names
+/// together take no more than some times the file, or what any file may.
+const ROOM_TIMES: u64 = 4;
+const ROOM_MIN: u64 = 1 << 20;
+
+/// What a field takes besides its name.
+const FIELD_BYTES: u64 = 32;
+
+/// The bytes that there are for values of artifacts in a file of some size.
+pub(crate) fn room(file_bytes: u64) -> u64 {
+    file_bytes.saturating_mul(ROOM_TIMES).max(ROOM_MIN)
+}
+
+/// The bytes that the words of a type take.
+fn words_bytes(of: &CustomType) -> u64 {
+    let fields = of.fields.iter().map(|field| field.name.len() as u64 + FIELD_BYTES);
+    of.name.len() as u64 + fields.sum::<u64>()
+}
+
 pub(crate) const FIELDS_MAX: usize = 1 << 8;
 
-/// Attributes that BBBin has a place for, or that only say how another format keeps its events.
-const KEPT: [&str; 21] = [
+/// Attributes that BBBin has a place for.
+const KEPT: [&str; 16] = [
     Track::CPU_ID,
+    Track::HAS_INTERRUPTS,
+    Track::RECORDING,
     Track::IS_IDLE,
     Track::TELLS_COMPLETION,
     "tid",
@@ -46,23 +70,24 @@ const KEPT: [&str; 21] = [
     TYPE_NAME,
     FIELDS,
     CUSTOM,
-    "stream_id",
-    "stream",
-    "length",
-    "cont",
-    "clock",
-    "gain",
-    "offset",
 ];
 
-/// The attributes of a track that BBBin has no place for.
-pub(crate) fn unkept(attributes: &Map<String, Json>) -> impl Iterator<Item = &str> {
-    attributes.keys().map(String::as_str).filter(|name| !KEPT.contains(name))
+/// Whether an attribute only says how RTC keeps the events of a track, which have that done to them.
+/// Others may mean something else by the same word: theirs are texts.
+fn is_storage(track: &Track, name: &str, value: &Json) -> bool {
+    match name {
+        "stream_id" | "length" | "cont" | "gain" | "offset" => !value.is_string(),
+        "clock" => track.clock.is_some(),
+        "stream" => track.kind == TrackKind::Annotations,
+        _ => false,
+    }
 }
 
-/// Whether a track is a clock of another format: its events are the times that others have.
-pub(crate) fn is_clock(track: &Track) -> bool {
-    track.says("clock")
+/// The attributes of a track that BBBin has no place for.
+pub(crate) fn unkept(track: &Track) -> impl Iterator<Item = &str> {
+    let is_kept = |name: &str, value: &Json| KEPT.contains(&name) || is_storage(track, name, value);
+    let left = track.attributes.iter().filter(move |(name, value)| !is_kept(name, value));
+    left.map(|(name, _)| name.as_str())
 }
 
 /// A task class as an attribute.
@@ -111,12 +136,15 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Those of an artifact, where they are of their type and not too many.
-    pub(crate) fn of(artifact: &Artifact, of: &CustomType) -> Option<Self> {
+    /// Those of an artifact, where they are of their type and there is room for them.
+    pub(crate) fn of(artifact: &Artifact, of: &CustomType, room: &mut u64) -> Option<Self> {
         let is_small = artifact.custom.len() <= VALUE_BYTES_MAX && of.fields.len() <= FIELDS_MAX;
-        let is_sound = is_small && values(of, &artifact.custom, 0).is_ok();
+        if !is_small || values(of, &artifact.custom, 0).is_err() {
+            return None;
+        }
+        *room = room.checked_sub(2 * artifact.custom.len() as u64 + words_bytes(of))?;
         let (type_name, fields) = (of.name.clone(), of.fields.clone());
-        is_sound.then(|| Self { type_name, fields, custom: artifact.custom.clone() })
+        Some(Self { type_name, fields, custom: artifact.custom.clone() })
     }
 
     pub(crate) fn put(&self, attributes: &mut Map<String, Json>) {
@@ -143,8 +171,10 @@ impl Values {
 }
 
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks(2);
-    { pairs }.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|of| u8::try_from(of).ok());
+    let bytes = pairs.iter().map(|[high, low]| Some((digit(*high)? << 4) | digit(*low)?));
+    bytes.collect::<Option<Vec<_>>>().filter(|_| rest.is_empty())
 }
 
 /// A state or a GENERIC artifact.
@@ -217,12 +247,44 @@ pub(crate) fn machines(
 }
 
 /// The values of fields, from a JSON object that has each under its name, as the timeline tells
-/// them. Numbers are read by their digits, so that they are the same to the last bit.
+/// them; of several that have one name, the first is the first. Numbers are read by their digits, so
+/// that they are the same to the last bit.
 pub(crate) fn values_of(fields: &[CustomField], text: &str) -> Option<Vec<Value>> {
-    let said: HashMap<String, &RawValue> = serde_json::from_str(text).ok()?;
-    let is_whole = said.len() == fields.len();
-    let values = fields.iter().map(|field| field_value(field, said.get(&field.name)?));
-    values.collect::<Option<Vec<_>>>().filter(|_| is_whole)
+    let Members(said) = serde_json::from_str(text).ok()?;
+    if said.len() != fields.len() {
+        return None;
+    }
+    let mut of_names: HashMap<&str, VecDeque<&RawValue>> = HashMap::new();
+    for (name, value) in &said {
+        of_names.entry(name).or_default().push_back(value);
+    }
+    let mut next = |name: &str| of_names.get_mut(name)?.pop_front();
+    fields.iter().map(|field| field_value(field, next(&field.name)?)).collect()
+}
+
+/// The members of a JSON object, as they come: a map would have one of each name.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members<'de>;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        from.deserialize_map(Object)
+    }
 }
 
 fn field_value(field: &CustomField, said: &RawValue) -> Option<Value> {
@@ -296,13 +358,58 @@ mod tests {
     }
 
     #[test]
+    fn words_of_rtc_are_kept_of_rtc_alone() {
+        let track = |attributes: Json| Track {
+            name: String::new(),
+            recording: 0,
+            parent: None,
+            kind: TrackKind::Counter,
+            clock: None,
+            content: String::new(),
+            attributes: attributes.as_object().unwrap().clone(),
+        };
+        let foreign = track(json!({ "offset": "12", "stream": "left", "length": "4", "tid": 1 }));
+        assert_eq!(unkept(&foreign).collect::<Vec<_>>(), ["offset", "stream", "length"]);
+        let own = track(json!({ "offset": 12, "length": 4, "cont": true, "gain": 0.5 }));
+        assert_eq!(unkept(&own).count(), 0);
+    }
+
+    #[test]
+    fn values_are_carried_while_there_is_room() {
+        let artifact = Artifact {
+            offset: 0,
+            id: ArtifactId(1),
+            name: "t".into(),
+            log_file: crate::LogFileId(0),
+            custom_type: TypeId(1),
+            custom: vec![7],
+            kind: ArtifactKind::Generic,
+        };
+        let fields = vec![CustomField::scalar("x".repeat(100), FieldType::Uint8)];
+        let (name, log_file) = ("type".into(), crate::LogFileId(0));
+        let of = CustomType { offset: 0, id: TypeId(1), name, log_file, fields };
+        // Two digits, four bytes of the type's name, and 100 + 32 of its field.
+        let mut room = 2 * 138 + 137;
+        let fit = (0..3).map(|_| Values::of(&artifact, &of, &mut room).is_some());
+        assert_eq!(fit.collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(room, 137);
+        assert_eq!([room_of(100), room_of(1 << 30)], [1 << 20, 1 << 32]);
+    }
+
+    fn room_of(file_bytes: u64) -> u64 {
+        super::room(file_bytes)
+    }
+
+    #[test]
     fn values_that_are_not_of_their_type_are_none() {
         let of = |custom: &str| {
             let said = json!({ "type_name": "", "fields": [["x", "INT8", 0]], "custom": custom });
             Values::read(said.as_object().unwrap()).map(|values| values.custom)
         };
         assert_eq!(of("7f"), Some(vec![0x7F]));
-        assert_eq!([of("7f00"), of("7"), of("xy"), of("é1")], [None, Some(vec![7]), None, None]);
+        for odd in ["7f00", "7", "xy", "é1", "+7"] {
+            assert_eq!(of(odd), None, "{odd}");
+        }
     }
 
     #[test]
@@ -326,6 +433,9 @@ mod tests {
         let expected = vec![Value::UInt(u64::MAX), floats, "é".into()];
         let text = r#"{"a":18446744073709551615,"b":[0.1,"Infinity"],"c":"é"}"#;
         assert_eq!(of(text), Some(expected));
+        let twice = ["x", "y", "x"].map(|name| CustomField::scalar(name, FieldType::Int8));
+        let expected = [1, 3, 2].map(Value::Int).to_vec();
+        assert_eq!(values_of(&twice, r#"{"x":1,"x":2,"y":3}"#), Some(expected));
         for other in ["{}", "[]", r#"{"a":-1,"b":[],"c":""}"#, r#"{"a":1,"b":[],"c":"","d":0}"#] {
             assert_eq!(of(other), None, "{other}");
         }

@@ -69,6 +69,12 @@ pub const CLOCK_TYPE: OwnType =
     OwnType { name: "clock", fields: &["since_epoch"], of: FieldType::Boolean };
 /// The name of that artifact.
 pub const CLOCK_NAME: &str = "Epoch";
+/// The type of a GENERIC artifact that says of its log file whether functions that are of no thread
+/// are interrupts.
+pub const PROCESSOR_TYPE: OwnType =
+    OwnType { name: "processor", fields: &["has_interrupts"], of: FieldType::Boolean };
+/// The name of that artifact.
+pub const PROCESSOR_NAME: &str = "processor";
 /// "No type": what existing readers fail on.
 pub const NO_TYPE: i32 = 0;
 

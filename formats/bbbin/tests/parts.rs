@@ -15,7 +15,7 @@ use kymo_conformance::testdata;
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Destination, Format, Part, Severity, Source};
 use support::shown::{all, dataset, extracted, sample, worst};
-use support::{Bytes, Hand, log_file, task_switch};
+use support::{Bytes, Hand, event, log_file, task_switch, type_of};
 
 #[test]
 fn a_cut_has_the_events_of_a_time() {
@@ -216,6 +216,74 @@ fn what_nothing_declares_is_declared() {
         };
         assert_eq!(count(&file), count(&Source::from_bytes("", bytes)), "{name}");
     }
+}
+
+/// A GENERIC event without a body of its own.
+fn generic(timestamp: i64, custom_type: i32, custom: &[u8]) -> (i64, Bytes) {
+    (timestamp, event(1, timestamp).i32(custom_type).string(custom))
+}
+
+#[test]
+fn values_of_several_lengths_get_a_type_each() {
+    // Type 5 has values of 3 and of 5 bytes, and nothing declares it.
+    let events = vec![generic(1, 5, b"abc"), generic(2, 5, b"abcde"), generic(3, 5, b"xyz")];
+    let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
+    let (told, file) = repaired(hand.file());
+    assert!(worst(&file) <= Some(Severity::Note));
+    assert!(told.losses.is_empty());
+    let changed = "values that say they are of type 5 in log file 0, which nothing declares, have 1 \
+                   other types now, by their length";
+    assert!(told.corrected.iter().any(|of| of.message == changed), "{:?}", told.corrected);
+    let reader = Reader::open(&file, &Context::default()).unwrap();
+    let found: Vec<_> =
+        reader.events().map(|of| (of.event.custom_type.0, of.event.custom.to_vec())).collect();
+    let expected = [(5, b"abc".to_vec()), (1, b"abcde".to_vec()), (5, b"xyz".to_vec())];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn values_of_no_type_get_one_that_is_not_0() {
+    let task = Bytes::new().i32(2).i32(1).string(b"x").i32(0).i32(1).i32(1).i32(0).i32(0);
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        types: vec![type_of(1, 0, 1, 0)],
+        events: vec![generic(1, 0, b"abc")],
+        artifacts: vec![task],
+        ..Hand::default()
+    };
+    let (_, file) = repaired(hand.file());
+    assert!(worst(&file) <= Some(Severity::Note));
+    let reader = Reader::open(&file, &Context::default()).unwrap();
+    let ids: Vec<_> = reader.definitions().types.iter().map(|of| of.id.0).collect();
+    assert!(!ids.contains(&0), "{ids:?}");
+    let found = reader.events().next().unwrap();
+    assert_eq!((found.event.custom_type.0, found.event.custom), (2, &b"abc"[..]));
+    assert_ne!(reader.definitions().artifacts[0].custom_type.0, 2);
+}
+
+#[test]
+fn a_state_of_nobody_gets_a_machine() {
+    // An SRL RECEIVE of 777, which stands for nobody, into state 50.
+    let receive = event(8, 1).i32(777).i32(777).i64(-1).string(b"m").i32(50).i64(5).i32(0).i32(0);
+    let (_, file) = repaired(Hand::with_event(1, receive).file());
+    assert!(worst(&file) <= Some(Severity::Note));
+}
+
+#[test]
+fn repair_says_all_that_its_result_has() {
+    // The values of type 1 are one byte long, and are left as they are.
+    let hand = Hand {
+        types: vec![type_of(1, 0, 1, 0)],
+        events: vec![generic(1, 1, b"abc")],
+        ..Hand::with_event(1, Bytes::new())
+    };
+    let (told, file) = repaired(hand.file());
+    let again = Bbbin.check(&file, &Context::default()).unwrap();
+    let left: Vec<_> = again.iter().filter(|of| of.severity > Severity::Note).collect();
+    let is_said = |of: &&kymo_core::Finding| {
+        told.corrected.iter().any(|said| said.message.starts_with(&of.message))
+    };
+    assert!(!left.is_empty() && left.iter().all(is_said), "{left:?} {:?}", told.corrected);
 }
 
 /// A state is part of itself, which repairing does not change.

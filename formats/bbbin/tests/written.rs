@@ -435,3 +435,33 @@ fn log_files_remember_where_they_came_from() {
         cpus.filter_map(|track| track.attributes.get(Track::CPU_ID).cloned()).collect();
     assert_eq!(cpus, [0, 7]);
 }
+
+/// Types whose fields have one name, or that are called as ours: nothing of them is lost unsaid.
+#[test]
+fn fields_of_one_name_survive_being_written() {
+    let source = sample("names.bin");
+    let (took, file) =
+        written(|to| Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap());
+    assert_eq!(took.losses, []);
+    let of = |source: &Source| -> Vec<_> {
+        let reader = Reader::open(source, &Context::default()).unwrap();
+        let values = reader.events().map(|found| found.event.custom.to_vec());
+        values.filter(|values| !values.is_empty()).collect()
+    };
+    assert_eq!(of(&file), of(&source));
+}
+
+/// The stretches of one processor are interrupts, and those of the other functions.
+#[test]
+fn interrupts_are_told_from_functions_when_they_are_read_again() {
+    let mut made =
+        Made::two_processors().call(1, 0, "irq 5").end(2, 0).call(3, 1, "main").end(4, 1);
+    made.tracks[0].attributes.insert(Track::HAS_INTERRUPTS.into(), true.into());
+    let (told, file) = made.written();
+    assert_eq!(told.losses, []);
+    let tracks = timeline(&file).tracks();
+    let cpus = tracks.iter().filter(|track| track.attributes.contains_key(Track::CPU_ID));
+    let found: Vec<_> = cpus.map(|track| track.says(Track::HAS_INTERRUPTS)).collect();
+    assert_eq!(found, [true, false]);
+    assert_eq!(worst(&file), None);
+}

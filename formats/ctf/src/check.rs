@@ -2,13 +2,14 @@
 //!
 //! What the tracer lost is found when a trace is opened.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kymo_core::{Finding, Severity};
 
 use crate::Reader;
 use crate::model::Switches;
-use crate::read::{Place, Taken, TrackCursor};
+use crate::read::{Place, Taken, sweep};
 
 /// What cannot be read.
 pub(crate) const UNREADABLE: &str = "unreadable";
@@ -20,20 +21,21 @@ const UNBALANCED: &str = "unbalanced-switch";
 pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
     let mut switches = Switches::new(reader);
     for (number, track) in reader.tracks().iter().enumerate() {
-        let mut cursor = TrackCursor::new(reader, track.packets.clone());
         let (mut back, mut unbalanced) = (Repeated::default(), Repeated::default());
         let (mut latest, mut running) = (i64::MIN, None);
-        while let Some(taken) = cursor.take(reader, &mut switches) {
-            let Some(time) = taken.head.time_ns else { continue };
+        let _ = sweep(reader, &track.packets, &mut switches, |taken, switches| {
+            let Some(time) = taken.head.time_ns else { return ControlFlow::Continue(()) };
             if time < latest {
-                back.see(|| goes_back(reader, &taken, latest));
+                back.see(|| goes_back(reader, taken, latest));
             }
             latest = latest.max(time);
-            let Some((stops, runs)) = switches.switch() else { continue };
-            if running.replace(runs).is_some_and(|before| before != stops) {
-                unbalanced.see(|| stops_another(reader, &taken));
+            if let Some((stops, runs)) = switches.switch()
+                && running.replace(runs).is_some_and(|before| before != stops)
+            {
+                unbalanced.see(|| stops_another(reader, taken));
             }
-        }
+            ControlFlow::Continue(())
+        });
         back.tell(reader, number);
         unbalanced.tell(reader, number);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Length, TimelineView};
+use kymo_core::model::timeline::{TimeNs, TimelineView};
 use kymo_core::{
     Confidence, Context, Dataset, DumpRequest, Error, Finding, Format, FormatInfo, Probe,
     RecordSink, Result, Section, Source, Summary, Table,
@@ -88,10 +88,18 @@ impl Dataset for CtfDataset {
     }
 }
 
+/// Traces of more bytes are not gone through just to say how many events they have.
+const COUNTED_BYTES_MAX: u64 = 1 << 30;
+
 fn summary(reader: &Reader) -> Summary {
     let mut summary = Summary { dialect: dialect(reader), ..Summary::default() };
     if reader.parts().len() > 1 {
         summary.fact("traces", reader.parts().len());
+    }
+    let is_counted = reader.packet_bytes_sum() <= COUNTED_BYTES_MAX;
+    let (count, times) = if is_counted { reader.extent() } else { (0, reader.time_range()) };
+    if is_counted {
+        summary.fact("events", count);
     }
     summary.fact("streams", reader.tracks().len());
     summary.fact("files", reader.files().len());
@@ -102,9 +110,9 @@ fn summary(reader: &Reader) -> Summary {
         let origin = if clock.since_epoch() { "since the Epoch" } else { "with a zero of its own" };
         summary.detailed("clock", clock.name.clone(), format!("{} Hz, {origin}", clock.frequency));
     }
-    if let Some((begin, end)) = reader.time_range() {
-        let length = Length(end.abs_diff(begin));
-        summary.detailed("duration", length.to_string(), "from the first event to the last");
+    if let Some((first, last)) = times {
+        let since_epoch = reader.clocks().iter().all(crate::types::Clock::since_epoch);
+        summary.span(&(TimeNs(first)..=TimeNs(last)), since_epoch);
     }
     let said = reader.parts().iter().flat_map(|part| {
         let folder = part.folder.display().to_string();

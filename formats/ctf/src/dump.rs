@@ -1,4 +1,5 @@
-//! Records: what the metadata says, packets, then every event in the order of time.
+//! Records: every event in the order of time, which one looks for first, then what the metadata says
+//! and packets.
 
 use std::sync::Arc;
 
@@ -8,15 +9,6 @@ use crate::Reader;
 use crate::tables::{self, Rows};
 
 pub(crate) fn dump(reader: &Arc<Reader>, sink: &mut dyn RecordSink) -> Result<()> {
-    let listed = [
-        tables::environment(reader).dump("environment", |_| 0, sink)?,
-        tables::clocks(reader).dump("clock", |_| 0, sink)?,
-        tables::kinds(reader).dump("event_kind", |_| 0, sink)?,
-        tables::packets(reader).dump("packet", |packet| packet.1.offset, sink)?,
-    ];
-    if listed.contains(&Flow::Stop) {
-        return Ok(());
-    }
     for (index, row) in Rows::new(reader).enumerate() {
         let number = |value: Option<u64>| value.map_or(Value::Null, Value::from);
         let record = Record {
@@ -36,5 +28,16 @@ pub(crate) fn dump(reader: &Arc<Reader>, sink: &mut dyn RecordSink) -> Result<()
             return Ok(());
         }
     }
-    Ok(())
+    lists(reader, sink).map(drop)
+}
+
+/// What the metadata says, and packets.
+fn lists(reader: &Arc<Reader>, sink: &mut dyn RecordSink) -> Result<Flow> {
+    if tables::environment(reader).dump("environment", |_| 0, sink)? == Flow::Stop
+        || tables::clocks(reader).dump("clock", |_| 0, sink)? == Flow::Stop
+        || tables::kinds(reader).dump("event_kind", |_| 0, sink)? == Flow::Stop
+    {
+        return Ok(Flow::Stop);
+    }
+    tables::packets(reader).dump("packet", |packet| packet.1.offset, sink)
 }

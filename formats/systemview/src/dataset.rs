@@ -64,6 +64,9 @@ impl Dataset for SystemViewDataset {
         if let Some(frequency) = reader.frequency(0) {
             summary.fact("ticks in a second", frequency);
         }
+        if let Some(times) = reader.time_range() {
+            summary.span(&times, false);
+        }
         summary
     }
 

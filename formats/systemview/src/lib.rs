@@ -18,6 +18,7 @@
 //! ```
 
 mod dataset;
+mod described;
 mod model;
 mod read;
 mod spec;

@@ -9,11 +9,11 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId,
-    TrackKind, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Field, Fields, TimeNs, TimelineView, Track,
+    TrackId, TrackKind, Window,
 };
+use kymo_core::{Result, Value};
 use serde_json::{Map, json};
 
 use crate::read::{Given, Packet};
@@ -101,6 +101,9 @@ impl Timeline {
             Key::Task(_, tid) => ("tid", json!(tid)),
         };
         attributes.insert(own.0.to_owned(), own.1);
+        if matches!(key, Key::Cpu(_)) {
+            attributes.insert(Track::HAS_INTERRUPTS.to_owned(), json!(true));
+        }
         if kind == TrackKind::Task && self.tells_completion {
             attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
         }
@@ -237,8 +240,19 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        Ok(self.told(window, false))
+    }
+
+    fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        Ok(self.told(window, true))
+    }
+}
+
+impl Timeline {
+    fn told(self: Arc<Self>, window: &Window, has_fields: bool) -> Box<dyn Events> {
         let mut all = Telling {
             timeline: self,
+            has_fields,
             window: window.clone(),
             next: 0,
             now: Now::default(),
@@ -255,7 +269,7 @@ impl TimelineView for Timeline {
             }
             all.pending = kept;
         }
-        Ok(Box::new(all))
+        Box::new(all)
     }
 }
 
@@ -278,6 +292,8 @@ struct Happening {
 /// Events that are being told.
 struct Telling {
     timeline: Arc<Timeline>,
+    /// Whether events are told by their parameters, and not as texts.
+    has_fields: bool,
     window: Window,
     next: usize,
     now: Now,
@@ -300,7 +316,12 @@ impl Telling {
                 }
             };
             if let Some(track) = timeline.found.get(&Key::Core(packet.core)) {
-                push(*track, Content::Text(text(&timeline.reader, packet).into()));
+                let content = if self.has_fields {
+                    Content::Fields(fields(&timeline.reader, packet))
+                } else {
+                    Content::Text(text(&timeline.reader, packet).into())
+                };
+                push(*track, content);
             }
             let mut tell = |track, activity| push(track, Content::Activity(activity));
             timeline.tell(packet, &mut self.now, &mut tell);
@@ -310,8 +331,27 @@ impl Telling {
 }
 
 fn text(reader: &Reader, packet: &Packet) -> String {
-    let (name, parameters) = (tables::name(packet.id), tables::parameters(reader, packet));
-    if parameters.is_empty() { name } else { format!("{name}: {parameters}") }
+    let (name, parameters) = (reader.name(packet.id), tables::parameters(reader, packet));
+    if parameters.is_empty() { name.into_owned() } else { format!("{name}: {parameters}") }
+}
+
+/// An event by its named parameters; those that nobody names are together.
+fn fields(reader: &Reader, packet: &Packet) -> Fields<'static> {
+    let field =
+        |name: &str, value: Value| Field { name: name.to_owned().into(), value, bits: None };
+    let (mut fields, mut unnamed) = (Vec::new(), Vec::new());
+    for (name, value) in reader.given(packet) {
+        match value {
+            Given::Number(number) if name.is_empty() => unnamed.push(Value::from(number)),
+            Given::Number(number) => fields.push(field(name, number.into())),
+            Given::Text(text) => fields.push(field(name, text.into())),
+            Given::Numbers(numbers) => fields.push(field(name, numbers.into_iter().collect())),
+        }
+    }
+    if !unnamed.is_empty() {
+        fields.push(field(tables::UNNAMED, Value::List(unnamed)));
+    }
+    Fields { name: reader.name(packet.id).into_owned().into(), fields }
 }
 
 impl Events for Telling {

@@ -1,13 +1,17 @@
 //! Bytes to packets. All are gone through when a recording is opened, since each says only how long
 //! after the one before it was.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
+use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Finding, Result, Severity, Source};
 
+use crate::described::{Described, Kind};
 use crate::spec::{self, Parameter};
 
 /// Places where the target lost events that are listed one by one.
@@ -26,6 +30,7 @@ pub struct Reader {
     pub(crate) tasks: HashMap<u64, String>,
     /// Names of interrupts by their numbers.
     pub(crate) interrupts: HashMap<u64, String>,
+    described: Described,
     findings: Vec<Finding>,
 }
 
@@ -49,6 +54,7 @@ pub struct Packet {
 pub(crate) enum Given {
     Number(u64),
     Text(String),
+    Numbers(Vec<u64>),
 }
 
 impl Reader {
@@ -66,6 +72,7 @@ impl Reader {
             frequencies: HashMap::new(),
             tasks: HashMap::new(),
             interrupts: HashMap::new(),
+            described: Described::default(),
             findings: Vec::new(),
             bytes,
         };
@@ -128,17 +135,23 @@ impl Reader {
     /// Keeps what an event says of names and times.
     fn learn(&mut self, packet: &Packet) {
         let given = match packet.id {
-            spec::TASK_INFO | spec::SYSDESC | spec::INIT => self.given(packet),
+            spec::TASK_INFO | spec::SYSDESC | spec::INIT | spec::MODULEDESC => {
+                owned(self.given(packet))
+            }
             _ => return,
         };
         match (packet.id, &given[..]) {
-            (spec::TASK_INFO, [(_, Given::Number(tid)), _, (_, Given::Text(name))]) => {
+            (spec::TASK_INFO, [Given::Number(tid), _, Given::Text(name)]) => {
                 self.tasks.insert(*tid, name.clone());
             }
-            (spec::INIT, [(_, Given::Number(frequency)), ..]) => {
+            (spec::INIT, [Given::Number(frequency), ..]) => {
                 self.frequencies.entry(packet.core).or_insert((*frequency, packet.offset));
             }
-            (spec::SYSDESC, [(_, Given::Text(text))]) => {
+            (spec::MODULEDESC, [_, Given::Number(offset), Given::Text(text)]) => {
+                self.described.module(*offset, text);
+            }
+            (spec::SYSDESC, [Given::Text(text)]) => {
+                self.described.system(text);
                 let named =
                     text.split(',').filter_map(|part| part.strip_prefix("I#")?.split_once('='));
                 let named =
@@ -225,6 +238,12 @@ impl Reader {
         i64::try_from(u128::from(packet.ticks) * 1_000_000_000 / frequency).ok()
     }
 
+    /// The first and the last moment.
+    pub(crate) fn time_range(&self) -> Option<RangeInclusive<TimeNs>> {
+        let times = || self.packets.iter().filter_map(|packet| self.time_ns(packet));
+        Some(TimeNs(times().min()?)..=TimeNs(times().max()?))
+    }
+
     /// What is wrong.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
@@ -238,29 +257,44 @@ impl Reader {
         range.and_then(|(start, end)| self.bytes.get(start..end)).unwrap_or_default()
     }
 
-    /// The parameters of an event: by the protocol where it knows them, and else as numbers.
-    pub(crate) fn given(&self, packet: &Packet) -> Vec<(&'static str, Given)> {
+    /// The name of an event: `TASK_START_EXEC`, or `event 512` where nobody names it.
+    pub(crate) fn name(&self, id: u32) -> Cow<'_, str> {
+        let described = || self.described.get(id).map(|event| event.name.as_str());
+        let name = spec::event(id).map(|(name, _)| name).or_else(described);
+        name.map_or_else(|| format!("event {id}").into(), Into::into)
+    }
+
+    /// The parameters of an event: by the protocol where it knows them, by who described the event,
+    /// and else as numbers without a name.
+    pub(crate) fn given(&self, packet: &Packet) -> Vec<(&str, Given)> {
         let mut cursor = Cursor { bytes: self.payload(packet), at: 0 };
         let mut given = Vec::new();
-        let known = spec::event(packet.id).map(|(_, parameters)| parameters);
-        for parameter in known.unwrap_or_default() {
-            let value = match parameter {
-                Parameter::Number(name) => {
-                    cursor.number("parameter").map(|n| (*name, Given::Number(n)))
-                }
-                Parameter::Text(name) => cursor.text().map(|text| (*name, Given::Text(text))),
-            };
-            let Ok(value) = value else { break };
-            given.push(value);
+        if let Some((_, parameters)) = spec::event(packet.id) {
+            for parameter in parameters {
+                let (name, kind) = match parameter {
+                    Parameter::Number(name) => (*name, Kind::Number),
+                    Parameter::Text(name) => (*name, Kind::Text),
+                };
+                let Ok(value) = cursor.parameter(kind) else { break };
+                given.push((name, value));
+            }
+            return given;
         }
-        while known.is_none()
-            && cursor.at < cursor.bytes.len()
-            && let Ok(number) = cursor.number("parameter")
-        {
-            given.push(("", Given::Number(number)));
+        let event = self.described.get(packet.id);
+        for (name, kind) in event.map_or(&[][..], |event| &event.parameters) {
+            let Ok(value) = cursor.parameter(*kind) else { break };
+            given.push((name, value));
+        }
+        if let Ok(Given::Numbers(numbers)) = cursor.parameter(Kind::Rest) {
+            given.extend(numbers.into_iter().map(|number| ("", Given::Number(number))));
         }
         given
     }
+}
+
+/// Values without the names of parameters.
+fn owned(given: Vec<(&str, Given)>) -> Vec<Given> {
+    given.into_iter().map(|(_, value)| value).collect()
 }
 
 /// The text at the start.
@@ -347,6 +381,23 @@ impl Cursor<'_> {
         let start = self.at;
         let number = self.number(what)?;
         u32::try_from(number).map_err(|_| ReadError::invalid(what, start as u64, "it is too large"))
+    }
+
+    /// The value of a parameter.
+    fn parameter(&mut self, kind: Kind) -> ReadResult<Given> {
+        match kind {
+            Kind::Number => self.number("parameter").map(Given::Number),
+            Kind::Text => self.text().map(Given::Text),
+            Kind::Rest => {
+                let mut numbers = Vec::new();
+                while self.at < self.bytes.len()
+                    && let Ok(number) = self.number("parameter")
+                {
+                    numbers.push(number);
+                }
+                Ok(Given::Numbers(numbers))
+            }
+        }
     }
 
     /// A text; its length is a byte, or 255 and two bytes.

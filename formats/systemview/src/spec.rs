@@ -23,6 +23,7 @@ pub(crate) const NOP: u32 = 0;
 pub(crate) const TRACE_START: u32 = 10;
 pub(crate) const OVERFLOW: u32 = 1;
 pub(crate) const INIT: u32 = 24;
+pub(crate) const MODULEDESC: u32 = 22;
 pub(crate) const PRINT_FORMATTED: u32 = 26;
 
 /// What a parameter is.
@@ -61,7 +62,7 @@ pub(crate) fn event(id: u32) -> Option<(&'static str, &'static [Parameter])> {
         19 => ("TIMER_ENTER", &[Number("timer_id")]),
         20 => ("TIMER_EXIT", &[]),
         21 => ("STACK_INFO", &[Number("tid"), Number("base"), Number("sz"), Number("unused")]),
-        22 => ("MODULEDESC", &[Number("mod_id"), Number("evt_off"), Text("desc")]),
+        MODULEDESC => ("MODULEDESC", &[Number("mod_id"), Number("evt_off"), Text("desc")]),
         23 => ("DATA_SAMPLE", &[Number("data_id"), Number("value")]),
         INIT => (
             "INIT",
@@ -73,3 +74,62 @@ pub(crate) fn event(id: u32) -> Option<(&'static str, &'static [Parameter])> {
         _ => return None,
     })
 }
+
+/// What a target with `FreeRTOS` calls its system.
+pub(crate) const FREERTOS_NAME: &str = "FreeRTOS";
+
+/// Events of `FreeRTOS`, which are calls of its functions: number, name and parameters.
+pub(crate) const FREERTOS: &[(u32, &str, &str)] = &[
+    (33, "vTaskDelete", "xTaskToDelete"),
+    (34, "vTaskDelay", "xTicksToDelay"),
+    (35, "vTaskDelayUntil", ""),
+    (36, "vTaskSuspend", "xTaskToSuspend"),
+    (37, "ulTaskNotifyTake", "xClearCountOnExit xTicksToWait"),
+    (38, "vTaskNotifyGiveFromISR", "xTaskToNotify pxHigherPriorityTaskWoken"),
+    (39, "vTaskPriorityInherit", "pxMutexHolder"),
+    (40, "vTaskResume", "xTaskToResume"),
+    (41, "vTaskStepTick", "xTicksToJump"),
+    (42, "xTaskPriorityDisinherit", "pxMutexHolder"),
+    (43, "xTaskResumeFromISR", "xTaskToResume"),
+    (44, "xTaskGenericNotify", "xTaskToNotify ulValue eAction pulPreviousNotificationValue"),
+    (
+        45,
+        "xTaskGenericNotifyFromISR",
+        "xTaskToNotify ulValue eAction pulPreviousNotificationValue pxHigherPriorityTaskWoken",
+    ),
+    (
+        46,
+        "xTaskNotifyWait",
+        "ulBitsToClearOnEntry ulBitsToClearOnExit pulNotificationValue xTicksToWait",
+    ),
+    (47, "xQueueGenericCreate", "uxQueueLength uxItemSize ucQueueType"),
+    (48, "vQueueDelete", "xQueue"),
+    (49, "xQueueGenericReceive", "xQueue pvBuffer xTicksToWait xJustPeek"),
+    (50, "xQueuePeekFromISR", "xQueue pvBuffer"),
+    (51, "xQueueReceiveFromISR", "xQueue pvBuffer pxHigherPriorityTaskWoken"),
+    (52, "vQueueAddToRegistry", "xQueue pcName"),
+    (53, "xQueueGenericSend", "xQueue pvItemToQueue xTicksToWait xCopyPosition"),
+    (
+        54,
+        "xQueueGenericSendFromISR",
+        "xQueue pvItemToQueue pxHigherPriorityTaskWoken xCopyPosition",
+    ),
+    (55, "vTaskPrioritySet", "xTask uxNewPriority"),
+    (56, "uxTaskPriorityGetFromISR", "xTask"),
+    (57, "xTaskGetTickCountFromISR", ""),
+    (58, "xEventGroupClearBitsFromISR", "xEventGroup uxBitsToSet"),
+    (59, "xEventGroupSetBitsFromISR", "xEventGroup uxBitsToSet pxHigherPriorityTaskWoken"),
+    (60, "xEventGroupGetBitsFromISR", "xEventGroup"),
+    (61, "xQueueGiveFromISR", "xQueue pxHigherPriorityTaskWoken"),
+    (62, "xQueueIsQueueEmptyFromISR", "xQueue"),
+    (63, "xQueueIsQueueFullFromISR", "xQueue"),
+];
+
+/// How the module of ESP-IDF that records memory describes itself; it does not name its events.
+pub(crate) const HEAP_MODULE: &str = "M=ESP32 SystemView Heap Tracing Module";
+
+/// Its events.
+pub(crate) const HEAP_TRACING: [(&str, &str); 2] = [
+    ("esp_sysview_heap_trace_alloc", "addr size callers"),
+    ("esp_sysview_heap_trace_free", "addr callers"),
+];

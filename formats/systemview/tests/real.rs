@@ -85,44 +85,70 @@ fn texts(name: &str, core: u32) -> Vec<String> {
     texts
 }
 
-/// Parameters as its own tool has them: numbers of modules by value, and others by name.
-fn compare_parameters(text: &str, event: &Value) {
-    let found = text.split_once(": ").map_or("", |(_, parameters)| parameters);
-    let number = |value: &Value| match value.as_str().and_then(|text| text.strip_prefix("0x")) {
+/// The name of each kind of event of the operating system and of modules, by its number, as its own
+/// tool prints them: `core[0].vTaskDelay(34), plen 1`.
+fn expected_names() -> HashMap<u64, String> {
+    let path = shared::file(&format!("{FOLDER}/expected_output")).unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    let named = text.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("core[")?.1.split_once("].")?;
+        let (name, rest) = rest.split_once('(')?;
+        Some((rest.split_once(')')?.0.parse().ok()?, name.to_owned()))
+    });
+    named.filter(|(id, _)| *id >= 32).collect()
+}
+
+/// A number, which may be a text in hexadecimal.
+fn number(value: &Value) -> u64 {
+    match value.as_str().and_then(|text| text.strip_prefix("0x")) {
         Some(hex) => u64::from_str_radix(hex, 16).unwrap(),
         None => value.as_u64().unwrap(),
-    };
-    let mut expected: Vec<u64> = match event["id"].as_u64().unwrap() {
+    }
+}
+
+/// The parameters that its own tool has of an event, each as a text.
+fn expected_parameters(event: &Value) -> Vec<String> {
+    let numbers =
+        |values: &Value| -> Vec<u64> { values.as_array().unwrap().iter().map(number).collect() };
+    match event["id"].as_u64().unwrap() {
         26 => {
             let (msg, lvl) = (event["msg"].as_str().unwrap(), &event["lvl"]);
-            assert_eq!(found, format!("msg = {msg:?}, lvl = {lvl}, unused = 0"));
-            return;
+            vec![format!("msg = {msg:?}"), format!("lvl = {lvl}"), "unused = 0".to_owned()]
         }
         // Memory that is given back has no size, and the tool says 0.
         id @ (512 | 513) => {
-            let size = Some(&event["size"]).filter(|_| id == 512);
-            let callers = event["callers"].as_array().unwrap();
-            [&event["addr"]].into_iter().chain(size).chain(callers).map(number).collect()
+            let size = (id == 512).then(|| format!("size = {}", number(&event["size"])));
+            let callers = format!("callers = {:?}", numbers(&event["callers"]));
+            let addr = format!("addr = {}", number(&event["addr"]));
+            [Some(addr), size, Some(callers)].into_iter().flatten().collect()
         }
-        32.. => event["params"].as_object().unwrap().values().map(number).collect(),
-        _ => {
-            let parameters = event["params"].as_object().unwrap();
-            for (name, value) in parameters {
-                let value = value.as_str().map_or(value.to_string(), |text| format!("{text:?}"));
-                assert!(found.contains(&format!("{name} = {value}")), "{text}: {name} = {value}");
-            }
-            assert_eq!(found.matches(" = ").count(), parameters.len(), "{text}");
-            return;
+        id => {
+            let parameters = event["params"].as_object().unwrap().iter();
+            let shown = parameters.map(|(name, value)| match value.as_str() {
+                Some(text) if id < 32 => format!("{name} = {text:?}"),
+                _ => format!("{name} = {}", number(value)),
+            });
+            shown.collect()
         }
-    };
-    let mut found: Vec<u64> = found.split(", ").map(|word| word.parse().unwrap()).collect();
-    found.sort_unstable();
-    expected.sort_unstable();
-    assert_eq!(found, expected, "{text}");
+    }
+}
+
+/// Compares the name and the parameters of an event, whatever their order.
+fn compare_text(text: &str, event: &Value, names: &HashMap<u64, String>) {
+    let (name, found) = text.split_once(": ").unwrap_or((text, ""));
+    if let Some(expected) = names.get(&event["id"].as_u64().unwrap()) {
+        assert_eq!(name, expected);
+    }
+    let expected = expected_parameters(event);
+    for parameter in &expected {
+        assert!(found.contains(parameter.as_str()), "{text}: {parameter}");
+    }
+    let length = expected.iter().map(|parameter| parameter.len() + 2).sum::<usize>();
+    assert_eq!(found.len(), length.saturating_sub(2), "{text}");
 }
 
 #[test]
-fn every_parameter_is_as_its_own_tool_decodes_it() {
+fn every_name_and_parameter_is_as_its_own_tool_decodes_it() {
     let files = [
         ("heap_log0.svdat", 0, "expected_output.json", 0),
         ("heap_log1.svdat", 0, "expected_output.json", 1),
@@ -132,10 +158,10 @@ fn every_parameter_is_as_its_own_tool_decodes_it() {
     for (file, core, json, expected_core) in files {
         let Some(events) = expected(json) else { return };
         let of_core: Vec<_> = events.iter().filter(|of| of["core_id"] == expected_core).collect();
-        let texts = texts(file, core);
-        assert_eq!(texts.len(), of_core.len());
+        let (texts, names) = (texts(file, core), expected_names());
+        assert_eq!((texts.len(), names.len()), (of_core.len(), 10));
         for (text, event) in texts.iter().zip(of_core) {
-            compare_parameters(text, event);
+            compare_text(text, event, &names);
         }
     }
 }

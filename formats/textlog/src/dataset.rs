@@ -38,8 +38,12 @@ impl Format for TextLog {
         let own = || own_grammar(probe.path);
         if probe.is_directory {
             None
-        } else if probe.has_grammar || has_signature(probe.head) {
+        } else if has_signature(probe.head) {
             Some(Confidence::Magic)
+        } else if probe.has_grammar {
+            // A grammar may be named for several files, and some of them are no logs.
+            let is_text = !probe.head.contains(&0);
+            Some(if is_text { Confidence::Magic } else { Confidence::Name })
         } else if own().is_some_and(|name| probe.has_beside(name))
             || probe.has_extension(INFO.extensions) && probe.has_beside(FOLDER_GRAMMAR)
         {

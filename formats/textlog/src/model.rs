@@ -12,6 +12,7 @@ use regex::Captures;
 
 use crate::grammar::{Rule, TextGrammar};
 use crate::spec::{Class, GROUPS};
+use crate::time::Cycle;
 
 impl Grammar for TextGrammar {
     fn read<'a>(&'a self, line: &'a str) -> Read<'a> {
@@ -51,9 +52,24 @@ impl Grammar for TextGrammar {
         all.map(|(name, value)| (name.into(), value.into())).collect()
     }
 
+    /// The group `text` and the other groups behind it, so that nothing of the line is lost; without
+    /// that group, the line.
     fn text<'a>(&'a self, line: &Line<'a>) -> Cow<'a, str> {
-        let text = self.groups(line).and_then(|groups| groups.get("text"));
-        text.unwrap_or(line.rest).into()
+        let Some(groups) = self.groups(line) else { return line.rest.into() };
+        let Some(text) = groups.get("text") else { return line.rest.into() };
+        let is_more = |name: &str| !["time", "cpu", "text"].contains(&name);
+        let more = groups.all().filter(|(name, _)| is_more(name));
+        let more: Vec<_> = more.map(|(name, value)| format!("{name}={value}")).collect();
+        if more.is_empty() { text.into() } else { format!("{text} [{}]", more.join(" ")).into() }
+    }
+
+    /// What a task says has a track of its own.
+    fn stream<'a>(&self, line: &Line<'a>) -> Key<'a> {
+        let is_text = self.rules.get(line.rule).is_some_and(|rule| rule.class == Class::Text);
+        match line.task {
+            Some(task) if is_text && line.cpu.is_none() => Key::Says(Who::Name(task.into())),
+            _ => Key::Events(line.cpu),
+        }
     }
 
     fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
@@ -78,6 +94,14 @@ impl Grammar for TextGrammar {
 
     fn is_since_epoch(&self) -> bool {
         self.is_since_epoch
+    }
+
+    fn cycle_ns(&self) -> Option<i64> {
+        self.time.cycle().map(Cycle::ns)
+    }
+
+    fn later(&self, time: TimeNs, turns: u32) -> TimeNs {
+        self.time.cycle().map_or(time, |cycle| cycle.later(time, turns))
     }
 
     fn dialect(&self) -> String {

@@ -1,5 +1,6 @@
 //! Times of logs: numbers, dates as ISO 8601 has them, or by a pattern.
 
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::Offset;
@@ -33,9 +34,21 @@ impl TimeFormat {
             Self::Number(_) => false,
             Self::Iso => true,
             Self::Pattern(pattern, year) => {
-                let dates = ["%Y", "%y", "%F", "%D", "%s", "%c"];
-                year.is_some() || dates.iter().any(|date| pattern.contains(date))
+                year.is_some() || YEARS.iter().any(|date| pattern.contains(date))
             }
+        }
+    }
+
+    /// What times do not tell, so that they start over.
+    pub(crate) fn cycle(&self) -> Option<Cycle> {
+        let Self::Pattern(pattern, year) = self else { return None };
+        let has = |directives: &[&str]| directives.iter().any(|of| pattern.contains(of));
+        if has(&YEARS) {
+            None
+        } else if year.is_some() && has(&DAYS) {
+            Some(Cycle::Year)
+        } else {
+            Some(Cycle::Day)
         }
     }
 
@@ -47,6 +60,48 @@ impl TimeFormat {
             Self::Pattern(pattern, year) => by_pattern(pattern, *year, text),
         }
     }
+}
+
+/// Directives of patterns that tell the year.
+const YEARS: [&str; 6] = ["%Y", "%y", "%F", "%D", "%s", "%c"];
+
+/// Those that tell the day.
+const DAYS: [&str; 7] = ["%d", "%e", "%j", "%m", "%b", "%B", "%h"];
+
+/// A day in nanoseconds.
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// After what times start over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cycle {
+    Day,
+    Year,
+}
+
+impl Cycle {
+    /// About how long it is.
+    pub(crate) fn ns(self) -> i64 {
+        match self {
+            Self::Day => DAY_NS,
+            Self::Year => 365 * DAY_NS,
+        }
+    }
+
+    /// A time so many days or years later.
+    pub(crate) fn later(self, time: TimeNs, turns: u32) -> TimeNs {
+        let later = match self {
+            Self::Day => time.0.checked_add(DAY_NS.saturating_mul(turns.into())).map(TimeNs),
+            Self::Year => years_later(time, turns),
+        };
+        later.unwrap_or(time)
+    }
+}
+
+/// The same day and time of day, so many years later.
+fn years_later(time: TimeNs, years: u32) -> Option<TimeNs> {
+    let moment = Offset::UTC.to_datetime(Timestamp::from_nanosecond(time.0.into()).ok()?);
+    let year = moment.year().checked_add(i16::try_from(years).ok()?)?;
+    since_epoch(moment.with().year(year).build().ok()?, Offset::UTC)
 }
 
 /// How many digits after the point of a unit are nanoseconds.
@@ -139,6 +194,19 @@ mod tests {
         assert_eq!(read("ns", "-3"), Some(-3));
         assert_eq!(read("ns", "0.5"), None);
         assert_eq!(TimeFormat::new("hours", None), None);
+    }
+
+    #[test]
+    fn times_start_over_where_the_day_or_the_year_is_not_told() {
+        let cycle = |word, year| TimeFormat::new(word, year).unwrap().cycle();
+        assert_eq!(cycle("%H:%M:%S", None), Some(Cycle::Day));
+        assert_eq!(cycle("%b %d %H:%M:%S", None), Some(Cycle::Day));
+        assert_eq!(cycle("%b %d %H:%M:%S", Some(2025)), Some(Cycle::Year));
+        assert_eq!([cycle("%Y-%m-%d", None), cycle("iso", None), cycle("ms", None)], [None; 3]);
+        // `date -u -d 2027-03-01 +%s` and 2028, which has a 29 February.
+        let march = TimeNs(1_803_859_200_000_000_000);
+        assert_eq!(Cycle::Year.later(march, 1), TimeNs(1_835_481_600_000_000_000));
+        assert_eq!(Cycle::Day.later(TimeNs(5), 2), TimeNs(172_800_000_000_005));
     }
 
     /// As `date -u -d … +%s%N` tells them.

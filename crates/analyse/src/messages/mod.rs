@@ -46,6 +46,11 @@ pub struct Pair {
     pub unsent: u64,
     /// Those that left and did not arrive yet, with their numbers.
     waiting: BTreeSet<(TimeNs, MessageId)>,
+    /// When the latest left of which that is told. Where nothing is told, messages arrive in the
+    /// order in which they left: those before it are lost.
+    told: Option<TimeNs>,
+    /// How many arrived without a word of when they left, and are taken for the first that waited.
+    pub guessed: u64,
 }
 
 /// The number of a message, in the order in which they left.
@@ -53,6 +58,19 @@ pub struct Pair {
 pub struct MessageId(pub u64);
 
 impl Pair {
+    /// The first that may arrive next.
+    fn first(&self) -> Option<(TimeNs, MessageId)> {
+        let from = (self.told.unwrap_or(TimeNs(i64::MIN)), MessageId(0));
+        self.waiting.range(from..).next().copied()
+    }
+
+    /// Whether messages may have been taken for others: some are lost, or left before the
+    /// recording, and nothing tells which.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        self.guessed > 0 && self.unreceived() > 0
+    }
+
     /// How many left and did not arrive, as far as was recorded.
     #[must_use]
     pub fn unreceived(&self) -> u64 {
@@ -195,8 +213,8 @@ impl Messages {
         let senders = self.senders.get(&(to, name.to_owned()))?;
         let waiting = senders.iter().take(SENDERS_MAX).filter_map(|from| {
             let key = PairKey { from: Some(*from), to: Some(to), name: name.to_owned() };
-            let (time, _) = self.pairs.get(*self.keys.get(&key)?)?.waiting.first()?;
-            Some((*time, *from))
+            let (time, _) = self.pairs.get(*self.keys.get(&key)?)?.first()?;
+            Some((time, *from))
         });
         waiting.min().map(|(_, from)| from)
     }
@@ -214,12 +232,15 @@ impl Messages {
         let Some(pair) = at.and_then(|at| self.pairs.get_mut(at)) else { return sent };
         pair.received += 1;
         let found = match message.peer_time {
-            Some(left) => pair.waiting.range((left, MessageId(0))..).next(),
-            None => pair.waiting.first(),
+            Some(left) => pair.waiting.range((left, MessageId(0))..).next().copied(),
+            None => pair.first(),
         };
         let is_same = |(time, _): &(TimeNs, _)| message.peer_time.is_none_or(|left| left == *time);
-        let found = found.copied().filter(is_same);
-        if let Some((left, id)) = found {
+        if let Some((left, id)) = found.filter(is_same) {
+            match message.peer_time {
+                Some(_) => pair.told = pair.told.max(Some(left)),
+                None => pair.guessed += 1,
+            }
             pair.waiting.remove(&(left, id));
             (sent.id, sent.left) = (Some(id), Some(left));
             self.pending -= 1;

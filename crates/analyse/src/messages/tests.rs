@@ -224,3 +224,39 @@ fn a_wakeup_while_it_runs_is_for_its_next_stretch_if_nothing_else_wakes_it() {
         sequence.transfers().iter().map(|of| (ns(of.left), ns(of.arrived))).collect();
     assert_eq!(found, [(0, 1), (1000, 1001), (1019, 1024)]);
 }
+
+#[test]
+fn a_time_that_is_told_ends_what_a_lost_message_shifted() {
+    // b sends to a at 0, 100, … 500, and each arrives after 1, but for that of 0, which is lost.
+    // Those of 200 and 400 say when they left.
+    let mut told = vec![(0, 2, Activity::Send(message("m", Some(1), None)))];
+    for time in [100, 200, 300, 400, 500] {
+        told.push((time, 2, Activity::Send(message("m", Some(1), None))));
+        let left = [200, 400].contains(&time).then_some(time);
+        told.push((time + 1, 1, Activity::Receive(message("m", Some(2), left))));
+    }
+    let mut messages = Messages::new();
+    analysed(told, Window::default(), &mut messages);
+    let (_, pair) = messages.pairs()[0];
+    // Until the first that is told, that of 0 is taken for the one that arrives at 101.
+    assert_eq!((pair.sent, pair.received, pair.unsent, pair.unreceived()), (6, 5, 0, 1));
+    let latency = &pair.latency_ns;
+    assert_eq!((latency.min(), latency.max(), latency.mean()), (Some(1), Some(101), Some(21)));
+    assert_eq!((pair.guessed, pair.is_doubtful()), (3, true));
+}
+
+#[test]
+fn messages_that_tell_their_times_may_overtake_each_other() {
+    // Sent at 0 and 10, they arrive the other way round, at 20 and 30.
+    let told = vec![
+        (0, 2, Activity::Send(message("m", Some(1), None))),
+        (10, 2, Activity::Send(message("m", Some(1), None))),
+        (20, 1, Activity::Receive(message("m", Some(2), Some(10)))),
+        (30, 1, Activity::Receive(message("m", Some(2), Some(0)))),
+    ];
+    let mut messages = Messages::new();
+    analysed(told, Window::default(), &mut messages);
+    let (_, pair) = messages.pairs()[0];
+    assert_eq!((pair.unsent, pair.unreceived(), pair.is_doubtful()), (0, 0, false));
+    assert_eq!((pair.latency_ns.min(), pair.latency_ns.max()), (Some(10), Some(30)));
+}

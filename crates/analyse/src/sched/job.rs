@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use kymo_core::model::timeline::{TimeNs, TrackId};
+use kymo_core::model::timeline::TimeNs;
 
 use super::TaskSched;
 use crate::elapsed;
@@ -40,15 +40,6 @@ pub struct Completed {
     pub is_late: bool,
 }
 
-/// When something was told, and on which track.
-pub(super) type Told = (TimeNs, TrackId);
-
-/// Whether the same was told just now on another track: each processor may tell of it. On one track
-/// it is another, however coarse its times are.
-fn is_repeated(last: Option<Told>, (time, track): Told) -> bool {
-    last.is_some_and(|(then, on)| then == time && on != track)
-}
-
 /// What a task is at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Job {
@@ -58,13 +49,14 @@ pub(super) struct Job {
     waiting: VecDeque<Release>,
     /// Releases behind those, of which nothing else is kept.
     counted: u64,
-    released_last: Option<Told>,
+    released_last: Option<TimeNs>,
     /// When the job was released that started last.
     started_last: Option<TimeNs>,
-    completed_last: Option<Told>,
     is_started: bool,
     /// When the job before was complete, within the stretch that is not over.
     completed_at: Option<TimeNs>,
+    /// When a stretch ended with the job not complete.
+    preempted_at: Option<TimeNs>,
     ran_ns: u64,
     running_since: Option<TimeNs>,
 }
@@ -91,15 +83,15 @@ impl Job {
         (self.running_since, self.completed_at) = (None, None);
     }
 
-    pub(super) fn release(&mut self, release: Release, on: TrackId, figures: &mut TaskSched) {
-        let told = (release.time, on);
-        if is_repeated(self.released_last, told) {
-            return;
-        }
+    pub(super) fn release(&mut self, release: Release, figures: &mut TaskSched) {
         figures.activations += 1;
-        let before = self.released_last.replace(told);
-        if let (Some((last, _)), false) = (before, figures.tells_completion) {
+        let before = self.released_last.replace(release.time);
+        if let (Some(last), false) = (before, figures.tells_completion) {
             figures.period_ns.add(elapsed(last, release.time));
+        }
+        if self.counted > 0 && self.release.is_none() {
+            // Jobs come first of which it is not known when they were released.
+            return self.count(figures);
         }
         let is_told = figures.completions > 0 || figures.tells_completion;
         let ends_untold = !is_told && release.budget_ns.is_none() && self.is_started;
@@ -149,14 +141,19 @@ impl Job {
         if self.counted == 0 && self.waiting.len() < WAITING_MAX {
             self.waiting.push_back(release);
         } else {
-            self.counted += 1;
-            figures.counted += 1;
+            self.count(figures);
         }
+    }
+
+    /// There are too many for it to be told from others.
+    fn count(&mut self, figures: &mut TaskSched) {
+        self.counted += 1;
+        figures.counted += 1;
     }
 
     /// Tells the delay when the job starts.
     pub(super) fn begin(&mut self, time: TimeNs, figures: &mut TaskSched) -> Option<u64> {
-        (self.running_since, self.completed_at) = (Some(time), None);
+        (self.running_since, self.completed_at, self.preempted_at) = (Some(time), None, None);
         if std::mem::replace(&mut self.is_started, true) {
             return None;
         }
@@ -180,6 +177,7 @@ impl Job {
             (Some(at), Some(_)) if at == time => (self.is_started, self.ran_ns) = (false, 0),
             _ => {
                 self.is_started = true;
+                self.preempted_at = Some(time);
                 figures.preemptions += 1;
             }
         }
@@ -188,12 +186,13 @@ impl Job {
     /// Tells the job that is complete.
     pub(super) fn complete(
         &mut self,
-        (time, on): Told,
+        time: TimeNs,
         remaining_ns: Option<i64>,
         figures: &mut TaskSched,
-    ) -> Option<Completed> {
-        if is_repeated(self.completed_last.replace((time, on)), (time, on)) {
-            return None;
+    ) -> Completed {
+        if self.preempted_at.take() == Some(time) {
+            // It stopped since it was complete: the recording says the one before the other.
+            figures.preemptions -= 1;
         }
         let now = self.running_since.map_or(0, |since| elapsed(since, time));
         let run_ns = self.ran_ns.saturating_add(now);
@@ -213,16 +212,17 @@ impl Job {
         }
         let release = self.release.map(|release| release.time);
         self.next(time);
-        Some(Completed { release, run_ns, response_ns, is_late: is_late == Some(true) })
+        Completed { release, run_ns, response_ns, is_late: is_late == Some(true) }
     }
 
     /// Turns to what was released meanwhile. What goes on running runs for that.
     fn next(&mut self, time: TimeNs) {
         let is_running = self.running_since.is_some();
-        self.release = self.waiting.pop_front();
         if self.release.is_none() {
+            // It was one of those that nothing else is known of.
             self.counted = self.counted.saturating_sub(1);
         }
+        self.release = self.waiting.pop_front();
         self.is_started = is_running && self.release.is_some();
         self.completed_at = is_running.then_some(time);
         self.running_since = self.running_since.map(|_| time);

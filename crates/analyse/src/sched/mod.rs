@@ -129,12 +129,11 @@ impl Sched {
             }
             (Activity::Release { budget_ns, .. }, _) => {
                 let budget_ns = budget_ns.and_then(|ns| u64::try_from(ns).ok());
-                job.release(Release { time: seen.time, budget_ns }, seen.event.track, figures);
+                job.release(Release { time: seen.time, budget_ns }, figures);
                 None
             }
             (Activity::Complete { remaining_ns }, _) => {
-                let told = (seen.time, seen.event.track);
-                job.complete(told, *remaining_ns, figures).map(Progress::Completed)
+                Some(Progress::Completed(job.complete(seen.time, *remaining_ns, figures)))
             }
             _ => None,
         };
@@ -186,10 +185,10 @@ impl Pass for Sched {
     fn left_out(&self) -> Vec<LeftOut> {
         let jobs = LeftOut {
             count: self.tasks.iter().map(|(figures, _)| figures.counted).sum(),
-            one: "job waited behind too many others of its task: it is counted, and whether it was \
-                  late is not known",
-            many: "jobs waited behind too many others of their task: they are counted, and whether \
-                   they were late is not known",
+            one: "job waited behind too many others of its task: it is counted, and how long it took \
+                  is not known",
+            many: "jobs waited behind too many others of their task: they are counted, and how \
+                   long they took is not known",
         };
         vec![jobs]
     }

@@ -156,22 +156,6 @@ fn jobs_that_are_never_complete_are_late_when_their_time_is_over() {
 }
 
 #[test]
-fn a_release_that_two_processors_tell_of_is_one() {
-    let told = vec![
-        (0, 1, release(None)),
-        (0, 5, release(None)),
-        (2, 5, begin(1)),
-        (4, 5, complete(None)),
-        (4, 5, END),
-        (10, 1, release(None)),
-        (10, 5, release(None)),
-    ];
-    let found = figures(told, "a");
-    assert_eq!((found.activations, found.open), (2, 1));
-    assert_eq!((found.period_ns.mean(), found.response_ns.max()), (Some(10), Some(4)));
-}
-
-#[test]
 fn without_completions_each_release_has_its_delay() {
     let told = vec![
         (0, 2, release(None)),
@@ -194,6 +178,84 @@ fn jobs_within_one_tick_of_a_coarse_clock_are_several() {
     let found = figures([job(0), job(0), job(1)].concat(), "b");
     assert_eq!((found.activations, found.completions, found.open), (3, 3, 0));
     assert_eq!((found.response_ns.count(), found.preemptions()), (3, Some(0)));
+}
+
+#[test]
+fn jobs_of_a_task_that_moves_within_a_tick_are_several() {
+    // One job at 0 on cpu 0, and one on cpu 1 that runs 20–25: responses 0 and 25.
+    let moved = vec![
+        (0, 1, release(None)),
+        (0, 1, begin(1)),
+        (0, 1, complete(None)),
+        (0, 1, END),
+        (0, 5, release(None)),
+        (20, 5, begin(1)),
+        (25, 5, complete(None)),
+        (25, 5, END),
+    ];
+    let found = figures(moved, "a");
+    assert_eq!((found.activations, found.completions, found.open), (2, 2, 0));
+    assert_eq!(spread(&found.response_ns), (2, Some(0), Some(12), Some(25)));
+    assert_eq!(found.preemptions(), Some(0));
+    // Both are complete at 1, on different processors.
+    let completed = vec![
+        (0, 1, release(None)),
+        (0, 1, begin(1)),
+        (1, 1, complete(None)),
+        (1, 1, END),
+        (1, 5, release(None)),
+        (1, 5, begin(1)),
+        (1, 5, complete(None)),
+        (1, 5, END),
+    ];
+    let found = figures(completed, "a");
+    assert_eq!((found.activations, found.completions, found.open), (2, 2, 0));
+    assert_eq!(found.preemptions(), Some(0));
+}
+
+#[test]
+fn what_stops_and_is_complete_at_one_moment_is_not_preempted() {
+    // The second job stops before it is said to be complete; the third is preempted at 22.
+    let told = vec![
+        (0, 2, release(None)),
+        (0, 2, begin(1)),
+        (2, 2, complete(None)),
+        (2, 2, END),
+        (10, 2, release(None)),
+        (10, 2, begin(1)),
+        (12, 2, END),
+        (12, 2, complete(None)),
+        (20, 2, release(None)),
+        (20, 2, begin(1)),
+        (22, 2, END),
+        (30, 2, begin(1)),
+        (31, 2, complete(None)),
+        (31, 2, END),
+    ];
+    let found = figures(told, "b");
+    assert_eq!((found.completions, found.preemptions()), (3, Some(1)));
+    assert_eq!(spread(&found.response_ns), (3, Some(2), Some(5), Some(11)));
+    assert_eq!(spread(&found.run_ns), (3, Some(2), Some(2), Some(3)));
+}
+
+#[test]
+fn no_response_is_told_of_jobs_that_were_only_counted() {
+    // 65,538 jobs at 1: one is under way, 65,536 wait, and one is counted. Those that are known
+    // are complete at 2. The counted one is complete at 1000, just after another came at 999,
+    // which is complete at 3000: when that came is not known either.
+    let mut told = vec![(1, 2, release(Some(5))); 65_538];
+    told.extend(vec![(2, 2, complete(None)); 65_537]);
+    told.push((999, 2, release(Some(5))));
+    told.push((1000, 2, complete(None)));
+    told.push((3000, 2, complete(None)));
+    told.push((4000, 2, release(Some(5))));
+    told.push((4003, 2, complete(None)));
+    let mut sched = Sched::new();
+    let (analysis, short) = crate::fixture::analysed_with(told, Window::default(), &mut sched);
+    let b = sched.tasks().find(|(id, _)| analysis.tasks().name(*id) == "b").unwrap().1;
+    assert_eq!((b.activations, b.completions, b.open), (65_540, 65_540, 0));
+    assert_eq!((b.response_ns.count(), b.response_ns.max()), (65_538, Some(3)));
+    assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [2]);
 }
 
 #[test]

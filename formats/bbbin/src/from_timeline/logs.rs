@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use kymo_core::Origin;
 use kymo_core::model::timeline::{Track, TrackId};
 
-use crate::carried;
 use crate::model::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
 use crate::types::{Definitions, LogFileId, of_cpu};
 
@@ -34,7 +33,7 @@ impl Logs {
         let of_tracks = || tracks.iter().zip(&cpus).map(|(track, cpu)| (track.recording, *cpu));
         let (mut keys, mut seen) = (Vec::new(), HashSet::new());
         // Clocks say nothing by themselves, so that none needs a log file.
-        let used = tracks.iter().zip(of_tracks()).filter(|(track, _)| !carried::is_clock(track));
+        let used = tracks.iter().zip(of_tracks()).filter(|(track, _)| !track.is_clock());
         let used: Vec<_> = used.map(|(_, key)| key).collect();
         let whole: BTreeSet<_> = used.iter().copied().filter(|(_, cpu)| cpu.is_none()).collect();
         for key in whole.into_iter().chain(used) {

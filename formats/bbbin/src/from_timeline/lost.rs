@@ -25,6 +25,8 @@ pub(super) struct Lost {
     pub ids: u64,
     /// Lists that are no arrays.
     pub lists: u64,
+    /// Events that are not of the type that their track is of.
+    pub untyped: u64,
     /// Events that are of none of the kinds that have types of their own.
     pub kinds: u64,
     events: Losses,
@@ -39,7 +41,7 @@ impl Lost {
     /// Says it.
     pub(super) fn findings(&self, tracks: &[Track]) -> Vec<Finding> {
         let Self { characters, peers, priorities, releases, .. } = *self;
-        let Self { order, clocks, nested, ids, lists, kinds, .. } = *self;
+        let Self { order, clocks, nested, ids, lists, untyped, kinds, .. } = *self;
         let said = [
             (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
             (nested, "parent", format!("{nested} tracks are no longer under the track they were")),
@@ -79,6 +81,11 @@ impl Lost {
                 format!("{lists} lists whose values are none, or not of one type, became texts"),
             ),
             (
+                untyped,
+                "values",
+                format!("the values of {untyped} events are not of the type that they were of"),
+            ),
+            (
                 kinds,
                 "kinds",
                 format!(
@@ -105,7 +112,7 @@ const NAMES_MAX: usize = 8;
 fn attributes(tracks: &[Track]) -> Option<Finding> {
     let (mut names, mut count) = (BTreeSet::new(), 0);
     for track in tracks {
-        let mut left = carried::unkept(&track.attributes).peekable();
+        let mut left = carried::unkept(track).peekable();
         count += u64::from(left.peek().is_some());
         for name in left {
             if names.len() < NAMES_MAX {

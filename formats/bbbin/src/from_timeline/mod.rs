@@ -129,6 +129,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             self.lost.kinds += 1;
             return self.value(log, event);
         };
+        self.lost.untyped += u64::from(self.plan.restored.has(event.track));
         let Ok(custom) = encode(of, &shape.values(fields, &mut self.lost)) else {
             self.lost.event(event, "unwritten", "fields that are not of their types");
             return Ok(());
@@ -298,6 +299,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         if let Some((of, custom)) = self.plan.restored.values(event) {
             return self.put_with(log, Body::Generic, of, &custom);
         }
+        self.lost.untyped += u64::from(self.plan.restored.has(event.track));
         let Some(of) = self.plan.custom_type(event.track) else {
             self.lost.event(event, "unwritten", "the timeline had no values here before");
             return Ok(());

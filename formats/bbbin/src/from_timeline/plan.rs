@@ -14,8 +14,8 @@ use super::survey::{Roles, Survey};
 use crate::carried;
 use crate::model::LOG_FILE;
 use crate::spec::{
-    CALL_TYPE, CALLS_TYPE, CLOCK_NAME, CLOCK_TYPE, OwnType, RELEASE_TYPE, TASK_TYPE, TaskClass,
-    UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK,
+    CALL_TYPE, CALLS_TYPE, CLOCK_NAME, CLOCK_TYPE, OwnType, PROCESSOR_NAME, PROCESSOR_TYPE,
+    RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK,
 };
 use crate::types::{
     ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, LogFileId, TypeId,
@@ -59,7 +59,8 @@ struct Whole {
 impl Plan {
     /// Looks at every event once.
     pub(super) fn new(timeline: &Arc<dyn TimelineView>, origin: Option<&Origin>) -> Result<Self> {
-        let tracks = timeline.tracks();
+        let mut tracks = timeline.tracks();
+        Track::restore_recordings(&mut tracks);
         let mut definitions = Definitions::default();
         let logs = Logs::new(&tracks, origin, &mut definitions);
         let restored = Restored::new(&tracks, &logs.of_tracks, &mut definitions);
@@ -130,10 +131,10 @@ impl Plan {
             self.states.insert((track, name), id);
         }
         for log in logs.into_iter().filter(|_| is_since_epoch) {
-            let id = ids.take(&[log], None)?;
-            self.definitions.add_artifact(log, id, CLOCK_NAME, ArtifactKind::Generic);
-            let of = self.own_type(log, CLOCK_TYPE);
-            self.definitions.give_values(of, vec![1]);
+            self.say(log, CLOCK_NAME, CLOCK_TYPE, &mut ids)?;
+        }
+        for log in self.interrupted() {
+            self.say(log, PROCESSOR_NAME, PROCESSOR_TYPE, &mut ids)?;
         }
         self.definitions.put_parents_first();
         self.renumbered = ids.changed;
@@ -230,6 +231,22 @@ impl Plan {
             self.threads.insert(track, id);
         }
         Ok(())
+    }
+
+    /// Has an artifact of ours say that something is so of a log file.
+    fn say(&mut self, log: LogFileId, name: &str, what: OwnType, ids: &mut Ids) -> Result<()> {
+        let id = ids.take(&[log], None)?;
+        self.definitions.add_artifact(log, id, name, ArtifactKind::Generic);
+        let of = self.own_type(log, what);
+        self.definitions.give_values(of, vec![1]);
+        Ok(())
+    }
+
+    /// The log files whose own functions are interrupts.
+    fn interrupted(&self) -> BTreeSet<LogFileId> {
+        let own = self.logs.own.iter().filter_map(|id| Some((*id, self.tracks.get(id.0)?)));
+        let own = own.filter(|(_, track)| track.says(Track::HAS_INTERRUPTS));
+        own.filter_map(|(id, _)| self.log(id)).collect()
     }
 
     /// A type of ours in a log file; adds it where there is none.

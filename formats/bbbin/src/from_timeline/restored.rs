@@ -34,9 +34,7 @@ impl Restored {
                 definitions.add_type(*log, &track.name, fields);
                 let of = definitions.types.last().cloned();
                 restored.types.extend(of.map(|of| (TrackId(id), of)));
-            } else if (track.kind == TrackKind::Counter && above.is_some())
-                || carried::is_clock(track)
-            {
+            } else if (track.kind == TrackKind::Counter && above.is_some()) || track.is_clock() {
                 restored.repeated.insert(TrackId(id));
             }
         }

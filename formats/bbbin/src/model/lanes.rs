@@ -1,5 +1,6 @@
 //! Which tracks there are.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
@@ -10,7 +11,8 @@ use super::undeclared::Undeclared;
 use crate::Reader;
 use crate::carried::{self, CarriedArtifact, Values};
 use crate::spec::{
-    CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_TASK,
+    CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, OwnType, PROCESSOR_TYPE, RELEASE_TYPE, TASK_TYPE,
+    TaskClass, UNKNOWN_TASK,
 };
 use crate::types::{
     Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, LogFile, LogFileId, TypeId,
@@ -39,6 +41,8 @@ pub(crate) struct Lanes {
     /// States and GENERIC artifacts that log files carry as attributes: there are no more than
     /// whoever only looks at the timeline can bear.
     carried: usize,
+    /// The bytes that values of artifacts may still take, with the words of their types.
+    room: u64,
     /// Artifacts that are nowhere on the timeline, or whose values are not.
     pub untold_artifacts: u64,
     pub untold_values: u64,
@@ -87,12 +91,21 @@ pub(crate) const LOG_FILE_SIZE: &str = "log_file_size";
 pub(crate) const IMPORTED_AT: &str = "imported_at_timestamp";
 pub(crate) const IMPORTER_NAME: &str = "importer_name";
 
+/// Types of ours that have no track.
+pub(super) const TRACKLESS: [OwnType; 5] =
+    [CALL_TYPE, RELEASE_TYPE, TASK_TYPE, CLOCK_TYPE, PROCESSOR_TYPE];
+
+/// The bytes of a type's name that the names of its counters begin with: a file may have a long one,
+/// and many counters.
+const PREFIX_BYTES_MAX: usize = 128;
+
 /// The name of the track for tasks that nothing declares.
 const OTHER_TASKS: &str = "other tasks";
 
 impl Lanes {
     pub(crate) fn new(reader: &Reader) -> Self {
-        let mut lanes = Self::default();
+        let room = carried::room(reader.size_bytes());
+        let mut lanes = Self { room, ..Self::default() };
         let definitions = reader.definitions();
         for of in &definitions.log_files {
             lanes.log_file(of, reader);
@@ -236,6 +249,12 @@ impl Lanes {
             ArtifactKind::Generic if is_of(CALLS_TYPE) => TrackKind::Calls,
             // The clock of the timeline says it.
             ArtifactKind::Generic if is_of(CLOCK_TYPE) => return,
+            ArtifactKind::Generic if is_of(PROCESSOR_TYPE) => {
+                if of.custom == [1] {
+                    self.say(log.own, Track::HAS_INTERRUPTS, true);
+                }
+                return;
+            }
             ArtifactKind::Generic | ArtifactKind::State { .. } => {
                 return self.carry(of, custom_type, log.own);
             }
@@ -306,7 +325,8 @@ impl Lanes {
         if is_plain && of.custom.is_empty() {
             return None;
         }
-        let values = custom_type.and_then(|custom_type| Values::of(of, custom_type));
+        let values =
+            custom_type.and_then(|custom_type| Values::of(of, custom_type, &mut self.room));
         self.untold_values += u64::from(values.is_none());
         values
     }
@@ -338,7 +358,7 @@ impl Lanes {
         } else if of.is(RELEASE_TYPE) {
             self.release_types.insert(key);
         }
-        if [CALL_TYPE, RELEASE_TYPE, TASK_TYPE, CLOCK_TYPE].into_iter().any(|own| of.is(own)) {
+        if TRACKLESS.into_iter().any(|own| of.is(own)) {
             return;
         }
         let values = self.add(reader, of.log_file, of.name.clone(), TrackKind::Messages, "json");
@@ -347,8 +367,9 @@ impl Lanes {
             self.say(values, carried::FIELDS, carried::fields_json(&of.fields));
         }
         let mut counters = Vec::new();
+        let prefix = prefix(&of.name);
         for (place, field) in of.fields.iter().enumerate().filter(|(_, field)| is_number(field)) {
-            let name = format!("{}.{}", of.name, field.name);
+            let name = format!("{prefix}.{}", field.name);
             let content = field.type_name();
             let track = self.add(reader, of.log_file, name, TrackKind::Counter, &content);
             self.put_under(track, values);
@@ -382,6 +403,15 @@ impl Lanes {
             track.parent = Some(parent);
         }
     }
+}
+
+/// A type's name as that of its counters begins.
+fn prefix(name: &str) -> Cow<'_, str> {
+    if name.len() <= PREFIX_BYTES_MAX {
+        return name.into();
+    }
+    let end = name.floor_char_boundary(PREFIX_BYTES_MAX);
+    format!("{}…", name.get(..end).unwrap_or_default()).into()
 }
 
 /// The processor that a log file is of: what its name ends in, and else its own number. One beside

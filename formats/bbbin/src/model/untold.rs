@@ -6,9 +6,10 @@ use std::hash::{BuildHasher, RandomState};
 use kymo_core::model::timeline::TrackId;
 use kymo_core::{Finding, Severity};
 
-use super::lanes::{Lanes, TaskLane};
+use super::lanes::{Lanes, TRACKLESS, TaskLane};
 use crate::Reader;
 use crate::carried;
+use crate::read::odd_values;
 use crate::spec::{UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
 use crate::types::{
     ArtifactId, ArtifactKind, Body, CustomType, Event, Function, LogFileId, Message,
@@ -20,6 +21,7 @@ const DEPTH_MAX: usize = 1 << 16;
 /// Goes through all events.
 pub(super) fn untold(reader: &Reader, lanes: &Lanes) -> Vec<Finding> {
     let mut untold = Untold {
+        reader,
         lanes,
         hasher: RandomState::new(),
         open: HashMap::new(),
@@ -66,6 +68,7 @@ fn states_of_one_name(reader: &Reader) -> u64 {
 }
 
 struct Untold<'a> {
+    reader: &'a Reader,
     lanes: &'a Lanes,
     hasher: RandomState,
     /// The names of the functions that each track is in.
@@ -89,6 +92,10 @@ struct Counts {
     end_times: u64,
     functions: u64,
     values: u64,
+    /// Values of GENERIC events whose types are called as ours.
+    own_values: u64,
+    /// Values whose bits are lost.
+    odd_values: u64,
 }
 
 impl Counts {
@@ -114,6 +121,16 @@ impl Counts {
                 "values",
                 "values of events that are not GENERIC: which event they are of",
             ),
+            (
+                self.own_values,
+                "own-types",
+                "types of GENERIC events that are called and made as those of kymo itself",
+            ),
+            (
+                self.odd_values,
+                "odd-values",
+                "values whose bits are odd: a NaN of its own, a BOOLEAN that is neither 0 nor 1",
+            ),
         ];
         let lost = said.into_iter().filter(|(count, ..)| *count > 0);
         let finding = |(count, rule, what): (u64, &'static str, &str)| {
@@ -131,8 +148,13 @@ impl Untold<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let log = event.log_file;
         let Some(own) = self.lanes.log(log).map(|log| log.own) else { return };
+        if !event.custom.is_empty()
+            && let Some(of) = self.reader.custom_type(log, event.custom_type)
+        {
+            self.counts.odd_values += odd_values(of, event.custom);
+        }
         match event.body {
-            Body::Generic => return,
+            Body::Generic => return self.generic(event),
             Body::TaskSwitch { in_task, out_task, .. } => self.switch(log, in_task, out_task),
             Body::TaskRelease { task, time_budget } => {
                 self.task(log, task);
@@ -158,6 +180,13 @@ impl Untold<'_> {
         let is_said = self.lanes.thread(log, event.custom_type, event.custom).is_some()
             || self.lanes.released_by(log, event.custom_type, event.custom).is_some();
         self.counts.values += u64::from(!event.custom.is_empty() && !is_said);
+    }
+
+    /// Types of ours have no track, so that values of them are of no type where nothing else is.
+    fn generic(&mut self, event: &Event<'_>) {
+        let of = self.reader.custom_type(event.log_file, event.custom_type);
+        let is_own = of.is_some_and(|of| TRACKLESS.into_iter().any(|own| of.is(own)));
+        self.counts.own_values += u64::from(is_own);
     }
 
     fn switch(&mut self, log: LogFileId, in_task: ArtifactId, out_task: ArtifactId) {

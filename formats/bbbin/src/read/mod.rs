@@ -35,6 +35,7 @@ use index::{Index, Span, index, statistics, task_execution};
 use noticed::Noticed;
 use recordings::Recordings;
 
+pub(crate) use values::odd_values;
 pub use values::values;
 pub(crate) use walk::Walk;
 

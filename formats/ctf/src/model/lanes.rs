@@ -85,6 +85,7 @@ impl Lanes {
             let parent = match key {
                 Key::Cpu(cpu) => {
                     attributes.insert(Track::CPU_ID.to_owned(), json!(cpu));
+                    attributes.insert(Track::HAS_INTERRUPTS.to_owned(), json!(true));
                     None
                 }
                 Key::Task(cpu, tid) => {

@@ -7,6 +7,7 @@
 
 mod facts;
 mod lanes;
+mod place;
 mod roles;
 mod survey;
 
@@ -26,6 +27,7 @@ use crate::read::{Chosen, Merged};
 use crate::render::{Collected, Plain};
 use facts::{Facts, Telling};
 use lanes::{Lanes, Recent};
+use place::Place;
 
 pub(crate) use facts::Switches;
 
@@ -110,6 +112,16 @@ impl TimelineView for Timeline {
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         Ok(self.told(window, || Telling::Fields(Collected::default())))
+    }
+
+    fn file_of(&self, track: TrackId, time: Option<TimeNs>, offset: u64) -> Option<String> {
+        let place = Place { time_ns: time.map(|time| time.0), offset };
+        let packet = match self.reader.tracks().get(track.0) {
+            Some(stream) => place.in_stream(&self.reader, stream),
+            // What happens to tasks is in any stream.
+            None => place.anywhere(&self.reader),
+        };
+        Some(self.reader.file_name(packet?.file))
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {

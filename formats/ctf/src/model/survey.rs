@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -12,7 +13,7 @@ use super::facts::Facts;
 use super::lanes::Key;
 use super::roles::{Role, Roles};
 use crate::Reader;
-use crate::read::{Known, Place, TrackCursor};
+use crate::read::{Known, Place, sweep};
 
 /// What is looked up for every event.
 pub(super) type Lookup<K, V> = HashMap<K, V, RandomState>;
@@ -66,14 +67,19 @@ impl Survey {
         let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
         let mut facts = Facts::surveying(roles);
         for track in reader.tracks() {
-            let mut cursor = TrackCursor::new(reader, track.packets.clone());
-            while let Some(taken) = cursor.take(reader, &mut facts) {
-                let Some(role) = roles.get(taken.event.kind) else { continue };
+            let flow = sweep(reader, &track.packets, &mut facts, |taken, facts| {
+                let Some(role) = roles.get(taken.event.kind) else {
+                    return ControlFlow::Continue(());
+                };
                 if survey.keys.len() + survey.strings.len() + survey.regions.len() >= most {
                     too_many(reader, most);
-                    return survey;
+                    return ControlFlow::Break(());
                 }
-                survey.see(role, taken.packet.cpu, taken.head.time_ns, &facts);
+                survey.see(role, taken.packet.cpu, taken.head.time_ns, facts);
+                ControlFlow::Continue(())
+            });
+            if flow.is_break() {
+                break;
             }
         }
         survey

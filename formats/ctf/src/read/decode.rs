@@ -118,13 +118,19 @@ impl State {
 
     /// Sets the clock: what has fewer bits than it gives the lowest, and they only grow.
     #[inline]
-    fn tick(&mut self, clock: usize, value: u64, bits: u32) {
+    fn tick(&mut self, clock: usize, value: u64, mask: u64) {
         self.clock = Some(clock);
-        let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
         let (old, new) = (self.ticks & mask, value & mask);
-        let carry = if bits < 64 && new < old { mask.wrapping_add(1) } else { 0 };
+        // A word of its own carries nothing.
+        let carry = if new < old { mask.wrapping_add(1) } else { 0 };
         self.ticks = ((self.ticks & !mask) | new).wrapping_add(carry);
     }
+}
+
+/// A mask of so many bits.
+#[inline]
+fn mask_of(bits: u32) -> u64 {
+    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
 /// The number that some bits are.
@@ -224,8 +230,8 @@ impl<'a> Decoder<'a> {
             && start + found.shape.bits <= self.state.end
         {
             self.state.position = start + found.shape.bits;
-            if let Some((value, bits, clock)) = found.time {
-                self.state.tick(clock, value, bits);
+            if let Some((value, mask, clock)) = found.time {
+                self.state.tick(clock, value, mask);
             }
             return Ok(found.id);
         }
@@ -234,7 +240,7 @@ impl<'a> Decoder<'a> {
         self.take(shape.bits)?;
         for (spot, clock) in &shape.times {
             let value = self.bits(start + spot.start, spot.bits, spot.order)?;
-            self.state.tick(*clock, value, spot.bits);
+            self.state.tick(*clock, value, mask_of(spot.bits));
         }
         let Some(id) = &shape.id else { return Ok(None) };
         let raw = self.bits(start + id.start, id.bits, id.order)?;
@@ -275,7 +281,7 @@ impl<'a> Decoder<'a> {
                 self.keep(node, value);
                 if let Some(clock) = clock {
                     let value = u64::try_from(value & i128::from(u64::MAX)).unwrap_or_default();
-                    self.state.tick(*clock, value, integer.bits);
+                    self.state.tick(*clock, value, mask_of(integer.bits));
                 }
                 visitor.integer(node, integer, value);
             }
@@ -411,7 +417,7 @@ impl<'a> Decoder<'a> {
     fn bits(&self, start: u64, bits: u32, order: Endian) -> ReadResult<u64> {
         let (first, shift) = (usize::try_from(start / 8).unwrap_or(usize::MAX), start % 8);
         let rest = self.bytes.get(first..).unwrap_or_default();
-        let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        let mask = mask_of(bits);
         if let (true, Some(word)) = (shift + u64::from(bits) <= 64, rest.first_chunk::<8>()) {
             return Ok(match order {
                 Endian::Little => (u64::from_le_bytes(*word) >> shift) & mask,

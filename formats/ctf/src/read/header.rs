@@ -28,6 +28,8 @@ struct Tag {
     choices: Vec<Choice>,
     /// The ranges of the choices, where all are of bits without a sign.
     ranges: Vec<(u64, u64)>,
+    /// Where it is in a word.
+    bits: Option<Bits>,
 }
 
 impl Tag {
@@ -37,7 +39,7 @@ impl Tag {
         };
         let ranges: Option<Vec<_>> = choices.iter().map(range).collect();
         let ranges = ranges.filter(|_| !spot.is_signed).unwrap_or_default();
-        Self { spot, choices: choices.to_vec(), ranges }
+        Self { spot, choices: choices.to_vec(), ranges, bits: spot.within(spot.order) }
     }
 
     /// The place of the choice for some bits.
@@ -56,8 +58,30 @@ pub(crate) struct Shape {
     pub(crate) times: Vec<(Spot, usize)>,
     /// Its bits.
     pub(crate) bits: u64,
-    /// Whether it lies within a word, and has one time at most.
-    is_word: bool,
+    /// Its numbers, where it lies within a word and has one time at most.
+    word: Option<Word>,
+}
+
+/// The numbers of a header that lies within a word.
+#[derive(Debug, Clone, Copy)]
+struct Word {
+    id: Option<Bits>,
+    /// What sets a clock.
+    time: Option<(Bits, usize)>,
+}
+
+/// Bits of a word: so far from the lowest, and as many as the mask has.
+#[derive(Debug, Clone, Copy)]
+struct Bits {
+    shift: u32,
+    mask: u64,
+}
+
+impl Bits {
+    #[inline]
+    fn of(self, word: u64) -> u64 {
+        (word >> self.shift) & self.mask
+    }
 }
 
 /// A header that lies within a word.
@@ -65,8 +89,8 @@ pub(crate) struct Shape {
 pub(crate) struct InWord<'a> {
     pub(crate) shape: &'a Shape,
     pub(crate) id: Option<u64>,
-    /// What sets a clock, its bits, and the clock.
-    pub(crate) time: Option<(u64, u32, usize)>,
+    /// What sets a clock, a mask of as many bits, and the clock.
+    pub(crate) time: Option<(u64, u64, usize)>,
 }
 
 /// An integer at a place that is known.
@@ -85,21 +109,39 @@ impl Spot {
         Self { start, bits, is_signed, order }
     }
 
-    /// Its bits, where they are within the word that the header begins with.
-    #[inline]
-    fn within(&self, word: u64, order: Endian) -> Option<u64> {
-        let unused = 64_u32.checked_sub(self.bits)?;
+    /// Where its bits are within the word that the header begins with, if they are.
+    fn within(&self, order: Endian) -> Option<Bits> {
+        let unused = 64_u32.checked_sub(self.bits).filter(|unused| *unused < 64)?;
         let start = u32::try_from(self.start).ok().filter(|start| *start <= unused)?;
-        Some(match order {
-            Endian::Little => (word >> start) & (u64::MAX >> unused),
-            Endian::Big => (word << start) >> unused,
-        })
+        let shift = match order {
+            Endian::Little => start,
+            Endian::Big => unused - start,
+        };
+        Some(Bits { shift, mask: u64::MAX >> unused })
     }
 
     /// The number that its bits are.
     #[inline]
     pub(super) fn number(&self, raw: u64) -> i128 {
         extended(raw, self.bits, self.is_signed)
+    }
+}
+
+impl Shape {
+    /// Where its numbers are, if it lies within a word and has one time at most.
+    fn in_word(&self, order: Endian) -> Option<Word> {
+        if self.bits > 64 || self.times.len() > 1 || self.id.is_some_and(|id| id.is_signed) {
+            return None;
+        }
+        let id = match &self.id {
+            Some(id) => Some(id.within(order)?),
+            None => None,
+        };
+        let time = match self.times.first() {
+            Some((spot, clock)) => Some((spot.within(order)?, *clock)),
+            None => None,
+        };
+        Some(Word { id, time })
     }
 }
 
@@ -129,10 +171,6 @@ impl Header {
     }
 
     fn made(align: u64, tag: Option<Tag>, mut shapes: Vec<Shape>) -> Self {
-        for shape in &mut shapes {
-            let signed = shape.id.is_some_and(|id| id.is_signed);
-            shape.is_word = shape.bits <= 64 && shape.times.len() <= 1 && !signed;
-        }
         let spots = shapes
             .iter()
             .flat_map(|shape| shape.times.iter().map(|(spot, _)| spot).chain(&shape.id));
@@ -142,6 +180,9 @@ impl Header {
         // What is not at a byte does not begin a word.
         let has_ranges = tag.as_ref().is_none_or(|tag| !tag.ranges.is_empty());
         let order = order.filter(|_| align >= 8 && has_ranges);
+        for shape in &mut shapes {
+            shape.word = order.and_then(|order| shape.in_word(order));
+        }
         Self { align, tag, shapes, order }
     }
 
@@ -156,15 +197,14 @@ impl Header {
         let place = match &self.tag {
             None => 0,
             Some(tag) => {
-                let raw = tag.spot.within(word, order)?;
+                let raw = tag.bits?.of(word);
                 tag.ranges.iter().position(|(first, last)| (*first..=*last).contains(&raw))?
             }
         };
-        let shape = self.shapes.get(place).filter(|shape| shape.is_word)?;
-        let id = shape.id.as_ref().and_then(|id| id.within(word, order));
-        let time = shape.times.first();
-        let time =
-            time.and_then(|(spot, clock)| Some((spot.within(word, order)?, spot.bits, *clock)));
+        let shape = self.shapes.get(place)?;
+        let Word { id, time } = shape.word?;
+        let id = id.map(|id| id.of(word));
+        let time = time.map(|(bits, clock)| (bits.of(word), bits.mask, clock));
         Some(InWord { shape, id, time })
     }
 

@@ -6,8 +6,9 @@ use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 use super::Reader;
-use super::cursor::{Taken, TrackCursor};
+use super::cursor::TrackCursor;
 use super::decode::Visitor;
+use super::within::Taken;
 
 /// Which events are wanted.
 #[derive(Debug, Clone, Default)]
@@ -81,7 +82,7 @@ impl Chosen {
 }
 
 /// When a packet begins and ends, where it says so.
-fn times_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
+pub(crate) fn times_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
     let packet = reader.packets().get(packet)?;
     let clock = reader.clocks().get(packet.clock?)?;
     let (begin, end) = packet.times?;

@@ -11,8 +11,10 @@ mod merge;
 mod packets;
 mod session;
 mod steps;
+mod within;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,13 +24,14 @@ use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
 use decode::State;
 
-pub(crate) use cursor::{Taken, TrackCursor};
+pub(crate) use cursor::TrackCursor;
 pub(crate) use decode::{Visitor, Want};
 pub(crate) use known::Known;
-pub(crate) use layout::{Layouts, Node, StreamLayout};
-pub(crate) use merge::{Chosen, Merged};
+pub(crate) use layout::{Layouts, Node};
+pub(crate) use merge::{Chosen, Merged, times_ns};
 pub use packets::Packet;
 pub(crate) use session::head as session_head;
+pub(crate) use within::{Taken, sweep};
 
 use crate::metadata;
 use crate::spec;
@@ -343,12 +346,6 @@ impl Reader {
         self.parts.get(part).map(|part| &part.layouts)
     }
 
-    /// The layouts of a packet's events.
-    #[inline]
-    pub(crate) fn stream(&self, packet: &Packet) -> Option<&StreamLayout> {
-        self.layouts(packet.part)?.stream(packet.layout)
-    }
-
     /// The files of events, in the order of their names.
     #[must_use]
     pub fn files(&self) -> &[File] {
@@ -386,11 +383,28 @@ impl Reader {
     /// How many events can be read; goes through all of them.
     #[must_use]
     pub fn count(&self) -> u64 {
-        let counts = self.tracks.iter().map(|track| {
-            let mut cursor = TrackCursor::new(self, track.packets.clone());
-            std::iter::from_fn(|| cursor.take(self, &mut ())).map(|_| 1).sum::<u64>()
-        });
-        counts.sum()
+        self.extent().0
+    }
+
+    /// How many events can be read, and the times of the first and the last, in nanoseconds; goes
+    /// through all of them.
+    pub(crate) fn extent(&self) -> (u64, Option<(i64, i64)>) {
+        let (mut count, mut first, mut last) = (0, i64::MAX, i64::MIN);
+        for track in &self.tracks {
+            let _ = sweep(self, &track.packets, &mut (), |taken, ()| {
+                count += 1;
+                if let Some(time) = taken.head.time_ns {
+                    (first, last) = (first.min(time), last.max(time));
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        (count, (first <= last).then_some((first, last)))
+    }
+
+    /// The bytes of all packets.
+    pub(crate) fn packet_bytes_sum(&self) -> u64 {
+        self.packets.iter().fold(0, |sum, packet| sum.saturating_add(packet.bytes))
     }
 
     /// The times of the first and the last event, in nanoseconds. Reads only packets at the ends
@@ -398,16 +412,21 @@ impl Reader {
     pub(crate) fn time_range(&self) -> Option<(i64, i64)> {
         let ends = self.tracks.iter().filter_map(|track| {
             let first = TrackCursor::new(self, track.packets.clone()).head()?.time_ns?;
-            let latest = |packet: &usize| {
-                let mut cursor = TrackCursor::new(self, vec![*packet]);
-                let times = std::iter::from_fn(|| cursor.take(self, &mut ()));
-                times.filter_map(|taken| taken.head.time_ns).max()
-            };
-            let last = track.packets.iter().rev().find_map(latest)?;
+            let last = track.packets.iter().rev().find_map(|packet| self.latest(*packet))?;
             // Of a damaged trace the last packet may be of an earlier time.
             Some((first.min(last), last.max(first)))
         });
         ends.reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
+    }
+
+    /// The time of the latest event of a packet.
+    fn latest(&self, packet: usize) -> Option<i64> {
+        let mut latest = None;
+        let _ = sweep(self, &[packet], &mut (), |taken, ()| {
+            latest = latest.max(taken.head.time_ns);
+            ControlFlow::Continue(())
+        });
+        latest
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -55,7 +55,8 @@ struct Taken {
 
 impl Taking {
     fn new(timeline: &dyn TimelineView, to: &Destination) -> Result<Self> {
-        let tracks = timeline.tracks();
+        let mut tracks = timeline.tracks();
+        Track::keep_recordings(&mut tracks);
         if tracks.len() > usize::from(u16::MAX) {
             let why = format!("MCAP has room for 65535 channels, and there are {}", tracks.len());
             return Err(Error::request(why));

@@ -1,75 +1,85 @@
-//! What can be read, written as a sound file: index, task executions and statistics anew.
+//! What events and definitions are about that nothing declares, and is declared then.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io::{Seek, Write};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
+use kymo_core::{Finding, Severity};
 
-use crate::read::ORDER;
 use crate::spec::{ArtifactClass, FieldType, NO_TYPE, TaskClass, UNKNOWN_PRIORITY};
 use crate::types::{
-    ArtifactId, ArtifactKind, Body, CustomField, CustomType, Definitions, Event, Found, LogFile,
+    ArtifactId, ArtifactKind, Body, CustomField, CustomType, Definitions, Event, LogFile,
     LogFileId, TypeId,
 };
-use crate::{Reader, Writer, check};
+use crate::{Reader, check};
 
 /// Ids that nothing declares and that are declared then.
 const MADE_MAX: usize = 1 << 16;
 
-/// Repairs a file. What the result still has is left as it is; that it is checked tells.
-pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
-    let reader = Reader::salvage(source, context)?;
-    if reader.sections().is_empty() {
-        let why = "nothing of it can be read: it has no header of a BBBin file";
-        return Err(Error::request(why));
-    }
-    let found = check::check(&reader, context);
-    let mut file = to.file()?;
-    let kept = mend(&reader, &mut file)?;
-    file.commit()?;
-    let result = Reader::salvage(&Source::open(to.path(), &context.limits)?, context)?;
-    let left = check::check(&result, context).into_iter();
-    let left: HashSet<_> = left.map(|finding| (finding.rule, finding.message)).collect();
-    let is_loss = |finding: &Finding| finding.severity == Severity::Error;
-    let (losses, mut corrected): (Vec<_>, Vec<_>) = found.into_iter().partition(is_loss);
-    for finding in &mut corrected {
-        if left.contains(&(finding.rule, finding.message.clone())) {
-            let how = if finding.rule == ORDER { " (`kymo merge --sort` sorts)" } else { "" };
-            finding.message = format!("{}; left as it is{how}", finding.message);
+/// Types that are said to have changed.
+const SAID_MAX: usize = 16;
+
+/// Types that values have now, by the type that they said and their length: a type that nothing
+/// declares has values of one length, and none is type 0.
+#[derive(Debug, Default)]
+pub(super) struct Retyped(BTreeMap<(LogFileId, TypeId, usize), TypeId>);
+
+impl Retyped {
+    pub(super) fn type_of(&self, log: LogFileId, of: TypeId, custom: &[u8]) -> TypeId {
+        if self.0.is_empty() {
+            return of;
         }
+        self.0.get(&(log, of, custom.len())).copied().unwrap_or(of)
     }
-    Ok(Repaired { kept, unit: "events", corrected, losses })
+
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let mut counts: BTreeMap<(LogFileId, TypeId), u64> = BTreeMap::new();
+        for (log, of, _) in self.0.keys() {
+            *counts.entry((*log, *of)).or_default() += 1;
+        }
+        let said = counts.into_iter().take(SAID_MAX).map(|((log, of), count)| {
+            let (log, of) = (log.0, of.0);
+            let message = format!(
+                "values that say they are of type {of} in log file {log}, which nothing declares, \
+                 have {count} other types now, by their length"
+            );
+            Finding::whole(Severity::Note, "unknown-type", message)
+        });
+        said.collect()
+    }
 }
 
-/// Writes everything that a reader has, as existing readers need it; tells how many events.
-fn mend(reader: &Reader, out: impl Write + Seek) -> Result<u64> {
-    let mut definitions = reader.definitions().clone();
-    let mut made = Made::default();
-    made.definitions(reader, &mut definitions);
-    let mut untyped = HashSet::new();
-    for Found { event, .. } in reader.events() {
-        made.event(reader, &event);
-        if event.custom_type.0 == NO_TYPE && event.custom.is_empty() {
-            untyped.insert(event.log_file);
+/// Numbers that no type of a log file has.
+#[derive(Debug, Default)]
+struct FreeTypes {
+    used: HashMap<LogFileId, HashSet<i32>>,
+    next: HashMap<LogFileId, i32>,
+}
+
+impl FreeTypes {
+    fn new<'a>(types: impl Iterator<Item = (&'a LogFileId, &'a TypeId)>) -> Self {
+        let mut free = Self::default();
+        for (log, of) in types {
+            free.used.entry(*log).or_default().insert(of.0);
         }
+        free
     }
-    made.declare(&mut definitions);
-    let empty_types = definitions.satisfy_readers(|log| untyped.contains(&log));
-    let mut writer = Writer::new(out, &definitions.log_files, &definitions.types)?;
-    for found in reader.events() {
-        writer.write(&empty_types.given(found.event))?;
+
+    fn take(&mut self, log: LogFileId) -> TypeId {
+        let used = self.used.entry(log).or_default();
+        let next = self.next.entry(log).or_insert(1);
+        // There are fewer types than numbers, so this ends.
+        while !used.insert(*next) {
+            *next = next.checked_add(1).unwrap_or(1);
+        }
+        TypeId(*next)
     }
-    let events = writer.num_events();
-    writer.finish(&definitions.artifacts)?;
-    Ok(events)
 }
 
 /// What events and definitions are about that nothing declares.
 #[derive(Debug, Default)]
-struct Made {
+pub(super) struct Made {
     log_files: BTreeSet<LogFileId>,
-    /// With the bytes of the first values.
-    types: BTreeMap<(LogFileId, TypeId), usize>,
+    /// With how many bytes their values have.
+    types: BTreeSet<(LogFileId, TypeId, usize)>,
     tasks: BTreeSet<(LogFileId, ArtifactId)>,
     machines: BTreeSet<(LogFileId, ArtifactId)>,
     /// With the state machine that they are of.
@@ -84,7 +94,7 @@ impl Made {
 
     /// Leaves the first of those that have one id, which is the one that counts, and gives tasks of
     /// no class that there is the first.
-    fn definitions(&mut self, reader: &Reader, definitions: &mut Definitions) {
+    pub(super) fn definitions(&mut self, reader: &Reader, definitions: &mut Definitions) {
         let Definitions { log_files, types, artifacts, .. } = definitions;
         let (mut logs, mut ids, mut known) = (HashSet::new(), HashSet::new(), HashSet::new());
         log_files.retain(|of| logs.insert(of.id));
@@ -124,11 +134,11 @@ impl Made {
     fn values(&mut self, reader: &Reader, log: LogFileId, of: TypeId, custom: &[u8]) {
         let is_none = of.0 == NO_TYPE && custom.is_empty();
         if !is_none && reader.custom_type(log, of).is_none() && !self.is_full() {
-            self.types.entry((log, of)).or_insert(custom.len());
+            self.types.insert((log, of, custom.len()));
         }
     }
 
-    fn event(&mut self, reader: &Reader, event: &Event<'_>) {
+    pub(super) fn event(&mut self, reader: &Reader, event: &Event<'_>) {
         let log = event.log_file;
         self.log_file(reader, log);
         self.values(reader, log, event.custom_type, event.custom);
@@ -142,14 +152,15 @@ impl Made {
                 (false, ArtifactClass::StateMachine, _) => drop(self.machines.insert((log, id))),
                 (false, ArtifactClass::State, Body::SrlReceive { message, .. }) => {
                     self.states.insert((log, id, message.receiver));
+                    self.parent(reader, log, message.receiver);
                 }
                 _ => {}
             }
         });
     }
 
-    /// Declares all of it.
-    fn declare(self, definitions: &mut Definitions) {
+    /// Declares all of it. Tells which values are of another type now.
+    pub(super) fn declare(self, definitions: &mut Definitions) -> Retyped {
         for id in &self.log_files {
             let (name, importer) = (format!("log file {}", id.0), String::from("kymo repair"));
             let (offset, size, imported_at_ms) = (0, 0, 0);
@@ -157,17 +168,33 @@ impl Made {
             let of = LogFile { offset, id, name, size, imported_at_ms, importer };
             definitions.log_files.push(of);
         }
-        for (&(log_file, id), bytes) in &self.types {
-            let bytes = i32::try_from(*bytes).unwrap_or(i32::MAX);
-            let field = CustomField::array("bytes", FieldType::Uint8, bytes);
-            let fields = if bytes > 0 { vec![field] } else { Vec::new() };
-            let name = format!("type {}", id.0);
-            definitions.types.push(CustomType { offset: 0, id, name, log_file, fields });
-        }
+        let retyped = self.declare_types(definitions);
         for ((log, id), kind) in self.kinds() {
             let class = kind.class().name().to_lowercase();
             definitions.add_artifact(log, id, &format!("{class} {}", id.0), kind);
         }
+        retyped
+    }
+
+    /// Declares a type for each length of values. The first of them has the number that values say.
+    fn declare_types(&self, definitions: &mut Definitions) -> Retyped {
+        let declared = definitions.types.iter().map(|of| (&of.log_file, &of.id));
+        let mut free = FreeTypes::new(declared.chain(self.types.iter().map(|of| (&of.0, &of.1))));
+        let (mut retyped, mut last) = (Retyped::default(), None);
+        for key @ &(log_file, said, bytes) in &self.types {
+            let is_first = last.replace((log_file, said)) != Some((log_file, said));
+            let id = if is_first && said.0 != NO_TYPE {
+                said
+            } else {
+                *retyped.0.entry(*key).or_insert_with(|| free.take(log_file))
+            };
+            let count = i32::try_from(bytes).unwrap_or(i32::MAX);
+            let field = CustomField::array("bytes", FieldType::Uint8, count);
+            let fields = if bytes > 0 { vec![field] } else { Vec::new() };
+            let name = format!("type {}", id.0);
+            definitions.types.push(CustomType { offset: 0, id, name, log_file, fields });
+        }
+        retyped
     }
 
     fn kinds(self) -> impl Iterator<Item = ((LogFileId, ArtifactId), ArtifactKind)> {
@@ -180,21 +207,4 @@ impl Made {
         let states = states.map(|(log, id, parent)| ((log, id), ArtifactKind::State { parent }));
         tasks.chain(machines).chain(states)
     }
-}
-
-/// Writes a sound file again, as it is.
-pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
-    let reader = Reader::open(source, context)?;
-    let mut file = to.file()?;
-    let definitions = reader.definitions();
-    let mut writer = Writer::new(&mut file, &definitions.log_files, &definitions.types)?;
-    for found in reader.events() {
-        writer.write(&found.event)?;
-    }
-    writer.finish(&definitions.artifacts)?;
-    let is_error = |finding: &Finding| finding.severity == Severity::Error;
-    if let Some(lost) = reader.findings().into_iter().find(is_error) {
-        return Err(Error::request(lost.message));
-    }
-    file.commit()
 }

@@ -1,0 +1,247 @@
+//! What functions took: calls, one within another, as a profile.
+
+mod contexts;
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use kymo_core::Result;
+use kymo_core::bytes::Limits;
+use kymo_core::model::profile::{
+    CallTree, CallTreeBuilder, ContextId, IdKind, IdPart, Metric, MetricId, ProfileView, Thread,
+    ThreadId,
+};
+use kymo_core::model::timeline::{
+    Activity, Content, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+};
+
+use crate::elapsed;
+use contexts::Contexts;
+use samples::Samples;
+
+/// Calls are told apart up to so many within each other; what is called further in counts for the
+/// last of them.
+const DEPTH_MAX: usize = 1 << 12;
+
+/// The calls of a timeline, gone through once: what functions took is a profile, and who was in
+/// which when are samples.
+pub struct Calls {
+    timeline: Arc<dyn TimelineView>,
+    tree: Arc<CallTree>,
+    contexts: Arc<Contexts>,
+}
+
+impl Calls {
+    /// Goes through the calls of a timeline. Nothing where there are none. What is held grows with
+    /// the ways that calls lead to each other, not with the calls.
+    ///
+    /// # Errors
+    /// When events cannot be read, or there are too many ways.
+    pub fn new(timeline: &Arc<dyn TimelineView>, limits: &Limits) -> Result<Option<Self>> {
+        let tracks = timeline.tracks();
+        let of_calls = tracks_of_calls(&tracks);
+        if of_calls.is_empty() {
+            return Ok(None);
+        }
+        let window = Window { tracks: Some(of_calls), ..Window::default() };
+        let mut building = Building::new(&tracks, limits)?;
+        let mut events = Arc::clone(timeline).events(&window)?;
+        while let Some(event) = events.next()? {
+            if let Content::Activity(activity) = &event.content {
+                building.see(event.track, event.time, activity)?;
+            }
+        }
+        drop(events);
+        let Some((tree, contexts)) = building.finish() else { return Ok(None) };
+        let (timeline, tree) = (Arc::clone(timeline), Arc::new(tree));
+        Ok(Some(Self { timeline, tree, contexts: Arc::new(contexts) }))
+    }
+
+    /// What functions took, by the way that calls led to them.
+    #[must_use]
+    pub fn profile(&self) -> Arc<dyn ProfileView> {
+        Arc::clone(&self.tree) as Arc<dyn ProfileView>
+    }
+
+    /// Who was in which function when: each call and each return is a sample.
+    #[must_use]
+    pub fn samples(&self) -> Arc<dyn TimelineView> {
+        Arc::new(Samples::new(Arc::clone(&self.timeline), Arc::clone(&self.contexts)))
+    }
+}
+
+fn tracks_of_calls(tracks: &[Track]) -> Vec<TrackId> {
+    let all = (0..).map(TrackId).zip(tracks);
+    all.filter(|(_, track)| track.kind == TrackKind::Calls).map(|(id, _)| id).collect()
+}
+
+/// What a profile calls the thread of a track: `glxgears 16073 / THREAD 0`, after the name and the
+/// number that the track has, and its place.
+fn thread_of(track: &Track, place: TrackId) -> Thread {
+    let part = |kind: &str, logical| {
+        let kind = IdKind(kind.to_owned().into());
+        IdPart { kind, logical, physical: None }
+    };
+    let name = track.name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = track.name.get(name.len()..).and_then(|digits| digits.parse().ok());
+    let name = name.trim_end_matches([' ', '-', '_', '#', ':']);
+    let named = match (number, name.is_empty()) {
+        (Some(number), false) => part(name, number),
+        _ => part(&track.name, place.0 as u64),
+    };
+    Thread { ids: vec![named, part("THREAD", place.0 as u64)] }
+}
+
+/// A call that is not over.
+struct Open {
+    context: ContextId,
+    since: TimeNs,
+    /// What was called from it took so long.
+    within_ns: u64,
+}
+
+/// The calls of a track that are not over.
+#[derive(Default)]
+struct Stack {
+    thread: Option<ThreadId>,
+    open: Vec<Open>,
+    /// Calls further in than are told apart.
+    beyond: u64,
+    /// When something last happened.
+    last: Option<TimeNs>,
+}
+
+/// What a thread spent at a context itself.
+#[derive(Default)]
+struct Spent {
+    ns: u64,
+    calls: u64,
+}
+
+/// What is known so far.
+struct Building<'a> {
+    tracks: &'a [Track],
+    builder: CallTreeBuilder,
+    time: MetricId,
+    calls: MetricId,
+    contexts: Contexts,
+    stacks: HashMap<TrackId, Stack, RandomState>,
+    spent: HashMap<(ThreadId, ContextId), Spent, RandomState>,
+    /// Calls that were over before they began, as far as is recorded.
+    ended: u64,
+    /// Calls that are too far within others.
+    deep: u64,
+}
+
+impl<'a> Building<'a> {
+    fn new(tracks: &'a [Track], limits: &Limits) -> Result<Self> {
+        let mut builder = CallTreeBuilder::new(limits);
+        Ok(Self {
+            tracks,
+            time: builder.metric(Metric::named("TIME (sec)"))?,
+            calls: builder.metric(Metric::named("CALLS"))?,
+            contexts: Contexts::default(),
+            builder,
+            stacks: HashMap::default(),
+            spent: HashMap::default(),
+            ended: 0,
+            deep: 0,
+        })
+    }
+
+    fn see(&mut self, track: TrackId, time: Option<TimeNs>, activity: &Activity<'_>) -> Result<()> {
+        let stack = self.stacks.entry(track).or_default();
+        // What has no time was not before what was last.
+        let Some(time) = time.or(stack.last) else { return Ok(()) };
+        stack.last = stack.last.max(Some(time));
+        match activity {
+            Activity::Begin { .. } if stack.open.len() >= DEPTH_MAX => {
+                stack.beyond += 1;
+                self.deep += 1;
+            }
+            Activity::Begin { name, .. } => self.begin(track, time, name.as_deref())?,
+            Activity::End if stack.beyond > 0 => stack.beyond -= 1,
+            Activity::End => self.end(track, time),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, track: TrackId, time: TimeNs, name: Option<&str>) -> Result<()> {
+        let of = self.tracks.get(track.0);
+        let name = name.or(of.map(|track| track.name.as_str())).unwrap_or_default();
+        let stack = self.stacks.entry(track).or_default();
+        if let (None, Some(of)) = (stack.thread, of) {
+            stack.thread = Some(self.builder.thread(thread_of(of, track))?);
+        }
+        let parent = stack.open.last().map(|open| open.context);
+        let context = self.contexts.of(parent, name, &mut self.builder)?;
+        stack.open.push(Open { context, since: time, within_ns: 0 });
+        Ok(())
+    }
+
+    fn end(&mut self, track: TrackId, time: TimeNs) {
+        let Some(stack) = self.stacks.get_mut(&track) else { return };
+        let Some((thread, open)) = stack.thread.zip(stack.open.pop()) else {
+            self.ended += 1;
+            return;
+        };
+        let took = elapsed(open.since, time);
+        if let Some(caller) = stack.open.last_mut() {
+            caller.within_ns = caller.within_ns.saturating_add(took);
+        }
+        let spent = self.spent.entry((thread, open.context)).or_default();
+        spent.ns = spent.ns.saturating_add(took.saturating_sub(open.within_ns));
+        spent.calls += 1;
+    }
+
+    /// Makes the profile; nothing where nothing was called.
+    fn finish(mut self) -> Option<(CallTree, Contexts)> {
+        let open: Vec<_> = self
+            .stacks
+            .iter()
+            .filter_map(|(track, stack)| Some((*track, stack.open.len(), stack.last?)))
+            .collect();
+        let unfinished: usize = open.iter().map(|(_, count, _)| count).sum();
+        for (track, count, last) in open {
+            (0..count).for_each(|_| self.end(track, last));
+        }
+        if self.contexts.is_empty() {
+            return None;
+        }
+        self.remark(
+            unfinished as u64,
+            "call is not over at the end: what it took until then counts",
+            "calls are not over at the end: what they took until then counts",
+        );
+        self.remark(
+            self.ended,
+            "call began before the recording: what it took is not known",
+            "calls began before the recording: what they took is not known",
+        );
+        self.remark(
+            self.deep,
+            "call is too far within others, and counts for the last of them",
+            "calls are too far within others, and count for the last of them",
+        );
+        let mut spent: Vec<_> = self.spent.into_iter().collect();
+        spent.sort_unstable_by_key(|(key, _)| *key);
+        for ((thread, context), Spent { ns, calls }) in spent {
+            let seconds = std::time::Duration::from_nanos(ns).as_secs_f64();
+            self.builder.add(thread, context, self.time, seconds);
+            let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+            self.builder.add(thread, context, self.calls, calls.into());
+        }
+        Some((self.builder.finish(), self.contexts))
+    }
+
+    fn remark(&mut self, count: u64, one: &str, many: &str) {
+        if count > 0 {
+            self.builder.remark(format!("{count} {}", if count == 1 { one } else { many }));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Calls as samples: where a thread is from each call and each return on.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use kymo_core::Result;
+use kymo_core::model::profile::ContextId;
+use kymo_core::model::timeline::{
+    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId,
+    TrackKind, Window,
+};
+
+use super::contexts::Contexts;
+use super::{DEPTH_MAX, thread_of, tracks_of_calls};
+
+/// The samples of a timeline of calls.
+pub(super) struct Samples {
+    timeline: Arc<dyn TimelineView>,
+    contexts: Arc<Contexts>,
+}
+
+impl Samples {
+    pub(super) fn new(timeline: Arc<dyn TimelineView>, contexts: Arc<Contexts>) -> Self {
+        Self { timeline, contexts }
+    }
+}
+
+impl TimelineView for Samples {
+    fn clocks(&self) -> Vec<Clock> {
+        self.timeline.clocks()
+    }
+
+    fn tracks(&self) -> Vec<Track> {
+        let mut tracks = self.timeline.tracks();
+        for (id, track) in (0..).map(TrackId).zip(&mut tracks) {
+            if track.kind == TrackKind::Calls {
+                let thread = thread_of(track, id).to_string();
+                track.attributes.insert(Track::THREAD.to_owned(), thread.into());
+                track.kind = TrackKind::Samples;
+            }
+        }
+        tracks
+    }
+
+    /// Where a thread is depends on all calls before.
+    fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        let names = self.timeline.tracks();
+        let mut tracks = tracks_of_calls(&names);
+        tracks.retain(|track| window.wants(*track));
+        let all = Window { tracks: Some(tracks), until: window.until, ..Window::default() };
+        let mut sampled = Sampled {
+            events: Arc::clone(&self.timeline).events(&all)?,
+            contexts: Arc::clone(&self.contexts),
+            names,
+            stacks: HashMap::default(),
+            window: window.clone(),
+        };
+        let Some(last) = window.last else { return Ok(Box::new(sampled)) };
+        let mut kept = VecDeque::new();
+        while let Some(sample) = sampled.sample()? {
+            kept.push_back(sample);
+            if kept.len() as u64 > last {
+                kept.pop_front();
+            }
+        }
+        Ok(Box::new(Last(kept)))
+    }
+
+    fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        Arc::clone(&self.timeline).range(clock)
+    }
+}
+
+/// The functions that a thread is in.
+#[derive(Default)]
+struct Within {
+    open: Vec<ContextId>,
+    /// Calls further in than are told apart.
+    beyond: u64,
+}
+
+/// A sample.
+struct Sample {
+    track: TrackId,
+    time: Option<TimeNs>,
+    offset: u64,
+    context: ContextId,
+}
+
+impl Sample {
+    fn event(&self) -> Event<'static> {
+        let content = Content::Sample(self.context.0);
+        let Self { track, time, offset, .. } = *self;
+        Event { track, time, offset, content, payload: &[], partial: None }
+    }
+}
+
+/// Samples as they come.
+struct Sampled {
+    events: Box<dyn Events>,
+    contexts: Arc<Contexts>,
+    names: Vec<Track>,
+    stacks: HashMap<TrackId, Within, RandomState>,
+    window: Window,
+}
+
+impl Sampled {
+    fn sample(&mut self) -> Result<Option<Sample>> {
+        while let Some(event) = self.events.next()? {
+            let Content::Activity(activity) = &event.content else { continue };
+            let within = self.stacks.entry(event.track).or_default();
+            match activity {
+                Activity::Begin { .. } if within.open.len() >= DEPTH_MAX => within.beyond += 1,
+                Activity::Begin { name, .. } => {
+                    let own = self.names.get(event.track.0).map(|track| track.name.as_str());
+                    let name = name.as_deref().or(own).unwrap_or_default();
+                    let context = self.contexts.find(within.open.last().copied(), name);
+                    within.open.extend(context);
+                }
+                Activity::End if within.beyond > 0 => within.beyond -= 1,
+                Activity::End => drop(within.open.pop()),
+                _ => continue,
+            }
+            let context = within.open.last().copied().or(self.contexts.idle());
+            if let Some(context) = context.filter(|_| self.window.holds(event.time)) {
+                let Event { track, time, offset, .. } = event;
+                return Ok(Some(Sample { track, time, offset, context }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Events for Sampled {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        Ok(self.sample()?.map(|sample| sample.event()))
+    }
+}
+
+/// The last samples.
+struct Last(VecDeque<Sample>);
+
+impl Events for Last {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        Ok(self.0.pop_front().map(|sample| sample.event()))
+    }
+}

@@ -1,0 +1,282 @@
+use kymo_core::model::timeline::{Activity, TrackId, Window};
+
+use super::*;
+use crate::fixture::{analysed, analysed_with, begin, named};
+
+/// On cpu 0: b 100–300, idle 300–600, b 600–700, then a; on cpu 1: a 200–1000.
+fn told() -> Vec<crate::fixture::Told> {
+    vec![
+        (100, 2, begin(1)),
+        (200, 5, begin(1)),
+        (300, 2, Activity::End),
+        (300, 3, begin(0)),
+        (600, 3, Activity::End),
+        (600, 2, begin(1)),
+        (700, 2, Activity::End),
+        (700, 1, begin(1)),
+        (900, 1, Activity::End),
+        (900, 2, begin(1)),
+        (1000, 5, Activity::End),
+    ]
+}
+
+fn shares(load: &CpuLoad, tasks: &Tasks) -> Vec<(String, u64)> {
+    load.tasks.iter().map(|of| (tasks.name(of.task).to_owned(), of.run_ns)).collect()
+}
+
+#[test]
+fn what_tasks_used_is_as_worked_out_by_hand() {
+    let mut load = Load::new();
+    let analysis = analysed(told(), Window::default(), &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    assert_eq!(cpus.len(), 2);
+    // From 100 to 900: b 200 + 100 + 0, a 200, idle 300.
+    assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (800, 500, 300));
+    let expected = [("b", 300), ("a", 200), ("idle", 300)].map(|(n, ns)| (n.to_owned(), ns));
+    assert_eq!(shares(&cpus[0], analysis.tasks()), expected);
+    assert_eq!((cpus[1].span_ns(), cpus[1].busy_ns), (800, 800));
+    // The same task on both processors.
+    assert_eq!(cpus[0].tasks[1].task, cpus[1].tasks[0].task);
+}
+
+#[test]
+fn a_window_cuts_through_what_ran() {
+    let mut load = Load::new();
+    let (from, until) = (Some(TimeNs(200)), Some(TimeNs(650)));
+    let window = Window { from, until, ..Window::default() };
+    let analysis = analysed(told(), window, &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    // b 200–300 and 600–650, idle 300–600.
+    assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (450, 150, 300));
+    assert_eq!((cpus[1].span_ns(), cpus[1].busy_ns), (450, 450));
+}
+
+#[test]
+fn loads_over_time_are_parts_of_stretches() {
+    let mut load = Load::over(Buckets::over(TimeNs(100), TimeNs(900), 4));
+    let analysis = analysed(told(), Window::default(), &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    // b: 100–300, 600–700 in buckets of 200 from 100.
+    assert_eq!(cpus[0].tasks[0].buckets, [200, 0, 100, 0]);
+    assert_eq!(cpus[0].tasks[2].buckets, [0, 200, 100, 0]);
+    assert_eq!(cpus[1].tasks[0].buckets, [100, 200, 200, 200]);
+}
+
+#[test]
+fn tasks_that_only_stretches_name_are_tasks_of_their_own() {
+    let told = vec![
+        (0, 2, named("interrupt 3")),
+        (10, 2, Activity::End),
+        (10, 2, named("interrupt 4")),
+        (15, 2, Activity::End),
+    ];
+    let mut load = Load::new();
+    let analysis = analysed(told, Window::default(), &mut load);
+    let found = shares(&load.cpus(analysis.tasks())[0], analysis.tasks());
+    assert_eq!(found, [("interrupt 3".to_owned(), 10), ("interrupt 4".to_owned(), 5)]);
+}
+
+/// On one processor: 0 a begins, 50 b ends and idle begins, 100 a ends and b begins.
+fn unbalanced() -> Vec<crate::fixture::Told> {
+    vec![
+        (0, 3, Activity::End),
+        (0, 1, begin(1)),
+        (50, 2, Activity::End),
+        (50, 3, begin(0)),
+        (100, 1, Activity::End),
+        (100, 2, begin(1)),
+    ]
+}
+
+#[test]
+fn where_switches_are_missing_nobody_is_said_to_have_run() {
+    let mut load = Load::new();
+    let (analysis, short) = analysed_with(unbalanced(), Window::default(), &mut load);
+    // What stops is not what ran, at 50 and at 100: each tells so once.
+    assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [2]);
+    let cpus = load.cpus(analysis.tasks());
+    assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (100, 0, 0));
+    assert_eq!(cpus[0].unknown_ns, 100);
+    // From 10 on: a runs, as is known from before; the rest as before.
+    let window = Window { from: Some(TimeNs(10)), ..Window::default() };
+    let mut load = Load::new();
+    let (analysis, short) = analysed_with(unbalanced(), window, &mut load);
+    assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [2]);
+    let of = &load.cpus(analysis.tasks())[0];
+    assert_eq!((of.busy_ns, of.unknown_ns, of.span_ns()), (0, 90, 90));
+}
+
+#[test]
+fn a_task_that_begins_ends_whoever_ran() {
+    let told = vec![
+        (0, 1, begin(1)),
+        (40, 2, begin(1)),
+        (70, 2, Activity::End),
+        (70, 3, begin(1)),
+        (100, 3, Activity::End),
+    ];
+    let mut load = Load::new();
+    let (analysis, short) = analysed_with(told, Window::default(), &mut load);
+    assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [1]);
+    let cpus = load.cpus(analysis.tasks());
+    let of = &cpus[0];
+    assert_eq!((of.busy_ns, of.idle_ns, of.unknown_ns, of.span_ns()), (30, 30, 40, 100));
+}
+
+fn loads_within(told: Vec<crate::fixture::Told>, from: i64, until: i64) -> Vec<(u64, u64)> {
+    let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
+    let mut load = Load::new();
+    let window = Window { from, until, ..Window::default() };
+    let analysis = analysed(told, window, &mut load);
+    load.cpus(analysis.tasks()).iter().map(|of| (of.busy_ns, of.idle_ns)).collect()
+}
+
+#[test]
+fn who_runs_all_through_a_window_is_found_before_it_or_after_it() {
+    // From 320 to 580 nothing switches: idle runs on cpu 0, and a on cpu 1.
+    assert_eq!(loads_within(told(), 320, 580), [(0, 260), (260, 0)]);
+    // Nothing switches before 50 and 60; what stops first after them ran then, if anything.
+    let told =
+        vec![(20, 5, begin(1)), (90, 2, Activity::End), (90, 3, begin(0)), (99, 5, Activity::End)];
+    assert_eq!(loads_within(told, 50, 60), [(10, 0), (10, 0)]);
+}
+
+#[test]
+fn shares_of_some_tasks_are_of_the_processors_whole_time() {
+    let mut load = Load::new();
+    let window = Window { tracks: Some(vec![TrackId(1)]), ..Window::default() };
+    let analysis = analysed(told(), window, &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns), (800, 500));
+    let meant: Vec<_> = (0..3).map(|task| analysis.means_task(TaskId(task))).collect();
+    assert_eq!(meant, [true, false, false]);
+}
+
+#[test]
+fn buckets_end_where_the_time_does() {
+    let buckets = Buckets::over(TimeNs(0), TimeNs(1500), 1000);
+    assert_eq!((buckets.width_ns, buckets.count, buckets.end), (2, 750, TimeNs(1500)));
+    let buckets = Buckets::over(TimeNs(5), TimeNs(25), 1000);
+    assert_eq!((buckets.width_ns, buckets.count, buckets.end), (1, 20, TimeNs(25)));
+    assert_eq!(Buckets::over(TimeNs(5), TimeNs(5), 3).count, 1);
+}
+
+#[test]
+fn times_at_the_end_of_all_numbers_are_no_trouble() {
+    let told = vec![(i64::MIN, 1, begin(0)), (i64::MAX, 1, Activity::End)];
+    let mut load = Load::over(Buckets::over(TimeNs(i64::MIN), TimeNs(i64::MAX), 3));
+    let analysis = analysed(told, Window::default(), &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    assert_eq!(cpus[0].busy_ns, u64::MAX);
+    assert_eq!(cpus[0].tasks[0].buckets.iter().sum::<u64>(), u64::MAX);
+}
+
+#[test]
+fn interrupts_are_told_beside_the_tasks_that_they_interrupt() {
+    // On cpu 0: b runs 100–300, interrupts at 110–120, and at 200–230 with another at 205–210
+    // in it; one at 250 is over when idle runs, at 300; one at 400–405.
+    let irq = |time| (time, 0, named("irq"));
+    let end = |time| (time, 0, Activity::End);
+    let told = vec![
+        (100, 2, begin(1)),
+        irq(110),
+        end(120),
+        irq(200),
+        irq(205),
+        end(210),
+        end(230),
+        irq(250),
+        (300, 2, Activity::End),
+        (300, 3, begin(0)),
+        irq(400),
+        end(405),
+        (500, 3, Activity::End),
+    ];
+    let mut load = Load::over(Buckets::over(TimeNs(100), TimeNs(500), 2));
+    let analysis = analysed(told, Window::default(), &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    let expected = InterruptLoad { run_ns: 95, stretches: 4, buckets: vec![90, 5] };
+    assert_eq!(cpus[0].interrupts, Some(expected));
+    assert_eq!((cpus[0].busy_ns, cpus[0].idle_ns), (200, 200));
+}
+
+/// The interrupts of cpu 0 within a window: how long they took, and how many there were.
+fn interrupts_within(
+    told: Vec<crate::fixture::Told>,
+    from: Option<i64>,
+    until: Option<i64>,
+) -> Option<(u64, u64)> {
+    let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+    let mut load = Load::new();
+    let analysis = analysed(told, Window { from, until, ..Window::default() }, &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    cpus.first()?.interrupts.as_ref().map(|of| (of.run_ns, of.stretches))
+}
+
+#[test]
+fn a_window_cuts_through_interrupts() {
+    // b runs 0–20, an interrupt takes 1–9 of it, with another at 3–4 within.
+    let told = || {
+        vec![
+            (0, 2, begin(1)),
+            (1, 0, named("irq")),
+            (3, 0, named("irq")),
+            (4, 0, Activity::End),
+            (9, 0, Activity::End),
+            (20, 2, Activity::End),
+        ]
+    };
+    let within = |from, until| interrupts_within(told(), from, until);
+    assert_eq!(within(None, None), Some((8, 1)));
+    assert_eq!(within(Some(2), None), Some((7, 1)));
+    assert_eq!(within(None, Some(5)), Some((4, 1)));
+    assert_eq!(within(Some(5), Some(7)), Some((2, 1)));
+    assert_eq!(within(Some(10), None), None);
+}
+
+#[test]
+fn an_interrupt_that_does_not_end_lasts_until_the_last_switch() {
+    let told = vec![(0, 2, begin(1)), (5, 0, named("irq")), (20, 2, Activity::End)];
+    assert_eq!(interrupts_within(told, None, None), Some((15, 1)));
+}
+
+#[test]
+fn functions_of_a_processor_are_no_interrupts() {
+    // The track of cpu 1 does not say that its stretches are interrupts.
+    let told = vec![
+        (0, 5, begin(1)),
+        (1, 4, named("main")),
+        (9, 4, Activity::End),
+        (10, 5, Activity::End),
+    ];
+    let mut load = Load::new();
+    let analysis = analysed(told, Window::default(), &mut load);
+    assert_eq!(load.cpus(analysis.tasks())[0].interrupts, None);
+}
+
+#[test]
+fn a_window_is_looked_at_as_a_whole_where_nobody_runs_at_its_ends() {
+    // On cpu 0, b runs 10–11 and 20–21, and nobody else does.
+    let told = || {
+        vec![
+            (10, 2, begin(1)),
+            (11, 2, Activity::End),
+            (20, 2, begin(1)),
+            (21, 2, Activity::End),
+            (40, 2, begin(1)),
+        ]
+    };
+    let within = |from: Option<i64>, until: Option<i64>| {
+        let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+        let mut load = Load::new();
+        let analysis = analysed(told(), Window { from, until, ..Window::default() }, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        let found: Vec<_> = cpus.iter().map(|of| (of.busy_ns, of.span_ns())).collect();
+        found
+    };
+    assert_eq!(within(Some(15), Some(25)), [(1, 10)]);
+    assert_eq!(within(Some(15), None), [(1, 25)]);
+    assert_eq!(within(None, Some(25)), [(2, 15)]);
+    // Nobody runs in all of it.
+    assert_eq!(within(Some(12), Some(18)), [(0, 6)]);
+}

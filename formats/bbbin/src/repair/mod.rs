@@ -1,0 +1,103 @@
+//! What can be read, written as a sound file: index, task executions and statistics anew.
+
+mod made;
+
+use std::collections::HashSet;
+use std::io::{Seek, Write};
+
+use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
+
+use crate::read::ORDER;
+use crate::spec::NO_TYPE;
+use crate::types::Found;
+use crate::{Reader, Writer, check};
+use made::Made;
+
+/// Repairs a file. What the result still has is left as it is, and what it has besides is said; that
+/// it is checked tells.
+pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    let reader = Reader::salvage(source, context)?;
+    if reader.sections().is_empty() {
+        let why = "nothing of it can be read: it has no header of a BBBin file";
+        return Err(Error::request(why));
+    }
+    let found = check::check(&reader, context);
+    let mut file = to.file()?;
+    let mended = mend(&reader, &mut file)?;
+    file.commit()?;
+    let result = Reader::salvage(&Source::open(to.path(), &context.limits)?, context)?;
+    let left = check::check(&result, context);
+    let known: HashSet<_> = found.iter().map(|of| (of.rule, of.message.clone())).collect();
+    let is_new = |of: &&Finding| {
+        of.severity > Severity::Note && !known.contains(&(of.rule, of.message.clone()))
+    };
+    let new: Vec<_> = left.iter().filter(is_new).map(in_result).collect();
+    let left: HashSet<_> = left.into_iter().map(|of| (of.rule, of.message)).collect();
+    let is_loss = |finding: &Finding| finding.severity == Severity::Error;
+    let (losses, mut corrected): (Vec<_>, Vec<_>) = found.into_iter().partition(is_loss);
+    for finding in &mut corrected {
+        if left.contains(&(finding.rule, finding.message.clone())) {
+            let how = if finding.rule == ORDER { " (`kymo merge --sort` sorts)" } else { "" };
+            finding.message = format!("{}; left as it is{how}", finding.message);
+        }
+    }
+    corrected.extend(mended.odd);
+    corrected.extend(new);
+    Ok(Repaired { kept: mended.events, unit: "events", corrected, losses })
+}
+
+/// Something that only the result has: it has no place in the file that was repaired.
+fn in_result(of: &Finding) -> Finding {
+    Finding::whole(of.severity, of.rule, format!("{}; so the repaired file has it", of.message))
+}
+
+/// What was written.
+struct Mended {
+    events: u64,
+    /// What is not as it was.
+    odd: Vec<Finding>,
+}
+
+/// Writes everything that a reader has, as existing readers need it.
+fn mend(reader: &Reader, out: impl Write + Seek) -> Result<Mended> {
+    let mut definitions = reader.definitions().clone();
+    let mut made = Made::default();
+    made.definitions(reader, &mut definitions);
+    let mut untyped = HashSet::new();
+    for Found { event, .. } in reader.events() {
+        made.event(reader, &event);
+        if event.custom_type.0 == NO_TYPE && event.custom.is_empty() {
+            untyped.insert(event.log_file);
+        }
+    }
+    let retyped = made.declare(&mut definitions);
+    for of in &mut definitions.artifacts {
+        of.custom_type = retyped.type_of(of.log_file, of.custom_type, &of.custom);
+    }
+    let empty_types = definitions.satisfy_readers(|log| untyped.contains(&log));
+    let mut writer = Writer::new(out, &definitions.log_files, &definitions.types)?;
+    for Found { mut event, .. } in reader.events() {
+        event.custom_type = retyped.type_of(event.log_file, event.custom_type, event.custom);
+        writer.write(&empty_types.given(event))?;
+    }
+    let events = writer.num_events();
+    writer.finish(&definitions.artifacts)?;
+    Ok(Mended { events, odd: retyped.findings() })
+}
+
+/// Writes a sound file again, as it is.
+pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
+    let reader = Reader::open(source, context)?;
+    let mut file = to.file()?;
+    let definitions = reader.definitions();
+    let mut writer = Writer::new(&mut file, &definitions.log_files, &definitions.types)?;
+    for found in reader.events() {
+        writer.write(&found.event)?;
+    }
+    writer.finish(&definitions.artifacts)?;
+    let is_error = |finding: &Finding| finding.severity == Severity::Error;
+    if let Some(lost) = reader.findings().into_iter().find(is_error) {
+        return Err(Error::request(lost.message));
+    }
+    file.commit()
+}

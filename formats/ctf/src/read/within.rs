@@ -1,0 +1,195 @@
+//! Events of one packet: what is the same for all of them is found once.
+
+use std::ops::ControlFlow;
+
+use kymo_core::bytes::{ReadError, ReadResult};
+
+use super::Reader;
+use super::decode::{Decoder, State, Visitor};
+use super::layout::{EventLayout, Layouts, StreamLayout};
+use super::packets::Packet;
+
+/// A packet whose events are read.
+#[derive(Clone, Copy)]
+pub(super) struct Within<'a> {
+    reader: &'a Reader,
+    index: usize,
+    pub(super) packet: &'a Packet,
+    layouts: &'a Layouts,
+    stream: &'a StreamLayout,
+}
+
+/// An event whose header was read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) packet: usize,
+    pub(crate) id: u64,
+    /// Its first bit within the packet.
+    start: u64,
+    /// When it happened, where that is known.
+    pub(crate) time_ns: Option<i64>,
+}
+
+/// An event that was read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken<'a> {
+    pub(crate) head: Head,
+    pub(crate) packet: &'a Packet,
+    pub(crate) event: &'a EventLayout,
+    /// Its first byte in the file.
+    pub(crate) offset: u64,
+}
+
+impl<'a> Within<'a> {
+    #[inline]
+    pub(super) fn new(reader: &'a Reader, index: usize) -> Option<Self> {
+        let packet = reader.packets().get(index)?;
+        let layouts = reader.layouts(packet.part)?;
+        let stream = layouts.stream(packet.layout)?;
+        Some(Self { reader, index, packet, layouts, stream })
+    }
+
+    /// Goes to the first event.
+    pub(super) fn begin(&self, bytes: &[u8], state: &mut State) {
+        state.begin(self.packet.content_bits);
+        let mut decoder = self.decoder(bytes, state);
+        for node in [self.layouts.packet_header, self.stream.packet_context].into_iter().flatten() {
+            // It was read before, when the packet was found.
+            let _ = decoder.decode(node, &mut ());
+        }
+        // The end of the packet was read after its begin.
+        if let (Some((begin, _)), Some(_)) = (self.packet.times, self.packet.clock) {
+            state.ticks = begin;
+        }
+    }
+
+    /// Reads the header of the next event, where there is one.
+    #[inline]
+    pub(super) fn header(&self, bytes: &[u8], state: &mut State) -> ReadResult<Option<Head>> {
+        let stream = self.stream;
+        let align = stream.header_align;
+        let start = (state.position + (align - 1)) & !(align - 1);
+        if start >= state.end {
+            return Ok(None);
+        }
+        let mut decoder = self.decoder(bytes, state);
+        let id = match (&stream.header, stream.event_header) {
+            (Some(header), _) => decoder.header(header)?,
+            (None, Some(header)) => {
+                for id in &stream.event_id {
+                    decoder.state.forget(*id);
+                }
+                decoder.decode(header, &mut ())?;
+                // Of several ids the one that was read last counts: it is the longer one.
+                let id = stream.event_id.iter().rev().find_map(|id| decoder.state.kept(*id));
+                id.map(|id| u64::try_from(id).unwrap_or(u64::MAX))
+            }
+            (None, None) => None,
+        };
+        let id = id.unwrap_or(stream.first_id);
+        let clock = state.clock.and_then(|clock| self.reader.clocks().get(clock));
+        let time_ns = clock.map(|clock| clock.nanoseconds(state.ticks));
+        Ok(Some(Head { packet: self.index, id, start, time_ns }))
+    }
+
+    /// Reads the fields of an event, whose header was read last.
+    #[inline]
+    pub(super) fn fields<V: Visitor>(
+        &self,
+        bytes: &[u8],
+        state: &mut State,
+        head: &Head,
+        visitor: &mut V,
+    ) -> ReadResult<&'a EventLayout> {
+        let event = self.stream.event(head.id).ok_or_else(|| self.unknown(head))?;
+        let want = visitor.begin(event.kind);
+        let mut decoder = self.decoder(bytes, state);
+        let start = decoder.state.position;
+        if want.known || !want.all {
+            decoder.pass(&event.steps, want.known, visitor)?;
+        }
+        if want.all {
+            decoder.state.position = start;
+            let parts = [self.stream.event_context, event.context, event.fields];
+            for part in parts.into_iter().flatten() {
+                decoder.decode(part, visitor)?;
+            }
+        }
+        if state.position == head.start {
+            return Err(self.invalid(head, "it takes no room".to_owned()));
+        }
+        Ok(event)
+    }
+
+    /// Hands on all events that are left, until somebody has enough.
+    fn each<V: Visitor>(
+        &self,
+        bytes: &[u8],
+        state: &mut State,
+        visitor: &mut V,
+        take: &mut impl FnMut(&Taken<'_>, &V) -> ControlFlow<()>,
+    ) -> ReadResult<ControlFlow<()>> {
+        while let Some(head) = self.header(bytes, state)? {
+            let event = self.fields(bytes, state, &head, visitor)?;
+            if take(&self.taken(head, event), visitor).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    #[inline]
+    pub(super) fn taken(&self, head: Head, event: &'a EventLayout) -> Taken<'a> {
+        let offset = self.packet.offset + head.start / 8;
+        Taken { head, packet: self.packet, event, offset }
+    }
+
+    /// Takes note of what cannot be read. That the last event of a packet which was cut is not
+    /// whole was said of the packet.
+    pub(super) fn report(&self, error: &ReadError) {
+        if self.packet.cut_from.is_none() {
+            self.reader.report(self.packet.file, error);
+        }
+    }
+
+    #[cold]
+    fn unknown(&self, head: &Head) -> ReadError {
+        self.invalid(head, format!("there is no event {} in the metadata", head.id))
+    }
+
+    #[cold]
+    fn invalid(&self, head: &Head, why: String) -> ReadError {
+        ReadError::invalid("event", self.packet.offset + head.start / 8, why)
+    }
+
+    #[inline]
+    fn decoder<'b>(&self, bytes: &'b [u8], state: &'b mut State) -> Decoder<'b>
+    where
+        'a: 'b,
+    {
+        Decoder { layouts: self.layouts, bytes, offset: self.packet.offset, state }
+    }
+}
+
+/// Hands on all events of some packets of one track, until somebody has enough: the fast way where
+/// events of other tracks need not come between. What cannot be read is a finding, and the next
+/// packet comes next.
+pub(crate) fn sweep<V: Visitor>(
+    reader: &Reader,
+    packets: &[usize],
+    visitor: &mut V,
+    mut take: impl FnMut(&Taken<'_>, &V) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let mut state = State::default();
+    for index in packets {
+        let Some(within) = Within::new(reader, *index) else { continue };
+        let bytes = reader.packet_bytes(within.packet);
+        within.begin(&bytes, &mut state);
+        match within.each(&bytes, &mut state, visitor, &mut take) {
+            Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
+            Ok(ControlFlow::Continue(())) => {}
+            Err(error) => within.report(&error),
+        }
+    }
+    ControlFlow::Continue(())
+}
