@@ -15,9 +15,11 @@ use database::Shape;
 /// What the table alone does not say.
 pub(crate) const NOTES: &str = "\
 ## HPCToolkit databases\n\n\
-The largest real database that Hatchet opens is `lmp-openmp`, 1.2 MB. The others are made, with 32 \
-threads, one metric in up to four scopes, and a trace of each thread: 70 MB are 18,000 contexts, \
-350 MB are 90,000, 3 GB are 850,000. There are half as many functions as contexts, each with a name \
+The largest real database is `deep`, 1.6 MB, in which functions call each other hundreds of levels \
+deep: Hatchet ends on it with a `RecursionError`. The largest that Hatchet opens is `lmp-openmp`, \
+1.2 MB. The others are made, with 32 threads, one metric in up to four scopes, and a trace of each \
+thread: 70 MB are 18,000 contexts, 350 MB are 90,000, 3 GB are 850,000; one has 32 metrics instead, \
+of 9,000 contexts and 8 threads, of which `top` shows one. There are half as many functions as contexts, each with a name \
 of its own, so that memory that grows with names is seen. `top` reads the tree and the summary over all threads. \
 Hatchet is measured as `GraphFrame.from_hpctoolkit_latest`, and its import alone; it is given none \
 of 3 GB, which it has no memory for. Opening is measured as `kymo ls`, which opens a database and \
@@ -31,12 +33,20 @@ const LOAD: &str = "import sys, hatchet; hatchet.GraphFrame.from_hpctoolkit_late
 
 const THREADS: u32 = 32;
 
+/// The largest real database. Hatchet ends on it with a `RecursionError`.
+const LARGEST: &str = "made-here/deep/database.struct";
+const LARGEST_OF_HATCHET: &str = "databases/lmp-openmp";
+
 /// The databases that are made.
 const MADE: [(&str, Shape); 3] = [
     ("70 MB", made(18_000, 50_000)),
     ("350 MB", made(90_000, 250_000)),
     ("3 GB", made(850_000, 1_500_000)),
 ];
+
+/// One with many metrics: of each context there are 32 values, of which `top` wants one.
+const MANY_METRICS: Shape =
+    Shape { contexts: 9_000, profiles: 8, metrics: 32, functions: 4_500, samples: 0 };
 
 const fn made(contexts: u32, samples: u32) -> Shape {
     // Functions and lines take turns: each function that is called is another.
@@ -68,9 +78,23 @@ impl Peer {
 pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     let repo = &setup.repo;
-    let real = crate::data::folder(repo)?.map(|data| data.join("hpctoolkit/databases/lmp-openmp"));
+    let data = crate::data::folder(repo)?.map(|data| data.join("hpctoolkit"));
+    let real = |name, path| {
+        let path = data.as_ref().map(|data| data.join(path));
+        path.filter(|path| path.exists() && setup.wants(name))
+    };
     let name = "hpcdb: top of the largest real database";
-    if let Some(path) = real.filter(|path| path.exists() && setup.wants(name)) {
+    if let Some(path) = real(name, LARGEST) {
+        cases.push(top(setup, name, &path, cat(&path)));
+    }
+    let name = "hpcdb: top of the largest that Hatchet opens";
+    if let Some(path) = real(name, LARGEST_OF_HATCHET) {
+        cases.push(top(setup, name, &path, hatchet(repo, &path)?));
+    }
+    let name = "hpcdb: top of 32 metrics";
+    if setup.wants(name) {
+        let path = setup.folder.join("32-metrics");
+        database::make(&path, MANY_METRICS)?;
         cases.push(top(setup, name, &path, hatchet(repo, &path)?));
     }
     let [small, middle, large] = MADE.map(|(size, _)| setup.folder.join(size.replace(' ', "-")));
@@ -85,9 +109,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let name = "hpcdb: top of 3 GB";
     if setup.wants(name) {
         database::make(&large, MADE[2].1)?;
-        let meta = ["meta.db", "profile.db"].map(|file| large.join(file));
-        let cat = command_line("cat", meta);
-        cases.push(top(setup, name, &large, vec![("cat meta.db profile.db", cat)]));
+        cases.push(top(setup, name, &large, cat(&large)));
     }
     let name = "hpcdb: open 3 GB";
     if setup.wants(name) {
@@ -111,6 +133,12 @@ fn top(
     peers: Vec<(&'static str, CommandLine)>,
 ) -> Case {
     Case { name, items: None, ours: setup.kymo(["top".as_ref(), path.as_os_str()]), peers }
+}
+
+/// Reading the bytes that `top` is made of, and doing nothing with them.
+fn cat(path: &Path) -> Vec<(&'static str, CommandLine)> {
+    let files = ["meta.db", "profile.db"].map(|file| path.join(file));
+    vec![("cat meta.db profile.db", command_line("cat", files))]
 }
 
 /// Hatchet with a database, and without.

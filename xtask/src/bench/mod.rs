@@ -44,6 +44,11 @@ pub(crate) struct Args {
     /// Keep the tables in docs/benchmarks.md; groups that did not run stay as they are there.
     #[arg(long, conflicts_with = "case")]
     write: bool,
+
+    /// Count the instructions of `kymo prof` against those of hpcprof instead, by callgrind. Fails
+    /// where ours are more than a fifth.
+    #[arg(long, conflicts_with_all = ["write", "case"])]
+    instructions: bool,
 }
 
 impl Args {
@@ -58,17 +63,29 @@ struct Group {
     /// The section: its heading, and what the table alone does not say.
     notes: &'static str,
     cases: fn(&Setup) -> Result<Vec<Case>>,
+    /// What else is measured, as a table of its own; takes how often to do so.
+    more: Option<fn(&Setup, u32) -> Result<String>>,
+}
+
+impl Group {
+    const fn new(
+        name: &'static str,
+        notes: &'static str,
+        cases: fn(&Setup) -> Result<Vec<Case>>,
+    ) -> Self {
+        Self { name, notes, cases, more: None }
+    }
 }
 
 /// Every group, in the order of the page.
 const GROUPS: &[Group] = &[
-    Group { name: "bp", notes: bp::NOTES, cases: bp::cases },
-    Group { name: "rtc", notes: rtc::NOTES, cases: rtc::cases },
-    Group { name: "hpcrun", notes: hpcrun::NOTES, cases: hpcrun::cases },
-    Group { name: "hpcdb", notes: hpcdb::NOTES, cases: hpcdb::cases },
-    Group { name: "prof", notes: prof::NOTES, cases: prof::cases },
-    Group { name: "bbbin", notes: bbbin::NOTES, cases: bbbin::cases },
-    Group { name: "arrays", notes: arrays::NOTES, cases: arrays::cases },
+    Group::new("bp", bp::NOTES, bp::cases),
+    Group::new("rtc", rtc::NOTES, rtc::cases),
+    Group::new("hpcrun", hpcrun::NOTES, hpcrun::cases),
+    Group::new("hpcdb", hpcdb::NOTES, hpcdb::cases),
+    Group { more: Some(prof::phases), ..Group::new("prof", prof::NOTES, prof::cases) },
+    Group::new("bbbin", bbbin::NOTES, bbbin::cases),
+    Group::new("arrays", arrays::NOTES, arrays::cases),
 ];
 
 fn group_names() -> PossibleValuesParser {
@@ -175,6 +192,9 @@ pub(crate) fn run(repo: Repo, args: &Args) -> Result<()> {
         repo,
     };
     fs::create_dir_all(&setup.folder)?;
+    if args.instructions {
+        return prof::count_instructions(&setup);
+    }
     let path = setup.repo.path("docs/benchmarks.md");
     let mut is_any = false;
     for group in GROUPS.iter().filter(|group| args.wants_group(group)) {
@@ -183,7 +203,10 @@ pub(crate) fn run(repo: Repo, args: &Args) -> Result<()> {
             continue;
         }
         is_any = true;
-        let table = report::table(&rows);
+        let mut table = report::table(&rows);
+        if let Some(more) = group.more {
+            table.push_str(&more(&setup, args.repetitions)?);
+        }
         println!("{table}");
         if args.write {
             // After each group, so that an interrupted run keeps what it measured.

@@ -11,7 +11,7 @@ use kymo_rtc_wire::read::{Begin, Item, View, Walker};
 use kymo_rtc_wire::spec::id;
 
 use super::Shape;
-use super::write::BLOCK_BYTES;
+use super::block::Block;
 
 /// What was seen of the messages: enough to tell that none was left out.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -76,12 +76,13 @@ pub(super) fn mcap(file: &Path, shape: Shape) -> Result<()> {
 }
 
 /// A buffer, and a checksum over it.
-pub(super) fn raw(file: &Path) -> Result<()> {
+pub(super) fn raw(file: &Path, paged: bool) -> Result<()> {
     let mut file = File::open(file)?;
     let mut crc = crc32fast::Hasher::new();
-    let mut buffer = vec![0; BLOCK_BYTES];
+    let mut block = Block::new(paged);
+    let buffer = block.bytes();
     loop {
-        let read = file.read(&mut buffer)?;
+        let read = file.read(buffer)?;
         if read == 0 {
             ensure!(crc.finalize() != 0, "the checksum of a file is not nothing");
             return Ok(());

@@ -9,9 +9,7 @@ use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{IoOutput, Options, Writer};
 
 use super::Shape;
-
-/// Bytes that the raw writer hands to the system at a time, and those of a chunk in MCAP.
-pub(super) const BLOCK_BYTES: usize = 1 << 20;
+use super::block::{BLOCK_BYTES, Block};
 
 /// Messages that differ, so that nothing can be left out: a counter and then always the same.
 struct Messages {
@@ -68,21 +66,25 @@ pub(super) fn mcap(file: &Path, shape: Shape, is_chunked: bool) -> Result<()> {
 }
 
 /// A buffer, a checksum over it, and the file.
-pub(super) fn raw(file: &Path, shape: Shape) -> Result<()> {
+pub(super) fn raw(file: &Path, shape: Shape, paged: bool) -> Result<()> {
     let mut file = File::create(file)?;
     let mut crc = crc32fast::Hasher::new();
-    let mut buffer = Vec::with_capacity(BLOCK_BYTES + shape.message_bytes());
+    let mut block = Block::new(paged);
+    let mut used = 0;
     Messages::new(shape).each(|_, payload| {
-        buffer.extend_from_slice(payload);
-        if buffer.len() < BLOCK_BYTES {
+        if let Some(free) = block.bytes().get_mut(used..used + payload.len()) {
+            free.copy_from_slice(payload);
+        }
+        used += payload.len();
+        if used < BLOCK_BYTES {
             return Ok(());
         }
-        crc.update(&buffer);
-        let written = file.write_all(&buffer);
-        buffer.clear();
-        written
+        used = 0;
+        crc.update(block.bytes());
+        file.write_all(block.bytes())
     })?;
-    crc.update(&buffer);
-    file.write_all(&buffer)?;
+    let rest = block.bytes().get(..used).unwrap_or_default();
+    crc.update(rest);
+    file.write_all(rest)?;
     Ok(file.write_all(&crc.finalize().to_le_bytes())?)
 }
