@@ -33,6 +33,7 @@ pub(crate) struct Wanted<'a> {
 pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<Outcome> {
     let sources = sources(session, wanted)?;
     let format = format(&sources, wanted)?;
+    outlet::refuse_other_name(wanted.output, format.info())?;
     let part = part(session, wanted, &sources, format)?;
     let work =
         |to: &Destination, context: &Context<'_>| format.extract(&sources, &part, to, context);
@@ -41,7 +42,21 @@ pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<
     for source in &sources {
         source.verify().map_err(|error| Named::error(inputs::display(source.path()), error))?;
     }
-    Ok(say(session, wanted.output, &written?))
+    let written = written.map_err(|error| unsorted(wanted, error))?;
+    Ok(say(session, wanted.output, &written))
+}
+
+/// A format that does not sort says why; what to do then is the same for all.
+fn unsorted(wanted: &Wanted<'_>, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<Error>() {
+        Some(Error::Request(why)) if wanted.sort => {
+            let name = wanted.inputs.first().map_or_else(String::new, |path| inputs::display(path));
+            let failure = Failure::new(why.clone());
+            let hint = "leave out --sort: recordings are laid side by side without it";
+            Named::error(name, failure.hint(hint))
+        }
+        _ => error,
+    }
 }
 
 /// Says what was written and what was not.

@@ -42,6 +42,33 @@ impl Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// That something cannot be read of a file whose format has no way to save the rest.
+#[derive(Debug)]
+pub(crate) struct Unreadable(Error);
+
+impl Unreadable {
+    /// Says of an error with a file that no repair is to be offered, where that is so.
+    pub(crate) fn of(error: anyhow::Error, can_repair: impl FnOnce() -> bool) -> anyhow::Error {
+        let is_unreadable =
+            matches!(error.downcast_ref::<Error>(), Some(Error::Read(_) | Error::ReadIn { .. }));
+        if !is_unreadable || can_repair() {
+            return error;
+        }
+        match error.downcast::<Error>() {
+            Ok(error) => anyhow::Error::new(Self(error)),
+            Err(error) => error,
+        }
+    }
+}
+
+impl Display for Unreadable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
 /// Whether an error is about what was typed and not about a file.
 pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
     if let Some(named) = error.downcast_ref::<Named>() {
@@ -55,13 +82,25 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
     if let Some(Named { name, error }) = error.downcast_ref::<Named>() {
         return format!("{name}: {}", message(error));
     }
+    if let Some(kymo_recorder::Error::Io(error)) = error.downcast_ref() {
+        return format!("cannot write it: {}", reason(error));
+    }
     match error.downcast_ref::<Error>() {
         Some(Error::Io { action, error }) => format!("cannot {action}: {}", reason(error)),
         _ => format!("{error:#}"),
     }
 }
 
-fn reason(error: &io::Error) -> String {
+/// The message of an error that is said of a file: it is not named twice.
+pub(crate) fn message_about(name: &str, error: &anyhow::Error) -> String {
+    match error.downcast_ref::<Named>() {
+        Some(named) if named.name == name => message(&named.error),
+        _ => message(error),
+    }
+}
+
+/// What the system says, without its number.
+pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = match text.find(" (os error") {
         Some(end) => text.get(..end).unwrap_or_default(),
@@ -101,9 +140,14 @@ pub(crate) fn hint(error: &anyhow::Error, name: &str) -> Option<String> {
     }
     let name = quoted(name);
     match error.downcast_ref::<Error>()? {
-        Error::Read(_) | Error::ReadIn { .. } => Some(format!(
+        Error::Read(_) => Some(format!(
             "`kymo check {name}` shows all that is wrong, `kymo repair {name} OUT` keeps what is \
              sound, --salvage shows it as it is"
+        )),
+        // Whether it can be repaired depends on what the other files of the directory have.
+        Error::ReadIn { .. } => Some(format!(
+            "`kymo check {name}` shows all that is wrong, `kymo repair {name} OUT` keeps what is \
+             sound if the other files have what is lost here, --salvage shows it as it is"
         )),
         Error::Changed(_) | Error::ChangedIn { .. } => {
             Some("run it again once nothing writes to the file".to_owned())
@@ -152,6 +196,8 @@ mod tests {
         let exists = Failure::usage("it exists already").hint("--force replaces it");
         let error = Named::error("out.h5", exists);
         assert_eq!(message(&error), "out.h5: it exists already");
+        assert_eq!(message_about("out.h5", &error), "it exists already");
+        assert_eq!(message_about("in.bp", &error), "out.h5: it exists already");
         assert_eq!(hint(&error, "in.bp").as_deref(), Some("--force replaces it"));
         assert!(is_usage(&error));
         let denied = io::Error::from_raw_os_error(13);

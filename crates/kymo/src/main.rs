@@ -23,6 +23,7 @@ mod report;
 mod scope;
 mod selection;
 mod session;
+mod signals;
 mod tracks;
 mod variables;
 

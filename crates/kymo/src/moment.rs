@@ -150,14 +150,17 @@ pub(crate) fn resolve(
 }
 
 /// The first and last moment of the chosen tracks: on one clock, or on several that all count from
-/// the Epoch.
+/// the Epoch. A clock itself counts only where nothing else is chosen: it may have been set long
+/// before the first event.
 pub(crate) fn range_of(
     timeline: &Arc<dyn TimelineView>,
     chosen: Option<&[TrackId]>,
 ) -> anyhow::Result<RangeInclusive<TimeNs>> {
     let tracks = timeline.tracks();
     let is_chosen = |id: usize| chosen.is_none_or(|chosen| chosen.contains(&TrackId(id)));
-    let chosen = tracks.iter().enumerate().filter(|(id, _)| is_chosen(*id));
+    let chosen = || tracks.iter().enumerate().filter(|(id, _)| is_chosen(*id));
+    let has_events = chosen().any(|(_, track)| !track.is_clock());
+    let chosen = chosen().filter(|(_, track)| !(has_events && track.is_clock()));
     let mut clocks: Vec<ClockId> = chosen.filter_map(|(_, track)| track.clock).collect();
     clocks.sort_unstable();
     clocks.dedup();

@@ -66,7 +66,7 @@ pub(crate) fn make<T>(
         to.check().map_err(|error| about(path, error))?;
         return match work(&to, &session.context()) {
             Err(error @ Error::Exists(_)) => Err(about(path, error)),
-            other => Ok(other?),
+            other => other.map_err(|error| blamed(path, error.into())),
         };
     }
     if session.out.is_terminal() {
@@ -126,6 +126,32 @@ pub(crate) fn refuse_input(input: &Path, output: &Path) -> Result<(), Failure> {
         return Err(Failure::new(why).hint("name another directory"));
     }
     Ok(())
+}
+
+/// Refuses an output whose name is that of another format: who reads it goes by the name. A pipe or
+/// a device that is there has the name that it has.
+pub(crate) fn refuse_other_name(output: &Path, format: &FormatInfo) -> anyhow::Result<()> {
+    if fs::metadata(output).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Ok(());
+    }
+    let Some(extension) = output.extension().and_then(|extension| extension.to_str()) else {
+        return Ok(());
+    };
+    let has =
+        |info: &FormatInfo| info.extensions.iter().any(|own| own.eq_ignore_ascii_case(extension));
+    let others = kymo_registry::formats().iter().map(|format| format.info());
+    let other = others.filter(|info| has(info)).map(|info| info.title).next();
+    let table = || kymo_convert::by_extension(extension).map(kymo_convert::Target::name);
+    let arrays =
+        || kymo_arrays_convert::by_extension(extension).map(kymo_arrays_convert::Target::name);
+    let Some(other) = other.or_else(table).or_else(arrays).filter(|_| !has(format)) else {
+        return Ok(());
+    };
+    let why = format!("its name is that of {other}, and what is written is {}", format.title);
+    let own = format.extensions.first().map_or_else(String::new, |own| format!(" .{own},"));
+    let failure = Failure::new(why);
+    let hint = format!("name it{own} and make the other of it with `kymo convert`");
+    Err(Named::error(inputs::display(output), failure.hint(hint)))
 }
 
 /// Refuses an output that lies within the directory it is made from.
@@ -217,18 +243,27 @@ pub(crate) fn own_directory(
     Ok(to)
 }
 
-/// Leaves nothing half-written behind when the program is interrupted.
-pub(crate) fn clean_up_when_interrupted() -> anyhow::Result<()> {
-    /// What shells say of a program that was interrupted.
-    const INTERRUPTED: i32 = 130;
-    let set = ctrlc::set_handler(|| {
-        kymo_core::abandon();
-        std::process::exit(INTERRUPTED);
+/// Says of an error that only writing meets, such as a disk that is full, that it is about the
+/// output; any other stays as it is.
+pub(crate) fn blamed(output: &Path, error: anyhow::Error) -> anyhow::Error {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    if error.is::<Named>() {
+        return error;
+    }
+    let system = error.chain().find_map(|cause| match cause.downcast_ref::<Error>() {
+        Some(Error::Io { error, .. }) => Some(error),
+        _ => cause.downcast_ref::<io::Error>(),
     });
-    // A command that runs others, such as the demo, comes here several times.
-    match set {
-        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(()),
-        Err(error) => Err(error.into()),
+    let is_of_writing = |error: &&io::Error| {
+        matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+    };
+    match system.filter(is_of_writing) {
+        Some(system) => {
+            let code = system.raw_os_error();
+            let system = code.map_or_else(|| system.kind().into(), io::Error::from_raw_os_error);
+            about(output, Error::io("write")(system))
+        }
+        None => error,
     }
 }
 
@@ -241,5 +276,23 @@ pub(crate) fn about(output: &Path, error: Error) -> anyhow::Error {
             Named::error(name, failure.hint("--force replaces it"))
         }
         other => Named::error(name, other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure;
+
+    #[test]
+    fn a_full_disk_is_said_of_the_output() {
+        let full = || io::Error::from_raw_os_error(28);
+        let errors: [anyhow::Error; 2] = [full().into(), Error::io("make a file")(full()).into()];
+        for error in errors {
+            let said = failure::message(&blamed(Path::new("out"), error));
+            assert_eq!(said, "out: cannot write: no space left on device");
+        }
+        let other = blamed(Path::new("out"), Error::request("it is odd").into());
+        assert_eq!(failure::message(&other), "it is odd");
     }
 }

@@ -3,6 +3,8 @@
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use anstyle::Style;
 use clap::ColorChoice;
@@ -10,6 +12,15 @@ use clap::ColorChoice;
 use crate::inputs;
 
 const BUFFER_BYTES: usize = 1 << 17;
+
+/// How wide a terminal is that does not say so.
+const COLUMNS: usize = 80;
+
+/// How wide a terminal is, as the shell says.
+fn columns_said() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok()?;
+    columns.parse().ok().filter(|columns| *columns > 0)
+}
 
 /// Where results go. Everything a command has to say on standard output passes here.
 pub(crate) struct Output {
@@ -26,11 +37,12 @@ impl Output {
     pub(crate) fn stdout(color: ColorChoice) -> Self {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
-        let columns = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
+        let told = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
+        let columns = || told().or_else(columns_said).unwrap_or(COLUMNS);
         Self {
             name: "standard output".to_owned(),
             is_terminal,
-            columns: is_terminal.then(columns).flatten(),
+            columns: is_terminal.then(columns),
             paint: Paint::of(color, &stdout),
             writer: BufWriter::with_capacity(BUFFER_BYTES, Box::new(stdout.lock())),
             failure: None,
@@ -93,6 +105,13 @@ impl Output {
         self.failure.as_ref()
     }
 
+    /// Waits for so long, with nothing to write. That the reader goes away meanwhile is noticed at
+    /// once, and fails as writing to it would.
+    pub(crate) fn wait(&mut self, pause: Duration) -> io::Result<()> {
+        let is_gone = reader_leaves_within(pause);
+        self.noted(if is_gone { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) })
+    }
+
     /// Writes one object and ends its line.
     pub(crate) fn json(&mut self, value: &serde_json::Value) -> io::Result<()> {
         serde_json::to_writer(&mut *self, value)?;
@@ -124,6 +143,29 @@ impl Write for Output {
         let result = self.writer.flush();
         self.noted(result)
     }
+}
+
+/// Whether whoever reads standard output goes away within a time, which passes if not.
+#[cfg(unix)]
+fn reader_leaves_within(pause: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdout = io::stdout();
+    // Nothing is asked for: that the other end is closed is always told.
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    let timeout = Timespec::try_from(pause).ok();
+    if poll(&mut watched, timeout.as_ref()).is_err() {
+        thread::sleep(pause);
+        return false;
+    }
+    let closed = PollFlags::ERR | PollFlags::HUP;
+    watched.iter().any(|stdout| stdout.revents().intersects(closed))
+}
+
+/// Whether whoever reads standard output goes away cannot be told without writing to it.
+#[cfg(not(unix))]
+fn reader_leaves_within(pause: Duration) -> bool {
+    thread::sleep(pause);
+    false
 }
 
 /// Colours, or none.

@@ -6,16 +6,18 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use kymo_analyse::Calls;
+use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
-    By, Derived, Detail, Flat, Metric, MetricId, Most, PathTree, ProfileView, Question, Thread,
-    ThreadId, ThreadSet, Within, bottom_up, bottom_up_derived, flat_derived, flat_most, per_thread,
-    per_thread_derived, top_down, top_down_derived,
+    By, Derived, Detail, Flat, Metric, MetricId, Most, PathTree, ProfileView, Question, Reach,
+    Thread, ThreadId, ThreadSet, Within, bottom_up, bottom_up_derived, flat_derived, flat_most,
+    per_thread, per_thread_derived, top_down, top_down_derived,
 };
 use kymo_core::{Finding, Severity};
 
 use crate::failure::Failure;
 use crate::render::{escaped, numbers};
-use crate::session::{Opened, Session};
+use crate::session::{Opened, Outcome, Session};
 
 /// Metrics listed in a hint.
 const LISTED: usize = 8;
@@ -97,6 +99,76 @@ impl Asked {
         for text in self.view.remarks() {
             session.report.remark(&opened.name, text);
         }
+        let name = escaped(&self.described.name);
+        for (is_measured, how) in
+            [(self.has_inclusive(), "inclusive"), (self.has_exclusive(), "exclusive")]
+        {
+            if !is_measured {
+                let text = format!("{name} is not measured {how} of calls");
+                session.report.remark(&opened.name, text);
+            }
+        }
+    }
+
+    /// Says that nothing has a value, where it is so, and why.
+    pub(crate) fn say_nothing(&self, session: &mut Session, opened: &Opened, is_nothing: bool) {
+        if !is_nothing {
+            return;
+        }
+        let name = escaped(&self.described.name);
+        // It is only a reason: what cannot be read is said elsewhere.
+        let totals = self.view.totals(self.threads.as_ref()).unwrap_or_default();
+        let is_empty = |metric: MetricId| {
+            let total = usize::try_from(metric.0).ok().and_then(|index| totals.get(index));
+            total.is_none_or(|total| *total == 0.0)
+        };
+        let inputs = self.derived.iter().flat_map(|derived| &derived.inputs);
+        let empty = inputs.map(|input| input.column.metric).find(|metric| is_empty(*metric));
+        let metrics = self.view.metrics();
+        let empty = empty.and_then(|metric| metrics.get(usize::try_from(metric.0).ok()?));
+        let why = empty.map_or(String::new(), |of| format!(": {} has none", escaped(&of.name)));
+        let _ = session.out.flush();
+        session.report.remark(&opened.name, format!("nothing has a value of {name}{why}"));
+    }
+
+    /// Says what no program does: values and contexts do not belong together, or some are damaged.
+    pub(crate) fn say_odd(session: &mut Session, opened: &Opened, odd: Option<&str>) -> Outcome {
+        let Some(odd) = odd else { return Outcome::Done };
+        let text = format!("{odd}: do its files belong together? `kymo check` says more");
+        let _ = session.out.flush();
+        let finding = Finding::whole(Severity::Warning, "figures", text);
+        session.report.loss(&opened.name, &finding);
+        Outcome::Findings
+    }
+
+    /// Whether what is asked for is known inclusive of calls.
+    fn has_inclusive(&self) -> bool {
+        self.has(Reach::Execution)
+    }
+
+    /// Whether it is known exclusive of calls.
+    fn has_exclusive(&self) -> bool {
+        self.has(Reach::Function)
+    }
+
+    fn has(&self, reach: Reach) -> bool {
+        self.derived.is_some() || self.described.reaches.contains(&reach)
+    }
+
+    /// Refuses what is not measured inclusive of calls.
+    pub(crate) fn require_inclusive(&self, why: &str) -> Result<(), Failure> {
+        self.require(self.has_inclusive(), "inclusive", why, "`kymo top` shows what it has")
+    }
+
+    /// Refuses what is not measured exclusive of calls.
+    pub(crate) fn require_exclusive(&self, why: &str, hint: &str) -> Result<(), Failure> {
+        self.require(self.has_exclusive(), "exclusive", why, hint)
+    }
+
+    fn require(&self, is: bool, how: &str, why: &str, hint: &str) -> Result<(), Failure> {
+        let name = escaped(&self.described.name);
+        let failure = || Failure::new(format!("{name} is not measured {how} of calls, {why}"));
+        if is { Ok(()) } else { Err(failure().hint(hint)) }
     }
 
     /// The rows of a flat profile of what is asked for that spent most.
@@ -127,9 +199,14 @@ impl Asked {
     ) -> kymo_core::Result<PathTree> {
         let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
         match &self.derived {
-            Some(derived) => bottom_up_derived(view, derived, threads, of, depth),
+            Some(derived) => bottom_up_derived(view, derived, threads, of, depth, least),
             None => bottom_up(&self.question(), of, depth, least),
         }
+    }
+
+    /// What is odd about what threads spent in one place.
+    pub(crate) fn odd_threads(&self, spent: &[f64]) -> kymo_core::Result<Option<String>> {
+        if self.derived.is_some() { Ok(None) } else { self.question().odd_threads(spent) }
     }
 
     /// What each thread spent; no number where what is asked for has no value.
@@ -170,9 +247,10 @@ pub(crate) fn order(thread: &Thread) -> (Option<u64>, Option<u64>, Vec<u64>) {
 impl ProfileArgs {
     /// Finds what is asked for in a file, also where it is computed from other metrics.
     pub(crate) fn of_any(&self, opened: &Opened) -> anyhow::Result<Asked> {
-        let view = opened.dataset.profile();
+        let view = view_of(opened)?;
         let derived = view.as_ref().and_then(|view| self.derived(view.as_ref()));
-        let (Some(view), Some(derived)) = (view, derived) else { return self.of(opened) };
+        let Some(view) = view else { return Err(no_profile(opened).into()) };
+        let Some(derived) = derived else { return self.stored(view) };
         let threads = self.threads.of(view.as_ref())?;
         let metric = derived.inputs.first().map_or(MetricId(0), |input| input.column.metric);
         let described = derived.metric.clone();
@@ -181,29 +259,27 @@ impl ProfileArgs {
         Ok(Asked { view, metric, threads, derived, described, thread_count })
     }
 
-    /// The metric that is computed and called so, or the only one whose name starts so, unless one
-    /// that is stored does.
+    /// The metric that is computed and meant.
     fn derived(&self, view: &dyn ProfileView) -> Option<Derived> {
-        let name = self.metric.as_deref()?;
-        let names = view.derived();
-        let is_exact = names.iter().any(|metric| metric.name == name);
-        if !is_exact && named(&view.metrics(), name).is_ok() {
-            return None;
-        }
-        view.derive(usize::try_from(named(&names, name).ok()?.0).ok()?)
+        view.derive(derived_place(view, self.metric.as_deref()?)?)
     }
 
     /// Finds what is asked for in a file.
     pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Asked> {
-        let Some(view) = opened.dataset.profile() else {
+        let Some(view) = view_of(opened)? else {
             return Err(no_profile(opened).into());
         };
+        self.stored(view)
+    }
+
+    /// Finds what is asked for among what is stored.
+    fn stored(&self, view: Arc<dyn ProfileView>) -> anyhow::Result<Asked> {
         let threads = self.threads.of(view.as_ref())?;
         let metrics = view.metrics();
         let metric = match &self.metric {
             Some(name) => {
                 refuse_derived(view.as_ref(), name)?;
-                named(&metrics, name)?
+                named_in(view.as_ref(), &metrics, threads.as_ref(), name)?
             }
             None => first(view.as_ref(), &metrics, threads.as_ref())?,
         };
@@ -250,15 +326,42 @@ impl ThreadArgs {
     }
 }
 
+/// The place of the metric that is computed and called so, or of the only one whose name starts so,
+/// unless one that is stored does.
+fn derived_place(view: &dyn ProfileView, name: &str) -> Option<usize> {
+    let names = view.derived();
+    let is_exact = names.iter().any(|metric| metric.name == name);
+    if !is_exact && found(&view.metrics(), name).is_ok() {
+        return None;
+    }
+    usize::try_from(found(&names, name).ok()?.0).ok()
+}
+
 /// Says which commands show a metric that is computed from others; another whose name starts so is
 /// not meant.
-fn refuse_derived(view: &dyn ProfileView, name: &str) -> Result<(), Failure> {
-    if view.derived().iter().any(|metric| metric.name == name) {
+pub(crate) fn refuse_derived(view: &dyn ProfileView, name: &str) -> Result<(), Failure> {
+    if let Some(place) = derived_place(view, name) {
+        let names = view.derived();
+        let name = names.get(place).map_or(name, |metric| metric.name.as_str());
         let why = format!("{} is computed from other metrics", escaped(name));
         let hint = "top, tree, callers and threads show it; here, name one it is computed from";
         return Err(Failure::new(why).hint(hint));
     }
     Ok(())
+}
+
+/// The profile of a file: the one that it has, or that of the functions whose calls it has.
+pub(crate) fn view_of(opened: &Opened) -> kymo_core::Result<Option<Arc<dyn ProfileView>>> {
+    if let Some(view) = opened.dataset.profile() {
+        return Ok(Some(view));
+    }
+    Ok(calls_of(opened)?.map(|calls| calls.profile()))
+}
+
+/// The calls of functions that a file has.
+pub(crate) fn calls_of(opened: &Opened) -> kymo_core::Result<Option<Calls>> {
+    let timeline = opened.dataset.timeline();
+    Ok(timeline.map(|timeline| Calls::new(&timeline, &Limits::default())).transpose()?.flatten())
 }
 
 /// Why there is no profile: the file has none, or it could not be made.
@@ -273,7 +376,10 @@ fn no_profile(opened: &Opened) -> Failure {
 /// What to do where something is not there: it may be in other files of the directory, or damaged.
 pub(crate) fn elsewhere(opened: &Opened) -> &'static str {
     let is_error = |finding: &Finding| finding.severity == Severity::Error;
-    if opened.dataset.findings().iter().any(is_error) {
+    let is_missing = |finding: &Finding| finding.rule == "file-missing";
+    if opened.dataset.findings().iter().any(is_missing) {
+        "files of it are not there: `kymo check` names them"
+    } else if opened.dataset.findings().iter().any(is_error) {
         "`kymo check` says what is damaged; --salvage reads what is left"
     } else if opened.dataset.is_part() {
         "it is one file of several: name their directory"
@@ -284,23 +390,78 @@ pub(crate) fn elsewhere(opened: &Opened) -> &'static str {
 
 /// The metric that is called so, or the only one whose name starts so.
 pub(crate) fn named(metrics: &[Metric], name: &str) -> Result<MetricId, Failure> {
+    found(metrics, name).map_err(|alike| {
+        let all: Vec<_> = metrics.iter().map(|metric| metric.name.as_str()).collect();
+        let alike: Vec<_> = alike.into_iter().filter_map(|at| all.get(at).copied()).collect();
+        not_found(name, &alike, &all)
+    })
+}
+
+/// The metric that is called so, or the only one whose name starts so; or the places of those whose
+/// names start so, where they are more or none.
+fn found(metrics: &[Metric], name: &str) -> Result<MetricId, Vec<usize>> {
     let ids = || (0..).map(MetricId).zip(metrics);
     if let Some((id, _)) = ids().find(|(_, metric)| metric.name == name) {
         return Ok(id);
     }
     let start = name.to_lowercase();
-    let alike = ids().filter(|(_, metric)| metric.name.to_lowercase().starts_with(&start));
-    let alike: Vec<_> = alike.collect();
-    if let [(id, _)] = alike.as_slice() {
-        return Ok(*id);
+    let is_alike = |metric: &Metric| metric.name.to_lowercase().starts_with(&start);
+    let alike: Vec<_> = ids().enumerate().filter(|(_, (_, metric))| is_alike(metric)).collect();
+    match alike.as_slice() {
+        [(_, (id, _))] => Ok(*id),
+        _ => Err(alike.into_iter().map(|(place, _)| place).collect()),
     }
-    let name = escaped(name);
-    if alike.is_empty() {
-        let listed = list(metrics.iter());
-        return Err(Failure::new(format!("there is no metric {name}")).hint(listed));
+}
+
+/// The metric of a profile that is called so; where there is none, a hint at others: those with
+/// values first.
+fn named_in(
+    view: &dyn ProfileView,
+    metrics: &[Metric],
+    threads: Option<&ThreadSet>,
+    name: &str,
+) -> Result<MetricId, Failure> {
+    let start = name.to_lowercase();
+    found(metrics, name).map_err(|_| {
+        // It is only a hint: what cannot be read does not matter here.
+        let totals = view.totals(threads).unwrap_or_default();
+        let has_values = |place: usize| totals.get(place).is_some_and(|total| *total != 0.0);
+        let (some, none): (Vec<_>, Vec<_>) =
+            metrics.iter().enumerate().partition(|(place, _)| has_values(*place));
+        let derived = view.derived();
+        let stored = |of: Vec<(usize, _)>| of.into_iter().map(|(_, metric): (_, &Metric)| metric);
+        let all = stored(some).chain(&derived).chain(stored(none));
+        let all: Vec<_> = all.map(|metric| metric.name.as_str()).collect();
+        let is_alike = |name: &&str| name.to_lowercase().starts_with(&start);
+        let alike: Vec<_> = all.iter().copied().filter(is_alike).collect();
+        not_found(name, &alike, &all)
+    })
+}
+
+/// Why no metric is meant: several start so, or none is called so.
+fn not_found(name: &str, alike: &[&str], all: &[&str]) -> Failure {
+    if !alike.is_empty() {
+        let why = format!("several metrics start with {}", escaped(name));
+        return Failure::new(why).hint(list("there are", alike));
     }
-    let listed = list(alike.into_iter().map(|(_, metric)| metric));
-    Err(Failure::new(format!("several metrics start with {name}")).hint(listed))
+    let mut similar: Vec<_> = all.iter().copied().filter(|of| is_similar(of, name)).collect();
+    similar.sort_by_key(|of| std::cmp::Reverse(shared_pairs(of, name)));
+    let hint =
+        if similar.is_empty() { list("there are", all) } else { list("did you mean", &similar) };
+    Failure::new(format!("there is no metric {}", escaped(name))).hint(hint)
+}
+
+/// Whether a name has half of the pairs of letters that another has.
+fn is_similar(name: &str, asked: &str) -> bool {
+    let pairs = asked.chars().count().saturating_sub(1);
+    pairs > 0 && shared_pairs(name, asked) * 2 >= pairs
+}
+
+/// How many pairs of neighbouring letters of a text are in a name, in capitals or not.
+fn shared_pairs(name: &str, asked: &str) -> usize {
+    let (name, asked) = (name.to_lowercase(), asked.to_lowercase());
+    let letters: Vec<char> = asked.chars().collect();
+    letters.windows(2).filter(|pair| name.contains(&pair.iter().collect::<String>())).count()
 }
 
 /// A metric that is computed from others has no values of its own; 0 would be wrong.
@@ -318,12 +479,16 @@ fn refuse_computed(
     Err(Failure::new(why).hint("name one of those metrics; #0 is the first of the table").into())
 }
 
-fn list<'a>(metrics: impl Iterator<Item = &'a Metric>) -> String {
-    let names: Vec<_> = metrics.map(|metric| escaped(&metric.name)).collect();
+/// Some names, and how many more there are.
+fn list(there_are: &str, names: &[&str]) -> String {
     let more = names.len().saturating_sub(LISTED);
-    let shown = names.iter().take(LISTED).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    if names.is_empty() { "it has none".to_owned() } else { format!("there are {shown}{more}") }
+    let shown: Vec<_> = names.iter().take(LISTED).map(|name| escaped(name)).collect();
+    let more =
+        if more > 0 { format!(" and {more} more; `kymo ls` lists them") } else { String::new() };
+    if names.is_empty() {
+        return "it has none".to_owned();
+    }
+    format!("{there_are} {}{more}", shown.join(", "))
 }
 
 /// What tells that a metric is a time.

@@ -51,7 +51,7 @@ impl Report {
     /// Says what failed and what to do next.
     pub(crate) fn error(&mut self, name: &str, error: &anyhow::Error) {
         let bad = self.paint.style(style::ERROR);
-        let message = failure::message(error);
+        let message = failure::message_about(name, error);
         self.line(format_args!("{bad}kymo:{bad:#} {name}: {message}"));
         if let Some(hint) = failure::hint(error, name) {
             self.hint(&hint);

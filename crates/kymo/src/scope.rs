@@ -246,7 +246,18 @@ impl Scope {
         if self.kinds.contains(&kind) {
             return Ok(());
         }
-        Err(Failure::new(why).hint("`kymo ls -l` shows what streams there are").into())
+        Err(Failure::new(why).hint(self.instead()).into())
+    }
+
+    /// What may be shown where what is asked for is not recorded.
+    pub(crate) fn instead(&self) -> &'static str {
+        if self.kinds.contains(&TrackKind::Calls) {
+            "calls of functions are: `kymo top`, `kymo tree`, `kymo flame` and `kymo trace` show them"
+        } else if self.kinds.contains(&TrackKind::Samples) {
+            "samples are: `kymo trace` shows them"
+        } else {
+            "`kymo ls -l` shows what streams there are"
+        }
     }
 
     /// At most so many stretches of time, one after another, from the begin to the end of what is

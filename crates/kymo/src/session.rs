@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Dataset, Error, Finding, Format, Progress, Severity, Source};
+use kymo_core::{Ability, Context, Dataset, Error, Finding, Format, Progress, Severity, Source};
 
 use crate::cli::{Command, FormatArgs, Globals, OpenArgs};
 use crate::commands;
-use crate::failure;
+use crate::failure::{self, Unreadable};
 use crate::inputs::{self, Input};
 use crate::output::Output;
 use crate::progress::Bars;
@@ -71,7 +71,8 @@ pub(crate) struct Opened {
 impl Opened {
     /// The bytes of the file, or of all files below the directory.
     pub(crate) fn size_bytes(&self) -> u64 {
-        inputs::size_bytes(self.source.path()).unwrap_or_else(|_| self.source.size_bytes())
+        let all = self.source.is_directory().then(|| inputs::size_bytes(self.source.path()).ok());
+        all.flatten().unwrap_or_else(|| self.source.size_bytes())
     }
 }
 
@@ -139,7 +140,11 @@ impl Session {
             Command::Completions(args) => commands::completions::run(self, args),
             Command::Man(args) => commands::man::run(self, args),
         };
-        let result = result.and_then(|outcome| Ok(self.out.flush().map(|()| outcome)?));
+        let result = result.and_then(|outcome| match self.out.flush() {
+            // What was found out decides, however much of it was read.
+            Err(_) if self.out.is_closed() => Ok(outcome),
+            flushed => Ok(flushed.map(|()| outcome)?),
+        });
         match result {
             Ok(outcome) => outcome,
             // Whoever read our output has seen enough.
@@ -225,7 +230,11 @@ impl Session {
         self.bars.end();
         // What else went wrong may well come from the change.
         source.verify()?;
-        result
+        let can_repair = || {
+            let format = format_of(&source, &how.format);
+            format.is_ok_and(|format| format.info().abilities.contains(&Ability::Repair))
+        };
+        result.map_err(|error| Unreadable::of(error, can_repair))
     }
 
     /// Opens a source that is kept open.

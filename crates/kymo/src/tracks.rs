@@ -38,17 +38,17 @@ impl StreamArgs {
     /// As [`among`](Self::among), but for clocks that nobody names: they tell the times of others.
     pub(crate) fn events_among(&self, tracks: &[Track]) -> Result<Option<Vec<TrackId>>, Failure> {
         let chosen = self.among(tracks)?;
-        if !self.streams.is_empty() || !tracks.iter().any(is_clock) {
+        if !self.streams.is_empty() || !tracks.iter().any(Track::is_clock) {
             return Ok(chosen);
         }
         let all = || (0..tracks.len()).map(TrackId).collect();
-        let is_event = |id: &TrackId| tracks.get(id.0).is_some_and(|track| !is_clock(track));
+        let is_event = |id: &TrackId| tracks.get(id.0).is_some_and(|track| !track.is_clock());
         Ok(Some(chosen.unwrap_or_else(all).into_iter().filter(is_event).collect()))
     }
 
     /// Whether a stream that joins is meant, where clocks are so only by name.
     pub(crate) fn wants(&self, matcher: &StreamMatcher, track: &Track) -> bool {
-        matcher.matches(&track.name) && !(self.streams.is_empty() && is_clock(track))
+        matcher.matches(&track.name) && !(self.streams.is_empty() && track.is_clock())
     }
 
     /// The tracks that are meant; nothing means all. Refuses a name that no track has.
@@ -65,11 +65,6 @@ impl StreamArgs {
         let ids = tracks.iter().enumerate().filter(|(_, track)| matcher.matches(&track.name));
         Ok(Some(ids.map(|(id, _)| TrackId(id)).collect()))
     }
-}
-
-/// Whether a track is a clock that other tracks have their times from.
-fn is_clock(track: &Track) -> bool {
-    track.attributes.get("clock").is_some_and(|clock| clock == true)
 }
 
 fn missing(text: &str, tracks: &[Track]) -> Failure {

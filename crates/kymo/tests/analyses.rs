@@ -345,3 +345,61 @@ fn interrupts_have_a_row_beside_the_tasks() {
     let (count, ns) = (&interrupts[0]["stretches"], &interrupts[0]["run_ns"]);
     assert_eq!((count, ns), (&313.into(), &5_401_600.into()));
 }
+
+/// Two boards have a task `control` each, which answers after 100 and after 300 µs.
+#[test]
+fn tasks_of_several_recordings_stay_apart_where_these_become_one() {
+    let out = folder();
+    let path = |name: &str| out.path().join(name);
+    for (name, done) in [("a", "1"), ("b", "3")] {
+        let lines = format!(
+            "0 release control 5\n0 cpu0 idle -> control\n0.{done} done control\n\
+             0.{done} cpu0 control -> idle\n1 release control 5\n1 cpu0 idle -> control\n\
+             1.{done} done control\n1.{done} cpu0 control -> idle\n"
+        );
+        let file = path(name).with_extension("log");
+        fs::write(&file, format!("{GRAMMAR}{lines}")).unwrap();
+        let to = path(name).with_extension("bbbin");
+        assert_eq!(run(kymo().arg("convert").args([&file, &to])).0, Some(0));
+    }
+    let both = path("both.bbbin");
+    let (code, _, said) =
+        run(kymo().arg("merge").args([path("a.bbbin"), path("b.bbbin")]).arg("-o").arg(&both));
+    assert_eq!(code, Some(0), "{said}");
+    let (rtc, mcap, again) = (path("both.rtc"), path("both.mcap"), path("again.bbbin"));
+    for (from, to) in [(&both, &rtc), (&both, &mcap), (&rtc, &again)] {
+        run(kymo().arg("convert").args([from, to]));
+    }
+    for file in [&both, &rtc, &mcap, &again] {
+        let (_, figures, said) =
+            run(kymo().args(["sched", "--json", "--stream", "control"]).arg(file));
+        let mut found: Vec<_> = json(&figures)
+            .iter()
+            .map(|of| (of["response_max_ns"].as_u64(), of["period_mean_ns"].as_u64()))
+            .collect();
+        found.sort_unstable();
+        let period = Some(1_000_000);
+        let expected = [(Some(100_000), period), (Some(300_000), period)];
+        assert_eq!(found, expected, "{} {said}", file.display());
+    }
+}
+
+/// What tasks say is of their streams, with all groups of the line, here and in other formats.
+#[test]
+fn lines_of_text_logs_keep_their_groups() {
+    let out = folder();
+    let log = kymo_conformance::testdata("textlog/levels.log");
+    let rtc = out.path().join("levels.rtc");
+    assert_eq!(run(kymo().arg("convert").args([&log, &rtc])).0, Some(0));
+    for file in [&log, &rtc] {
+        let shown = |more: &[&str]| {
+            let (code, text, said) = run(kymo().args(["dump", "--json"]).args(more).arg(file));
+            assert_eq!(code, Some(0), "{said}");
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let warned = shown(&["--where", "level=WARN"]);
+        assert!(warned.len() == 1 && warned[0].contains("slow query"), "{warned:?}");
+        assert_eq!(shown(&["--where", "task=web"]).len(), 2);
+        assert_eq!(shown(&["--stream", "web"]).len(), 2);
+    }
+}

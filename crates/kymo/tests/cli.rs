@@ -190,18 +190,19 @@ fn repair_keeps_what_is_sound_and_says_what_was_lost() {
 #[test]
 fn what_exists_is_replaced_only_with_force() {
     let folder = folder();
-    let out = folder.path().join("out.csv");
-    for command in ["repair", "convert"] {
+    for (command, name) in [("repair", "out.bp"), ("convert", "out.csv")] {
+        let out = folder.path().join(name);
         fs::write(&out, "precious").unwrap();
         let (code, _, said) = run(kymo().arg(command).arg(data(SOUND)).arg(&out));
         assert_eq!(code, Some(1));
-        assert!(said.contains("out.csv: it exists already\nhint: --force replaces it"), "{said}");
+        let told = format!("{name}: it exists already\nhint: --force replaces it");
+        assert!(said.contains(&told), "{said}");
         assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
         let (code, ..) = run(kymo().arg(command).arg("--force").arg(data(SOUND)).arg(&out));
         assert_eq!(code, Some(0));
         assert_ne!(fs::read(&out).unwrap(), b"precious");
     }
-    assert_eq!(names(folder.path()), ["out.csv"]);
+    assert_eq!(names(folder.path()), ["out.bp", "out.csv"]);
 }
 
 #[test]

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kymo_conformance::{shared, testdata};
+use kymo_conformance::{python, shared, testdata};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use support::{folder, kymo, run};
 
 /// Where the database of a file of figures is.
@@ -93,6 +94,9 @@ fn the_commands_give_the_figures_of_each_database() {
             compare(&sums(&found, "name", "exclusive"), &top["functions_by_exclusive"], "tree");
             let (found, _) = rows(&["callers", "--json", "-t", "0", "-d", "1", "-m", metric], path);
             compare(&sums(&found, "name", "exclusive"), &top["functions_by_exclusive"], "callers");
+            for (name, inclusive) in sums(&found, "name", "inclusive") {
+                assert!(is_same(inclusive, all[&name]), "callers of {}: {name}", path.display());
+            }
             let (found, _) = rows(&["threads", "--json", "-m", metric], path);
             let threads: f64 = found.iter().map(|row| row["value"].as_f64().unwrap()).sum();
             assert!(is_near(threads, total), "threads of {}", path.display());
@@ -106,16 +110,32 @@ fn the_commands_give_the_figures_of_each_database() {
 fn info_ls_and_check_give_the_counts_of_each_database() {
     each(|path, expected| {
         let (found, _) = rows(&["info", "--json"], path);
-        let facts = found[0].to_string();
+        let facts = &found[0]["facts"];
+        let (profiles, traces) = (&expected["profile_db"], &expected["trace_db"]);
         for (fact, figure) in [
+            ("title", &expected["title"]),
+            ("contexts", &expected["contexts"]["total"]),
             ("functions", &expected["n_functions"]),
             ("modules", &expected["n_modules"]),
             ("source_files", &expected["n_files"]),
-            ("profiles", &expected["profile_db"]["n_profiles"]),
-            ("values", &expected["profile_db"]["n_values_total"]),
+            ("profiles", &profiles["n_profiles"]),
+            ("values", &profiles["n_values_total"]),
+            ("samples", &traces["n_events"]),
         ] {
-            let said = format!("\"{fact}\":{figure}");
-            assert!(facts.contains(&said), "{said} is not in {facts}");
+            assert!(figure.is_null() || facts[fact] == *figure, "{fact} of {}", path.display());
+        }
+        // Threads that are listed without samples were not traced.
+        let listed = traces["traces"].as_array().into_iter().flatten();
+        let sampled = listed.filter(|trace| trace["n"] != 0).count();
+        assert!(traces.is_null() || facts["traces"] == sampled, "traces of {}", path.display());
+        let totals = &found[0]["sections"]["metrics,_over_all_threads"];
+        for top in expected["top10"].as_array().into_iter().flatten() {
+            let is_it = |row: &&Value| row["name"] == top["metric"];
+            // Metrics that nothing was measured of are left out.
+            if let Some(row) = totals.as_array().unwrap().iter().find(is_it) {
+                let total = &top["total_inclusive_over_entry_points"];
+                assert!(is_near(row["total"].as_f64().unwrap(), total), "{}", path.display());
+            }
         }
         let (code, listed, _) = run(kymo().arg("ls").arg(path));
         assert_eq!(code, Some(0));
@@ -123,8 +143,233 @@ fn info_ls_and_check_give_the_counts_of_each_database() {
             let name = metric["name"].as_str().unwrap();
             assert!(listed.lines().any(|line| line == name), "{name} is not in {listed}");
         }
+        for trace in traces["traces"].as_array().into_iter().flatten() {
+            let index = usize::try_from(trace["prof_index"].as_u64().unwrap()).unwrap();
+            let thread = profiles["profiles"][index]["id_tuple"].as_str().unwrap();
+            assert!(listed.contains(thread), "{thread} is not in {listed}");
+        }
         assert_eq!(run(kymo().arg("check").arg(path)).0, Some(0), "{}", path.display());
     });
+}
+
+/// A record of a dump, with the very digits of its value, which comes last.
+fn record(line: &str) -> Value {
+    let mut record: Value = serde_json::from_str(line).unwrap();
+    if let Some((_, value)) = line.rsplit_once("\"value\":") {
+        record["exact"] = value.trim_end_matches('}').into();
+    }
+    record
+}
+
+/// The records of a kind in a dump.
+fn records<'a>(dump: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    dump.iter().filter(|record| record["record"] == kind).collect()
+}
+
+/// The hash over lines of records.
+fn hash(records: &[&Value], line: impl Fn(&Value) -> String) -> String {
+    let mut hasher = Sha256::new();
+    for record in records {
+        hasher.update(line(record));
+    }
+    let bytes = hasher.finalize();
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
+/// How many records have each text under a key.
+fn counts(records: &[&Value], key: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for record in records {
+        *counts.entry(record[key].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn dump_has_every_record_of_each_database() {
+    each(|path, expected| {
+        let (_, out, _) = run(kymo().args(["dump", "--json"]).arg(path));
+        let dump: Vec<_> = out.lines().map(record).collect();
+        let line = |record: &Value, keys: [&str; 3]| {
+            let [a, b, c] = keys.map(|key| &record[key]);
+            let value: f64 = record["exact"].as_str().unwrap().parse().unwrap();
+            format!("{a},{b},{c},{}\n", python::repr(value))
+        };
+        let (values, by_context) = (records(&dump, "value"), records(&dump, "context_value"));
+        let found = hash(&values, |of| line(of, ["profile", "context", "metric"]));
+        assert_eq!(expected["profile_db"]["sha256_canonical_values"], found);
+        if !expected["cct_db"].is_null() {
+            let found = hash(&by_context, |of| line(of, ["context", "metric", "profile"]));
+            assert_eq!(expected["cct_db"]["sha256_canonical_values"], found);
+        }
+        if !expected["trace_db"].is_null() {
+            let found = hash(&records(&dump, "sample"), |of| {
+                format!("{},{},{}\n", of["profile"], of["time"], of["context"])
+            });
+            assert_eq!(expected["trace_db"]["sha256_canonical"], found);
+        }
+        let profiles = expected["profile_db"]["profiles"].as_array().unwrap();
+        for (found, expected) in records(&dump, "profile").into_iter().zip(profiles) {
+            for (key, figure) in
+                [("ids", "id_tuple"), ("summary", "is_summary"), ("values", "n_values")]
+            {
+                assert_eq!(found[key], expected[figure], "{key} of {}", path.display());
+            }
+        }
+        let metrics: Vec<_> = records(&dump, "metric");
+        for metric in expected["metrics"].as_array().unwrap() {
+            for instance in metric["scope_insts"].as_array().unwrap() {
+                let is_it = |found: &&&Value| {
+                    found["metric"] == metric["name"] && found["id"] == instance["id"]
+                };
+                let scope = metrics.iter().find(is_it).map(|found| &found["scope"]);
+                assert_eq!(scope, Some(&instance["scope"]), "{}", path.display());
+            }
+        }
+        let (entries, contexts): (Vec<_>, Vec<_>) =
+            records(&dump, "context").into_iter().partition(|of| of["scope"] == "entry");
+        let figures = &expected["contexts"];
+        assert_eq!(entries.len(), figures["entry_points"].as_array().unwrap().len());
+        for (key, figure) in [("scope", "by_lexical_type"), ("relation", "by_relation")] {
+            for (name, count) in counts(&contexts, key) {
+                let name = if name == "inlined" { "inlined_call" } else { name.as_str() };
+                assert_eq!(figures[figure][name], count, "{name} of {}", path.display());
+            }
+        }
+    });
+}
+
+/// Where each context is: its function, or that of the nearest above that has one.
+fn functions(dump: &[Value]) -> BTreeMap<u64, Option<String>> {
+    let mut functions: BTreeMap<u64, Option<String>> = BTreeMap::new();
+    for context in records(dump, "context") {
+        let is_frame = context["relation"] != "lexical" || context["scope"] == "entry";
+        let name = context["function"].as_str();
+        let above = context["parent"].as_u64().and_then(|parent| functions.get(&parent)?.clone());
+        let name = match (name, is_frame) {
+            (Some(name), true) if context["scope"] == "entry" => Some(format!("<{name}>")),
+            (name, true) => name.map(str::to_owned),
+            (_, false) => above,
+        };
+        functions.insert(context["context"].as_u64().unwrap(), name);
+    }
+    functions
+}
+
+/// How long the samples of each function lasted, but for those of what has no name: each lasts
+/// until the next of its thread.
+fn lasted(dump: &[Value]) -> BTreeMap<String, u64> {
+    let (functions, mut lasted) = (functions(dump), BTreeMap::new());
+    let samples = records(dump, "sample");
+    for pair in samples.windows(2).filter(|pair| pair[0]["profile"] == pair[1]["profile"]) {
+        let [from, until] = [pair[0], pair[1]].map(|sample| sample["time"].as_u64().unwrap());
+        let function = match pair[0]["context"].as_u64().unwrap() {
+            0 => Some("<no activity>".to_owned()),
+            context => functions.get(&context).cloned().flatten(),
+        };
+        if let Some(function) = function {
+            *lasted.entry(function).or_default() += until - from;
+        }
+    }
+    lasted
+}
+
+/// The samples that are worked with are those of the figures, as the hash over them tells above.
+#[test]
+fn trace_shows_how_long_each_function_of_each_database_took() {
+    each(|path, expected| {
+        let traces = expected["trace_db"]["traces"].as_array();
+        let Some(traces) = traces.filter(|traces| traces.iter().any(|of| of["n"] != 0)) else {
+            return;
+        };
+        let (found, _) = rows(&["trace", "--json"], path);
+        for (track, trace) in traces.iter().enumerate() {
+            let span = trace["last"].as_u64().unwrap_or(0) - trace["first"].as_u64().unwrap_or(0);
+            let rows = found.iter().filter(|row| row["track"] == track);
+            let (mut sum, mut told) = (0, None);
+            for row in rows {
+                sum += row["time_ns"].as_u64().unwrap();
+                told = row["total_ns"].as_u64();
+            }
+            assert_eq!(sum, span, "trace {track} of {}", path.display());
+            assert!(told.is_none_or(|told| told == span));
+        }
+        let (dump, _) = rows(&["dump", "--json"], path);
+        let mut times: BTreeMap<String, u64> = BTreeMap::new();
+        for row in &found {
+            let name = row["function"].as_str().unwrap().to_owned();
+            *times.entry(name).or_default() += row["time_ns"].as_u64().unwrap();
+        }
+        for (function, time) in lasted(&dump).into_iter().filter(|(_, time)| *time > 0) {
+            assert_eq!(times.get(&function), Some(&time), "{function} of {}", path.display());
+        }
+    });
+}
+
+/// What each function spent itself, where the figures have all of them.
+fn exclusive(figures: &Value) -> Option<(String, BTreeMap<String, f64>)> {
+    let top = figures["top20"].as_array()?.first()?;
+    let rows = top["functions_by_exclusive"].as_array()?;
+    let own = rows
+        .iter()
+        .map(|row| (row["name"].as_str().unwrap().to_owned(), row["value"].as_f64().unwrap()));
+    let own: BTreeMap<_, _> = own.collect();
+    let is_all = is_near(own.values().sum(), &top["total_inclusive_over_entry_points"]);
+    is_all.then(|| (top["metric"].as_str().unwrap().to_owned(), own))
+}
+
+/// Whether two values are the same but for rounding.
+fn is_same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= a.abs().max(b.abs()) * 1e-9
+}
+
+/// The same program with and without the structure of its code, and two runs of one program.
+#[test]
+fn diff_has_what_functions_of_two_databases_spent() {
+    let Some(root) = shared::file("hpctoolkit/made-here") else { return };
+    let golden = |name: &str| -> Value {
+        let path = root.join(format!("golden/{name}.ref.json"));
+        serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    };
+    let mut compared = 0;
+    let names = shared::file("hpctoolkit/made-here/golden").map(fs::read_dir).unwrap().unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let programs: Vec<_> = names
+        .filter_map(|name| Some(name.strip_suffix(".database.ref.json")?.to_owned()))
+        .filter(|name| root.join(format!("golden/{name}.database.struct.ref.json")).is_file())
+        .collect();
+    let pairs =
+        programs.iter().map(|name| [name.clone() + ".database", name.clone() + ".database.struct"]);
+    let runs = ["matmul-omp.database.struct", "matmul-omp-64.database.struct"].map(str::to_owned);
+    for [one, other] in pairs.chain([runs]) {
+        let (figures, paths) = ([golden(&one), golden(&other)], [&one, &other]);
+        let paths = paths.map(|name| database_of(&root.join(format!("golden/{name}.ref.json"))));
+        let [Some((metric, first)), Some((same, second))] = figures.each_ref().map(exclusive)
+        else {
+            continue;
+        };
+        assert_eq!(metric, same);
+        let args = ["diff", "--json", "-n", "0", "-m", &metric];
+        let (_, out, said) = run(kymo().args(args).args(&paths));
+        assert_eq!(said, "");
+        let found = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let found: BTreeMap<_, _> =
+            found.map(|row| (row["path"].as_str().unwrap().to_owned(), row)).collect();
+        for name in first.keys().chain(second.keys()) {
+            let [a, b] = [&first, &second].map(|side| side.get(name).copied().unwrap_or(0.0));
+            match found.get(name) {
+                Some(row) => {
+                    let value = |key: &str| row[key].as_f64().unwrap();
+                    assert!(is_same(value("one"), a) && is_same(value("other"), b), "{row}");
+                    assert!(is_same(value("change"), b - a), "{row}");
+                }
+                None => assert!(is_same(a, b), "{name} of {one} and {other}: {a} and {b}"),
+            }
+        }
+        compared += 1;
+    }
+    assert!(compared >= 3, "{compared} pairs");
 }
 
 /// A copy of the small database with some bytes of a file changed.
@@ -178,6 +423,97 @@ fn a_metric_that_only_one_of_two_has_is_no_failure_of_the_other() {
     let (code, _, said) = run(kymo().args(["diff", "-m", "nothing"]).args([&one, &other]));
     assert_eq!(code, Some(1));
     assert!(said.contains("there are CPUTIME (sec), time"), "{said}");
+}
+
+/// How many fields a line of CSV has.
+fn fields(line: &str) -> usize {
+    let mut is_quoted = false;
+    let commas = line.chars().filter(|letter| {
+        is_quoted ^= *letter == '"';
+        *letter == ',' && !is_quoted
+    });
+    commas.count() + 1
+}
+
+/// A metric that only one of them has is a row as any other.
+#[test]
+fn rows_of_a_comparison_have_the_same_columns() {
+    let sides = [testdata("hpcdb/tiny"), testdata("hpcdb/matmul-omp")];
+    let (code, out, _) = run(kymo().args(["diff", "--csv"]).args(&sides));
+    assert_eq!(code, Some(3));
+    let counts: Vec<_> = out.lines().map(fields).collect();
+    assert!(counts.len() == 3 && counts.iter().all(|count| *count == counts[0]), "{out}");
+}
+
+/// Shares of what is computed are shown where the recording asks for them, and not where it does not.
+#[test]
+fn computed_metrics_have_the_shares_that_are_asked_for() {
+    let Some(root) = shared::file("hpctoolkit/databases") else { return };
+    for (database, metric, is_asked_for) in
+        [("lmp-openmp", "CPU", true), ("derived-metrics.db", "GKER:BLKS", false)]
+    {
+        let (code, out, said) = run(kymo().args(["top", "-m", metric]).arg(root.join(database)));
+        assert_eq!((code, said.as_str()), (Some(0), ""));
+        assert_eq!(out.contains('%'), is_asked_for, "{out}");
+    }
+}
+
+/// A name that is not there: similar ones are named, those with values first.
+#[test]
+fn metrics_that_may_be_meant_are_named() {
+    let path = testdata("hpcdb/matmul-omp");
+    let (code, _, said) = run(kymo().args(["top", "-m", "cpu-time"]).arg(&path));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("there is no metric cpu-time"), "{said}");
+    assert!(said.contains("hint: did you mean CPUTIME (sec)"), "{said}");
+    let (_, _, said) = run(kymo().args(["top", "-m", "xyz"]).arg(&path));
+    assert!(said.contains("hint: there are CPUTIME (sec)"), "{said}");
+}
+
+/// What is found decides on the exit status, however little of it is read.
+#[test]
+#[cfg(unix)]
+fn a_reader_that_goes_away_does_not_make_a_file_sound() {
+    let folder = folder();
+    let path = folder.path().join("zero");
+    changed(&path, "meta.db", 0x280, &[0]);
+    let mut check = kymo();
+    let mut check = check.arg("check").arg(&path).stdout(std::process::Stdio::piped());
+    check = check.stderr(std::process::Stdio::null());
+    let mut child = check.spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+/// Findings that differ only in where they are are one line, unless all are asked for.
+#[test]
+fn findings_that_are_alike_are_counted() {
+    let folder = folder();
+    let path = folder.path().join("round");
+    fs::create_dir(&path).unwrap();
+    for entry in fs::read_dir(testdata("hpcdb/matmul-omp")).unwrap() {
+        let entry = entry.unwrap().path();
+        if entry.is_file() {
+            fs::copy(&entry, path.join(entry.file_name().unwrap())).unwrap();
+        }
+    }
+    // All samples of the first thread are of a context that is not there.
+    let mut bytes = fs::read(path.join("trace.db")).unwrap();
+    let at = |bytes: &[u8], at: usize| {
+        usize::try_from(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())).unwrap()
+    };
+    let first = at(&bytes, at(&bytes, 0x18));
+    let (start, end) = (at(&bytes, first + 8), at(&bytes, first + 16));
+    for sample in (start..end).step_by(12) {
+        bytes[sample + 8..sample + 12].copy_from_slice(&99_999_u32.to_le_bytes());
+    }
+    fs::write(path.join("trace.db"), bytes).unwrap();
+    let samples = (end - start) / 12;
+    let (code, out, _) = run(kymo().arg("check").arg(&path));
+    assert!(code == Some(3) && out.lines().count() < 5, "{out}");
+    assert!(out.contains(&format!(", and {} like it", samples - 1)), "{out}");
+    let (_, out, _) = run(kymo().args(["check", "--all"]).arg(&path));
+    assert!(out.lines().count() >= samples, "{}", out.lines().count());
 }
 
 /// What a list for programs leaves out is said; that there is nothing more is not.

@@ -454,6 +454,11 @@ fn only_threads_of_the_named_program_count() {
     let database = folder.path().join("database");
     assert_eq!(prof(&database, &["--only-exe", "app"], &[&input])["threads"], 2);
     assert_eq!(whole(&database), [(3, 3.0)]);
+    let both = folder.path().join("both");
+    assert_eq!(
+        prof(&both, &["-q", "--only-exe=app", "--only-exe=helper"], &[&input])["threads"],
+        3
+    );
     let (code, _, said) = run(kymo().args(["prof", "-f", "--only-exe", "none"]).arg(&input));
     assert_eq!(code, Some(1));
     assert!(said.contains("there is no thread of a program none"), "{said}");
@@ -572,7 +577,7 @@ fn an_interrupt_leaves_nothing_half_made() {
     let trace = File::create(input.join("app-000000-000-1-2-0.hpctrace")).unwrap();
     std::io::Write::write_all(&mut &trace, b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0").unwrap();
     trace.set_len(32 + 12 * 400_000_000).unwrap();
-    for signal in ["-INT", "-TERM"] {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-XCPU", 152)] {
         let before = names(folder.path());
         let mut command = kymo();
         command.arg("prof").arg(&input).stdout(Stdio::null()).stderr(Stdio::null());
@@ -583,7 +588,7 @@ fn an_interrupt_leaves_nothing_half_made() {
         }
         let told = Command::new("kill").args([signal, &child.id().to_string()]).status();
         assert!(told.unwrap().success());
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         assert_eq!(names(folder.path()), before, "{signal}");
     }
 }

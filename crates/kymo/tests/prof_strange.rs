@@ -403,3 +403,157 @@ fn why_there_is_no_thread_is_said() {
     assert_eq!(code, Some(1));
     assert!(said.contains("error profile in app-000000-000-1-2-0.hpcrun"), "{said}");
 }
+
+#[test]
+fn a_structure_file_may_have_the_path_where_a_module_is_now() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    let file = folder.path().join("moved.hpcstruct");
+    structure(&file, "/home/x/app", 7);
+    let named = ["-S", file.to_str().unwrap()];
+    let (code, rules, _) = prof(&input, &named);
+    assert_eq!((code, &rules[..]), (Some(3), &["structure".to_owned()][..]));
+    let (code, rules, said) = prof(&input, &[&named[..], &["-R", "/none=/home/x"]].concat());
+    assert_eq!((code, rules.len()), (Some(0), 0), "{said}");
+    let (_, out, _) = run(kymo().arg("top").arg(folder.path().join("database")));
+    assert!(out.contains("  f"), "{out}");
+}
+
+#[test]
+fn debug_information_that_is_damaged_is_said() {
+    let folder = folder();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/symbols/plain.elf");
+    let mut bytes = fs::read(program).unwrap();
+    let path = folder.path().join("app");
+    let input = folder.path().join("measurements");
+    fs::create_dir(&input).unwrap();
+    let mut builder = ProfileBuilder::new("app");
+    let time = builder.metric("TIME", "", true).unwrap();
+    let module = builder.load_module(path.to_str().unwrap(), None).unwrap();
+    let leaf = builder.child(ProfileBuilder::ROOT, module, 0x40_0127);
+    builder.add(leaf, time, 1.0);
+    let mut profile = Vec::new();
+    builder.write(&mut profile).unwrap();
+    fs::write(input.join("app-000000-000-1-2-0.hpcrun"), profile).unwrap();
+    fs::write(&path, &bytes).unwrap();
+    let (code, _, said) = prof(&input, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    // What the first entry of a unit looks like is told of another kind of entry: its code stands
+    // before DW_TAG_compile_unit, that it has children, and DW_AT_producer.
+    let begin = [0x11, 1, 0x25];
+    let places: Vec<_> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&begin)).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at - 1] = 0x77;
+    }
+    fs::write(&path, &bytes).unwrap();
+    let (code, rules, said) = prof(&input, &[]);
+    assert_eq!((code, &rules[..]), (Some(3), &["symbols".to_owned()][..]), "{said}");
+    assert!(said.contains("its debug information is damaged"), "{said}");
+    // A program that is cut is damaged, and what was never a program is not.
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(prof(&input, &[]).0, Some(3));
+    fs::write(&path, "no program").unwrap();
+    assert_eq!(prof(&input, &[]).0, Some(0));
+}
+
+#[test]
+fn force_replaces_no_directory_with_something_else_in_it() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    let database = folder.path().join("database");
+    assert_eq!(prof(&input, &[]).0, Some(0));
+    for other in ["notes.txt", "metrics/mine.yaml"] {
+        fs::write(database.join(other), "mine").unwrap();
+        let (code, _, said) = run(kymo().args(["prof", "-f", "-o"]).args([&database, &input]));
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(other) && said.contains("no part of a database"), "{said}");
+        assert_eq!(fs::read(database.join(other)).unwrap(), b"mine");
+        fs::remove_file(database.join(other)).unwrap();
+    }
+    assert_eq!(prof(&input, &[]).0, Some(0));
+}
+
+#[test]
+fn metrics_that_are_shown_in_few_scopes_make_sound_databases() {
+    let folder = folder();
+    for show in 0..4 {
+        let input = measurement(folder.path(), &[thread(0, &[metric("TIME", show)])]);
+        assert_eq!(prof(&input, &[]).0, Some(0));
+        assert_sound(&input);
+    }
+}
+
+/// A measurement so large that its work is cut into parts, each for another processor.
+#[test]
+fn a_large_database_is_the_same_however_many_processors_make_it() {
+    let folder = folder();
+    let thread = |number: u64| {
+        let mut builder = ProfileBuilder::new("app");
+        builder.id(3 | 3 << 14, number, number);
+        let module = builder.load_module("/none/app", None).unwrap();
+        let metrics = ["A", "B", "C"].map(|name| builder.add_metric(metric(name, 1)).unwrap());
+        let mut nodes = vec![ProfileBuilder::ROOT];
+        for at in 0..30_000_u64 {
+            let above = nodes[usize::try_from(at / 3).unwrap()];
+            let node = builder.child(above, module, 0x1000 + at * (number + 1));
+            nodes.push(node);
+            // Not every metric has a value everywhere.
+            let some = metrics.iter().zip([1, 2, 3]).filter(|(_, each)| at % each == 0);
+            for (metric, _) in some {
+                builder.add(node, *metric, 0.1 * f64::from(u32::try_from(at % 97).unwrap()));
+            }
+        }
+        builder
+    };
+    let input = measurement(folder.path(), &[thread(0), thread(1), thread(2)]);
+    let database = folder.path().join("database");
+    let made = |jobs: &str| {
+        let (code, _, said) = prof(&input, &["-j", jobs, "-M", "extrema"]);
+        assert_eq!(code, Some(0), "{said}");
+        ["meta.db", "profile.db", "cct.db"].map(|name| fs::read(database.join(name)).unwrap())
+    };
+    let first = made("1");
+    for jobs in ["2", "3", "8"] {
+        assert!(first == made(jobs), "{jobs} processors make another database than one");
+    }
+    assert_sound(&input);
+}
+
+/// A limit of the size of files, and signals of batch systems and clocks.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_half_made_stays_whatever_ends_it() {
+    use nix::sys::signal::{Signal, kill};
+    use std::process::{Command, Stdio};
+
+    let folder = folder();
+    measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    let program = env!("CARGO_BIN_EXE_kymo");
+    let limited = format!("ulimit -f 0; exec {program} prof -o database measurements");
+    let mut command = Command::new("sh");
+    let ended = command.args(["-c", &limited]).current_dir(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("too large"), "{said}");
+    let left = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["measurements"]);
+    for signal in [Signal::SIGTERM, Signal::SIGXCPU, Signal::SIGALRM] {
+        // It waits for what it is to read.
+        let mut command = Command::new(program);
+        command.args(["prof", "-o", "database", "-"]).current_dir(folder.path());
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let status = format!("/proc/{}/status", child.id());
+        let is_heard = || {
+            let status = fs::read_to_string(&status).unwrap();
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+            u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal as i32 - 1) & 1 == 1
+        };
+        while !is_heard() {
+            std::thread::yield_now();
+        }
+        let id = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
+        kill(id, signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(128 + signal as i32), "{signal}");
+    }
+}

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use kymo_recorder::format::{Le, Utf8};
-use kymo_recorder::{Config, Flush, Recorder, StreamOptions, Timespec};
+use kymo_recorder::{Config, Flush, Recorder, Resolution, StreamOptions, Timespec};
 use support::{folder, kymo, names, run};
 
 /// Half a second after the Epoch's `second`-th second.
@@ -74,6 +74,20 @@ fn lines_of_standard_input_are_recorded_as_they_are() {
     assert_eq!(lines[3]["value"], "last");
     let times: Vec<_> = lines.iter().map(|line| line["time_ns"].as_i64().unwrap()).collect();
     assert!(times.is_sorted());
+}
+
+/// The end of a line is not shown, and `$` stands before it.
+#[test]
+fn lines_are_matched_without_their_ends() {
+    let folder = folder();
+    let (text, path) = (folder.path().join("text"), folder.path().join("run.rtc"));
+    fs::write(&text, b"out 2\nout 22\nout 23\n").unwrap();
+    let input = File::open(text).unwrap();
+    let record = kymo().args(["record", "-o"]).arg(&path).stdin(input).output().unwrap();
+    assert_eq!(record.status.code(), Some(0));
+    let found = events(&path, &["--match", "^out .?2$"]);
+    let values: Vec<&str> = found.iter().map(|event| event["value"].as_str().unwrap()).collect();
+    assert_eq!(values, ["out 2\n", "out 22\n"]);
 }
 
 #[test]
@@ -152,6 +166,132 @@ fn what_cannot_be_recorded_starts_nothing_and_replaces_nothing() {
 }
 
 /// A folder can be opened, and not be read.
+/// By its name, by a link, through standard input, and as a part of a recording that rotates.
+#[cfg(unix)]
+#[test]
+fn what_is_written_is_not_recorded() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["run.rtc", "run.1.rtc"] {
+        make(&at(name), 100, 3);
+    }
+    std::os::unix::fs::symlink("run.rtc", at("link")).unwrap();
+    let whole = fs::read(at("run.rtc")).unwrap();
+    let refused = |how: &[&str], pipe: &str| {
+        let pipe = format!("a={}", at(pipe).display());
+        let (code, _, err) = run(kymo()
+            .arg("record")
+            .args(how)
+            .arg("-o")
+            .arg(at("run.rtc"))
+            .args(["--pipe", &pipe]));
+        assert_eq!(code, Some(1), "{err}");
+        assert!(err.contains("the output is the input"), "{err}");
+    };
+    refused(&["--force"], "run.rtc");
+    refused(&["--append"], "link");
+    refused(&["--append", "--rotate", "64K"], "run.1.rtc");
+    let stdin = File::open(at("run.rtc")).unwrap();
+    let (code, _, err) = run(kymo().args(["record", "-a", "-o"]).arg(at("run.rtc")).stdin(stdin));
+    assert_eq!(code, Some(1), "{err}");
+    assert_eq!(fs::read(at("run.rtc")).unwrap(), whole);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_another_records_to_is_left_alone() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    make(&at("run.rtc"), 100, 3);
+    let mut recorder = Recorder::create(at("run.1.rtc")).unwrap();
+    let stream = recorder.stream::<Utf8>("log").unwrap();
+    recorder.write(stream, "kept").unwrap();
+    let busy = |how: &[&str], name: &str| {
+        let (code, _, err) =
+            run(kymo().arg("record").args(how).arg("-o").arg(at(name)).args(["--", "echo"]));
+        assert_eq!(code, Some(1), "{err}");
+        assert!(err.contains("run.1.rtc: it is being recorded to"), "{err}");
+    };
+    busy(&["--append"], "run.1.rtc");
+    busy(&["--force"], "run.1.rtc");
+    busy(&["--append", "--rotate", "64K"], "run.rtc");
+    busy(&["--force", "--rotate", "64K"], "run.rtc");
+    recorder.finish().unwrap();
+    assert_eq!(events(&at("run.1.rtc"), &[])[0]["value"], "kept");
+    assert_eq!(events(&at("run.rtc"), &[]).len(), 6);
+    let added = run(kymo().args(["record", "-a", "-o"]).arg(at("run.1.rtc")).args(["--", "echo"]));
+    assert_eq!(added.0, Some(0), "{}", added.2);
+}
+
+/// The first part was cleaned up: the last one is added to, and the first is not made again.
+#[test]
+fn a_recording_that_rotates_is_added_to_without_its_first_part() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    make(&at("run.2.rtc"), 100, 3);
+    let record = |path: &Path| {
+        let how = ["record", "--append", "--rotate", "64K", "-o"];
+        run(kymo().args(how).arg(path).args(["--", "echo", "line"]))
+    };
+    let (code, _, err) = record(&at("run.rtc"));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(names(folder.path()), ["run.2.rtc"]);
+    let last = events(&at("run.2.rtc"), &[]);
+    assert_eq!((last.len(), &last[6]["value"]), (7, &"line\n".into()));
+    // What is looked at is the last part, also where the first is no recording.
+    fs::write(at("run.rtc"), "a text").unwrap();
+    assert_eq!(record(&at("run.rtc")).0, Some(0));
+    assert_eq!(fs::read(at("run.rtc")).unwrap(), b"a text");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_stays_when_nothing_is_recorded() {
+    let folder = folder();
+    let link = folder.path().join("run.rtc");
+    std::os::unix::fs::symlink("there.rtc", &link).unwrap();
+    let failed = run(kymo().args(["record", "-o"]).arg(&link).args(["--", "/nonexistent/program"]));
+    assert_eq!(failed.0, Some(1));
+    assert_eq!(names(folder.path()), ["run.rtc"]);
+    assert!(link.is_symlink());
+}
+
+/// The clock is set at 100 s, and again at 200 s; events are at 200.5 s, 201.5 s and so on, as in a
+/// part of a recording that rotates. Every command counts from the first event.
+#[test]
+fn moments_count_from_the_first_event() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let mut recorder = Recorder::create(at("run.rtc")).unwrap();
+    let clock = recorder.absolute_clock("clk").unwrap();
+    let delta = recorder.delta_clock("clk delta", clock, Resolution::Microseconds).unwrap();
+    recorder.set(clock, half_past(100)).unwrap();
+    let log = recorder.stream::<Utf8>(StreamOptions::new("log").clock(delta)).unwrap();
+    for second in 200..210 {
+        recorder.write_at(log, half_past(second), &format!("second {second}")).unwrap();
+    }
+    recorder.finish().unwrap();
+    let values = |path: &Path, more: &[&str]| -> Vec<_> {
+        events(path, more).iter().map(|event| event["value"].as_str().unwrap().to_owned()).collect()
+    };
+    let cut = |from: &str, to: &str, how: &[&str]| {
+        let (code, _, err) = run(kymo().arg("cut").arg(at(from)).arg(at(to)).args(how));
+        assert_eq!(code, Some(0), "{err}");
+        values(&at(to), &[])
+    };
+    let expected = ["second 200", "second 201"];
+    assert_eq!(values(&at("run.rtc"), &["--until", "+2s"]), expected);
+    assert_eq!(values(&at("run.rtc"), &["--until", "+2s", "--stream", "*"]).len(), 2);
+    assert_eq!(cut("run.rtc", "early.rtc", &["--until", "+2s"]), expected);
+    assert_eq!(cut("run.rtc", "late.rtc", &["--since", "+7s"]).len(), 3);
+    // A part of a part.
+    assert_eq!(cut("late.rtc", "middle.rtc", &["--until", "+1s"]), ["second 207"]);
+    let (_, out, _) = run(kymo().args(["info", "--json"]).arg(at("late.rtc")));
+    let info: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let (start, duration) = (&info["facts"]["start_ns"], &info["facts"]["duration_ns"]);
+    assert_eq!((start.as_i64(), duration.as_i64()), (Some(207_500_000_000), Some(2_000_000_000)));
+}
+
 #[test]
 fn a_pipe_that_fails_is_told_of_and_the_others_are_recorded() {
     let folder = folder();
@@ -170,9 +310,9 @@ fn a_pipe_that_fails_is_told_of_and_the_others_are_recorded() {
 fn parts_of_a_rotated_recording_merge_to_the_whole() {
     let folder = folder();
     let path = folder.path().join("run.rtc");
-    let script = "for i in $(seq 400); do echo line $i; done";
+    let script = "seq -f 'line %.0f' 20000";
     let rotated = run(kymo()
-        .args(["record", "--rotate", "4K", "-o"])
+        .args(["record", "--rotate", "64K", "-o"])
         .arg(&path)
         .args(["--", "sh", "-c", script]));
     assert_eq!(rotated.0, Some(0));
@@ -186,8 +326,94 @@ fn parts_of_a_rotated_recording_merge_to_the_whole() {
     assert_eq!((merged.0, merged.2.as_str()), (Some(0), ""));
     assert_sound(&whole);
     let lines: Vec<_> = events(&whole, &[]).iter().map(|event| event["value"].clone()).collect();
-    let expected: Vec<_> = (1..=400).map(|i| format!("line {i}\n")).collect();
+    let expected: Vec<_> = (1..=20_000).map(|i| format!("line {i}\n")).collect();
     assert_eq!(lines, expected);
+}
+
+/// Parts that are hardly more than what describes them are refused.
+#[test]
+fn parts_that_are_too_small_are_refused() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let command = ["record", "--rotate", "1K", "-o"];
+    let (code, _, err) = run(kymo().args(command).arg(&path).args(["--", "echo", "line"]));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("at least 64K make sense"), "{err}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn lines_that_are_divided_are_counted() {
+    let folder = folder();
+    let (path, text) = (folder.path().join("run.rtc"), folder.path().join("text"));
+    let long = "x".repeat(3_000_000);
+    fs::write(&text, format!("short\n{long}\nshort\n{long}")).unwrap();
+    let pipe = format!("a={}", text.display());
+    let (code, _, err) = run(kymo().args(["record", "--pipe", &pipe, "-o"]).arg(&path));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("; 2 lines of more than 1 MiB are in several messages each"), "{err}");
+}
+
+/// A limit on the size of files stands for a full disk: what is in the file is counted, and read.
+#[cfg(unix)]
+#[test]
+fn a_recording_that_cannot_go_on_says_how_many_messages_it_has() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let script = format!(
+        "ulimit -f 400; seq -f 'line %.0f' 100000 | {} record -o {}",
+        env!("CARGO_BIN_EXE_kymo"),
+        path.display()
+    );
+    let (code, _, err) = run(std::process::Command::new("bash").args(["-c", &script]));
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("cannot write it: file too large; it has "), "{err}");
+    assert!(!err.contains("os error"), "{err}");
+    let told = err.split("it has ").nth(1).unwrap().split(' ').next().unwrap().replace(',', "");
+    let (_, out, _) = run(kymo().args(["dump", "--json", "--stream", "stdin"]).arg(&path));
+    assert_eq!(told, out.lines().count().to_string());
+}
+
+#[test]
+fn a_name_of_another_format_is_refused() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    make(&at("run.rtc"), 100, 3);
+    let cut = run(kymo().arg("cut").args([at("run.rtc"), at("part.mcap")]).args(["--since", "1"]));
+    let merge = run(kymo().arg("merge").args([at("run.rtc")]).arg("-o").arg(at("all.csv")));
+    let repair = run(kymo().arg("repair").args([at("run.rtc"), at("whole.bp")]));
+    let record = run(kymo().args(["record", "-o"]).arg(at("new.h5")).args(["--", "echo"]));
+    for (code, _, err) in [cut, merge, repair, record] {
+        assert_eq!(code, Some(1), "{err}");
+        assert!(err.contains("its name is that of"), "{err}");
+        assert!(err.contains("`kymo convert`"), "{err}");
+    }
+    assert_eq!(names(folder.path()), ["run.rtc"]);
+}
+
+#[test]
+fn recordings_that_are_in_order_need_no_sorting() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    make(&at("run.rtc"), 100, 3);
+    let sorted =
+        run(kymo().args(["merge", "--sort"]).arg(at("run.rtc")).arg("-o").arg(at("x.rtc")));
+    assert_eq!(sorted.0, Some(1));
+    assert!(sorted.2.contains("run.rtc: RTC files are in the order"), "{}", sorted.2);
+    assert!(sorted.2.contains("hint: leave out --sort"), "{}", sorted.2);
+}
+
+#[test]
+fn check_says_that_a_writer_did_not_end_its_recording() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    make(&path, 100, 3);
+    let whole = fs::read(&path).unwrap();
+    // Without the checksum with which it ends.
+    fs::write(&path, &whole[..whole.len() - 5]).unwrap();
+    let (code, out, err) = run(kymo().arg("check").arg(&path));
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+    assert!(err.contains("sound; a note: the session does not end with a checksum"), "{err}");
 }
 
 #[test]

@@ -6,16 +6,18 @@ use std::path::PathBuf;
 use super::tree::ListingArgs;
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
-use crate::profiles::ProfileArgs;
+use crate::profiles::{Asked, ProfileArgs};
 use crate::render::escaped;
 use crate::render::rows::RowArgs;
 use crate::session::{Outcome, Session};
 
 /// Show the functions that spent most themselves, and below each the functions that called it.
 ///
-/// What stands beside a caller is what the function at the top spent when it was called this way.
-/// Of one function, chosen with --function, it is what that spent together with all that it
-/// called. `>` marks the hot path: the caller with most, as long as it has at least half.
+/// What stands beside a caller is what the function at the top spent when it was called this way:
+/// itself (exclusive), and with all that it called (inclusive), where a call of itself is part of the
+/// outer one. Functions come in the order of what they spent themselves; of one function, chosen with
+/// --function, callers come in the order of what it spent with all that it called. `>` marks the hot
+/// path: the caller with most, as long as it has at least half.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -55,6 +57,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of_any(opened)?;
         let function = args.function.as_deref();
+        if function.is_none() {
+            let why = "which functions are listed by";
+            asked.require_exclusive(why, "-f lists the callers of one function")?;
+        }
         let tree = asked.bottom_up(function, args.listing.depth, args.listing.least())?;
         if let (Some(name), true) = (function, tree.nodes.is_empty()) {
             let failure = Failure::new(format!("there is no function {}", escaped(name)));
@@ -64,7 +70,9 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             writeln!(session.out)?;
         }
         args.listing.print(session, rows.as_mut(), opened, &asked, &tree)?;
+        asked.say_nothing(session, opened, tree.nodes.is_empty());
+        let outcome = Asked::say_odd(session, opened, tree.odd.as_deref());
         asked.say_remarks(session, opened);
-        Ok(session.findings(opened))
+        Ok(outcome.max(session.findings(opened)))
     })
 }

@@ -1,5 +1,6 @@
 //! `kymo check`: what is wrong with a file, and where.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -13,13 +14,16 @@ use crate::session::{Outcome, Session, named_format};
 /// Check files against every rule of their format.
 ///
 /// Prints one line for each finding, with the byte it was found at, and goes on where opening a
-/// file would stop. Prints nothing for a sound file. Known quirks of the programs that wrote
-/// files in the field are notes, which --notes shows; a sound file may have them.
+/// file would stop. Findings that differ only in where they are are one line with their number, and
+/// of one rule no more than 20 lines are shown; --all shows each. Prints nothing for a sound file.
+/// Known quirks of the programs that wrote files in the field are notes, which --notes shows; a sound
+/// file may have them, and of a single file it is said on standard error that there are some.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
   kymo check run.bp                     all that is wrong with a file
   kymo check -v run.bp                  known quirks of its writer too
+  kymo check --all run.bp               each finding, however many are alike
   kymo check archive/                   every recording in a directory
   kymo check --json run.bp | jq .rule   findings as JSON lines
   kymo check run.bp && echo sound       in a script
@@ -35,7 +39,11 @@ pub(crate) struct Args {
     #[arg(short = 'v', long, visible_alias = "verbose")]
     notes: bool,
 
-    /// Print one JSON object a finding, notes included.
+    /// Print each finding on a line of its own, however many are alike.
+    #[arg(short, long)]
+    all: bool,
+
+    /// Print one JSON object a finding, notes included; all of them.
     #[arg(long)]
     json: bool,
 
@@ -53,28 +61,101 @@ struct Totals {
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let inputs = session.expand(&args.files, &args.format);
     let mut totals = Totals::default();
+    let is_alone = inputs.len() == 1;
     let outcome = session.each(inputs, |session, path| {
         let findings = check(session, args, path)?;
         let name = inputs::display(path);
-        for finding in &findings {
-            if args.json {
-                session.out.json(&style::finding_json(&name, finding))?;
-            } else if args.notes || finding.severity >= Severity::Warning {
-                let text = style::finding(finding, session.out.paint());
-                writeln!(session.out, "{name}: {text}")?;
-            }
+        let outcome = Outcome::of(&findings);
+        match print(session, args, &name, &findings) {
+            // Whoever reads it has seen enough; what was found decides all the same.
+            Err(_) if session.out.is_closed() => return Ok(outcome),
+            printed => printed?,
         }
-        session.out.flush()?;
         totals.files += 1;
         totals.severities.extend(findings.iter().map(|finding| finding.severity));
-        let outcome = Outcome::of(&findings);
-        if outcome == Outcome::Done && session.report.is_watched() {
-            session.report.remark(&name, "sound");
+        if outcome == Outcome::Done {
+            let is_told = args.notes || args.json;
+            match findings.as_slice() {
+                [note] if is_alone && !is_told => {
+                    session.report.remark(&name, format_args!("sound; a note: {}", note.message));
+                }
+                [_, _, ..] if is_alone && !is_told => {
+                    let notes = findings.len();
+                    let said = format_args!("sound; {notes} notes, which -v shows");
+                    session.report.remark(&name, said);
+                }
+                _ if session.report.is_watched() => session.report.remark(&name, "sound"),
+                _ => {}
+            }
         }
         Ok(outcome)
     })?;
     summarise(session, &totals);
     Ok(outcome)
+}
+
+/// How many lines are shown of one rule.
+const LINES_MAX: u64 = 20;
+
+fn print(
+    session: &mut Session,
+    args: &Args,
+    name: &str,
+    findings: &[Finding],
+) -> anyhow::Result<()> {
+    let out = &mut session.out;
+    if args.json {
+        for finding in findings {
+            out.json(&style::finding_json(name, finding))?;
+        }
+        return Ok(out.flush()?);
+    }
+    let shown = findings.iter().filter(|one| args.notes || one.severity >= Severity::Warning);
+    if args.all {
+        for finding in shown {
+            let text = style::finding(finding, out.paint());
+            writeln!(out, "{name}: {text}")?;
+        }
+        return Ok(out.flush()?);
+    }
+    let mut rules: HashMap<(Option<&str>, &str), (u64, u64)> = HashMap::new();
+    for (finding, count) in grouped(shown) {
+        let of_rule = rules.entry((finding.file.as_deref(), finding.rule)).or_default();
+        of_rule.0 += 1;
+        if of_rule.0 > LINES_MAX {
+            of_rule.1 += count;
+            continue;
+        }
+        let text = style::finding(finding, out.paint());
+        let more = match count - 1 {
+            0 => String::new(),
+            more => format!(", and {} like it", numbers::grouped(more)),
+        };
+        writeln!(out, "{name}: {text}{more}")?;
+    }
+    let mut rest: Vec<_> = rules.into_iter().filter(|(_, (_, rest))| *rest > 0).collect();
+    rest.sort_unstable();
+    for ((file, rule), (_, rest)) in rest {
+        let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+        let rest = numbers::grouped(rest);
+        writeln!(out, "{name}: {file}{rest} more of rule {rule} (--all shows each)")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Findings that differ only in where they are, as the first of them and how many there are.
+fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a Finding, u64)> {
+    let mut groups: Vec<(&Finding, u64)> = Vec::new();
+    let mut known = HashMap::new();
+    for finding in findings {
+        let Finding { severity, rule, file, message, .. } = finding;
+        let place = *known.entry((severity, rule, file, message)).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((finding, 1)),
+        }
+    }
+    groups
 }
 
 fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<Finding>> {

@@ -118,10 +118,7 @@ fn facts(opened: &Opened, summary: &Summary, with_dialect: bool) -> Columns {
     if with_dialect {
         columns.row(["dialect".to_owned(), escaped(&summary.dialect).into_owned()]);
     }
-    if !opened.source.is_directory() {
-        let size = numbers::size(opened.source.size_bytes());
-        columns.row(["size".to_owned(), size]);
-    }
+    columns.row(["size".to_owned(), numbers::size(opened.size_bytes())]);
     for fact in &summary.facts {
         let value = numbers::fact(&fact.value);
         let text = match escaped(&fact.detail) {
@@ -215,7 +212,7 @@ fn json_of(opened: &Opened) -> Value {
     json!({
         "file": opened.name,
         "format": opened.format.info().name,
-        "size_bytes": (!opened.source.is_directory()).then(|| opened.source.size_bytes()),
+        "size_bytes": opened.size_bytes(),
         "dialect": summary.dialect,
         "facts": facts,
         "details": details,

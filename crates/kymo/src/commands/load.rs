@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::render::grid::{Column, Grid, GridArgs, Look, share};
 use crate::render::listing::more_rows;
-use crate::render::{escaped, measure, style};
+use crate::render::{escaped, measure, numbers, style};
 use crate::scope::{Reading, Scope, ScopeArgs};
 use crate::session::{Opened, Outcome, Session};
 
@@ -33,6 +33,7 @@ EXAMPLES
   kymo load trace                             the busiest tasks of each processor
   kymo load --idle 'wait*' controller.bin     what runs when there is nothing to do is no load
   kymo load --since +1s --until +2s trace     of one second
+  kymo load --total trace                     of all processors together
   kymo load --json -n 0 trace                 all tasks, one JSON object each
   kymo load --buckets 100 --csv trace         a row for each task and hundredth of the time
 
@@ -49,6 +50,11 @@ pub(crate) struct Args {
     /// How many tasks for each processor; 0 shows all.
     #[arg(short, long, default_value = "10", value_name = "ROWS")]
     number: usize,
+
+    /// Add up all processors: a task that moved between them has one row. Shares are of the time of
+    /// one processor, so that those of several may be above 100%.
+    #[arg(long)]
+    total: bool,
 
     /// How many parts the time is cut into.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -101,8 +107,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         if cpus.is_empty() {
             return Err(Failure::new("no task ran in it").into());
         }
-        for cpu in &cpus {
-            let shown = Shown { args, analysis: &analysis, load: &load, cpu };
+        let count = cpus.len();
+        let all = CpuLoad::together(&cpus, analysis.tasks()).filter(|_| args.total);
+        for cpu in all.as_ref().map_or(&cpus[..], std::slice::from_ref) {
+            let shown = Shown { args, analysis: &analysis, load: &load, cpu, count };
             shown.print(session, opened)?;
         }
         if let Some(text) = idle_by_name(&cpus, scope, &analysis) {
@@ -115,12 +123,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 /// The processors, each with the tasks that are meant.
 pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
     let mut cpus = load.cpus(analysis.tasks());
-    for cpu in &mut cpus {
+    let is_used = |cpu: &CpuLoad| !cpu.tasks.is_empty() || cpu.unknown_ns > 0;
+    cpus.retain_mut(|cpu| {
+        // Where nobody runs all the time, that is worth knowing too.
+        let is_nobody = !is_used(cpu) && cpu.span_ns() > 0;
         cpu.tasks.retain(|of| analysis.means_task(of.task));
         let track = analysis.tasks().cpu(cpu.cpu).map(|cpu| cpu.track);
         cpu.interrupts.take_if(|_| !track.is_some_and(|track| analysis.means(track)));
-    }
-    cpus.retain(|cpu| !cpu.tasks.is_empty() || cpu.unknown_ns > 0);
+        is_nobody || is_used(cpu)
+    });
     cpus
 }
 
@@ -142,10 +153,15 @@ struct Shown<'a> {
     analysis: &'a Analysis,
     load: &'a Load,
     cpu: &'a CpuLoad,
+    /// How many processors there are.
+    count: usize,
 }
 
 impl Shown<'_> {
     fn name(&self) -> &str {
+        if self.args.total {
+            return "all processors";
+        }
         self.analysis.tasks().cpu(self.cpu.cpu).map_or("", |cpu| &cpu.name)
     }
 
@@ -159,7 +175,11 @@ impl Shown<'_> {
         let out = &mut session.out;
         if self.args.grid.is_text() {
             let bold = out.paint().style(style::TITLE);
-            let heading = heading(self.analysis.tasks(), self.cpu);
+            let heading = if self.args.total {
+                together(self.cpu, self.count)
+            } else {
+                heading(self.analysis.tasks(), self.cpu)
+            };
             writeln!(out, "{bold}{}{bold:#}: {heading}", opened.name)?;
         }
         grid.print(out, self.args.grid, &opened.name)?;
@@ -185,6 +205,17 @@ impl Shown<'_> {
         }
         Ok(grid.print(&mut session.out, self.args.grid, &opened.name)?)
     }
+}
+
+/// What all processors did together, in a few words.
+fn together(all: &CpuLoad, count: usize) -> String {
+    let processors = numbers::count(count as u64, "processor", "processors");
+    let whole = all.span_ns().saturating_mul(count as u64);
+    let mut words = vec![processors, measure::duration(all.span_ns())];
+    if let Value::Float(share) = share(all.busy_ns, whole) {
+        words.push(format!("{:.1}% busy", share * 100.0));
+    }
+    words.join(", ")
 }
 
 /// What a processor did, in a few words.

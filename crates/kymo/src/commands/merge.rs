@@ -43,12 +43,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
     until: Option<Moment>,
 
-    /// Put the events of each recording in the order of their times first.
+    /// Put the events of each recording in the order of their times first. For formats whose
+    /// files may be out of order, such as BBBIN; those of RTC are as their clocks were set.
     #[arg(long)]
     sort: bool,
 
-    /// Take streams for one that have the same name and description, as those of the parts of
-    /// one recording have; otherwise the later ones get a number.
+    /// Take streams for one that have the same name and description and are on the same clock, as
+    /// those of the parts of one recording are; otherwise the later ones get a number.
     #[arg(long)]
     join: bool,
 

@@ -10,6 +10,7 @@ use crate::inputs;
 use crate::outlet;
 use crate::render::numbers;
 use crate::session::{Named, Outcome, Session, format_of};
+use crate::signals;
 
 /// Write a sound file of what can be read of a damaged one.
 ///
@@ -93,12 +94,13 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
             return Err(failure.hint("name one instead of -").into());
         }
     }
-    outlet::clean_up_when_interrupted()?;
+    signals::clean_up_when_ended()?;
     let format = format_of(&source, &args.format)?;
     if !format.info().can(Ability::Repair) {
         let why = format!("files of format {} cannot be repaired", format.info().title);
         return Err(Failure::new(why).into());
     }
+    outlet::refuse_other_name(&args.output, format.info())?;
     if source.is_directory() && args.force {
         outlet::refuse_stranger(session, &args.output, format.info())?;
     }

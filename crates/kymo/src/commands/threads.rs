@@ -19,7 +19,8 @@ const BAR: u32 = 24;
 /// Show what each thread spent: in all, in one function, or in one calling context.
 ///
 /// Values are inclusive of calls. Imbalance is how much more than the mean the thread that spent
-/// most has: 0% is even, 100% is twice the mean. `-` is a thread whose values were lost.
+/// most has: 0% is even, 100% is twice the mean. `-` is a thread whose values were lost, or one that
+/// a computed metric has no value for, such as a mean of nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -92,6 +93,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut for_programs = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of_any(opened)?;
+        asked.require_inclusive("which threads are compared by")?;
         let spent = rows(&asked, args)?;
         if let Some(rows) = &mut for_programs {
             print_rows(session, rows, opened, &asked, &spent)?;
@@ -101,7 +103,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             print(session, args, opened, &asked, &spent)?;
         }
         say_unknown(session, opened, &asked);
-        Ok(session.findings(opened))
+        let outcome = say_odd(session, args, opened, &asked, &spent)?;
+        Ok(outcome.max(session.findings(opened)))
     })
 }
 
@@ -114,6 +117,22 @@ fn say_unknown(session: &mut Session, opened: &Opened, asked: &Asked) {
         let text = format!("values of {threads} were lost: what was spent is unknown and left out");
         session.report.remark(&opened.name, text);
     }
+}
+
+/// Says that threads spent more in one place than there is.
+fn say_odd(
+    session: &mut Session,
+    args: &Args,
+    opened: &Opened,
+    asked: &Asked,
+    spent: &[Spent],
+) -> anyhow::Result<Outcome> {
+    if args.place().is_none() {
+        return Ok(Outcome::Done);
+    }
+    let known = spent.iter().map(|one| one.value).filter(|value| !value.is_nan());
+    let odd = asked.odd_threads(&known.collect::<Vec<_>>())?;
+    Ok(Asked::say_odd(session, opened, odd.as_deref()))
 }
 
 /// What a thread spent.

@@ -22,7 +22,11 @@ const ROWS: usize = 20;
 ///
 /// Exclusive is what a function spent itself, inclusive what it spent together with all that it
 /// called; a function that calls itself counts once. Shares are of all that was measured. Inlined
-/// functions count as functions.
+/// functions count as functions. Functions of one name are one row, whatever modules they are in; a
+/// computed metric is computed of what a row comes to, with a value for each thread in each place.
+///
+/// Recordings of calls have a profile too: what functions took from call to return, and how often
+/// they were called (`-m CALLS`). In a trace of a kernel these are its interrupts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -104,19 +108,11 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             write!(session.out, "{gap}")?;
             print(session, args, opened, &asked, &found)?;
         }
-        let outcome = say_odd(session, opened, &found);
+        asked.say_nothing(session, opened, found.rows.is_empty() && found.more == 0);
+        let outcome = Asked::say_odd(session, opened, found.odd.as_deref());
         asked.say_remarks(session, opened);
         Ok(outcome.max(session.findings(opened)))
     })
-}
-
-/// Says what no program does: values and contexts do not belong together, or some are damaged.
-fn say_odd(session: &mut Session, opened: &Opened, found: &Flat) -> Outcome {
-    let Some(odd) = &found.odd else { return Outcome::Done };
-    let text = format!("{}: do its files belong together? `kymo check` says more", escaped(odd));
-    let _ = session.out.flush();
-    session.report.remark(&opened.name, text);
-    Outcome::Findings
 }
 
 fn print(

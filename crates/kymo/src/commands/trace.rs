@@ -47,7 +47,8 @@ const COLORS: [AnsiColor; 6] = [
 ///
 /// Time goes from left to right. Each letter of a line is the function that took most of that
 /// stretch of time; `*` is one without a letter, `.` is idle, a blank is before the first sample or
-/// after the last. A sample lasts until the next one of its thread.
+/// after the last. A sample lasts until the next one of its thread. In recordings of calls, a function
+/// lasts from its call to its return.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -155,7 +156,12 @@ fn width(session: &Session) -> usize {
 }
 
 fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track>, Traced)> {
-    let (profile, timeline) = (opened.dataset.profile(), opened.dataset.timeline());
+    let (mut profile, mut timeline) = (opened.dataset.profile(), opened.dataset.timeline());
+    if profile.is_none()
+        && let Some(calls) = profiles::calls_of(opened)?
+    {
+        (profile, timeline) = (Some(calls.profile()), Some(calls.samples()));
+    }
     let tracks = timeline.as_ref().map(|timeline| timeline.tracks()).unwrap_or_default();
     let (Some(view), Some(timeline)) = (profile, timeline) else {
         if tracks.iter().any(|track| track.kind == TrackKind::Samples) {
@@ -186,10 +192,15 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track
     let window = Window { tracks: Some(chosen.clone()), from, until, last: None };
     let mut found = traced(view.as_ref(), &Arc::clone(&timeline), &window, args.depth, width)?;
     if found.lines.is_empty() {
-        let is_window = from.is_some() || until.is_some();
-        let when = if is_window { " from --since to --until" } else { "" };
+        let is_all = from.is_none() && until.is_none();
+        let range = if is_all { "" } else { " from --since to --until" };
+        let failure = Failure::new(format!("no thread has samples{range}"));
+        // Where there are none at all, there is nothing more to know of them.
+        if is_all && opened.dataset.findings().is_empty() {
+            return Err(failure.into());
+        }
         let hint = format!("`kymo ls -s {}` says when there are some", quoted(&opened.name));
-        return Err(Failure::new(format!("no thread has samples{when}")).hint(hint).into());
+        return Err(failure.hint(hint).into());
     }
     let orders = orders(view.as_ref())?;
     let name = |line: &TracedLine| tracks.get(line.track.0).map(Track::thread);

@@ -128,6 +128,6 @@ pub(crate) fn write(
     let about = |error| outlet::about(output, error);
     let to = Destination::new(output, force).made_from(std::slice::from_ref(source));
     let mut file = to.file().map_err(about)?;
-    file.write_all(bytes)?;
+    file.write_all(bytes).map_err(|error| outlet::blamed(output, error.into()))?;
     file.commit().map_err(about)
 }

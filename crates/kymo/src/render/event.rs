@@ -1,10 +1,14 @@
 //! Events of a timeline, one a line: for a person, as JSON, or as CSV.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use kymo_convert::values::{Notation, write_text, write_value};
 use kymo_core::Value;
-use kymo_core::model::timeline::{Clock, Content, Event, Shown, TimeNs, Track};
+use kymo_core::model::profile::{ContextNumber, ProfileView};
+use kymo_core::model::timeline::{
+    Clock, Content, Event, Shown, TimeNs, TimelineView, Track, TrackKind,
+};
 
 use super::rows::write_cell;
 use super::runs::{Runs, is_piece};
@@ -12,7 +16,7 @@ use super::{escaped, measure, style};
 use crate::output::Paint;
 
 /// Names of tracks are lined up to this width; longer ones stand out.
-const NAME_WIDTH_MAX: usize = 24;
+const NAME_WIDTH_MAX: usize = 32;
 
 /// What the columns of CSV are called.
 const CSV_HEADER: &[u8] = b"time_ns,time,stream,value\n";
@@ -26,7 +30,6 @@ pub(crate) enum Look {
 }
 
 /// Writes events, given the tracks and clocks they are on.
-#[derive(Debug)]
 pub(crate) struct EventLines<'a> {
     look: Look,
     /// The file's name, where lines must tell.
@@ -39,6 +42,10 @@ pub(crate) struct EventLines<'a> {
     before: Option<TimeNs>,
     /// Where runs of text are told of by lines, what is open of them.
     runs: Option<Runs>,
+    /// What tells which file of a directory an event is in.
+    timeline: Option<Arc<dyn TimelineView>>,
+    /// What tells a person what samples are of.
+    contexts: Option<Arc<dyn ProfileView>>,
 }
 
 impl<'a> EventLines<'a> {
@@ -53,6 +60,8 @@ impl<'a> EventLines<'a> {
             has_delta: false,
             before: None,
             runs: None,
+            timeline: None,
+            contexts: None,
         }
     }
 
@@ -60,6 +69,23 @@ impl<'a> EventLines<'a> {
     /// at the end is written by [`finish`](Self::finish).
     pub(crate) fn join_runs(&mut self) {
         self.runs = Some(Runs::default());
+    }
+
+    /// JSON tells which file of a directory events are in.
+    pub(crate) fn with_files(&mut self, timeline: Arc<dyn TimelineView>) {
+        self.timeline = Some(timeline);
+    }
+
+    /// Lines for a person tell what samples are of.
+    pub(crate) fn with_contexts(&mut self, contexts: Arc<dyn ProfileView>) {
+        self.contexts = Some(contexts);
+    }
+
+    /// What a context is called, where that can be read.
+    fn context(&self, number: u64) -> Option<String> {
+        let contexts = self.contexts.as_ref()?;
+        let found = contexts.find(ContextNumber(number)).ok()??;
+        contexts.label(&contexts.context(found).ok()?).ok()
     }
 
     /// Lines tell the time since the one before, too.
@@ -156,6 +182,11 @@ impl<'a> EventLines<'a> {
             }
             _ => write_content(event, Notation::Text, out),
         }
+        if let Content::Sample(number) = event.content
+            && let Some(name) = self.context(number)
+        {
+            let _ = write!(out, "  {}", escaped(&name));
+        }
         if let Some(partial) = event.partial {
             let _ = write!(out, "  {faint}({partial}){faint:#}");
         }
@@ -183,6 +214,13 @@ impl<'a> EventLines<'a> {
         }
         if let Some(delta) = delta {
             let _ = write!(out, "\"delta_ns\":{delta},");
+        }
+        // What is worked out of several streams is in no file of its own.
+        let is_recorded = track.is_some_and(|track| track.kind == TrackKind::Messages);
+        let timeline = self.timeline.as_ref().filter(|_| is_recorded);
+        let in_file = timeline.and_then(|of| of.file_of(event.track, event.time, event.offset));
+        if let Some(in_file) = in_file {
+            field("event_file", &in_file, out);
         }
         let _ = write!(out, "\"offset\":{},", event.offset);
         if let Some(partial) = event.partial {
@@ -239,7 +277,7 @@ fn write_content(event: &Event<'_>, notation: Notation, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_core::model::timeline::{ClockId, TrackId, TrackKind};
+    use kymo_core::model::timeline::{ClockId, TrackId};
 
     fn line(look: Look, time: Option<i64>, content: Content<'_>) -> String {
         line_of_part(look, time, content, None)

@@ -221,13 +221,13 @@ pub(crate) fn maybe(number: Option<u64>) -> Value {
     number.map_or(Value::Null, Value::UInt)
 }
 
-/// What part of a whole something is, to a hundredth of a percent.
-#[allow(clippy::cast_precision_loss, reason = "four digits are kept")]
+/// What part of a whole something is.
+#[allow(clippy::cast_precision_loss, reason = "whoever shows it rounds it, once")]
 pub(crate) fn share(part: u64, whole: u64) -> Value {
     if whole == 0 {
         return Value::Null;
     }
-    Value::Float((part as f64 / whole as f64 * 10_000.0).round() / 10_000.0)
+    Value::Float(part as f64 / whole as f64)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::grid::{Grid, GridArgs};
-use super::style;
+use super::{numbers, style};
 use crate::output::Output;
 
 /// A table of a file.
@@ -41,5 +41,6 @@ pub(crate) fn more_rows(out: &mut Output, more: usize) -> io::Result<()> {
         return Ok(());
     }
     let faint = out.paint().style(style::FAINT);
+    let more = numbers::grouped(more as u64);
     writeln!(out, "{faint}… {more} more (-n 0 shows all){faint:#}")
 }

@@ -31,7 +31,7 @@ pub(crate) fn known(value: f64) -> String {
 
 /// A share of a total: `12.3%`; nothing where there is no total.
 pub(crate) fn share(part: f64, total: f64) -> String {
-    if total == 0.0 || part == 0.0 {
+    if total == 0.0 || part == 0.0 || total.is_nan() {
         return String::new();
     }
     format!("{:.1}%", part / total * 100.0)
@@ -40,11 +40,18 @@ pub(crate) fn share(part: f64, total: f64) -> String {
 /// A time of so many nanoseconds: `1.250 ms`.
 #[allow(clippy::cast_precision_loss, reason = "four digits are shown")]
 pub(crate) fn duration(ns: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
+    const SECOND: u64 = 1_000_000_000;
+    const HOUR: u64 = 3600 * SECOND;
+    const UNITS: [(u64, &str); 3] = [(SECOND, "s"), (1_000_000, "ms"), (1_000, "µs")];
     let unit = UNITS.into_iter().find(|(unit, _)| ns >= *unit);
+    let unit = match ns {
+        // From a point on nobody reads seconds.
+        _ if ns >= 48 * HOUR => Some((24 * HOUR, "days")),
+        _ if ns >= HOUR => Some((HOUR, "h")),
+        _ => unit,
+    };
     match unit {
         None => format!("{ns} ns"),
-        // A whole number of hours is still best read in seconds.
         Some((unit, name)) => {
             let number = ns as f64 / unit as f64;
             let places = match number {

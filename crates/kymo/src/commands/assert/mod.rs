@@ -4,9 +4,10 @@ pub(super) mod rules;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use kymo_analyse::{Load, Rules, Vacuous, Violation};
-use kymo_core::model::timeline::{Clock, Shown, Track};
+use kymo_core::model::timeline::{Clock, Shown, TimelineView, Track};
 use kymo_core::{Value, shortened};
 
 use crate::cli::OpenArgs;
@@ -63,6 +64,7 @@ const COLUMNS: &[Column] = &[
     ("time_ns", "", Look::Plain),
     ("time", "", Look::Plain),
     ("stream", "", Look::Plain),
+    ("event_file", "", Look::Plain),
     ("offset", "", Look::Plain),
     ("took_ns", "", Look::Plain),
     ("most_ns", "", Look::Plain),
@@ -83,6 +85,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 
 /// What came of rules.
 pub(super) struct Checked {
+    timeline: Arc<dyn TimelineView>,
     tracks: Vec<Track>,
     clocks: Vec<Clock>,
     names: Vec<String>,
@@ -109,7 +112,8 @@ impl Checked {
         let outcome = scope.run(session, opened, &mut analysis, &mut [&mut rules, &mut load])?;
         let (violations, more) = rules.violations(&load, analysis.tasks());
         let vacuous = rules.vacuous();
-        Ok(Self { tracks, clocks, names, vacuous, violations, more, outcome })
+        let timeline = Arc::clone(&scope.timeline);
+        Ok(Self { timeline, tracks, clocks, names, vacuous, violations, more, outcome })
     }
 
     /// How often rules do not hold.
@@ -131,6 +135,11 @@ impl Checked {
         track.map_or("", |track| &track.name)
     }
 
+    /// The file of a directory that the event is in.
+    fn file(&self, violation: &Violation) -> Option<String> {
+        self.timeline.file_of(violation.track?, violation.time, violation.offset?)
+    }
+
     pub(super) fn time(&self, violation: &Violation) -> String {
         let track = violation.track.and_then(|track| self.tracks.get(track.0));
         let clock = track.and_then(|track| self.clocks.get(track.clock?.0));
@@ -150,6 +159,7 @@ impl Checked {
                 time,
                 self.time(violation).into(),
                 self.stream(violation).into(),
+                self.file(violation).map_or(Value::Null, Value::from),
                 maybe(violation.offset),
                 maybe(violation.took_ns),
                 maybe(violation.most_ns),
@@ -164,7 +174,9 @@ impl Checked {
         let error = out.paint().style(style::ERROR);
         for violation in &self.violations {
             let (name, stream) = (self.name(violation), escaped(self.stream(violation)));
+            let file = self.file(violation).map(|file| format!(" in {}", escaped(&file)));
             let at = violation.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
+            let at = file.unwrap_or_default() + &at;
             let when = match self.time(violation) {
                 time if time.is_empty() => String::new(),
                 time => format!(" {time} {stream}{at}:"),

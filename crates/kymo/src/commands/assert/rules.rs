@@ -53,7 +53,13 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Rule>> {
         }
         std::fs::read_to_string(path)
     })();
-    let text = text.map_err(|error| about(Failure::new(format!("cannot read it: {error}"))))?;
+    let text = text.map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => about(
+            Failure::usage("it is no text, so that it has no rules")
+                .hint("the file of rules comes first: kymo assert RULES FILE"),
+        ),
+        _ => about(Failure::new(format!("cannot read it: {error}"))),
+    })?;
     parse(&text).map_err(about)
 }
 
@@ -161,7 +167,11 @@ impl Reader<'_> {
 
     fn text(&self, key: &str) -> Result<&str, Failure> {
         let text = self.table.get(key).and_then(Item::as_str);
-        text.ok_or_else(|| self.refuse(&format!("{key} is a text")))
+        text.ok_or_else(|| {
+            let is_time = key.ends_with("_max") || key == "within";
+            let example = if is_time { ", such as \"2ms\"" } else { "" };
+            self.refuse(&format!("{key} must be a text in quotes{example}"))
+        })
     }
 
     fn names(&self, key: &str) -> Result<Matcher, Failure> {

@@ -21,7 +21,7 @@ use crate::inputs;
 use crate::outlet;
 use crate::render::escaped;
 use crate::session::{Named, Opened, Outcome, Session};
-use crate::variables;
+use crate::{signals, variables};
 
 /// What one can say of arrays alone.
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,7 @@ pub(super) fn run(
     let found = session.expand(&args.inputs, &args.open.format);
     if args.arrays.join {
         refuse_folder(args, target)?;
-        outlet::clean_up_when_interrupted()?;
+        signals::clean_up_when_ended()?;
         return joined(session, args, target, found);
     }
     // A directory that is one recording stands for itself.
@@ -83,7 +83,7 @@ pub(super) fn run(
     let is_one = matches!(args.inputs.as_slice(), [input] if is_itself(input));
     let is_one = is_one && !outputs::is_folder(&args.output, target);
     let outputs = if is_one { Outputs::One } else { Outputs::many(args, target, &found)? };
-    outlet::clean_up_when_interrupted()?;
+    signals::clean_up_when_ended()?;
     for (path, error) in found.iter().filter_map(|input| input.as_ref().err()) {
         say_failure(session, args, path, &[], error)?;
     }
@@ -325,7 +325,8 @@ fn convert(
     let sources: Vec<Source> = input.parts.iter().map(|part| part.source.clone()).collect();
     let converted = if target.is_directory() {
         let to = own_directory(output, args.force).map_err(|error| outlet::about(output, error))?;
-        work(&to.made_from(&sources), &session.context()).map_err(Into::into)
+        let made = work(&to.made_from(&sources), &session.context());
+        made.map_err(|error| outlet::blamed(output, error.into()))
     } else {
         outlet::make(session, output, args.force, &sources, work)
     };

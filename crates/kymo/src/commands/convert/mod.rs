@@ -178,12 +178,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     args.arrays.refuse().map_err(|failure| about(failure.into()))?;
     let result = session.with_dataset(input, &args.open, |session, opened| {
         outlet::refuse_input(input, &args.output)?;
-        let outcome = match target {
-            To::Recording(format) => recording::convert(session, args, opened, format)?,
-            To::Table(target) => to_table(session, args, opened, target)?,
+        let converted = match target {
+            To::Recording(format) => recording::convert(session, args, opened, format),
+            To::Table(target) => to_table(session, args, opened, target),
             // It is another command.
             To::Arrays(target) => return arrays::run(session, args, target),
         };
+        let outcome = converted.map_err(|error| outlet::blamed(&args.output, error))?;
         Ok(outcome.max(session.findings(opened)))
     });
     result.map_err(about)

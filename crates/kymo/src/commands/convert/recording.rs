@@ -1,6 +1,7 @@
 //! A recording in another format: its whole timeline.
 
 use std::env;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,6 +10,7 @@ use kymo_core::{Ability, Finding, Format, Origin, Part, Progress, Severity};
 use super::Args;
 use crate::extracting;
 use crate::failure::Failure;
+use crate::inputs::display;
 use crate::outlet;
 use crate::session::{Opened, Outcome, Session};
 
@@ -71,8 +73,10 @@ pub(super) fn convert(
 
 /// Where a recording came from, for formats that keep that.
 fn origin(opened: &Opened) -> Origin {
+    // Figures of streams are named by it: a path would not fit beside them.
+    let name = opened.source.path().file_name();
     Origin {
-        name: opened.name.clone(),
+        name: name.map_or_else(|| opened.name.clone(), |name| display(Path::new(name))),
         size_bytes: opened.size_bytes(),
         importer: format!("kymo, {}", opened.format.info().title),
         time_ms: now_ms(),

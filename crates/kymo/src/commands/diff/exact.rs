@@ -15,6 +15,7 @@ use kymo_core::model::timeline::{Content, TimelineView, TrackId, TrackKind, Wind
 use serde_json::json;
 
 use super::Difference;
+use super::unlisted::{self, Keys, Unlisted};
 use crate::render::measure;
 use crate::session::Opened;
 
@@ -100,7 +101,8 @@ impl Side {
             }
             let label = label(side.view.as_ref(), &context)?;
             let path = paths.of(above.last().copied().unwrap_or(WHOLE), label);
-            side.paths.insert(context.number.0, path);
+            // What the whole program has beyond its entries is shown as one more: it stays the whole.
+            side.paths.entry(context.number.0).or_insert(path);
             side.contexts.entry(path).or_default().push(context);
             above.push(path);
         }
@@ -132,41 +134,43 @@ impl Side {
         Ok(threads)
     }
 
-    /// What a thread has, by path and column; and of contexts that are not listed each value.
-    fn thread_values(&self, thread: ThreadId) -> Result<(Values, Unlisted)> {
+    /// What a thread has, by path and column. What contexts have that are not listed is put aside.
+    fn thread_values(
+        &self,
+        thread: ThreadId,
+        name: &str,
+        unlisted: &mut Unlisted<'_>,
+    ) -> Result<Values> {
         let columns: HashMap<Column, String> = self.columns().into_iter().collect();
-        let (mut values, mut unlisted) = (Values::new(), Unlisted::new());
+        let mut values = Values::new();
         for value in self.view.thread_values(thread)? {
             let ContextValue { context, column, value } = value?;
-            let name = columns.get(&column).cloned().unwrap_or_default();
+            let column = columns.get(&column).map_or("", String::as_str);
             match self.path(context.0) {
-                UNLISTED => unlisted.entry(name).or_default().push(value),
-                path => *values.entry((path, name)).or_default() += value,
+                UNLISTED => unlisted.add(context.0, name, column, value),
+                path => *values.entry((path, column.to_owned())).or_default() += value,
             }
         }
-        for values in unlisted.values_mut() {
-            values.sort_by(f64::total_cmp);
-        }
-        Ok((values, unlisted))
+        Ok(values)
     }
 
     /// What is kept of all threads together, by statistic, path and column; nothing where that is
     /// computed when it is asked for.
-    fn kept(&self) -> Result<Option<Kept>> {
+    fn kept(&self, unlisted: &mut Unlisted<'_>) -> Result<Option<Kept>> {
         let Some(kept) = self.view.kept_statistics() else { return Ok(None) };
         let columns: HashMap<Column, String> = self.columns().into_iter().collect();
         let mut found = Kept::new();
         for value in kept {
             let SummaryValue { context, column, statistic, value } = value?;
-            let name = columns.get(&column).cloned().unwrap_or_default();
-            let (values, unlisted) = found.entry(statistic).or_default();
+            let column = columns.get(&column).map_or("", String::as_str);
+            let values = found.entry(statistic).or_default();
             match self.path(context.0) {
-                UNLISTED => unlisted.entry(name).or_default().push(value),
-                path => statistic.combine(values.entry((path, name)).or_default(), value),
+                UNLISTED => unlisted.add(context.0, &all_threads(statistic), column, value),
+                path => {
+                    let slot = values.entry((path, column.to_owned())).or_default();
+                    statistic.combine(slot, value);
+                }
             }
-        }
-        for values in found.values_mut().flat_map(|(_, unlisted)| unlisted.values_mut()) {
-            values.sort_by(f64::total_cmp);
         }
         Ok(Some(found))
     }
@@ -217,20 +221,19 @@ impl Side {
 /// Values by path and column.
 type Values = BTreeMap<(usize, String), f64>;
 
-/// Values of contexts that are not listed, by column, the smallest first.
-type Unlisted = BTreeMap<String, Vec<f64>>;
-
 /// What is kept of all threads together, by statistic.
-type Kept = BTreeMap<Statistic, (Values, Unlisted)>;
+type Kept = BTreeMap<Statistic, Values>;
 
-fn statistic_name(statistic: Statistic) -> &'static str {
-    match statistic {
+/// What a statistic of all threads is called.
+fn all_threads(statistic: Statistic) -> String {
+    let name = match statistic {
         Statistic::Count => "count",
         Statistic::Sum => "sum",
         Statistic::Squares => "sum of squares",
         Statistic::Min => "smallest",
         Statistic::Max => "largest",
-    }
+    };
+    format!("{ALL}, {name}")
 }
 
 fn numbered<T>(name: String, known: &BTreeMap<String, T>) -> String {
@@ -303,6 +306,8 @@ pub(super) fn differences(
     contexts(one, other, paths, &mut found);
     let threads = [one.threads()?, other.threads()?];
     let mut differing = Differing { paths, tolerance, found };
+    let keys = Keys::default();
+    let mut unlisted = [Unlisted::new(&keys), Unlisted::new(&keys)];
     let metrics = |side: &Side| -> BTreeSet<String> {
         side.view.metrics().iter().map(words_of_metric).collect()
     };
@@ -315,15 +320,22 @@ pub(super) fn differences(
             differing.only(&name, "the thread", left.is_some());
             continue;
         };
-        let (left, left_unlisted) = one.thread_values(left)?;
-        let (right, right_unlisted) = other.thread_values(right)?;
+        let left = one.thread_values(left, &name, &mut unlisted[0])?;
+        let right = other.thread_values(right, &name, &mut unlisted[1])?;
         differing.values(&name, &[left, right]);
-        differing.unlisted(&name, &left_unlisted, &right_unlisted);
     }
-    match (one.kept()?, other.kept()?) {
+    let [left_unlisted, right_unlisted] = &mut unlisted;
+    match (one.kept(left_unlisted)?, other.kept(right_unlisted)?) {
         (Some(left), Some(right)) => differing.statistics(&left, &right),
         _ => differing.values(ALL, &[one.sums()?, other.sums()?]),
     }
+    let label = paths.text(UNLISTED);
+    let [left, right] = unlisted.map(Unlisted::into_rows);
+    let found =
+        unlisted::differences(&keys, left, right, |one, other| is_apart(tolerance, one, other));
+    differing.found.extend(
+        found.into_iter().map(|(what, details)| Difference::new(label.clone(), what, details)),
+    );
     for (name, [left, right]) in both(&[one.tracks(), other.tracks()]) {
         let samples = |side: &Side, track: Option<TrackId>| {
             track.map_or_else(|| Ok(Vec::new()), |track| side.samples(track))
@@ -363,6 +375,11 @@ fn contexts(one: &Side, other: &Side, paths: &Paths, found: &mut Vec<Difference>
     }
 }
 
+/// Whether two values are further apart than they may be.
+fn is_apart(tolerance: f64, one: f64, other: f64) -> bool {
+    (one - other).abs() > tolerance.max(one.abs().max(other.abs()) * ROUNDING)
+}
+
 struct Differing<'a> {
     paths: &'a Paths,
     tolerance: f64,
@@ -379,8 +396,7 @@ impl Differing<'_> {
     fn values(&mut self, thread: &str, values: &[Values; 2]) {
         for ((path, column), values) in both(values) {
             let [before, after] = values.map(Option::unwrap_or_default);
-            let allowed = self.tolerance.max(before.abs().max(after.abs()) * ROUNDING);
-            if (before - after).abs() > allowed {
+            if is_apart(self.tolerance, before, after) {
                 let [mut was, mut is] = [before, after].map(measure::value);
                 if was.parse::<f64>().ok() == is.parse::<f64>().ok() {
                     // The difference is further back than is shown as a rule.
@@ -394,38 +410,13 @@ impl Differing<'_> {
         }
     }
 
-    /// What contexts have that are not listed, which nothing names: only all of them together can
-    /// be compared.
-    fn unlisted(&mut self, thread: &str, one: &Unlisted, other: &Unlisted) {
-        let columns: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-        for column in columns {
-            let [left, right] = [one, other].map(|all| all.get(column).map_or(&[][..], |v| v));
-            let differ = |(one, other): &(&f64, &f64)| {
-                let allowed = self.tolerance.max(one.abs().max(other.abs()) * ROUNDING);
-                (**one - **other).abs() > allowed
-            };
-            let count = left.iter().zip(right).filter(differ).count();
-            let what = match left.len() == right.len() {
-                true if count == 0 => continue,
-                true => format!("{count} of {} values differ", left.len()),
-                false => format!("{} and {} values", left.len(), right.len()),
-            };
-            let what = format!("{thread}: {column}: {what}");
-            let details = json!({ "thread": thread, "column": column });
-            self.found.push(Difference::new(self.paths.text(UNLISTED), what, details));
-        }
-    }
-
     /// What all threads have together, statistic by statistic.
     fn statistics(&mut self, one: &Kept, other: &Kept) {
         let kinds: BTreeSet<&Statistic> = one.keys().chain(other.keys()).collect();
         for kind in kinds {
-            let name = format!("{ALL}, {}", statistic_name(*kind));
+            let name = all_threads(*kind);
             match (one.get(kind), other.get(kind)) {
-                (Some((left, left_unlisted)), Some((right, right_unlisted))) => {
-                    self.values(&name, &[left.clone(), right.clone()]);
-                    self.unlisted(&name, left_unlisted, right_unlisted);
-                }
+                (Some(left), Some(right)) => self.values(&name, &[left.clone(), right.clone()]),
                 (left, _) => self.only(&name, "the statistic", left.is_some()),
             }
         }

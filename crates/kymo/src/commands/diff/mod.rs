@@ -4,7 +4,9 @@ mod arrays;
 mod attributes;
 mod exact;
 mod profiles;
+mod same_paths;
 mod sides;
+mod unlisted;
 mod values;
 
 use std::io::Write;
@@ -15,6 +17,7 @@ use serde_json::{Value, json};
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::inputs;
+use crate::profiles::view_of;
 use crate::render::escaped;
 use crate::render::rows::{RowArgs, Rows};
 use crate::session::{Named, Opened, Outcome, Session};
@@ -80,11 +83,21 @@ pub(super) struct Difference {
     pub(super) what: String,
     /// The same for a program.
     pub(super) details: Value,
+    /// As a row of a table for a person, where it is one of many.
+    pub(super) row: Option<Row>,
+}
+
+/// A row of a table, and what stands before the first of them and behind the last.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    pub(super) heading: Option<String>,
+    pub(super) cells: String,
+    pub(super) rest: Option<String>,
 }
 
 impl Difference {
     fn new(path: impl Into<String>, what: impl Into<String>, details: Value) -> Self {
-        Self { path: path.into(), what: what.into(), details }
+        Self { path: path.into(), what: what.into(), details, row: None }
     }
 }
 
@@ -116,8 +129,9 @@ fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<
     if let (Some(one), Some(other)) = (one.dataset.arrays(), other.dataset.arrays()) {
         return Ok(arrays::differences(&one, &other, args.tolerance)?);
     }
-    if let (Some(one), Some(other)) = (one.dataset.profile(), other.dataset.profile()) {
-        return args.profiles.differences(&one, &other, args.tolerance);
+    if let (Some(one), Some(other)) = (view_of(one)?, view_of(other)?) {
+        let is_for_programs = args.rows.rows().is_some();
+        return args.profiles.differences(&one, &other, args.tolerance, is_for_programs);
     }
     let names = [one, other].map(|opened| opened.format.info().title).join(" and ");
     let failure = Failure::new(format!("{names} have nothing that could be compared"));
@@ -147,10 +161,16 @@ fn print(
     rows: Option<&mut Rows>,
     difference: &Difference,
 ) -> anyhow::Result<()> {
-    let Difference { path, what, details } = difference;
+    let Difference { path, what, details, row } = difference;
     let Some(rows) = rows else {
         let path = profiles::shown(path);
-        return Ok(writeln!(session.out, "{}: {}", escaped(&path), escaped(what))?);
+        let Some(Row { heading, cells, rest }) = row else {
+            return Ok(writeln!(session.out, "{}: {}", escaped(&path), escaped(what))?);
+        };
+        let out = &mut session.out;
+        heading.iter().try_for_each(|heading| writeln!(out, "{heading}"))?;
+        writeln!(out, "{cells}  {}", escaped(&path))?;
+        return Ok(rest.iter().try_for_each(|rest| writeln!(out, "{rest}"))?);
     };
     let mut object = json!({ "path": path, "difference": what });
     // What differs of arrays is of many kinds: of these, only the words fit into columns.

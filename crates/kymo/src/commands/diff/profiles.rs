@@ -9,9 +9,10 @@ use kymo_core::model::profile::{
 };
 use serde_json::json;
 
-use super::Difference;
+use super::same_paths::SamePaths;
+use super::{Difference, Row};
 use crate::profiles;
-use crate::render::{escaped, measure};
+use crate::render::{escaped, measure, numbers};
 
 /// What sums may differ by because threads are added up in another order.
 const ROUNDING: f64 = 1e-9;
@@ -46,10 +47,14 @@ pub(super) struct ProfilesArgs {
     #[arg(short, long, value_name = "NAME")]
     metric: Option<String>,
 
-    /// Of profiles, only so many of each metric; 0 shows all.
-    #[arg(short, long, default_value = "0", value_name = "ROWS", hide_default_value = true)]
-    number: usize,
+    /// Of profiles, only so many of each metric. 0 shows all, which --json and --csv do by
+    /// themselves; otherwise it is 20.
+    #[arg(short, long, value_name = "ROWS")]
+    number: Option<usize>,
 }
+
+/// How many changes of a metric a person is shown.
+const NUMBER: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Compared {
@@ -60,6 +65,19 @@ enum Compared {
     Module,
 }
 
+impl Compared {
+    /// The word a person reads.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::Path => "path",
+            Self::Line => "line",
+            Self::File => "file",
+            Self::Module => "module",
+        }
+    }
+}
+
 impl ProfilesArgs {
     /// What spent more or less in the other, the largest change of each metric first.
     pub(super) fn differences(
@@ -67,7 +85,9 @@ impl ProfilesArgs {
         one: &View,
         other: &View,
         tolerance: f64,
+        is_for_programs: bool,
     ) -> anyhow::Result<Vec<Difference>> {
+        let number = self.number.unwrap_or(if is_for_programs { 0 } else { NUMBER });
         let mut found = Vec::new();
         for (metric, ids) in self.metrics(one, other)? {
             if let [None, _] | [_, None] = ids {
@@ -80,27 +100,22 @@ impl ProfilesArgs {
                 found.push(Difference::new(&metric, what, details));
                 continue;
             }
-            let spent = match self.by {
+            let mut spent = match self.by {
                 Compared::Path => self.by_path([one, other], ids, tolerance)?,
                 Compared::Function => self.by_name([one, other], ids, By::Function, tolerance)?,
                 Compared::Line => self.by_name([one, other], ids, By::Line, tolerance)?,
                 Compared::File => self.by_name([one, other], ids, By::File, tolerance)?,
                 Compared::Module => self.by_name([one, other], ids, By::Module, tolerance)?,
             };
-            let changes = spent.iter().map(|(name, spent)| difference(name, &metric, *spent));
-            found.extend(changes);
+            let all = spent.len();
+            spent.truncate(if number == 0 { all } else { number });
+            let from = found.len();
+            found.extend(spent.iter().map(|(name, spent)| difference(name, &metric, *spent)));
+            let totals = totals([one, other], ids)?;
+            let new = found.get_mut(from..).unwrap_or_default();
+            frame(new, &metric, self.by, totals, all - spent.len());
         }
         Ok(found)
-    }
-
-    /// What changed, the largest change first, and no more than asked for.
-    fn largest<T>(&self, mut spent: Vec<(T, Spent)>, tolerance: f64) -> Vec<(T, Spent)> {
-        spent.retain(|(_, spent)| is_change(*spent, tolerance));
-        spent.sort_by(|(_, a), (_, b)| by(*b).abs().total_cmp(&by(*a).abs()));
-        if self.number > 0 {
-            spent.truncate(self.number);
-        }
-        spent
     }
 
     /// The metrics of both by their names.
@@ -118,6 +133,9 @@ impl ProfilesArgs {
             }
         }
         if let Some(name) = &self.metric {
+            for view in [one, other] {
+                profiles::refuse_derived(view.as_ref(), name)?;
+            }
             // It may be one that only one of them has.
             let names: Vec<_> = metrics.keys().map(Metric::named).collect();
             let only = profiles::named(&names, name)?;
@@ -134,18 +152,32 @@ impl ProfilesArgs {
         by: By,
         tolerance: f64,
     ) -> kymo_core::Result<Vec<(String, Spent)>> {
-        let mut spent: BTreeMap<String, Spent> = BTreeMap::new();
-        for (side, (view, id)) in views.into_iter().zip(ids).enumerate() {
+        let mut rows = [Vec::new(), Vec::new()];
+        for ((view, id), rows) in views.into_iter().zip(ids).zip(&mut rows) {
             let Some(metric) = id else { continue };
             let question = Question { view: view.as_ref(), metric, threads: None };
-            for row in flat(&question, by)?.rows {
-                let value = if self.inclusive { row.inclusive } else { row.exclusive };
-                if let Some(slot) = spent.entry(row.label).or_default().get_mut(side) {
-                    *slot += value;
-                }
+            *rows = flat(&question, by)?.rows;
+        }
+        let same = SamePaths::of(&rows);
+        let mut spent: BTreeMap<String, (String, Spent)> = BTreeMap::new();
+        for (side, row) in rows
+            .into_iter()
+            .enumerate()
+            .flat_map(|(side, rows)| rows.into_iter().map(move |row| (side, row)))
+        {
+            let value = if self.inclusive { row.inclusive } else { row.exclusive };
+            let (name, slots) = spent.entry(same.key(side, &row)).or_default();
+            // The longer one tells it apart in both.
+            if name.len() < row.label.len() {
+                *name = row.label;
+            }
+            if let Some(slot) = slots.get_mut(side) {
+                *slot += value;
             }
         }
-        Ok(self.largest(spent.into_iter().collect(), tolerance))
+        let mut spent: Vec<_> = spent.into_values().collect();
+        spent.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(largest(spent, tolerance))
     }
 
     fn by_path(
@@ -165,11 +197,59 @@ impl ProfilesArgs {
             .nodes
             .iter()
             .map(|node| if self.inclusive { node.inclusive } else { node.exclusive });
-        let spent = self.largest(spent.enumerate().collect(), tolerance);
+        let spent = largest(spent.enumerate().collect(), tolerance);
         // Most paths are the same; their names are not needed.
         let named = |(index, spent)| (path_of(&changes, index), spent);
         Ok(spent.into_iter().map(named).collect())
     }
+}
+
+/// What changed, the largest change first.
+fn largest<T>(mut spent: Vec<(T, Spent)>, tolerance: f64) -> Vec<(T, Spent)> {
+    spent.retain(|(_, spent)| is_change(*spent, tolerance));
+    spent.sort_by(|(_, a), (_, b)| by(*b).abs().total_cmp(&by(*a).abs()));
+    spent
+}
+
+/// What all entry points of both spent together.
+fn totals(views: [&View; 2], ids: [Option<MetricId>; 2]) -> kymo_core::Result<Spent> {
+    let mut totals = [0.0; 2];
+    for ((view, id), total) in views.into_iter().zip(ids).zip(&mut totals) {
+        if let Some(metric) = id {
+            *total = Question { view: view.as_ref(), metric, threads: None }.total()?;
+        }
+    }
+    Ok(totals)
+}
+
+/// Says before the changes of a metric what it comes to in all, and behind them how many more there
+/// are.
+fn frame(changes: &mut [Difference], metric: &str, by: Compared, totals: Spent, more: usize) {
+    if let Some(row) = changes.first_mut().and_then(|first| first.row.as_mut()) {
+        let ([was, is], change) = (totals.map(measure::value), signed(self::by(totals)));
+        let share = relative(totals);
+        let share = if share.is_empty() { share } else { format!(" ({share})") };
+        let (metric, what) = (escaped(metric), by.name());
+        let titles = format!("{:>11}  {:>11}  {:>11}  {:>8}", "before", "after", "change", "");
+        let heading = format!("{metric}: {was} and {is} in all, {change}{share}");
+        row.heading = Some(format!("{heading}\n{titles}  {what}"));
+    }
+    let last = changes.last_mut().and_then(|last| last.row.as_mut());
+    if let Some(row) = last.filter(|_| more > 0) {
+        let more = numbers::grouped(more as u64);
+        row.rest = Some(format!("{:>47}  {more} more (-n 0 shows all)", "…"));
+    }
+}
+
+/// A change with its sign.
+fn signed(change: f64) -> String {
+    format!("{}{}", if change > 0.0 { "+" } else { "" }, measure::value(change))
+}
+
+/// A change as a share of what there was; nothing where there was nothing.
+fn relative(spent: Spent) -> String {
+    let [before, _] = spent;
+    if before == 0.0 { String::new() } else { format!("{:+.1}%", by(spent) / before.abs() * 100.0) }
 }
 
 fn path_of(changes: &PathChanges, index: usize) -> String {
@@ -199,11 +279,12 @@ fn is_change(spent: Spent, tolerance: f64) -> bool {
 
 fn difference(name: &str, metric: &str, spent: Spent) -> Difference {
     let [before, after] = spent;
-    let sign = if by(spent) > 0.0 { "+" } else { "" };
-    let [was, is, change] = [before, after, by(spent)].map(measure::value);
-    let what = format!("{}: {was} and {is}, {sign}{change}", escaped(metric));
+    let ([was, is], change) = (spent.map(measure::value), signed(by(spent)));
+    let what = format!("{}: {was} and {is}, {change}", escaped(metric));
+    let cells = format!("{was:>11}  {is:>11}  {change:>11}  {:>8}", relative(spent));
     let details = json!({ "metric": metric, "one": before, "other": after, "change": by(spent) });
-    Difference::new(name, what, details)
+    let row = Some(Row { cells, ..Row::default() });
+    Difference { row, ..Difference::new(name, what, details) }
 }
 
 #[cfg(test)]
@@ -216,6 +297,13 @@ mod tests {
         assert!(is_change([1.0, 1.1], 0.0));
         assert!(!is_change([1.0, 1.1], 0.5));
         assert!(!is_change([0.0, 0.0], 0.0));
+    }
+
+    #[test]
+    fn a_change_has_its_sign_and_its_share() {
+        assert_eq!((signed(1.5), relative([1.0, 2.5])), ("+1.500".into(), "+150.0%".into()));
+        assert_eq!((signed(-0.5), relative([1.0, 0.5])), ("-0.500".into(), "-50.0%".into()));
+        assert_eq!(relative([0.0, 0.5]), "");
     }
 
     #[test]

@@ -80,8 +80,8 @@ const WORDS: [(&str, &[Class], On); 21] = [
 ];
 
 impl Classes {
-    /// Reads a word. Where two differ in their letters' case alone, that counts; what has a line or a
-    /// colon in it may be a tracer's.
+    /// Reads a word. Where two differ in their letters' case alone, that counts; what has a line, a
+    /// colon or a capital within it may be a tracer's.
     pub(super) fn parse(typed: &str) -> Result<Self, String> {
         let spaced = |word: &str| word.replace(' ', "_");
         let typed_so = spaced(typed);
@@ -89,7 +89,7 @@ impl Classes {
         let alike = || WORDS.iter().find(|(word, ..)| spaced(word).eq_ignore_ascii_case(&typed_so));
         match exact.or_else(alike) {
             Some((_, classes, on)) => Ok(Self::Of(classes, *on)),
-            None if typed.contains(['_', ':']) => Ok(Self::Called(typed.to_owned())),
+            None if is_name(typed) => Ok(Self::Called(typed.to_owned())),
             None => {
                 let words: Vec<_> = WORDS.iter().map(|(word, ..)| *word).collect();
                 Err(format!("there are {}, and names such as sched_switch", words.join(", ")))
@@ -102,15 +102,29 @@ impl Classes {
         match self {
             Self::Of(classes, on) => classes.contains(&class_of(&event.content)) && on.has(track),
             Self::Called(name) => match &event.content {
-                Content::Text(text) => {
-                    let rest = text.strip_prefix(name.as_str());
-                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-                }
-                Content::Fields(fields) => fields.name == *name,
+                Content::Text(text) => is_called(text, name),
+                Content::Fields(fields) => is_called(&fields.name, name),
                 _ => false,
             },
         }
     }
+}
+
+/// Whether a text begins with a name, after that of a subsystem where there is one:
+/// `sched:sched_switch: …` is both.
+fn is_called(text: &str, name: &str) -> bool {
+    let begins = |text: &str| {
+        let rest = text.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    };
+    begins(text) || text.split_once(':').is_some_and(|(_, rest)| begins(rest))
+}
+
+/// Whether a word may be what a tracer calls its events: `sched_switch`, `vTaskDelay`.
+fn is_name(word: &str) -> bool {
+    let pairs = word.as_bytes().windows(2);
+    let is_hump = |pair: &[u8]| matches!(pair, [first, next] if first.is_ascii_lowercase() && next.is_ascii_uppercase());
+    word.contains(['_', ':']) || { pairs }.any(is_hump)
 }
 
 fn class_of(content: &Content<'_>) -> Class {
@@ -136,6 +150,12 @@ mod tests {
     use kymo_core::model::timeline::TrackId;
 
     use super::*;
+
+    #[test]
+    fn names_of_tracers_are_told_from_words_that_are_misspelt() {
+        assert!(["sched_switch", "ust:call", "vTaskDelay"].into_iter().all(is_name));
+        assert!(["ends", "Begin", "GENERICS", "SR SEND"].into_iter().all(|word| !is_name(word)));
+    }
 
     fn event(content: Content<'_>) -> Event<'_> {
         let (track, payload) = (TrackId(0), &[][..]);
@@ -166,6 +186,10 @@ mod tests {
         let text = || Content::Text("sched_switch: { a = 1 }".into());
         assert!(has("sched_switch", text(), TrackKind::Messages, ""));
         assert!(!has("sched_swi", text(), TrackKind::Messages, ""));
+        let of_perf = || Content::Text("sched:sched_switch: prev_comm=a".into());
+        assert!(has("sched_switch", of_perf(), TrackKind::Messages, ""));
+        assert!(has("sched:sched_switch", of_perf(), TrackKind::Messages, ""));
+        assert!(!has("prev_comm", of_perf(), TrackKind::Messages, ""));
         assert!(has("GENERIC", text(), TrackKind::Messages, ""));
         assert!(Classes::parse("begn").is_err());
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{TimelineView, Window};
+use kymo_core::model::timeline::{TimelineView, TrackKind, Window};
 
 use super::Args;
 use super::filters::Filters;
@@ -41,6 +41,15 @@ pub(super) fn dump(
     }
     if let Look::Text(_) = look {
         lines.join_runs();
+    }
+    if opened.source.is_directory() {
+        lines.with_files(Arc::clone(&timeline));
+    }
+    let has_samples = tracks.iter().any(|track| track.kind == TrackKind::Samples);
+    if let (Look::Text(_), true) = (look, has_samples)
+        && let Some(contexts) = opened.dataset.profile()
+    {
+        lines.with_contexts(contexts);
     }
     for clock in clocks {
         lines.clock(clock);

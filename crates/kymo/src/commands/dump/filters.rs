@@ -248,7 +248,8 @@ fn until_next_name(text: &str) -> &str {
 
 fn text_of(event: &Event<'_>) -> String {
     match &event.content {
-        Content::Text(text) => text.to_string(),
+        // A line's end is not shown, and so it is not looked at.
+        Content::Text(text) => text.strip_suffix('\n').unwrap_or(text).to_owned(),
         Content::Fields(fields) => fields.to_string(),
         Content::Value(value) => value.to_string(),
         Content::Activity(activity) => activity.to_string(),

@@ -1,6 +1,7 @@
 //! `kymo flame`: a flame graph, or the stacks for one.
 
 mod stacks;
+mod titles;
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use inferno::flamegraph;
 use kymo_core::Destination;
 use kymo_core::model::profile::top_down;
 
-use super::tree::Show;
+use super::tree::{Show, levels};
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::inputs;
@@ -56,7 +57,7 @@ pub(crate) struct Args {
     show: Show,
 
     /// How deep to go; what is deeper counts for the last level.
-    #[arg(short, long, default_value = "200", value_name = "LEVELS")]
+    #[arg(short, long, default_value = "200", value_name = "LEVELS", value_parser = levels)]
     depth: usize,
 
     /// Replace OUT if it exists.
@@ -74,6 +75,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let name = inputs::display(&args.input);
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
         let asked = args.profile.of(opened)?;
+        asked.require_inclusive("which boxes are as wide as")?;
         let tree = top_down(&asked.question(), args.show.detail(), args.depth)?;
         let stacks = Stacks::new(&tree, if args.folded { 0.0 } else { LEAST });
         put(session, args, opened, |out| {
@@ -90,7 +92,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             );
             session.report.remark(&opened.name, text);
         }
-        let outcome = say_negative(session, opened, &stacks);
+        let odd = Asked::say_odd(session, opened, tree.odd.as_deref());
+        let outcome = odd.max(say_negative(session, opened, &stacks));
         if args.folded {
             say_scale(session, opened, &asked, &stacks);
         }
@@ -113,14 +116,21 @@ fn picture(
     options.title.clone_from(&opened.name);
     options.subtitle = Some(asked.described.name.clone());
     options.count_name = asked.described.unit.clone().unwrap_or_else(|| "counts".to_owned());
-    options.factor = 1.0 / stacks.scale;
     options.deterministic = true;
     let mut lines = Vec::new();
     stacks.each(|line| -> anyhow::Result<()> {
         lines.push(line.to_owned());
         Ok(())
     })?;
-    Ok(flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out)?)
+    let lines = lines.iter().map(String::as_str);
+    if stacks.is_whole {
+        return Ok(flamegraph::from_lines(&mut options, lines, out)?);
+    }
+    // Shares are worked out of the numbers of lines, and values would be made whole.
+    let mut drawn = Vec::new();
+    flamegraph::from_lines(&mut options, lines, &mut drawn)?;
+    let drawn = String::from_utf8_lossy(&drawn);
+    Ok(titles::of_values(&drawn, stacks.scale, out)?)
 }
 
 fn put(
@@ -141,8 +151,9 @@ fn put(
     let about = |error| outlet::about(output, error);
     let to = Destination::new(output, args.force).made_from(std::slice::from_ref(&opened.source));
     let mut file = BufWriter::new(to.file().map_err(about)?);
-    write(&mut file)?;
-    let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    let blamed = |error| outlet::blamed(output, error);
+    write(&mut file).map_err(blamed)?;
+    let file = file.into_inner().map_err(|error| blamed(error.into_error().into()))?;
     file.commit().map_err(about)
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Stacks<'a> {
     least: f64,
     /// What was spent is multiplied with this to be the numbers of lines.
     pub(super) scale: f64,
+    /// Whether that is 1: all was whole before.
+    pub(super) is_whole: bool,
     /// Paths that spent less than nothing, which no line can say.
     pub(super) negative: u64,
     /// One of them.
@@ -39,7 +41,7 @@ impl<'a> Stacks<'a> {
         let mut negative = tree.nodes.iter().zip(&own).filter(|(_, own)| is_negative(own));
         let example = negative.next().map(|(node, _)| tree.label(node).to_owned());
         let negative = u64::from(example.is_some()) + negative.count() as u64;
-        Self { tree, own, least, scale, negative, example }
+        Self { tree, own, least, scale, is_whole: is_fine, negative, example }
     }
 
     /// Gives a line for each path that spent something itself. Siblings come in the order of their

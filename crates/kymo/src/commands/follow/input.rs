@@ -1,6 +1,6 @@
 //! Bytes as they arrive: of a file that grows, or of a pipe.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use kymo_core::Error;
 
-/// How long a pipe is waited for before there is nothing for now.
-const PAUSE: Duration = Duration::from_millis(50);
+/// How long to wait before there is nothing for now.
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Pieces of a pipe that may wait; then its writer does.
 const PIECES: usize = 4;
@@ -34,6 +34,10 @@ pub(super) enum Arrived {
     Nothing,
     /// The file became shorter: it begins again.
     Shrunk,
+    /// Another file has its name: this one.
+    Replaced(Input),
+    /// No file has its name any more. What is still written to it is read.
+    Removed,
     /// There will be no more.
     End,
 }
@@ -81,6 +85,11 @@ impl Input {
         matches!(self, Self::File { .. })
     }
 
+    /// How long to wait when nothing has come: for a pipe that was done already.
+    pub(super) fn pause(&self) -> Duration {
+        if self.is_file() { PAUSE } else { Duration::ZERO }
+    }
+
     /// Whether no more can be learnt by waiting.
     pub(super) fn is_at_end(&self) -> bool {
         matches!(self, Self::Pipe { is_at_end: true, .. })
@@ -120,15 +129,15 @@ impl Input {
     pub(super) fn read(&mut self, chunk: &mut [u8]) -> kymo_core::Result<Arrived> {
         let failed = Error::io("read it");
         match self {
-            Self::File { file, position, .. } => {
+            Self::File { file, position, path } => {
                 let count = retry(|| file.read(chunk)).map_err(failed)?;
                 *position += count as u64;
                 if count > 0 {
                     return Ok(Arrived::Bytes(count));
                 }
-                let size = file.metadata().map_err(Error::io("look at it"))?.len();
-                if size >= *position {
-                    return Ok(Arrived::Nothing);
+                let found = file.metadata().map_err(Error::io("look at it"))?;
+                if found.len() >= *position {
+                    return named_now(path, &found);
                 }
                 self.seek(0)?;
                 Ok(Arrived::Shrunk)
@@ -149,6 +158,40 @@ impl Input {
             }
         }
     }
+}
+
+/// What has the name of a file that was read to its end.
+fn named_now(path: &Path, file: &Metadata) -> kymo_core::Result<Arrived> {
+    let is_same = match std::fs::metadata(path) {
+        Ok(found) => is_same(&found, file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Arrived::Removed),
+        // It cannot be looked at for now, and can still be read.
+        Err(_) => true,
+    };
+    if is_same {
+        return Ok(Arrived::Nothing);
+    }
+    match Input::open(path) {
+        Err(error) if is_not_found(&error) => Ok(Arrived::Removed),
+        opened => Ok(Arrived::Replaced(opened?)),
+    }
+}
+
+/// Whether nothing has the name that was to be opened.
+pub(super) fn is_not_found(error: &Error) -> bool {
+    matches!(error, Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound)
+}
+
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// A file that is open keeps its name.
+#[cfg(not(unix))]
+fn is_same(_one: &Metadata, _other: &Metadata) -> bool {
+    true
 }
 
 /// Adds the next piece of a pipe to what was read of it, if one comes.

@@ -1,11 +1,11 @@
 //! `kymo follow`: a recording that is still being written.
 
 mod input;
+mod parts;
+mod patience;
 mod screen;
 
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
 use kymo_core::{Ability, Follow, Format, Probe, Source};
 
@@ -17,34 +17,34 @@ use crate::render::event::Look;
 use crate::session::{Named, Outcome, Session, format_of};
 use crate::tracks::StreamArgs;
 
-use input::{Arrived, Input};
+use input::{Arrived, Input, PAUSE, is_not_found};
+use parts::Parts;
+use patience::Patience;
 use screen::Screen;
-
-/// How long to wait before looking for more.
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// After how long it is said why nothing comes.
-const LONG: Duration = Duration::from_secs(1);
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// Show events as they are recorded, as tail -f shows lines.
+/// Show events as they are recorded, as tail -F shows lines.
 ///
 /// Follows a file that is being written, a named pipe, or standard input. Of a file the last events
-/// come first; a pipe is shown from where it begins. On a terminal the rate is shown as well.
-/// Interrupt it to stop, or let --idle do so.
+/// come first; a pipe is shown from where it begins. A file that becomes shorter, or that another
+/// takes the name of, is shown from its beginning, and a recording that rotates is followed into
+/// its next parts. On a terminal the rate is shown as well. Interrupt it to stop, or let --idle or
+/// --until-end do so; it also stops when nobody reads its output any more.
 #[derive(Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch that one types")]
 #[command(after_help = "\
 EXAMPLES
   kymo follow run.rtc                        what is recorded from now on
   kymo follow run.rtc --stream log -n 100    one stream, the last 100 events first
   kymo follow run.rtc --all --json           everything there is, and what comes
+  kymo follow run.rtc --retry --until-end    from before it begins until it ends
   recorder | kymo follow -                   what a program writes to a pipe
   kymo follow run.rtc --idle 5s              until nothing came for 5 seconds
 
 EXIT STATUS
-  0 the recording ended, 1 failed, 2 bad usage, 3 ended, with findings")]
+  0 stopped as asked for, or the pipe ended, 1 failed, 2 bad usage, 3 as 0, with findings")]
 pub(crate) struct Args {
     /// The file or named pipe; `-` is standard input.
     #[arg(value_name = "FILE")]
@@ -61,9 +61,17 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with = "last")]
     all: bool,
 
+    /// Wait for the file where there is none yet.
+    #[arg(long)]
+    retry: bool,
+
     /// Stop when nothing has come for so long.
     #[arg(long, value_name = "DURATION")]
     idle: Option<Span>,
+
+    /// Stop when the writer has ended the recording, as far as that can be told from it.
+    #[arg(long)]
+    until_end: bool,
 
     /// Print one JSON object an event.
     #[arg(long)]
@@ -79,102 +87,72 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 }
 
 fn follow(session: &mut Session, args: &Args, name: &str) -> anyhow::Result<Outcome> {
-    let mut input = Input::open(&args.file)?;
     let mut patience = Patience::new(args.idle);
-    let format = recognise(&mut input, args, &mut patience)?;
-    let mut follower = follower(format, session)?;
+    let mut input = open(session, args, name, &mut patience)?;
+    let format = recognise(session, &mut input, args, &mut patience)?;
+    let follower = follower(format, session)?;
     let look = if args.json { Look::Json } else { Look::Text(session.out.paint()) };
-    let mut screen = Screen::new(session, name, look, &args.streams)?;
-    // Bytes that were there already, whose last events are shown by themselves.
-    let mut passed_bytes = 0;
-    if input.is_file() && !args.all {
-        let so_far = screen.session().source(&args.file)?;
-        let start = follower.start(&so_far)?;
-        input.seek(start)?;
-        if screen.show_last(format, &so_far, args.last)? {
-            passed_bytes = so_far.size_bytes().saturating_sub(start);
-        }
-    }
-    let mut chunk = vec![0; CHUNK_BYTES];
-    let (mut is_told, mut parts) = (false, Parts::new(&args.file));
+    let mut following = Following {
+        args,
+        format,
+        input,
+        follower,
+        screen: Screen::new(session, name, look, &args.streams)?,
+        parts: Parts::new(&args.file),
+        patience,
+        passed_bytes: 0,
+        chunk: vec![0; CHUNK_BYTES],
+        is_end_told: false,
+        is_removal_told: false,
+    };
+    following.show_last()?;
+    following.run()
+}
+
+/// Opens what is to be followed, once it is there.
+fn open(
+    session: &mut Session,
+    args: &Args,
+    name: &str,
+    patience: &mut Patience,
+) -> anyhow::Result<Input> {
+    let mut is_told = false;
     loop {
-        let bytes_max = match passed_bytes {
-            0 => CHUNK_BYTES,
-            passed => usize::try_from(passed).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES),
-        };
-        match input.read(chunk.get_mut(..bytes_max).unwrap_or_default())? {
-            Arrived::Bytes(count) => {
-                screen.is_passing(passed_bytes > 0);
-                follower.push(chunk.get(..count).unwrap_or_default(), &mut screen)?;
-                if count < CHUNK_BYTES {
-                    follower.pause(&mut screen)?;
+        match Input::open(&args.file) {
+            Err(error) if args.retry && is_not_found(&error) && !patience.is_over() => {
+                if !std::mem::replace(&mut is_told, true) {
+                    session.report.remark(name, "there is no such file yet; waiting for it");
                 }
-                screen.show(count)?;
-                passed_bytes = passed_bytes.saturating_sub(count as u64);
+                session.out.wait(PAUSE)?;
+            }
+            opened => {
                 patience.restart();
-                is_told = false;
+                return Ok(opened?);
             }
-            Arrived::Nothing => {
-                screen.caught_up()?;
-                if let Some(next) = parts.next_of(&input) {
-                    follower.finish(&mut screen)?;
-                    screen.go_on_in(&inputs::display(&next))?;
-                    input = Input::open(&next)?;
-                    follower = self::follower(format, screen.session())?;
-                    patience.restart();
-                    continue;
-                }
-                let is_long = patience.is_long() || patience.is_over();
-                if is_long && follower.is_ended() && !std::mem::replace(&mut is_told, true) {
-                    screen.say("its writer has ended it; waiting for more");
-                }
-                if patience.is_over() {
-                    break;
-                }
-                // A pipe has been waited for.
-                if input.is_file() {
-                    thread::sleep(PAUSE);
-                }
-            }
-            Arrived::Shrunk => {
-                passed_bytes = 0;
-                screen.begin_again()?;
-                follower = self::follower(format, screen.session())?;
-            }
-            Arrived::End => break,
         }
     }
-    follower.finish(&mut screen)?;
-    screen.end()
 }
 
-/// The files of a recording that rotates.
-struct Parts {
-    first: PathBuf,
-    is_due: bool,
-}
-
-impl Parts {
-    fn new(first: &Path) -> Self {
-        Self { first: first.to_owned(), is_due: false }
-    }
-
-    /// The part after the one that is read, when that has been written to since. It is looked for
-    /// twice, so that the end of the former, which is written later, is read.
-    fn next_of(&mut self, input: &Input) -> Option<PathBuf> {
-        let Input::File { file, path, .. } = input else { return None };
-        let parts = kymo_recorder::parts_of(&self.first).ok()?;
-        let of_path = parts.iter().position(|part| part == path);
-        let next = parts.get(of_path.map_or(0, |number| number + 1))?;
-        let changed = |found: std::fs::Metadata| found.modified().ok();
-        let before = file.metadata().ok().and_then(changed)?;
-        let is_later = std::fs::metadata(next).ok().and_then(changed)? >= before;
-        let is_next = is_later && (of_path.is_some() || *path == self.first);
-        let was_due = std::mem::replace(&mut self.is_due, is_next);
-        (is_next && was_due).then(|| {
-            self.is_due = false;
-            next.clone()
-        })
+/// Finds the format from the first bytes, waiting for them if need be.
+fn recognise(
+    session: &mut Session,
+    input: &mut Input,
+    args: &Args,
+    patience: &mut Patience,
+) -> anyhow::Result<&'static dyn Format> {
+    let mut came_bytes = 0;
+    loop {
+        let head = Source::from_bytes(&args.file, input.head(Probe::HEAD_BYTES)?);
+        if head.size_bytes() > came_bytes {
+            came_bytes = head.size_bytes();
+            patience.restart();
+        }
+        let found = format_of(&head, &args.format);
+        let is_all = head.size_bytes() >= Probe::HEAD_BYTES as u64 || input.is_at_end();
+        if found.is_ok() || is_all || patience.is_over() {
+            return found;
+        }
+        session.out.wait(input.pause())?;
     }
 }
 
@@ -188,46 +166,108 @@ fn follower(format: &dyn Format, session: &Session) -> anyhow::Result<Box<dyn Fo
     })?)
 }
 
-/// Finds the format from the first bytes, waiting for them if need be.
-fn recognise(
-    input: &mut Input,
-    args: &Args,
-    patience: &mut Patience,
-) -> anyhow::Result<&'static dyn Format> {
-    loop {
-        let head = Source::from_bytes(&args.file, input.head(Probe::HEAD_BYTES)?);
-        let found = format_of(&head, &args.format);
-        let is_all = head.size_bytes() >= Probe::HEAD_BYTES as u64 || input.is_at_end();
-        if found.is_ok() || is_all || patience.is_over() {
-            return found;
-        }
-        if input.is_file() {
-            thread::sleep(PAUSE);
-        }
-    }
+/// A recording that is followed, and how far that is.
+struct Following<'a> {
+    args: &'a Args,
+    format: &'static dyn Format,
+    input: Input,
+    follower: Box<dyn Follow>,
+    screen: Screen<'a>,
+    parts: Parts,
+    patience: Patience,
+    /// Bytes that were there already, whose last events are shown by themselves.
+    passed_bytes: u64,
+    chunk: Vec<u8>,
+    is_end_told: bool,
+    is_removal_told: bool,
 }
 
-/// How long nothing may come.
-struct Patience {
-    idle: Option<Duration>,
-    since: Instant,
-}
-
-impl Patience {
-    fn new(idle: Option<Span>) -> Self {
-        Self { idle: idle.map(|span| span.0), since: Instant::now() }
+impl Following<'_> {
+    /// Shows the last events of a file that is there already, and goes on behind them.
+    fn show_last(&mut self) -> anyhow::Result<()> {
+        if !self.input.is_file() || self.args.all {
+            return Ok(());
+        }
+        let so_far = self.screen.session().source(&self.args.file)?;
+        let start = self.follower.start(&so_far)?;
+        self.input.seek(start)?;
+        if self.screen.show_last(self.format, &so_far, self.args.last)? {
+            self.passed_bytes = so_far.size_bytes().saturating_sub(start);
+        }
+        Ok(())
     }
 
-    fn restart(&mut self) {
-        self.since = Instant::now();
+    fn run(mut self) -> anyhow::Result<Outcome> {
+        loop {
+            self.screen.wait(std::time::Duration::ZERO)?;
+            let bytes_max = match self.passed_bytes {
+                0 => CHUNK_BYTES,
+                passed => usize::try_from(passed).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES),
+            };
+            match self.input.read(self.chunk.get_mut(..bytes_max).unwrap_or_default())? {
+                Arrived::Bytes(count) => self.take(count)?,
+                Arrived::Nothing if self.is_over(false)? => break,
+                Arrived::Removed if self.is_over(true)? => break,
+                Arrived::Nothing | Arrived::Removed => self.screen.wait(self.input.pause())?,
+                Arrived::Shrunk => {
+                    self.begin_again("it became shorter; reading it from its beginning")?;
+                }
+                Arrived::Replaced(input) => {
+                    self.follower.finish(&mut self.screen)?;
+                    self.begin_again("another file has its name; reading that from its beginning")?;
+                    self.input = input;
+                }
+                Arrived::End => break,
+            }
+        }
+        self.follower.finish(&mut self.screen)?;
+        self.screen.end()
     }
 
-    /// Whether one may wonder why nothing comes.
-    fn is_long(&self) -> bool {
-        self.since.elapsed() >= LONG
+    /// Takes the bytes that have come.
+    fn take(&mut self, count: usize) -> anyhow::Result<()> {
+        self.screen.is_passing(self.passed_bytes > 0);
+        self.follower.push(self.chunk.get(..count).unwrap_or_default(), &mut self.screen)?;
+        if count < CHUNK_BYTES {
+            self.follower.pause(&mut self.screen)?;
+        }
+        self.screen.show(count)?;
+        self.passed_bytes = self.passed_bytes.saturating_sub(count as u64);
+        self.patience.restart();
+        self.is_end_told = false;
+        Ok(())
     }
 
-    fn is_over(&self) -> bool {
-        self.idle.is_some_and(|idle| self.since.elapsed() >= idle)
+    /// Nothing has come: goes on in the next part, says why nothing comes, or has waited enough.
+    fn is_over(&mut self, is_removed: bool) -> anyhow::Result<bool> {
+        self.screen.caught_up()?;
+        if let Some(next) = self.parts.next_of(&self.input) {
+            self.follower.finish(&mut self.screen)?;
+            self.begin_again(&format!("it goes on in {}", inputs::display(&next)))?;
+            self.input = Input::open(&next)?;
+            return Ok(false);
+        }
+        let is_ended = self.follower.is_ended();
+        if is_ended && self.args.until_end && !self.parts.are_to_come(&self.input) {
+            return Ok(true);
+        }
+        if is_removed && !std::mem::replace(&mut self.is_removal_told, true) {
+            self.screen.say("it was removed; waiting for another of its name");
+        }
+        let is_long = self.patience.is_long() || self.patience.is_over();
+        if is_long && is_ended && !std::mem::replace(&mut self.is_end_told, true) {
+            self.screen.say("its writer has ended it; waiting for more");
+        }
+        Ok(self.patience.is_over())
+    }
+
+    /// Begins with another file, or with this one once more.
+    fn begin_again(&mut self, why: &str) -> anyhow::Result<()> {
+        self.screen.begin_again(why)?;
+        self.follower = follower(self.format, self.screen.session())?;
+        self.passed_bytes = 0;
+        self.patience.restart();
+        (self.is_end_told, self.is_removal_told) = (false, false);
+        Ok(())
     }
 }

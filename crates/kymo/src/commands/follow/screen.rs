@@ -1,7 +1,8 @@
 //! What is shown of a recording that is followed.
 
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{self, Write};
+use std::time::Duration;
 
 use kymo_core::model::timeline::{Clock, Event, Track, TrackId, Window};
 use kymo_core::{Finding, Followed, Format, Result, Source};
@@ -103,11 +104,9 @@ impl<'a> Screen<'a> {
         self.rate.aside(|| report.remark(name, what));
     }
 
-    /// The recording goes on in another file.
-    pub(super) fn go_on_in(&mut self, part: &str) -> anyhow::Result<()> {
-        self.forget()?;
-        self.say(&format!("it goes on in {part}"));
-        Ok(())
+    /// Waits for so long; fails when nobody reads what is shown any more.
+    pub(super) fn wait(&mut self, pause: Duration) -> io::Result<()> {
+        self.session.out.wait(pause)
     }
 
     /// The session it shows things in.
@@ -138,20 +137,14 @@ impl<'a> Screen<'a> {
         self.show(0)
     }
 
-    /// Forgets the streams: others come.
-    fn forget(&mut self) -> anyhow::Result<()> {
+    /// Another file begins, or this one once more: forgets the streams, and says why.
+    pub(super) fn begin_again(&mut self, why: &str) -> anyhow::Result<()> {
         self.caught_up()?;
         self.lines = EventLines::new(self.look, None);
         self.shown.clear();
         self.is_wanted.clear();
         self.tracks.clear();
-        Ok(())
-    }
-
-    /// The file was written anew: forgets its streams.
-    pub(super) fn begin_again(&mut self) -> anyhow::Result<()> {
-        self.forget()?;
-        self.say("it became shorter; reading it from its beginning");
+        self.say(why);
         Ok(())
     }
 
@@ -190,9 +183,13 @@ impl Followed for Screen<'_> {
     }
 
     fn finding(&mut self, finding: Finding) -> Result<()> {
-        self.outcome = self.outcome.max(Outcome::of(std::slice::from_ref(&finding)));
-        let (report, name) = (&mut self.session.report, self.name);
-        self.rate.aside(|| report.finding(name, &finding));
+        let outcome = Outcome::of_one(&finding);
+        self.outcome = self.outcome.max(outcome);
+        // Notes are for `check`.
+        if outcome > Outcome::Done {
+            let (report, name) = (&mut self.session.report, self.name);
+            self.rate.aside(|| report.finding(name, &finding));
+        }
         Ok(())
     }
 }

@@ -78,7 +78,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let cells = if kind.is_some() { CELLS } else { terminal::cells(&session.out) };
         let rows = if args.number == 0 { ROWS_MAX } else { args.number.into() };
         let drawn = Drawn::new(session, opened, &scope, rows, cells)?;
-        let (drawn, outcome) = drawn.ok_or_else(|| Failure::new(NOTHING_RAN))?;
+        let (drawn, outcome) =
+            drawn.ok_or_else(|| Failure::new(NOTHING_RAN).hint(scope.instead()))?;
         match (kind, &args.output) {
             (Some(kind), Some(output)) => {
                 let bytes = kind.bytes(&drawn.picture(&opened.name))?;

@@ -187,6 +187,15 @@ impl Found {
         if is_none && !wants_wakeups {
             session.report.remark(&opened.name, WAKEUPS);
         }
+        let doubtful = self.messages.pairs().iter().filter(|(_, pair)| pair.is_doubtful()).count();
+        if doubtful > 0 && !self.is_wakeups {
+            let pairs = numbers::count(doubtful as u64, "pair", "pairs");
+            let text = format!(
+                "messages of {pairs} were lost, and those that arrived do not all say when they \
+                 left: they are taken in their order, so that latencies may be too long"
+            );
+            session.report.remark(&opened.name, text);
+        }
         Ok(self.say_wakeups(session, opened, scope))
     }
 

@@ -25,7 +25,7 @@ pub(super) fn open(
     session: &mut Session,
     paths: &[PathBuf],
     output: &Path,
-    program: Option<&str>,
+    programs: &[String],
 ) -> anyhow::Result<Vec<Input>> {
     let mut found = Vec::new();
     for path in paths {
@@ -48,8 +48,8 @@ pub(super) fn open(
         };
         inputs.push(Input { opened, view });
     }
-    if let Some(program) = program {
-        keep_program(&mut inputs, program)?;
+    if !programs.is_empty() {
+        keep_programs(&mut inputs, programs)?;
     }
     if inputs.iter().all(|input| input.view.thread_count() == 0) {
         return Err(Failure::new("there is no thread to make a database of").into());
@@ -78,17 +78,17 @@ fn no_threads(opened: &Opened) -> anyhow::Error {
     Named::error(&opened.name, failure.hint("hpcrun writes directories of them"))
 }
 
-/// Keeps the threads of programs of one name.
-fn keep_program(inputs: &mut [Input], program: &str) -> anyhow::Result<()> {
+/// Keeps the threads of programs of these names.
+fn keep_programs(inputs: &mut [Input], wanted: &[String]) -> anyhow::Result<()> {
     let names = programs(inputs.iter().map(|input| &input.view));
-    if !names.contains(program) {
+    if let Some(program) = wanted.iter().find(|program| !names.contains(*program)) {
         let names: Vec<_> = names.into_iter().collect();
         let failure = Failure::new(format!("there is no thread of a program {program}"));
         let hint = format!("there are threads of {}", names.join(", "));
         return Err(failure.hint(hint).into());
     }
     for input in inputs {
-        input.view = kymo_prof::only_program(&input.view, program);
+        input.view = kymo_prof::only_programs(&input.view, wanted);
     }
     Ok(())
 }

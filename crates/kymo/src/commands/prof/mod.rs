@@ -15,13 +15,14 @@ use std::time::Instant;
 use clap::ValueEnum;
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::structure::Structure;
-use kymo_core::{Destination, Finding, Format, Source, ahead};
+use kymo_core::{Destination, Finding, Format, Severity, Source, ahead};
 use kymo_prof::{Merged, OpenSource, Options, Phase, Program, Requested};
 use kymo_symbols::{Programs, Search};
 
 use crate::failure::Failure;
 use crate::outlet;
 use crate::session::{Named, Outcome, Session};
+use crate::{inputs as paths, signals};
 use inputs::Input;
 use said::Said;
 use sources::Sources;
@@ -61,7 +62,8 @@ pub(crate) struct Args {
     #[arg(short = 'S', long, value_name = "FILE")]
     structure: Vec<PathBuf>,
 
-    /// Where programs, libraries and sources are now, if they were elsewhere when measured.
+    /// Where programs, libraries, sources and what structure files tell of are now, if they were
+    /// elsewhere when measured. Of several that fit a path the first counts.
     #[arg(short = 'R', long, value_name = "FROM=TO", value_parser = replacement)]
     replace_prefix: Vec<(String, String)>,
 
@@ -77,9 +79,9 @@ pub(crate) struct Args {
     #[arg(long)]
     no_source: bool,
 
-    /// Only threads of programs of this name.
+    /// Only threads of programs of this name; may be given several times.
     #[arg(long, value_name = "PROGRAM")]
-    only_exe: Option<String>,
+    only_exe: Vec<String>,
 
     /// How the files of the database are laid out.
     #[arg(long, value_name = "LAYOUT", value_enum, default_value = "released")]
@@ -159,29 +161,33 @@ impl Statistics {
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    outlet::clean_up_when_interrupted()?;
+    signals::clean_up_when_ended()?;
+    let began = Instant::now();
     if let Some(jobs) = args.jobs {
         ahead::allow(jobs);
     }
     let output = naming::output(args.output.as_deref(), &args.inputs)?;
-    let opened = inputs::open(session, &args.inputs, &output, args.only_exe.as_deref())?;
+    let opened = inputs::open(session, &args.inputs, &output, &args.only_exe)?;
     let sources: Vec<Source> = opened.iter().map(|input| input.opened.source.clone()).collect();
     let to = Destination::new(&output, args.force).made_from(&sources);
-    to.check().map_err(|error| outlet::about(&output, error))?;
     outlet::refuse_stranger(session, &output, kymo_hpcdb::HpcDb.info())?;
+    refuse_others(&output)?;
+    to.check().map_err(|error| outlet::about(&output, error))?;
     let mut said = Said::new(!args.no_traces);
     for input in &opened {
         let findings = findings(session, args, input)?;
         said.say(session, &input.opened.name, findings);
     }
     refuse(args, &said)?;
+    let opening = Phase { name: "opening", took: began.elapsed() };
     let merged = make(session, args, &opened, &to, &mut said);
     // What the system refuses on the way is about the output: inputs are open by then.
-    let merged = merged.map_err(|error| match error.downcast::<kymo_core::Error>() {
+    let mut merged = merged.map_err(|error| match error.downcast::<kymo_core::Error>() {
         Ok(error @ kymo_core::Error::Io { .. }) => outlet::about(&output, error),
         Ok(error) => error.into(),
         Err(error) => error,
     })?;
+    merged.phases.insert(0, opening);
     report::print(session, args.json, &output, &merged, &said)?;
     Ok(said.outcome())
 }
@@ -199,6 +205,15 @@ fn findings(session: &Session, args: &Args, input: &Input) -> anyhow::Result<Vec
     Ok(findings)
 }
 
+/// Refuses to replace a directory that others have put something into: `--force` must not cost
+/// anyone their data.
+fn refuse_others(output: &Path) -> anyhow::Result<()> {
+    let Some(other) = kymo_hpcdb::stranger(output) else { return Ok(()) };
+    let why = format!("{} is no part of a database, and would be lost", paths::display(&other));
+    let failure = Failure::new(why).hint("move it elsewhere first, or name another directory");
+    Err(Named::error(paths::display(output), failure))
+}
+
 /// Makes the database. With `--strict` nothing appears if anything was found on the way.
 fn make(
     session: &mut Session,
@@ -209,9 +224,9 @@ fn make(
 ) -> anyhow::Result<Merged> {
     let began = Instant::now();
     let views: Vec<_> = opened.iter().map(|input| Arc::clone(&input.view)).collect();
-    let structure = structure::read(session, &args.structure, &views, said)?;
     let loops = args.loops.unwrap_or(Loops::On) == Loops::On && !args.compat;
     let search = Search { replace: args.replace_prefix.clone(), compat: args.compat, loops };
+    let structure = structure::read(session, &args.structure, &views, &search, said)?;
     let programs = programs(session, &views, &structure, &search);
     let reading = Phase { name: "reading structure", took: began.elapsed() };
     refuse(args, said)?;
@@ -221,6 +236,7 @@ fn make(
         Layout::Released => kymo_hpcdb::Writer::new(to, &title)?,
         Layout::Described => kymo_hpcdb::Writer::described(to, &title)?,
     };
+    writer.tell(session.context().progress);
     let options = Options {
         compat: args.compat,
         statistics: args.metric.requested(),
@@ -237,6 +253,10 @@ fn make(
         let of_input = findings.extract_if(.., |(measurement, _)| *measurement == number);
         let of_input = of_input.map(|(_, finding)| finding).collect();
         said.say(session, &input.opened.name, of_input);
+    }
+    for module in merged.unnamed.iter().filter(|module| module.is_damaged) {
+        let finding = Finding::whole(Severity::Warning, "symbols", module.why.clone());
+        said.say(session, &module.module, vec![finding]);
     }
     for (path, finding) in sources.into_findings() {
         said.say(session, &path, vec![finding]);

@@ -94,7 +94,7 @@ impl Lacking<'_> {
 /// Puts modules together, in the order of the first of each folder and reason.
 fn together(unnamed: Vec<&Unnamed>) -> Vec<Lacking<'_>> {
     let mut found: Vec<Lacking<'_>> = Vec::new();
-    for Unnamed { module, addresses, asked, why } in unnamed {
+    for Unnamed { module, addresses, asked, why, .. } in unnamed {
         let (folder, name) = module.split_at(module.len() - base_name(module).len());
         let place = found.iter().position(|one| (one.folder, one.why) == (folder, why.as_str()));
         let place = place.unwrap_or_else(|| {
@@ -121,8 +121,14 @@ fn print_json(
     let phases =
         phases.map(|phase| json!({ "phase": phase.name, "seconds": phase.took.as_secs_f64() }));
     let unnamed = merged.unnamed.iter().map(|module| {
-        let Unnamed { module, addresses, asked, why } = module;
-        json!({ "module": module, "addresses": addresses, "of": asked, "why": why })
+        let Unnamed { module, addresses, asked, why, is_damaged } = module;
+        json!({
+            "module": module,
+            "addresses": addresses,
+            "of": asked,
+            "why": why,
+            "is_damaged": is_damaged,
+        })
     });
     Ok(session.out.json(&json!({
         "database": inputs::display(output),

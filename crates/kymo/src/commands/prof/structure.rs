@@ -1,13 +1,15 @@
 //! Structure files: those that were named, and those that lie beside the measurements.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::structure::{Module, Structure};
 use kymo_core::{Error, Finding, Severity, Source, ahead, shortened};
 use kymo_hpcrun::StructureFile;
+use kymo_symbols::Search;
 
 use crate::inputs;
 use crate::session::{Named, Session};
@@ -19,11 +21,12 @@ pub(super) fn read(
     session: &mut Session,
     named: &[PathBuf],
     views: &[Arc<dyn MeasurementView>],
+    search: &Search,
     said: &mut Said,
 ) -> anyhow::Result<Structure> {
-    let wanted = wanted(views);
-    let is_wanted = |path: &str| wanted.contains(path);
-    let mut told = Told::default();
+    let wanted = wanted(views, search);
+    let is_wanted = |path: &str| wanted.contains_key(path);
+    let mut told = Told { wanted: &wanted, structure: Structure::default(), by: HashMap::new() };
     for path in named {
         let of_path = |error: kymo_core::Error| Named::error(inputs::display(path), error);
         let limits = session.context().limits;
@@ -31,7 +34,18 @@ pub(super) fn read(
             let bytes = source.bytes()?;
             Ok((source, StructureFile::read(&bytes, &limits, &is_wanted)))
         };
-        for read in ahead::each(files(session, path).map_err(of_path)?, read) {
+        let files = files(session, path).map_err(of_path)?;
+        let progress = session.context().progress;
+        progress.begin_items("reading structure", files.len() as u64);
+        let done = AtomicU64::new(0);
+        let read = |source: Source| {
+            let file = read(source);
+            progress.at(done.fetch_add(1, Ordering::Relaxed) + 1);
+            file
+        };
+        let files = ahead::each(files, read);
+        progress.end();
+        for read in files {
             let (source, file) = read.map_err(of_path)?;
             let name = inputs::display(source.path());
             let findings = told.add_file(file, &name);
@@ -41,8 +55,8 @@ pub(super) fn read(
     // Who names a file wants it instead of what lies beside the measurement.
     let named: HashSet<String> = told.by.keys().cloned().collect();
     for view in views {
-        let is_new = |path: &str| is_wanted(path) && !named.contains(path);
-        let (found, mut findings) = view.structure(&is_new);
+        let is_new = |path: &str| wanted.get(path).is_some_and(|path| !named.contains(path));
+        let (found, mut findings) = view.structure(&is_new, session.context().progress.as_ref());
         let name = view.directory().map(|path| inputs::display(&path)).unwrap_or_default();
         findings.extend(found.into_modules().filter_map(|module| told.add(module, &name)));
         said.say(session, &name, findings);
@@ -51,14 +65,15 @@ pub(super) fn read(
 }
 
 /// What structure files told so far.
-#[derive(Default)]
-struct Told {
+struct Told<'a> {
+    /// Paths that structure files may have for a module, and the one that was recorded.
+    wanted: &'a BTreeMap<String, String>,
     structure: Structure,
     /// What told of each module.
     by: HashMap<String, String>,
 }
 
-impl Told {
+impl Told<'_> {
     /// Takes all of a file that was named.
     fn add_file(&mut self, file: StructureFile, name: &str) -> Vec<Finding> {
         let mut findings = Vec::new();
@@ -77,7 +92,8 @@ impl Told {
     /// Takes a module. One that is known already is passed over, and that is said where the two
     /// differ.
     fn add(&mut self, module: Module, from: &str) -> Option<Finding> {
-        let path = module.path().to_owned();
+        let path = self.wanted.get(module.path()).map_or(module.path(), String::as_str).to_owned();
+        let module = module.at(&path);
         let Some(known) = self.structure.module(&path) else {
             self.structure.add(module);
             self.by.insert(path, from.to_owned());
@@ -89,17 +105,26 @@ impl Told {
     }
 }
 
-/// Paths of modules that threads were in: as they were recorded, and where relative ones lead.
-fn wanted(views: &[Arc<dyn MeasurementView>]) -> BTreeSet<String> {
-    let mut wanted = BTreeSet::new();
+/// Paths that structure files may have for modules that threads were in, and the one by which each is
+/// looked up: those that were recorded, where relative ones lead, and where they are now.
+fn wanted(views: &[Arc<dyn MeasurementView>], search: &Search) -> BTreeMap<String, String> {
+    let mut wanted = BTreeMap::new();
+    let mut replaced = Vec::new();
     for view in views {
         let directory = view.directory();
         for path in view.modules() {
             if let Some(directory) = directory.as_ref().filter(|_| Path::new(&path).is_relative()) {
-                wanted.insert(directory.join(&path).to_string_lossy().into_owned());
+                let resolved = directory.join(&path).to_string_lossy().into_owned();
+                wanted.insert(resolved.clone(), resolved);
             }
-            wanted.insert(path);
+            let now = search.paths(&path).into_iter();
+            replaced.extend(now.map(|now| (now.to_string_lossy().into_owned(), path.clone())));
+            wanted.insert(path.clone(), path);
         }
+    }
+    // What was recorded by its own path is not taken for something else.
+    for (now, path) in replaced {
+        wanted.entry(now).or_insert(path);
     }
     wanted
 }

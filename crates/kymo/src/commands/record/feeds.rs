@@ -26,13 +26,21 @@ const BLOCK_BYTES: usize = 1 << 16;
 /// What a feed has to tell.
 pub(super) enum News {
     /// A line, or some bytes, of a feed.
-    Bytes(usize, Vec<u8>),
+    Piece(Piece),
     /// A feed ended.
     Ended,
     /// A feed could not be opened, or read to its end.
     Failed(anyhow::Error),
     /// The user wants to stop.
     Interrupted,
+}
+
+/// A line, or some bytes, of a feed.
+pub(super) struct Piece {
+    pub(super) feed: usize,
+    pub(super) bytes: Vec<u8>,
+    /// Whether the line goes on in the next piece.
+    pub(super) goes_on: bool,
 }
 
 /// All sources of lines.
@@ -103,10 +111,11 @@ impl Feeds {
         self.child.is_some()
     }
 
-    /// The lines that have not ended, each with its feed.
-    pub(super) fn unfinished(&self) -> impl Iterator<Item = (usize, Vec<u8>)> {
+    /// The lines that have not ended.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = Piece> {
         let lines = self.unfinished.iter().map(taken).enumerate();
-        lines.filter(|(_, line)| !line.is_empty())
+        let lines = lines.filter(|(_, line)| !line.is_empty());
+        lines.map(|(feed, bytes)| Piece { feed, bytes, goes_on: false })
     }
 
     /// Asks the command to end. That it has already is no failure.
@@ -181,16 +190,16 @@ fn read(
     sender: &SyncSender<News>,
 ) -> anyhow::Result<()> {
     let mut reader = BufReader::with_capacity(BLOCK_BYTES, reader);
-    let send = |bytes| sender.send(News::Bytes(feed, bytes)).is_ok();
+    let send = |bytes, goes_on| sender.send(News::Piece(Piece { feed, bytes, goes_on })).is_ok();
     loop {
         let block = match reader.fill_buf() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            block => block?,
+            block => block.map_err(Error::io("read it"))?,
         };
         if block.is_empty() {
             let last = taken(line);
             if !last.is_empty() {
-                send(last);
+                send(last, false);
             }
             return Ok(());
         }
@@ -201,7 +210,7 @@ fn read(
         let is_long = so_far.len() >= LINE_BYTES_MAX;
         drop(so_far);
         reader.consume(count);
-        if (is_end || is_long) && !send(taken(line)) {
+        if (is_end || is_long) && !send(taken(line), !is_end) {
             return Ok(());
         }
     }

@@ -1,28 +1,23 @@
 //! `kymo record`: lines of text, as they come, into a recording.
 
+mod claim;
 mod feeds;
+mod tape;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use kymo_core::Error;
-use kymo_recorder::format::Raw;
-use kymo_recorder::{Clock, Config, Flush, Recorder, Resolution, Stream, StreamOptions, Sync};
-
 use crate::failure::Failure;
 use crate::inputs;
-use crate::outlet;
 use crate::rate::Rate;
-use crate::render::numbers;
 use crate::session::{Named, Outcome, Session};
 
-use feeds::{Feeds, News};
-
-/// How long what was recorded may wait before it is safe from the end of this program.
-const FLUSH_EVERY: Duration = Duration::from_millis(200);
+use claim::Claim;
+use feeds::{Feeds, News, Piece};
+use tape::Tape;
 
 /// How long a command has to end by itself once the user wants to stop.
 const GRACE: Duration = Duration::from_secs(2);
@@ -30,10 +25,13 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Lines that may wait to be written; then their readers wait, and with them who writes to them.
 const QUEUE_LINES: usize = 1024;
 
+/// The smallest parts. Each begins with a Marker, an Index and a Meta.
+const PART_BYTES_MIN: u64 = 64 << 10;
+
 /// Record lines of text into an RTC file, each with the time it came.
 ///
 /// Lines come from standard input, from a command's standard output and error, or from named pipes
-/// or files. The file is readable at any moment, also when kymo is killed, up to what came a fifth
+/// or files. A line of more than 1 MiB becomes several messages, and it is said how many did. The file is readable at any moment, also when kymo is killed, up to what came a fifth
 /// of a second before: `kymo follow` shows it as it grows. Interrupting ends the recording
 /// properly. A command that is recorded is left to end by itself, and what it says meanwhile is
 /// recorded too; after two seconds it is told to end, and interrupting again ends it at once.
@@ -68,8 +66,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     tee: bool,
 
-    /// Go on in another file when one has so many bytes: 500K, 64M, 1G.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Go on in another file when one has so many bytes: 500K, 64M, 1G. At least 64K, since each
+    /// begins with what describes it.
+    #[arg(long, value_name = "SIZE", value_parser = rotation)]
     rotate: Option<u64>,
 
     /// Add to OUT, as another session; with --rotate to the last part of a recording of this name.
@@ -94,6 +93,14 @@ fn named_pipe(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
+fn rotation(text: &str) -> Result<u64, String> {
+    let bytes = size(text)?;
+    if bytes >= PART_BYTES_MIN {
+        return Ok(bytes);
+    }
+    Err("a part begins with more than 1 KiB that describe it: at least 64K make sense".to_owned())
+}
+
 fn size(text: &str) -> Result<u64, String> {
     let (number, shift) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (text.get(..text.len() - 1), 10),
@@ -112,12 +119,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name.as_str(), error),
     };
-    refuse(&args.output, args.force || args.append).map_err(about)?;
-    if args.append {
-        refuse_others(session, &args.output).map_err(about)?;
-    }
-    refuse_pipes(&args.pipes)?;
-    let claim = Claim::new(&args.output).map_err(about)?;
+    let claim = Claim::new(session, args).map_err(about)?;
     let (sender, news) = std::sync::mpsc::sync_channel(QUEUE_LINES);
     interrupt(sender.clone()).map_err(about)?;
     let mut feeds = feeds(args, sender)?;
@@ -130,12 +132,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     };
     let recorded = record(session, args, &mut tape, &news, &mut feeds);
     // Whatever happened, what came before is kept.
-    let finished = tape.recorder.finish();
-    let ended = recorded.map_err(about)?;
-    finished.map_err(|error| about(error.into()))?;
-    let lines = numbers::count(tape.messages, "message", "messages");
-    let bytes = numbers::count(tape.bytes, "byte", "bytes");
-    session.report.remark(&name, format_args!("{lines} recorded, {bytes}"));
+    let finished = tape.finish();
+    let ended = recorded.and_then(|ended| finished.map(|()| ended));
+    let ended = ended.map_err(|error| about(tape.explained(error)))?;
+    session.report.remark(&name, tape.summary());
     match feeds.end()? {
         // Who interrupts it asks for its end.
         Some(status) if !status.success() && !ended.is_interrupted => Err(failed(args, status)),
@@ -150,95 +150,6 @@ fn failed(args: &Args, status: ExitStatus) -> anyhow::Error {
         None => "the command was killed; what it said is recorded".to_owned(),
     };
     Named::error(command, Failure::new(why))
-}
-
-/// Refuses what cannot be recorded to, before anything is started.
-fn refuse(output: &Path, may_exist: bool) -> anyhow::Result<()> {
-    if output.as_os_str() == "-" {
-        let failure = Failure::usage("a recording goes to a file");
-        return Err(failure.hint("name one with --output").into());
-    }
-    match std::fs::metadata(output) {
-        Ok(found) if found.is_dir() => Err(Failure::new("it is a directory").into()),
-        Ok(found) if found.is_file() && !may_exist => {
-            Err(outlet::about(output, Error::Exists(output.to_owned())))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses to add to a file that is no recording.
-fn refuse_others(session: &Session, output: &Path) -> anyhow::Result<()> {
-    let has_bytes = |found: std::fs::Metadata| found.is_file() && found.len() > 0;
-    if !std::fs::metadata(output).is_ok_and(has_bytes) || is_recording(session, output)? {
-        return Ok(());
-    }
-    let failure = Failure::new("it is no RTC recording that could be added to");
-    Err(failure.hint("name another file, or replace it with --force").into())
-}
-
-/// Refuses pipes that are not there.
-fn refuse_pipes(pipes: &[(String, PathBuf)]) -> anyhow::Result<()> {
-    for (_, path) in pipes {
-        let found = std::fs::metadata(path).map_err(Error::io("open it"));
-        found.map_err(|error| Named::error(inputs::display(path), error))?;
-    }
-    Ok(())
-}
-
-/// The output, of which it is known that it can be written: until something is recorded it stays
-/// as it was.
-struct Claim {
-    /// The file, if it was made for that.
-    made: Option<PathBuf>,
-}
-
-impl Claim {
-    fn new(output: &Path) -> anyhow::Result<Self> {
-        let found = std::fs::metadata(output);
-        let is_new = found.is_err();
-        // A pipe would wait for its reader, and then be closed.
-        if is_new || found.is_ok_and(|found| found.is_file()) {
-            let mut options = std::fs::OpenOptions::new();
-            let opened = options.append(true).create(true).open(output);
-            opened.map_err(Error::io("write it"))?;
-        }
-        Ok(Self { made: is_new.then(|| output.to_owned()) })
-    }
-
-    /// Begins to record.
-    fn tape(mut self, session: &Session, args: &Args, feeds: &Feeds) -> anyhow::Result<Tape> {
-        if args.force && args.rotate.is_some() {
-            remove_parts(session, &args.output)?;
-        }
-        let tape = Tape::new(args, feeds)?;
-        self.made = None;
-        Ok(tape)
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if let Some(made) = self.made.take() {
-            let _ = std::fs::remove_file(made);
-        }
-    }
-}
-
-fn is_recording(session: &Session, path: &Path) -> anyhow::Result<bool> {
-    let detected = kymo_registry::detect(&session.source(path)?);
-    Ok(detected.is_ok_and(|detected| detected.format.info().name == "rtc"))
-}
-
-/// Removes the parts that an earlier recording of this name has beside its first: they would be
-/// taken for those of this one. A file that is no recording stays.
-fn remove_parts(session: &Session, output: &Path) -> anyhow::Result<()> {
-    for part in kymo_recorder::parts_of(output).map_err(Error::io("look for its parts"))? {
-        if is_recording(session, &part)? {
-            std::fs::remove_file(&part).map_err(Error::io("remove an earlier part"))?;
-        }
-    }
-    Ok(())
 }
 
 /// Ends the recording properly when it is interrupted.
@@ -259,62 +170,6 @@ fn feeds(args: &Args, sender: SyncSender<News>) -> anyhow::Result<Feeds> {
         }
     }
     Ok(feeds)
-}
-
-/// The recorder, and what goes into it.
-struct Tape {
-    recorder: Recorder,
-    streams: Vec<Stream<Raw>>,
-    messages: u64,
-    bytes: u64,
-}
-
-impl Tape {
-    fn new(args: &Args, feeds: &Feeds) -> anyhow::Result<Self> {
-        let mut config = Config::new().flush(Flush::Interval(FLUSH_EVERY)).sync(Sync::Finish);
-        if let Some(bytes) = args.rotate {
-            config = config.rotate_after(bytes);
-        }
-        // At that limit a signal would end the program without a word.
-        #[cfg(unix)]
-        if let Some(bytes) = rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
-            config = config.file_bytes_max(bytes);
-        }
-        let mut recorder =
-            if args.append { config.append(&args.output)? } else { config.create(&args.output)? };
-        let absolute = recorder.absolute_clock("clk")?;
-        let clock = recorder.delta_clock("clk delta", absolute, Resolution::Microseconds)?;
-        let streams = feeds.names().map(|name| Self::stream(&mut recorder, args, clock, name));
-        let streams = streams.collect::<Result<_, _>>()?;
-        Ok(Self { recorder, streams, messages: 0, bytes: 0 })
-    }
-
-    fn stream(
-        recorder: &mut Recorder,
-        args: &Args,
-        clock: Clock,
-        name: &str,
-    ) -> anyhow::Result<Stream<Raw>> {
-        let mut options = StreamOptions::new(name).clock(clock);
-        if !args.command.is_empty() {
-            options = options.text("command", &args.command.join(" "));
-        }
-        // Lines are recorded as they are, line ends and bytes that are no UTF-8 included.
-        Ok(if args.raw {
-            recorder.raw_stream(options.cont(), "raw", None)?
-        } else {
-            recorder.raw_stream(options, "utf-8", None)?
-        })
-    }
-
-    fn write(&mut self, feed: usize, bytes: &[u8]) -> anyhow::Result<()> {
-        if let Some(stream) = self.streams.get(feed) {
-            self.recorder.write_now(*stream, bytes)?;
-        }
-        self.messages += 1;
-        self.bytes += bytes.len() as u64;
-        Ok(())
-    }
 }
 
 /// How recording ended.
@@ -338,10 +193,10 @@ fn record(
     let mut stopping = Stopping::default();
     let mut outcome = Outcome::Done;
     while open > 0 {
-        match news.recv_timeout(tape.recorder.flush_due_in().unwrap_or(FLUSH_EVERY)) {
-            Ok(News::Bytes(feed, bytes)) => {
-                rate.add(1, bytes.len());
-                take(session, args, tape, feed, &bytes)?;
+        match news.recv_timeout(tape.flush_due_in()) {
+            Ok(News::Piece(piece)) => {
+                rate.add(1, piece.bytes.len());
+                take(session, args, tape, &piece)?;
             }
             Ok(News::Ended) => open -= 1,
             Ok(News::Failed(error)) => {
@@ -359,7 +214,7 @@ fn record(
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        tape.recorder.flush_if_due()?;
+        tape.flush_if_due()?;
         stopping.insist(feeds);
         if stopping.is_over(feeds) {
             take_rest(session, args, tape, news, feeds)?;
@@ -427,27 +282,22 @@ fn take_rest(
 ) -> anyhow::Result<()> {
     // No more than was there: readers go on reading.
     for rest in news.try_iter().take(QUEUE_LINES) {
-        if let News::Bytes(feed, bytes) = rest {
-            take(session, args, tape, feed, &bytes)?;
+        if let News::Piece(piece) = rest {
+            take(session, args, tape, &piece)?;
         }
     }
-    for (feed, bytes) in feeds.unfinished() {
-        take(session, args, tape, feed, &bytes)?;
+    for piece in feeds.unfinished() {
+        take(session, args, tape, &piece)?;
     }
     Ok(())
 }
 
 /// Records some bytes, and passes them on if asked to.
-fn take(
-    session: &mut Session,
-    args: &Args,
-    tape: &mut Tape,
-    feed: usize,
-    bytes: &[u8],
-) -> anyhow::Result<()> {
-    tape.write(feed, bytes)?;
+fn take(session: &mut Session, args: &Args, tape: &mut Tape, piece: &Piece) -> anyhow::Result<()> {
+    tape.write(piece)?;
     if args.tee {
-        pass_on(session, feed == feeds::STDERR && !args.command.is_empty(), bytes)?;
+        let is_stderr = piece.feed == feeds::STDERR && !args.command.is_empty();
+        pass_on(session, is_stderr, &piece.bytes)?;
     }
     Ok(())
 }
@@ -465,6 +315,12 @@ fn pass_on(session: &mut Session, is_stderr: bool, bytes: &[u8]) -> anyhow::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_larger_than_what_describes_them() {
+        assert_eq!(rotation("64K"), Ok(64 << 10));
+        assert!(rotation("63K").is_err());
+    }
 
     #[test]
     fn sizes_have_units() {

@@ -77,13 +77,16 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let scope = args.scope.of(opened)?;
         let mut page = Page::new(&opened.name);
         overview(&mut page, opened, &scope);
-        let mut outcome = figures(&mut page, session, args, opened, &scope)?;
+        let mut rest = Page::part();
+        let mut outcome = figures(&mut rest, session, args, opened, &scope)?;
+        // What is wrong stands before all figures.
         if let Some(path) = &args.rules {
             outcome = outcome.max(violations(&mut page, session, opened, &scope, path)?);
         }
         page.remarks(&scope.said());
         let findings = opened.dataset.findings();
         page.findings(&findings);
+        page.append(&rest);
         let bytes = page.finish().into_bytes();
         picture::write(&opened.source, &args.output, args.force, &bytes)?;
         Ok(outcome.max(session.findings(opened)))

@@ -4,6 +4,7 @@ use kymo_core::Finding;
 
 use crate::picture::svg::escaped;
 use crate::render::grid::Grid;
+use crate::render::numbers;
 
 const STYLE: &str = "\
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1280px; padding: 0 1em;
@@ -32,6 +33,16 @@ impl Page {
              <title>{title}</title>\n<style>\n{STYLE}</style>\n<h1>{title}</h1>\n"
         );
         Self { html }
+    }
+
+    /// A part of a page, to be put into it later.
+    pub(super) fn part() -> Self {
+        Self { html: String::new() }
+    }
+
+    /// Adds a part.
+    pub(super) fn append(&mut self, part: &Self) {
+        self.push(&part.html);
     }
 
     pub(super) fn heading(&mut self, text: &str) {
@@ -80,6 +91,7 @@ impl Page {
         }
         self.push("</table>\n");
         if more > 0 {
+            let more = numbers::grouped(more as u64);
             self.push(&format!("<p class=note>{more} more</p>\n"));
         }
     }

@@ -23,8 +23,7 @@ use crate::session::{Outcome, Session};
 /// told, where both are known. Its delay is the time until it runs first, its run the time it runs,
 /// its response the time until it is complete, and its wait the response without the run. Delays are
 /// also of jobs whose completion is not recorded, and not of those that go on in the stretch in which
-/// they were released. A job is
-/// late that takes longer than its budget, also when it is never complete. A task is preempted when
+/// they were released: `delays` in JSON and CSV is how many there are. A job is late that takes longer than its budget, also when it is never complete. A task is preempted when
 /// it stops and its job is not complete. Jitter is the largest difference of a distance between
 /// releases from their mean.
 ///
@@ -130,6 +129,7 @@ const COLUMNS: &[Column] = &[
     ("response_min_ns", "", Look::Duration),
     ("response_p50_ns", "", Look::Duration),
     ("response_p99_ns", "", Look::Duration),
+    ("delays", "", Look::Count),
     ("delay_min_ns", "", Look::Duration),
     ("delay_mean_ns", "", Look::Duration),
     ("delay_p95_ns", "", Look::Duration),
@@ -216,6 +216,7 @@ fn row(task: &TaskSched, recording: usize, name: &str) -> Vec<Value> {
         maybe(response_ns.min()),
         maybe(response_ns.percentile(50)),
         maybe(response_ns.percentile(99)),
+        delay_ns.count().into(),
         maybe(delay_ns.min()),
         maybe(delay_ns.mean()),
         p95(delay_ns),

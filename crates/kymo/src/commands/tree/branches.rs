@@ -9,6 +9,8 @@ pub(super) struct Branches<'a> {
     pending: Vec<Branch<'a>>,
     /// The least share that is shown.
     least: f64,
+    /// Whether values are parts of those above them, so that there is a hot path.
+    has_parts: bool,
 }
 
 /// One line of the tree.
@@ -17,7 +19,7 @@ pub(super) enum Branch<'a> {
     /// A node.
     Node { node: &'a PathNode, index: usize, is_hot: bool },
     /// Nodes that spent too little to be shown.
-    Rest { count: u64, inclusive: f64, depth: usize },
+    Rest { count: u64, weight: f64, depth: usize },
 }
 
 impl Branch<'_> {
@@ -28,18 +30,19 @@ impl Branch<'_> {
         }
     }
 
-    /// What was spent inclusive and exclusive of what is below.
-    pub(super) fn spent(&self) -> (f64, f64) {
+    /// What it is ranked by, and the other of what was spent inclusive and exclusive of calls.
+    pub(super) fn spent(&self, tree: &PathTree) -> (f64, f64) {
         match self {
+            Self::Node { node, .. } if tree.is_by_exclusive => (node.exclusive, node.inclusive),
             Self::Node { node, .. } => (node.inclusive, node.exclusive),
-            Self::Rest { inclusive, .. } => (*inclusive, 0.0),
+            Self::Rest { weight, .. } => (*weight, 0.0),
         }
     }
 }
 
 impl<'a> Branches<'a> {
     /// Shows what has at least a share of the total.
-    pub(super) fn new(tree: &'a PathTree, least: f64) -> Self {
+    pub(super) fn new(tree: &'a PathTree, least: f64, has_parts: bool) -> Self {
         let mut children = vec![Vec::new(); tree.nodes.len()];
         let mut roots = Vec::new();
         for (index, node) in tree.nodes.iter().enumerate() {
@@ -48,8 +51,8 @@ impl<'a> Branches<'a> {
         }
         // Of one function's callers, the total is what that function spent.
         let nodes = roots.iter().filter_map(|index| tree.nodes.get(*index));
-        let all = nodes.map(|node| node.inclusive.abs()).sum();
-        let mut branches = Self { tree, children, pending: Vec::new(), least };
+        let all = nodes.map(|node| tree.weight(node).abs()).filter(|weight| !weight.is_nan()).sum();
+        let mut branches = Self { tree, children, pending: Vec::new(), least, has_parts };
         branches.push(roots, all, true, 0);
         branches
     }
@@ -61,23 +64,23 @@ impl<'a> Branches<'a> {
         let (mut shown, rest): (Vec<_>, Vec<_>) =
             nodes.partition(|(_, node)| node.share >= self.least);
         // What has no value comes last.
-        let size = |node: &PathNode| Some(node.inclusive.abs()).filter(|size| !size.is_nan());
+        let size = |node: &PathNode| Some(tree.weight(node).abs()).filter(|size| !size.is_nan());
         let size = |node: &PathNode| size(node).unwrap_or(f64::NEG_INFINITY);
         shown.sort_by(|(_, a), (_, b)| {
             let by_value = size(b).total_cmp(&size(a));
             by_value.then_with(|| tree.label(a).cmp(tree.label(b)))
         });
         if !rest.is_empty() {
-            let inclusive = if tree.is_computed {
+            let weight = if tree.is_computed {
                 f64::NAN
             } else {
-                rest.iter().map(|(_, node)| node.inclusive).sum()
+                rest.iter().map(|(_, node)| tree.weight(node)).sum()
             };
-            self.pending.push(Branch::Rest { count: rest.len() as u64, inclusive, depth });
+            self.pending.push(Branch::Rest { count: rest.len() as u64, weight, depth });
         }
         for (place, (index, node)) in shown.into_iter().enumerate().rev() {
-            let has_half = node.inclusive.abs() * 2.0 >= above.abs();
-            let is_hot = is_above_hot && place == 0 && has_half && !tree.is_computed;
+            let has_half = tree.weight(node).abs() * 2.0 >= above.abs();
+            let is_hot = is_above_hot && place == 0 && has_half && self.has_parts;
             self.pending.push(Branch::Node { node, index, is_hot });
         }
     }
@@ -90,7 +93,7 @@ impl<'a> Iterator for Branches<'a> {
         let branch = self.pending.pop()?;
         if let Branch::Node { node, index, is_hot } = branch {
             let below = self.children.get_mut(index).map(std::mem::take).unwrap_or_default();
-            self.push(below, node.inclusive, is_hot, node.depth + 1);
+            self.push(below, self.tree.weight(node), is_hot, node.depth + 1);
         }
         Some(branch)
     }

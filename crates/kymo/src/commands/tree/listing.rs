@@ -11,13 +11,15 @@ use crate::render::rows::Rows;
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Session};
 
-/// How far labels are moved to the right for each level, and at most.
+/// How far labels are moved to the right for each level, or where that is too far, and at most.
 const INDENT: usize = 2;
+const INDENT_LEAST: usize = 1;
 const INDENT_MAX: usize = 80;
 
-/// The places that stand before a label, and the least that it has.
+/// The places that stand before a label, and the least that it has, but for half of the rest.
 const BEFORE: usize = 36;
 const LABEL_MIN: usize = 24;
+const LABEL_LEAST: usize = 12;
 
 /// The least share that is shown unless another is asked for, in percent.
 const THRESHOLD: f64 = 1.0;
@@ -30,7 +32,7 @@ pub(in crate::commands) struct ListingArgs {
     threshold: Option<f64>,
 
     /// How deep to go.
-    #[arg(short, long, default_value = "40", value_name = "LEVELS")]
+    #[arg(short, long, default_value = "40", value_name = "LEVELS", value_parser = levels)]
     pub(in crate::commands) depth: usize,
 }
 
@@ -38,6 +40,12 @@ pub(in crate::commands) struct ListingArgs {
 fn percent(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=100.0).contains(share));
     share.ok_or_else(|| "write a number from 0 to 100".to_owned())
+}
+
+/// How deep to go: at least one level.
+pub(in crate::commands) fn levels(text: &str) -> Result<usize, String> {
+    let levels = text.parse().ok().filter(|levels| *levels > 0);
+    levels.ok_or_else(|| "write a number from 1 on".to_owned())
 }
 
 impl ListingArgs {
@@ -55,13 +63,14 @@ impl ListingArgs {
         asked: &Asked,
         tree: &PathTree,
     ) -> anyhow::Result<()> {
-        let branches = Branches::new(tree, self.least());
+        let has_parts = !tree.is_computed || asked.described.has_share;
+        let branches = Branches::new(tree, self.least(), has_parts);
         match rows {
             Some(rows) => {
                 let left_out = print_rows(session, rows, opened, asked, tree, branches)?;
                 self.say_left_out(session, opened, left_out);
             }
-            None => print(session, opened, asked, tree, branches)?,
+            None => print(session, opened, asked, tree, self.least(), branches)?,
         }
         self.say_deeper(session, opened, tree);
         Ok(())
@@ -93,6 +102,7 @@ fn print(
     opened: &Opened,
     asked: &Asked,
     tree: &PathTree,
+    least: f64,
     branches: Branches<'_>,
 ) -> anyhow::Result<()> {
     let out = &mut session.out;
@@ -101,29 +111,61 @@ fn print(
     let threads = asked.threads_in_words();
     let (metric, total) = (escaped(&asked.described.name), measure::known(tree.total));
     writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
-    writeln!(out, "{faint}{:>19}  {:>11}   path{faint:#}", "inclusive", "exclusive")?;
-    let columns = out.columns();
+    let (first, second) =
+        if tree.is_by_exclusive { ("exclusive", "inclusive") } else { ("inclusive", "exclusive") };
+    writeln!(out, "{faint}{first:>19}  {second:>11}   path{faint:#}")?;
+    let levels = Levels::new(tree, least, out.columns());
     for branch in branches {
-        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(BEFORE));
-        let indent_max = INDENT_MAX.min(room.saturating_sub(LABEL_MIN));
-        let indent = (branch.depth() * INDENT).min(indent_max);
-        let label = measure::fitted(&text(&branch, tree), (room - indent).max(LABEL_MIN));
-        let (inclusive, exclusive) = branch.spent();
+        let (indent, label) = levels.label(branch.depth(), &text(&branch, tree));
+        let (weight, other) = branch.spent(tree);
         // What is computed is no part of a whole, unless the recording says so.
-        let is_part = asked.described.has_share && !inclusive.is_nan();
-        let share = if is_part { measure::share(inclusive, tree.total) } else { String::new() };
-        let cells = format!("{:>11}  {share:>6}", measure::known(inclusive));
-        let is_spent = exclusive != 0.0 && !exclusive.is_nan();
-        let spent = if is_spent { measure::value(exclusive) } else { String::new() };
+        let is_part = asked.described.has_share && !weight.is_nan();
+        let share = if is_part { measure::share(weight, tree.total) } else { String::new() };
+        let cells = format!("{:>11}  {share:>6}", measure::known(weight));
+        let is_spent = other != 0.0 && !other.is_nan();
+        let spent = if is_spent { measure::value(other) } else { String::new() };
         let style = match branch {
             Branch::Node { is_hot: true, .. } => bold,
-            Branch::Node { .. } => paint.style(style::of_share(exclusive, tree.total)),
+            Branch::Node { node, .. } => paint.style(style::of_share(node.exclusive, tree.total)),
             Branch::Rest { .. } => faint,
         };
         let mark = if matches!(branch, Branch::Node { is_hot: true, .. }) { '>' } else { ' ' };
         writeln!(out, "{cells}  {spent:>11} {mark} {:indent$}{style}{label}{style:#}", "")?;
     }
     Ok(())
+}
+
+/// How far labels stand to the right, by how deep they are.
+struct Levels {
+    /// The places that there are for labels.
+    room: usize,
+    /// For each level.
+    step: usize,
+    most: usize,
+}
+
+impl Levels {
+    /// Two places a level, or one where the deepest that is shown would stand too far to the right.
+    fn new(tree: &PathTree, least: f64, columns: Option<usize>) -> Self {
+        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(BEFORE));
+        let most = INDENT_MAX.min(room - LABEL_MIN.min(room / 2));
+        let shown = tree.nodes.iter().filter(|node| node.share >= least);
+        let deepest = shown.map(|node| node.depth + 1).max().unwrap_or(0);
+        let step = if deepest * INDENT <= most { INDENT } else { INDENT_LEAST };
+        Self { room, step, most }
+    }
+
+    /// How far a label stands to the right, and as much of it as there is room for. Where it would
+    /// stand too far, it tells its level instead.
+    fn label(&self, depth: usize, text: &str) -> (usize, String) {
+        let (indent, room) =
+            (depth * self.step, |indent: usize| (self.room - indent).max(LABEL_LEAST));
+        if indent <= self.most {
+            return (indent, measure::fitted(text, room(indent)));
+        }
+        let text = format!("[{depth}] {text}");
+        (self.most, measure::fitted(&text, room(self.most)))
+    }
 }
 
 fn text(branch: &Branch<'_>, tree: &PathTree) -> String {
@@ -162,6 +204,7 @@ fn print_rows(
             "id": index,
             "parent": node.parent,
             "depth": node.depth,
+            "context": node.context.map(|number| number.0),
             "scope": node.scope.name(),
             "inlined": node.is_inlined,
             "name": tree.label(node),
@@ -172,4 +215,21 @@ fn print_rows(
         rows.row(&mut session.out, &object)?;
     }
     Ok(left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 60 columns 24 are left for labels, and half of them for how deep they are.
+    #[test]
+    fn who_called_whom_is_seen_where_there_is_little_room() {
+        let levels = Levels::new(&PathTree::default(), 0.0, Some(60));
+        assert_eq!((levels.room, levels.step, levels.most), (24, INDENT, 12));
+        let levels = Levels { step: INDENT_LEAST, ..levels };
+        assert_eq!(levels.label(3, "main"), (3, "main".to_owned()));
+        assert_eq!(levels.label(12, "main"), (12, "main".to_owned()));
+        assert_eq!(levels.label(20, "main"), (12, "[20] main".to_owned()));
+        assert_eq!(levels.label(20, "libgomp.so"), (12, "[20] libgom…".to_owned()));
+    }
 }

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use kymo_core::model::profile::Detail;
 
 use crate::cli::OpenArgs;
-use crate::profiles::ProfileArgs;
+use crate::profiles::{Asked, ProfileArgs};
 use crate::render::rows::RowArgs;
 use crate::session::{Outcome, Session};
 
-pub(super) use listing::ListingArgs;
+pub(super) use listing::{ListingArgs, levels};
 
 /// Show the paths that spent most, from the entry points down.
 ///
@@ -84,7 +84,9 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             writeln!(session.out)?;
         }
         args.listing.print(session, rows.as_mut(), opened, &asked, &tree)?;
+        asked.say_nothing(session, opened, tree.nodes.is_empty());
+        let outcome = Asked::say_odd(session, opened, tree.odd.as_deref());
         asked.say_remarks(session, opened);
-        Ok(session.findings(opened))
+        Ok(outcome.max(session.findings(opened)))
     })
 }
