@@ -33,13 +33,16 @@ const REBUILT: [&str; 7] = [
 /// Writes every sound record of a file again, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let reader = Reader::salvage(source, context)?;
-    let (kept, lost) = copy(source, &reader, to, context)?;
+    let Copied { kept, messages, losses: lost } = copy(source, &reader, to, context)?;
     let found = reader.findings().into_iter().filter(|finding| finding.severity > Severity::Note);
     let is_loss = |finding: &Finding| {
         finding.severity == Severity::Error && !CORRECTED.contains(&finding.rule)
     };
     let (mut losses, mut corrected): (Vec<_>, Vec<_>) = found.partition(is_loss);
     losses.extend(lost);
+    if !losses.is_empty() {
+        losses.extend(uncounted(&reader, messages));
+    }
     let known = reader.findings();
     for finding in check::check(&reader).into_iter().filter(|finding| !known.contains(finding)) {
         match finding.rule {
@@ -50,6 +53,17 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         }
     }
     Ok(Repaired { kept, unit: "records", corrected, losses })
+}
+
+/// Messages that the summary counts and that are not among those written.
+fn uncounted(reader: &Reader, messages: u64) -> Option<Finding> {
+    let (offset, stated) = reader.summary().statistics.as_ref()?;
+    let lost = stated.message_count.checked_sub(messages).filter(|lost| *lost > 0)?;
+    if !reader.summary().is_trusted {
+        return None;
+    }
+    let why = format!("messages that the summary counts and that are lost: {lost}");
+    Some(Finding::at(Severity::Error, "messages-lost", *offset, why))
 }
 
 /// Writes a sound file again, record by record.
@@ -63,7 +77,7 @@ fn copy(
     reader: &Reader,
     to: &Destination,
     context: &Context<'_>,
-) -> Result<(u64, Vec<Finding>)> {
+) -> Result<Copied> {
     let mut copy = Copy::new(reader, to)?;
     let mut walk = Walk::new(reader);
     context.progress.begin("writing", source.size_bytes());
@@ -78,10 +92,16 @@ fn copy(
     if copy.kept == 0 && !reader.findings().is_empty() {
         return Err(Error::request("nothing in it can be read, so nothing was written"));
     }
-    let lost = copy.losses();
-    let (kept, file) = (copy.kept, copy.writer.finish()?);
-    file.commit()?;
-    Ok((kept, lost))
+    let copied = Copied { kept: copy.kept, messages: copy.messages, losses: copy.losses() };
+    copy.writer.finish()?.commit()?;
+    Ok(copied)
+}
+
+/// What was written of a file: records, messages among them, and what was not.
+struct Copied {
+    kept: u64,
+    messages: u64,
+    losses: Vec<Finding>,
 }
 
 /// A file being written from another.
@@ -95,6 +115,7 @@ struct Copy<'a> {
     /// Attachments that their checksum does not fit.
     damaged: Vec<Finding>,
     kept: u64,
+    messages: u64,
 }
 
 impl<'a> Copy<'a> {
@@ -113,6 +134,7 @@ impl<'a> Copy<'a> {
             undefined: BTreeMap::new(),
             damaged: Vec::new(),
             kept: 0,
+            messages: 0,
         })
     }
 
@@ -171,6 +193,7 @@ impl<'a> Copy<'a> {
         };
         self.channel(channel)?;
         self.kept += 1;
+        self.messages += 1;
         self.writer.message(message, data)
     }
 

@@ -103,13 +103,18 @@ fn kept(name: &str) -> (usize, Vec<&'static str>) {
 #[test]
 fn repair_goes_on_past_damage_and_says_what_was_lost() {
     // Four of the seven messages are in the second chunk.
-    assert_eq!(kept("bad/chunk_crc.mcap"), (3, vec!["chunk-crc"]));
-    assert_eq!(kept("bad/chunk_zstd.mcap"), (3, vec!["chunk-crc"]));
-    assert_eq!(kept("bad/chunk_bomb.mcap"), (3, vec!["chunk-limit"]));
-    assert_eq!(kept("bad/chunk_compression.mcap"), (3, vec!["compression"]));
+    for (name, rule) in [
+        ("bad/chunk_crc.mcap", "chunk-crc"),
+        ("bad/chunk_zstd.mcap", "chunk-crc"),
+        ("bad/chunk_bomb.mcap", "chunk-limit"),
+        ("bad/chunk_compression.mcap", "compression"),
+        ("bad/chunk_zeroed.mcap", "chunk-excess"),
+    ] {
+        assert_eq!(kept(name), (3, vec![rule, "messages-lost"]), "{name}");
+    }
     // The index knows where the chunk is whose length is not to be believed.
     assert_eq!(kept("bad/chunk_length.mcap"), (7, vec![]));
-    assert_eq!(kept("bad/undefined_channel.mcap"), (6, vec!["undefined-channel"]));
+    assert_eq!(kept("bad/undefined_channel.mcap"), (6, vec!["undefined-channel", "messages-lost"]));
     assert_eq!(kept("bad/attachment_crc.mcap"), (7, vec!["attachment-crc"]));
     assert_eq!(kept("bad/no_magic.mcap"), (7, vec![]));
     assert_eq!(kept("bad/footer.mcap"), (7, vec![]));
@@ -135,6 +140,16 @@ fn repair_says_what_is_wrong_with_indexes_and_checksums() {
     let at = bytes.windows(data.len()).position(|window| window == data).unwrap();
     bytes[at] ^= 1;
     assert_eq!(said(bytes), (vec!["data-crc"], vec![]));
+}
+
+/// Whoever reads a chunk that says to be empty and is not, is told so.
+#[test]
+fn a_chunk_that_was_overwritten_with_zeros_is_said_by_whatever_reads_it() {
+    let source = Source::from_bytes("x.mcap", read("bad/chunk_zeroed.mcap"));
+    let dataset = Mcap.open(&source, &Context::default()).unwrap();
+    capture(&*dataset).unwrap();
+    let rules: Vec<_> = dataset.findings().iter().map(|finding| finding.rule).collect();
+    assert_eq!(rules, ["chunk-excess"]);
 }
 
 #[test]

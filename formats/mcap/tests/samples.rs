@@ -173,6 +173,8 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
         ("chunk_zstd", with(zstd(), chunk(&zstd(), 1) + 80, &[0xFF; 8])),
         ("chunk_bomb", with(zstd(), chunk(&zstd(), 1) + 9 + 16, &[0xFF; 7])),
         ("chunk_compression", with(zstd(), chunk(&zstd(), 1) + 9 + 28 + 4, b"zz")),
+        // All that the chunk says of itself, and the first of its records.
+        ("chunk_zeroed", with(zstd(), chunk(&zstd(), 1) + 9, &[0; 60])),
         ("chunk_times", times),
         ("unclosed", unclosed),
         ("no_magic", with(plain(), 0, b"X")),

@@ -28,6 +28,8 @@ struct Body<'a> {
     crc: u32,
     records: &'a [u8],
     records_offset: u64,
+    /// Bytes of its record behind the records.
+    excess: u64,
     is_cut: bool,
 }
 
@@ -42,7 +44,8 @@ impl<'a> Body<'a> {
         let (chunk, crc, rest) = record::chunk(&frame)?;
         let wanted = usize::try_from(chunk.compressed_size).unwrap_or(usize::MAX);
         let records = rest.rest().get(..wanted).unwrap_or(rest.rest());
-        Ok(Self { chunk, crc, records, records_offset: rest.offset(), is_cut })
+        let excess = rest.remaining() - records.len() as u64;
+        Ok(Self { chunk, crc, records, records_offset: rest.offset(), excess, is_cut })
     }
 
     /// Whether the file ends before the records do.
@@ -98,9 +101,18 @@ pub(crate) fn load(
         return Err(("chunk", error));
     }
     verify(&body, records)?;
-    let why = "the length of its record is wrong, and its records are whole";
-    let is_wrong = body.is_cut.then(|| ("record-length", body.invalid("chunk", why.into())));
-    Ok((content, is_wrong))
+    Ok((content, wrong_length(&body)))
+}
+
+/// What is wrong with the length of a record whose chunk is otherwise sound.
+fn wrong_length(body: &Body<'_>) -> Damage {
+    if body.is_cut {
+        let why = "the length of its record is wrong, and its records are whole";
+        return Some(("record-length", body.invalid("chunk", why.into())));
+    }
+    // A chunk that says to be empty has no checksum to tell that it is damaged.
+    let why = || format!("bytes of its record behind what it says to have: {}", body.excess);
+    (body.excess > 0).then(|| ("chunk-excess", body.invalid("chunk", why())))
 }
 
 /// Compares records with the size and the checksum that the chunk says.
