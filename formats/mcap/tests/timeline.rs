@@ -243,6 +243,25 @@ fn channels_of_others_are_tracks_with_their_metadata_and_schema() {
     assert_eq!(range, TimeNs(start)..=TimeNs(start + 9_000));
 }
 
+/// The sample has a profile, an attachment, metadata, seven messages that were published 7 ns before
+/// their log time, and three of one channel that all have the number 0.
+#[test]
+fn what_a_timeline_has_no_word_for_is_said() {
+    let said = sample("zstd.mcap").untold().unwrap();
+    let said: Vec<_> = said.iter().map(|finding| (finding.rule, &*finding.message)).collect();
+    let expected = [
+        ("profile", "not told by the timeline: 1 profile of the file"),
+        ("attachments", "not told by the timeline: 1 attachments"),
+        ("metadata", "not told by the timeline: 1 records of metadata"),
+        ("publish-time", "not told by the timeline: 7 publish times that are not the log time"),
+        (
+            "sequence",
+            "not told by the timeline: 2 sequence numbers that do not just count messages",
+        ),
+    ];
+    assert_eq!(said, expected);
+}
+
 #[test]
 fn the_schemas_of_others_survive_a_timeline() {
     let mut out = mcap::WriteOptions::new().create(std::io::Cursor::new(Vec::new())).unwrap();

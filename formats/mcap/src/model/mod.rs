@@ -1,10 +1,12 @@
 //! Messages as the events of a timeline.
 //!
 //! A channel is a track, and `log_time` is its clock. What the model has no place for and is not
-//! shown there: `publish_time`, sequence numbers, attachments, metadata and private records.
+//! shown there, conversions say: `publish_time`, sequence numbers, attachments, metadata, private
+//! records and the profile.
 
 mod channels;
 mod take;
+mod untold;
 mod values;
 
 use std::collections::BTreeSet;
@@ -129,6 +131,10 @@ impl TimelineView for Timeline {
             });
         }
         Ok(range)
+    }
+
+    fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
+        Ok(untold::untold(&self.reader))
     }
 }
 

@@ -1,0 +1,65 @@
+//! What a file has and its timeline does not tell: lost in a conversion.
+
+use std::collections::BTreeMap;
+
+use kymo_core::{Finding, Severity};
+
+use crate::Reader;
+use crate::read::{Body, Walk};
+use crate::types::Message;
+
+/// Goes through all records.
+pub(super) fn untold(reader: &Reader) -> Vec<Finding> {
+    let mut counts = Counts::default();
+    counts.profiles = u64::from(!reader.header().profile.is_empty());
+    let mut walk = Walk::new(reader);
+    while let Some(item) = walk.next() {
+        match &item.body {
+            Body::Message(message) => counts.message(message),
+            Body::Attachment(_) => counts.attachments += 1,
+            Body::Metadata(_) => counts.metadata += 1,
+            Body::Private { .. } => counts.private += 1,
+            Body::Schema(_) | Body::Channel(_) => {}
+        }
+    }
+    counts.findings()
+}
+
+/// What is not told, and how often.
+#[derive(Debug, Default)]
+struct Counts {
+    profiles: u64,
+    attachments: u64,
+    metadata: u64,
+    private: u64,
+    publish_times: u64,
+    sequences: u64,
+    /// The number that the next message of each channel gets when it is written again.
+    next: BTreeMap<u16, u32>,
+}
+
+impl Counts {
+    fn message(&mut self, message: &Message) {
+        self.publish_times += u64::from(message.publish_time != message.log_time);
+        let next = self.next.entry(message.channel_id).or_default();
+        self.sequences += u64::from(message.sequence != *next);
+        *next = next.wrapping_add(1);
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let said = [
+            (self.profiles, "profile", "profile of the file"),
+            (self.attachments, "attachments", "attachments"),
+            (self.metadata, "metadata", "records of metadata"),
+            (self.private, "private-records", "private records"),
+            (self.publish_times, "publish-time", "publish times that are not the log time"),
+            (self.sequences, "sequence", "sequence numbers that do not just count messages"),
+        ];
+        let lost = said.into_iter().filter(|(count, ..)| *count > 0);
+        let finding = |(count, rule, what): (u64, &'static str, &str)| {
+            let why = format!("not told by the timeline: {count} {what}");
+            Finding::whole(Severity::Warning, rule, why)
+        };
+        lost.map(finding).collect()
+    }
+}
