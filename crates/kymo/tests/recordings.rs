@@ -74,6 +74,10 @@ fn lines_of_standard_input_are_recorded_as_they_are() {
     assert_eq!(lines[3]["value"], "last");
     let times: Vec<_> = lines.iter().map(|line| line["time_ns"].as_i64().unwrap()).collect();
     assert!(times.is_sorted());
+    // A person reads what is text of it, and finds it by that.
+    let (code, out, _) = run(kymo().args(["dump", "--match", "^no .* UTF-8$"]).arg(&path));
+    assert!(out.ends_with("  no \\xff UTF-8\n"), "{out}");
+    assert_eq!((code, out.lines().count()), (Some(0), 1));
 }
 
 /// The end of a line is not shown, and `$` stands before it.
@@ -589,7 +593,7 @@ fn ranges_that_are_reversed_or_empty_are_told() {
     }
     let (code, out, err) = run(kymo().args(["dump", "--since", "500"]).arg(&path));
     assert_eq!((code, out.as_str()), (Some(0), ""));
-    assert!(err.contains("no event of it was asked for"), "{err}");
+    assert!(err.contains("no event is such as was asked for"), "{err}");
 }
 
 /// Clocks tell the times of other streams, and are events only for who names them.

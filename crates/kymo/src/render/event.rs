@@ -175,11 +175,13 @@ impl<'a> EventLines<'a> {
         let time = time.map_or_else(|| "-".to_owned(), |time| time.to_string());
         let (name, width) = (escaped(name), self.width);
         let _ = write!(out, "{faint}{time:>13}{faint:#}  {kind}{name:<width$}{kind:#}  ");
-        match &event.content {
+        let broken = self.tracks.get(event.track.0).and_then(|track| broken_text(track, event));
+        match (&event.content, &broken) {
             // What ends a line in the recording need not be seen to do so here.
-            Content::Text(text) => {
+            (Content::Text(text), _) => {
                 write_text(text.strip_suffix('\n').unwrap_or(text), Notation::Text, out);
             }
+            (_, Some(text)) => write_text(text, Notation::Text, out),
             _ => write_content(event, Notation::Text, out),
         }
         if let Content::Sample(number) = event.content
@@ -235,6 +237,21 @@ impl<'a> EventLines<'a> {
         write_content(event, Notation::Json, out);
         out.push(b'}');
     }
+}
+
+/// What a person reads of a text that is no UTF-8, without the end of its line: other bytes are
+/// written as `\xb0`.
+pub(crate) fn broken_text(track: &Track, event: &Event<'_>) -> Option<String> {
+    if !matches!(event.content, Content::Payload) || !matches!(&*track.content, "utf-8" | "text") {
+        return None;
+    }
+    let mut text = String::new();
+    let payload = event.payload.strip_suffix(b"\n").unwrap_or(event.payload);
+    for chunk in payload.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    Some(text)
 }
 
 /// A time from one event to another: `+1.250 ms`.

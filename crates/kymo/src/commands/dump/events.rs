@@ -95,7 +95,7 @@ pub(super) fn dump(
     lines.finish(&mut held);
     session.out.write_all(&held)?;
     if is_empty {
-        session.report.remark(&opened.name, "no event of it was asked for");
+        session.report.remark(&opened.name, "no event is such as was asked for");
     }
     Ok(Outcome::Done)
 }

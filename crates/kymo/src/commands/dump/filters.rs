@@ -1,5 +1,7 @@
 //! Which events of a timeline are shown: by what they are, what they say, and where they were.
 
+use std::cmp::Ordering;
+
 use kymo_core::Value;
 use kymo_core::model::timeline::{Activity, Content, Event, Track};
 use regex::Regex;
@@ -7,6 +9,7 @@ use serde_json::Value as Json;
 
 use super::classes::Classes;
 use crate::failure::Failure;
+use crate::render::event::broken_text;
 
 /// Which events are shown.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -35,7 +38,7 @@ pub(crate) struct FilterArgs {
 #[derive(Debug)]
 enum Test {
     Matches(Regex),
-    Number(fn(&f64, &f64) -> bool, f64),
+    Number(fn(Ordering) -> bool, Number),
     Is(String),
     IsNot(String),
 }
@@ -105,15 +108,15 @@ fn field_test(typed: &str) -> Result<FieldTest, Failure> {
     let found = operators.iter().find_map(|sign| Some((*sign, rest.strip_prefix(sign)?)));
     let (sign, value) = found.ok_or_else(wrong)?;
     let (name, value) = (name.trim(), value.trim());
-    let number = number(value).ok_or_else(wrong);
+    let number = Number::parse(value).ok_or_else(wrong);
     let test = match sign {
         "=~" => Test::Matches(expression(value)?),
         "!=" => Test::IsNot(value.to_owned()),
         "=" => Test::Is(value.to_owned()),
-        ">=" => Test::Number(f64::ge, number?),
-        "<=" => Test::Number(f64::le, number?),
-        ">" => Test::Number(f64::gt, number?),
-        _ => Test::Number(f64::lt, number?),
+        ">=" => Test::Number(Ordering::is_ge, number?),
+        "<=" => Test::Number(Ordering::is_le, number?),
+        ">" => Test::Number(Ordering::is_gt, number?),
+        _ => Test::Number(Ordering::is_lt, number?),
     };
     if name.is_empty() { Err(wrong()) } else { Ok(FieldTest { name: name.to_owned(), test }) }
 }
@@ -149,7 +152,7 @@ impl Filters {
         if self.texts.is_empty() && self.fields.is_empty() {
             return true;
         }
-        let text = text_of(event);
+        let text = text_of(event, track);
         self.texts.iter().all(|regex| regex.is_match(&text))
             && self.fields.iter().all(|field| self.compares(field, event, &text))
     }
@@ -187,7 +190,8 @@ impl Test {
         match self {
             Self::Matches(regex) => regex.is_match(found),
             Self::Number(compare, limit) => {
-                number(found).is_some_and(|number| compare(&number, limit))
+                let number = Number::parse(found);
+                number.and_then(|number| number.partial_cmp(limit)).is_some_and(compare)
             }
             Self::Is(wanted) => is_same(found, wanted),
             Self::IsNot(wanted) => !is_same(found, wanted),
@@ -196,16 +200,42 @@ impl Test {
 }
 
 fn is_same(found: &str, wanted: &str) -> bool {
-    let numbers = number(found).zip(number(wanted));
-    found == wanted || numbers.is_some_and(|(found, wanted)| found.total_cmp(&wanted).is_eq())
+    let numbers = || Number::parse(found)?.partial_cmp(&Number::parse(wanted)?);
+    found == wanted || numbers().is_some_and(Ordering::is_eq)
 }
 
-/// A number, in hexadecimal too.
-fn number(text: &str) -> Option<f64> {
-    let hex = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    #[allow(clippy::cast_precision_loss, reason = "numbers are compared")]
-    let hex = hex.map(|number| number as f64);
-    hex.or_else(|| text.parse().ok())
+/// A number. Whole ones are compared as such: times in nanoseconds and addresses have more digits
+/// than floating point keeps.
+#[derive(Debug, Clone, Copy)]
+enum Number {
+    Whole(i128),
+    Real(f64),
+}
+
+impl Number {
+    /// Reads a number, in hexadecimal too.
+    fn parse(text: &str) -> Option<Self> {
+        let whole = match text.strip_prefix("0x") {
+            Some(digits) => i128::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        whole.map(Self::Whole).or_else(|| text.parse().ok().map(Self::Real))
+    }
+
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Whole(one), Self::Whole(other)) => Some(one.cmp(other)),
+            _ => self.real().partial_cmp(&other.real()),
+        }
+    }
+
+    fn real(self) -> f64 {
+        match self {
+            #[allow(clippy::cast_precision_loss, reason = "it is compared with what is rounded")]
+            Self::Whole(whole) => whole as f64,
+            Self::Real(real) => real,
+        }
+    }
 }
 
 /// The value of a field in a text: of a JSON object, or as `name = value`, or as `name=value`.
@@ -246,7 +276,7 @@ fn until_next_name(text: &str) -> &str {
     value.trim_end().trim_end_matches(']')
 }
 
-fn text_of(event: &Event<'_>) -> String {
+fn text_of(event: &Event<'_>, track: Option<&Track>) -> String {
     match &event.content {
         // A line's end is not shown, and so it is not looked at.
         Content::Text(text) => text.strip_suffix('\n').unwrap_or(text).to_owned(),
@@ -254,7 +284,9 @@ fn text_of(event: &Event<'_>) -> String {
         Content::Value(value) => value.to_string(),
         Content::Activity(activity) => activity.to_string(),
         Content::Sample(context) => context.to_string(),
-        Content::Payload => Value::Bytes(event.payload.to_vec()).to_string(),
+        Content::Payload => track
+            .and_then(|track| broken_text(track, event))
+            .unwrap_or_else(|| Value::Bytes(event.payload.to_vec()).to_string()),
     }
 }
 
@@ -292,6 +324,11 @@ mod tests {
         assert!(holds("speed>=40", "40") && !holds("speed>40", "40") && !holds("a<=0x10", ""));
         assert!(holds("addr=16", "0x10") && holds("name!=b", "a") && holds("name=~^k", "kworker"));
         assert!(!holds("speed<40", "fast"));
+        // 2^53 and the next number are one and the same in floating point.
+        assert!(holds("v>9007199254740992", "9007199254740993"));
+        assert!(!holds("v=18446744073709551614", "18446744073709551615"));
+        assert!(!holds("v=0xfffffffffffffffe", "0xffffffffffffffff"));
+        assert!(holds("v=62", "62.0") && holds("v>=61.5", "62") && !holds("v<nan", "1"));
         for wrong in ["speed", ">=4", "speed>=fast", "a=~["] {
             assert!(field_test(wrong).is_err(), "{wrong}");
         }
