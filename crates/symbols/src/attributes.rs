@@ -5,6 +5,8 @@ use gimli::{
     DW_AT_ranges, DW_AT_specification, Range, RangeListsOffset, Reader as _, Section as _,
 };
 
+use crate::budget::Budget;
+use crate::demangle::bounded;
 use crate::dwarf::Reader;
 use crate::sections::{Home, Offset, Parsed};
 use crate::unit::{Entry, RANGES_MAX};
@@ -33,6 +35,20 @@ pub(crate) fn referred_by<'a>(
     }
 }
 
+/// A text; nothing where it is in a file that several modules share and that is not there.
+pub(crate) fn text<'a>(
+    from: &Parsed<'a>,
+    value: AttributeValue<Reader<'a>>,
+    budget: &Budget,
+) -> Option<String> {
+    let is_elsewhere = matches!(value, AttributeValue::DebugStrRefSup(_));
+    if is_elsewhere && from.dwarf.sup().is_none() {
+        return None;
+    }
+    let text = budget.read(from.dwarf.attr_string(&from.unit, value))?;
+    Some(bounded(text.slice()))
+}
+
 pub(crate) fn number(value: &AttributeValue<Reader<'_>>) -> Option<u64> {
     match value {
         AttributeValue::FileIndex(index) => Some(*index),
@@ -51,29 +67,35 @@ pub(crate) fn entry_address<'a>(from: &Parsed<'a>, entry: &Entry<'a>) -> Option<
 }
 
 /// Addresses that the first entry of a unit says are all of its.
-pub(crate) fn unit_ranges(from: &Parsed<'_>) -> Vec<Range> {
+pub(crate) fn unit_ranges(from: &Parsed<'_>, budget: &Budget) -> Vec<Range> {
     let first = from.unit.entry(from.unit.header.root_offset());
-    first.map_or_else(|_| Vec::new(), |first| some_ranges(from, &first, RANGES_MAX))
+    first.map_or_else(|_| Vec::new(), |first| some_ranges(from, &first, RANGES_MAX, budget))
 }
 
-/// Addresses that an entry covers.
-pub(crate) fn ranges<'a>(from: &Parsed<'a>, entry: &Entry<'a>) -> Vec<Range> {
-    some_ranges(from, entry, RANGES_OF_ENTRY_MAX)
+/// Addresses that an entry covers, as far as there may be more.
+pub(crate) fn ranges<'a>(from: &Parsed<'a>, entry: &Entry<'a>, budget: &Budget) -> Vec<Range> {
+    some_ranges(from, entry, RANGES_OF_ENTRY_MAX, budget)
 }
 
-fn some_ranges<'a>(from: &Parsed<'a>, entry: &Entry<'a>, max: usize) -> Vec<Range> {
+fn some_ranges<'a>(
+    from: &Parsed<'a>,
+    entry: &Entry<'a>,
+    max: usize,
+    budget: &Budget,
+) -> Vec<Range> {
     let mut found = match entry.attr_value(DW_AT_ranges) {
-        Some(list) => listed(from, list, max).unwrap_or_default(),
-        None => from_to(from, entry).into_iter().collect(),
+        Some(list) => listed(from, list, max, budget).unwrap_or_default(),
+        None => from_to(from, entry, budget).into_iter().collect(),
     };
     found.retain(|range| range.begin < range.end);
     found
 }
 
 /// Addresses from one to another, or so many from one on.
-fn from_to<'a>(from: &Parsed<'a>, entry: &Entry<'a>) -> Option<Range> {
-    let address = |value| from.dwarf.attr_address(&from.unit, value).ok().flatten();
+fn from_to<'a>(from: &Parsed<'a>, entry: &Entry<'a>, budget: &Budget) -> Option<Range> {
+    let address = |value| budget.read(from.dwarf.attr_address(&from.unit, value)).flatten();
     let begin = address(entry.attr_value(DW_AT_low_pc)?)?;
+    budget.take_range()?;
     let end = match entry.attr_value(DW_AT_high_pc)? {
         AttributeValue::Udata(size) => begin.checked_add(size)?,
         value => address(value)?,
@@ -81,28 +103,40 @@ fn from_to<'a>(from: &Parsed<'a>, entry: &Entry<'a>) -> Option<Range> {
     Some(Range { begin, end })
 }
 
-/// Addresses of a list; those before damage.
+/// Addresses of a list; those before damage. What is passed over counts as what is taken, since
+/// entries may share lists.
 fn listed<'a>(
     from: &Parsed<'a>,
     list: AttributeValue<Reader<'a>>,
     max: usize,
+    budget: &Budget,
 ) -> Option<Vec<Range>> {
     let Parsed { dwarf, unit, .. } = from;
     let offset = match list {
         AttributeValue::RangeListsRef(offset) => dwarf.ranges_offset_from_raw(unit, offset),
-        AttributeValue::DebugRngListsIndex(index) => list_by_index(from, index.0)?,
+        AttributeValue::DebugRngListsIndex(index) => budget.read(list_by_index(from, index.0))?,
         _ => return None,
     };
-    let mut ranges = dwarf.ranges(unit, offset).ok()?;
-    let next = || ranges.next().ok().flatten();
-    Some(std::iter::from_fn(next).take(max).collect())
+    let mut ranges = budget.read(dwarf.ranges(unit, offset))?;
+    let mut next = || {
+        let raw = budget.read(ranges.next_raw())??;
+        budget.take_range()?;
+        budget.read(ranges.convert_raw(raw))
+    };
+    let mut found = Vec::new();
+    while found.len() < max
+        && let Some(range) = next()
+    {
+        found.extend(range);
+    }
+    Some(found)
 }
 
 /// Where the list of a number begins, by the table of lists.
-fn list_by_index(from: &Parsed<'_>, index: usize) -> Option<RangeListsOffset> {
+fn list_by_index(from: &Parsed<'_>, index: usize) -> gimli::Result<RangeListsOffset> {
     let (base, format) = (from.unit.rnglists_base.0, from.unit.header.format());
     let mut table = *from.dwarf.ranges.debug_rnglists().reader();
-    table.skip(base).ok()?;
-    table.skip(index.checked_mul(usize::from(format.word_size()))?).ok()?;
-    base.checked_add(table.read_offset(format).ok()?).map(RangeListsOffset)
+    table.skip(base)?;
+    table.skip(index.saturating_mul(usize::from(format.word_size())))?;
+    Ok(RangeListsOffset(base.saturating_add(table.read_offset(format)?)))
 }

@@ -5,9 +5,14 @@ use std::cell::Cell;
 use gimli::{DW_FORM_implicit_const, Dwarf, LineProgram, Reader as _, Section as _, UnitHeader};
 
 use crate::dwarf::Reader;
+use crate::lack::Lack;
 
 /// How often each byte may be read for the beginnings of units.
 const READS_MAX: usize = 32;
+
+/// How often each byte of entries may be read: for the functions of a unit, for the calls in each of
+/// them, and once more where functions are in functions.
+const ENTRY_READS_MAX: usize = 4;
 
 /// How much of a module is read in all. Units may share what they are read from, so that a small
 /// file could otherwise take any time and memory.
@@ -15,11 +20,11 @@ const READS_MAX: usize = 32;
 pub(crate) struct Budget {
     /// What the beginnings of units take.
     parsed: Cell<usize>,
-    /// Entries of units, in bytes.
+    /// Entries of units, in bytes. What they tell counts for one where it takes none.
     entries: Cell<usize>,
     /// Rows of tables of lines.
     rows: Cell<usize>,
-    /// Addresses that units say are theirs.
+    /// Ranges of addresses that units, functions and calls say are theirs.
     ranges: Cell<usize>,
     /// Whether there was not enough.
     is_spent: Cell<bool>,
@@ -31,9 +36,9 @@ impl Budget {
     pub(crate) fn new() -> Self {
         Self {
             parsed: Cell::new(1 << 20),
-            entries: Cell::new(0),
+            entries: Cell::new(1 << 12),
             rows: Cell::new(1 << 12),
-            ranges: Cell::new(0),
+            ranges: Cell::new(1 << 12),
             is_spent: Cell::new(false),
             is_damaged: Cell::new(false),
         }
@@ -43,17 +48,19 @@ impl Budget {
     pub(crate) fn add(&self, dwarf: &Dwarf<Reader<'_>>) {
         let lines = dwarf.debug_line.reader().len();
         let entries = dwarf.debug_info.reader().len();
-        self.add_split(entries, dwarf.debug_abbrev.reader().len().saturating_add(lines));
         let listed = [dwarf.ranges.debug_ranges().reader(), dwarf.ranges.debug_rnglists().reader()];
         let listed = listed.map(gimli::Reader::len).iter().sum::<usize>();
-        add(&self.ranges, listed.saturating_add(entries));
+        let parsed = dwarf.debug_abbrev.reader().len().saturating_add(lines);
+        self.add_split(entries, parsed, listed);
         add(&self.rows, lines);
     }
 
-    /// Adds what a file has of which neither lines nor addresses of units are taken.
-    pub(crate) fn add_split(&self, entries: usize, parsed: usize) {
-        add(&self.entries, entries);
+    /// Adds what a file has of which no lines are taken: the lengths of its entries, of what is read
+    /// for the beginnings of units, and of lists of ranges.
+    pub(crate) fn add_split(&self, entries: usize, parsed: usize, listed: usize) {
+        add(&self.entries, entries.saturating_mul(ENTRY_READS_MAX));
         add(&self.parsed, parsed.saturating_mul(READS_MAX));
+        add(&self.ranges, listed.saturating_add(entries));
     }
 
     /// Reads the beginning of a unit: what its entries look like, its first entry, its files.
@@ -77,9 +84,15 @@ impl Budget {
         found.ok()
     }
 
-    /// Whether something could not be read.
-    pub(crate) fn met_damage(&self) -> bool {
-        self.is_damaged.get()
+    /// Why less was read than there is.
+    pub(crate) fn lack(&self) -> Option<Lack> {
+        if self.is_spent.get() {
+            return Some(Lack::damaged(
+                "its debug information shares more than can be read, and some was left out",
+            ));
+        }
+        let damaged = "its debug information is damaged, and not all of it was read";
+        self.is_damaged.get().then(|| Lack::damaged(damaged))
     }
 
     /// Takes the header of a unit that is passed over.
@@ -92,24 +105,24 @@ impl Budget {
         self.take(&self.entries, unit.header.unit_length())
     }
 
+    /// Takes an entry within a function, with so much that it tells; nothing where there is too much.
+    pub(crate) fn take_entry(&self, attributes: usize) -> Option<()> {
+        self.take(&self.entries, attributes.saturating_add(1))
+    }
+
     /// Takes rows of a table; nothing where there are too many.
     pub(crate) fn take_rows(&self, count: usize) -> Option<()> {
         self.take(&self.rows, count)
     }
 
-    /// Takes addresses of a unit; nothing where there are too many.
-    pub(crate) fn take_ranges(&self, count: usize) -> Option<()> {
-        self.take(&self.ranges, count)
+    /// Takes a range of addresses; nothing where there are too many.
+    pub(crate) fn take_range(&self) -> Option<()> {
+        self.take(&self.ranges, 1)
     }
 
     /// How many rows may still be read.
     pub(crate) fn rows(&self) -> usize {
         self.rows.get()
-    }
-
-    /// Whether there was not enough.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.is_spent.get()
     }
 
     fn take(&self, from: &Cell<usize>, count: usize) -> Option<()> {

@@ -15,6 +15,7 @@ use gimli::{
 };
 
 use crate::attributes::{entry_address, number, referred, referred_by};
+use crate::budget::Budget;
 use crate::dwarf::Reader;
 use crate::lines;
 use crate::sections::{Offset, Parsed, Sections};
@@ -90,7 +91,7 @@ impl<'a> Listed<'a> {
             let find = || unit_of(sections, at);
             let Some(unit) = *self.units.entry(*place).or_insert_with(find) else { continue };
             let Some(parsed) = sections.unit(unit) else { continue };
-            if self::path(&parsed, *number).as_deref() == Some(path) {
+            if self::path(&parsed, *number, &sections.budget).as_deref() == Some(path) {
                 return Some((*place, unit));
             }
         }
@@ -122,8 +123,8 @@ fn unit_of(sections: &Sections<'_>, table: usize) -> Option<usize> {
     (0..sections.headers().len()).find(|unit| table_of(*unit) == Some(table))
 }
 
-fn path(from: &Parsed<'_>, file: u64) -> Option<String> {
-    (file > 0).then(|| lines::file(from, file)).flatten()
+fn path(from: &Parsed<'_>, file: u64, budget: &Budget) -> Option<String> {
+    (file > 0).then(|| lines::file(from, file, budget)).flatten()
 }
 
 /// The files of a unit in the order in which they are met.
@@ -147,7 +148,7 @@ fn met(sections: &mut Sections<'_>, unit: usize) -> Option<HashMap<String, usize
     let mut seen = std::collections::HashSet::new();
     for file in files.into_iter().filter(|file| seen.insert(*file)) {
         let next = met.len();
-        if let Some(path) = path(&parsed, file) {
+        if let Some(path) = path(&parsed, file, &sections.budget) {
             met.entry(path).or_insert(next);
         }
     }

@@ -8,6 +8,7 @@ use kymo_core::model::structure::{Resolved, SourcePlace};
 use crate::compat::FileOrder;
 use crate::demangle::Style;
 use crate::image::Image;
+use crate::lack::Lack;
 use crate::loops::Finder;
 use crate::sections::Sections;
 use crate::unit::Unit;
@@ -58,10 +59,8 @@ impl<'a> Debug<'a> {
                 && !matches!(header.type_(), UnitType::Partial)
                 && let Some(parsed) = self.sections.unit(unit)
             {
-                let covered = attributes::unit_ranges(&parsed);
-                if self.sections.budget.take_ranges(covered.len()).is_some() {
-                    ranges.extend(covered.iter().map(|of| (of.begin, of.end, unit)));
-                }
+                let covered = attributes::unit_ranges(&parsed, &self.sections.budget);
+                ranges.extend(covered.iter().map(|of| (of.begin, of.end, unit)));
             }
         }
         self.ranges.sort_unstable();
@@ -80,7 +79,7 @@ impl<'a> Debug<'a> {
         if to.is_empty() {
             return;
         }
-        let (from, mut places) = found.lines_at(address);
+        let (from, mut places) = found.lines_at(address, &self.sections.budget);
         if self.sections.style == Style::Compat {
             places.extend(self.lines_before(number, from));
         }
@@ -92,19 +91,13 @@ impl<'a> Debug<'a> {
     pub(crate) fn line(&mut self, address: u64) -> Option<SourcePlace> {
         let number = self.unit_at(address).filter(|_| self.sections.style == Style::Best)?;
         let found = read_unit(&mut self.units, &self.sections, number)?;
-        let (_, places) = found.lines_at(address);
+        let (_, places) = found.lines_at(address, &self.sections.budget);
         self.one_of(places)
     }
 
     /// Why less is known than could be.
-    pub(crate) fn lack(&self) -> Option<&'static str> {
-        let budget = &self.sections.budget;
-        if budget.is_spent() {
-            return Some("its units share more than can be read, and some were left out");
-        }
-        budget
-            .met_damage()
-            .then_some("its debug information is damaged, and not all of it was read")
+    pub(crate) fn lack(&self) -> Option<Lack> {
+        self.sections.lack()
     }
 
     /// The unit that an address is in.
@@ -123,7 +116,7 @@ impl<'a> Debug<'a> {
         let Some((.., other)) = before.filter(ends) else { return Vec::new() };
         let found = read_unit(&mut self.units, &self.sections, *other);
         let Some(found) = found else { return Vec::new() };
-        let (from, places) = found.lines_at(address);
+        let (from, places) = found.lines_at(address, &self.sections.budget);
         if from == address { places } else { Vec::new() }
     }
 

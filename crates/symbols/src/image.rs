@@ -1,5 +1,6 @@
 //! A program or a library: its symbols, and where its debug information is.
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write};
 use std::fs;
 use std::io::ErrorKind;
@@ -7,13 +8,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use gimli::{DwarfSections, EndianSlice, RunTimeEndian, Section as _, SectionId};
+use gimli::{DwarfSections, RunTimeEndian, SectionId};
 use kymo_core::Source;
 use kymo_core::bytes::Limits;
 use object::{Object, ObjectSection};
 
 use crate::code::{Code, Slots};
 use crate::elf::{self, Parts, Symbol};
+use crate::lack::{self, Lack};
 use crate::split::SplitFiles;
 use crate::{Search, shared, xz};
 
@@ -46,10 +48,7 @@ pub(crate) struct Image {
     code: Option<(Code, Slots)>,
     /// Parts of functions that are kept elsewhere: the entry of the function, and what to follow.
     parts: Parts,
-    /// Why less is known of it than could be.
-    lack: Option<String>,
-    /// Whether its debug information is there and cannot be read.
-    is_damaged: bool,
+    lack: Option<Lack>,
 }
 
 impl Image {
@@ -70,8 +69,9 @@ impl Image {
             object::Endianness::Little => RunTimeEndian::Little,
             object::Endianness::Big => RunTimeEndian::Big,
         };
-        let (debug, mut lack) =
-            if has_dwarf(&file) { (None, None) } else { debug_file(path, &file, limits) };
+        let mut lacks = Vec::new();
+        let debug = if has_dwarf(&file) { Ok(None) } else { debug_file(path, &file, limits) };
+        let debug = lack::found(debug, &mut lacks);
         let debug_object = debug.as_ref().and_then(|(_, bytes)| object::File::parse(&**bytes).ok());
         let (from, at, source) = match (&debug_object, &debug) {
             (Some(object), Some((at, bytes))) => (object, &**at, bytes),
@@ -79,40 +79,36 @@ impl Image {
         };
         let has_symbols = |object: &&object::File<'_>| object.symbols().next().is_some();
         let has = debug_object.as_ref().filter(has_symbols);
-        let hidden = if has.is_none() { hidden(&file) } else { None };
-        let hidden = hidden.as_ref().and_then(|bytes| object::File::parse(&**bytes).ok());
+        let hidden = if has.is_none() { hidden(&file) } else { Ok(None) };
+        let hidden = lack::found(hidden, &mut lacks);
+        let hidden = hidden.as_ref().map(|bytes| object::File::parse(&**bytes));
+        let hidden = hidden.transpose().map_err(|error| damaged_within(&error));
+        let hidden = lack::found(hidden, &mut lacks);
         let symbols = elf::symbols(has.unwrap_or(&file), hidden.as_ref(), source.len());
-        let is_small = source.len() as u64 <= DWARF_BYTES_MAX;
-        let dwarf = (has_dwarf(from) && is_small).then(|| load(from, source));
-        let shared = dwarf.as_ref().and_then(|_| shared::find(at, from, limits));
+        let is_large = has_dwarf(from) && source.len() as u64 > DWARF_BYTES_MAX;
+        lacks.extend(is_large.then(|| Lack::damaged("its debug information is too large")));
+        let dwarf = (has_dwarf(from) && !is_large).then(|| load(from, source, &mut lacks));
+        let shared = if dwarf.is_some() { shared::find(at, from, limits) } else { Ok(None) };
+        let shared = lack::found(shared, &mut lacks);
+        let shared = shared.and_then(|bytes| {
+            let object = object::File::parse(&*bytes).ok()?;
+            Some(load(&object, &bytes, &mut lacks))
+        });
         let split_files = SplitFiles::new(path, dwarf.as_ref(), endian, search, limits);
+        lacks.extend(split_files.lack().cloned());
         let code = search.loops.then(|| Code::of(&file, bytes)).flatten();
         let code = code.map(|code| (code, Slots::of(&file)));
         let parts = Parts::of(&symbols);
-        let is_empty = |dwarf: &DwarfSections<Bytes>| {
-            let entries = dwarf.debug_info.borrow(|bytes| EndianSlice::new(bytes, endian));
-            entries.reader().is_empty()
-        };
-        let is_damaged = dwarf.as_ref().is_some_and(is_empty)
-            && from.section_by_name(".debug_info").is_some_and(|section| section.size() > 0);
-        if is_damaged {
-            lack = Some("its debug information cannot be read".to_owned());
-        }
         if symbols.is_empty() && dwarf.is_none() {
-            let stripped = || "it has neither debug information nor symbols".to_owned();
-            lack = Some(lack.unwrap_or_else(stripped));
+            lacks.push(Lack::absent("it has neither debug information nor symbols"));
         }
-        Ok(Self { symbols, dwarf, shared, split_files, endian, code, parts, lack, is_damaged })
-    }
-
-    /// Whether its debug information is there and cannot be read.
-    pub(crate) fn is_damaged(&self) -> bool {
-        self.is_damaged
+        let lack = Lack::worst(lacks);
+        Ok(Self { symbols, dwarf, shared, split_files, endian, code, parts, lack })
     }
 
     /// Why less is known of it than could be.
-    pub(crate) fn lack(&self) -> Option<&str> {
-        self.lack.as_deref()
+    pub(crate) fn lack(&self) -> Option<&Lack> {
+        self.lack.as_ref()
     }
 
     /// Every symbol, by address.
@@ -188,53 +184,55 @@ fn has_dwarf(file: &object::File<'_>) -> bool {
 }
 
 /// The program within a program that was stripped: it has the symbols that are not for linking.
-fn hidden(file: &object::File<'_>) -> Option<Vec<u8>> {
-    if file.symbols().next().is_some() {
-        return None;
-    }
-    let section = file.section_by_name(".gnu_debugdata")?.data().ok()?;
-    xz::expand(section, expanded_max(section.len())).ok()
+fn hidden(file: &object::File<'_>) -> Result<Option<Vec<u8>>, Lack> {
+    let has_symbols = file.symbols().next().is_some();
+    let section = file.section_by_name(".gnu_debugdata").filter(|_| !has_symbols);
+    let Some(section) = section else { return Ok(None) };
+    let section = section.data().map_err(|error| damaged_within(&error))?;
+    let expanded = xz::expand(section, expanded_max(section.len()));
+    expanded.map(Some).map_err(|error| damaged_within(&error))
 }
 
-/// The file that debug information was put into, if there is one that belongs to the program; and
+fn damaged_within(error: &dyn Display) -> Lack {
+    Lack::damaged(format!("its compressed symbols are damaged: {error}"))
+}
+
+/// The file that debug information was put into, if there is one that belongs to the program; or
 /// why one that is there was not taken.
 fn debug_file(
     path: &Path,
     file: &object::File<'_>,
     limits: &Limits,
-) -> (Option<(PathBuf, Bytes)>, Option<String>) {
+) -> Result<Option<(PathBuf, Bytes)>, Lack> {
     let id = file.build_id().ok().flatten();
     let by_id = id.and_then(by_build_id).into_iter();
     let link = file.gnu_debuglink().ok().flatten();
     let name = link.and_then(|(name, _)| std::str::from_utf8(name).ok());
     let linked = name.map_or_else(Vec::new, |name| by_link(path, name));
-    let mut lack = None;
+    let mut lacks = Vec::new();
     for candidate in by_id.chain(linked) {
         let Ok(bytes) = read(&candidate, limits) else { continue };
-        match is_debug_file(&bytes, id, link.map(|(_, checksum)| checksum)) {
-            Ok(()) => return (Some((candidate, bytes)), None),
-            Err(why) => lack = Some(format!("its debug file {} {why}", candidate.display())),
-        }
+        let Err(lack) = is_debug_file(&bytes, id, link.map(|(_, checksum)| checksum)) else {
+            return Ok(Some((candidate, bytes)));
+        };
+        let why = format!("its debug file {} {}", candidate.display(), lack.why);
+        lacks.push(Lack { why, ..lack });
     }
-    (None, lack)
+    Lack::worst(lacks).map_or(Ok(None), Err)
 }
 
 /// Whether a file has the debug information of a program: by the build-id, or by the checksum of
 /// the whole file where the program has no id.
-fn is_debug_file(
-    bytes: &[u8],
-    id: Option<&[u8]>,
-    checksum: Option<u32>,
-) -> Result<(), &'static str> {
-    let found = object::File::parse(bytes).map_err(|_| "is damaged")?;
+fn is_debug_file(bytes: &[u8], id: Option<&[u8]>, checksum: Option<u32>) -> Result<(), Lack> {
+    let found = object::File::parse(bytes).map_err(|_| Lack::damaged("is damaged"))?;
     if !has_dwarf(&found) {
-        return Err("has no debug information");
+        return Err(Lack::absent("has no debug information"));
     }
     let is_it = match id {
         Some(id) => found.build_id().ok().flatten() == Some(id),
         None => checksum.is_none_or(|checksum| crc32fast::hash(bytes) == checksum),
     };
-    if is_it { Ok(()) } else { Err("is of another build") }
+    if is_it { Ok(()) } else { Err(Lack::absent("is of another build")) }
 }
 
 /// `/usr/lib/debug/.build-id/ab/cdef.debug`.
@@ -259,12 +257,16 @@ fn by_link(path: &Path, name: &str) -> Vec<PathBuf> {
     ]
 }
 
-/// The sections of DWARF. Those that cannot be read are empty.
-pub(crate) fn load(file: &object::File<'_>, source: &Bytes) -> DwarfSections<Bytes> {
+/// The sections of DWARF. Those that cannot be read are empty, and said.
+pub(crate) fn load(
+    file: &object::File<'_>,
+    source: &Bytes,
+    lacks: &mut Vec<Lack>,
+) -> DwarfSections<Bytes> {
     let section = |id: SectionId| {
         let name = Some(id.name()).filter(|_| is_needed(id));
-        let found = name.map(|name| section(file, source, name));
-        Ok::<_, std::convert::Infallible>(found.unwrap_or_default())
+        let read = name.map(|name| section(file, source, name)).transpose();
+        Ok::<_, std::convert::Infallible>(lack::found(read, lacks).unwrap_or_default())
     };
     match DwarfSections::load(section) {
         Ok(dwarf) => dwarf,
@@ -284,17 +286,19 @@ pub(crate) fn is_needed(id: SectionId) -> bool {
     )
 }
 
-/// A section by its name; nothing where it cannot be read.
-pub(crate) fn section(file: &object::File<'_>, source: &Bytes, name: &str) -> Bytes {
-    let found = file.section_by_name(name);
-    let data = found.and_then(|section| section.compressed_data().ok());
-    let data = data.filter(|data| {
+/// A section by its name; nothing where it is not there.
+///
+/// # Errors
+/// Where it is there and cannot be read, or becomes longer than sections do.
+pub(crate) fn section(file: &object::File<'_>, source: &Bytes, name: &str) -> Result<Bytes, Lack> {
+    let Some(found) = file.section_by_name(name) else { return Ok(Bytes::new()) };
+    let data = found.compressed_data().ok().filter(|data| {
         let size = data.uncompressed_size;
         size <= expanded_max(data.data.len()) as u64
     });
     match data.and_then(|data| data.decompress().ok()) {
-        Some(std::borrow::Cow::Borrowed(part)) => source.slice_ref(part),
-        Some(std::borrow::Cow::Owned(part)) => Bytes::from(part),
-        None => Bytes::new(),
+        Some(Cow::Borrowed(part)) => Ok(source.slice_ref(part)),
+        Some(Cow::Owned(part)) => Ok(Bytes::from(part)),
+        None => Err(Lack::damaged(format!("its section {name} cannot be read"))),
     }
 }

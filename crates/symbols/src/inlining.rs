@@ -6,20 +6,12 @@ use gimli::{
 };
 
 use crate::attributes::{number, ranges, referred};
-use crate::calls::{Call, Calls};
+use crate::budget::Budget;
+use crate::calls::Calls;
 use crate::sections::{Offset, Parsed};
-use crate::unit::{RANGES_MAX, Work};
 
 /// Where a call stands: the number of a file, and a line.
 pub(crate) type CallPlace = (Option<u64>, u32);
-
-/// The calls that were inlined in a function.
-#[derive(Debug, Default)]
-pub(crate) struct Inlining {
-    /// Those around others first.
-    pub(crate) all: Vec<Inlined>,
-    by_address: Calls,
-}
 
 /// A call that was inlined in a function.
 #[derive(Debug)]
@@ -33,31 +25,25 @@ pub(crate) struct Inlined {
     pub(crate) call: CallPlace,
 }
 
-impl Inlining {
-    /// Reads all calls of a function; those before damage.
-    pub(crate) fn read(from: &Parsed<'_>, function: UnitOffset) -> Self {
-        let mut reading = Reading::default();
-        // What was read before damage is kept.
-        let _ = reading.read(from, function);
-        Self { by_address: Calls::new(&reading.calls), all: reading.calls }
-    }
-
-    /// The calls that an address is in, the outermost first: what tells of the function, and where
-    /// the call stands.
-    pub(crate) fn calls_at(&self, address: u64) -> Vec<Call> {
-        self.by_address.path(self.by_address.find(address))
-    }
+/// Reads all calls of a function; those before damage.
+pub(crate) fn read(from: &Parsed<'_>, function: UnitOffset, budget: &Budget) -> Calls {
+    let mut reading = Reading { from, budget, calls: Vec::new() };
+    // What was read before damage is kept.
+    budget.read(reading.read(function));
+    Calls::new(&reading.calls)
 }
 
-/// Calls on the way, and how many ranges of addresses they have.
-#[derive(Default)]
-struct Reading {
+/// Calls on the way.
+struct Reading<'a, 'b> {
+    from: &'b Parsed<'a>,
+    budget: &'b Budget,
+    /// Those around others first.
     calls: Vec<Inlined>,
-    ranges: usize,
 }
 
-impl Reading {
-    fn read(&mut self, from: &Parsed<'_>, function: UnitOffset) -> gimli::Result<()> {
+impl Reading<'_, '_> {
+    fn read(&mut self, function: UnitOffset) -> gimli::Result<()> {
+        let Self { from, budget, .. } = *self;
         // Calls that are open, with the depth of their entries.
         let mut open: Vec<(isize, usize)> = Vec::new();
         let mut entries = from.unit.entries_raw(Some(function))?;
@@ -67,11 +53,10 @@ impl Reading {
         }
         // Functions within the function are not part of it.
         let mut skipped: Option<isize> = None;
-        let mut work = Work::default();
-        while !entries.is_empty() && entries.next_depth() > top && self.ranges < RANGES_MAX {
+        while !entries.is_empty() && entries.next_depth() > top {
             let (at, depth) = (entries.next_offset(), entries.next_depth());
             let Some(abbreviation) = entries.read_abbreviation()? else { continue };
-            if !work.is_left(abbreviation.attributes().len()) {
+            if budget.take_entry(abbreviation.attributes().len()).is_none() {
                 break;
             }
             entries.skip_attributes(abbreviation.attributes())?;
@@ -85,24 +70,19 @@ impl Reading {
             if abbreviation.tag() == DW_TAG_inlined_subroutine {
                 let within = open.last().map(|(_, index)| *index);
                 open.push((depth, self.calls.len()));
-                self.call(from, at, within)?;
+                self.call(at, within)?;
             }
         }
         Ok(())
     }
 
-    fn call(
-        &mut self,
-        from: &Parsed<'_>,
-        at: UnitOffset,
-        within: Option<usize>,
-    ) -> gimli::Result<()> {
+    fn call(&mut self, at: UnitOffset, within: Option<usize>) -> gimli::Result<()> {
+        let Self { from, budget, .. } = *self;
         let entry = from.unit.entry(at)?;
         let number = |name| entry.attr_value(name).and_then(|value| number(&value));
         let line = number(DW_AT_call_line).and_then(|line| u32::try_from(line).ok());
         let call = (number(DW_AT_call_file), line.unwrap_or(0));
-        let ranges = ranges(from, &entry);
-        self.ranges += ranges.len() + 1;
+        let ranges = ranges(from, &entry, budget);
         // The function that was inlined tells of all its copies.
         if let Some(at) = referred(from, &entry).or_else(|| from.offset(at)) {
             self.calls.push(Inlined { within, ranges, at, call });

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use kymo_core::model::structure::Resolved;
 
+use crate::lack::Lack;
 use crate::{image, xz};
 
 /// Symbols by address; each reaches up to the next.
@@ -16,18 +17,18 @@ impl KernelSymbols {
     ///
     /// # Errors
     /// Why there is none, in words that follow its name.
-    pub(crate) fn open(mut bytes: Bytes) -> Result<Self, String> {
+    pub(crate) fn open(mut bytes: Bytes) -> Result<Self, Lack> {
         if xz::is_compressed(&bytes) {
             let expanded = xz::expand(&bytes, image::expanded_max(bytes.len()));
-            bytes = expanded.map_err(|error| format!("it is damaged: {error}"))?.into();
+            let damaged = |error| Lack::damaged(format!("it is damaged: {error}"));
+            bytes = expanded.map_err(damaged)?.into();
         }
         // One name that is no text spoils no other.
-        let found = Self::read(&String::from_utf8_lossy(&bytes));
-        found.ok_or_else(|| "it is no list of symbols".to_owned())
+        Self::read(&String::from_utf8_lossy(&bytes))
     }
 
     /// Lines of an address, a letter, a name and perhaps a module in brackets; only code counts.
-    fn read(text: &str) -> Option<Self> {
+    fn read(text: &str) -> Result<Self, Lack> {
         let symbol = |line: &str| {
             let mut words = line.split_whitespace();
             let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
@@ -36,9 +37,15 @@ impl KernelSymbols {
             matches!(kind, "t" | "T").then(|| (address, format!("{name}{module} [vmlinux]")))
         };
         let mut symbols: Vec<_> = text.lines().filter_map(symbol).collect();
+        let count = symbols.len();
         symbols.sort_by_key(|(address, _)| *address);
         symbols.dedup_by_key(|(address, _)| *address);
-        (!symbols.is_empty()).then_some(Self { symbols })
+        match symbols.len() {
+            0 => Err(Lack::damaged("it is no list of symbols")),
+            // To whom the kernel does not tell its addresses, all are 0.
+            1 if count > 1 => Err(Lack::absent("its symbols have no addresses (kptr_restrict)")),
+            _ => Ok(Self { symbols }),
+        }
     }
 
     /// Appends the symbol that an address is in.
@@ -73,6 +80,14 @@ mod tests {
         assert_eq!(name(0x00ff_feff), "");
         assert_eq!(name(0x00ff_ff7f), "do_signal [vmlinux]");
         assert_eq!(name(0x00ff_ff80), "helper [ext4] [vmlinux]");
-        assert_eq!(KernelSymbols::read("nothing"), None);
+    }
+
+    #[test]
+    fn a_list_without_addresses_is_none() {
+        let lack = |text| KernelSymbols::read(text).unwrap_err();
+        assert!(lack("nothing").is_damaged);
+        let hidden = lack("0000 T startup_64\n0000 T do_syscall_64\n0000 t ext4_write [ext4]\n");
+        assert!(!hidden.is_damaged && hidden.why.contains("no addresses"), "{hidden:?}");
+        assert!(KernelSymbols::read("0000 T startup_64\n").is_ok());
     }
 }

@@ -19,6 +19,7 @@ mod elf;
 mod image;
 mod inlining;
 mod kernel;
+mod lack;
 mod lines;
 mod logical;
 mod loops;
@@ -39,6 +40,7 @@ use demangle::Style;
 use dwarf::Debug;
 use image::Image;
 use kernel::KernelSymbols;
+use lack::Lack;
 use logical::Logical;
 use loops::Finder;
 
@@ -104,15 +106,7 @@ struct Candidate {
     paths: Vec<PathBuf>,
     is_kernel: bool,
     /// What is known of it, or why nothing is.
-    known: OnceLock<Result<Known, Unread>>,
-}
-
-/// Why nothing is known of a module.
-#[derive(Debug)]
-struct Unread {
-    why: String,
-    /// Whether there is something that tells of it, but damaged.
-    is_damaged: bool,
+    known: OnceLock<Result<Known, Lack>>,
 }
 
 #[derive(Debug)]
@@ -124,24 +118,23 @@ enum Known {
 
 impl Candidate {
     fn open(&self, search: &Search, limits: &Limits) -> Option<&Known> {
-        let absent = |why: String| Unread { why, is_damaged: false };
-        let damaged = |why: String| Unread { why, is_damaged: true };
         let open = |path: &PathBuf| {
-            let bytes = image::read(path, limits).map_err(absent)?;
+            let bytes = image::read(path, limits).map_err(Lack::absent)?;
             if self.is_kernel {
-                KernelSymbols::open(bytes).map(Known::Kernel).map_err(damaged)
+                KernelSymbols::open(bytes).map(Known::Kernel)
             } else if Logical::is_it(&bytes) {
-                Logical::read(&bytes).map(Known::Logical).map_err(damaged)
+                Logical::read(&bytes).map(Known::Logical).map_err(Lack::damaged)
             } else {
                 // What does not even begin as a program was never one.
-                let unread = if bytes.starts_with(ELF) { damaged } else { absent };
-                let image = Image::open(path, &bytes, search, limits).map_err(unread)?;
+                let is_damaged = bytes.starts_with(ELF);
+                let image = Image::open(path, &bytes, search, limits);
+                let image = image.map_err(|why| Lack { why, is_damaged })?;
                 Ok(Known::Image(Box::new(image)))
             }
         };
         // The first file that is there counts, also where it is no program.
         let mut there = self.paths.iter().filter(|path| path.try_exists().unwrap_or(true));
-        let open = || there.next().map_or_else(|| Err(absent(image::ABSENT.to_owned())), open);
+        let open = || there.next().map_or_else(|| Err(Lack::absent(image::ABSENT)), open);
         self.known.get_or_init(open).as_ref().ok()
     }
 }
@@ -217,12 +210,21 @@ enum Opened<'a> {
 const ELF: &[u8] = b"\x7fELF";
 
 impl<'a> Module<'a> {
-    /// The debug information, where an address was looked up in it.
-    fn debug(&self) -> Option<&Debug<'a>> {
-        match &self.opened {
-            Some(Opened::Image(_, debug, _)) => debug.as_deref(),
-            _ => None,
-        }
+    /// The worst of what is lacking, as far as addresses were looked up.
+    fn worst(&self) -> Option<Lack> {
+        let image = match self.candidate.known.get()? {
+            Err(lack) => return Some(lack.clone()),
+            Ok(Known::Image(image)) => image.lack().cloned(),
+            Ok(Known::Kernel(_) | Known::Logical(_)) => return None,
+        };
+        let (debug, loops) = match &self.opened {
+            Some(Opened::Image(_, debug, finder)) => {
+                let debug = debug.as_ref().and_then(|debug| debug.lack());
+                (debug, finder.as_ref().and_then(|finder| finder.lack()))
+            }
+            _ => (None, None),
+        };
+        Lack::worst([image, debug, loops].into_iter().flatten())
     }
 }
 
@@ -267,24 +269,11 @@ impl Resolver for Module<'_> {
     }
 
     fn lack(&self) -> Option<String> {
-        match self.candidate.known.get()? {
-            Err(unread) => Some(unread.why.clone()),
-            Ok(Known::Image(image)) => {
-                let debug = self.debug().and_then(Debug::lack);
-                image.lack().or(debug).map(str::to_owned)
-            }
-            Ok(Known::Kernel(_) | Known::Logical(_)) => None,
-        }
+        self.worst().map(|lack| lack.why)
     }
 
     fn is_damaged(&self) -> bool {
-        match self.candidate.known.get() {
-            Some(Err(unread)) => unread.is_damaged,
-            Some(Ok(Known::Image(image))) => {
-                image.is_damaged() || self.debug().and_then(Debug::lack).is_some()
-            }
-            Some(Ok(Known::Kernel(_) | Known::Logical(_))) | None => false,
-        }
+        self.worst().is_some_and(|lack| lack.is_damaged)
     }
 }
 

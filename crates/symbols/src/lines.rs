@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gimli::{AttributeValue, FileEntry, LineProgramHeader};
+use gimli::{FileEntry, LineProgramHeader};
 use kymo_core::model::structure::SourcePlace;
 
+use crate::attributes::text;
 use crate::budget::Budget;
 use crate::demangle::{Style, bounded};
 use crate::dwarf::Reader;
@@ -91,17 +92,17 @@ impl<'a> Lines<'a> {
     }
 
     /// The path of a file with a line.
-    pub(crate) fn place(&mut self, (file, line): Place) -> Option<SourcePlace> {
-        let path = || self::file(&self.from, file);
+    pub(crate) fn place(&mut self, (file, line): Place, budget: &Budget) -> Option<SourcePlace> {
+        let path = || self::file(&self.from, file, budget);
         let path = self.files.entry(file).or_insert_with(path).clone()?;
         Some((path, line))
     }
 }
 
 /// The path of a file of a unit.
-pub(crate) fn file(from: &Parsed<'_>, index: u64) -> Option<String> {
+pub(crate) fn file(from: &Parsed<'_>, index: u64, budget: &Budget) -> Option<String> {
     let header = from.unit.line_program.as_ref()?.header();
-    path_of(from, header, header.file(index)?)
+    path_of(from, header, header.file(index)?, budget)
 }
 
 /// The directory that a unit was compiled in, the directory of the file, and its name, as far as
@@ -110,11 +111,9 @@ fn path_of<'a>(
     from: &Parsed<'a>,
     header: &LineProgramHeader<Reader<'a>>,
     file: &FileEntry<Reader<'a>>,
+    budget: &Budget,
 ) -> Option<String> {
-    let text = |value: AttributeValue<Reader<'a>>| {
-        let text = from.dwarf.attr_string(&from.unit, value).ok()?;
-        Some(bounded(text.slice()))
-    };
+    let text = |value| text(from, value, budget);
     let mut path = text(file.path_name())?;
     let directory = file.directory(header).and_then(text);
     if let Some(directory) = directory.filter(|directory| !directory.is_empty())

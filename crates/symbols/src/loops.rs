@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use kymo_core::model::structure::{Resolved, SourcePlace};
 
@@ -19,6 +20,7 @@ use crate::calls::{Call, CallId, Calls};
 use crate::code::{Callee, Code, Extent, Graph, Loops, Returns};
 use crate::elf::Symbol;
 use crate::image::Image;
+use crate::lack::Lack;
 
 /// How often code without a symbol is added to a function that jumps to it.
 const UNNAMED_ROUNDS: usize = 3;
@@ -45,6 +47,8 @@ pub(crate) struct Finder<'a> {
     of_symbols: HashMap<u64, Loops>,
     /// How many bytes of code may still be looked at. Functions may lie on top of each other.
     left: u64,
+    /// Whether that was not enough.
+    is_spent: bool,
 }
 
 impl<'a> Finder<'a> {
@@ -53,7 +57,13 @@ impl<'a> Finder<'a> {
         let (code, slots) = image.code()?;
         let returns = Returns::new(image.symbols(), slots);
         let left = code.size().saturating_mul(LOOKS_MAX).saturating_add(LOOKS_BYTES_MIN);
-        Some(Self { code, image, returns, of_symbols: HashMap::new(), left })
+        Some(Self { code, image, returns, of_symbols: HashMap::new(), left, is_spent: false })
+    }
+
+    /// Why less is known than could be.
+    pub(crate) fn lack(&self) -> Option<Lack> {
+        let why = "its functions share more code than is looked at, and some loops were left out";
+        self.is_spent.then(|| Lack::damaged(why))
     }
 
     /// The loops of a function.
@@ -75,6 +85,7 @@ impl<'a> Finder<'a> {
         let extent = Extent::new(ranges)?;
         let left = self.left.checked_sub(extent.bytes());
         self.left = left.unwrap_or(0);
+        self.is_spent |= left.is_none();
         left.map(|_| Graph::of(code, &extent, entry, &mut returns))
     }
 
@@ -124,7 +135,7 @@ pub(crate) trait Lines {
 #[derive(Debug, Default)]
 pub(crate) struct Placed {
     loops: Loops,
-    calls: Calls,
+    calls: Arc<Calls>,
     /// Of each loop.
     places: Vec<Place>,
 }
@@ -146,7 +157,7 @@ pub(crate) enum Around {
 }
 
 impl Placed {
-    pub(crate) fn new(loops: Loops, calls: Calls, lines: &mut dyn Lines) -> Self {
+    pub(crate) fn new(loops: Loops, calls: Arc<Calls>, lines: &mut dyn Lines) -> Self {
         let mut placed = Self { places: vec![Place::default(); loops.all.len()], loops, calls };
         let mut own: Vec<Vec<CallId>> = vec![Vec::new(); placed.places.len()];
         for (start, end, at) in &placed.loops.spans {
@@ -332,7 +343,7 @@ mod tests {
     }
 
     fn placed(all: Vec<Loop>, spans: Vec<(u64, u64, usize)>, calls: Calls) -> Placed {
-        Placed::new(Loops { all, spans }, calls, &mut Numbered)
+        Placed::new(Loops { all, spans }, Arc::new(calls), &mut Numbered)
     }
 
     fn at(line: u32, entry: u64) -> Around {

@@ -9,6 +9,7 @@ use crate::budget::Budget;
 use crate::demangle::Style;
 use crate::dwarf::Reader;
 use crate::image::Image;
+use crate::lack::Lack;
 use crate::split::Splits;
 
 /// Which file an entry is in.
@@ -91,6 +92,11 @@ impl<'a> Sections<'a> {
             style,
             budget,
         })
+    }
+
+    /// Why less is known than could be.
+    pub(crate) fn lack(&self) -> Option<Lack> {
+        Lack::worst(self.budget.lack().into_iter().chain(self.splits.lack()))
     }
 
     pub(crate) fn dwarf(&self) -> &Dwarf<Reader<'a>> {

@@ -1,13 +1,14 @@
 //! Debug information that several modules share, as `dwz` moves it into one file.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use gimli::DwarfSections;
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadResult};
 use object::{Object, ObjectSection};
 
 use crate::image::{self, DEBUG};
+use crate::lack::Lack;
 
 /// Where debug files that are shared are kept.
 const SHARED: &str = ".dwz";
@@ -15,28 +16,43 @@ const SHARED: &str = ".dwz";
 /// The version of the section of DWARF 5.
 const VERSION: u16 = 5;
 
-/// The file that a module's debug information refers to, if it is there and the one that was meant.
+/// The bytes of the file that a module's debug information refers to; nothing where it refers to
+/// none.
+///
+/// # Errors
+/// Where that file is not there, is another one than was meant, or damaged.
 pub(crate) fn find(
     path: &Path,
     file: &object::File<'_>,
     limits: &Limits,
-) -> Option<DwarfSections<Bytes>> {
-    let (name, id) = named(file)?;
-    candidates(path, std::str::from_utf8(name).ok()?, id).iter().find_map(|candidate| {
-        let bytes = image::read(candidate, limits).ok()?;
-        let found = object::File::parse(&*bytes).ok()?;
-        (told_id(&found)? == id).then(|| image::load(&found, &bytes))
-    })
+) -> Result<Option<Bytes>, Lack> {
+    let Some((name, id)) = named(file)? else { return Ok(None) };
+    let name = String::from_utf8_lossy(name);
+    let mut lack = Lack::absent(format!("what it shares with others ({name}) is not there"));
+    for candidate in candidates(path, &name, id) {
+        let Ok(bytes) = image::read(&candidate, limits) else { continue };
+        let file = || format!("what it shares with others ({})", candidate.display());
+        match object::File::parse(&*bytes) {
+            Ok(found) if told_id(&found) == Some(id) => return Ok(Some(bytes)),
+            Ok(_) => lack = Lack::absent(format!("{} is of another build", file())),
+            Err(error) => return Err(Lack::damaged(format!("{} is damaged: {error}", file()))),
+        }
+    }
+    Err(lack)
 }
 
 /// The name and the id of the file that is shared, by either way to tell it.
-fn named<'a>(file: &object::File<'a>) -> Option<(&'a [u8], &'a [u8])> {
-    if let Ok(Some(link)) = file.gnu_debugaltlink() {
-        return Some(link);
+fn named<'a>(file: &object::File<'a>) -> Result<Option<(&'a [u8], &'a [u8])>, Lack> {
+    let damaged = |error: &dyn Display| {
+        Lack::damaged(format!("where it shares debug information is damaged: {error}"))
+    };
+    if let Some(link) = file.gnu_debugaltlink().map_err(|error| damaged(&error))? {
+        return Ok(Some(link));
     }
-    let section = file.section_by_name(".debug_sup")?.data().ok()?;
-    let (is_shared, name, id) = supplementary(section).ok()?;
-    (!is_shared).then_some((name, id))
+    let Some(section) = file.section_by_name(".debug_sup") else { return Ok(None) };
+    let section = section.data().map_err(|error| damaged(&error))?;
+    let (is_shared, name, id) = supplementary(section).map_err(|error| damaged(&error))?;
+    Ok((!is_shared).then_some((name, id)))
 }
 
 /// The id of a file that is shared.

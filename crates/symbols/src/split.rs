@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -18,6 +19,7 @@ use crate::budget::Budget;
 use crate::demangle::bounded;
 use crate::dwarf::Reader;
 use crate::image;
+use crate::lack::{self, Lack};
 use crate::sections::{Home, Parsed};
 
 /// The files that units of a module were split off into. Each is opened when it is asked for.
@@ -27,8 +29,10 @@ pub(crate) struct SplitFiles {
     search: Search,
     limits: Limits,
     package: Option<DwarfPackageSections<Bytes>>,
+    /// Why the package is not taken.
+    lack: Option<Lack>,
     /// By the number of the unit that asked first.
-    files: Vec<OnceLock<Option<DwarfSections<Bytes>>>>,
+    files: Vec<OnceLock<Result<DwarfSections<Bytes>, Lack>>>,
 }
 
 impl SplitFiles {
@@ -50,13 +54,22 @@ impl SplitFiles {
         }
         let mut package = path.as_os_str().to_owned();
         package.push(".dwp");
+        let package = dwarf.map(|_| open_package(Path::new(&package), limits));
+        let mut lacks = Vec::new();
+        let package = lack::found(package.unwrap_or(Ok(None)), &mut lacks);
         Self {
             folder: path.parent().unwrap_or(path).to_owned(),
             search: search.clone(),
             limits: *limits,
-            package: dwarf.and_then(|_| open_package(Path::new(&package), limits)),
+            package,
+            lack: lacks.pop(),
             files: std::iter::repeat_with(OnceLock::new).take(units).collect(),
         }
+    }
+
+    /// Why less is known than could be.
+    pub(crate) fn lack(&self) -> Option<&Lack> {
+        self.lack.as_ref()
     }
 
     /// Where the file of a unit may be: where it was made, or beside the module.
@@ -66,31 +79,47 @@ impl SplitFiles {
     }
 
     /// The file of a unit, which the unit of that number asked for first.
-    fn open(&self, number: usize, made_at: &str) -> Option<&DwarfSections<Bytes>> {
-        let open = |path: PathBuf| {
-            let bytes = image::read(&path, &self.limits).ok()?;
-            let file = object::File::parse(&*bytes).ok()?;
-            let section = |id: SectionId| {
-                let name = id.dwo_name().filter(|_| image::is_needed(id));
-                let found = name.map(|name| image::section(&file, &bytes, name));
-                Ok::<_, gimli::Error>(found.unwrap_or_default())
-            };
-            DwarfSections::load(section).ok()
+    fn open(&self, number: usize, made_at: &str) -> Option<&Result<DwarfSections<Bytes>, Lack>> {
+        let open = || {
+            let mut lacks = vec![Lack::absent(made_at)];
+            for path in self.candidates(made_at) {
+                match open_file(&path, &self.limits) {
+                    Ok(found) => return Ok(found),
+                    Err(lack) => lacks.push(lack),
+                }
+            }
+            Err(Lack::worst(lacks).unwrap_or_else(|| Lack::absent(made_at)))
         };
-        let open = || self.candidates(made_at).into_iter().find_map(open);
-        self.files.get(number)?.get_or_init(open).as_ref()
+        Some(self.files.get(number)?.get_or_init(open))
     }
 }
 
-fn open_package(path: &Path, limits: &Limits) -> Option<DwarfPackageSections<Bytes>> {
-    let bytes = image::read(path, limits).ok()?;
-    let file = object::File::parse(&*bytes).ok()?;
+/// A file of what was split off.
+fn open_file(path: &Path, limits: &Limits) -> Result<DwarfSections<Bytes>, Lack> {
+    let bytes = image::read(path, limits).map_err(Lack::absent)?;
+    let file = object::File::parse(&*bytes).map_err(|error| damaged(path, &error))?;
+    let section = |id: SectionId| {
+        let name = id.dwo_name().filter(|_| image::is_needed(id));
+        let found = name.map(|name| image::section(&file, &bytes, name));
+        found.unwrap_or(Ok(Bytes::new())).map_err(|lack| damaged(path, &lack.why))
+    };
+    DwarfSections::load(section)
+}
+
+/// The package of all that was split off; nothing where there is none.
+fn open_package(path: &Path, limits: &Limits) -> Result<Option<DwarfPackageSections<Bytes>>, Lack> {
+    let Ok(bytes) = image::read(path, limits) else { return Ok(None) };
+    let file = object::File::parse(&*bytes).map_err(|error| damaged(path, &error))?;
     let section = |id: SectionId| {
         // The index tells parts of all sections, so all have to be there.
         let name = id.dwo_name().unwrap_or(id.name());
-        Ok::<_, gimli::Error>(image::section(&file, &bytes, name))
+        image::section(&file, &bytes, name).map_err(|lack| damaged(path, &lack.why))
     };
-    DwarfPackageSections::load(section).ok()
+    DwarfPackageSections::load(section).map(Some)
+}
+
+fn damaged(path: &Path, why: &dyn Display) -> Lack {
+    Lack::damaged(format!("its debug file {} is damaged: {why}", path.display()))
 }
 
 /// Units that were split off.
@@ -102,6 +131,10 @@ pub(crate) struct Splits<'a> {
     first: RefCell<HashMap<String, usize>>,
     /// Those that were found. Each belongs to one unit, so no other is given it.
     found: RefCell<HashSet<u64>>,
+    /// Files that are not there: how many, and the first of them.
+    absent: RefCell<(usize, String)>,
+    /// The first that is damaged.
+    damaged: RefCell<Option<Lack>>,
 }
 
 impl<'a> Splits<'a> {
@@ -109,14 +142,27 @@ impl<'a> Splits<'a> {
         let empty = EndianSlice::new(&[], endian);
         let slice = |section| EndianSlice::new(section, endian);
         let package = files.package.as_ref();
-        let package = package.and_then(|it| it.borrow(|section| slice(section), empty).ok());
+        let package = package.map(|it| it.borrow(|section| slice(section), empty));
+        let package = package.and_then(|package| budget.read(package));
         if let Some(package) = &package {
             let abbreviations = package.debug_abbrev.reader().len();
             let lines = package.debug_line.reader().len();
-            budget.add_split(package.debug_info.reader().len(), abbreviations + lines);
+            let listed = package.debug_rnglists.reader().len();
+            budget.add_split(package.debug_info.reader().len(), abbreviations + lines, listed);
         }
         let (first, found) = (RefCell::default(), RefCell::default());
-        Self { files, endian, package, first, found }
+        let (absent, damaged) = (RefCell::default(), RefCell::default());
+        Self { files, endian, package, first, found, absent, damaged }
+    }
+
+    /// Why less is known than could be.
+    pub(crate) fn lack(&self) -> Option<Lack> {
+        let (count, first) = &*self.absent.borrow();
+        let absent = (*count > 0).then(|| {
+            let why = "of its units are in debug files that are not there";
+            Lack::absent(format!("{count} {why}, the first in {first}"))
+        });
+        self.damaged.borrow().clone().or(absent)
     }
 
     /// The unit that a skeleton stands for.
@@ -131,11 +177,15 @@ impl<'a> Splits<'a> {
             return None;
         }
         let packed = self.package.as_ref().map(|package| package.find_cu(id, &skeleton.dwarf));
+        let packed = packed.and_then(|found| budget.read(found)).flatten();
         let dwarf = match packed {
-            Some(Ok(Some(dwarf))) => dwarf,
-            _ => self.file(budget, skeleton, number)?,
+            Some(dwarf) => dwarf,
+            None => self.file(budget, skeleton, number)?,
         };
-        let mut unit = unit_of(budget, &dwarf, id)?;
+        let Some(mut unit) = unit_of(budget, &dwarf, id) else {
+            self.lost(&Lack::absent(made_at(skeleton)?));
+            return None;
+        };
         unit.copy_relocated_attributes(&skeleton.unit);
         Some(Parsed { dwarf: Arc::new(dwarf), unit, home: Home::Split })
     }
@@ -149,13 +199,27 @@ impl<'a> Splits<'a> {
     ) -> Option<Dwarf<Reader<'a>>> {
         let made_at = made_at(skeleton)?;
         let first = *self.first.borrow_mut().entry(made_at.clone()).or_insert(number);
-        let sections = self.files.open(first, &made_at)?;
+        let sections = self.files.open(first, &made_at)?.as_ref();
+        let sections = sections.map_err(|lack| self.lost(lack)).ok()?;
         let mut dwarf = sections.borrow(|section| EndianSlice::new(section, self.endian));
         if first == number {
             budget.add(&dwarf);
         }
         dwarf.make_dwo(&skeleton.dwarf);
         Some(dwarf)
+    }
+
+    /// Notes that a unit was not found. What it says of a file that is not there is its path.
+    fn lost(&self, lack: &Lack) {
+        if lack.is_damaged {
+            self.damaged.borrow_mut().get_or_insert_with(|| lack.clone());
+            return;
+        }
+        let (count, first) = &mut *self.absent.borrow_mut();
+        if *count == 0 {
+            first.clone_from(&lack.why);
+        }
+        *count += 1;
     }
 }
 
@@ -183,7 +247,7 @@ fn unit_of<'a>(
         _ => false,
     };
     let mut headers = dwarf.units();
-    while let Ok(Some(header)) = headers.next() {
+    while let Some(Some(header)) = budget.read(headers.next()) {
         budget.take_header()?;
         if may_be(&header)
             && let Some(unit) = budget.unit(dwarf, header)

@@ -9,13 +9,13 @@ use gimli::{
 };
 use kymo_core::model::structure::{Resolved, SourcePlace};
 
-use crate::attributes::{entry_address, number, ranges, referred, referred_by};
+use crate::attributes::{entry_address, number, ranges, referred, referred_by, text};
 use crate::budget::Budget;
 use crate::calls::{Call, Calls};
 use crate::compat;
-use crate::demangle::{Style, bounded};
+use crate::demangle::Style;
 use crate::dwarf::Reader;
-use crate::inlining::{CallPlace, Inlining};
+use crate::inlining::{self, CallPlace};
 use crate::lines::{self, Lines};
 use crate::loops::{self, Around, Finder, Placed};
 use crate::sections::{Offset, Parsed, Sections};
@@ -57,7 +57,7 @@ pub(crate) struct Unit<'a> {
     /// Addresses of functions by their start.
     functions: Vec<(u64, u64, UnitOffset)>,
     lines: Lines<'a>,
-    inlined: HashMap<UnitOffset, Inlining>,
+    inlined: HashMap<UnitOffset, Arc<Calls>>,
     described: HashMap<Offset, Described>,
     loops: HashMap<UnitOffset, Placed>,
     /// Where functions are said to begin that have copies, once that was asked for.
@@ -107,7 +107,8 @@ impl<'a> Unit<'a> {
         let Described { name, at, entry } = self.described(known, function_at);
         let entry = self.entry_of(known, function, entry);
         to.push(Resolved::Function { record, name, at, entry });
-        let calls = self.inlining(function).calls_at(address);
+        let calls = self.inlined(known, function);
+        let calls = calls.path(calls.find(address));
         let around = match finder {
             Some(finder) => self.loops(known, finder, function).around(address, calls),
             None => calls.into_iter().map(Around::Call).collect(),
@@ -121,7 +122,7 @@ impl<'a> Unit<'a> {
                     if name.is_empty() && known.style == Style::Best {
                         continue;
                     }
-                    let call = call_place(&mut self.lines, call);
+                    let call = call_place(&mut self.lines, call, &known.budget);
                     Resolved::Inlined { record: inlined.record(self.number), name, at, call }
                 }
             });
@@ -151,20 +152,20 @@ impl<'a> Unit<'a> {
         let Some(at) = self.parsed.offset(function) else { return Placed::default() };
         let described = self.described(known, at);
         let Ok(entry) = self.parsed.unit.entry(function) else { return Placed::default() };
-        let ranges = ranges(&self.parsed, &entry);
+        let ranges = ranges(&self.parsed, &entry, &known.budget);
         let start = described.entry.or_else(|| ranges.first().map(|range| range.begin));
         let ranges = ranges.iter().map(|range| range.begin..range.end).collect();
         let found = finder.find(ranges, start.unwrap_or(0));
-        let calls = Calls::new(&self.inlining(function).all);
+        let calls = self.inlined(known, function);
         let file = described.at.map(|(file, _)| file);
-        let mut lines = FunctionLines { lines: &mut self.lines, file };
+        let mut lines = FunctionLines { lines: &mut self.lines, file, budget: &known.budget };
         Placed::new(found, calls, &mut lines)
     }
 
     /// The places that an address may be at, and from which address on that is so.
-    pub(crate) fn lines_at(&mut self, address: u64) -> (u64, Vec<SourcePlace>) {
+    pub(crate) fn lines_at(&mut self, address: u64, budget: &Budget) -> (u64, Vec<SourcePlace>) {
         let (from, places) = self.lines.find(address);
-        let places = places.into_iter().filter_map(|place| self.lines.place(place));
+        let places = places.into_iter().filter_map(|place| self.lines.place(place, budget));
         (from, places.collect())
     }
 
@@ -185,9 +186,10 @@ impl<'a> Unit<'a> {
         origin.and_then(|origin| lowest.get(&origin).copied()).or(own)
     }
 
-    fn inlining(&mut self, function: UnitOffset) -> &Inlining {
-        let read = || Inlining::read(&self.parsed, function);
-        self.inlined.entry(function).or_insert_with(read)
+    /// The calls that were inlined in a function.
+    fn inlined(&mut self, known: &Sections<'a>, function: UnitOffset) -> Arc<Calls> {
+        let read = || Arc::new(inlining::read(&self.parsed, function, &known.budget));
+        Arc::clone(self.inlined.entry(function).or_insert_with(read))
     }
 
     fn described(&mut self, known: &mut Sections<'a>, entry: Offset) -> Described {
@@ -206,17 +208,17 @@ impl<'a> Unit<'a> {
         for _ in 0..REFERENCES_MAX {
             let Some(offset) = at else { break };
             at = match self.parsed.within(offset) {
-                Some(within) => told.add(&self.parsed, within, true),
-                None => {
-                    known.other(offset).and_then(|(other, within)| told.add(&other, within, false))
-                }
+                Some(within) => told.add(&self.parsed, within, true, &known.budget),
+                None => known
+                    .other(offset)
+                    .and_then(|(other, within)| told.add(&other, within, false, &known.budget)),
             };
         }
         let line = told.line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
         // hpcprof takes the file of another unit for one of this unit with the same number.
         let at = match told.file {
             Some((file, is_own)) if is_own || known.style == Style::Compat => {
-                self.lines.place((file, line))
+                self.lines.place((file, line), &known.budget)
             }
             Some(_) => told.path.map(|path| (path, line)),
             None => None,
@@ -242,7 +244,7 @@ fn functions(parsed: &Parsed<'_>, budget: &Budget) -> Vec<(u64, u64, UnitOffset)
         if abbreviation.tag() == DW_TAG_subprogram
             && let Ok(entry) = parsed.unit.entry(offset)
         {
-            let covered = ranges(parsed, &entry);
+            let covered = ranges(parsed, &entry, budget);
             functions.extend(covered.iter().map(|range| (range.begin, range.end, offset)));
         }
         if budget.read(entries.skip_attributes(abbreviation.attributes())).is_none() {
@@ -251,13 +253,14 @@ fn functions(parsed: &Parsed<'_>, budget: &Budget) -> Vec<(u64, u64, UnitOffset)
     }
     functions.sort_by_key(|(start, ..)| *start);
     functions.dedup_by_key(|(start, ..)| *start);
+    functions.shrink_to_fit();
     functions
 }
 
 /// Where a call stands.
-fn call_place(lines: &mut Lines<'_>, call: CallPlace) -> Option<SourcePlace> {
+fn call_place(lines: &mut Lines<'_>, call: CallPlace, budget: &Budget) -> Option<SourcePlace> {
     match call {
-        (Some(file), line) => lines.place((file, line)),
+        (Some(file), line) => lines.place((file, line), budget),
         (None, line) => Some((UNKNOWN_FILE.to_owned(), line)),
     }
 }
@@ -266,16 +269,17 @@ fn call_place(lines: &mut Lines<'_>, call: CallPlace) -> Option<SourcePlace> {
 struct FunctionLines<'a, 'b> {
     lines: &'b mut Lines<'a>,
     file: Option<String>,
+    budget: &'b Budget,
 }
 
 impl loops::Lines for FunctionLines<'_, '_> {
     fn at(&mut self, address: u64) -> Option<SourcePlace> {
         let place = self.lines.find_last(address)?;
-        self.lines.place(place)
+        self.lines.place(place, self.budget)
     }
 
     fn of_call(&mut self, (_, call): Call) -> Option<SourcePlace> {
-        call_place(self.lines, call)
+        call_place(self.lines, call, self.budget)
     }
 
     fn file(&mut self) -> Option<String> {
@@ -298,19 +302,22 @@ struct Told {
 
 impl Told {
     /// Adds what an entry tells, and gives the one that it refers to.
-    fn add(&mut self, from: &Parsed<'_>, at: UnitOffset, is_own: bool) -> Option<Offset> {
-        let entry = from.unit.entry(at).ok()?;
-        let text = |name| {
-            let text = from.dwarf.attr_string(&from.unit, entry.attr_value(name)?).ok()?;
-            Some(bounded(text.slice()))
-        };
+    fn add(
+        &mut self,
+        from: &Parsed<'_>,
+        at: UnitOffset,
+        is_own: bool,
+        budget: &Budget,
+    ) -> Option<Offset> {
+        let entry = budget.read(from.unit.entry(at))?;
+        let text = |name| text(from, entry.attr_value(name)?, budget);
         let number = |name| entry.attr_value(name).and_then(|value| number(&value));
         self.linkage = self.linkage.take().or_else(|| text(DW_AT_linkage_name));
         self.linkage = self.linkage.take().or_else(|| text(DW_AT_MIPS_linkage_name));
         self.plain = self.plain.take().or_else(|| text(DW_AT_name));
         if let (None, Some(file)) = (self.file, number(DW_AT_decl_file)) {
             self.file = Some((file, is_own));
-            self.path = (!is_own).then(|| lines::file(from, file)).flatten();
+            self.path = (!is_own).then(|| lines::file(from, file, budget)).flatten();
         }
         self.line = self.line.or_else(|| number(DW_AT_decl_line));
         self.entry = self.entry.or_else(|| entry_address(from, &entry));

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use kymo_core::bytes::Limits;
 use kymo_core::model::structure::{Resolved, Symbols};
 use kymo_symbols::{Programs, Search};
+use object::{Object, ObjectSection};
 
 fn data(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/symbols").join(file)
@@ -254,4 +255,214 @@ fn damaged_programs_tell_less_and_do_no_harm() {
             try_out(&damaged, &searches[at % 2]);
         }
     }
+}
+
+/// What is lacking of a program once addresses were looked up in it, and whether that is damage.
+fn lack(program: &Path) -> Option<(String, bool)> {
+    let path = program.to_str().unwrap();
+    let modules = std::iter::once((path, Path::new("")));
+    let search = Search { loops: true, ..Search::default() };
+    let programs = Programs::new(modules, &search, &Limits::default());
+    let mut resolver = programs.module(path, None).unwrap();
+    for address in [0x40_010c, 0x40_0127, 0x40_01e5] {
+        resolver.resolve(address, &mut Vec::new());
+    }
+    resolver.lack().map(|why| (why, resolver.is_damaged()))
+}
+
+/// Overwrites all of a section.
+fn overwrite(program: &[u8], section: &str) -> Vec<u8> {
+    let file = object::File::parse(program).unwrap();
+    let (start, size) = file.section_by_name(section).unwrap().file_range().unwrap();
+    let (start, size) = (usize::try_from(start).unwrap(), usize::try_from(size).unwrap());
+    let mut damaged = program.to_vec();
+    damaged[start..start + size].fill(0xff);
+    damaged
+}
+
+#[test]
+fn what_is_missing_or_damaged_is_said() {
+    /// What becomes of a file beside a program.
+    enum Then {
+        Sound(&'static str),
+        Absent,
+        Cut(&'static str),
+        Garbage,
+        Without(&'static str, &'static str),
+    }
+    use Then::{Absent, Cut, Garbage, Sound, Without};
+    let (missing, damaged) = (Some(false), Some(true));
+    for (program, name, then, expected, words) in [
+        ("split5.elf", "split5.dwo", Sound("split5.dwo"), None, ""),
+        ("split5.elf", "split5.dwo", Absent, missing, "1 of its units are in debug files"),
+        ("split5.elf", "split5.dwo", Cut("split5.dwo"), damaged, "split5.dwo is damaged"),
+        ("split4.elf", "split4.dwo", Sound("split5.dwo"), missing, "the first in /src/split4.dwo"),
+        ("split4.elf", "split4.elf.dwp", Sound("split4.dwp"), None, ""),
+        ("split4.elf", "split4.elf.dwp", Garbage, damaged, "split4.elf.dwp is damaged"),
+        ("linked.elf", "linked.debug", Sound("plain.elf"), None, ""),
+        ("linked.elf", "linked.debug", Garbage, damaged, "linked.debug is damaged"),
+        ("linked.elf", "linked.debug", Sound("v4.elf"), missing, "is of another build"),
+        ("shared5.elf", "shared5.debug", Sound("shared5.debug"), None, ""),
+        ("shared5.elf", "shared5.debug", Absent, missing, "(shared5.debug) is not there"),
+        ("shared5.elf", "shared5.debug", Garbage, damaged, "shared5.debug) is damaged"),
+        ("shared4.elf", "shared4.debug", Absent, missing, "(shared4.debug) is not there"),
+        ("mini.elf", "mini.elf", Without("mini.elf", ".gnu_debugdata"), damaged, "compressed"),
+        ("plain.elf", "plain.elf", Sound("plain.elf"), None, ""),
+        ("plain.elf", "a", Without("plain.elf", ".debug_rnglists"), damaged, "is damaged"),
+        ("plain.elf", "a", Without("plain.elf", ".debug_line_str"), damaged, "is damaged"),
+        ("plain.elf", "a", Without("plain.elf", ".debug_str"), damaged, "is damaged"),
+        ("zlib.elf", "a", Without("zlib.elf", ".debug_info"), damaged, ".debug_info"),
+        ("zlib.elf", "a", Without("zlib.elf", ".debug_abbrev"), damaged, ".debug_abbrev"),
+    ] {
+        let folder = beside(&[(program, program)]);
+        let (path, beside) = (folder.path().join(program), folder.path().join(name));
+        match then {
+            Sound(file) => drop(fs::copy(data(file), &beside).unwrap()),
+            Absent => {}
+            Cut(file) => fs::write(&beside, &fs::read(data(file)).unwrap()[..300]).unwrap(),
+            Garbage => fs::write(&beside, "garbage").unwrap(),
+            Without(file, section) => {
+                let sound = fs::read(data(file)).unwrap();
+                fs::write(&path, overwrite(&sound, section)).unwrap();
+            }
+        }
+        let found = lack(&path);
+        let is_damaged = found.as_ref().map(|(_, is_damaged)| *is_damaged);
+        assert_eq!(is_damaged, expected, "{program}: {found:?}, not {words}");
+        assert!(found.is_none_or(|(why, _)| why.contains(words)), "{program}: not {words}");
+    }
+}
+
+/// A program of sections alone.
+fn program_of(sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut names = vec![0_u8];
+    let mut bytes = vec![0_u8; 64];
+    let mut headers = vec![0_u8; 64];
+    let named = sections.iter().map(|(name, bytes)| (*name, 1_u32, bytes.clone()));
+    let texts: Vec<&str> = sections.iter().map(|(name, _)| *name).chain([".shstrtab"]).collect();
+    let table = format!("\0{}\0", texts.join("\0")).into_bytes();
+    for (name, kind, content) in named.chain([(".shstrtab", 3, table)]) {
+        headers.extend(u32::try_from(names.len()).unwrap().to_le_bytes());
+        headers.extend(kind.to_le_bytes());
+        for number in [0, 0, bytes.len(), content.len(), 0, 1, 0] {
+            headers.extend((number as u64).to_le_bytes());
+        }
+        names.extend(name.bytes().chain([0]));
+        bytes.extend(content);
+    }
+    let count = u16::try_from(sections.len() + 2).unwrap();
+    let mut head = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x3e\0\x01\0\0\0".to_vec();
+    for number in [0, 0, bytes.len() as u64] {
+        head.extend(number.to_le_bytes());
+    }
+    head.extend(0_u32.to_le_bytes());
+    for number in [64, 0, 0, 64, count, count - 1] {
+        head.extend(u16::to_le_bytes(number));
+    }
+    bytes[..64].copy_from_slice(&head);
+    bytes.extend(headers);
+    bytes
+}
+
+/// A unit of DWARF 4 with such entries. What they look like is told at the beginning.
+fn unit_of(entries: &[u8]) -> Vec<u8> {
+    let rest = [&[4, 0, 0, 0, 0, 0, 8][..], entries].concat();
+    [&u32::try_from(rest.len()).unwrap().to_le_bytes()[..], &rest].concat()
+}
+
+/// Addresses from one on.
+fn from_to(start: u64, length: u64) -> Vec<u8> {
+    [start.to_le_bytes(), length.to_le_bytes()].concat()
+}
+
+/// A list of so many ranges of one byte each, every second one from an address on.
+fn list_of(ranges: u64, from: u64) -> Vec<u8> {
+    let base = [u64::MAX, from];
+    let pairs = (0..ranges).flat_map(|at| [at * 2, at * 2 + 1]);
+    let numbers = base.into_iter().chain(pairs).chain([0, 0]);
+    numbers.flat_map(u64::to_le_bytes).collect()
+}
+
+/// 1: a unit with a name; 2: a function from one address to another, with calls in it; 3: an inlined
+/// call with a list of ranges; 4: a function that is inlined; 5: a function with a list of ranges.
+const ABBREVIATIONS: &[u8] = &[
+    1, 0x11, 1, 0x11, 0x01, 0x12, 0x07, 0, 0, //
+    2, 0x2e, 1, 0x11, 0x01, 0x12, 0x07, 0, 0, //
+    3, 0x1d, 0, 0x31, 0x13, 0x55, 0x17, 0x59, 0x0b, 0, 0, //
+    4, 0x2e, 0, 0x03, 0x08, 0x20, 0x0b, 0, 0, //
+    5, 0x2e, 0, 0x03, 0x08, 0x55, 0x17, 0, 0, //
+    0,
+];
+
+/// Looks up an address in each of some pieces of 16 bytes, and counts memory.
+fn memory(program: &[u8], pieces: u64) -> (u64, Option<(String, bool)>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app");
+    fs::write(&path, program).unwrap();
+    let path = path.to_str().unwrap();
+    let modules = std::iter::once((path, Path::new("")));
+    let search = Search { loops: true, ..Search::default() };
+    let mut said = None;
+    let counted = allocation_counter::measure(|| {
+        let programs = Programs::new(modules, &search, &Limits::default());
+        let mut resolver = programs.module(path, None).unwrap();
+        for piece in 0..pieces {
+            resolver.resolve(0x1_0000 + piece * 16, &mut Vec::new());
+        }
+        said = resolver.lack().map(|why| (why, resolver.is_damaged()));
+    });
+    (counted.bytes_max, said)
+}
+
+/// Every call has all ranges of one list.
+#[test]
+fn lists_of_ranges_that_calls_share_are_not_read_without_end() {
+    let (functions, calls, ranges) = (100, 16, 1 << 14);
+    let mut entries = [vec![1], from_to(0x1_0000, functions * 16)].concat();
+    let inlined = 11 + u32::try_from(entries.len()).unwrap();
+    entries.extend(b"\x04inlined\0\x03");
+    for function in 0..functions {
+        entries.push(2);
+        entries.extend(from_to(0x1_0000 + function * 16, 16));
+        for line in 0..calls {
+            entries.push(3);
+            entries.extend(inlined.to_le_bytes().into_iter().chain([0; 4]).chain([line]));
+        }
+        entries.push(0);
+    }
+    entries.push(0);
+    let list = list_of(ranges, 0x1_0000);
+    let program = program_of(&[
+        (".debug_info", unit_of(&entries)),
+        (".debug_abbrev", ABBREVIATIONS.to_vec()),
+        (".debug_ranges", list),
+    ]);
+    let (bytes, said) = memory(&program, functions);
+    // 1,600 calls of 16,384 ranges would take a gigabyte.
+    assert!(bytes < 250 * program.len() as u64, "{bytes} bytes for {}", program.len());
+    let (why, is_damaged) = said.unwrap();
+    assert!(is_damaged && why.contains("shares more than can be read"), "{why}");
+}
+
+/// Every function of every unit has all ranges of one list.
+#[test]
+fn lists_of_ranges_that_units_share_are_not_read_without_end() {
+    let (units, functions, ranges) = (60, 16, 1 << 14);
+    let mut info = Vec::new();
+    for unit in 0..units {
+        let mut entries = [vec![1], from_to(0x1_0000 + unit * 16, 16)].concat();
+        for _ in 0..functions {
+            entries.extend(b"\x05f\0\0\0\0\0");
+        }
+        entries.push(0);
+        info.extend(unit_of(&entries));
+    }
+    let program = program_of(&[
+        (".debug_info", info),
+        (".debug_abbrev", ABBREVIATIONS.to_vec()),
+        (".debug_ranges", list_of(ranges, 0x1000_0000)),
+    ]);
+    let (bytes, said) = memory(&program, units);
+    assert!(bytes < 250 * program.len() as u64, "{bytes} bytes for {}", program.len());
+    assert!(said.unwrap().1);
 }
