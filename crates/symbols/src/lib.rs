@@ -26,6 +26,7 @@ mod loops;
 mod sections;
 mod shared;
 mod split;
+mod swift;
 mod unit;
 mod xz;
 
@@ -209,7 +210,7 @@ enum Opened<'a> {
 /// What programs begin with.
 const ELF: &[u8] = b"\x7fELF";
 
-impl<'a> Module<'a> {
+impl Module<'_> {
     /// The worst of what is lacking, as far as addresses were looked up.
     fn worst(&self) -> Option<Lack> {
         let image = match self.candidate.known.get()? {

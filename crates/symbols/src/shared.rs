@@ -41,8 +41,11 @@ pub(crate) fn find(
     Err(lack)
 }
 
-/// The name and the id of the file that is shared, by either way to tell it.
-fn named<'a>(file: &object::File<'a>) -> Result<Option<(&'a [u8], &'a [u8])>, Lack> {
+/// The name and the id of a file that is shared.
+type Named<'a> = (&'a [u8], &'a [u8]);
+
+/// The file that is shared, by either way to tell it.
+fn named<'a>(file: &object::File<'a>) -> Result<Option<Named<'a>>, Lack> {
     let damaged = |error: &dyn Display| {
         Lack::damaged(format!("where it shares debug information is damaged: {error}"))
     };
