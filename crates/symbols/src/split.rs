@@ -159,8 +159,12 @@ impl<'a> Splits<'a> {
     pub(crate) fn lack(&self) -> Option<Lack> {
         let (count, first) = &*self.absent.borrow();
         let absent = (*count > 0).then(|| {
-            let why = "of its units are in debug files that are not there";
-            Lack::absent(format!("{count} {why}, the first in {first}"))
+            Lack::absent(match count {
+                1 => format!("one of its units is in a debug file that is not there: {first}"),
+                _ => format!(
+                    "{count} of its units are in debug files that are not there, such as {first}"
+                ),
+            })
         });
         self.damaged.borrow().clone().or(absent)
     }

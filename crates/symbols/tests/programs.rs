@@ -294,9 +294,15 @@ fn what_is_missing_or_damaged_is_said() {
     let (missing, damaged) = (Some(false), Some(true));
     for (program, name, then, expected, words) in [
         ("split5.elf", "split5.dwo", Sound("split5.dwo"), None, ""),
-        ("split5.elf", "split5.dwo", Absent, missing, "1 of its units are in debug files"),
+        ("split5.elf", "split5.dwo", Absent, missing, "one of its units is in a debug file"),
         ("split5.elf", "split5.dwo", Cut("split5.dwo"), damaged, "split5.dwo is damaged"),
-        ("split4.elf", "split4.dwo", Sound("split5.dwo"), missing, "the first in /src/split4.dwo"),
+        (
+            "split4.elf",
+            "split4.dwo",
+            Sound("split5.dwo"),
+            missing,
+            "that is not there: /src/split4.dwo",
+        ),
         ("split4.elf", "split4.elf.dwp", Sound("split4.dwp"), None, ""),
         ("split4.elf", "split4.elf.dwp", Garbage, damaged, "split4.elf.dwp is damaged"),
         ("linked.elf", "linked.debug", Sound("plain.elf"), None, ""),
@@ -338,10 +344,10 @@ fn program_of(sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut names = vec![0_u8];
     let mut bytes = vec![0_u8; 64];
     let mut headers = vec![0_u8; 64];
-    let named = sections.iter().map(|(name, bytes)| (*name, 1_u32, bytes.clone()));
+    let given = sections.iter().map(|(name, bytes)| (*name, 1_u32, bytes.clone()));
     let texts: Vec<&str> = sections.iter().map(|(name, _)| *name).chain([".shstrtab"]).collect();
     let table = format!("\0{}\0", texts.join("\0")).into_bytes();
-    for (name, kind, content) in named.chain([(".shstrtab", 3, table)]) {
+    for (name, kind, content) in given.chain([(".shstrtab", 3, table)]) {
         headers.extend(u32::try_from(names.len()).unwrap().to_le_bytes());
         headers.extend(kind.to_le_bytes());
         for number in [0, 0, bytes.len(), content.len(), 0, 1, 0] {
