@@ -325,6 +325,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn loops_that_are_left_out_are_said() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+        let path = folder.join("symbols/plain.elf");
+        let bytes = std::fs::read(&path).unwrap().into();
+        let search = crate::Search { loops: true, ..crate::Search::default() };
+        let limits = kymo_core::bytes::Limits::default();
+        let image = Image::open(&path, &bytes, &search, &limits).unwrap();
+        let mut finder = Finder::new(&image).unwrap();
+        for (address, left, is_said) in [(0x40_0127, 1 << 20, false), (0x40_01e5, 1, true)] {
+            finder.left = left;
+            finder.resolve(image.symbol(address).unwrap(), address, &mut Vec::new());
+            assert_eq!(finder.lack().is_some_and(|lack| lack.is_damaged), is_said);
+        }
+    }
+
     const F: Call = (Offset { home: Home::Own, at: 1 }, (Some(1), 5));
     const G: Call = (Offset { home: Home::Own, at: 2 }, (Some(1), 7));
 

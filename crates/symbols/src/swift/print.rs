@@ -309,8 +309,9 @@ impl<'a> Printer<'a> {
                 self.name(*name)
             }
             Node::Generic(signature, of) => {
+                let before = self.text.len();
                 self.signature(*signature)?;
-                self.write(" ")?;
+                self.write(if self.text.len() > before { " " } else { "" })?;
                 self.of_type(*of)
             }
             _ => Err(Failed),

@@ -90,11 +90,9 @@ impl Parser<'_> {
         self.attribute(SPECIALIZED)
     }
 
-    /// Which pass of the compiler made it, and whether others may see it.
+    /// Which pass of the compiler made it, and what else changed.
     fn specialization_pass(&mut self) -> Option<()> {
-        self.take("q");
-        self.take("a");
-        self.take("r");
+        while ["q", "m", "a", "r"].iter().any(|letter| self.take(letter)) {}
         self.next()?.is_ascii_digit().then_some(())
     }
 
