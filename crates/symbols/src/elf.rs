@@ -6,6 +6,7 @@ use std::ops::Range;
 use object::{Object, ObjectSymbol, SymbolKind};
 
 use crate::demangle::bounded;
+use crate::lack::Lack;
 
 /// How many bytes all names may have for each byte of the file.
 const NAMES_PER_BYTE: usize = 4;
@@ -20,12 +21,13 @@ pub(crate) struct Symbol {
 
 /// The symbols of a program, or those that are left of them for linking and those that a program
 /// within it has (`.gnu_debugdata`). Of several at one address the first counts. Many may share one
-/// long name: all together they are no longer than a file of this size can be taken to tell, and the
-/// others are left out.
+/// long name: all together they are no longer than a file of this size can be taken to tell, and that
+/// the others are left out is said.
 pub(crate) fn symbols(
     file: &object::File<'_>,
     hidden: Option<&object::File<'_>>,
     file_bytes: usize,
+    lacks: &mut Vec<Lack>,
 ) -> Vec<Symbol> {
     let mut left = file_bytes.saturating_mul(NAMES_PER_BYTE).max(1 << 20);
     let mut symbols = Vec::new();
@@ -39,6 +41,10 @@ pub(crate) fn symbols(
         if let Some(hidden) = hidden {
             symbols.extend(hidden.symbols().filter_map(|symbol| symbol_of(&symbol, &mut left)));
         }
+    }
+    if left == 0 {
+        lacks
+            .push(Lack::damaged("its symbols share more than can be read, and some were left out"));
     }
     symbols.sort_by_key(|symbol| symbol.start);
     symbols.dedup_by_key(|symbol| symbol.start);

@@ -84,7 +84,7 @@ impl Image {
         let hidden = hidden.as_ref().map(|bytes| object::File::parse(&**bytes));
         let hidden = hidden.transpose().map_err(|error| damaged_within(&error));
         let hidden = lack::found(hidden, &mut lacks);
-        let symbols = elf::symbols(has.unwrap_or(&file), hidden.as_ref(), source.len());
+        let symbols = elf::symbols(has.unwrap_or(&file), hidden.as_ref(), source.len(), &mut lacks);
         let is_large = has_dwarf(from) && source.len() as u64 > DWARF_BYTES_MAX;
         lacks.extend(is_large.then(|| Lack::damaged("its debug information is too large")));
         let dwarf = (has_dwarf(from) && !is_large).then(|| load(from, source, &mut lacks));

@@ -357,14 +357,24 @@ fn program_of(sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut names = vec![0_u8];
     let mut bytes = vec![0_u8; 64];
     let mut headers = vec![0_u8; 64];
-    let given = sections.iter().map(|(name, bytes)| (*name, 1_u32, bytes.clone()));
+    let kind = |name: &str| match name {
+        ".symtab" => 2_u32,
+        ".strtab" => 3,
+        _ => 1,
+    };
+    let given = sections.iter().map(|(name, bytes)| (*name, kind(name), bytes.clone()));
     let texts: Vec<&str> = sections.iter().map(|(name, _)| *name).chain([".shstrtab"]).collect();
     let table = format!("\0{}\0", texts.join("\0")).into_bytes();
     for (name, kind, content) in given.chain([(".shstrtab", 3, table)]) {
         headers.extend(u32::try_from(names.len()).unwrap().to_le_bytes());
         headers.extend(kind.to_le_bytes());
-        for number in [0, 0, bytes.len(), content.len(), 0, 1, 0] {
+        for number in [0, 0, bytes.len(), content.len()] {
             headers.extend((number as u64).to_le_bytes());
+        }
+        // Symbols have their names in the section before.
+        let link = if name == ".symtab" { headers.len() as u64 / 64 - 1 } else { 0 };
+        for number in [link, 1, if name == ".symtab" { 24 } else { 0 }] {
+            headers.extend(number.to_le_bytes());
         }
         names.extend(name.bytes().chain([0]));
         bytes.extend(content);
@@ -461,6 +471,24 @@ fn lists_of_ranges_that_calls_share_are_not_read_without_end() {
     assert!(bytes < 250 * program.len() as u64, "{bytes} bytes for {}", program.len());
     let (why, is_damaged) = said.unwrap();
     assert!(is_damaged && why.contains("shares more than can be read"), "{why}");
+}
+
+/// Every symbol has the same name.
+#[test]
+fn a_name_that_symbols_share_is_not_read_without_end() {
+    let name_bytes = 100_000;
+    let mut symbols = vec![0; 24];
+    for piece in 0..40_u64 {
+        // The name, a function for all, in the first section, the address, and the length.
+        symbols.extend([1, 0, 0, 0, 0x12, 0, 1, 0]);
+        symbols.extend(from_to(0x1_0000 + piece * 16, 16));
+    }
+    let names = [&[0][..], &vec![b'f'; name_bytes], &[0]].concat();
+    let program = program_of(&[(".strtab", names), (".symtab", symbols)]);
+    let (bytes, said) = memory(&program, 40);
+    assert!(bytes < 3 << 20, "{bytes} bytes for {}", program.len());
+    let (why, is_damaged) = said.unwrap();
+    assert!(is_damaged && why.contains("symbols share more"), "{why}");
 }
 
 /// Every function of every unit has all ranges of one list.
