@@ -1,5 +1,7 @@
 //! From when to when a timeline is looked at.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use kymo_core::Result;
@@ -21,6 +23,15 @@ struct OnClock {
     seen: Option<(TimeNs, TimeNs)>,
 }
 
+impl OnClock {
+    /// Where the window cuts through what there is on the clock.
+    fn cut(&mut self, range: Option<RangeInclusive<TimeNs>>, window: &Window) {
+        let Some(range) = range else { return };
+        let is_within = |time: &TimeNs| range.start() < time && time <= range.end();
+        (self.from, self.until) = (window.from.filter(is_within), window.until.filter(is_within));
+    }
+}
+
 impl Bounds {
     pub(crate) fn new(
         timeline: &Arc<dyn TimelineView>,
@@ -29,15 +40,16 @@ impl Bounds {
     ) -> Result<Self> {
         let count = timeline.clocks().len();
         let mut clocks = vec![OnClock::default(); count + 1];
-        let is_cut = window.from.is_some() || window.until.is_some();
-        for (id, clock) in clocks.iter_mut().take(count).enumerate().filter(|_| is_cut) {
-            let Some(range) = Arc::clone(timeline).range(ClockId(id))? else { continue };
-            let is_within = |time: &TimeNs| range.start() < time && time <= range.end();
-            (clock.from, clock.until) =
-                (window.from.filter(is_within), window.until.filter(is_within));
-        }
         let place = |clock: Option<ClockId>| clock.map_or(count, |clock| clock.0.min(count));
-        let of_track = tracks.iter().map(|track| place(track.clock)).collect();
+        let of_track: Vec<_> = tracks.iter().map(|track| place(track.clock)).collect();
+        if window.from.is_some() || window.until.is_some() {
+            // Where a clock begins and ends may be dear to know, and files declare any number.
+            for id in of_track.iter().copied().collect::<BTreeSet<_>>() {
+                if let Some(clock) = clocks.get_mut(id).filter(|_| id < count) {
+                    clock.cut(Arc::clone(timeline).range(ClockId(id))?, window);
+                }
+            }
+        }
         Ok(Self { clocks, of_track })
     }
 
@@ -78,5 +90,49 @@ impl Bounds {
         let clock = self.clock(track)?;
         let from = clock.from.or(clock.seen.map(|seen| seen.0));
         from.zip(clock.until.or(clock.seen.map(|seen| seen.1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use kymo_core::model::timeline::{Clock, Events};
+
+    use super::*;
+    use crate::fixture::Timeline;
+
+    /// A thousand clocks, of which tracks use the first. Remembers which were asked for.
+    struct Clocks(Mutex<Vec<usize>>);
+
+    impl TimelineView for Clocks {
+        fn clocks(&self) -> Vec<Clock> {
+            vec![Timeline(Vec::new()).clocks().remove(0); 1000]
+        }
+
+        fn tracks(&self) -> Vec<Track> {
+            Timeline(Vec::new()).tracks()
+        }
+
+        fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+            Arc::new(Timeline(Vec::new())).events(window)
+        }
+
+        fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+            self.0.lock().unwrap().push(clock.0);
+            Ok(Some(TimeNs(0)..=TimeNs(100)))
+        }
+    }
+
+    #[test]
+    fn only_clocks_that_tracks_use_are_asked_for_their_range() {
+        let clocks = Arc::new(Clocks(Mutex::new(Vec::new())));
+        let timeline: Arc<dyn TimelineView> = clocks.clone();
+        let window = Window { from: Some(TimeNs(5)), ..Window::default() };
+        let bounds = Bounds::new(&timeline, &timeline.tracks(), &window).unwrap();
+        assert_eq!(bounds.from(TrackId(1)), Some(TimeNs(5)));
+        assert_eq!(*clocks.0.lock().unwrap(), [0]);
+        Bounds::new(&timeline, &timeline.tracks(), &Window::default()).unwrap();
+        assert_eq!(*clocks.0.lock().unwrap(), [0]);
     }
 }

@@ -189,9 +189,7 @@ impl Gantt {
         if let Activity::Enter { state, .. } = activity {
             return row.enter(buckets, time, state);
         }
-        let cell = buckets.split(time, TimeNs(time.0.saturating_add(1))).next();
-        let cell = cell.map(|(cell, _)| cell).filter(|at| row.releases.last() != Some(at));
-        row.releases.extend(cell);
+        row.releases.extend(buckets.at(time).filter(|at| row.releases.last() != Some(at)));
     }
 }
 

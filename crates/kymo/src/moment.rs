@@ -157,7 +157,8 @@ pub(crate) fn range_of(
     chosen: Option<&[TrackId]>,
 ) -> anyhow::Result<RangeInclusive<TimeNs>> {
     let tracks = timeline.tracks();
-    let is_chosen = |id: usize| chosen.is_none_or(|chosen| chosen.contains(&TrackId(id)));
+    let is_chosen =
+        |id: usize| chosen.is_none_or(|chosen| chosen.binary_search(&TrackId(id)).is_ok());
     let chosen = || tracks.iter().enumerate().filter(|(id, _)| is_chosen(*id));
     let has_events = chosen().any(|(_, track)| !track.is_clock());
     let chosen = chosen().filter(|(_, track)| !(has_events && track.is_clock()));

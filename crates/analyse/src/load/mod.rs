@@ -20,7 +20,7 @@ pub struct Buckets {
     pub start: TimeNs,
     /// Where the last ends; it may be shorter than the others.
     pub end: TimeNs,
-    /// How long each is.
+    /// How long each but the last is.
     pub width_ns: u64,
     /// How many there are.
     pub count: usize,
@@ -43,14 +43,26 @@ impl Buckets {
         TimeNs(self.start.0.saturating_add_unsigned(ns))
     }
 
+    /// How long a stretch is: the last may be shorter than the others.
+    #[must_use]
+    pub fn length_ns(&self, index: usize) -> u64 {
+        elapsed(self.begin(index), self.end).min(self.width_ns)
+    }
+
     fn index(&self, time: TimeNs) -> usize {
         let index = elapsed(self.start, time) / self.width_ns;
         usize::try_from(index).unwrap_or(usize::MAX)
     }
 
+    /// The stretch that a moment is in. The end is in the last.
+    pub(crate) fn at(&self, time: TimeNs) -> Option<usize> {
+        let is_within = (self.start..=self.end).contains(&time);
+        is_within.then(|| self.index(time).min(self.count.saturating_sub(1)))
+    }
+
     /// The parts of a time that are in each stretch.
     pub(crate) fn split(self, since: TimeNs, until: TimeNs) -> impl Iterator<Item = (usize, u64)> {
-        let since = since.max(self.start);
+        let (since, until) = (since.max(self.start), until.min(self.end));
         let last = self.index(until).min(self.count.saturating_sub(1));
         (self.index(since)..=last).filter_map(move |index| {
             let from = self.begin(index).max(since);

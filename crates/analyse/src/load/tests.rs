@@ -162,6 +162,19 @@ fn buckets_end_where_the_time_does() {
 }
 
 #[test]
+fn the_last_bucket_is_as_long_as_what_is_left() {
+    // 24 parts of 1001 are of 42, and the last of 1001 - 23 * 42 = 35; a release at the end is in it.
+    let buckets = Buckets::over(TimeNs(0), TimeNs(1001), 24);
+    assert_eq!((buckets.length_ns(0), buckets.length_ns(22), buckets.length_ns(23)), (42, 42, 35));
+    assert_eq!(
+        [1000, 1001, 1002, -1].map(|time| buckets.at(TimeNs(time))),
+        [Some(23), Some(23), None, None]
+    );
+    // What goes on elsewhere after the end is in no bucket.
+    assert_eq!(buckets.split(TimeNs(970), TimeNs(1005)).collect::<Vec<_>>(), [(23, 31)]);
+}
+
+#[test]
 fn times_at_the_end_of_all_numbers_are_no_trouble() {
     let told = vec![(i64::MIN, 1, begin(0)), (i64::MAX, 1, Activity::End)];
     let mut load = Load::over(Buckets::over(TimeNs(i64::MIN), TimeNs(i64::MAX), 3));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, CpuLoad, Load, Tasks};
+use kymo_analyse::{Analysis, Buckets, CpuLoad, Load, Tasks};
 use kymo_core::Value;
 use kymo_core::model::timeline::TrackKind;
 
@@ -23,7 +23,9 @@ use crate::session::{Opened, Outcome, Session};
 /// time from its first switch to its last, for who ran before and after is not known; within
 /// --since and --until they are of that range. Where switches are missing, nobody is said to have
 /// run. --stream and --exclude choose which tasks are shown. The column `over time` has a mark for
-/// each part of the time: the higher, the more of it the task ran.
+/// each part of the time: the higher, the more of it the task ran. In JSON it has the nanoseconds
+/// that the task ran in each, and `bucket_ns` is how long a part is; the last may be shorter by
+/// some nanoseconds. Shares of CSV with --buckets are of each part as long as it is.
 ///
 /// Interrupts have a row of their own where they are recorded. Their time is also time of the tasks
 /// that they interrupt, idle ones too, for no switch tells otherwise.
@@ -199,7 +201,7 @@ impl Shown<'_> {
                     self.name().into(),
                     of.name.into(),
                     (*ns).into(),
-                    share(*ns, buckets.width_ns),
+                    share(*ns, buckets.length_ns(at)),
                 ]);
             }
         }
@@ -273,10 +275,10 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
 /// The tasks of a processor, and its interrupts.
 pub(super) fn table(name: &str, cpu: &CpuLoad, load: &Load, tasks: &Tasks, how: GridArgs) -> Grid {
     let mut grid = Grid::new(COLUMNS);
-    let width_ns = load.buckets().map_or(0, |buckets| buckets.width_ns);
+    let buckets = load.buckets();
     for of in rows(cpu, tasks) {
         let over_time = if how.is_text() {
-            marks(of.buckets, width_ns).into()
+            buckets.map_or(String::new(), |buckets| marks(of.buckets, buckets)).into()
         } else {
             of.buckets.iter().copied().collect()
         };
@@ -286,7 +288,7 @@ pub(super) fn table(name: &str, cpu: &CpuLoad, load: &Load, tasks: &Tasks, how: 
             share(of.run_ns, cpu.span_ns()),
             of.stretches.into(),
             over_time,
-            width_ns.into(),
+            buckets.map_or(0, |buckets| buckets.width_ns).into(),
             of.is_idle.into(),
             of.is_interrupt.into(),
             of.name.into(),
@@ -296,14 +298,14 @@ pub(super) fn table(name: &str, cpu: &CpuLoad, load: &Load, tasks: &Tasks, how: 
 }
 
 /// A mark for each part of the time: the higher, the more of it a task ran.
-fn marks(buckets: &[u64], width_ns: u64) -> String {
+fn marks(ran_ns: &[u64], buckets: Buckets) -> String {
     const MARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let mark = |ns: &u64| {
-        let eighths = u128::from(*ns) * 8 / u128::from(width_ns.max(1));
+    let mark = |(at, ns): (usize, &u64)| {
+        let eighths = u128::from(*ns) * 8 / u128::from(buckets.length_ns(at).max(1));
         match (ns, usize::try_from(eighths).unwrap_or(7).min(7)) {
             (0, _) => ' ',
             (_, eighths) => MARKS.get(eighths).copied().unwrap_or('█'),
         }
     };
-    buckets.iter().map(mark).collect()
+    ran_ns.iter().enumerate().map(mark).collect()
 }

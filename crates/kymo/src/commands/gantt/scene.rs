@@ -1,6 +1,6 @@
 //! A Gantt chart as shapes.
 
-use kymo_analyse::{Arrow, Row, RowKind, elapsed};
+use kymo_analyse::{Arrow, Buckets, Row, RowKind, elapsed};
 use kymo_core::model::timeline::{Shown, TimeNs};
 
 use super::Drawn;
@@ -46,7 +46,7 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
         let top = TOP + place(index) * ROW;
         let name = measure::fitted(&escaped(drawn.name(row.kind)), 25);
         picture.text((LEFT - 8.0, top + ROW / 2.0), Anchor::End, &name);
-        bars(&mut picture, row, top, drawn.gantt.buckets().width_ns);
+        bars(&mut picture, row, top, drawn.gantt.buckets());
     }
     for arrow in drawn.gantt.arrows() {
         message(&mut picture, drawn, arrow);
@@ -98,18 +98,16 @@ fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
 }
 
 /// Boxes for cells of one colour, and marks for releases.
-fn bars(picture: &mut Picture, row: &Row, top: f64, width_ns: u64) {
+fn bars(picture: &mut Picture, row: &Row, top: f64, buckets: Buckets) {
     let width = WIDTH / place(row.cells.len().max(1));
-    let shade = |(ns, what): (u64, usize)| {
-        let shades = u128::from(ns) * u128::from(SHADES);
-        let shade = u64::try_from(shades.div_ceil(u128::from(width_ns.max(1)))).unwrap_or(SHADES);
-        (shade.min(SHADES), if ns == 0 { 0 } else { what })
+    let look = |index: usize| {
+        let (ns, what) = row.cells.get(index).copied()?;
+        Some((shade(ns, buckets.length_ns(index)), if ns == 0 { 0 } else { what }))
     };
     let mut start = 0;
-    for (index, cell) in row.cells.iter().enumerate() {
-        let next = row.cells.get(index + 1).map(|next| shade(*next));
-        let (shade, what) = shade(*cell);
-        if next == Some((shade, what)) {
+    for index in 0..row.cells.len() {
+        let Some((shade, what)) = look(index) else { break };
+        if look(index + 1) == Some((shade, what)) {
             continue;
         }
         if shade > 0 {
@@ -124,6 +122,12 @@ fn bars(picture: &mut Picture, row: &Row, top: f64, width_ns: u64) {
         let (x, y) = (LEFT + place(*cell) * width, top + ROW - 1.0);
         picture.line(&[(x, y), (x, y - 3.0)], RELEASE);
     }
+}
+
+/// How dark a cell is that is filled for so long of its length.
+fn shade(ns: u64, length_ns: u64) -> u64 {
+    let shades = (u128::from(ns) * u128::from(SHADES)).div_ceil(u128::from(length_ns.max(1)));
+    u64::try_from(shades).unwrap_or(SHADES).min(SHADES)
 }
 
 /// The name of a state, where there is room for it.

@@ -30,7 +30,8 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
     for (row, name) in rows.iter().zip(&names) {
         let cells: String = match row.kind {
             RowKind::Task(_) => {
-                row.cells.iter().map(|(ns, _)| filled(*ns, buckets.width_ns)).collect()
+                let cells = row.cells.iter().enumerate();
+                cells.map(|(at, (ns, _))| filled(*ns, buckets.length_ns(at))).collect()
             }
             RowKind::States(_) => states(&row.cells, &row.states),
         };
@@ -45,8 +46,8 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
 }
 
 /// The fuller, the darker.
-fn filled(ns: u64, width_ns: u64) -> char {
-    let quarters = u128::from(ns) * 4 / u128::from(width_ns.max(1));
+fn filled(ns: u64, of_ns: u64) -> char {
+    let quarters = u128::from(ns) * 4 / u128::from(of_ns.max(1));
     match (ns, quarters) {
         (0, _) => ' ',
         (_, 0) => '·',
