@@ -9,6 +9,7 @@ use kymo_core::model::timeline::{
 };
 
 use crate::bounds::Bounds;
+use crate::messages::Messages;
 use crate::outside::{After, Before, of_kinds};
 use crate::switches::{Ended, Running, Switches};
 use crate::tasks::{CpuId, TaskId, Tasks};
@@ -30,6 +31,11 @@ pub struct Analysis {
 
 /// Something that is worked out on the way.
 pub trait Pass {
+    /// Whether it has to know which messages are under way when the window begins.
+    fn follows_messages(&self) -> bool {
+        false
+    }
+
     /// Takes what goes on already when the window begins.
     fn standing(&mut self, _what: &Standing<'_>, _begin: TimeNs) {}
 
@@ -60,7 +66,7 @@ pub struct LeftOut {
 }
 
 /// What goes on when the window begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Standing<'a> {
     /// A task runs.
     Task(TaskId),
@@ -70,6 +76,8 @@ pub enum Standing<'a> {
     Interrupts(CpuId, u32),
     /// A state machine is in a state.
     State(TrackId, &'a str),
+    /// Messages are under way.
+    Messages(&'a Messages),
 }
 
 /// An event, and what it is to tasks.
@@ -269,7 +277,9 @@ impl Analysis {
     ) -> Result<bool> {
         let begins = (0..self.tracks.len()).find_map(|id| self.bounds.from(TrackId(id)));
         let Some(moment) = begins else { return Ok(true) };
-        let mut before = Before::look(&self.timeline, &self.tracks, &mut self.tasks, moment)?;
+        let follows_messages = passes.iter().any(|pass| pass.follows_messages());
+        let (timeline, tracks, tasks) = (&self.timeline, &self.tracks, &mut self.tasks);
+        let mut before = Before::look(timeline, tracks, tasks, moment, follows_messages)?;
         before.switches.restart(moment);
         let bounds = &self.bounds;
         before.switches.forget(|track| bounds.from(track).is_none());

@@ -153,9 +153,10 @@ impl Gantt {
         self.arrows_left_out
     }
 
-    fn row(&self, track: TrackId) -> Option<usize> {
-        let task = self.task_of.get(&track).map(|task| RowKind::Task(*task));
-        let row = task.and_then(|kind| self.row_of.get(&kind));
+    fn row(&self, track: TrackId, tasks: &Tasks) -> Option<usize> {
+        let seen = self.task_of.get(&track).copied();
+        let task = seen.or_else(|| tasks.of_track(track).map(|(task, _)| task));
+        let row = task.and_then(|task| self.row_of.get(&RowKind::Task(task)));
         row.or_else(|| self.row_of.get(&RowKind::States(track))).copied()
     }
 
@@ -166,12 +167,24 @@ impl Gantt {
         }
     }
 
+    /// A message goes from row to row. One whose sender told when it arrives is drawn when it
+    /// leaves.
     fn arrow(&mut self, seen: &Seen<'_>) {
-        let Some(Moved::Arrived(sent)) = self.messages.take(seen) else { return };
-        let ends = sent.from.and_then(|from| self.row(from)).zip(self.row(sent.to));
-        let Some(((from, to), left)) = ends.zip(sent.left) else { return };
+        let ends = match self.messages.take(seen) {
+            Some(Moved::Arrived(sent)) if sent.told.is_none() || sent.id.is_none() => {
+                (sent.from.zip(Some(sent.to))).zip(sent.left.zip(Some(sent.arrived)))
+            }
+            Some(Moved::Left(left)) => {
+                (Some(left.from).zip(left.to)).zip(Some(left.time).zip(left.arrives))
+            }
+            _ => None,
+        };
+        let Some(((from, to), (left, arrived))) = ends else { return };
+        let Some((from, to)) = self.row(from, seen.tasks).zip(self.row(to, seen.tasks)) else {
+            return;
+        };
         if self.arrows.len() < ARROWS_MAX {
-            self.arrows.push(Arrow { from, to, left, arrived: sent.arrived });
+            self.arrows.push(Arrow { from, to, left, arrived });
         } else {
             self.arrows_left_out += 1;
         }
@@ -194,7 +207,12 @@ impl Gantt {
 }
 
 impl Pass for Gantt {
+    fn follows_messages(&self) -> bool {
+        true
+    }
+
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+        self.messages.standing(what, begin);
         let Standing::State(track, state) = what else { return };
         let at = self.row_of.get(&RowKind::States(*track));
         if let Some(row) = at.and_then(|at| self.rows.get_mut(*at)) {

@@ -15,6 +15,8 @@ pub struct Turn {
     pub wait_ns: Option<u64>,
     /// How long before the stretch it was released, where that is known.
     pub delay_ns: Option<u64>,
+    /// The priority that it began to run with, where that is known.
+    pub priority: Option<i64>,
 }
 
 /// Hands on every stretch, as it ends.
@@ -32,6 +34,8 @@ struct Before {
     released: Option<TimeNs>,
     /// When it was released for the stretch that it runs.
     released_for: Option<TimeNs>,
+    /// The priority that it runs with.
+    priority: Option<i64>,
     /// When it was complete.
     completed: Option<TimeNs>,
 }
@@ -51,7 +55,7 @@ impl<'a> History<'a> {
 
     fn ends(&mut self, stretch: Stretch, is_whole: bool, tasks: &Tasks) {
         let Some(before) = self.of(stretch.task.0) else { return };
-        let Before { ended, released, released_for, completed } = std::mem::take(before);
+        let Before { ended, released, released_for, priority, completed } = std::mem::take(before);
         before.ended = Some(stretch.until);
         // What is asleep was released for the next stretch; what is preempted was not.
         before.released = released.filter(|_| completed == Some(stretch.until));
@@ -60,7 +64,7 @@ impl<'a> History<'a> {
         };
         let (wait_ns, delay_ns) = (until_begin(ended), until_begin(released_for));
         let run_ns = is_whole.then(|| elapsed(stretch.since, stretch.until));
-        (self.to)(Turn { stretch, run_ns, wait_ns, delay_ns }, tasks);
+        (self.to)(Turn { stretch, run_ns, wait_ns, delay_ns, priority }, tasks);
     }
 }
 
@@ -74,8 +78,9 @@ impl Pass for History<'_> {
                 before.released = before.released.filter(|_| !is_last).or(Some(seen.time));
             }
             Content::Activity(Activity::Complete { .. }) => before.completed = Some(seen.time),
-            Content::Activity(Activity::Begin { .. }) => {
+            Content::Activity(Activity::Begin { priority, .. }) => {
                 before.released_for = before.released.take();
+                before.priority = *priority;
             }
             _ => {}
         }
@@ -103,19 +108,20 @@ mod tests {
             (12, 2, release(None)),
             (20, 2, begin(1)),
             (30, 2, Activity::End),
-            (50, 2, begin(1)),
+            (50, 2, begin(9)),
             (60, 2, Activity::End),
         ];
         let mut found = Vec::new();
         let mut keep = |turn: Turn, tasks: &Tasks| {
             assert_eq!(tasks.name(turn.stretch.task), "b");
-            found.push((turn.stretch.until.0, turn.wait_ns, turn.delay_ns, turn.run_ns));
+            let Turn { wait_ns, delay_ns, run_ns, priority, .. } = turn;
+            found.push((turn.stretch.until.0, wait_ns, delay_ns, run_ns, priority));
         };
         analysed(told, Window::default(), &mut History::new(&mut keep));
         let expected = [
-            (5, None, None, None),
-            (30, Some(15), Some(10), Some(10)),
-            (60, Some(20), None, Some(10)),
+            (5, None, None, None, None),
+            (30, Some(15), Some(10), Some(10), Some(1)),
+            (60, Some(20), None, Some(10), Some(9)),
         ];
         assert_eq!(found, expected);
     }

@@ -41,9 +41,9 @@ pub use distribution::Distribution;
 pub use gantt::{Arrow, Gantt, Row, RowKind};
 pub use history::{History, Turn};
 pub use load::{Buckets, CpuLoad, InterruptLoad, Load, TaskLoad};
-pub use messages::{Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
+pub use messages::{Doubts, Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
 pub use rules::{Demand, Matcher, Meant, Rule, Rules, Vacuous, Violation};
-pub use sched::{Completed, Progress, Release, Sched, TaskSched};
+pub use sched::{Completed, Open, Progress, Release, Sched, TaskSched};
 pub use states::{MachineStates, StateTime, States};
 pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
 

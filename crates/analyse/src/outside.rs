@@ -1,5 +1,5 @@
-//! What is outside of a window and tells what goes on within: who ran when it began, and which
-//! states machines were in.
+//! What is outside of a window and tells what goes on within: who ran when it began, which states
+//! machines were in, and which messages were under way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use kymo_core::model::timeline::{
 
 use crate::analysis::count_interrupt;
 use crate::bounds::Bounds;
+use crate::messages::Messages;
 use crate::switches::{Running, Switches};
 use crate::tasks::{CpuId, Tasks};
 use crate::{Standing, Stretch};
@@ -28,6 +29,8 @@ pub(crate) struct Before {
     pub(crate) states: BTreeMap<TrackId, String>,
     /// How many interrupts are under way on each processor.
     pub(crate) interrupts: Vec<u32>,
+    /// What is under way, where that is asked for.
+    messages: Option<Messages>,
     /// Whether there is nothing further back.
     pub(crate) is_all: bool,
 }
@@ -38,25 +41,40 @@ pub(crate) fn of_kinds(tracks: &[Track], kinds: &[TrackKind]) -> Vec<TrackId> {
     of_kinds.map(|(id, _)| TrackId(id)).collect()
 }
 
+/// The tracks that tell what goes on: of tasks, machines and interrupts, and all that have messages
+/// where those are followed.
+fn telling(tracks: &[Track], tasks: &Tasks, follows_messages: bool) -> Vec<TrackId> {
+    use TrackKind::{Calls, States, Task};
+    let is_read = |(id, track): &(usize, &Track)| {
+        let is_interrupt = || tasks.interrupted(TrackId(*id)).is_some();
+        match track.kind {
+            Task | States => true,
+            Calls => follows_messages || is_interrupt(),
+            _ => is_interrupt(),
+        }
+    };
+    tracks.iter().enumerate().filter(is_read).map(|(id, _)| TrackId(id)).collect()
+}
+
 impl Before {
-    /// Looks back from a moment, ever further, until all is known.
+    /// Looks back from a moment, ever further, until all is known. What is under way may have left
+    /// at any time, so that where messages are followed it looks as far as it may.
     pub(crate) fn look(
         timeline: &Arc<dyn TimelineView>,
         tracks: &[Track],
         tasks: &mut Tasks,
         moment: TimeNs,
+        follows_messages: bool,
     ) -> Result<Self> {
         let machines = of_kinds(tracks, &[TrackKind::States]);
-        let mut read = of_kinds(tracks, &[TrackKind::Task, TrackKind::States]);
-        let ids = (0..tracks.len()).map(TrackId);
-        read.extend(ids.filter(|track| tasks.interrupted(*track).is_some()));
-        read.sort_unstable();
-        let mut found = Self::nothing(tasks, tracks.len());
+        let read = telling(tracks, tasks, follows_messages);
+        let nothing = |tasks: &Tasks| Self::nothing(tasks, tracks.len(), follows_messages);
+        let mut found = nothing(tasks);
         if read.is_empty() {
             return Ok(found);
         }
         for last in BEFORE {
-            found = Self::nothing(tasks, tracks.len());
+            found = nothing(tasks);
             let (tracks, until) = (Some(read.clone()), Some(moment));
             let window = Window { tracks, from: None, until, last: Some(last) };
             let mut events = Arc::clone(timeline).events(&window)?;
@@ -69,17 +87,21 @@ impl Before {
             }
             found.is_all = count < last;
             let is_known = found.switches.unknown(tasks).next().is_none();
-            if found.is_all || (is_known && found.states.len() == machines.len()) {
+            let is_known = is_known && found.states.len() == machines.len() && !follows_messages;
+            if found.is_all || is_known {
                 break;
             }
         }
+        let is_all = found.is_all;
+        found.messages = found.messages.map(|messages| messages.under_way(is_all));
         Ok(found)
     }
 
-    fn nothing(tasks: &Tasks, tracks: usize) -> Self {
+    fn nothing(tasks: &Tasks, tracks: usize, follows_messages: bool) -> Self {
         let switches = Switches::new(tasks, tracks);
         let interrupts = vec![0; tasks.cpu_count()];
-        Self { switches, states: BTreeMap::new(), interrupts, is_all: true }
+        let messages = follows_messages.then(Messages::new);
+        Self { switches, states: BTreeMap::new(), interrupts, messages, is_all: true }
     }
 
     /// What goes on at the moment, on processors of which that is asked.
@@ -98,10 +120,14 @@ impl Before {
             found.extend(count.map(|count| Standing::Interrupts(cpu, count)));
         }
         found.extend(self.states.iter().map(|(track, state)| Standing::State(*track, state)));
+        found.extend(self.messages.iter().map(Standing::Messages));
         found
     }
 
     fn take(&mut self, track: TrackId, since: TimeNs, activity: &Activity<'_>, tasks: &mut Tasks) {
+        if let Some(messages) = &mut self.messages {
+            messages.moved(activity, track, since, tasks);
+        }
         if let Some(cpu) = tasks.interrupted(track) {
             let count = self.interrupts.get_mut(cpu.0);
             return count.into_iter().for_each(|count| count_interrupt(count, activity));

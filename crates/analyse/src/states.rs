@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
-use crate::{Distribution, Pass, Seen, Standing, Tasks, elapsed};
+use crate::{Distribution, LeftOut, Pass, Seen, Standing, Tasks, elapsed};
 
 /// States of one machine that are told apart; the rest are one.
 const STATES_MAX: usize = 4096;
@@ -13,20 +13,28 @@ const STATES_MAX: usize = 4096;
 /// What states beyond that are called.
 pub(crate) const OTHERS: &str = "(other states)";
 
+/// Pairs of states whose transitions are told apart, of all machines together.
+const TRANSITIONS_MAX: usize = 1 << 16;
+
 /// Time per state, and transitions. A state lasts until the next, and the last one to the end.
 #[derive(Debug, Default)]
 pub struct States {
     machines: BTreeMap<TrackId, MachineStates>,
+    /// How many pairs of states have transitions.
+    pairs: usize,
+    /// Transitions of pairs beyond the limit.
+    left_out: u64,
 }
 
 /// What one machine did.
 #[derive(Debug, Clone, Default)]
 pub struct MachineStates {
-    /// Its states, by name.
-    pub states: BTreeMap<String, StateTime>,
-    /// How often it went from one state to another.
-    pub transitions: BTreeMap<(String, String), u64>,
-    now: Option<(String, TimeNs)>,
+    /// Where each state is among all.
+    places: BTreeMap<String, usize>,
+    states: Vec<StateTime>,
+    /// How often it went from one state to another, by their places.
+    transitions: BTreeMap<(usize, usize), u64>,
+    now: Option<(usize, TimeNs)>,
 }
 
 /// What is known of a state.
@@ -41,42 +49,72 @@ pub struct StateTime {
 }
 
 impl MachineStates {
+    /// Its states, by name.
+    pub fn states(&self) -> impl Iterator<Item = (&str, &StateTime)> {
+        let places = self.places.iter();
+        places.filter_map(|(name, place)| Some((name.as_str(), self.states.get(*place)?)))
+    }
+
+    /// How often it went from one state to another, by their names.
+    #[must_use]
+    pub fn transitions(&self) -> Vec<(&str, &str, u64)> {
+        let mut names = vec![""; self.states.len()];
+        for (name, place) in &self.places {
+            names.get_mut(*place).into_iter().for_each(|of| *of = name);
+        }
+        let name = |place: usize| names.get(place).copied().unwrap_or_default();
+        let transitions = self.transitions.iter();
+        let mut found: Vec<_> =
+            transitions.map(|((from, to), count)| (name(*from), name(*to), *count)).collect();
+        found.sort_unstable();
+        found
+    }
+
     /// How long it was in all states together.
     #[must_use]
     pub fn total_ns(&self) -> u128 {
-        self.states.values().map(|state| state.stay_ns.sum()).sum()
+        self.states.iter().map(|state| state.stay_ns.sum()).sum()
     }
 
-    fn known(&self, name: &str) -> String {
-        let is_known = self.states.contains_key(name) || self.states.len() < STATES_MAX;
-        if is_known { name.to_owned() } else { OTHERS.to_owned() }
+    /// Where a state is; of those beyond what is told apart, where all of them are.
+    fn place(&mut self, name: &str) -> usize {
+        let is_known = self.places.contains_key(name) || self.states.len() < STATES_MAX;
+        let name = if is_known { name } else { OTHERS };
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        self.places.insert(name.to_owned(), self.states.len());
+        self.states.push(StateTime::default());
+        self.states.len() - 1
     }
 
-    fn leave(&mut self, time: TimeNs) -> Option<String> {
-        let (name, since) = self.now.take()?;
-        let state = self.states.entry(name.clone()).or_default();
-        state.stay_ns.add(elapsed(since, time));
-        Some(name)
+    fn leave(&mut self, time: TimeNs) -> Option<usize> {
+        let (place, since) = self.now.take()?;
+        self.states.get_mut(place)?.stay_ns.add(elapsed(since, time));
+        Some(place)
     }
 
     /// It is in a state that it entered before.
     fn stand(&mut self, name: &str, begin: TimeNs) {
-        let name = self.known(name);
-        self.states.entry(name.clone()).or_default();
-        self.now = Some((name, begin));
+        self.now = Some((self.place(name), begin));
     }
 
-    fn enter(&mut self, name: &str, time: TimeNs, settled: Option<TimeNs>) {
-        let name = self.known(name);
-        if let Some(before) = self.leave(time) {
-            *self.transitions.entry((before, name.clone())).or_default() += 1;
-        }
-        let state = self.states.entry(name.clone()).or_default();
+    /// It enters a state. Tells the transition, where it was in one before.
+    fn enter(
+        &mut self,
+        name: &str,
+        time: TimeNs,
+        settled: Option<TimeNs>,
+    ) -> Option<(usize, usize)> {
+        let place = self.place(name);
+        let before = self.leave(time);
+        let state = self.states.get_mut(place)?;
         state.entries += 1;
         if let Some(settled) = settled.filter(|settled| *settled >= time) {
             state.settle_ns.add(elapsed(time, settled));
         }
-        self.now = Some((name, time));
+        self.now = Some((place, time));
+        Some((before?, place))
     }
 }
 
@@ -102,9 +140,18 @@ impl Pass for States {
     }
 
     fn event(&mut self, seen: &Seen<'_>) {
-        if let Content::Activity(Activity::Enter { state, settled }) = &seen.event.content {
-            let machine = self.machines.entry(seen.event.track).or_default();
-            machine.enter(state, seen.time, *settled);
+        let Content::Activity(Activity::Enter { state, settled }) = &seen.event.content else {
+            return;
+        };
+        let machine = self.machines.entry(seen.event.track).or_default();
+        let Some(pair) = machine.enter(state, seen.time, *settled) else { return };
+        if let Some(count) = machine.transitions.get_mut(&pair) {
+            *count += 1;
+        } else if self.pairs < TRANSITIONS_MAX {
+            machine.transitions.insert(pair, 1);
+            self.pairs += 1;
+        } else {
+            self.left_out += 1;
         }
     }
 
@@ -114,6 +161,16 @@ impl Pass for States {
                 machine.leave(end);
             }
         }
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let transitions = LeftOut {
+            count: self.left_out,
+            one: "transition is between states beyond those that are told apart, and is left out",
+            many: "transitions are between states beyond those that are told apart, and are left \
+                   out",
+        };
+        vec![transitions]
     }
 }
 
@@ -140,13 +197,12 @@ mod tests {
         analysed(told, Window::default(), &mut states);
         let machines = states.machines();
         let door = &machines[&TrackId(6)];
-        let (open, shut) = (&door.states["open"], &door.states["shut"]);
+        let states: Vec<_> = door.states().collect();
+        let [("open", open), ("shut", shut)] = states[..] else { panic!("{states:?}") };
         assert_eq!((open.entries, open.stay_ns.sum(), open.stay_ns.max()), (2, 80, Some(60)));
         assert_eq!((shut.entries, shut.stay_ns.sum(), door.total_ns()), (2, 10, 90));
         assert_eq!((open.settle_ns.count(), open.settle_ns.max()), (1, Some(4)));
-        let transitions: Vec<_> = door.transitions.iter().collect();
-        let key = |from: &str, to: &str| (from.to_owned(), to.to_owned());
-        assert_eq!(transitions, [(&key("open", "shut"), &2), (&key("shut", "open"), &1)]);
+        assert_eq!(door.transitions(), [("open", "shut", 2), ("shut", "open", 1)]);
     }
 
     #[test]
@@ -155,7 +211,26 @@ mod tests {
         let (from, until) = (Some(TimeNs(30)), Some(TimeNs(40)));
         let mut states = States::default();
         analysed(told, Window { from, until, ..Window::default() }, &mut states);
-        let open = &states.machines()[&TrackId(6)].states["open"];
-        assert_eq!((open.entries, open.stay_ns.sum()), (0, 10));
+        let (name, open) = states.machines()[&TrackId(6)].states().next().unwrap();
+        assert_eq!((name, open.entries, open.stay_ns.sum()), ("open", 0, 10));
+    }
+
+    #[test]
+    fn transitions_beyond_those_that_are_told_apart_are_counted_and_said() {
+        // Of 300 states each goes to each: more pairs than there is room for, by 24,464.
+        let enter =
+            |state: usize| Activity::Enter { state: format!("{state}").into(), settled: None };
+        let mut told = Vec::new();
+        for from in 0..300 {
+            for to in 0..300 {
+                told.extend([enter(from), enter(to)].map(|what| (0, 6, what)));
+            }
+        }
+        let mut states = States::default();
+        let (_, short) = crate::fixture::analysed_with(told, Window::default(), &mut states);
+        let door = &states.machines()[&TrackId(6)];
+        let known: u64 = door.transitions().iter().map(|(_, _, count)| count).sum();
+        assert_eq!((door.transitions().len(), door.states().count()), (TRANSITIONS_MAX, 300));
+        assert_eq!(known + short.left_out[0].count, 2 * 300 * 300 - 1);
     }
 }

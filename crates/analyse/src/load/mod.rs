@@ -288,7 +288,7 @@ impl Pass for Load {
             Standing::Interrupts(cpu, count) => {
                 self.interrupts.insert(*cpu, Interrupts::standing(*count, begin));
             }
-            Standing::Task(_) | Standing::State(..) => {}
+            Standing::Task(_) | Standing::State(..) | Standing::Messages(_) => {}
         }
     }
 

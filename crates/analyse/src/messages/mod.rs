@@ -1,5 +1,6 @@
 //! Messages between tracks: how long they took, and which never arrived.
 
+mod pair;
 mod sequence;
 mod wakeups;
 
@@ -8,13 +9,20 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
-use crate::{Distribution, LeftOut, Pass, Seen, elapsed};
+use crate::bounds::Bounds;
+use crate::tasks::Tasks;
+use crate::{LeftOut, Pass, Seen, Standing, elapsed};
+use pair::UnderWay;
 
+pub use pair::Pair;
 pub use sequence::{Sequence, Transfer};
 pub use wakeups::Wakeups;
 
 /// Messages under way that are kept; of more, the oldest are given up.
 const PENDING_MAX: usize = 1 << 20;
+
+/// Messages that told when they arrive and may be told of once more; of more, the oldest are not.
+const ARRIVING_MAX: usize = 1 << 16;
 
 /// Who may have sent what arrives without saying so; more are not looked at.
 const SENDERS_MAX: usize = 256;
@@ -33,55 +41,14 @@ pub struct PairKey {
     pub name: String,
 }
 
-/// What is known of a pair's messages.
-#[derive(Debug, Clone, Default)]
-pub struct Pair {
-    /// How many left.
-    pub sent: u64,
-    /// How many arrived.
-    pub received: u64,
-    /// How long they took.
-    pub latency_ns: Distribution,
-    /// How many arrived and did not leave, as far as was recorded.
-    pub unsent: u64,
-    /// Those that left and did not arrive yet, with their numbers.
-    waiting: BTreeSet<(TimeNs, MessageId)>,
-    /// When the latest left of which that is told. Where nothing is told, messages arrive in the
-    /// order in which they left: those before it are lost.
-    told: Option<TimeNs>,
-    /// How many arrived without a word of when they left, and are taken for the first that waited.
-    pub guessed: u64,
-}
-
 /// The number of a message, in the order in which they left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u64);
 
-impl Pair {
-    /// The first that may arrive next.
-    fn first(&self) -> Option<(TimeNs, MessageId)> {
-        let from = (self.told.unwrap_or(TimeNs(i64::MIN)), MessageId(0));
-        self.waiting.range(from..).next().copied()
-    }
-
-    /// Whether messages may have been taken for others: some are lost, or left before the
-    /// recording, and nothing tells which.
-    #[must_use]
-    pub fn is_doubtful(&self) -> bool {
-        self.guessed > 0 && self.unreceived() > 0
-    }
-
-    /// How many left and did not arrive, as far as was recorded.
-    #[must_use]
-    pub fn unreceived(&self) -> u64 {
-        self.sent.saturating_sub(self.received.saturating_sub(self.unsent))
-    }
-}
-
 /// A message that arrived, with both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// Which it is, where it was seen to leave.
+    /// Which it is, where it was seen to leave in what is looked at.
     pub id: Option<MessageId>,
     /// Its name.
     pub name: String,
@@ -93,10 +60,22 @@ pub struct Sent {
     pub left: Option<TimeNs>,
     /// When it arrived.
     pub arrived: TimeNs,
+    /// When it was to arrive, where its sender told that.
+    pub told: Option<TimeNs>,
+}
+
+/// How many pairs there are whose messages may have been taken for others, since those that arrived
+/// do not all tell when they left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Doubts {
+    /// Some did not arrive: latencies may be too long.
+    pub too_long: u64,
+    /// Some left before what is known: latencies may be too short.
+    pub too_short: u64,
 }
 
 /// Messages and how long they took. Ends are tracks; of a task that has several, the first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Messages {
     keys: HashMap<PairKey, usize, RandomState>,
     pairs: Vec<Pair>,
@@ -105,7 +84,13 @@ pub struct Messages {
     /// Messages that left, in that order, with their pairs; some of them have arrived.
     left: VecDeque<(TimeNs, MessageId, usize)>,
     pending: usize,
+    /// How many told when they arrive and may be told of once more.
+    arriving: usize,
     count: u64,
+    /// So many of the first left before what is looked at.
+    before: u64,
+    /// Whether it is not known what was under way at the begin.
+    is_begin_unknown: bool,
     /// Messages that were given up.
     given_up: u64,
     /// Messages of pairs beyond the limit.
@@ -119,11 +104,21 @@ impl Messages {
         Self::default()
     }
 
+    /// These messages as what is under way when a window begins; some are not known where what was
+    /// before them is not.
+    pub(crate) fn under_way(mut self, is_begin_known: bool) -> Self {
+        self.pairs.iter_mut().for_each(Pair::restart);
+        (self.given_up, self.left_out) = (0, 0);
+        (self.before, self.is_begin_unknown) = (self.count, !is_begin_known);
+        self
+    }
+
     /// What was found, the busiest pair first.
     #[must_use]
     pub fn pairs(&self) -> Vec<(&PairKey, &Pair)> {
         let pair = |(key, at): (_, &usize)| Some((key, self.pairs.get(*at)?));
-        let mut pairs: Vec<_> = self.keys.iter().filter_map(pair).collect();
+        let is_seen = |(_, pair): &(&PairKey, &Pair)| pair.sent + pair.received > 0;
+        let mut pairs: Vec<_> = self.keys.iter().filter_map(pair).filter(is_seen).collect();
         pairs.sort_by_key(|(key, pair)| (u64::MAX - pair.sent.max(pair.received), *key));
         pairs
     }
@@ -156,7 +151,26 @@ impl Messages {
     /// Messages that left and did not arrive yet, as far as they are kept, pair by pair.
     pub fn pending(&self) -> impl Iterator<Item = (&PairKey, TimeNs)> {
         let pairs = self.pairs().into_iter();
-        pairs.flat_map(|(key, pair)| pair.waiting.iter().map(move |(time, _)| (key, *time)))
+        pairs.flat_map(|(key, pair)| {
+            let waiting = pair.waiting().filter(|(_, id)| self.is_counted(*id));
+            waiting.map(move |(time, _)| (key, time))
+        })
+    }
+
+    /// How many of some pairs may have latencies that are wrong.
+    #[must_use]
+    pub fn doubts(&self, is_meant: impl Fn(&PairKey) -> bool) -> Doubts {
+        let mut doubts = Doubts::default();
+        for (_, pair) in self.pairs().into_iter().filter(|(key, _)| is_meant(key)) {
+            doubts.too_long += u64::from(pair.may_be_too_long());
+            doubts.too_short += u64::from(pair.may_be_too_short(!self.is_begin_unknown));
+        }
+        doubts
+    }
+
+    /// Whether a message left in what is looked at.
+    fn is_counted(&self, id: MessageId) -> bool {
+        id.0 >= self.before
     }
 
     fn pair(&mut self, key: PairKey) -> Option<usize> {
@@ -173,22 +187,34 @@ impl Messages {
     }
 
     /// A message leaves. Tells which it is, unless there are too many pairs.
-    fn send(&mut self, from: TrackId, time: TimeNs, message: &Message<'_>) -> Option<MessageId> {
+    fn send(&mut self, from: TrackId, left: TimeNs, message: &Message<'_>) -> Option<MessageId> {
         let key = PairKey { from: Some(from), to: message.peer, name: message.name.to_string() };
         let at = self.pair(key)?;
         let id = MessageId(self.count);
         self.count += 1;
         let pair = self.pairs.get_mut(at)?;
-        pair.sent += 1;
-        pair.waiting.insert((time, id));
-        let is_new = pair.sent == 1;
-        self.left.push_back((time, id, at));
-        self.pending += 1;
-        self.give_up();
-        if let (Some(to), true) = (message.peer, is_new) {
+        pair.send(UnderWay { left, id, arrives: message.peer_time });
+        if let (Some(to), false) = (message.peer, std::mem::replace(&mut pair.is_sender, true)) {
             self.senders.entry((to, message.name.to_string())).or_default().push(from);
         }
+        if message.peer_time.is_some() {
+            self.arriving += 1;
+            self.settle(at);
+        } else {
+            self.left.push_back((left, id, at));
+            self.pending += 1;
+            self.give_up();
+        }
         Some(id)
+    }
+
+    /// While too many messages told when they arrive, those of a pair are not waited for any more.
+    fn settle(&mut self, at: usize) {
+        let (before, Self { pairs, arriving, .. }) = (self.before, self);
+        let Some(pair) = pairs.get_mut(at) else { return };
+        while *arriving > ARRIVING_MAX && pair.settle(|id| id.0 >= before) {
+            *arriving -= 1;
+        }
     }
 
     /// Gives up the oldest while too many are under way, and forgets those that arrived.
@@ -196,56 +222,48 @@ impl Messages {
         let Self { left, pairs, .. } = self;
         if left.len() > 2 * PENDING_MAX {
             left.retain(|(time, id, at)| {
-                pairs.get(*at).is_some_and(|pair| pair.waiting.contains(&(*time, *id)))
+                pairs.get(*at).is_some_and(|pair| pair.is_waiting(*time, *id))
             });
         }
         while self.pending > PENDING_MAX {
             let Some((time, id, at)) = left.pop_front() else { return };
-            if pairs.get_mut(at).is_some_and(|pair| pair.waiting.remove(&(time, id))) {
+            if pairs.get_mut(at).is_some_and(|pair| pair.give_up(time, id)) {
                 self.pending -= 1;
                 self.given_up += 1;
             }
         }
     }
 
-    /// Who sent what arrives without saying so: the one whose message waits longest.
-    fn sender(&self, to: TrackId, name: &str) -> Option<TrackId> {
+    /// Who sent what arrives without saying so: the one who told that it arrives now, and else the
+    /// one whose message waits longest.
+    fn sender(&self, to: TrackId, name: &str, now: TimeNs) -> Option<TrackId> {
         let senders = self.senders.get(&(to, name.to_owned()))?;
         let waiting = senders.iter().take(SENDERS_MAX).filter_map(|from| {
             let key = PairKey { from: Some(*from), to: Some(to), name: name.to_owned() };
-            let (time, _) = self.pairs.get(*self.keys.get(&key)?)?.first()?;
-            Some((time, *from))
+            Some((self.pairs.get(*self.keys.get(&key)?)?.candidate(now)?, *from))
         });
         waiting.min().map(|(_, from)| from)
     }
 
     fn receive(&mut self, to: TrackId, arrived: TimeNs, message: &Message<'_>) -> Sent {
-        let from = message.peer.or_else(|| self.sender(to, &message.name));
+        let from = message.peer.or_else(|| self.sender(to, &message.name, arrived));
         let named = |to| PairKey { from, to, name: message.name.to_string() };
         // Some senders do not say to whom.
         let exact = named(Some(to));
         let is_open = !self.keys.contains_key(&exact) && self.keys.contains_key(&named(None));
         let key = if is_open { named(None) } else { exact };
-        let name = message.name.to_string();
-        let mut sent = Sent { id: None, name, from, to, left: message.peer_time, arrived };
-        let at = self.pair(key);
+        let (name, left) = (message.name.to_string(), message.peer_time);
+        let mut sent = Sent { id: None, name, from, to, left, arrived, told: None };
+        let (at, before) = (self.pair(key), self.before);
         let Some(pair) = at.and_then(|at| self.pairs.get_mut(at)) else { return sent };
-        pair.received += 1;
-        let found = match message.peer_time {
-            Some(left) => pair.waiting.range((left, MessageId(0))..).next().copied(),
-            None => pair.first(),
-        };
-        let is_same = |(time, _): &(TimeNs, _)| message.peer_time.is_none_or(|left| left == *time);
-        if let Some((left, id)) = found.filter(is_same) {
-            match message.peer_time {
-                Some(_) => pair.told = pair.told.max(Some(left)),
-                None => pair.guessed += 1,
+        if let Some(UnderWay { left, id, arrives }) = pair.receive(arrived, left) {
+            (sent.left, sent.told) = (Some(left), arrives);
+            if id.0 >= before {
+                sent.id = Some(id);
+                pair.arrive();
             }
-            pair.waiting.remove(&(left, id));
-            (sent.id, sent.left) = (Some(id), Some(left));
-            self.pending -= 1;
-        } else {
-            pair.unsent += 1;
+            let kept = if arrives.is_some() { &mut self.arriving } else { &mut self.pending };
+            *kept -= 1;
         }
         if let Some(left) = sent.left {
             pair.latency_ns.add(elapsed(left, arrived));
@@ -256,24 +274,30 @@ impl Messages {
     /// Takes an event. Tells the message that leaves or arrives with it.
     pub fn take(&mut self, seen: &Seen<'_>) -> Option<Moved> {
         let Content::Activity(activity) = &seen.event.content else { return None };
-        let (track, time) = (seen.tasks.home(seen.event.track), seen.time);
-        let home = |message: &Message<'_>| Message {
+        self.moved(activity, seen.event.track, seen.time, seen.tasks)
+    }
+
+    /// Takes what happens on a track. Tells the message that leaves or arrives with it.
+    pub(crate) fn moved(
+        &mut self,
+        activity: &Activity<'_>,
+        track: TrackId,
+        time: TimeNs,
+        tasks: &Tasks,
+    ) -> Option<Moved> {
+        let (Activity::Send(message) | Activity::Receive(message)) = activity else { return None };
+        let track = tasks.home(track);
+        let message = Message {
             name: message.name.to_string().into(),
-            peer: message.peer.map(|peer| seen.tasks.home(peer)),
+            peer: message.peer.map(|peer| tasks.home(peer)),
             peer_time: message.peer_time,
         };
-        match activity {
-            Activity::Send(message) => {
-                let message = home(message);
-                let id = self.send(track, time, &message);
-                let (name, to) = (message.name.into_owned(), message.peer);
-                Some(Moved::Left(Left { id, name, from: track, to, time }))
-            }
-            Activity::Receive(message) => {
-                Some(Moved::Arrived(self.receive(track, time, &home(message))))
-            }
-            _ => None,
+        if matches!(activity, Activity::Receive(_)) {
+            return Some(Moved::Arrived(self.receive(track, time, &message)));
         }
+        let id = self.send(track, time, &message);
+        let (name, to, arrives) = (message.name.into_owned(), message.peer, message.peer_time);
+        Some(Moved::Left(Left { id, name, from: track, to, time, arrives }))
     }
 }
 
@@ -299,11 +323,32 @@ pub struct Left {
     pub to: Option<TrackId>,
     /// When.
     pub time: TimeNs,
+    /// When it arrives, where its sender tells that.
+    pub arrives: Option<TimeNs>,
 }
 
 impl Pass for Messages {
+    fn follows_messages(&self) -> bool {
+        true
+    }
+
+    fn standing(&mut self, what: &Standing<'_>, _begin: TimeNs) {
+        if let Standing::Messages(under_way) = what {
+            self.clone_from(under_way);
+        }
+    }
+
     fn event(&mut self, seen: &Seen<'_>) {
         self.take(seen);
+    }
+
+    /// What told when it arrives has arrived.
+    fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {
+        let before = self.before;
+        for pair in &mut self.pairs {
+            while pair.settle(|id| id.0 >= before) {}
+        }
+        self.arriving = 0;
     }
 
     fn left_out(&self) -> Vec<LeftOut> {

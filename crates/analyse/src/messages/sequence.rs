@@ -98,9 +98,14 @@ impl Sequence {
 }
 
 impl Pass for Sequence {
+    fn follows_messages(&self) -> bool {
+        matches!(self.source, Source::Messages(_))
+    }
+
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
-        if let Source::Wakeups(wakeups) = &mut self.source {
-            wakeups.standing(what, begin);
+        match &mut self.source {
+            Source::Messages(messages) => messages.standing(what, begin),
+            Source::Wakeups(wakeups) => wakeups.standing(what, begin),
         }
     }
 
@@ -113,7 +118,8 @@ impl Pass for Sequence {
             None => {}
             Some(Moved::Left(left)) => {
                 let (name, from, to) = (left.name, Some(left.from), left.to);
-                let transfer = Transfer { name, from, to, left: Some(left.time), arrived: None };
+                let (time, arrived) = (Some(left.time), left.arrives);
+                let transfer = Transfer { name, from, to, left: time, arrived };
                 let Some(id) = left.id else { return };
                 if let Some(place) = self.add(transfer) {
                     self.places.insert(id, place);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixture::{Told, analysed, begin, message};
+use crate::fixture::{Told, analysed, analysed_with, begin, message};
 use kymo_core::model::timeline::Window;
 
 fn send(time: i64, from: usize, to: Option<usize>, peer_time: Option<i64>) -> Told {
@@ -242,7 +242,7 @@ fn a_time_that_is_told_ends_what_a_lost_message_shifted() {
     assert_eq!((pair.sent, pair.received, pair.unsent, pair.unreceived()), (6, 5, 0, 1));
     let latency = &pair.latency_ns;
     assert_eq!((latency.min(), latency.max(), latency.mean()), (Some(1), Some(101), Some(21)));
-    assert_eq!((pair.guessed, pair.is_doubtful()), (3, true));
+    assert_eq!((pair.guessed, pair.may_be_too_long()), (3, true));
 }
 
 #[test]
@@ -257,6 +257,117 @@ fn messages_that_tell_their_times_may_overtake_each_other() {
     let mut messages = Messages::new();
     analysed(told, Window::default(), &mut messages);
     let (_, pair) = messages.pairs()[0];
-    assert_eq!((pair.unsent, pair.unreceived(), pair.is_doubtful()), (0, 0, false));
+    assert_eq!((pair.unsent, pair.unreceived(), pair.may_be_too_long()), (0, 0, false));
     assert_eq!((pair.latency_ns.min(), pair.latency_ns.max()), (Some(10), Some(30)));
+}
+
+#[test]
+fn what_tells_when_it_arrives_has_arrived() {
+    // Sent at 0, 5, … 45, each arrives after 3, as its sender says; nobody else does.
+    let told = (0..10).map(|at| send(at * 5, 1, Some(2), Some(at * 5 + 3))).collect();
+    let (_, _, pair) = &found(told)[0];
+    assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.unsent), (10, 10, 0, 0));
+    let latency = &pair.latency_ns;
+    assert_eq!((latency.count(), latency.min(), latency.max()), (10, Some(3), Some(3)));
+}
+
+#[test]
+fn what_both_ends_tell_of_counts_once() {
+    let told = vec![
+        // They overtake each other, and the receiver says neither who sent them nor when.
+        send(0, 1, Some(2), Some(30)),
+        send(10, 1, Some(2), Some(12)),
+        receive(12, 2, None, None),
+        receive(30, 2, Some(1), None),
+        // The receiver knows better when it arrived.
+        send(40, 1, Some(2), Some(70)),
+        receive(80, 2, Some(1), Some(40)),
+        // One that does not say when it arrives, beside one that does and is not told of again.
+        send(100, 1, Some(2), Some(150)),
+        send(101, 1, Some(2), None),
+        receive(108, 2, Some(1), None),
+    ];
+    let found = found(told);
+    let (_, _, pair) = &found[0];
+    assert_eq!((found.len(), pair.sent, pair.received, pair.unsent), (1, 5, 5, 0));
+    // 2, 30, 40, 7, and 50 of the one that is told of once.
+    assert_eq!((pair.unreceived(), pair.latency_ns.sum(), pair.guessed), (0, 129, 1));
+    assert_eq!((pair.latency_ns.min(), pair.latency_ns.max()), (Some(2), Some(50)));
+}
+
+#[test]
+fn any_number_may_tell_when_they_arrive() {
+    let count = i64::try_from(ARRIVING_MAX).unwrap() + 1000;
+    let mut messages = Messages::new();
+    for time in 0..count {
+        let arrives = message("M", Some(2), Some(time + 2));
+        assert!(messages.send(TrackId(1), TimeNs(time), &arrives).is_some());
+    }
+    assert_eq!(messages.arriving, ARRIVING_MAX);
+    let (_, pair) = messages.pairs()[0];
+    // The first thousand are not waited for any more.
+    assert_eq!((pair.received, pair.latency_ns.max()), (1000, Some(2)));
+}
+
+/// Sent every 10 from 0 on, so many, and each arrives 15 later; nobody says when the other end was.
+fn in_flight(count: i64) -> Vec<Told> {
+    let ends = |at| [send(at * 10, 1, Some(2), None), receive(at * 10 + 15, 2, Some(1), None)];
+    let mut told: Vec<_> = (0..count).flat_map(ends).collect();
+    told.sort_by_key(|(time, track, _)| (*time, *track));
+    told
+}
+
+/// The pair within a window, and what is doubtful.
+fn within(told: Vec<Told>, from: i64, until: i64) -> (Pair, Doubts) {
+    let mut messages = Messages::new();
+    let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
+    analysed_with(told, Window { from, until, ..Window::default() }, &mut messages);
+    let pair = messages.pairs()[0].1.clone();
+    (pair, messages.doubts(|_| true))
+}
+
+#[test]
+fn what_is_under_way_when_a_window_begins_arrives_in_it() {
+    // Two are under way at 12, and one at 18. From then on those leave of 20 … 70, or of 80 too,
+    // and those arrive of 0, or 10, … 60.
+    for (from, until, sent, received) in [(12, 80, 6, 7), (18, 81, 7, 6)] {
+        let (pair, doubts) = within(in_flight(10), from, until);
+        assert_eq!((pair.sent, pair.received, pair.unsent), (sent, received, 0));
+        assert_eq!((pair.latency_ns.min(), pair.latency_ns.max()), (Some(15), Some(15)));
+        // The last ones of those that left have not arrived: 70, or 70 and 80.
+        assert_eq!((pair.unreceived(), doubts.too_short), (sent - 5, 0));
+    }
+}
+
+#[test]
+fn a_window_shows_what_arrives_in_it_with_when_it_left() {
+    let mut sequence = Sequence::of_messages(2);
+    let (from, until) = (Some(TimeNs(12)), Some(TimeNs(30)));
+    analysed(in_flight(10), Window { from, until, ..Window::default() }, &mut sequence);
+    let transfers = sequence.transfers().iter();
+    let found: Vec<_> = transfers.map(|of| (of.left, of.arrived)).collect();
+    let time = |ns| Some(TimeNs(ns));
+    assert_eq!(found, [(time(0), time(15)), (time(20), None)]);
+}
+
+#[test]
+fn latencies_are_doubtful_where_it_is_not_known_what_was_under_way() {
+    // There are more messages before the window than are looked at.
+    let (begin, count) = (2_000_000, 200_100);
+    let (_, doubts) = within(in_flight(count), begin, begin + 500);
+    assert_eq!(doubts.too_short, 1);
+    // A recording that begins with one that did not leave.
+    let mut messages = Messages::new();
+    let cut = in_flight(10).into_iter().filter(|(time, ..)| *time > 12).collect();
+    analysed(cut, Window::default(), &mut messages);
+    let doubts = messages.doubts(|_| true);
+    assert_eq!(doubts, Doubts { too_long: 0, too_short: 1 });
+    assert_eq!(messages.doubts(|key| key.name == "other"), Doubts::default());
+    // Where they say when they left, nothing is doubtful.
+    let told = (0..count).flat_map(|at| {
+        let left = at * 10;
+        [send(left, 1, Some(2), None), receive(left + 5, 2, Some(1), Some(left))]
+    });
+    let (pair, doubts) = within(told.collect(), begin, begin + 500);
+    assert_eq!((doubts, pair.latency_ns.max()), (Doubts::default(), Some(5)));
 }

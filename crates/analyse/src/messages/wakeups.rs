@@ -89,7 +89,8 @@ impl Wakeups {
         (woken.for_this, woken.meanwhile) = (Some(by), None);
         let (from, time) = by;
         let id = self.messages.send(from, time, &wakeup(to, None));
-        Some(Moved::Left(Left { id, name: WAKEUP.to_owned(), from, to: Some(to), time }))
+        let (name, to) = (WAKEUP.to_owned(), Some(to));
+        Some(Moved::Left(Left { id, name, from, to, time, arrives: None }))
     }
 
     /// A task runs. What it was woken for while it ran was no message until now.

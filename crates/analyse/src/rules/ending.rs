@@ -2,108 +2,129 @@
 
 use kymo_core::model::timeline::TimeNs;
 
+use super::chosen::Chosen;
 use super::found::OfRule;
 use super::memory::Memory;
-use super::{Demand, Rules};
+use super::{Demand, Matcher};
 use crate::bounds::Bounds;
-use crate::elapsed;
 use crate::messages::Messages;
-use crate::sched::Sched;
-use crate::tasks::Tasks;
+use crate::sched::{Open, Sched};
+use crate::tasks::{TaskId, Tasks};
+use crate::{Load, elapsed};
 
-impl Rules {
+/// What is known when all is seen.
+pub(super) struct Ending<'a> {
+    pub(super) bounds: &'a Bounds,
+    pub(super) tasks: &'a Tasks,
+    pub(super) chosen: &'a Chosen,
+    pub(super) sched: &'a Sched,
+    pub(super) messages: &'a Messages,
+}
+
+impl Memory {
     /// Looks at jobs that are not complete, at silence up to the end and from the begin, at messages
     /// that did not arrive, and at states that last.
-    pub(super) fn end(&mut self, bounds: &Bounds, tasks: &Tasks) {
-        let Self { all, chosen, sched, messages, found, .. } = self;
-        let is_chosen = |track: &kymo_core::model::timeline::TrackId| {
-            chosen.as_ref().is_none_or(|chosen| chosen.get(track.0).copied().unwrap_or(false))
-        };
-        for (index, (rule, memory)) in all.iter_mut().enumerate() {
-            let mut found = found.of(index, None);
-            match &rule.demand {
-                Demand::Task { .. } => {
-                    open_jobs(&rule.demand, memory, sched, bounds, tasks, &mut found);
-                }
-                Demand::Gap { gap_max, .. } => {
-                    let tracks: Vec<_> = memory.tracks().filter(is_chosen).collect();
-                    for track in tracks {
-                        let Some((begin, end)) = bounds.of(track) else { continue };
-                        let first = memory.first.get(&track).copied().unwrap_or(end);
-                        let gap = elapsed(begin, first);
-                        found.at(begin, track).limit("nothing came for", gap, *gap_max);
-                        if let Some((last, _)) = memory.last.get(&track) {
-                            let gap = elapsed(*last, end);
-                            found.at(*last, track).limit(
-                                "nothing came any more for",
-                                gap,
-                                *gap_max,
-                            );
-                        }
+    pub(super) fn end(&mut self, demand: &Demand, ending: &Ending<'_>, found: &mut OfRule<'_>) {
+        match demand {
+            Demand::Task { task, .. } => {
+                for (of, open) in ending.sched.open() {
+                    if ending.chosen.has_task(of, ending.tasks)
+                        && self.means_task(of, task, ending.tasks)
+                    {
+                        self.jobs += 1;
+                        open_job(demand, of, open, ending, found);
                     }
                 }
-                Demand::Follows { expect, within, .. } => {
-                    let latest = bounds.latest().unwrap_or(TimeNs(i64::MIN));
-                    for due in memory.follow.overdue(latest) {
-                        found.due(&due, expect, *within);
-                    }
+            }
+            Demand::Gap { gap_max, .. } => self.silence(*gap_max, ending.bounds, found),
+            Demand::Follows { expect, within, .. } => {
+                let latest = ending.bounds.latest().unwrap_or(TimeNs(i64::MIN));
+                for due in self.follow.overdue(latest) {
+                    found.due(&due, expect, *within);
                 }
-                Demand::Message { message, latency_max } => {
-                    let meant = |name: &str| message(name);
-                    lost_messages(&meant, *latency_max, messages, bounds, &mut found);
+            }
+            Demand::Message { message, latency_max } => {
+                lost_messages(message, *latency_max, ending, found);
+            }
+            Demand::State { stay_max, .. } => self.stay(*stay_max, ending.bounds, found),
+            Demand::Value { .. } => {}
+        }
+    }
+
+    fn silence(&self, gap_max: u64, bounds: &Bounds, found: &mut OfRule<'_>) {
+        for track in self.tracks() {
+            let Some((begin, end)) = bounds.of(track) else { continue };
+            let first = self.first.get(&track).copied().unwrap_or(end);
+            found.at(begin, track).limit("nothing came for", elapsed(begin, first), gap_max);
+            if let Some((last, _)) = self.last.get(&track) {
+                let gap = elapsed(*last, end);
+                found.at(*last, track).limit("nothing came any more for", gap, gap_max);
+            }
+        }
+    }
+
+    fn stay(&mut self, stay_max: u64, bounds: &Bounds, found: &mut OfRule<'_>) {
+        let tracks: Vec<_> = self.last.iter().map(|(track, (since, _))| (*track, *since)).collect();
+        for (track, since) in tracks {
+            if let Some((_, end)) = bounds.of(track) {
+                self.leave(track, end, stay_max, found.at(since, track));
+            }
+        }
+    }
+
+    /// Compares loads with what is allowed.
+    pub(super) fn loads(
+        &mut self,
+        demand: &Demand,
+        load: &Load,
+        tasks: &Tasks,
+        chosen: &Chosen,
+        found: &mut OfRule<'_>,
+    ) {
+        let Demand::Task { task, load_max: Some(limit), .. } = demand else { return };
+        for cpu in load.cpus(tasks) {
+            let is_meant = |of: TaskId| chosen.has_task(of, tasks) && task(tasks.name(of));
+            for of in cpu.tasks.iter().filter(|of| is_meant(of.task)) {
+                self.matched += 1;
+                #[allow(clippy::cast_precision_loss, reason = "a share has a few digits")]
+                let share = of.run_ns as f64 / cpu.span_ns().max(1) as f64;
+                if share > *limit {
+                    let (name, on) = (tasks.name(of.task), tasks.cpu(cpu.cpu));
+                    let on = on.map_or("", |cpu| &cpu.name);
+                    let (share, limit) = (share * 100.0, limit * 100.0);
+                    found.add(format!("{name} used {share:.1}% of {on}, more than {limit:.1}%"));
                 }
-                Demand::State { stay_max, .. } => {
-                    let tracks: Vec<_> = memory.last.iter().map(|(at, of)| (*at, of.0)).collect();
-                    for (track, since) in tracks {
-                        if let Some((_, end)) = bounds.of(track) {
-                            memory.leave(track, end, *stay_max, found.at(since, track));
-                        }
-                    }
-                }
-                Demand::Value { .. } => {}
             }
         }
     }
 }
 
-fn open_jobs(
+fn open_job(
     demand: &Demand,
-    memory: &mut Memory,
-    sched: &Sched,
-    bounds: &Bounds,
-    tasks: &Tasks,
+    of: TaskId,
+    Open { release, is_started, run_ns }: Open,
+    Ending { bounds, tasks, .. }: &Ending<'_>,
     found: &mut OfRule<'_>,
 ) {
-    let Demand::Task { task, response_max, delay_max, on_time, .. } = demand else { return };
-    for (of, release, is_started) in sched.open() {
-        let Some(home) = tasks.get(of).map(|of| of.home) else { continue };
-        let Some((_, end)) = bounds.of(home) else { continue };
-        if !memory.means_task(of, task, tasks) {
-            continue;
-        }
-        memory.jobs += 1;
-        let waited = elapsed(release.time, end);
-        found.at(release.time, home);
-        found.maybe_limit("was not complete after", waited, *response_max);
-        if !is_started {
-            found.maybe_limit("did not run for", waited, *delay_max);
-        }
-        if *on_time && release.is_late(end) {
-            found.add("was not complete when its budget was over".to_owned());
-        }
+    let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
+    let Some(home) = tasks.get(of).map(|of| of.home) else { return };
+    let Some((_, end)) = bounds.of(home) else { return };
+    let waited = elapsed(release.time, end);
+    found.at(release.time, home);
+    found.maybe_limit("was not complete after", waited, *response_max);
+    found.maybe_limit("was not complete and ran", run_ns, *run_max);
+    if !is_started {
+        found.maybe_limit("did not run for", waited, *delay_max);
+    }
+    if *on_time && release.is_late(end) {
+        found.add("was not complete when its budget was over".to_owned());
     }
 }
 
-fn lost_messages(
-    is_meant: &dyn Fn(&str) -> bool,
-    most: u64,
-    messages: &Messages,
-    bounds: &Bounds,
-    found: &mut OfRule<'_>,
-) {
-    for (key, left) in messages.pending().filter(|(key, _)| is_meant(&key.name)) {
-        let Some(from) = key.from else { continue };
-        let Some((_, end)) = bounds.of(from) else { continue };
+fn lost_messages(is_meant: &Matcher, most: u64, ending: &Ending<'_>, found: &mut OfRule<'_>) {
+    for (key, left) in ending.messages.pending().filter(|(key, _)| is_meant(&key.name)) {
+        let Some(from) = key.from.filter(|from| ending.chosen.has(*from)) else { continue };
+        let Some((_, end)) = ending.bounds.of(from) else { continue };
         if elapsed(left, end) > most {
             found.at(left, from).missing(format!("{} did not arrive within", key.name), most);
         }

@@ -71,10 +71,6 @@ impl Found {
         OfRule { found: self, rule, at }
     }
 
-    pub(super) fn add(&mut self, rule: usize, at: Option<At>, what: String) {
-        self.of(rule, at).add(what);
-    }
-
     /// What was found, by time, and for each rule how many more there are.
     pub(super) fn sorted(mut self) -> (Vec<Violation>, Vec<u64>) {
         self.list.sort_by_key(|of| (of.time.is_none(), of.time, of.rule));

@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 
 use kymo_core::model::timeline::{TimeNs, Track, TrackId, TrackKind};
 
+use super::chosen::Chosen;
 use super::follow::Follow;
 use super::found::OfRule;
-use super::{Demand, Matcher, Vacuous};
+use super::{Demand, Matcher, Meant, Vacuous};
 use crate::elapsed;
 use crate::tasks::{TaskId, Tasks};
 
 /// What a rule has to remember.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Which tracks the rule is about.
+    /// Which of the tracks that are chosen the rule is about.
     is_meant: Vec<bool>,
+    /// On which of them what must follow comes.
+    is_expected: Vec<bool>,
+    /// Whether what must follow comes on tracks alone that are not chosen: it cannot be waited for.
+    pub(super) is_blind: bool,
     /// Which tasks it is about, as far as they were looked at.
     tasks: Vec<Option<bool>>,
     /// How much there was that it is about.
@@ -29,19 +34,35 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(demand: &Demand, tracks: &[Track]) -> Self {
+    pub(super) fn new(demand: &Demand, tracks: &[Track], chosen: &Chosen) -> Self {
         let is_meant = |track: &Track| match demand {
             Demand::Gap { stream, .. } | Demand::Value { stream, .. } => stream(&track.name),
+            Demand::Follows { after, .. } => (after.stream)(&track.name),
             Demand::State { machine, .. } => {
                 machine(&track.name) && track.kind == TrackKind::States
             }
-            Demand::Task { .. } | Demand::Follows { .. } | Demand::Message { .. } => false,
+            Demand::Task { .. } | Demand::Message { .. } => false,
         };
-        Self { is_meant: tracks.iter().map(is_meant).collect(), ..Self::default() }
+        let is_expected = |track: &Track| match demand {
+            Demand::Follows { expect, .. } => (expect.stream)(&track.name),
+            _ => false,
+        };
+        let among = |is_one: &dyn Fn(&Track) -> bool| -> Vec<bool> {
+            let tracks = tracks.iter().enumerate();
+            tracks.map(|(id, track)| chosen.has(TrackId(id)) && is_one(track)).collect()
+        };
+        let (meant, expected) = (among(&is_meant), among(&is_expected));
+        let is_blind = !expected.contains(&true) && tracks.iter().any(is_expected);
+        Self { is_meant: meant, is_expected: expected, is_blind, ..Self::default() }
     }
 
     pub(super) fn means(&self, track: TrackId) -> bool {
         self.is_meant.get(track.0).copied().unwrap_or(false)
+    }
+
+    /// Whether what must follow comes on a track.
+    pub(super) fn expects(&self, track: TrackId) -> bool {
+        self.is_expected.get(track.0).copied().unwrap_or(false)
     }
 
     /// The tracks that it is about.
@@ -58,6 +79,12 @@ impl Memory {
         *known.get_or_insert_with(|| names(tasks.name(task)))
     }
 
+    /// A machine enters a state that the rule is about.
+    pub(super) fn enter(&mut self, track: TrackId, time: TimeNs, state: &str) {
+        self.matched += 1;
+        self.last.insert(track, (time, state.to_owned()));
+    }
+
     /// A machine leaves the state it is in, or the recording ends.
     pub(super) fn leave(
         &mut self,
@@ -72,13 +99,8 @@ impl Memory {
     }
 
     /// What there is nothing of that the rule is about.
-    pub(super) fn vacuous(
-        &self,
-        rule: usize,
-        demand: &Demand,
-        tracks: &[Track],
-    ) -> Option<Vacuous> {
-        let has_track = self.is_meant.iter().any(|is_meant| *is_meant);
+    pub(super) fn vacuous(&self, rule: usize, demand: &Demand) -> Option<Vacuous> {
+        let has_track = self.is_meant.contains(&true);
         let is_nothing = self.matched == 0;
         let (why, is_suspect) = match demand {
             Demand::Task { .. } if is_nothing => ("no task of it did anything".to_owned(), true),
@@ -97,19 +119,28 @@ impl Memory {
             }
             Demand::Value { .. } if is_nothing => ("its streams have no numbers".to_owned(), true),
             Demand::Message { .. } if is_nothing => ("there is no such message".to_owned(), true),
-            Demand::Follows { after, expect, .. } => {
-                let missing = [after, expect].into_iter().find(|meant| !meant.has_stream(tracks));
-                match missing {
-                    Some(meant) => (format!("there is no stream of {}", meant.name), true),
-                    None if is_nothing => (format!("{} never came", after.name), false),
-                    None => return None,
-                }
-            }
+            Demand::Follows { after, expect, .. } => return self.unfollowed(rule, after, expect),
             Demand::State { .. } if is_nothing => {
                 ("such a state was never entered".to_owned(), false)
             }
             _ => return None,
         };
         Some(Vacuous { rule, why, is_suspect })
+    }
+
+    /// Why a rule that something must follow is about nothing.
+    fn unfollowed(&self, rule: usize, after: &Meant, expect: &Meant) -> Option<Vacuous> {
+        let suspect = |why| Some(Vacuous { rule, why, is_suspect: true });
+        if !self.is_meant.contains(&true) {
+            return suspect(format!("there is no stream of {}", after.name));
+        }
+        if self.is_blind {
+            return suspect(format!("streams of {} are not chosen", expect.name));
+        }
+        if !self.is_expected.contains(&true) {
+            return suspect(format!("there is no stream of {}", expect.name));
+        }
+        let why = format!("{} never came", after.name);
+        (self.matched == 0).then_some(Vacuous { rule, why, is_suspect: false })
     }
 }

@@ -1,17 +1,19 @@
 //! What must hold over a recording, and where it does not.
 
+mod chosen;
 mod ending;
+mod event;
 mod follow;
 mod found;
 mod memory;
 
-use kymo_core::Value;
-use kymo_core::model::timeline::{Activity, Content, Event, TimeNs, Track, TrackId};
+use kymo_core::model::timeline::{Content, Event, TimeNs, Track};
 
 use crate::bounds::Bounds;
-use crate::messages::Moved;
-use crate::sched::Progress;
-use crate::{LeftOut, Load, Messages, Pass, Sched, Seen, Standing, Tasks, elapsed};
+use crate::{Doubts, LeftOut, Load, Messages, Pass, Sched, Seen, Standing, Stretch, Tasks};
+use chosen::Chosen;
+use ending::Ending;
+use event::Now;
 use found::{At, Found};
 use memory::Memory;
 
@@ -99,13 +101,8 @@ pub struct Meant {
 }
 
 impl Meant {
-    fn is(&self, tracks: &[Track], event: &Event<'_>) -> bool {
-        let name = tracks.get(event.track.0).map_or("", |track| &track.name);
-        (self.stream)(name) && self.text.as_ref().is_none_or(|text| text(&text_of(event)))
-    }
-
-    fn has_stream(&self, tracks: &[Track]) -> bool {
-        tracks.iter().any(|track| (self.stream)(&track.name))
+    fn says(&self, event: &Event<'_>) -> bool {
+        self.text.as_ref().is_none_or(|text| text(&text_of(event)))
     }
 }
 
@@ -123,9 +120,7 @@ fn text_of(event: &Event<'_>) -> String {
 
 /// Looks whether rules hold.
 pub struct Rules {
-    tracks: Vec<Track>,
-    /// Which tracks are looked at; nothing means all.
-    chosen: Option<Vec<bool>>,
+    chosen: Chosen,
     all: Vec<(Rule, Memory)>,
     sched: Sched,
     messages: Messages,
@@ -147,15 +142,14 @@ impl Rules {
     /// Rules for a timeline with such tracks, all of them or those that are chosen.
     #[must_use]
     pub fn new(tracks: &[Track], chosen: Option<Vec<bool>>, rules: Vec<Rule>) -> Self {
-        let found = Found::new(rules.len());
+        let (found, chosen) = (Found::new(rules.len()), Chosen::new(chosen));
         let with_memory = |rule: Rule| {
-            let memory = Memory::new(&rule.demand, tracks);
+            let memory = Memory::new(&rule.demand, tracks, &chosen);
             (rule, memory)
         };
         Self {
-            tracks: tracks.to_vec(),
-            chosen,
             all: rules.into_iter().map(with_memory).collect(),
+            chosen,
             sched: Sched::new(),
             messages: Messages::new(),
             found,
@@ -184,141 +178,79 @@ impl Rules {
     #[must_use]
     pub fn vacuous(&self) -> Vec<Vacuous> {
         let rules = self.all.iter().enumerate();
-        rules
-            .filter_map(|(at, (rule, memory))| memory.vacuous(at, &rule.demand, &self.tracks))
-            .collect()
+        rules.filter_map(|(at, (rule, memory))| memory.vacuous(at, &rule.demand)).collect()
     }
 
     /// What is wrong, by time, and for each rule how much more there is. Loads are looked at last.
     #[must_use]
     pub fn violations(&mut self, load: &Load, tasks: &Tasks) -> (Vec<Violation>, Vec<u64>) {
-        for (index, (rule, memory)) in self.all.iter_mut().enumerate() {
-            if let Demand::Task { task, load_max: Some(limit), .. } = &rule.demand {
-                memory.matched += loads(index, task, *limit, load, tasks, &mut self.found);
-            }
+        let Self { all, chosen, found, .. } = self;
+        for (index, (rule, memory)) in all.iter_mut().enumerate() {
+            memory.loads(&rule.demand, load, tasks, chosen, &mut found.of(index, None));
         }
-        std::mem::replace(&mut self.found, Found::new(self.all.len())).sorted()
+        std::mem::replace(found, Found::new(all.len())).sorted()
     }
 
-    fn is_chosen(&self, track: TrackId) -> bool {
-        let chosen = self.chosen.as_ref();
-        chosen.is_none_or(|chosen| chosen.get(track.0).copied().unwrap_or(false))
+    /// How many pairs have messages that rules are about and whose latencies may be wrong.
+    #[must_use]
+    pub fn doubts(&self) -> Doubts {
+        let is_meant = |name: &str| self.messages_meant().any(|message| message(name));
+        self.messages.doubts(|key| {
+            let is_chosen =
+                [key.from, key.to].into_iter().flatten().any(|end| self.chosen.has(end));
+            is_chosen && is_meant(&key.name)
+        })
     }
-}
 
-/// Compares loads with what is allowed. Tells how many there are.
-fn loads(
-    rule: usize,
-    is_meant: &Matcher,
-    limit: f64,
-    load: &Load,
-    tasks: &Tasks,
-    found: &mut Found,
-) -> u64 {
-    let mut count = 0;
-    for cpu in load.cpus(tasks) {
-        for of in cpu.tasks.iter().filter(|of| is_meant(tasks.name(of.task))) {
-            count += 1;
-            #[allow(clippy::cast_precision_loss, reason = "a share has a few digits")]
-            let share = of.run_ns as f64 / cpu.span_ns().max(1) as f64;
-            if share > limit {
-                let (name, on) = (tasks.name(of.task), tasks.cpu(cpu.cpu));
-                let on = on.map_or("", |cpu| &cpu.name);
-                let (share, limit) = (share * 100.0, limit * 100.0);
-                let what = format!("{name} used {share:.1}% of {on}, more than {limit:.1}%");
-                found.add(rule, None, what);
-            }
-        }
+    /// The messages that rules are about.
+    fn messages_meant(&self) -> impl Iterator<Item = &Matcher> {
+        self.all.iter().filter_map(|(rule, _)| match &rule.demand {
+            Demand::Message { message, .. } => Some(message),
+            _ => None,
+        })
     }
-    count
 }
 
 impl Pass for Rules {
+    fn follows_messages(&self) -> bool {
+        self.messages_meant().next().is_some()
+    }
+
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
         self.sched.standing(what, begin);
+        self.messages.standing(what, begin);
         let Standing::State(track, state) = what else { return };
-        if !self.is_chosen(*track) {
-            return;
-        }
         for (rule, memory) in &mut self.all {
-            if let Demand::State { state: is_meant, .. } = &rule.demand
-                && memory.means(*track)
-                && is_meant(state)
-            {
-                memory.matched += 1;
-                memory.last.insert(*track, (begin, (*state).to_owned()));
-            }
+            memory.stand(&rule.demand, (*track, state), begin);
         }
     }
 
     fn event(&mut self, seen: &Seen<'_>) {
         let (progress, moved) = (self.sched.take(seen), self.messages.take(seen));
-        let track = seen.event.track;
-        if !self.is_chosen(track) {
+        let (time, track, offset) = (seen.time, seen.event.track, Some(seen.event.offset));
+        let Self { all, chosen, found, .. } = self;
+        if !chosen.has(track) {
             return;
         }
-        let at = Some(At { time: seen.time, track, offset: Some(seen.event.offset) });
-        let Self { tracks, all, found, .. } = self;
+        let progress = progress.map(|(_, progress)| progress);
+        let now = Now { seen, progress, moved: moved.as_ref(), chosen };
         for (index, (rule, memory)) in all.iter_mut().enumerate() {
-            let mut found = found.of(index, at);
-            match &rule.demand {
-                Demand::Task { task, .. } => {
-                    let of = seen.task.map(|(of, _)| of);
-                    if of.is_some_and(|of| memory.means_task(of, task, seen.tasks)) {
-                        memory.matched += 1;
-                        job(
-                            &rule.demand,
-                            progress.map(|(_, progress)| progress),
-                            memory,
-                            &mut found,
-                        );
-                    }
-                }
-                Demand::Gap { gap_max, .. } if memory.means(track) => {
-                    memory.matched += 1;
-                    memory.first.entry(track).or_insert(seen.time);
-                    let before = memory.last.insert(track, (seen.time, String::new()));
-                    if let Some((before, _)) = before {
-                        found.limit("nothing came for", elapsed(before, seen.time), *gap_max);
-                    }
-                }
-                Demand::Value { min, max, .. } if memory.means(track) => {
-                    memory.matched += u64::from(value(seen, *min, *max, &mut found));
-                }
-                Demand::Follows { after, expect, within } => {
-                    if expect.is(tracks, seen.event) {
-                        memory.follow.came(seen.time);
-                    }
-                    for due in memory.follow.overdue(seen.time) {
-                        found.due(&due, expect, *within);
-                    }
-                    if after.is(tracks, seen.event) {
-                        memory.matched += 1;
-                        memory.follow.wait(seen.time, *within, track, seen.event.offset);
-                    }
-                }
-                Demand::Message { message, latency_max } => {
-                    latency(moved.as_ref(), message, *latency_max, memory, &mut found);
-                }
-                Demand::State { state, stay_max, .. } if memory.means(track) => {
-                    if let Content::Activity(Activity::Enter { state: entered, .. }) =
-                        &seen.event.content
-                    {
-                        memory.leave(track, seen.time, *stay_max, &mut found);
-                        if state(entered) {
-                            memory.matched += 1;
-                            memory.last.insert(track, (seen.time, entered.to_string()));
-                        }
-                    }
-                }
-                _ => {}
-            }
+            let mut found = found.of(index, Some(At { time, track, offset }));
+            memory.event(&rule.demand, &now, &mut found);
         }
+    }
+
+    fn unfinished(&mut self, stretch: &Stretch) {
+        self.sched.unfinished(stretch);
     }
 
     /// Looks at what has not come when the recording ends.
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
-        self.end(bounds, tasks);
+        let Self { all, chosen, sched, messages, found } = self;
+        let ending = Ending { bounds, tasks, chosen, sched, messages };
+        for (index, (rule, memory)) in all.iter_mut().enumerate() {
+            memory.end(&rule.demand, &ending, &mut found.of(index, None));
+        }
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
@@ -330,7 +262,7 @@ impl Pass for Rules {
                    known",
         };
         let mut left_out = vec![events];
-        if self.all.iter().any(|(rule, _)| matches!(rule.demand, Demand::Message { .. })) {
+        if self.follows_messages() {
             left_out.extend(self.messages.left_out());
         }
         if self.all.iter().any(|(rule, _)| matches!(rule.demand, Demand::Task { .. })) {
@@ -338,77 +270,6 @@ impl Pass for Rules {
         }
         left_out
     }
-}
-
-/// Looks at a job of a task.
-fn job(
-    demand: &Demand,
-    progress: Option<Progress>,
-    memory: &mut Memory,
-    found: &mut found::OfRule<'_>,
-) {
-    let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
-    let Some(progress) = progress else { return };
-    memory.jobs += 1;
-    match progress {
-        Progress::Started(delay) => found.maybe_limit("waited", delay, *delay_max),
-        Progress::Completed(job) => {
-            if let Some(response) = job.response_ns {
-                found.maybe_limit("answered after", response, *response_max);
-            }
-            found.maybe_limit("ran", job.run_ns, *run_max);
-            if *on_time && job.is_late {
-                found.add("was later than its budget".to_owned());
-            }
-        }
-    }
-}
-
-/// Looks at a message that leaves or arrives.
-fn latency(
-    moved: Option<&Moved>,
-    is_meant: &Matcher,
-    most: u64,
-    memory: &mut Memory,
-    found: &mut found::OfRule<'_>,
-) {
-    match moved {
-        Some(Moved::Left(left)) if is_meant(&left.name) => memory.matched += 1,
-        Some(Moved::Arrived(sent)) if is_meant(&sent.name) => {
-            memory.matched += 1;
-            if let Some(left) = sent.left {
-                found.limit(&format!("{} took", sent.name), elapsed(left, sent.arrived), most);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Compares a number with its bounds. Tells whether there is one.
-#[allow(clippy::cast_precision_loss, reason = "a limit is compared")]
-fn value(
-    seen: &Seen<'_>,
-    min: Option<f64>,
-    max: Option<f64>,
-    found: &mut found::OfRule<'_>,
-) -> bool {
-    let number = match &seen.event.content {
-        Content::Value(Value::Int(number)) => *number as f64,
-        Content::Value(Value::UInt(number)) => *number as f64,
-        Content::Value(Value::Float32(number)) => f64::from(*number),
-        Content::Value(Value::Float(number)) => *number,
-        _ => return false,
-    };
-    if let Some(min) = min.filter(|min| number < *min) {
-        found.add(format!("{number} is less than {min}"));
-    }
-    if let Some(max) = max.filter(|max| number > *max) {
-        found.add(format!("{number} is more than {max}"));
-    }
-    if number.is_nan() {
-        found.add("it is not a number".to_owned());
-    }
-    true
 }
 
 #[cfg(test)]

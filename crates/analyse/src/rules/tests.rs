@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixture::{Told, analysed, begin, complete, message, release};
-use kymo_core::model::timeline::Window;
+use kymo_core::model::timeline::{Activity, TimelineView, TrackId, Window};
 
 const END: Activity<'static> = Activity::End;
 
@@ -15,9 +15,10 @@ fn meant(stream: &'static str, text: &'static str) -> Meant {
 
 /// Goes through what is told, in a window.
 fn checked(told: Vec<Told>, window: Window, demand: Demand) -> Rules {
-    use kymo_core::model::timeline::TimelineView;
     let tracks = crate::fixture::Timeline(Vec::new()).tracks();
-    let mut rules = Rules::new(&tracks, None, vec![Rule { name: "rule".to_owned(), demand }]);
+    let of_track = |id: usize| window.wants(TrackId(id));
+    let chosen = window.tracks.as_ref().map(|_| (0..tracks.len()).map(of_track).collect());
+    let mut rules = Rules::new(&tracks, chosen, vec![Rule { name: "rule".to_owned(), demand }]);
     analysed(told, window, &mut rules);
     rules
 }
@@ -178,6 +179,7 @@ fn what_never_happens_is_found_at_the_end() {
     let told = vec![(0, 2, release(Some(45))), (6, 2, begin(1)), (100, 2, END)];
     let expected = [
         (Some(0), "was not complete after 100 ns, more than 50 ns"),
+        (Some(0), "was not complete and ran 94 ns, more than 40 ns"),
         (Some(0), "was not complete when its budget was over"),
         (Some(6), "waited 6 ns, more than 5 ns"),
         (None, "b used 100.0% of cpu 0, more than 50.0%"),
@@ -231,12 +233,138 @@ fn messages_of_too_many_pairs_are_said_and_are_messages_all_the_same() {
     let last = message("m65536", Some(1), None);
     told.push((5_000_000_000, 2, Activity::Receive(last)));
     let demand = Demand::Message { message: is("m65536"), latency_max: 10 };
-    let tracks = {
-        use kymo_core::model::timeline::TimelineView;
-        crate::fixture::Timeline(Vec::new()).tracks()
-    };
+    let tracks = crate::fixture::Timeline(Vec::new()).tracks();
     let mut rules = Rules::new(&tracks, None, vec![Rule { name: "rule".to_owned(), demand }]);
     let (_, short) = crate::fixture::analysed_with(told, Window::default(), &mut rules);
     assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [2]);
     assert_eq!(rules.vacuous(), []);
+}
+
+fn run_max(most: u64) -> Demand {
+    Demand::Task {
+        task: Box::new(|_| true),
+        response_max: None,
+        delay_max: None,
+        run_max: Some(most),
+        on_time: false,
+        load_max: None,
+    }
+}
+
+#[test]
+fn a_job_that_is_never_complete_runs_too_long() {
+    // Released at 0, runs 1–30, 40–60 and 70–100.
+    let told = || {
+        vec![
+            (0, 2, release(None)),
+            (1, 2, begin(1)),
+            (30, 2, END),
+            (40, 2, begin(1)),
+            (60, 2, END),
+            (70, 2, begin(1)),
+            (100, 2, END),
+        ]
+    };
+    let expected = |ran| [(Some(0), format!("was not complete and ran {ran} ns, more than 48 ns"))];
+    assert_eq!(violations(told(), run_max(48)), expected(29 + 20 + 30));
+    assert_eq!(violations(told(), run_max(79)), []);
+    // Where its last stretch does not end, it lasts as long as the window.
+    assert_eq!(violations_in(told(), within(0, 80), run_max(48)), expected(29 + 20 + 10));
+}
+
+#[test]
+fn rules_are_about_what_is_chosen_to_the_end() {
+    // Jobs of a and b are not complete, b sends what does not arrive and uses half of the time.
+    let told = || {
+        vec![
+            (0, 1, release(None)),
+            (0, 2, release(None)),
+            (0, 1, begin(1)),
+            (50, 1, END),
+            (50, 2, begin(1)),
+            (60, 2, Activity::Send(message("M", Some(1), None))),
+            (100, 2, END),
+        ]
+    };
+    let of_a = || Window { tracks: Some(vec![TrackId(1), TrackId(5)]), ..Window::default() };
+    let any = || -> Matcher { Box::new(|_| true) };
+    let a_ran = (Some(0), "was not complete and ran 50 ns, more than 9 ns".to_owned());
+    assert_eq!(violations_in(told(), of_a(), run_max(9)), [a_ran.clone()]);
+    assert_eq!(violations(told(), run_max(9)), [a_ran.clone(), a_ran]);
+    let message = || Demand::Message { message: any(), latency_max: 9 };
+    assert_eq!(violations_in(told(), of_a(), message()), []);
+    assert_eq!(violations(told(), message()).len(), 1);
+    let why = checked(told(), of_a(), message()).vacuous().pop().unwrap().why;
+    assert_eq!(why, "there is no such message");
+    let load = || Demand::Task {
+        task: any(),
+        response_max: None,
+        delay_max: None,
+        run_max: None,
+        on_time: false,
+        load_max: Some(0.1),
+    };
+    let of = |name| (None, format!("{name} used 50.0% of cpu 0, more than 10.0%"));
+    assert_eq!(violations_in(told(), of_a(), load()), [of("a")]);
+    assert_eq!(violations(told(), load()), [of("a"), of("b")]);
+    // What must follow on streams that are not chosen cannot be waited for.
+    let follows =
+        || Demand::Follows { after: meant("a", "begin"), expect: meant("b", "begin"), within: 10 };
+    assert_eq!(violations(told(), follows()).len(), 1);
+    assert_eq!(violations_in(told(), of_a(), follows()), []);
+    let why = checked(told(), of_a(), follows()).vacuous().pop().unwrap().why;
+    assert_eq!(why, "streams of begin of b are not chosen");
+    let gap = Demand::Gap { stream: is("b"), gap_max: 1 };
+    let why = checked(told(), of_a(), gap).vacuous().pop().unwrap().why;
+    assert_eq!(why, "there is no such stream");
+}
+
+#[test]
+fn messages_that_tell_when_they_arrive_are_looked_at_once() {
+    let send = |time, arrives| (time, 1, Activity::Send(message("M", Some(2), Some(arrives))));
+    let receive = |time, left| (time, 2, Activity::Receive(message("M", Some(1), Some(left))));
+    // The first is in time. The second is late, as both its ends say. The third is, as its receiver
+    // says.
+    let told = || {
+        vec![
+            send(0, 5),
+            send(10, 20),
+            receive(20, 10),
+            send(30, 35),
+            receive(50, 30),
+            (90, 1, begin(1)),
+        ]
+    };
+    let demand = || Demand::Message { message: is("M"), latency_max: 8 };
+    let expected = [
+        (Some(10), "M took 10 ns, more than 8 ns".to_owned()),
+        (Some(50), "M took 20 ns, more than 8 ns".to_owned()),
+    ];
+    assert_eq!(violations(told(), demand()), expected);
+    // Where only the receiver is chosen, it tells of both.
+    let of_b = Window { tracks: Some(vec![TrackId(2)]), ..Window::default() };
+    let expected = [
+        (Some(20), "M took 10 ns, more than 8 ns".to_owned()),
+        (Some(50), "M took 20 ns, more than 8 ns".to_owned()),
+    ];
+    assert_eq!(violations_in(told(), of_b, demand()), expected);
+    assert_eq!(checked(told(), Window::default(), demand()).doubts(), Doubts::default());
+}
+
+#[test]
+fn a_message_that_left_before_a_window_took_as_long_as_it_did() {
+    let told = vec![
+        (0, 1, Activity::Send(message("M", Some(2), None))),
+        (10, 1, Activity::Send(message("M", Some(2), None))),
+        (15, 2, Activity::Receive(message("M", Some(1), None))),
+        (25, 2, Activity::Receive(message("M", Some(1), None))),
+        // It left before the window and does not arrive: that is not of the window.
+        (26, 1, Activity::Send(message("N", Some(2), None))),
+        (90, 1, begin(1)),
+    ];
+    let demand = Demand::Message { message: Box::new(|_| true), latency_max: 14 };
+    let expected = [(Some(25), "M took 15 ns, more than 14 ns".to_owned())];
+    assert_eq!(violations_in(told.clone(), within(20, 26), demand), expected);
+    let demand = Demand::Message { message: is("N"), latency_max: 14 };
+    assert_eq!(violations_in(told, within(50, 80), demand), []);
 }

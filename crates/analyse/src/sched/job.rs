@@ -40,6 +40,17 @@ pub struct Completed {
     pub is_late: bool,
 }
 
+/// A job that is released and not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Open {
+    /// When it was released, and how long it may take.
+    pub release: Release,
+    /// Whether it has run.
+    pub is_started: bool,
+    /// How long it ran.
+    pub run_ns: u64,
+}
+
 /// What a task is at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Job {
@@ -62,10 +73,18 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Jobs that are released and not complete, and whether each has run.
-    pub(super) fn open(&self) -> impl Iterator<Item = (Release, bool)> {
-        let now = self.release.map(|release| (release, self.is_started));
-        now.into_iter().chain(self.waiting.iter().map(|release| (*release, false)))
+    /// Jobs that are released and not complete.
+    pub(super) fn open(&self) -> impl Iterator<Item = Open> {
+        let (is_started, run_ns) = (self.is_started, self.ran_ns);
+        let now = self.release.map(|release| Open { release, is_started, run_ns });
+        let waits = |release: &Release| Open { release: *release, is_started: false, run_ns: 0 };
+        now.into_iter().chain(self.waiting.iter().map(waits))
+    }
+
+    /// It still runs at the end.
+    pub(super) fn run_until(&mut self, end: TimeNs) {
+        let ran = self.running_since.take().map_or(0, |since| elapsed(since, end));
+        self.ran_ns = self.ran_ns.saturating_add(ran);
     }
 
     /// Jobs that are released and not complete, of which nothing else is known.

@@ -8,7 +8,7 @@ use crate::bounds::Bounds;
 use crate::tasks::{TaskId, Tasks};
 use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
 use job::Job;
-pub use job::{Completed, Release};
+pub use job::{Completed, Open, Release};
 
 /// What tasks did with what they were released for.
 ///
@@ -52,6 +52,8 @@ pub struct TaskSched {
     pub budgets: u64,
     /// How many of those took longer.
     pub misses: u64,
+    /// The smallest and the largest priority that it began to run with.
+    pub priorities: Option<(i64, i64)>,
     /// Jobs that were too many to be kept apart: they count, and when they were released is not
     /// known.
     counted: u64,
@@ -68,6 +70,11 @@ impl TaskSched {
         let mean = self.period_ns.mean()?;
         let (min, max) = (self.period_ns.min()?, self.period_ns.max()?);
         Some((max - mean).max(mean.saturating_sub(min)))
+    }
+
+    fn run_with(&mut self, priority: i64) {
+        let (min, max) = self.priorities.unwrap_or((priority, priority));
+        self.priorities = Some((min.min(priority), max.max(priority)));
     }
 
     /// Preemptions, where completions tell them from ends.
@@ -96,12 +103,10 @@ impl Sched {
         tasks.filter(|(_, of)| of.stretch_ns.count() + of.activations + of.completions > 0)
     }
 
-    /// The jobs that are not complete yet, and whether each has run.
-    pub fn open(&self) -> impl Iterator<Item = (TaskId, Release, bool)> {
+    /// The jobs that are not complete yet.
+    pub fn open(&self) -> impl Iterator<Item = (TaskId, Open)> {
         let tasks = self.tasks.iter().enumerate();
-        tasks.flat_map(|(id, (_, job))| {
-            job.open().map(move |(release, is_started)| (TaskId(id), release, is_started))
-        })
+        tasks.flat_map(|(id, (_, job))| job.open().map(move |open| (TaskId(id), open)))
     }
 
     fn of(&mut self, task: TaskId) -> Option<&mut (TaskSched, Job)> {
@@ -121,6 +126,9 @@ impl Sched {
         let (figures, job) = self.of(task)?;
         figures.tells_completion = tells_completion;
         let Content::Activity(activity) = &seen.event.content else { return None };
+        if let Activity::Begin { priority: Some(priority), .. } = activity {
+            figures.run_with(*priority);
+        }
         let progress = match (activity, seen.run) {
             (_, Some(Run::Begins)) => job.begin(seen.time, figures).map(Progress::Started),
             (_, Some(Run::Ends { since })) => {
@@ -164,8 +172,9 @@ impl Pass for Sched {
     }
 
     fn unfinished(&mut self, stretch: &Stretch) {
-        if let Some((figures, _)) = self.of(stretch.task) {
+        if let Some((figures, job)) = self.of(stretch.task) {
             figures.stretch_ns.add(elapsed(stretch.since, stretch.until));
+            job.run_until(stretch.until);
         }
     }
 
@@ -174,7 +183,7 @@ impl Pass for Sched {
         for (id, (figures, job)) in self.tasks.iter_mut().enumerate() {
             let home = tasks.get(TaskId(id)).map(|task| task.home);
             let Some((_, end)) = home.and_then(|home| bounds.of(home)) else { continue };
-            let late = |(release, _): &(Release, bool)| release.is_late(end);
+            let late = |open: &Open| open.release.is_late(end);
             let late = job.open().filter(late).count() as u64;
             figures.open = job.open().count() as u64 + job.counted();
             figures.budgets += late;

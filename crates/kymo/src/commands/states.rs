@@ -102,7 +102,7 @@ pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TIMES);
     for (machine_name, machine) in meant(states, analysis) {
         let whole = u64::try_from(machine.total_ns()).unwrap_or(u64::MAX);
-        for (name, state) in &machine.states {
+        for (name, state) in machine.states() {
             let time = u64::try_from(state.stay_ns.sum()).unwrap_or(u64::MAX);
             grid.row(vec![
                 state.entries.into(),
@@ -113,7 +113,7 @@ pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
                 maybe(state.stay_ns.max()),
                 maybe(state.settle_ns.max()),
                 machine_name.into(),
-                name.as_str().into(),
+                name.into(),
             ]);
         }
     }
@@ -123,8 +123,8 @@ pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
 fn transitions(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TRANSITIONS);
     for (name, machine) in meant(states, analysis) {
-        for ((from, to), count) in &machine.transitions {
-            grid.row(vec![(*count).into(), name.into(), from.as_str().into(), to.as_str().into()]);
+        for (from, to, count) in machine.transitions() {
+            grid.row(vec![count.into(), name.into(), from.into(), to.into()]);
         }
     }
     grid

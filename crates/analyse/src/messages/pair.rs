@@ -1,0 +1,194 @@
+//! What is known of the messages from one track to another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kymo_core::model::timeline::TimeNs;
+
+use super::MessageId;
+use crate::{Distribution, elapsed};
+
+/// What is known of a pair's messages.
+#[derive(Debug, Clone, Default)]
+pub struct Pair {
+    /// How many left.
+    pub sent: u64,
+    /// How many arrived, as either end tells.
+    pub received: u64,
+    /// How long they took.
+    pub latency_ns: Distribution,
+    /// How many arrived and did not leave, as far as was recorded.
+    pub unsent: u64,
+    /// How many arrived without a word of when they left, and are taken for the first that waited.
+    pub guessed: u64,
+    /// Whether the receiver may look for its sender here.
+    pub(super) is_sender: bool,
+    /// How many of those that left have arrived.
+    arrived: u64,
+    /// Whether any arrived that did not leave, here or before what is looked at.
+    is_late: bool,
+    /// Those that left and did not arrive yet, with their numbers.
+    waiting: BTreeSet<(TimeNs, MessageId)>,
+    arriving: Arriving,
+    /// When the latest left of which that is told. Where nothing is told, messages arrive in the
+    /// order in which they left: those before it are lost.
+    told: Option<TimeNs>,
+}
+
+/// Messages that left and told when they arrive. They are kept since the other end may tell it
+/// once more.
+#[derive(Debug, Clone, Default)]
+struct Arriving {
+    by_left: BTreeMap<(TimeNs, MessageId), TimeNs>,
+    by_arrival: BTreeSet<(TimeNs, TimeNs, MessageId)>,
+}
+
+/// A message that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct UnderWay {
+    pub(super) left: TimeNs,
+    pub(super) id: MessageId,
+    /// When it arrives, where its sender tells that.
+    pub(super) arrives: Option<TimeNs>,
+}
+
+impl Arriving {
+    fn insert(&mut self, left: TimeNs, id: MessageId, arrives: TimeNs) {
+        self.by_left.insert((left, id), arrives);
+        self.by_arrival.insert((arrives, left, id));
+    }
+
+    fn take(&mut self, left: TimeNs, id: MessageId) -> Option<UnderWay> {
+        let arrives = self.by_left.remove(&(left, id))?;
+        self.by_arrival.remove(&(arrives, left, id));
+        Some(UnderWay { left, id, arrives: Some(arrives) })
+    }
+
+    fn that_left(&mut self, left: TimeNs) -> Option<UnderWay> {
+        let (found, id) = *self.by_left.range((left, MessageId(0))..).next()?.0;
+        (found == left).then(|| self.take(found, id)).flatten()
+    }
+
+    fn due(&self, arrival: TimeNs) -> Option<(TimeNs, MessageId)> {
+        let from = (arrival, TimeNs(i64::MIN), MessageId(0));
+        let (arrives, left, id) = *self.by_arrival.range(from..).next()?;
+        (arrives == arrival).then_some((left, id))
+    }
+}
+
+impl Pair {
+    /// The first that may arrive next.
+    fn first(&self) -> Option<(TimeNs, MessageId)> {
+        let from = (self.told.unwrap_or(TimeNs(i64::MIN)), MessageId(0));
+        self.waiting.range(from..).next().copied()
+    }
+
+    /// When what arrives now may have left; what was told to arrive now comes before all else.
+    pub(super) fn candidate(&self, now: TimeNs) -> Option<(bool, TimeNs)> {
+        let due = self.arriving.due(now).map(|(left, _)| (false, left));
+        due.or_else(|| self.first().map(|(left, _)| (true, left)))
+    }
+
+    /// Whether messages may have been taken for others since some are lost, and nothing tells
+    /// which.
+    #[must_use]
+    pub fn may_be_too_long(&self) -> bool {
+        self.guessed > 0 && self.unreceived() > 0
+    }
+
+    /// Whether messages may have been taken for others since some left before what is known, and
+    /// nothing tells which.
+    #[must_use]
+    pub fn may_be_too_short(&self, is_begin_known: bool) -> bool {
+        self.guessed > 0 && (self.is_late || !is_begin_known)
+    }
+
+    /// How many left and did not arrive, as far as was recorded.
+    #[must_use]
+    pub fn unreceived(&self) -> u64 {
+        self.sent.saturating_sub(self.arrived)
+    }
+
+    /// Messages that left and did not arrive yet, as far as they are kept.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (TimeNs, MessageId)> {
+        self.waiting.iter().copied()
+    }
+
+    pub(super) fn is_waiting(&self, left: TimeNs, id: MessageId) -> bool {
+        self.waiting.contains(&(left, id))
+    }
+
+    pub(super) fn give_up(&mut self, left: TimeNs, id: MessageId) -> bool {
+        self.waiting.remove(&(left, id))
+    }
+
+    /// A message leaves.
+    pub(super) fn send(&mut self, UnderWay { left, id, arrives }: UnderWay) {
+        self.sent += 1;
+        match arrives {
+            Some(arrives) => self.arriving.insert(left, id, arrives),
+            None => drop(self.waiting.insert((left, id))),
+        }
+    }
+
+    /// Finds what arrives now among what is under way: by the time that it left, by the time that
+    /// it was told to arrive, and else in their order.
+    pub(super) fn receive(&mut self, now: TimeNs, left: Option<TimeNs>) -> Option<UnderWay> {
+        self.received += 1;
+        let found = match left {
+            Some(left) => self.that_left(left),
+            None => self.that_is_due(now).or_else(|| self.that_is_first()),
+        };
+        self.is_late |= found.is_none();
+        self.unsent += u64::from(found.is_none());
+        found
+    }
+
+    fn that_left(&mut self, left: TimeNs) -> Option<UnderWay> {
+        let first = self.waiting.range((left, MessageId(0))..).next().copied();
+        let Some((_, id)) = first.filter(|(found, _)| *found == left) else {
+            return self.arriving.that_left(left);
+        };
+        self.told = self.told.max(Some(left));
+        self.waiting.remove(&(left, id));
+        Some(UnderWay { left, id, arrives: None })
+    }
+
+    fn that_is_due(&mut self, now: TimeNs) -> Option<UnderWay> {
+        let (left, id) = self.arriving.due(now)?;
+        self.arriving.take(left, id)
+    }
+
+    fn that_is_first(&mut self) -> Option<UnderWay> {
+        let (left, id) = self.first()?;
+        self.guessed += 1;
+        self.waiting.remove(&(left, id));
+        Some(UnderWay { left, id, arrives: None })
+    }
+
+    /// A message of those that left has arrived.
+    pub(super) fn arrive(&mut self) {
+        self.arrived += 1;
+    }
+
+    /// The first of the messages that told when they arrive is not told of once more.
+    pub(super) fn settle(&mut self, is_counted: impl Fn(MessageId) -> bool) -> bool {
+        let first = self.arriving.by_left.first_key_value();
+        let Some(((left, id), arrives)) = first.map(|(key, arrives)| (*key, *arrives)) else {
+            return false;
+        };
+        self.arriving.take(left, id);
+        if is_counted(id) {
+            self.received += 1;
+            self.arrived += 1;
+            self.latency_ns.add(elapsed(left, arrives));
+        }
+        true
+    }
+
+    /// Goes on from here as if nothing had been counted.
+    pub(super) fn restart(&mut self) {
+        (self.sent, self.received, self.unsent) = (0, 0, 0);
+        (self.guessed, self.arrived) = (0, 0);
+        self.latency_ns = Distribution::default();
+    }
+}
