@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_analyse::{Analysis, Buckets, LeftOut, Pass, Shortcomings, TaskId};
+use kymo_analyse::{Analysis, Buckets, Doubts, LeftOut, Pass, Shortcomings, TaskId};
 use kymo_core::model::timeline::{Shown, TimeNs, TimelineView, TrackKind, Window};
 
 use crate::cli::OpenArgs;
@@ -216,6 +216,32 @@ impl Scope {
             outcome = Outcome::Findings;
         }
         outcome
+    }
+
+    /// Says of how many pairs latencies are doubtful, and what that means for the exit code: what is
+    /// under way at the end is no fault of a recording, and what was before its begin is missing.
+    pub(crate) fn say_doubts(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        doubts: Doubts,
+    ) -> Outcome {
+        let order =
+            "those that arrived do not all say when they left: they are taken in their order";
+        let pairs = |count| numbers::count(count, "pair", "pairs");
+        let Doubts { too_long, too_short } = doubts;
+        if too_long > 0 {
+            let some = format!("messages of {} did not arrive", pairs(too_long));
+            let text = format!("{some}, and {order}, so that latencies may be too long");
+            self.say(session, opened, text);
+        }
+        if too_short == 0 {
+            return Outcome::Done;
+        }
+        let some = format!("messages of {} may have left before what is read", pairs(too_short));
+        let text = format!("{some}, and {order}, so that latencies may be too short");
+        self.say(session, opened, text);
+        Outcome::Findings
     }
 
     /// Says which of the tasks that are said to be idle are not there.

@@ -27,6 +27,9 @@ const GRAMMAR: &str = r"# kymo log
 # match = '^(?<time>[\d.]+) (?<task>\S+) sends (?<message>\S+) to (?<peer>\S+)$'
 # class = 'send'
 # [[line]]
+# match = '^(?<time>[\d.]+) (?<task>\S+) gets (?<message>\S+) from (?<peer>\S+)$'
+# class = 'receive'
+# [[line]]
 # match = '^(?<time>[\d.]+) (?<task>\S+) is (?<state>\S+)$'
 # class = 'enter'
 ";
@@ -402,4 +405,119 @@ fn lines_of_text_logs_keep_their_groups() {
         assert_eq!(shown(&["--where", "task=web"]).len(), 2);
         assert_eq!(shown(&["--stream", "web"]).len(), 2);
     }
+}
+
+#[test]
+fn the_last_part_of_a_load_over_time_is_as_long_as_it_is() {
+    let folder = folder();
+    // Task a runs all of 1,001 ns: 23 parts of 42 ns and one of 35.
+    let path = log(folder.path(), "0 cpu0 idle -> a\n0.001001 cpu0 a -> idle\n");
+    let (_, table, _) = run(kymo().args(["load", "--buckets", "24", "--csv"]).arg(&path));
+    let shares: Vec<_> = table.lines().filter(|line| line.contains(",a,")).collect();
+    assert_eq!(shares.len(), 24);
+    assert!(shares.iter().all(|line| line.ends_with(",1")), "{table}");
+    assert!(shares[23].contains(",966,") && shares[23].contains(",35,"), "{table}");
+    let (_, table, _) = run(kymo().arg("load").arg(&path));
+    assert!(table.contains(&"█".repeat(24)), "{table}");
+    let (_, chart, _) = run(kymo().arg("gantt").arg(&path));
+    assert!(chart.starts_with(&format!("a  {}\n", "█".repeat(60 - 1))), "{chart}");
+}
+
+/// A message leaves every 10 ms and arrives 15 ms later; neither end says when the other was.
+fn in_flight(first: u32) -> String {
+    let mut lines: Vec<_> = (0..10)
+        .flat_map(|at| {
+            let (left, arrived) = (at * 10, at * 10 + 15);
+            [(left, "a sends P to b"), (arrived, "b gets P from a")]
+        })
+        .filter(|(time, _)| *time >= first)
+        .collect();
+    lines.sort_unstable();
+    lines.iter().map(|(time, what)| format!("{time} {what}\n")).collect()
+}
+
+#[test]
+fn latencies_in_a_range_are_those_of_the_whole() {
+    let folder = folder();
+    let path = log(folder.path(), &in_flight(0));
+    for range in [&[][..], &["--since", "12ms", "--until", "80ms"], &["--since", "18ms"]] {
+        let (code, pairs, said) = run(kymo().args(["messages", "--json"]).args(range).arg(&path));
+        let pair = &json(&pairs)[0];
+        assert_eq!((code, &pair["unsent"]), (Some(0), &0.into()), "{said}");
+        assert_eq!(pair["latency_min_ns"], 15_000_000, "{range:?}");
+        assert_eq!(pair["latency_max_ns"], 15_000_000, "{range:?}");
+    }
+    let rules = folder.path().join("rules.toml");
+    fs::write(&rules, "[[rule]]\nmessage='P'\nlatency_max='14ms'\n").unwrap();
+    let since = ["assert", "--since", "18ms", "--until", "30ms"];
+    let (code, found, said) = run(kymo().args(since).arg(&rules).arg(&path));
+    // That of 20 ms has not arrived when the range ends.
+    assert!(code == Some(3) && said.contains("may be too long") && !said.contains("too short"));
+    assert!(found.lines().count() == 1 && found.contains("0.025000000 b"), "{found}");
+    assert!(found.contains("P took 15.00 ms, more than 14.00 ms"), "{found}");
+}
+
+#[test]
+fn latencies_that_may_be_wrong_are_said_wherever_they_are_shown() {
+    let folder = folder();
+    // Those of 0 and 10 left before the recording.
+    let path = log(folder.path(), &in_flight(12));
+    let rules = folder.path().join("rules.toml");
+    fs::write(&rules, "[[rule]]\nmessage='P'\nlatency_max='20ms'\n").unwrap();
+    let page = folder.path().join("page.html");
+    let doubt = "messages of 1 pair may have left before what is read, and those that arrived do \
+                 not all say when they left: they are taken in their order, so that latencies may \
+                 be too short";
+    for args in [
+        vec!["messages".as_ref(), path.as_os_str()],
+        vec!["assert".as_ref(), rules.as_os_str(), path.as_os_str()],
+        vec!["report".as_ref(), path.as_os_str(), "-o".as_ref(), page.as_os_str()],
+    ] {
+        let (code, _, said) = run(kymo().args(&args));
+        assert_eq!(code, Some(3), "{args:?}");
+        assert!(said.contains(doubt), "{args:?}: {said}");
+    }
+    assert!(fs::read_to_string(page).unwrap().contains(doubt));
+}
+
+#[test]
+fn a_page_says_what_its_charts_do_not_show() {
+    let folder = folder();
+    let sends = |at: u32| format!("{at} a sends M to b{}\n", at % 12);
+    let path = log(folder.path(), &(0..100).map(sends).collect::<String>());
+    let page = folder.path().join("page.html");
+    let (code, _, said) = run(kymo().arg("report").arg(&path).arg("-o").arg(&page));
+    assert_eq!(code, Some(0), "{said}");
+    let page = fs::read_to_string(page).unwrap();
+    // Of twelve receivers the chart has nine beside the sender; 30 messages are drawn of theirs.
+    assert!(page.contains("3 streams have fewer messages and are not drawn"), "{page}");
+    assert!(page.contains(" messages are not drawn"), "{page}");
+}
+
+#[test]
+fn rules_keep_to_the_streams_that_are_chosen() {
+    let folder = folder();
+    // Both have jobs that are never complete, ctl runs 90 ms and other 100 ms; other sends B.
+    let lines = "0 release ctl 500\n0 release other 500\n10 cpu0 idle -> ctl\n\
+                 100 cpu0 ctl -> other\n110 other sends B to ctl\n200 cpu0 other -> idle\n";
+    let path = log(folder.path(), lines);
+    let rules = folder.path().join("rules.toml");
+    let text = "[[rule]]\nname='run'\ntask='*'\nrun_max='20ms'\n[[rule]]\nname='msg'\n\
+                message='*'\nlatency_max='1ms'\n[[rule]]\nname='load'\ntask='*'\nload_max='10%'\n";
+    fs::write(&rules, text).unwrap();
+    let of = |more: &[&str]| {
+        let (code, found, said) = run(kymo().arg("assert").args(more).arg(&rules).arg(&path));
+        assert_eq!(code, Some(3));
+        let what = |line: &str| line.split_once(".log: ").unwrap().1.to_owned();
+        (found.lines().map(what).collect::<Vec<_>>(), said)
+    };
+    let of_ctl = [
+        "run: 0.000000000 ctl: was not complete and ran 90.00 ms, more than 20.00 ms",
+        "load: ctl used 47.4% of cpu 0, more than 10.0%",
+    ];
+    let (found, said) = of(&["--stream", "ctl"]);
+    assert_eq!(found, of_ctl);
+    assert!(said.contains("the rule \"msg\" proves nothing: there is no such message"), "{said}");
+    let (found, said) = of(&[]);
+    assert_eq!((found.len(), said.as_str()), (5, ""), "{found:?}");
 }

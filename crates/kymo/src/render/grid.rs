@@ -49,7 +49,7 @@ pub(crate) enum Look {
 }
 
 /// A column: its name in JSON and CSV, its heading for a person, and how its figures are read. One
-/// without a heading is not shown to a person.
+/// without a heading is not shown to a person, and one without a name is shown to nobody else.
 pub(crate) type Column = (&'static str, &'static str, Look);
 
 /// Rows of figures. The last column is what they are of.
@@ -90,11 +90,16 @@ impl Grid {
         }
     }
 
+    /// The values of a row that have names.
+    fn named<'a>(&self, row: &'a [Value]) -> impl Iterator<Item = (&'static Column, &'a Value)> {
+        self.columns.iter().zip(row).filter(|((name, ..), _)| !name.is_empty())
+    }
+
     fn json(&self, out: &mut Output, file: &str) -> io::Result<()> {
         for row in &self.rows {
             let mut object = Map::new();
             object.insert("file".to_owned(), file.into());
-            for ((name, _, _), value) in self.columns.iter().zip(row) {
+            for ((name, _, _), value) in self.named(row) {
                 let value = serde_json::to_value(value).unwrap_or(Json::Null);
                 object.insert((*name).to_owned(), value);
             }
@@ -105,7 +110,8 @@ impl Grid {
 
     /// The line of names that CSV begins with.
     pub(crate) fn csv_header(&self, out: &mut Output) -> io::Result<()> {
-        let names: Vec<_> = self.columns.iter().map(|(name, ..)| *name).collect();
+        let names = self.columns.iter().map(|(name, ..)| *name).filter(|name| !name.is_empty());
+        let names: Vec<_> = names.collect();
         writeln!(out, "file,{}", names.join(","))
     }
 
@@ -113,7 +119,7 @@ impl Grid {
         for row in &self.rows {
             let mut line = Vec::new();
             super::rows::write_cell(file.as_bytes(), &mut line);
-            for value in row {
+            for (_, value) in self.named(row) {
                 let mut cell = Vec::new();
                 if *value != Value::Null {
                     write_value(value, Notation::Csv, &mut cell);

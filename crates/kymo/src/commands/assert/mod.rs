@@ -25,7 +25,8 @@ use crate::session::{Opened, Outcome, Session};
 ///
 /// A rule that nothing in the recording is about holds and proves nothing, so that this is said and
 /// counts as a finding; but for states that are never entered, and for what would have to be
-/// followed and never comes, which are only said.
+/// followed and never comes, which are only said. --stream and --exclude choose what rules are applied
+/// to.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -110,6 +111,7 @@ impl Checked {
         let mut load = Load::new();
         let names = (0..rules.len()).map(|rule| rules.name(rule).to_owned()).collect();
         let outcome = scope.run(session, opened, &mut analysis, &mut [&mut rules, &mut load])?;
+        let outcome = outcome.max(scope.say_doubts(session, opened, rules.doubts()));
         let (violations, more) = rules.violations(&load, analysis.tasks());
         let vacuous = rules.vacuous();
         let timeline = Arc::clone(&scope.timeline);
@@ -189,6 +191,15 @@ impl Checked {
         Ok(())
     }
 
+    /// How many violations of which rules are not told one by one.
+    pub(super) fn more(&self) -> Vec<String> {
+        let more = self.names.iter().zip(&self.more).filter(|(_, more)| **more > 0);
+        let text = |(name, more): (&String, &u64)| {
+            format!("{}: {} more", escaped(name), numbers::count(*more, "violation", "violations"))
+        };
+        more.map(text).collect()
+    }
+
     /// Which rules prove nothing, and why.
     pub(super) fn vacuous(&self) -> Vec<String> {
         let text = |of: &Vacuous| {
@@ -205,11 +216,7 @@ impl Checked {
         if self.broken() > 0 {
             outcome = outcome.max(Outcome::Findings);
         }
-        for (name, more) in self.names.iter().zip(&self.more).filter(|(_, more)| **more > 0) {
-            let more = numbers::count(*more, "violation", "violations");
-            session.report.remark(&opened.name, format!("{}: {more} more", escaped(name)));
-        }
-        for text in self.vacuous() {
+        for text in self.more().into_iter().chain(self.vacuous()) {
             session.report.remark(&opened.name, text);
         }
         if self.vacuous.iter().any(|of| of.is_suspect) {

@@ -19,7 +19,8 @@ const BYTES_MAX: u64 = 1 << 20;
 pub(crate) const RULES: &str = r#"RULES
   A file of TOML with a table for each rule. Names are names or globs, times have units.
   A stream that never has an event, a job that is never complete and a message that never
-  arrives break their rules too, when the recording is longer than they may take.
+  arrives break their rules too, when the recording is longer than they may take. A job that is
+  never complete has run for as long as it did up to the end.
 
   [[rule]]
   name = "control answers in time"    # what it is called; may be left out

@@ -87,7 +87,9 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             }
             _ => terminal::print(&mut session.out, &drawn)?,
         }
-        drawn.say_left_out(session, opened);
+        for text in drawn.left_out(" (-n draws more)") {
+            session.report.remark(&opened.name, text);
+        }
         Ok(outcome.max(session.findings(opened)))
     })
 }
@@ -155,22 +157,15 @@ impl Drawn {
         }
     }
 
-    /// Rows and messages that are not drawn.
-    fn left_out(&self) -> Vec<String> {
-        let rows = self.rows_left_out as u64;
-        let rows = (rows > 0).then(|| {
-            format!("{} not drawn (-n draws more)", numbers::count(rows, "row is", "rows are"))
-        });
-        let arrows = self.gantt.arrows_left_out();
-        let arrows = (arrows > 0)
-            .then(|| format!("{} not drawn", numbers::count(arrows, "message is", "messages are")));
-        rows.into_iter().chain(arrows).collect()
-    }
-
-    pub(super) fn say_left_out(&self, session: &mut Session, opened: &Opened) {
-        for text in self.left_out() {
-            session.report.remark(&opened.name, text);
-        }
+    /// Rows and messages that are not drawn, with a word on how more rows are.
+    fn left_out(&self, more_rows: &str) -> Vec<String> {
+        let rows = (self.rows_left_out as u64, "row is", "rows are", more_rows);
+        let arrows = (self.gantt.arrows_left_out(), "message is", "messages are", "");
+        let some = [rows, arrows].into_iter().filter(|(count, ..)| *count > 0);
+        some.map(|(count, one, many, more)| {
+            format!("{} not drawn{more}", numbers::count(count, one, many))
+        })
+        .collect()
     }
 }
 

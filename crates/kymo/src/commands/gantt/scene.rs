@@ -37,7 +37,7 @@ const SHADES: u64 = 4;
 pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
     let rows = drawn.gantt.rows();
     let bottom = TOP + place(rows.len()) * ROW;
-    let notes = drawn.left_out();
+    let notes = drawn.left_out("");
     let height = bottom + BOTTOM + place(notes.len()) * ROW;
     let mut picture = Picture::new(LEFT + WIDTH + RIGHT, height + place(key_rows(drawn)) * ROW);
     key(&mut picture, drawn, bottom + BOTTOM);

@@ -4,7 +4,7 @@ pub(super) mod chart;
 
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Messages, Pass, Sequence, Wakeups};
+use kymo_analyse::{Analysis, Messages, PairKey, Pass, Sequence, Wakeups};
 use kymo_core::model::timeline::TrackId;
 
 use crate::cli::OpenArgs;
@@ -21,8 +21,12 @@ use chart::Chart;
 /// Show who sent what to whom, how long it took, and what never arrived.
 ///
 /// A message that left is matched with the one that arrived by sender, receiver and name: by the
-/// time that the other end says, and else in their order. Those lost left and did not arrive as
+/// time that the other end says, and else in their order. One whose sender says when it arrives has
+/// arrived, also where its receiver says nothing. Those lost left and did not arrive as
 /// far as was recorded; those unsent arrived and did not leave.
+///
+/// With --since, what is under way at that moment is looked up before it. Where that is not known and
+/// messages do not say when they left, latencies are doubtful; this is said and is a finding.
 ///
 /// Where a trace has no messages, wakeups of tasks are shown as such: from the task that woke
 /// another, or from the processor that did in an interrupt, at that moment, to when the other ran.
@@ -40,7 +44,8 @@ EXAMPLES
 {MOMENTS}
 
 EXIT STATUS
-  0 done, 1 unreadable or without messages, 2 bad usage, 3 read, with findings"))]
+  0 done, 1 unreadable or without messages, 2 bad usage, 3 read, with findings, or
+  with messages that may have left before what is read"))]
 pub(crate) struct Args {
     /// Files or directories.
     #[arg(required = true, value_name = "FILE")]
@@ -132,16 +137,32 @@ fn draw(
         }
         _ => chart.print(&mut session.out)?,
     }
-    if sequence.more() > 0 {
-        let more = numbers::count(sequence.more(), "message is", "messages are");
-        session.report.remark(&opened.name, format!("{more} not drawn (-n draws more)"));
-    }
-    if ends_left_out > 0 {
-        let ends = numbers::count(ends_left_out as u64, "stream has", "streams have");
-        let text = format!("{ends} fewer messages and are not drawn (--stream chooses some)");
-        session.report.remark(&opened.name, text);
+    for (text, instead) in not_drawn(&sequence, ends_left_out) {
+        session.report.remark(&opened.name, format!("{text} ({instead})"));
     }
     Ok(outcome)
+}
+
+/// What a chart does not show, and how it would.
+pub(super) fn not_drawn(sequence: &Sequence, ends_left_out: usize) -> Vec<(String, &'static str)> {
+    let mut texts = Vec::new();
+    if sequence.more() > 0 {
+        let more = numbers::count(sequence.more(), "message is", "messages are");
+        texts.push((format!("{more} not drawn"), "-n draws more"));
+    }
+    match ends_left_out {
+        0 => {}
+        1 => texts.push((
+            "1 stream has fewer messages and is not drawn".to_owned(),
+            "--stream chooses some",
+        )),
+        more => {
+            let streams = numbers::grouped(more as u64);
+            let text = format!("{streams} streams have fewer messages and are not drawn");
+            texts.push((text, "--stream chooses some"));
+        }
+    }
+    texts
 }
 
 /// Messages, and wakeups for want of them.
@@ -187,27 +208,21 @@ impl Found {
         if is_none && !wants_wakeups {
             session.report.remark(&opened.name, WAKEUPS);
         }
-        let doubtful = self.messages.pairs().iter().filter(|(_, pair)| pair.is_doubtful()).count();
-        if doubtful > 0 && !self.is_wakeups {
-            let pairs = numbers::count(doubtful as u64, "pair", "pairs");
-            let text = format!(
-                "messages of {pairs} were lost, and those that arrived do not all say when they \
-                 left: they are taken in their order, so that latencies may be too long"
-            );
-            session.report.remark(&opened.name, text);
-        }
-        Ok(self.say_wakeups(session, opened, scope))
+        Ok(self.say_doubts(session, opened, scope))
     }
 
-    /// Says which wakeups could not be kept, where they are shown.
-    pub(super) fn say_wakeups(
+    /// Says of what is shown which wakeups could not be kept, or which latencies are doubtful.
+    pub(super) fn say_doubts(
         &self,
         session: &mut Session,
         opened: &Opened,
         scope: &Scope,
     ) -> Outcome {
-        let left_out = self.wakeups.messages().left_out();
-        scope.say_left_out(session, opened, if self.is_wakeups { &left_out } else { &[] })
+        if self.is_wakeups {
+            return scope.say_left_out(session, opened, &self.wakeups.messages().left_out());
+        }
+        let doubts = self.messages.doubts(|key| is_meant(key, &self.analysis));
+        scope.say_doubts(session, opened, doubts)
     }
 
     /// Whether wakeups are shown.
@@ -266,12 +281,16 @@ fn end_name(analysis: &Analysis, track: Option<TrackId>) -> &str {
     track.map_or("?", |track| &track.name)
 }
 
-/// All pairs that have an end that is meant, the busiest first.
+/// Whether a pair has an end that is meant.
+fn is_meant(key: &PairKey, analysis: &Analysis) -> bool {
+    [key.from, key.to].into_iter().flatten().any(|end| analysis.means(end))
+}
+
+/// All pairs that are meant, the busiest first.
 fn table(messages: &Messages, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(COLUMNS);
-    let is_meant = |track: Option<TrackId>| track.is_some_and(|track| analysis.means(track));
     for (key, pair) in messages.pairs() {
-        if !(is_meant(key.from) || is_meant(key.to)) {
+        if !is_meant(key, analysis) {
             continue;
         }
         let latency = &pair.latency_ns;

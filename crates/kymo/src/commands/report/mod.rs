@@ -8,8 +8,8 @@ use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 
 use super::assert::{self, Checked};
 use super::gantt;
-use super::messages::Found;
 use super::messages::chart::Chart;
+use super::messages::{Found, not_drawn};
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
 use crate::picture::{self, svg};
@@ -130,7 +130,7 @@ fn figures(
     page.section("Response times", table, args.number);
     let table = super::states::table(&states, &analysis);
     let found = Found::of(analysis, messages, wakeups);
-    outcome = outcome.max(found.say_wakeups(session, opened, scope));
+    outcome = outcome.max(found.say_doubts(session, opened, scope));
     sequence(page, session, args, opened, scope, &found)?;
     page.section("States", table, args.number);
     Ok(outcome)
@@ -151,10 +151,12 @@ fn sequence(
     }
     let wakeups = "Wakeups: from who woke a task to when it ran";
     page.section(if found.is_wakeups() { wakeups } else { "Messages" }, table, args.number);
-    let (sequence, _) = found.sequence(session, opened, scope, TRANSFERS)?;
+    let (sequence, ends_left_out) = found.sequence(session, opened, scope, TRANSFERS)?;
     page.caption("The first between those that have most, in the order in which they left:");
     let chart = Chart::new(&sequence, &found.analysis, scope.timeline.as_ref());
     page.svg(&svg::text(&chart.picture())?);
+    let left_out = not_drawn(&sequence, ends_left_out).into_iter().map(|(text, _)| text);
+    page.remarks(&left_out.collect::<Vec<_>>());
     Ok(())
 }
 
@@ -167,8 +169,8 @@ fn gantt(
     let drawn = gantt::Drawn::new(session, opened, scope, CHART.0, CHART.1)?;
     let Some((drawn, _)) = drawn else { return Ok(()) };
     page.heading("Tasks over time");
+    // The picture says what is not drawn.
     page.svg(&svg::text(&drawn.picture(""))?);
-    drawn.say_left_out(session, opened);
     Ok(())
 }
 
@@ -212,6 +214,7 @@ fn violations(
     if broken > 0 {
         page.rows(&["rule", "time", "stream", "what"], rows);
     }
+    page.remarks(&checked.more());
     page.remarks(&checked.vacuous());
     Ok(checked.say(session, opened))
 }

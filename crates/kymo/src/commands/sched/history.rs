@@ -60,18 +60,19 @@ impl Lines<'_> {
             return Ok(());
         }
         if self.how.csv {
-            return writeln!(self.out, "file,time_ns,cpu,wait_ns,delay_ns,run_ns,task");
+            return writeln!(self.out, "file,time_ns,cpu,wait_ns,delay_ns,run_ns,priority,task");
         }
         let paint = self.out.paint();
         let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
         writeln!(self.out, "{bold}{}{bold:#}", self.file)?;
         let (time, wait, delay, run) = ("until", "wait", "delay", "run");
-        let heads = format!("{time:>15}  {wait:>10}  {delay:>10}  {run:>10}  cpu     task");
+        let heads =
+            format!("{time:>15}  {wait:>10}  {delay:>10}  {run:>10}  priority  cpu     task");
         writeln!(self.out, "{faint}{heads}{faint:#}")
     }
 
     fn turn(&mut self, turn: &Turn, tasks: &Tasks) -> io::Result<()> {
-        let Turn { stretch, run_ns, wait_ns, delay_ns } = *turn;
+        let Turn { stretch, run_ns, wait_ns, delay_ns, priority } = *turn;
         let on = tasks.cpu(stretch.cpu);
         let cpu = on.map_or("", |cpu| cpu.name.as_str());
         let task = tasks.name(stretch.task);
@@ -80,21 +81,24 @@ impl Lines<'_> {
             let [wait, delay, run] = times;
             return self.out.json(&json!({
                 "file": self.file, "time_ns": stretch.until.0, "cpu": cpu, "wait_ns": wait,
-                "delay_ns": delay, "run_ns": run, "task": task,
+                "delay_ns": delay, "run_ns": run, "priority": priority, "task": task,
             }));
         }
         if self.how.csv {
             let number = |ns: Option<u64>| ns.map_or(String::new(), |ns| ns.to_string());
             let [wait, delay, run] = times.map(number);
             let time = stretch.until.0.to_string();
-            return csv(self.out, &[self.file, &time, cpu, &wait, &delay, &run, task]);
+            let priority = priority.map_or(String::new(), |priority| priority.to_string());
+            return csv(self.out, &[self.file, &time, cpu, &wait, &delay, &run, &priority, task]);
         }
         let clock = on.and_then(|cpu| self.clocks.get(cpu.clock?.0));
         let time = Shown::on(clock, stretch.until).to_string();
         let [wait, delay, run] =
             times.map(|ns| ns.map_or_else(|| "-".to_owned(), measure::duration));
+        let priority = priority.map_or_else(|| "-".to_owned(), |priority| priority.to_string());
         let (cpu, task) = (escaped(cpu), escaped(task));
-        writeln!(self.out, "{time:>15}  {wait:>10}  {delay:>10}  {run:>10}  {cpu:<6}  {task}")
+        let times = format!("{time:>15}  {wait:>10}  {delay:>10}  {run:>10}");
+        writeln!(self.out, "{times}  {priority:>8}  {cpu:<6}  {task}")
     }
 }
 

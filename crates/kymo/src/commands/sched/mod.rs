@@ -32,8 +32,12 @@ use crate::session::{Outcome, Session};
 /// all the same and nothing else woke it. The period is from the wakeup for a job to that for the
 /// next.
 ///
+/// The priority is the one that the task ran with, as the recording numbers them, or from the
+/// smallest number to the largest where it changed.
+///
 /// With --history there is a line for every stretch that a task ran, by its end: how long the task
-/// was not running before, how long after its release it ran, and how long it ran.
+/// was not running before, how long after its release it ran, how long it ran, and with which
+/// priority.
 ///
 /// Percentiles of more than a thousand jobs are within one percent; all other figures are exact.
 #[derive(Debug, clap::Args)]
@@ -138,6 +142,9 @@ const COLUMNS: &[Column] = &[
     ("wait_p95_ns", "", Look::Duration),
     ("wait_max_ns", "", Look::Duration),
     ("budgets", "", Look::Count),
+    ("priority_min", "", Look::Plain),
+    ("priority_max", "", Look::Plain),
+    ("", "priority", Look::Plain),
     ("recording", "", Look::Count),
     ("task", "task", Look::Plain),
 ];
@@ -187,6 +194,18 @@ pub(super) fn table(sched: &Sched, analysis: &Analysis, most: impl Fn(&TaskSched
     grid
 }
 
+fn priority(number: Option<i64>) -> Value {
+    number.map_or(Value::Null, Value::from)
+}
+
+/// The priority that a task had, or from which to which it changed.
+fn priorities(task: &TaskSched) -> Value {
+    match task.priorities {
+        Some((min, max)) if min < max => format!("{min} to {max}").into(),
+        of => priority(of.map(|(min, _)| min)),
+    }
+}
+
 fn row(task: &TaskSched, recording: usize, name: &str) -> Vec<Value> {
     let TaskSched { stretch_ns, delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = task;
     let p95 = |of: &Distribution| maybe(of.percentile(95));
@@ -225,6 +244,9 @@ fn row(task: &TaskSched, recording: usize, name: &str) -> Vec<Value> {
         p95(wait_ns),
         maybe(wait_ns.max()),
         task.budgets.into(),
+        priority(task.priorities.map(|(min, _)| min)),
+        priority(task.priorities.map(|(_, max)| max)),
+        priorities(task),
         recording.into(),
         name.into(),
     ]
