@@ -10,7 +10,7 @@ use kymo_core::model::timeline::{
 
 use crate::bounds::Bounds;
 use crate::messages::Messages;
-use crate::outside::{After, Before, of_kinds};
+use crate::outside::{AFTER, After, Before, of_kinds, telling};
 use crate::switches::{Ended, Running, Switches};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
@@ -47,6 +47,14 @@ pub trait Pass {
 
     /// Takes the time that was looked at, when all is seen.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {}
+
+    /// Whether it waits for what comes after the window.
+    fn awaits(&self) -> bool {
+        false
+    }
+
+    /// Takes an event after the window, which may tell what became of what is under way.
+    fn after(&mut self, _seen: &Seen<'_>) {}
 
     /// What it could not keep.
     fn left_out(&self) -> Vec<LeftOut> {
@@ -250,6 +258,9 @@ impl Analysis {
         }
         for pass in &mut *passes {
             pass.finish(&self.bounds, &self.tasks);
+        }
+        self.look_after(passes)?;
+        for pass in &mut *passes {
             short.left_out.extend(pass.left_out().into_iter().filter(|left| left.count > 0));
         }
         Ok(short)
@@ -299,6 +310,26 @@ impl Analysis {
         self.interrupts = before.interrupts;
         self.switches = before.switches;
         Ok(before.is_all)
+    }
+
+    /// Looks on after the window until nothing is waited for any more, though not for ever.
+    fn look_after(&mut self, passes: &mut [&mut dyn Pass]) -> Result<()> {
+        let ends = (0..self.tracks.len()).filter_map(|id| self.bounds.until(TrackId(id)));
+        let awaits = |passes: &[&mut dyn Pass]| passes.iter().any(|pass| pass.awaits());
+        let Some(from) = ends.min().filter(|_| awaits(passes)) else { return Ok(()) };
+        let tracks = Some(telling(&self.tracks, &self.tasks, true));
+        let window = Window { tracks, from: Some(from), until: None, last: None };
+        let mut events = Arc::clone(&self.timeline).events(&window)?;
+        for _ in 0..AFTER {
+            let Some(event) = events.next()? else { break };
+            let Some(time) = event.time else { continue };
+            let seen = self.resolve(&event, time);
+            passes.iter_mut().for_each(|pass| pass.after(&seen));
+            if !awaits(passes) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// What an event is to tasks.

@@ -77,13 +77,6 @@ impl Bounds {
         self.clock(track)?.until
     }
 
-    /// The last moment of all.
-    #[must_use]
-    pub fn latest(&self) -> Option<TimeNs> {
-        let ends = self.clocks.iter().filter_map(|clock| clock.until.or(Some(clock.seen?.1)));
-        ends.max()
-    }
-
     /// From when to when a track is looked at.
     #[must_use]
     pub fn of(&self, track: TrackId) -> Option<(TimeNs, TimeNs)> {

@@ -179,10 +179,18 @@ impl Gantt {
             }
             _ => None,
         };
-        let Some(((from, to), (left, arrived))) = ends else { return };
-        let Some((from, to)) = self.row(from, seen.tasks).zip(self.row(to, seen.tasks)) else {
-            return;
-        };
+        if let Some((ends, times)) = ends {
+            self.draw(ends, times, seen.tasks);
+        }
+    }
+
+    fn draw(
+        &mut self,
+        (from, to): (TrackId, TrackId),
+        (left, arrived): (TimeNs, TimeNs),
+        tasks: &Tasks,
+    ) {
+        let Some((from, to)) = self.row(from, tasks).zip(self.row(to, tasks)) else { return };
         if self.arrows.len() < ARROWS_MAX {
             self.arrows.push(Arrow { from, to, left, arrived });
         } else {
@@ -248,6 +256,19 @@ impl Pass for Gantt {
                 row.fill(self.buckets, since, end, state);
             }
             row.settle();
+        }
+    }
+
+    fn awaits(&self) -> bool {
+        self.messages.awaits()
+    }
+
+    /// What leaves in the picture may arrive beyond it.
+    fn after(&mut self, seen: &Seen<'_>) {
+        if let Some(sent) = self.messages.take_after(seen)
+            && let Some((from, left)) = sent.from.zip(sent.left)
+        {
+            self.draw((from, sent.to), (left, sent.arrived), seen.tasks);
         }
     }
 

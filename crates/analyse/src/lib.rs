@@ -42,7 +42,7 @@ pub use gantt::{Arrow, Gantt, Row, RowKind};
 pub use history::{History, Turn};
 pub use load::{Buckets, CpuLoad, InterruptLoad, Load, TaskLoad};
 pub use messages::{Doubts, Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
-pub use rules::{Demand, Matcher, Meant, Rule, Rules, Vacuous, Violation};
+pub use rules::{Demand, Matcher, Meant, Number, Rule, Rules, Vacuous, Violation};
 pub use sched::{Completed, Open, Progress, Release, Sched, TaskSched};
 pub use states::{MachineStates, StateTime, States};
 pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};

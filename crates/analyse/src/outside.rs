@@ -21,7 +21,7 @@ use crate::{Standing, Stretch};
 const BEFORE: [u64; 3] = [1 << 10, 1 << 14, 1 << 18];
 
 /// So many events after a window are looked at.
-const AFTER: u64 = 1 << 18;
+pub(crate) const AFTER: u64 = 1 << 18;
 
 /// What went on just before a moment.
 pub(crate) struct Before {
@@ -43,7 +43,7 @@ pub(crate) fn of_kinds(tracks: &[Track], kinds: &[TrackKind]) -> Vec<TrackId> {
 
 /// The tracks that tell what goes on: of tasks, machines and interrupts, and all that have messages
 /// where those are followed.
-fn telling(tracks: &[Track], tasks: &Tasks, follows_messages: bool) -> Vec<TrackId> {
+pub(crate) fn telling(tracks: &[Track], tasks: &Tasks, follows_messages: bool) -> Vec<TrackId> {
     use TrackKind::{Calls, States, Task};
     let is_read = |(id, track): &(usize, &Track)| {
         let is_interrupt = || tasks.interrupted(TrackId(*id)).is_some();

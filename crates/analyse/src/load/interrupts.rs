@@ -1,43 +1,71 @@
 //! What interrupts used of processors.
 
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, TimeNs};
 
 use super::{Buckets, Ran, add_buckets};
 
+/// Interrupts within each other that are told apart; of more, the innermost are one.
+const DEPTH_MAX: usize = 64;
+
 /// The interrupts of a processor. One within another is a part of that.
 #[derive(Debug, Default)]
 pub(super) struct Interrupts {
-    under_way: u32,
+    /// Which are under way, one within another; nothing where that is not known.
+    under_way: Vec<Option<u64>>,
     since: Option<TimeNs>,
     ran: Ran,
+    names: RandomState,
+    /// How many came again before they ended.
+    lost: u64,
 }
 
 impl Interrupts {
     /// So many are under way when the window begins.
     pub(super) fn standing(under_way: u32, begin: TimeNs) -> Self {
-        Self { under_way, since: Some(begin), ran: Ran::default() }
+        let under_way = usize::try_from(under_way).unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
+        Self { under_way: vec![None; under_way], since: Some(begin), ..Self::default() }
     }
 
     pub(super) fn take(&mut self, activity: &Activity<'_>, time: TimeNs, buckets: Option<Buckets>) {
         match activity {
-            Activity::Begin { .. } => {
-                if self.under_way == 0 {
-                    self.since = Some(time);
-                }
-                self.under_way = self.under_way.saturating_add(1);
-            }
-            Activity::End if self.under_way > 1 => self.under_way -= 1,
+            Activity::Begin { name, .. } => self.begin(name.as_deref(), time),
+            Activity::End if self.under_way.len() > 1 => drop(self.under_way.pop()),
             Activity::End => self.end(time, buckets),
             _ => {}
         }
     }
 
+    /// An interrupt does not interrupt itself: where it comes again, its end is missing, and how long
+    /// it and those within took is not known.
+    fn begin(&mut self, name: Option<&str>, time: TimeNs) {
+        let which = name.map(|name| self.names.hash_one(name));
+        let before = self.under_way.iter().position(|of| of.is_some() && *of == which);
+        if let Some(before) = before {
+            self.under_way.truncate(before);
+            self.lost += 1;
+        }
+        if self.under_way.is_empty() {
+            self.since = Some(time);
+        }
+        if self.under_way.len() < DEPTH_MAX {
+            self.under_way.push(which);
+        }
+    }
+
     /// Whatever is under way ends.
     pub(super) fn end(&mut self, time: TimeNs, buckets: Option<Buckets>) {
-        self.under_way = 0;
+        self.under_way.clear();
         if let Some(since) = self.since.take().filter(|since| *since <= time) {
             self.ran.add(since, time, buckets);
         }
+    }
+
+    /// How many came again before they ended.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// What they used, where there were any.

@@ -9,7 +9,7 @@ use kymo_core::model::timeline::{Content, TimeNs};
 
 use crate::bounds::Bounds;
 use crate::tasks::{CpuId, TaskId, Tasks};
-use crate::{Pass, Run, Seen, Standing, Stretch, elapsed};
+use crate::{LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
 pub use interrupts::InterruptLoad;
 use interrupts::Interrupts;
 
@@ -333,6 +333,17 @@ impl Pass for Load {
                 interrupts.end(last, self.buckets);
             }
         }
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let interrupts = LeftOut {
+            count: self.interrupts.values().map(Interrupts::lost).sum(),
+            one: "interrupt came again before it ended: events are missing, and how long it took is \
+                  not known",
+            many: "interrupts came again before they ended: events are missing, and how long they \
+                   took is not known",
+        };
+        vec![interrupts]
     }
 }
 

@@ -195,7 +195,7 @@ fn interrupts_are_told_beside_the_tasks_that_they_interrupt() {
         irq(110),
         end(120),
         irq(200),
-        irq(205),
+        (205, 0, named("another irq")),
         end(210),
         end(230),
         irq(250),
@@ -233,7 +233,7 @@ fn a_window_cuts_through_interrupts() {
         vec![
             (0, 2, begin(1)),
             (1, 0, named("irq")),
-            (3, 0, named("irq")),
+            (3, 0, named("another irq")),
             (4, 0, Activity::End),
             (9, 0, Activity::End),
             (20, 2, Activity::End),
@@ -292,4 +292,26 @@ fn a_window_is_looked_at_as_a_whole_where_nobody_runs_at_its_ends() {
     assert_eq!(within(None, Some(25)), [(2, 15)]);
     // Nobody runs in all of it.
     assert_eq!(within(Some(12), Some(18)), [(0, 6)]);
+}
+
+#[test]
+fn an_interrupt_that_comes_again_has_ended_at_a_time_that_is_not_known() {
+    // Task b runs 0–1000. An interrupt comes at 100, 200 and 300 and takes 10, but its end at 210
+    // is missing; within that of 300 another takes 4.
+    let told = vec![
+        (0, 2, begin(1)),
+        (100, 0, named("irq 5")),
+        (110, 0, Activity::End),
+        (200, 0, named("irq 5")),
+        (300, 0, named("irq 5")),
+        (302, 0, named("irq 7")),
+        (306, 0, Activity::End),
+        (310, 0, Activity::End),
+        (1000, 2, Activity::End),
+    ];
+    let mut load = Load::new();
+    let (analysis, short) = analysed_with(told, Window::default(), &mut load);
+    let interrupts = load.cpus(analysis.tasks())[0].interrupts.clone().unwrap();
+    assert_eq!((interrupts.run_ns, interrupts.stretches), (20, 2));
+    assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [1]);
 }

@@ -245,15 +245,38 @@ impl Messages {
         waiting.min().map(|(_, from)| from)
     }
 
-    fn receive(&mut self, to: TrackId, arrived: TimeNs, message: &Message<'_>) -> Sent {
+    /// The pair of what arrives.
+    fn key(&self, to: TrackId, arrived: TimeNs, message: &Message<'_>) -> PairKey {
         let from = message.peer.or_else(|| self.sender(to, &message.name, arrived));
         let named = |to| PairKey { from, to, name: message.name.to_string() };
         // Some senders do not say to whom.
         let exact = named(Some(to));
         let is_open = !self.keys.contains_key(&exact) && self.keys.contains_key(&named(None));
-        let key = if is_open { named(None) } else { exact };
+        if is_open { named(None) } else { exact }
+    }
+
+    /// A message arrives after all that is looked at. Tells it where it left before.
+    fn receive_after(
+        &mut self,
+        to: TrackId,
+        arrived: TimeNs,
+        message: &Message<'_>,
+    ) -> Option<Sent> {
+        let key = self.key(to, arrived, message);
+        let (at, before) = (*self.keys.get(&key)?, self.before);
+        let pair = self.pairs.get_mut(at)?;
+        let UnderWay { left, id, .. } = pair.receive_after(arrived, message.peer_time)?;
+        self.pending -= 1;
+        let id = Some(id).filter(|id| id.0 >= before)?;
+        pair.arrive();
+        let PairKey { from, name, .. } = key;
+        Some(Sent { id: Some(id), name, from, to, left: Some(left), arrived, told: None })
+    }
+
+    fn receive(&mut self, to: TrackId, arrived: TimeNs, message: &Message<'_>) -> Sent {
+        let key = self.key(to, arrived, message);
         let (name, left) = (message.name.to_string(), message.peer_time);
-        let mut sent = Sent { id: None, name, from, to, left, arrived, told: None };
+        let mut sent = Sent { id: None, name, from: key.from, to, left, arrived, told: None };
         let (at, before) = (self.pair(key), self.before);
         let Some(pair) = at.and_then(|at| self.pairs.get_mut(at)) else { return sent };
         if let Some(UnderWay { left, id, arrives }) = pair.receive(arrived, left) {
@@ -277,6 +300,16 @@ impl Messages {
         self.moved(activity, seen.event.track, seen.time, seen.tasks)
     }
 
+    /// Takes an event after all that is looked at. Tells the message that left before and arrives
+    /// with it.
+    pub(crate) fn take_after(&mut self, seen: &Seen<'_>) -> Option<Sent> {
+        let Content::Activity(Activity::Receive(message)) = &seen.event.content else {
+            return None;
+        };
+        let message = at_home(message, seen.tasks);
+        self.receive_after(seen.tasks.home(seen.event.track), seen.time, &message)
+    }
+
     /// Takes what happens on a track. Tells the message that leaves or arrives with it.
     pub(crate) fn moved(
         &mut self,
@@ -286,18 +319,22 @@ impl Messages {
         tasks: &Tasks,
     ) -> Option<Moved> {
         let (Activity::Send(message) | Activity::Receive(message)) = activity else { return None };
-        let track = tasks.home(track);
-        let message = Message {
-            name: message.name.to_string().into(),
-            peer: message.peer.map(|peer| tasks.home(peer)),
-            peer_time: message.peer_time,
-        };
+        let (track, message) = (tasks.home(track), at_home(message, tasks));
         if matches!(activity, Activity::Receive(_)) {
             return Some(Moved::Arrived(self.receive(track, time, &message)));
         }
         let id = self.send(track, time, &message);
         let (name, to, arrives) = (message.name.into_owned(), message.peer, message.peer_time);
         Some(Moved::Left(Left { id, name, from: track, to, time, arrives }))
+    }
+}
+
+/// A message whose other end is the track that stands for all of a task's.
+fn at_home(message: &Message<'_>, tasks: &Tasks) -> Message<'static> {
+    Message {
+        name: message.name.to_string().into(),
+        peer: message.peer.map(|peer| tasks.home(peer)),
+        peer_time: message.peer_time,
     }
 }
 
@@ -345,10 +382,15 @@ impl Pass for Messages {
     /// What told when it arrives has arrived.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {
         let before = self.before;
-        for pair in &mut self.pairs {
-            while pair.settle(|id| id.0 >= before) {}
-        }
-        self.arriving = 0;
+        self.pairs.iter_mut().for_each(|pair| pair.settle_all(|id| id.0 >= before));
+    }
+
+    fn awaits(&self) -> bool {
+        self.pending > 0
+    }
+
+    fn after(&mut self, seen: &Seen<'_>) {
+        self.take_after(seen);
     }
 
     fn left_out(&self) -> Vec<LeftOut> {

@@ -135,19 +135,30 @@ impl Pair {
     pub(super) fn receive(&mut self, now: TimeNs, left: Option<TimeNs>) -> Option<UnderWay> {
         self.received += 1;
         let found = match left {
-            Some(left) => self.that_left(left),
-            None => self.that_is_due(now).or_else(|| self.that_is_first()),
+            Some(left) => self.that_left(left).or_else(|| self.arriving.that_left(left)),
+            None => self.that_is_due(now).or_else(|| {
+                let first = self.that_is_first();
+                self.guessed += u64::from(first.is_some());
+                first
+            }),
         };
         self.is_late |= found.is_none();
         self.unsent += u64::from(found.is_none());
         found
     }
 
+    /// Finds what arrives after all that is looked at. What told when it arrives is counted.
+    pub(super) fn receive_after(&mut self, now: TimeNs, left: Option<TimeNs>) -> Option<UnderWay> {
+        match left {
+            Some(left) => self.that_left(left),
+            None if self.arriving.due(now).is_some() => None,
+            None => self.that_is_first(),
+        }
+    }
+
     fn that_left(&mut self, left: TimeNs) -> Option<UnderWay> {
         let first = self.waiting.range((left, MessageId(0))..).next().copied();
-        let Some((_, id)) = first.filter(|(found, _)| *found == left) else {
-            return self.arriving.that_left(left);
-        };
+        let (_, id) = first.filter(|(found, _)| *found == left)?;
         self.told = self.told.max(Some(left));
         self.waiting.remove(&(left, id));
         Some(UnderWay { left, id, arrives: None })
@@ -160,7 +171,6 @@ impl Pair {
 
     fn that_is_first(&mut self) -> Option<UnderWay> {
         let (left, id) = self.first()?;
-        self.guessed += 1;
         self.waiting.remove(&(left, id));
         Some(UnderWay { left, id, arrives: None })
     }
@@ -170,19 +180,30 @@ impl Pair {
         self.arrived += 1;
     }
 
-    /// The first of the messages that told when they arrive is not told of once more.
+    /// The first of the messages that told when they arrive is not waited for any more. Tells
+    /// whether there is one.
     pub(super) fn settle(&mut self, is_counted: impl Fn(MessageId) -> bool) -> bool {
         let first = self.arriving.by_left.first_key_value();
-        let Some(((left, id), arrives)) = first.map(|(key, arrives)| (*key, *arrives)) else {
-            return false;
-        };
-        self.arriving.take(left, id);
-        if is_counted(id) {
-            self.received += 1;
-            self.arrived += 1;
-            self.latency_ns.add(elapsed(left, arrives));
+        let Some((left, id)) = first.map(|(key, _)| *key) else { return false };
+        if let Some(UnderWay { arrives: Some(arrives), .. }) = self.arriving.take(left, id)
+            && is_counted(id)
+        {
+            self.arrive_as_told(elapsed(left, arrives));
         }
         true
+    }
+
+    /// All messages that told when they arrive have arrived.
+    pub(super) fn settle_all(&mut self, is_counted: impl Fn(MessageId) -> bool) {
+        let told = self.arriving.by_left.iter().filter(|((_, id), _)| is_counted(*id));
+        let took: Vec<_> = told.map(|((left, _), arrives)| elapsed(*left, *arrives)).collect();
+        took.into_iter().for_each(|ns| self.arrive_as_told(ns));
+    }
+
+    fn arrive_as_told(&mut self, took_ns: u64) {
+        self.received += 1;
+        self.arrived += 1;
+        self.latency_ns.add(took_ns);
     }
 
     /// Goes on from here as if nothing had been counted.

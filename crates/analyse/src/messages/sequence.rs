@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{TimeNs, TrackId};
 
-use super::{MessageId, Messages, Moved, Wakeups};
+use super::{MessageId, Messages, Moved, Sent, Wakeups};
 use crate::{LeftOut, Pass, Seen, Standing};
 
 /// A message as far as it is known.
@@ -97,6 +97,16 @@ impl Sequence {
     }
 }
 
+impl Sequence {
+    /// A message arrives that was seen to leave.
+    fn arrive(&mut self, sent: &Sent) {
+        let place = sent.id.and_then(|id| self.places.remove(&id));
+        if let Some(transfer) = place.and_then(|place| self.transfers.get_mut(place)) {
+            (transfer.to, transfer.arrived) = (Some(sent.to), Some(sent.arrived));
+        }
+    }
+}
+
 impl Pass for Sequence {
     fn follows_messages(&self) -> bool {
         matches!(self.source, Source::Messages(_))
@@ -132,15 +142,23 @@ impl Pass for Sequence {
                         let (name, from, left) = (sent.name, sent.from, sent.left);
                         self.add(Transfer { name, from, to, left, arrived });
                     }
-                    Some(id) => {
-                        let place = self.places.remove(&id);
-                        let known = place.and_then(|place| self.transfers.get_mut(place));
-                        if let Some(transfer) = known {
-                            (transfer.to, transfer.arrived) = (to, arrived);
-                        }
-                    }
+                    Some(_) => self.arrive(&sent),
                 }
             }
+        }
+    }
+
+    fn awaits(&self) -> bool {
+        !self.places.is_empty()
+    }
+
+    fn after(&mut self, seen: &Seen<'_>) {
+        let sent = match &mut self.source {
+            Source::Messages(messages) => messages.take_after(seen),
+            Source::Wakeups(wakeups) => wakeups.take_after(seen),
+        };
+        if let Some(sent) = sent {
+            self.arrive(&sent);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
-use super::{Left, Messages, Moved};
+use super::{Left, Messages, Moved, Sent};
 use crate::{Pass, Run, Seen, Standing, TaskId};
 
 /// What these messages are called.
@@ -67,6 +67,8 @@ impl Wakeups {
                 return self.arrive((to, seen.time), for_this, meanwhile);
             }
             (Some(Run::Ends { .. }), _) => {
+                // What was to run and ends has run, and it is not known since when.
+                woken.for_this = None;
                 woken.is_running = false;
                 woken.meanwhile = woken.meanwhile.filter(|_| woken.is_complete);
             }
@@ -74,6 +76,16 @@ impl Wakeups {
             _ => {}
         }
         None
+    }
+
+    /// Takes an event after all that is looked at. Tells the wakeup before that makes it.
+    pub(crate) fn take_after(&mut self, seen: &Seen<'_>) -> Option<Sent> {
+        let (task, _) = seen.task?;
+        let to = seen.tasks.get(task)?.home;
+        seen.run?;
+        let (from, left) = std::mem::take(self.of(task)?).for_this?;
+        let Some(Run::Begins) = seen.run else { return None };
+        self.messages.receive_after(to, seen.time, &wakeup(from, Some(left)))
     }
 
     /// A task is woken. Where tasks are known to go to sleep, the last time counts.
@@ -125,5 +137,13 @@ impl Pass for Wakeups {
 
     fn event(&mut self, seen: &Seen<'_>) {
         self.take(seen);
+    }
+
+    fn awaits(&self) -> bool {
+        self.messages.awaits()
+    }
+
+    fn after(&mut self, seen: &Seen<'_>) {
+        self.take_after(seen);
     }
 }

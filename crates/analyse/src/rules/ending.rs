@@ -1,7 +1,5 @@
 //! What has not come when the recording ends.
 
-use kymo_core::model::timeline::TimeNs;
-
 use super::chosen::Chosen;
 use super::found::OfRule;
 use super::memory::Memory;
@@ -38,9 +36,11 @@ impl Memory {
             }
             Demand::Gap { gap_max, .. } => self.silence(*gap_max, ending.bounds, found),
             Demand::Follows { expect, within, .. } => {
-                let latest = ending.bounds.latest().unwrap_or(TimeNs(i64::MIN));
-                for due in self.follow.overdue(latest) {
-                    found.due(&due, expect, *within);
+                for due in self.follow.rest() {
+                    let end = ending.bounds.of(due.track).map(|(_, end)| end);
+                    if end.is_some_and(|end| due.until < end) {
+                        found.due(&due, expect, *within);
+                    }
                 }
             }
             Demand::Message { message, latency_max } => {

@@ -1,11 +1,11 @@
 //! What an event means to a rule.
 
-use kymo_core::Value;
 use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use super::chosen::Chosen;
 use super::found::OfRule;
 use super::memory::Memory;
+use super::number::Number;
 use super::{Demand, Matcher, Meant};
 use crate::messages::{Left, Moved, Sent};
 use crate::sched::Progress;
@@ -29,7 +29,7 @@ impl Memory {
             Demand::Gap { gap_max, .. } if is_meant => self.gap(*gap_max, seen, found),
             Demand::Value { min, max, .. } if is_meant => self.value(*min, *max, seen, found),
             Demand::Follows { after, expect, within } => {
-                self.follows((after, expect), *within, seen, found);
+                self.follows((after, expect), *within, now, found);
             }
             Demand::Message { message, latency_max } => {
                 self.message(message, *latency_max, now, found);
@@ -77,12 +77,13 @@ impl Memory {
 
     fn value(
         &mut self,
-        min: Option<f64>,
-        max: Option<f64>,
+        min: Option<Number>,
+        max: Option<Number>,
         seen: &Seen<'_>,
         found: &mut OfRule<'_>,
     ) {
-        let Some(number) = number(seen) else { return };
+        let Content::Value(value) = &seen.event.content else { return };
+        let Some(number) = Number::of(value) else { return };
         self.matched += 1;
         if let Some(min) = min.filter(|min| number < *min) {
             found.add(format!("{number} is less than {min}"));
@@ -99,21 +100,20 @@ impl Memory {
         &mut self,
         (after, expect): (&Meant, &Meant),
         within: u64,
-        seen: &Seen<'_>,
+        now: &Now<'_>,
         found: &mut OfRule<'_>,
     ) {
-        let (event, time) = (seen.event, seen.time);
+        let (event, time, era) =
+            (now.seen.event, now.seen.time, now.chosen.era(now.seen.event.track));
         if self.expects(event.track) && expect.says(event) {
-            self.follow.came(time);
+            self.follow.came(era, time);
         }
-        for due in self.follow.overdue(time) {
+        for due in self.follow.overdue(era, time) {
             found.due(&due, expect, within);
         }
         if self.means(event.track) && after.says(event) {
             self.matched += 1;
-            if !self.is_blind {
-                self.follow.wait(time, within, event.track, event.offset);
-            }
+            self.follow.wait(era, time, within, event.track, event.offset);
         }
     }
 
@@ -168,16 +168,4 @@ fn took(sent: &Sent, most: u64, chosen: &Chosen) -> Option<u64> {
     let is_seen = sent.id.is_some() && sent.from.is_some_and(|from| chosen.has(from));
     let told = sent.told.filter(|_| is_seen).map(|told| elapsed(left, told));
     (told <= Some(most)).then(|| elapsed(left, sent.arrived))
-}
-
-/// The number that an event has.
-#[allow(clippy::cast_precision_loss, reason = "a limit is compared")]
-fn number(seen: &Seen<'_>) -> Option<f64> {
-    match &seen.event.content {
-        Content::Value(Value::Int(number)) => Some(*number as f64),
-        Content::Value(Value::UInt(number)) => Some(*number as f64),
-        Content::Value(Value::Float32(number)) => Some(f64::from(*number)),
-        Content::Value(Value::Float(number)) => Some(*number),
-        _ => None,
-    }
 }

@@ -1,16 +1,18 @@
 //! What must come after something else.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use kymo_core::model::timeline::{TimeNs, TrackId};
+
+use super::chosen::Era;
 
 /// What is waited for at once; beyond that, the oldest is given up.
 const WAITING_MAX: usize = 1 << 16;
 
-/// What is waited for.
+/// What is waited for, in the times of each era.
 #[derive(Debug, Default)]
 pub(super) struct Follow {
-    waiting: VecDeque<Due>,
+    waiting: BTreeMap<Era, VecDeque<Due>>,
     given_up: u64,
 }
 
@@ -18,19 +20,27 @@ pub(super) struct Follow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) since: TimeNs,
-    until: TimeNs,
+    pub(super) until: TimeNs,
     pub(super) track: TrackId,
     pub(super) offset: u64,
 }
 
 impl Follow {
-    pub(super) fn wait(&mut self, since: TimeNs, within: u64, track: TrackId, offset: u64) {
-        if self.waiting.len() >= WAITING_MAX {
-            self.waiting.pop_front();
+    pub(super) fn wait(
+        &mut self,
+        era: Era,
+        since: TimeNs,
+        within: u64,
+        track: TrackId,
+        offset: u64,
+    ) {
+        let waiting = self.waiting.entry(era).or_default();
+        if waiting.len() >= WAITING_MAX {
+            waiting.pop_front();
             self.given_up += 1;
         }
         let until = TimeNs(since.0.saturating_add_unsigned(within));
-        self.waiting.push_back(Due { since, until, track, offset });
+        waiting.push_back(Due { since, until, track, offset });
     }
 
     /// How much was too much to be waited for.
@@ -38,17 +48,25 @@ impl Follow {
         self.given_up
     }
 
-    /// It came: everything that is not overdue has what it waited for.
-    pub(super) fn came(&mut self, time: TimeNs) {
-        self.waiting.retain(|due| due.until < time);
+    /// It came: everything that is not overdue, and not later, has what it waited for.
+    pub(super) fn came(&mut self, era: Era, time: TimeNs) {
+        if let Some(waiting) = self.waiting.get_mut(&era) {
+            waiting.retain(|due| !(due.since..=due.until).contains(&time));
+        }
     }
 
     /// What did not come in time.
-    pub(super) fn overdue(&mut self, now: TimeNs) -> Vec<Due> {
+    pub(super) fn overdue(&mut self, era: Era, now: TimeNs) -> Vec<Due> {
         let mut overdue = Vec::new();
-        while let Some(due) = self.waiting.pop_front_if(|due| due.until < now) {
+        let Some(waiting) = self.waiting.get_mut(&era) else { return overdue };
+        while let Some(due) = waiting.pop_front_if(|due| due.until < now) {
             overdue.push(due);
         }
         overdue
+    }
+
+    /// What is waited for when all is seen.
+    pub(super) fn rest(&mut self) -> impl Iterator<Item = Due> + use<> {
+        std::mem::take(&mut self.waiting).into_values().flatten()
     }
 }

@@ -1,10 +1,10 @@
 //! What a rule has to remember.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kymo_core::model::timeline::{TimeNs, Track, TrackId, TrackKind};
 
-use super::chosen::Chosen;
+use super::chosen::{Chosen, Era};
 use super::follow::Follow;
 use super::found::OfRule;
 use super::{Demand, Matcher, Meant, Vacuous};
@@ -18,8 +18,8 @@ pub(super) struct Memory {
     is_meant: Vec<bool>,
     /// On which of them what must follow comes.
     is_expected: Vec<bool>,
-    /// Whether what must follow comes on tracks alone that are not chosen: it cannot be waited for.
-    pub(super) is_blind: bool,
+    /// Why what must follow cannot be waited for, though it is recorded.
+    blind: Option<&'static str>,
     /// Which tasks it is about, as far as they were looked at.
     tasks: Vec<Option<bool>>,
     /// How much there was that it is about.
@@ -52,8 +52,29 @@ impl Memory {
             tracks.map(|(id, track)| chosen.has(TrackId(id)) && is_one(track)).collect()
         };
         let (meant, expected) = (among(&is_meant), among(&is_expected));
-        let is_blind = !expected.contains(&true) && tracks.iter().any(is_expected);
-        Self { is_meant: meant, is_expected: expected, is_blind, ..Self::default() }
+        let mut memory = Self { is_meant: meant, is_expected: expected, ..Self::default() };
+        if tracks.iter().any(is_expected) {
+            memory.keep_comparable(chosen);
+        }
+        memory
+    }
+
+    /// Keeps tracks whose events can come after each other: times of clocks that begin elsewhere say
+    /// nothing of that.
+    fn keep_comparable(&mut self, chosen: &Chosen) {
+        let eras = |of: &[bool]| -> BTreeSet<Era> {
+            let tracks = of.iter().enumerate().filter(|(_, is_one)| **is_one);
+            tracks.map(|(id, _)| chosen.era(TrackId(id))).collect()
+        };
+        let (meant, expected) = (eras(&self.is_meant), eras(&self.is_expected));
+        if expected.is_empty() {
+            self.blind = Some("are not chosen");
+        } else if !meant.is_empty() && meant.is_disjoint(&expected) {
+            self.blind = Some("are on other clocks, whose times cannot be compared");
+        }
+        for (id, is_meant) in self.is_meant.iter_mut().enumerate() {
+            *is_meant &= expected.contains(&chosen.era(TrackId(id)));
+        }
     }
 
     pub(super) fn means(&self, track: TrackId) -> bool {
@@ -131,11 +152,11 @@ impl Memory {
     /// Why a rule that something must follow is about nothing.
     fn unfollowed(&self, rule: usize, after: &Meant, expect: &Meant) -> Option<Vacuous> {
         let suspect = |why| Some(Vacuous { rule, why, is_suspect: true });
+        if let Some(why) = self.blind {
+            return suspect(format!("streams of {} {why}", expect.name));
+        }
         if !self.is_meant.contains(&true) {
             return suspect(format!("there is no stream of {}", after.name));
-        }
-        if self.is_blind {
-            return suspect(format!("streams of {} are not chosen", expect.name));
         }
         if !self.is_expected.contains(&true) {
             return suspect(format!("there is no stream of {}", expect.name));

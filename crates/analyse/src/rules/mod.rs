@@ -6,8 +6,9 @@ mod event;
 mod follow;
 mod found;
 mod memory;
+mod number;
 
-use kymo_core::model::timeline::{Content, Event, TimeNs, Track};
+use kymo_core::model::timeline::{Clock, Content, Event, TimeNs, Track};
 
 use crate::bounds::Bounds;
 use crate::{Doubts, LeftOut, Load, Messages, Pass, Sched, Seen, Standing, Stretch, Tasks};
@@ -18,6 +19,7 @@ use found::{At, Found};
 use memory::Memory;
 
 pub use found::Violation;
+pub use number::Number;
 
 /// Decides whether a name or a text is meant.
 pub type Matcher = Box<dyn Fn(&str) -> bool + Send>;
@@ -59,9 +61,9 @@ pub enum Demand {
         /// Which streams.
         stream: Matcher,
         /// The smallest.
-        min: Option<f64>,
+        min: Option<Number>,
         /// The largest.
-        max: Option<f64>,
+        max: Option<Number>,
     },
     /// One thing follows another.
     Follows {
@@ -139,10 +141,14 @@ pub struct Vacuous {
 }
 
 impl Rules {
-    /// Rules for a timeline with such tracks, all of them or those that are chosen.
+    /// Rules for a timeline with such tracks and clocks, all of its tracks or those that are chosen.
     #[must_use]
-    pub fn new(tracks: &[Track], chosen: Option<Vec<bool>>, rules: Vec<Rule>) -> Self {
-        let (found, chosen) = (Found::new(rules.len()), Chosen::new(chosen));
+    pub fn new(
+        (tracks, clocks): (&[Track], &[Clock]),
+        chosen: Option<Vec<bool>>,
+        rules: Vec<Rule>,
+    ) -> Self {
+        let (found, chosen) = (Found::new(rules.len()), Chosen::new(chosen, tracks, clocks));
         let with_memory = |rule: Rule| {
             let memory = Memory::new(&rule.demand, tracks, &chosen);
             (rule, memory)
@@ -251,6 +257,14 @@ impl Pass for Rules {
         for (index, (rule, memory)) in all.iter_mut().enumerate() {
             memory.end(&rule.demand, &ending, &mut found.of(index, None));
         }
+    }
+
+    fn awaits(&self) -> bool {
+        self.follows_messages() && self.messages.awaits()
+    }
+
+    fn after(&mut self, seen: &Seen<'_>) {
+        self.messages.after(seen);
     }
 
     fn left_out(&self) -> Vec<LeftOut> {

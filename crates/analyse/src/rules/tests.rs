@@ -13,12 +13,17 @@ fn meant(stream: &'static str, text: &'static str) -> Meant {
     Meant { name, stream: is(stream), text: Some(Box::new(move |said| said.starts_with(text))) }
 }
 
+fn timeline() -> crate::fixture::Timeline {
+    crate::fixture::Timeline(Vec::new())
+}
+
 /// Goes through what is told, in a window.
 fn checked(told: Vec<Told>, window: Window, demand: Demand) -> Rules {
-    let tracks = crate::fixture::Timeline(Vec::new()).tracks();
+    let (tracks, clocks) = (timeline().tracks(), timeline().clocks());
     let of_track = |id: usize| window.wants(TrackId(id));
     let chosen = window.tracks.as_ref().map(|_| (0..tracks.len()).map(of_track).collect());
-    let mut rules = Rules::new(&tracks, chosen, vec![Rule { name: "rule".to_owned(), demand }]);
+    let rule = Rule { name: "rule".to_owned(), demand };
+    let mut rules = Rules::new((&tracks, &clocks), chosen, vec![rule]);
     analysed(told, window, &mut rules);
     rules
 }
@@ -137,7 +142,7 @@ fn rules_about_nothing_are_told() {
     let gap = |name| Demand::Gap { stream: is(name), gap_max: 1 };
     assert_eq!(vacuous(told(), gap("x")), suspect("there is no such stream"));
     assert_eq!(vacuous(told(), gap("b")), None);
-    let value = Demand::Value { stream: is("b"), min: Some(5.0), max: None };
+    let value = Demand::Value { stream: is("b"), min: Some(Number::Float(5.0)), max: None };
     assert_eq!(vacuous(told(), value), suspect("its streams have no numbers"));
     let message = Demand::Message { message: is("NOPE"), latency_max: 1 };
     assert_eq!(vacuous(told(), message), suspect("there is no such message"));
@@ -233,8 +238,9 @@ fn messages_of_too_many_pairs_are_said_and_are_messages_all_the_same() {
     let last = message("m65536", Some(1), None);
     told.push((5_000_000_000, 2, Activity::Receive(last)));
     let demand = Demand::Message { message: is("m65536"), latency_max: 10 };
-    let tracks = crate::fixture::Timeline(Vec::new()).tracks();
-    let mut rules = Rules::new(&tracks, None, vec![Rule { name: "rule".to_owned(), demand }]);
+    let tracks = timeline().tracks();
+    let rule = Rule { name: "rule".to_owned(), demand };
+    let mut rules = Rules::new((&tracks, &[]), None, vec![rule]);
     let (_, short) = crate::fixture::analysed_with(told, Window::default(), &mut rules);
     assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [2]);
     assert_eq!(rules.vacuous(), []);
@@ -367,4 +373,48 @@ fn a_message_that_left_before_a_window_took_as_long_as_it_did() {
     assert_eq!(violations_in(told.clone(), within(20, 26), demand), expected);
     let demand = Demand::Message { message: is("N"), latency_max: 14 };
     assert_eq!(violations_in(told, within(50, 80), demand), []);
+}
+
+#[test]
+fn what_follows_is_on_a_clock_that_can_be_compared() {
+    let follows = |within| Demand::Follows {
+        after: meant("a", "begin"),
+        expect: meant("b", "begin"),
+        within,
+    };
+    // What came before does not follow, though it is told of later.
+    let told = vec![(50, 1, begin(1)), (40, 2, begin(1)), (90, 3, begin(1))];
+    let mut rules = checked_unbalanced(told, follows(20), None);
+    let (found, _) = rules.violations(&Load::new(), &Tasks::default());
+    assert_eq!(found.len(), 1);
+    // On clocks with beginnings of their own nothing follows anything; on dated ones it does.
+    for (since_epoch, count, why) in [
+        (
+            false,
+            0,
+            Some("streams of begin of b are on other clocks, whose times cannot be compared"),
+        ),
+        (true, 1, None),
+    ] {
+        let told = vec![(50, 1, begin(1)), (90, 2, begin(1))];
+        let mut rules = checked_unbalanced(told, follows(20), Some(since_epoch));
+        let found = rules.vacuous().pop().map(|of| of.why);
+        assert_eq!(found.as_deref(), why);
+        assert_eq!(rules.violations(&Load::new(), &Tasks::default()).0.len(), count);
+    }
+}
+
+/// Goes through what is told, whatever fits; tracks named b may be on a clock of their own.
+fn checked_unbalanced(told: Vec<Told>, demand: Demand, own_clock: Option<bool>) -> Rules {
+    let (mut tracks, mut clocks) = (timeline().tracks(), timeline().clocks());
+    if let Some(since_epoch) = own_clock {
+        clocks.push(clocks[0].clone());
+        clocks.iter_mut().for_each(|clock| clock.since_epoch = since_epoch);
+        let of_b = tracks.iter_mut().filter(|track| track.name == "b");
+        of_b.for_each(|track| track.clock = Some(kymo_core::model::timeline::ClockId(1)));
+    }
+    let rule = Rule { name: "rule".to_owned(), demand };
+    let mut rules = Rules::new((&tracks, &clocks), None, vec![rule]);
+    crate::fixture::analysed_with(told, Window::default(), &mut rules);
+    rules
 }

@@ -69,6 +69,8 @@ pub(super) struct Job {
     /// When a stretch ended with the job not complete.
     preempted_at: Option<TimeNs>,
     ran_ns: u64,
+    /// Whether it ran besides, and it is not known for how long.
+    is_run_unknown: bool,
     running_since: Option<TimeNs>,
 }
 
@@ -100,6 +102,7 @@ impl Job {
     /// It ran, and nothing tells until when.
     pub(super) fn lose(&mut self) {
         (self.running_since, self.completed_at) = (None, None);
+        self.is_run_unknown = true;
     }
 
     pub(super) fn release(&mut self, release: Release, figures: &mut TaskSched) {
@@ -120,16 +123,23 @@ impl Job {
                 if self.release.is_none()
                     && (since == release.time || self.completed_at.is_some()) =>
             {
-                (self.release, self.is_started, self.ran_ns) = (Some(release), true, 0);
+                self.reset();
+                (self.release, self.is_started) = (Some(release), true);
                 self.running_since = Some(release.time);
                 self.completed_at = self.completed_at.map(|_| release.time);
                 self.start(release.time, figures);
             }
             None if self.release.is_none() || ends_untold || self.is_used_up(release, figures) => {
-                (self.release, self.is_started, self.ran_ns) = (Some(release), false, 0);
+                self.reset();
+                self.release = Some(release);
             }
             _ => self.wait(release, figures),
         }
+    }
+
+    /// Nothing has run for what is next.
+    fn reset(&mut self) {
+        (self.is_started, self.ran_ns, self.is_run_unknown) = (false, 0, false);
     }
 
     /// Whether what the task was released for before has passed, since it is released again before
@@ -188,12 +198,14 @@ impl Job {
             figures.stretch_ns.add(elapsed(since, time));
             let of_job = self.running_since.unwrap_or(since);
             self.ran_ns = self.ran_ns.saturating_add(elapsed(of_job, time));
+        } else {
+            self.is_run_unknown = true;
         }
         self.running_since = None;
         match (self.completed_at.take(), self.release) {
             // It ran on for a moment after it was complete, or not at all: that is of no job.
-            (Some(_), None) => (self.is_started, self.ran_ns) = (false, 0),
-            (Some(at), Some(_)) if at == time => (self.is_started, self.ran_ns) = (false, 0),
+            (Some(_), None) => self.reset(),
+            (Some(at), Some(_)) if at == time => self.reset(),
             _ => {
                 self.is_started = true;
                 self.preempted_at = Some(time);
@@ -225,7 +237,8 @@ impl Job {
         if let Some(response) = response_ns {
             figures.response_ns.add(response);
         }
-        if let (Some(response), true) = (response_ns, self.is_started) {
+        let is_run_known = self.is_started && !self.is_run_unknown;
+        if let (Some(response), true) = (response_ns, is_run_known) {
             figures.run_ns.add(run_ns);
             figures.wait_ns.add(response.saturating_sub(run_ns));
         }
@@ -245,6 +258,6 @@ impl Job {
         self.is_started = is_running && self.release.is_some();
         self.completed_at = is_running.then_some(time);
         self.running_since = self.running_since.map(|_| time);
-        self.ran_ns = 0;
+        (self.ran_ns, self.is_run_unknown) = (0, false);
     }
 }

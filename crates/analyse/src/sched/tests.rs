@@ -353,3 +353,22 @@ fn a_wakeup_after_which_everything_was_lost_is_used_up() {
     let found = figures(told, "k");
     assert_eq!((found.delay_ns.max(), found.response_ns.max()), (Some(1), Some(20)));
 }
+
+#[test]
+fn how_long_a_job_ran_is_not_told_where_a_begin_is_missing() {
+    // Woken at 0; another runs on the processor, and it stops at 50: it is not known since when it
+    // ran. It goes on 60–80.
+    let told = vec![
+        (0, 1, begin(1)),
+        (0, 7, release(None)),
+        (50, 7, END),
+        (60, 7, begin(1)),
+        (80, 7, complete(None)),
+        (80, 7, END),
+    ];
+    let mut sched = Sched::new();
+    let (analysis, _) = crate::fixture::analysed_with(told, Window::default(), &mut sched);
+    let k = sched.tasks().find(|(id, _)| analysis.tasks().name(*id) == "k").unwrap().1;
+    assert_eq!(spread(&k.response_ns), (1, Some(80), Some(80), Some(80)));
+    assert_eq!((k.run_ns.count(), k.wait_ns.count(), k.delay_ns.count()), (0, 0, 0));
+}

@@ -107,7 +107,7 @@ impl Checked {
     ) -> anyhow::Result<Self> {
         let (tracks, clocks) = (scope.timeline.tracks(), scope.timeline.clocks());
         let mut analysis = scope.analysis(Reading::Everything)?;
-        let mut rules = Rules::new(&tracks, analysis.meant(), rules);
+        let mut rules = Rules::new((&tracks, &clocks), analysis.meant(), rules);
         let mut load = Load::new();
         let names = (0..rules.len()).map(|rule| rules.name(rule).to_owned()).collect();
         let outcome = scope.run(session, opened, &mut analysis, &mut [&mut rules, &mut load])?;

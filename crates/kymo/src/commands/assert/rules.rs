@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use globset::GlobBuilder;
-use kymo_analyse::{Demand, Matcher, Meant, Rule};
+use kymo_analyse::{Demand, Matcher, Meant, Number, Rule};
 use regex::Regex;
 use toml_edit::{DocumentMut, Item, TableLike};
 
@@ -33,7 +33,7 @@ pub(crate) const RULES: &str = r#"RULES
 
   [[rule]]
   after = { stream = "A", text = "^start" }    # or just "A"; texts are regular expressions
-  expect = "B"
+  expect = "B"                                 # on the same clock, or both have dates
   within = "1ms"
 
   [[rule]]
@@ -236,10 +236,10 @@ impl Reader<'_> {
         Ok(Some(percent / 100.0))
     }
 
-    fn number(&self, key: &str) -> Result<Option<f64>, Failure> {
+    fn number(&self, key: &str) -> Result<Option<Number>, Failure> {
         let Some(item) = self.table.get(key) else { return Ok(None) };
-        #[allow(clippy::cast_precision_loss, reason = "a limit is compared")]
-        let number = item.as_float().or_else(|| item.as_integer().map(|number| number as f64));
+        let integer = item.as_integer().map(|number| Number::Int(number.into()));
+        let number = integer.or_else(|| item.as_float().map(Number::Float));
         number.map(Some).ok_or_else(|| self.refuse(&format!("{key} is a number")))
     }
 }

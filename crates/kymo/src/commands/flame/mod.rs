@@ -61,7 +61,7 @@ pub(crate) struct Args {
     depth: usize,
 
     /// Replace OUT if it exists.
-    #[arg(long)]
+    #[arg(short, long)]
     force: bool,
 
     #[command(flatten)]

@@ -20,8 +20,8 @@ const GRID: Color = [224, 224, 224];
 const RELEASE: Color = [120, 120, 120];
 const ARROW: Color = [190, 60, 60];
 
-/// Colours that also the colour-blind tell apart (Okabe and Ito).
-const COLORS: [Color; 7] = [
+/// Colours that also the colour-blind tell apart (Okabe and Ito), and more for larger machines.
+const COLORS: [Color; 16] = [
     [0, 114, 178],
     [230, 159, 0],
     [0, 158, 115],
@@ -29,6 +29,15 @@ const COLORS: [Color; 7] = [
     [86, 180, 233],
     [213, 94, 0],
     [150, 140, 20],
+    [94, 60, 153],
+    [120, 80, 40],
+    [90, 90, 90],
+    [160, 200, 60],
+    [190, 30, 80],
+    [0, 90, 80],
+    [140, 150, 220],
+    [60, 40, 90],
+    [220, 150, 130],
 ];
 
 /// How pale colours get, in steps: cells of one colour are one box.

@@ -2,6 +2,7 @@
 
 mod page;
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
-    /// The page to write.
+    /// The page to write; `-` is standard output.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
@@ -88,7 +89,11 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         page.findings(&findings);
         page.append(&rest);
         let bytes = page.finish().into_bytes();
-        picture::write(&opened.source, &args.output, args.force, &bytes)?;
+        if args.output.as_os_str() == "-" {
+            session.out.write_all(&bytes)?;
+        } else {
+            picture::write(&opened.source, &args.output, args.force, &bytes)?;
+        }
         Ok(outcome.max(session.findings(opened)))
     })
 }
