@@ -324,7 +324,9 @@ impl Analysis {
             let Some(event) = events.next()? else { break };
             let Some(time) = event.time else { continue };
             let seen = self.resolve(&event, time);
-            passes.iter_mut().for_each(|pass| pass.after(&seen));
+            for pass in &mut *passes {
+                pass.after(&seen);
+            }
             if !awaits(passes) {
                 break;
             }

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_analyse::{Analysis, Buckets, Doubts, LeftOut, Pass, Shortcomings, TaskId};
-use kymo_core::model::timeline::{Shown, TimeNs, TimelineView, TrackKind, Window};
+use kymo_core::model::timeline::{
+    Activity, Content, Shown, TimeNs, TimelineView, TrackId, TrackKind, Window,
+};
 
 use crate::cli::OpenArgs;
 use crate::failure::{Failure, quoted};
@@ -34,6 +36,9 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_name = "NAME")]
     idle: Vec<String>,
 }
+
+/// So many events are looked at to suggest what else may be shown.
+const LOOKED_AT: usize = 1 << 16;
 
 /// What is analysed of a file.
 pub(crate) struct Scope {
@@ -275,9 +280,29 @@ impl Scope {
         Err(Failure::new(why).hint(self.instead()).into())
     }
 
+    /// Whether functions are called, as the first events tell: tracks of calls have others, too.
+    fn has_calls(&self) -> bool {
+        let tracks = self.timeline.tracks();
+        let calls = (0..).map(TrackId).zip(&tracks).filter(|(_, of)| of.kind == TrackKind::Calls);
+        let tracks = Some(calls.map(|(id, _)| id).collect());
+        let window = Window { tracks, ..Window::default() };
+        let Ok(mut events) = Arc::clone(&self.timeline).events(&window) else { return false };
+        for _ in 0..LOOKED_AT {
+            match events.next() {
+                Ok(Some(event)) => {
+                    if let Content::Activity(Activity::Begin { .. }) = event.content {
+                        return true;
+                    }
+                }
+                _ => return false,
+            }
+        }
+        false
+    }
+
     /// What may be shown where what is asked for is not recorded.
     pub(crate) fn instead(&self) -> &'static str {
-        if self.kinds.contains(&TrackKind::Calls) {
+        if self.kinds.contains(&TrackKind::Calls) && self.has_calls() {
             "calls of functions are: `kymo top`, `kymo tree`, `kymo flame` and `kymo trace` show them"
         } else if self.kinds.contains(&TrackKind::Samples) {
             "samples are: `kymo trace` shows them"

@@ -433,7 +433,7 @@ fn in_flight(first: u32) -> String {
         .filter(|(time, _)| *time >= first)
         .collect();
     lines.sort_unstable();
-    lines.iter().map(|(time, what)| format!("{time} {what}\n")).collect()
+    lines.iter().map(|(time, what)| format!("{time} {what}\n")).collect::<Vec<_>>().concat()
 }
 
 #[test]
@@ -451,8 +451,7 @@ fn latencies_in_a_range_are_those_of_the_whole() {
     fs::write(&rules, "[[rule]]\nmessage='P'\nlatency_max='14ms'\n").unwrap();
     let since = ["assert", "--since", "18ms", "--until", "30ms"];
     let (code, found, said) = run(kymo().args(since).arg(&rules).arg(&path));
-    // That of 20 ms has not arrived when the range ends.
-    assert!(code == Some(3) && said.contains("may be too long") && !said.contains("too short"));
+    assert_eq!((code, said.as_str()), (Some(3), ""));
     assert!(found.lines().count() == 1 && found.contains("0.025000000 b"), "{found}");
     assert!(found.contains("P took 15.00 ms, more than 14.00 ms"), "{found}");
 }
@@ -484,7 +483,7 @@ fn latencies_that_may_be_wrong_are_said_wherever_they_are_shown() {
 fn a_page_says_what_its_charts_do_not_show() {
     let folder = folder();
     let sends = |at: u32| format!("{at} a sends M to b{}\n", at % 12);
-    let path = log(folder.path(), &(0..100).map(sends).collect::<String>());
+    let path = log(folder.path(), &(0..100).map(sends).collect::<Vec<_>>().concat());
     let page = folder.path().join("page.html");
     let (code, _, said) = run(kymo().arg("report").arg(&path).arg("-o").arg(&page));
     assert_eq!(code, Some(0), "{said}");
@@ -520,4 +519,85 @@ fn rules_keep_to_the_streams_that_are_chosen() {
     assert!(said.contains("the rule \"msg\" proves nothing: there is no such message"), "{said}");
     let (found, said) = of(&[]);
     assert_eq!((found.len(), said.as_str()), (5, ""), "{found:?}");
+}
+
+#[test]
+fn what_arrives_after_a_range_is_not_lost() {
+    let folder = folder();
+    let path = log(folder.path(), &in_flight(0));
+    let range = ["messages", "--json", "--until", "12ms"];
+    let (code, pairs, said) = run(kymo().args(range).arg(&path));
+    let pair = &json(&pairs)[0];
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    assert_eq!(
+        (&pair["sent"], &pair["received"], &pair["lost"]),
+        (&2.into(), &0.into(), &0.into())
+    );
+    let chart = ["messages", "--chart", "--until", "12ms"];
+    let (_, chart, _) = run(kymo().args(chart).arg(&path));
+    assert!(chart.matches("15.00 ms").count() == 2 && !chart.contains("lost"), "{chart}");
+}
+
+#[test]
+fn a_wakeup_arrives_with_the_stretch_it_is_for() {
+    // perf-6045 is woken at .306671579, stops at .311277575 without a word of its begin, and runs
+    // again at .312605710. All other wakeups take 66 µs at the most.
+    let trace = kymo_conformance::testdata("perf/control.perf");
+    let (_, pairs, _) = run(kymo().args(["messages", "--json", "-n0"]).arg(&trace));
+    let pairs = json(&pairs);
+    let pair = pairs.iter().find(|of| of["to"] == "perf-6045" && of["from"] == "migration/0-18");
+    assert_eq!(pair.unwrap()["latency_max_ns"], Value::Null);
+    let (_, tasks, _) = run(kymo().args(["sched", "--json", "-n0"]).arg(&trace));
+    let longest = json(&tasks).iter().filter_map(|of| of["wait_max_ns"].as_u64()).max();
+    assert!(longest < Some(5_000_000), "{longest:?}");
+}
+
+#[test]
+fn a_page_goes_to_standard_output_where_that_is_asked_for() {
+    let folder = folder();
+    let path = log(folder.path(), "0 cpu0 idle -> a\n10 cpu0 a -> idle\n");
+    let mut report = kymo();
+    report.current_dir(folder.path()).arg("report").arg(&path).args(["-o", "-"]);
+    for _ in 0..2 {
+        let (code, page, said) = run(&mut report);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    }
+    assert!(!folder.path().join("-").exists());
+}
+
+#[test]
+fn functions_are_suggested_where_there_are_some() {
+    let unsorted = kymo_conformance::testdata("bbbin/unsorted.bin");
+    let (code, _, said) = run(kymo().arg("states").arg(&unsorted));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("kymo ls -l") && !said.contains("calls of functions"), "{said}");
+}
+
+#[test]
+fn rules_compare_integers_as_they_are() {
+    // Two events have 2^64 - 1; as floating point the limit would be 2^53.
+    let types = kymo_conformance::testdata("bbbin/types.bin");
+    let folder = folder();
+    let rules = folder.path().join("rules.toml");
+    fs::write(&rules, "[[rule]]\nstream='One.uint64'\nmax=9007199254740993\n").unwrap();
+    let (code, found, _) = run(kymo().arg("assert").arg(&rules).arg(&types));
+    let what = "18446744073709551615 is more than 9007199254740993";
+    assert_eq!((code, found.matches(what).count()), (Some(3), 2), "{found}");
+}
+
+#[test]
+fn times_of_clocks_with_other_beginnings_are_not_compared() {
+    let Some(recording) = shared::file("rtc/clocks.rtc") else { return };
+    let folder = folder();
+    let rules = folder.path().join("rules.toml");
+    for (after, expect) in [("sample", "event"), ("event", "sample")] {
+        let rule = format!("[[rule]]\nafter='{after}'\nexpect='{expect}'\nwithin='1ms'\n");
+        fs::write(&rules, rule).unwrap();
+        let (code, found, said) = run(kymo().arg("assert").arg(&rules).arg(&recording));
+        assert_eq!((code, found.as_str()), (Some(3), ""));
+        let why =
+            format!("streams of {expect} are on other clocks, whose times cannot be compared");
+        assert!(said.contains(&why), "{said}");
+    }
 }

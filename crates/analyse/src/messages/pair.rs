@@ -197,7 +197,9 @@ impl Pair {
     pub(super) fn settle_all(&mut self, is_counted: impl Fn(MessageId) -> bool) {
         let told = self.arriving.by_left.iter().filter(|((_, id), _)| is_counted(*id));
         let took: Vec<_> = told.map(|((left, _), arrives)| elapsed(*left, *arrives)).collect();
-        took.into_iter().for_each(|ns| self.arrive_as_told(ns));
+        for took_ns in took {
+            self.arrive_as_told(took_ns);
+        }
     }
 
     fn arrive_as_told(&mut self, took_ns: u64) {

@@ -119,10 +119,14 @@ impl Canvas {
     }
 }
 
+/// Where a text is cut: three points, which the font lacks.
+const ELLIPSIS: [u8; LETTER] = [0, 0, 0, 0, 0, 0, 0b0100_1001, 0];
+
 /// The rows of a letter: of ASCII, Latin-1 and Greek, with what units are written in.
 fn glyph(letter: char) -> Option<&'static [u8; LETTER]> {
     // These are the same to the eye: the signs of the micrometre, the ohm and the ångström.
     let letter = match letter {
+        '…' => return Some(&ELLIPSIS),
         '\u{3bc}' => '\u{b5}',
         '\u{2126}' => '\u{3a9}',
         '\u{212b}' => '\u{c5}',
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn the_letters_of_units_have_pixels() {
         assert!(!lacks_letters("Δφ [µm² °C], Å Ω μ α×β a b"));
-        assert!(["日本", "a\u{1}", "…"].into_iter().all(lacks_letters));
+        assert!(["日本", "a\u{1}"].into_iter().all(lacks_letters) && !lacks_letters("cut…"));
         // Of the micro sign, not a question mark.
         assert_ne!(glyph('µ'), glyph('?'));
     }

@@ -26,7 +26,8 @@ use crate::session::{Opened, Outcome, Session};
 /// A rule that nothing in the recording is about holds and proves nothing, so that this is said and
 /// counts as a finding; but for states that are never entered, and for what would have to be
 /// followed and never comes, which are only said. --stream and --exclude choose what rules are applied
-/// to.
+/// to. With --since, jobs that were released before that moment break no rule; messages that left
+/// before and arrive after it do.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES

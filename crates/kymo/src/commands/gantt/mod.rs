@@ -147,6 +147,13 @@ impl Drawn {
         cpus.into_iter().filter_map(named).collect()
     }
 
+    /// The names of all states, each once: one has the same colour in every machine.
+    fn states(&self) -> Vec<&str> {
+        let mut known = BTreeSet::new();
+        let names = self.gantt.rows().iter().flat_map(|row| &row.states).map(String::as_str);
+        names.filter(|name| known.insert(*name)).collect()
+    }
+
     /// The name of a row.
     fn name(&self, kind: RowKind) -> &str {
         match kind {

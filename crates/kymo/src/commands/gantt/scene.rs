@@ -1,5 +1,7 @@
 //! A Gantt chart as shapes.
 
+use std::collections::BTreeMap;
+
 use kymo_analyse::{Arrow, Buckets, Row, RowKind, elapsed};
 use kymo_core::model::timeline::{Shown, TimeNs};
 
@@ -51,11 +53,13 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
     let mut picture = Picture::new(LEFT + WIDTH + RIGHT, height + place(key_rows(drawn)) * ROW);
     key(&mut picture, drawn, bottom + BOTTOM);
     axis(&mut picture, drawn, bottom);
+    let states = drawn.states().into_iter().enumerate().map(|(place, name)| (name, place));
+    let places: BTreeMap<_, _> = states.collect();
     for (index, row) in rows.iter().enumerate() {
         let top = TOP + place(index) * ROW;
         let name = measure::fitted(&escaped(drawn.name(row.kind)), 25);
         picture.text((LEFT - 8.0, top + ROW / 2.0), Anchor::End, &name);
-        bars(&mut picture, row, top, drawn.gantt.buckets());
+        bars(&mut picture, row, top, drawn.gantt.buckets(), &state_colors(row, &places));
     }
     for arrow in drawn.gantt.arrows() {
         message(&mut picture, drawn, arrow);
@@ -69,22 +73,43 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
     picture
 }
 
-/// How many processors a row of the key has.
+/// How many colours a row of the key has.
 const KEYS: usize = 5;
 
-fn key_rows(drawn: &Drawn) -> usize {
-    drawn.cpus().len().div_ceil(KEYS)
+/// States that the key has at the most.
+const STATES_MAX: usize = 15;
+
+/// Which colour is which processor, and which is which state.
+fn keys(drawn: &Drawn) -> Vec<(Color, &str)> {
+    let cpus = drawn.cpus().into_iter().map(|(cpu, name)| (color(cpu, SHADES), name));
+    let states = drawn.states().into_iter().take(STATES_MAX).enumerate();
+    let states = states.map(|(place, name)| (color(state_color(place), SHADES), name));
+    cpus.chain(states).collect()
 }
 
-/// Which colour is which processor.
+fn key_rows(drawn: &Drawn) -> usize {
+    keys(drawn).len().div_ceil(KEYS)
+}
+
 fn key(picture: &mut Picture, drawn: &Drawn, top: f64) {
-    for (index, (cpu, name)) in drawn.cpus().into_iter().enumerate() {
+    for (index, (color, name)) in keys(drawn).into_iter().enumerate() {
         let x = LEFT + place(index % KEYS) * (WIDTH / place(KEYS));
         let y = top + place(index / KEYS) * ROW;
-        picture.rect((x, y - BAR / 2.0), (BAR, BAR), color(cpu, SHADES));
+        picture.rect((x, y - BAR / 2.0), (BAR, BAR), color);
         let name = measure::fitted(&escaped(name), 20);
         picture.text((x + BAR + 6.0, y), Anchor::Start, &name);
     }
+}
+
+/// Colours of states come from the end, for those of processors come from the begin.
+fn state_color(place: usize) -> usize {
+    COLORS.len() - 1 - place % COLORS.len()
+}
+
+/// The colour of each state of a row, by its place there.
+fn state_colors(row: &Row, places: &BTreeMap<&str, usize>) -> Vec<usize> {
+    let place = |state: &String| places.get(state.as_str()).copied().unwrap_or(0);
+    row.states.iter().map(|state| state_color(place(state))).collect()
 }
 
 /// Round times below, counted from the first moment, which is named.
@@ -107,7 +132,7 @@ fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
 }
 
 /// Boxes for cells of one colour, and marks for releases.
-fn bars(picture: &mut Picture, row: &Row, top: f64, buckets: Buckets) {
+fn bars(picture: &mut Picture, row: &Row, top: f64, buckets: Buckets, of_states: &[usize]) {
     let width = WIDTH / place(row.cells.len().max(1));
     let look = |index: usize| {
         let (ns, what) = row.cells.get(index).copied()?;
@@ -122,7 +147,8 @@ fn bars(picture: &mut Picture, row: &Row, top: f64, buckets: Buckets) {
         if shade > 0 {
             let (x, length) = (LEFT + place(start) * width, place(index + 1 - start) * width);
             let y = top + (ROW - BAR) / 2.0;
-            picture.rect((x, y), (length, BAR), color(what, shade));
+            let of = of_states.get(what).copied().unwrap_or(what);
+            picture.rect((x, y), (length, BAR), color(of, shade));
             label(picture, row, what, (x, top + ROW / 2.0), length);
         }
         start = index + 1;

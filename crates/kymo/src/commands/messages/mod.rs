@@ -26,7 +26,8 @@ use chart::Chart;
 /// far as was recorded; those unsent arrived and did not leave.
 ///
 /// With --since, what is under way at that moment is looked up before it. Where that is not known and
-/// messages do not say when they left, latencies are doubtful; this is said and is a finding.
+/// messages do not say when they left, latencies are doubtful; this is said and is a finding. With
+/// --until, what arrives later is not lost, and how long it took is not counted.
 ///
 /// Where a trace has no messages, wakeups of tasks are shown as such: from the task that woke
 /// another, or from the processor that did in an interrupt, at that moment, to when the other ran.
