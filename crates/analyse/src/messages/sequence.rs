@@ -95,9 +95,7 @@ impl Sequence {
         self.transfers.push(transfer);
         Some(self.transfers.len() - 1)
     }
-}
 
-impl Sequence {
     /// A message arrives that was seen to leave.
     fn arrive(&mut self, sent: &Sent) {
         let place = sent.id.and_then(|id| self.places.remove(&id));

@@ -294,9 +294,9 @@ fn rules_are_about_what_is_chosen_to_the_end() {
     };
     let of_a = || Window { tracks: Some(vec![TrackId(1), TrackId(5)]), ..Window::default() };
     let any = || -> Matcher { Box::new(|_| true) };
-    let a_ran = (Some(0), "was not complete and ran 50 ns, more than 9 ns".to_owned());
-    assert_eq!(violations_in(told(), of_a(), run_max(9)), [a_ran.clone()]);
-    assert_eq!(violations(told(), run_max(9)), [a_ran.clone(), a_ran]);
+    let ran = || (Some(0), "was not complete and ran 50 ns, more than 9 ns".to_owned());
+    assert_eq!(violations_in(told(), of_a(), run_max(9)), [ran()]);
+    assert_eq!(violations(told(), run_max(9)), [ran(), ran()]);
     let message = || Demand::Message { message: any(), latency_max: 9 };
     assert_eq!(violations_in(told(), of_a(), message()), []);
     assert_eq!(violations(told(), message()).len(), 1);
@@ -409,7 +409,9 @@ fn checked_unbalanced(told: Vec<Told>, demand: Demand, own_clock: Option<bool>) 
     let (mut tracks, mut clocks) = (timeline().tracks(), timeline().clocks());
     if let Some(since_epoch) = own_clock {
         clocks.push(clocks[0].clone());
-        clocks.iter_mut().for_each(|clock| clock.since_epoch = since_epoch);
+        for clock in &mut clocks {
+            clock.since_epoch = since_epoch;
+        }
         let of_b = tracks.iter_mut().filter(|track| track.name == "b");
         of_b.for_each(|track| track.clock = Some(kymo_core::model::timeline::ClockId(1)));
     }
