@@ -10,8 +10,8 @@ use crate::types::Message;
 
 /// Goes through all records.
 pub(super) fn untold(reader: &Reader) -> Vec<Finding> {
-    let mut counts = Counts::default();
-    counts.profiles = u64::from(!reader.header().profile.is_empty());
+    let profiles = u64::from(!reader.header().profile.is_empty());
+    let mut counts = Counts { profiles, ..Counts::default() };
     let mut walk = Walk::new(reader);
     while let Some(item) = walk.next() {
         match &item.body {
