@@ -59,15 +59,17 @@ impl Polynomial {
         within: Range<usize>,
     ) -> Option<Changed> {
         let table = self.table();
-        let effect = |bits: usize| table.get(bits).copied().unwrap_or_default();
-        let last = within.end.min(length);
-        let behind = Steps::zeros(table, length - last);
-        let mut effects = [1, 2, 4, 8, 16, 32, 64, 128].map(|bits| behind.of(effect(bits)));
-        for at in (within.start..last).rev() {
-            if let Some(bits) = combination(effects, difference) {
-                return Some(Changed { at, bits });
+        let bytes = bytes_by_effect(table);
+        let mut left = difference;
+        // Each byte is taken back, from the last on, until what is left is the effect of one.
+        for at in (within.start..length).rev() {
+            let [.., highest] = left.to_le_bytes();
+            let bits = bytes.get(usize::from(highest)).copied()?;
+            let effect = table.get(usize::from(bits)).copied()?;
+            if left == effect {
+                return (bits != 0 && at < within.end).then_some(Changed { at, bits });
             }
-            effects = effects.map(|effect| step(table, effect));
+            left = (left ^ effect) << 8 | u32::from(bits);
         }
         None
     }
@@ -84,58 +86,16 @@ impl Polynomial {
     }
 }
 
-/// The effects, as bits, that together make a difference; nothing where there are none.
-fn combination(effects: [u32; 8], difference: u32) -> Option<u8> {
-    let (mut left, mut bits) = (difference, 0_u8);
-    // Each is reduced by those before it until its highest bit is its own.
-    let mut reduced = [(0_u32, 0_u8); 8];
-    for (number, effect) in effects.into_iter().enumerate() {
-        let (mut effect, mut of) = (effect, 1_u8 << number);
-        for (other, of_other) in reduced.into_iter().take(number) {
-            if effect ^ other < effect {
-                (effect, of) = (effect ^ other, of ^ of_other);
-            }
-        }
-        *reduced.get_mut(number)? = (effect, of);
-        reduced.get_mut(..=number)?.sort_unstable_by(|a, b| b.cmp(a));
-    }
-    for (effect, of) in reduced {
-        if left ^ effect < left {
-            (left, bits) = (left ^ effect, bits ^ of);
+/// The byte whose effect has a certain highest byte: no two have the same.
+fn bytes_by_effect(table: &[u32; 256]) -> [u8; 256] {
+    let mut bytes = [0; 256];
+    for (byte, effect) in (0..=u8::MAX).zip(table) {
+        let [.., highest] = effect.to_le_bytes();
+        if let Some(slot) = bytes.get_mut(usize::from(highest)) {
+            *slot = byte;
         }
     }
-    (left == 0 && bits != 0).then_some(bits)
-}
-
-/// What a number of zeros does to a checksum, as what it does to each of its bits.
-struct Steps([u32; 32]);
-
-impl Steps {
-    /// So many zeros: as many doublings as their number has bits.
-    fn zeros(table: &[u32; 256], mut count: usize) -> Self {
-        let bits = core::array::from_fn(|bit| 1_u32 << bit);
-        let (mut done, mut next) = (Self(bits), Self(bits.map(|bit| step(table, bit))));
-        while count > 0 {
-            if count & 1 == 1 {
-                done = Self(done.0.map(|bit| next.of(bit)));
-            }
-            next = Self(next.0.map(|bit| next.of(bit)));
-            count >>= 1;
-        }
-        done
-    }
-
-    /// A checksum after those zeros.
-    fn of(&self, crc: u32) -> u32 {
-        let set = self.0.iter().enumerate().filter(|(bit, _)| crc >> bit & 1 == 1);
-        set.fold(0, |after, (_, effect)| after ^ effect)
-    }
-}
-
-/// A checksum after a byte of zeros.
-fn step(table: &[u32; 256], crc: u32) -> u32 {
-    let [low, ..] = crc.to_le_bytes();
-    (crc >> 8) ^ table.get(usize::from(low)).copied().unwrap_or_default()
+    bytes
 }
 
 /// A checksum in the making.

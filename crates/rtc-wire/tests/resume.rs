@@ -171,3 +171,47 @@ fn holes_in_small_units_invent_nothing() {
         }
     }
 }
+
+/// A writer may put anything into a stream, whatever format it says: every fiftieth value here is no
+/// text, no number, or two.
+fn other_values(format: &str, value: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
+    let options = Options::new().sizes(1 << 17, 1 << 14).unwrap();
+    let mut writer = Writer::new(Vec::new(), options);
+    let stream = writer.add(&StreamMeta::new("v").format(format)).unwrap();
+    let fixed = writer.add(&StreamMeta::new("fixed").length(16)).unwrap();
+    for count in 0..2500 {
+        writer.write(stream, &value(count)).unwrap();
+        writer.write(fixed, b"ABCDEFGHIJKLMNOP").unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// A bit of a payload costs its own message alone, whatever the values beside it look like.
+#[test]
+fn a_changed_payload_costs_its_own_message_alone_beside_values_of_other_forms() {
+    let text = |count: u32| match count % 50 {
+        0 => format!("\u{1}{count} caf").into_bytes().into_iter().chain([0xE9]).collect(),
+        _ => format!("some text {count}").into_bytes(),
+    };
+    let json = |count: u32| match count % 50 {
+        0 => [format!("{{\"x\":{count}}}").as_bytes(), &[1, 0xE9]].concat(),
+        _ => format!("{{\"x\":{count}}}").into_bytes(),
+    };
+    let two = |count: u32| [0x80 | (count % 128) as u8, (count / 128) as u8, 1].to_vec();
+    let files =
+        [other_values("utf-8", text), other_values("json", json), other_values("uleb128", two)];
+    for (file, whole_bytes) in files.into_iter().enumerate() {
+        let whole = read(&whole_bytes);
+        assert_eq!(whole.messages.len(), 5000);
+        for message in whole.messages.iter().step_by(89) {
+            let mut damaged = whole_bytes.clone();
+            damaged[message.end as usize - 2] ^= 1 << (message.start % 8);
+            let found = read(&damaged);
+            let place = format!("file {file}, message at {}", message.start);
+            let is_other = |(found, written): &(&Message, &Message)| found != written;
+            let others = found.messages.iter().zip(&whole.messages).filter(is_other).count();
+            assert_eq!((found.messages.len(), others), (5000, 1), "{place}");
+            assert_eq!(found.wrong.len(), 1, "{place}");
+        }
+    }
+}

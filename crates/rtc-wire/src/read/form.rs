@@ -10,6 +10,8 @@ use super::meta::Definition;
 pub(super) enum Form {
     #[default]
     Any,
+    /// Any: in a sound Unit there was a value that is not of the format.
+    Disproven,
     /// A number that tells itself where it ends.
     Leb128,
     Text,
@@ -29,7 +31,7 @@ impl Form {
     /// recordings; what has bytes besides that no text has is none.
     pub(super) fn fits(self, value: &[u8]) -> bool {
         match self {
-            Self::Any => true,
+            Self::Any | Self::Disproven => true,
             Self::Leb128 => number_bytes(value) == Some(value.len()),
             Self::Text => {
                 let is_control = |byte: &u8| *byte < 0x20 && !(0x07..=0x0D).contains(byte);

@@ -36,11 +36,19 @@ pub(super) struct Trial<'a> {
     start: u64,
     /// Whether no frame of a stream was seen.
     is_first: bool,
+    /// Whether values have to be of their formats.
+    is_strict: bool,
 }
 
 impl<'a> Trial<'a> {
     pub(super) fn new(streams: Tried<'a>, start: u64) -> Self {
-        Self { streams, position: start, start, is_first: true }
+        Self { streams, position: start, start, is_first: true, is_strict: false }
+    }
+
+    /// With values that are of their formats.
+    pub(super) fn strictly(mut self) -> Self {
+        self.is_strict = true;
+        self
     }
 
     /// Reads on to exactly `limit`, or as many frames as are allowed, with each target where it
@@ -64,6 +72,9 @@ impl<'a> Trial<'a> {
                 let is_padding = targets.peek().is_none()
                     && padding(view, self.position, limit) != Padding::Broken;
                 return if is_padding { Ok(()) } else { Err(Trouble::Bad(Why::Padding)) };
+            }
+            if self.is_strict && !fits(&self.streams, view, &frame) {
+                return Err(Trouble::Bad(Why::Value(frame.id)));
             }
             let is_ruler = (id::MARKER..=id::MINOR_INDEX).contains(&frame.id);
             let is_misplaced = is_ruler && frame.position != self.start;
@@ -94,6 +105,11 @@ impl<'a> Trial<'a> {
         }
         self.position = frame.end;
     }
+}
+
+/// Whether a frame may hold a value of its stream's format, as far as that can be told of one.
+fn fits(streams: &Tried<'_>, view: &View<'_>, frame: &Parsed) -> bool {
+    frame.more || streams.slot(frame.id).form.fits(view.get(frame.payload..frame.end))
 }
 
 /// The targets from a place on.
@@ -149,29 +165,33 @@ pub(super) fn agreement(
     view: &View<'_>,
     from: u64,
     limit: u64,
+    budget: &mut u64,
 ) -> Option<u64> {
     let span = limit.checked_sub(from).filter(|span| (2..=SEARCH_BYTES_MAX).contains(span))?;
     let span = usize::try_from(span).ok()?;
-    let strict = readings(streams, view, from, limit, span, true);
-    meeting(&strict, span)
-        .or_else(|| meeting(&readings(streams, view, from, limit, span, false), span))
+    let strict = readings(streams, view, from, limit, span, Some(budget));
+    let meeting_strictly = strict.and_then(|strict| meeting(&strict, span));
+    meeting_strictly
+        .or_else(|| meeting(&readings(streams, view, from, limit, span, None)?, span))
         .map(|at| from + at as u64)
 }
 
-/// Whether the bytes from `from` on make sense with values of their formats, and the frames from
-/// `end` on, behind a frame at `from`, do not.
+/// Whether the bytes from soon behind `from` on make sense with values of their formats, and the
+/// frames from `end` on, behind a frame at `from`, do not.
 pub(super) fn is_astray(
     streams: &Tried<'_>,
     view: &View<'_>,
     from: u64,
     end: u64,
     limit: u64,
+    budget: &mut u64,
 ) -> bool {
     let span = limit.checked_sub(from).filter(|span| (2..=SEARCH_BYTES_MAX).contains(span));
     let Some(span) = span.and_then(|span| usize::try_from(span).ok()) else { return false };
-    let next = readings(streams, view, from, limit, span, true);
+    let Some(next) = readings(streams, view, from, limit, span, Some(budget)) else { return false };
     let behind = usize::try_from(end - from).ok().and_then(|at| next.get(at));
-    end < limit && behind == Some(&0) && meeting(&next, span).is_some()
+    let is_near = next.iter().take(NEXT_MAX).any(|next| *next > 0);
+    end < limit && behind == Some(&0) && is_near && meeting(&next, span).is_some()
 }
 
 /// Where all ways to read have met, counted from where they begin.
@@ -199,16 +219,20 @@ fn meeting(next: &[u32], span: usize) -> Option<usize> {
     None
 }
 
-/// For each place the end of the frame that would be there, where frames lead on to the limit; if
-/// asked for, only frames whose values are of their format.
+/// For each place the end of the frame that would be there, where frames lead on to the limit.
+/// With a budget, only frames whose values are of their format: as many bytes are looked at as it
+/// has, and nothing is given where that is too few.
 fn readings(
     streams: &Tried<'_>,
     view: &View<'_>,
     from: u64,
     limit: u64,
     span: usize,
-    is_strict: bool,
-) -> Vec<u32> {
+    mut budget: Option<&mut u64>,
+) -> Option<Vec<u32>> {
+    if let Some(budget) = &mut budget {
+        **budget = budget.checked_sub(span as u64)?;
+    }
     let mut next = vec![0_u32; span + 1];
     // Whether there is nothing but padding from a place on.
     let mut padded = vec![false; span + 1];
@@ -217,12 +241,6 @@ fn readings(
     }
     for at in (1..span).rev() {
         let Ok(frame) = parse(streams, view, from + at as u64, limit) else { continue };
-        let fits = |frame: &Parsed| {
-            frame.more || streams.slot(frame.id).form.fits(view.get(frame.payload..frame.end))
-        };
-        if is_strict && !fits(&frame) {
-            continue;
-        }
         let Ok(end) = usize::try_from(frame.end - from) else { continue };
         let is_padded = padded.get(end).is_some_and(|padded| *padded);
         if is_padding(frame.id) {
@@ -233,12 +251,18 @@ fn readings(
         }
         let is_data = frame.id == id::MINOR_META || frame.id >= id::FIRST_USER;
         let leads_on = is_padded || next.get(end).is_some_and(|next| *next > 0);
-        if is_data
-            && leads_on
-            && let (Ok(end), Some(slot)) = (u32::try_from(end), next.get_mut(at))
-        {
+        if !is_data || !leads_on {
+            continue;
+        }
+        if let Some(budget) = &mut budget {
+            **budget = budget.checked_sub(frame.end - frame.payload)?;
+            if !fits(streams, view, &frame) {
+                continue;
+            }
+        }
+        if let (Ok(end), Some(slot)) = (u32::try_from(end), next.get_mut(at)) {
             *slot = end;
         }
     }
-    next
+    Some(next)
 }

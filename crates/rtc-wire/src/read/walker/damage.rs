@@ -220,7 +220,8 @@ impl Walker {
         };
         if is_proven && self.searched < limit {
             self.searched = limit;
-            if let Some(found) = agreement(&Tried::fresh(&self.streams), view, start, landing) {
+            let (streams, budget) = (Tried::fresh(&self.streams), &mut self.fitted_bytes_left);
+            if let Some(found) = agreement(&streams, view, start, landing, budget) {
                 self.position = found;
                 return true;
             }

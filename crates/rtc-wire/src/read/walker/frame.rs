@@ -65,7 +65,8 @@ impl Walker {
         let bytes = view.get(self.position..self.boundary);
         let frame = self.streams.plain(bytes)?;
         let slot = *self.streams.dense_slot(frame.id)?;
-        if slot.form != Form::Any && !frame.more && frame.begin == Begin::Start {
+        let is_formed = !matches!(slot.form, Form::Any | Form::Disproven);
+        if is_formed && !frame.more && frame.begin == Begin::Start {
             slot.form.fits(bytes.get(frame.payload..frame.end)?).then_some(())?;
         }
         self.streams.commit_plain(&frame);

@@ -144,7 +144,7 @@ impl Walker {
             return Ok(mended.unwrap_or(Told { definitions: own, end }));
         };
         let later = &ahead.walker.definitions.streams;
-        let Some(id) = contradiction(&own, later).filter(|_| !self.is_unit_sound(view)) else {
+        let Some(id) = contradiction(&own, later).filter(|_| !self.is_whole(view)) else {
             return Ok(Told { definitions: own, end });
         };
         if let Some(mended) = self.mended_though_sound(view, end)? {

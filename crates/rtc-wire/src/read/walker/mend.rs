@@ -40,7 +40,7 @@ impl Walker {
         else {
             return Ok(None);
         };
-        if self.is_unit_sound(view) {
+        if self.is_whole(view) {
             return Ok(None);
         }
         self.mends_left -= 1;

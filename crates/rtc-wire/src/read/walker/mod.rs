@@ -132,6 +132,8 @@ pub struct Walker {
     said: BTreeMap<u32, u64>,
     /// How many values of the unit that are not of their format are still looked into.
     doubts_left: u32,
+    /// How many bytes are still looked at to tell what has the form of values.
+    fitted_bytes_left: u64,
     /// The single byte that was changed, once it was looked for.
     changed: Option<Changed>,
     /// In how many Units the byte that was changed is still looked for.
@@ -216,6 +218,7 @@ impl Walker {
             definitions: Definitions::default(),
             said: BTreeMap::new(),
             doubts_left: value::DOUBTS_MAX,
+            fitted_bytes_left: value::FITTED_BYTES_TOTAL,
             changed: None,
             mends_left: mend::MENDS_TOTAL,
             is_big_endian: None,

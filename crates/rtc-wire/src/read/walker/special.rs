@@ -114,7 +114,8 @@ impl Walker {
     /// Takes note of what values look like.
     pub(super) fn note_forms(&mut self) {
         for stream in &self.definitions.streams {
-            if self.streams.is_defined(stream.id) {
+            let is_disproven = self.streams.slot(stream.id).form == Form::Disproven;
+            if self.streams.is_defined(stream.id) && !is_disproven {
                 self.streams.set_form(stream.id, Form::of(stream));
             }
         }

@@ -1,19 +1,24 @@
 //! Values that are not of their stream's format, as they come where a length was changed.
 
+use alloc::vec::Vec;
+
 use crate::leb128;
 use crate::spec::id;
 
 use super::super::form::{Form, number_bytes};
 use super::super::marker::PROOF_BYTES;
 use super::super::parse::Parsed;
-use super::super::resume::{is_astray, lands};
+use super::super::resume::{Target, Trial, is_astray, lands, targets};
 use super::super::streams::{Chain, Known as _, Slot, Tried};
 use super::super::{NeedMore, View};
 use super::Walker;
 use super::mend::UNIT_BYTES_MAX;
 
 /// How many values of a unit are looked into.
-pub(super) const DOUBTS_MAX: u32 = 16;
+pub(super) const DOUBTS_MAX: u32 = 4;
+
+/// How many bytes a walk looks at to tell what has the form of values.
+pub(super) const FITTED_BYTES_TOTAL: u64 = 1 << 27;
 
 impl Walker {
     /// Whether a frame that holds a whole value is damaged: the value has another form than those
@@ -40,15 +45,55 @@ impl Walker {
         self.doubts_left -= 1;
         if self.is_whole(view) {
             // This writer has such values.
-            self.streams.set_form(frame.id, Form::Any);
+            self.streams.set_form(frame.id, Form::Disproven);
             return Ok(false);
         }
-        if self.number_end(view, frame.position).is_some() {
+        // Where a single byte was changed, the checksum tells which.
+        if let Some((at, next)) = self.changed(view, frame.position)? {
+            return Ok(at < frame.end && next != frame.end);
+        }
+        if self.is_number_shorter(view, frame) {
             return Ok(true);
         }
+        Ok(!self.is_followed(view, frame.end) && self.is_astray(view, frame))
+    }
+
+    /// Whether frames with values of their formats lead to the boundary from where the number in a
+    /// frame ends, which is not where the frame does.
+    fn is_number_shorter(&self, view: &View<'_>, frame: &Parsed) -> bool {
+        let leads_on = |end: u64| {
+            let mut trial = Trial::new(Tried::new(&self.streams), end).strictly();
+            trial.run(view, self.landing(view), &self.named_after(view, end), &mut { u64::MAX })
+        };
+        self.number_end(view, frame.position).is_some_and(|end| leads_on(end).is_ok())
+    }
+
+    /// Whether frames lead from a place to the boundary, as the index behind it has them: then
+    /// values that are not of their format are what was written, all of them.
+    fn is_followed(&mut self, view: &View<'_>, position: u64) -> bool {
+        let landing = self.landing(view);
+        let index = self.index_at(view, self.boundary);
+        let named = index.map(|index| targets(view, index, position, landing)).unwrap_or_default();
+        let is_followed = lands(Tried::new(&self.streams), view, position, landing, &named).is_ok();
+        if is_followed {
+            self.doubts_left = 0;
+        }
+        is_followed
+    }
+
+    /// The frames from a place on that the index behind the boundary names.
+    fn named_after(&self, view: &View<'_>, position: u64) -> Vec<Target> {
+        let index = self.index_at(view, self.boundary);
+        let named = |index| targets(view, index, position, self.landing(view));
+        index.map(named).unwrap_or_default()
+    }
+
+    /// Whether the bytes behind the header of a frame make sense otherwise, and not behind it.
+    fn is_astray(&mut self, view: &View<'_>, frame: &Parsed) -> bool {
         let is_summed = !self.places_of_crc(view).is_empty();
-        let streams = Tried::fresh(&self.streams);
-        Ok(is_summed && is_astray(&streams, view, frame.position, frame.end, self.landing(view)))
+        let (landing, streams) = (self.landing(view), Tried::fresh(&self.streams));
+        let budget = &mut self.fitted_bytes_left;
+        is_summed && is_astray(&streams, view, frame.position, frame.end, landing, budget)
     }
 
     /// Goes on behind a number that tells itself where it ends, whatever its frame says, if frames
