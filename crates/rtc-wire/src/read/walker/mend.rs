@@ -187,3 +187,38 @@ pub(super) fn text_after(view: &View<'_>, position: u64) -> Option<Told> {
     let end = position + (start + end) as u64;
     (!definitions.streams.is_empty()).then_some(Told { definitions, end })
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::meta::StreamMeta;
+    use crate::read::Item;
+    use crate::write::{Options, Writer};
+
+    /// A Unit may have a meta frame for every few bytes. Its checksum is looked at once: shown by
+    /// other bytes in the place of those that were summed.
+    #[test]
+    fn a_unit_is_not_summed_again_and_again() {
+        let mut writer = Writer::new(Vec::new(), Options::new());
+        for number in 0..50 {
+            let stream = writer.add(&StreamMeta::new(&format!("s{number}"))).unwrap();
+            writer.write(stream, b"message").unwrap();
+        }
+        let sound = writer.finish().unwrap();
+        let mut changed = sound.clone();
+        let last = changed.len() - 20;
+        changed[last] ^= 1;
+        let mut walker = Walker::new();
+        let is_meta =
+            |item: &Item| matches!(item, Item::Frame(frame) if frame.id == id::MINOR_META);
+        while !is_meta(&walker.next(&View::whole(&sound)).unwrap()) {}
+        for bytes in [&sound, &changed, &changed] {
+            let view = View::whole(bytes);
+            assert!(walker.mended(&view, walker.position).unwrap().is_none());
+            assert_eq!(walker.mends_left, MENDS_TOTAL);
+        }
+    }
+}
