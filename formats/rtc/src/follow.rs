@@ -183,7 +183,9 @@ impl Follower {
         }
         for index in self.lanes.tracks().len()..self.tracker.streams().len() {
             let clock = self.tracker.clock_of(index);
-            self.lanes.add(self.tracker.streams(), index, clock, self.tracker.endian());
+            let since_epoch = self.tracker.is_since_epoch(index);
+            let (streams, endian) = (self.tracker.streams(), self.tracker.endian());
+            self.lanes.add(streams, index, clock, since_epoch, endian);
         }
         for clock in self.lanes.clocks().iter().skip(self.told.0) {
             to.clock(clock)?;

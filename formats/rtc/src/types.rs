@@ -122,12 +122,21 @@ impl Stream {
         matches!(self.encoding, Encoding::Annotate(_))
     }
 
-    /// Whether a clock's times count from the Epoch: those of a `timespec`, or of a counter whose
-    /// `offset` is known.
+    /// Whether the times of a clock that counts from no other are since the Epoch: those of a
+    /// `timespec`, or of a counter whose `offset` is known.
     pub(crate) fn is_since_epoch(&self) -> bool {
-        matches!(self.encoding, Encoding::Timespec)
-            || self.scale.as_ref().is_some_and(Scale::has_offset)
+        let has_offset = || self.scale.as_ref().is_some_and(Scale::has_offset);
+        self.clock == ClockRole::Clock && (self.encoding == Encoding::Timespec || has_offset())
     }
+}
+
+/// How many clocks may count from one another.
+pub(crate) const CLOCKS_MAX: usize = 8;
+
+/// The clock from which a clock counts in the end, by that under each.
+pub(crate) fn root_of(clock: usize, mut base_of: impl FnMut(usize) -> Option<usize>) -> usize {
+    let clocks = std::iter::successors(Some(clock), |clock| base_of(*clock));
+    clocks.take(CLOCKS_MAX + 1).last().unwrap_or(clock)
 }
 
 impl ClockRole {

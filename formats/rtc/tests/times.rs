@@ -178,6 +178,57 @@ fn annotations_are_placed_on_the_clock_of_their_stream_or_at_their_time() {
     assert_eq!((clock(3).name.as_str(), clock(3).since_epoch), ("Epoch", true));
 }
 
+#[test]
+fn a_clock_on_a_delta_counts_from_the_epoch_if_the_clock_under_both_does() {
+    let Recording { mut writer, clk, delta, .. } = recording();
+    let fine = StreamMeta::new("fine").format("uleb128").flag("clock", true).unwrap();
+    let fine = fine.number("gain", 1e-3).unwrap().text("delta", "clk delta").unwrap();
+    let fine = writer.add(&fine).unwrap();
+    let log = StreamMeta::new("log").format("utf-8").text("clock", "fine").unwrap();
+    let log = writer.add(&log).unwrap();
+    writer.write(clk, &timespec(BASE, 500)).unwrap();
+    writer.write(delta, &[100]).unwrap();
+    writer.write(fine, &[7]).unwrap();
+    writer.write(log, b"now").unwrap();
+    let bytes = writer.finish().unwrap();
+    let logged = ("log".to_owned(), at(607), Value::from("now"));
+    assert_eq!(events(&bytes, &Window::default()).last(), Some(&logged));
+    let source = Source::from_bytes("test.rtc", bytes);
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    assert!(timeline.clocks().iter().all(|clock| clock.since_epoch));
+}
+
+/// A stream is on the clock of that name which was defined last before it, and on no stream that is
+/// no clock. Merged files keep that, under other names.
+#[test]
+fn a_clock_is_meant_among_those_of_its_name_that_came_before() {
+    let mut writer = Writer::new(Vec::new(), Options::new());
+    let other = writer.add(&StreamMeta::new("clk").format("utf-8")).unwrap();
+    let clk = StreamMeta::new("clk").format("timespec").flag("clock", true).unwrap();
+    let on_clk = |name: &str| StreamMeta::new(name).format("utf-8").text("clock", "clk").unwrap();
+    let first = (writer.add(&clk).unwrap(), writer.add(&on_clk("a")).unwrap());
+    let second = (writer.add(&clk).unwrap(), writer.add(&on_clk("b")).unwrap());
+    writer.write(other, b"no clock").unwrap();
+    writer.write(first.0, &timespec(BASE, 100)).unwrap();
+    writer.write(second.0, &timespec(BASE, 900)).unwrap();
+    writer.write(first.1, b"early").unwrap();
+    writer.write(second.1, b"late").unwrap();
+    let bytes = writer.finish().unwrap();
+    let said = |bytes: &[u8]| -> Vec<_> {
+        let events = events(bytes, &Window::default());
+        let is_said = |(name, ..): &(String, _, _)| ["a", "b"].contains(&name.as_str());
+        events.into_iter().filter(is_said).map(|(name, time, _)| (name, time)).collect()
+    };
+    let expected = [("a".to_owned(), at(100)), ("b".to_owned(), at(900))];
+    assert_eq!(said(&bytes), expected);
+    let source = Source::from_bytes("test.rtc", bytes.clone());
+    let found = Rtc.check(&source, &Context::with_limits(Limits::default())).unwrap();
+    let warned = found.iter().filter(|finding| finding.severity > kymo_core::Severity::Note);
+    assert_eq!(warned.map(|finding| finding.rule).collect::<Vec<_>>(), ["name"]);
+    let merged = extracted(&[bytes, worked_example()], &Part::default());
+    assert_eq!(said(&merged), expected);
+}
+
 fn extracted(sources: &[Vec<u8>], part: &Part) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("out.rtc");

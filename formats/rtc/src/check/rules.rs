@@ -141,13 +141,18 @@ impl Rules<'_> {
     /// What streams say of themselves and of each other.
     fn streams(&mut self) {
         let scan = self.reader.scan();
-        let mut names: HashMap<(usize, &str), &Stream> = HashMap::new();
-        for stream in &scan.catalog.streams {
-            if let Some(first) = names.insert((stream.session, stream.name.as_str()), stream) {
+        let mut names: HashMap<(usize, &str), (&Stream, bool)> = HashMap::new();
+        for (stream, statistics) in scan.catalog.streams.iter().zip(&scan.statistics) {
+            let is_set = stream.is_clock() && statistics.messages > 0;
+            let before = names.insert((stream.session, stream.name.as_str()), (stream, is_set));
+            if let Some((first, is_first_set)) = before {
                 let name = shortened(&stream.name);
                 let message =
                     format!("stream {} has the name of stream {}, {name}", stream.id, first.id);
-                self.push(Severity::Note, "name", stream.offset, message);
+                // Which of two clocks a stream means, another reader may see otherwise.
+                let are_clocks = is_set && is_first_set;
+                let severity = if are_clocks { Severity::Warning } else { Severity::Note };
+                self.push(severity, "name", stream.offset, message);
             }
         }
         for (index, stream) in scan.catalog.streams.iter().enumerate() {

@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use kymo_core::model::timeline::TimeNs;
 
-/// How many clocks may count from one another.
-pub(super) const CLOCKS_MAX: usize = 8;
+use crate::types::CLOCKS_MAX;
 
 /// What a clock said, and what the clock under it showed then.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value as Json, json};
 
 use super::Input;
-use super::clocks::CLOCKS_MAX;
+use crate::types::CLOCKS_MAX;
 use crate::types::Stream;
 
 /// A description, and the how manieth of its session it is.

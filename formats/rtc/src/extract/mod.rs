@@ -23,7 +23,7 @@ use kymo_rtc_wire::meta::StreamMeta;
 
 use self::clocks::{Falling, Reading, Said};
 use self::outlets::outlets;
-use crate::read::{Found, Messages, Problem};
+use crate::read::{Found, Messages, Named, Problem};
 use crate::types::Stream;
 use crate::write::{Layout, SessionWriter, meta_of};
 use crate::{Reader, check, decode};
@@ -229,15 +229,15 @@ impl Input {
     }
 }
 
-/// The streams that streams of remarks are about: the first that has the name, of their session.
+/// The streams that streams of remarks are about, of their session.
 fn abouts(streams: &[Stream]) -> HashMap<usize, usize> {
-    let mut firsts: HashMap<(usize, &str), usize> = HashMap::new();
+    let mut named: HashMap<usize, Named> = HashMap::new();
     for (index, stream) in streams.iter().enumerate() {
-        firsts.entry((stream.session, &stream.name)).or_insert(index);
+        named.entry(stream.session).or_default().add(stream, index);
     }
     let about = |(index, stream): (usize, &Stream)| {
         let name = stream.about.as_deref()?;
-        Some((index, *firsts.get(&(stream.session, name))?))
+        Some((index, named.get(&stream.session)?.meant(name, stream.id)?))
     };
     streams.iter().enumerate().filter_map(about).collect()
 }

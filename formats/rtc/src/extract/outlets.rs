@@ -84,7 +84,7 @@ impl Outlets {
         let likenesses =
             if self.join { self.descriptions.likenesses(input, &needed) } else { HashMap::new() };
         let apart = self.join_sets(number, input, &likenesses);
-        let mut renamed: HashMap<(usize, &str), String> = HashMap::new();
+        let mut renamed: HashMap<usize, String> = HashMap::new();
         let made = self.all.len();
         for index in needed {
             let Some(stream) = input.stream(index) else { continue };
@@ -94,10 +94,12 @@ impl Outlets {
                 Some(outlet) => outlet.join(number, index, stream),
                 None => self.make(number, index, stream, likeness),
             };
-            renamed.entry((stream.session, &stream.name)).or_insert(name);
+            renamed.insert(index, name);
         }
         for outlet in self.all.iter_mut().skip(made) {
-            refer(&mut outlet.as_written, &renamed);
+            if let Some((_, index)) = outlet.from.first() {
+                refer(&mut outlet.as_written, *index, input, &renamed);
+            }
         }
     }
 
@@ -177,13 +179,15 @@ impl Sets {
 }
 
 /// Has a stream refer to others by the names that they have now.
-fn refer(stream: &mut Stream, renamed: &HashMap<(usize, &str), String>) {
-    let of = stream.session;
-    let new = |name: &str| renamed.get(&(of, name)).cloned().unwrap_or_else(|| name.to_owned());
-    stream.about = stream.about.as_deref().map(new);
+fn refer(stream: &mut Stream, index: usize, input: &Input, renamed: &HashMap<usize, String>) {
+    let new = |of: Option<usize>| of.and_then(|of| renamed.get(&of)).cloned();
+    let about = input.about(index);
+    stream.about = new(about).or_else(|| stream.about.take());
+    // A remark has the clock of what it is about, whatever it says itself.
+    let clock = new(input.clock_of(index).filter(|_| about.is_none()));
     for key in ["clock", "delta"] {
-        if let Some(Json::String(name)) = stream.attributes.get_mut(key) {
-            *name = new(name);
+        if let (Some(Json::String(name)), Some(clock)) = (stream.attributes.get_mut(key), &clock) {
+            name.clone_from(clock);
         }
     }
 }

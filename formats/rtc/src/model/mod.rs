@@ -15,7 +15,7 @@ use kymo_core::model::timeline::{Clock, ClockId, Content, Event, Track, TrackId,
 use crate::decode::{self, Decoded, Encoding};
 use crate::dump::partial;
 use crate::kept::Kept;
-use crate::types::{ClockRole, Message, Stream};
+use crate::types::{Message, Stream};
 
 pub(crate) use timeline::Timeline;
 
@@ -72,17 +72,18 @@ impl Lanes {
         &self.tracks
     }
 
-    /// Adds the next stream; `clock` is the stream that gives its times.
+    /// Adds the next stream; `clock` is the stream that gives its times, and where it is a clock
+    /// itself, those are since the Epoch or not.
     pub(crate) fn add(
         &mut self,
         streams: &[Stream],
         index: usize,
         clock: Option<usize>,
+        since_epoch: bool,
         endian: Endian,
     ) {
         let Some(stream) = streams.get(index) else { return };
         if stream.is_clock() {
-            let since_epoch = is_since_epoch(streams, stream, clock);
             let id = ClockId(self.clocks.len());
             let (name, recording) = (stream.name.clone(), stream.session);
             self.clocks.push(Clock { name, recording, since_epoch });
@@ -140,15 +141,6 @@ impl Lanes {
         self.clocks.push(Clock { name: EPOCH.into(), recording, since_epoch: true });
         self.epoch = Some((recording, id));
         id
-    }
-}
-
-fn is_since_epoch(streams: &[Stream], stream: &Stream, base: Option<usize>) -> bool {
-    match stream.clock {
-        ClockRole::Delta(_) => {
-            base.and_then(|base| streams.get(base)).is_some_and(Stream::is_since_epoch)
-        }
-        _ => stream.is_since_epoch(),
     }
 }
 

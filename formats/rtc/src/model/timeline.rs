@@ -30,7 +30,8 @@ impl Timeline {
         for index in 0..streams.len() {
             let clock = reader.clocks().get(index).copied().flatten();
             let session = streams.get(index).map_or(0, |stream| stream.session);
-            lanes.add(streams, index, clock, reader.endian(session));
+            let since_epoch = reader.is_since_epoch(index);
+            lanes.add(streams, index, clock, since_epoch, reader.endian(session));
         }
         Self { reader, lanes }
     }

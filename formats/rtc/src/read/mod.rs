@@ -1,6 +1,7 @@
 //! Files to sessions, streams and messages.
 
 mod messages;
+mod named;
 mod outline;
 mod scan;
 mod seek;
@@ -19,10 +20,11 @@ use kymo_core::{Context, Progress, Result, Source};
 use kymo_rtc_wire::read::View;
 
 use crate::decode::{self, Decoded, Decoders};
-use crate::types::{ClockRole, Message, OwnedMessage, Stream};
+use crate::types::{Message, OwnedMessage, Stream, root_of};
 
 pub(crate) use messages::Found;
 pub use messages::Messages;
+pub(crate) use named::Named;
 pub(crate) use outline::{Outline, Tick};
 pub(crate) use scan::{After, Problem, Scan, begin_unit};
 pub(crate) use seek::{Doubt, Seeker, Sure};
@@ -242,14 +244,8 @@ impl Reader {
 
     /// Whether a clock's times count from the Epoch.
     pub(crate) fn is_since_epoch(&self, clock: usize) -> bool {
-        let base = self.clocks().get(clock).copied().flatten();
-        match self.streams().get(clock) {
-            Some(Stream { clock: ClockRole::Delta(_), .. }) => {
-                base.and_then(|base| self.streams().get(base)).is_some_and(Stream::is_since_epoch)
-            }
-            Some(stream) => stream.is_since_epoch(),
-            None => false,
-        }
+        let root = root_of(clock, |clock| self.clocks().get(clock).copied().flatten());
+        self.streams().get(root).is_some_and(Stream::is_since_epoch)
     }
 
     /// The byte order of a session's writer.

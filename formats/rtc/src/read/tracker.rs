@@ -8,8 +8,9 @@ use kymo_core::model::timeline::TimeNs;
 use kymo_rtc_wire::read::{Begin, Frame, View, Walker};
 use kymo_rtc_wire::spec::id;
 
+use super::named::Named;
 use crate::decode::{self, Encoding};
-use crate::types::{ClockRole, Message, Stream};
+use crate::types::{ClockRole, Message, Stream, root_of};
 
 /// Follows a walk, and knows at each place which streams there are and what their clocks show.
 #[derive(Debug, Clone)]
@@ -20,8 +21,9 @@ pub(crate) struct Tracker {
     /// Whether what was said of a stream first was replaced.
     has_replaced: bool,
     is_met: Vec<bool>,
-    /// The first stream of each name in the session.
-    names: HashMap<String, usize>,
+    /// The streams of the session by name, and those of them that are clocks.
+    names: Named,
+    clock_names: Named,
     /// What each clock shows; indices are those of streams.
     shown: Vec<Option<TimeNs>>,
     /// Clocks that were not set since frames were lost, and may have been by those.
@@ -117,7 +119,8 @@ impl Tracker {
             met: Vec::new(),
             has_replaced: false,
             is_met: vec![false; count],
-            names: HashMap::new(),
+            names: Named::default(),
+            clock_names: Named::default(),
             shown: vec![None; count],
             stale: HashSet::new(),
             clocks: vec![None; count],
@@ -229,10 +232,18 @@ impl Tracker {
     /// Learns the names of the session's streams, as far as they are known.
     fn learn_names(&mut self) {
         self.names.clear();
-        for index in self.catalog.of_session(self.session) {
-            if let Some(stream) = self.catalog.streams.get(*index) {
-                self.names.entry(stream.name.clone()).or_insert(*index);
-            }
+        self.clock_names.clear();
+        let catalog = Arc::clone(&self.catalog);
+        for index in catalog.of_session(self.session) {
+            self.learn_name(*index);
+        }
+    }
+
+    fn learn_name(&mut self, index: usize) {
+        let Some(stream) = self.catalog.streams.get(index) else { return };
+        self.names.add(stream, index);
+        if stream.is_clock() {
+            self.clock_names.add(stream, index);
         }
     }
 
@@ -319,9 +330,9 @@ impl Tracker {
     }
 
     fn add(&mut self, stream: Stream) -> usize {
-        let (name, offset) = (stream.name.clone(), stream.offset);
+        let offset = stream.offset;
         let index = Arc::make_mut(&mut self.catalog).add(stream);
-        self.names.entry(name).or_insert(index);
+        self.learn_name(index);
         self.is_met.push(false);
         self.shown.push(None);
         self.clocks.push(None);
@@ -352,21 +363,25 @@ impl Tracker {
         }
     }
 
-    /// Finds the clock of a stream by name; that of an annotation is the clock of its stream.
+    /// Finds the clock of a stream by name, among clocks alone; that of an annotation is the clock of its stream.
     fn find_clock(&self, index: usize) -> Option<usize> {
-        let named = |name: &str| self.names.get(name).copied();
         let stream = self.streams().get(index)?;
-        let (about, stream) = match stream.about.as_deref().and_then(named) {
+        let about = stream.about.as_deref().and_then(|name| self.names.meant(name, stream.id));
+        let (about, stream) = match about {
             Some(about) => (about, self.streams().get(about)?),
             None => (index, stream),
         };
-        let clock = match &stream.clock {
-            ClockRole::On(name) | ClockRole::Delta(name) if about == index => named(name)?,
-            ClockRole::On(name) => named(name)?,
-            ClockRole::Clock | ClockRole::Delta(_) if about != index => about,
-            _ => return None,
-        };
-        self.streams().get(clock).is_some_and(Stream::is_clock).then_some(clock)
+        match &stream.clock {
+            ClockRole::Clock | ClockRole::Delta(_) if about != index => Some(about),
+            ClockRole::On(name) | ClockRole::Delta(name) => self.clock_names.meant(name, stream.id),
+            ClockRole::Clock | ClockRole::None => None,
+        }
+    }
+
+    /// Whether a clock's times count from the Epoch.
+    pub(crate) fn is_since_epoch(&mut self, clock: usize) -> bool {
+        let root = root_of(clock, |clock| self.clock_of(clock));
+        self.streams().get(root).is_some_and(Stream::is_since_epoch)
     }
 
     fn stream_of(&mut self, id: u32, offset: u64) -> usize {

@@ -15,10 +15,7 @@ use kymo_rtc_wire::read::{Begin, Frame, Item, Listed, View, Walker};
 
 use super::outline::{Outline, Tick, Ticks};
 use super::tracker::{Completed, Tracker};
-use crate::types::{OwnedMessage, Stream};
-
-/// How many clocks may count from one another.
-const CLOCKS_MAX: usize = 8;
+use crate::types::{CLOCKS_MAX, OwnedMessage, Stream};
 
 /// The message of a clock is over within so many units.
 const CLOCK_UNITS_MAX: u64 = 4;

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 
 use kymo_core::model::timeline::TimeNs;
 
-use super::{CLOCKS_MAX, Doubt, Seeker, Sure};
+use super::{Doubt, Seeker, Sure};
 use crate::read::outline::Tick;
 use crate::read::tracker::Completed;
+use crate::types::CLOCKS_MAX;
 use crate::types::OwnedMessage;
 
 /// The first message of a unit that is late enough.
