@@ -59,7 +59,8 @@ typedef struct kymo_config {
     /* Flush whenever so many bytes came together; 1 is after every message. 0: when a buffer is
      * full. */
     uint64_t flush_bytes;
-    /* Flush when a message comes and so many milliseconds have passed; instead of flush_bytes. */
+    /* Flush what has waited for so many milliseconds, also when no message comes: a thread sees to
+     * that. Instead of flush_bytes. */
     uint64_t flush_milliseconds;
     /* Go on in another file (run.1.rtc, run.2.rtc ...) when one has so many bytes. 0: one file. */
     uint64_t rotate_after_bytes;

@@ -20,8 +20,9 @@ pub enum Flush {
     Message,
     /// Whenever so many bytes came together.
     Bytes(u64),
-    /// Whenever so much time has passed. A [`Recorder`] looks at the time when it is called; a
-    /// [`SharedRecorder`] keeps the time by itself.
+    /// Whenever so much time has passed. A [`SharedRecorder`] keeps the time by itself; a
+    /// [`Recorder`] looks at it when it is called, so that what came before a silence waits until
+    /// [`flush`](Recorder::flush) or [`flush_if_due`](Recorder::flush_if_due).
     Interval(Duration),
 }
 

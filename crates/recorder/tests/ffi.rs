@@ -4,6 +4,7 @@
 
 use std::ffi::{CStr, CString};
 use std::ptr;
+use std::time::{Duration, Instant};
 
 use kymo_recorder::ffi::{
     kymo_annotate, kymo_close_stream, kymo_config, kymo_counter_clock, kymo_create,
@@ -104,6 +105,36 @@ fn numbers_of_the_wrong_kind_are_refused() {
         assert!(last_error().contains("before the last one"), "{}", last_error());
         assert_eq!(kymo_close_stream(recorder, stream), 0);
         assert_eq!(kymo_write(recorder, stream, c"x".as_ptr().cast(), 1), -1);
+        assert_eq!(kymo_finish(recorder), 0);
+    }
+}
+
+/// A burst, then silence: what has waited for the interval is handed to the system without another
+/// call.
+#[test]
+fn what_has_waited_is_flushed_while_nothing_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.rtc");
+    let path = CString::new(file.to_str().unwrap()).unwrap();
+    let config = kymo_config { flush_milliseconds: 20, ..kymo_config::default() };
+    // SAFETY: texts end with a NUL, data is as long as it says, the recorder is not yet finished.
+    unsafe {
+        let recorder = kymo_create(path.as_ptr(), &raw const config);
+        assert!(!recorder.is_null(), "{}", last_error());
+        let (name, format) = (c"a".as_ptr(), c"raw".as_ptr());
+        let stream = kymo_stream(recorder, name, format, 0, 0, 0, ptr::null());
+        for _ in 0..10 {
+            assert_eq!(kymo_write(recorder, stream, b"message".as_ptr().cast(), 7), 0);
+        }
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let is_there = || {
+            let bytes = std::fs::read(&file).unwrap();
+            bytes.windows(7).filter(|window| window == b"message").count() == 10
+        };
+        while !is_there() {
+            assert!(Instant::now() < deadline, "nothing was flushed");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         assert_eq!(kymo_finish(recorder), 0);
     }
 }

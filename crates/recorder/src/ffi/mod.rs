@@ -7,10 +7,11 @@
 
 mod border;
 mod items;
+mod timer;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kymo_rtc_wire::crc::Polynomial;
@@ -21,6 +22,7 @@ use crate::stream::StreamOptions;
 use crate::time::{Resolution, Timespec};
 use border::{Failure, bytes, guarded, in_words, optional_text, succeeds, text, with};
 use items::{Item, Items};
+use timer::Timer;
 
 /// Bytes are brought to the disk when the system likes.
 pub const KYMO_SYNC_NEVER: u32 = 0;
@@ -59,7 +61,8 @@ pub struct kymo_config {
     /// Flush whenever so many bytes came together; 1 is after every message. 0: when a buffer is
     /// full.
     pub flush_bytes: u64,
-    /// Flush when a message comes and so many milliseconds have passed; instead of flush_bytes.
+    /// Flush what has waited for so many milliseconds, also when no message comes: a thread sees to
+    /// that. Instead of flush_bytes.
     pub flush_milliseconds: u64,
     /// Go on in another file (run.1.rtc, run.2.rtc ...) when one has so many bytes. 0: one file.
     pub rotate_after_bytes: u64,
@@ -75,7 +78,8 @@ pub struct kymo_config {
 /// A recording in progress.
 #[derive(Debug)]
 pub struct kymo_recorder {
-    items: Mutex<Items>,
+    items: Arc<Mutex<Items>>,
+    timer: Option<Timer>,
 }
 
 impl kymo_config {
@@ -167,8 +171,11 @@ pub unsafe extern "C" fn kymo_finish(recorder: *mut kymo_recorder) -> c_int {
         }
         // SAFETY: it came from Box::into_raw and is not used again, by this function's contract.
         let recorder = unsafe { Box::from_raw(recorder) };
-        let items = recorder.items.into_inner().unwrap_or_else(PoisonError::into_inner);
-        items.finish().map_err(in_words)
+        if let Some(timer) = recorder.timer {
+            timer.stop();
+        }
+        let items = Arc::into_inner(recorder.items).ok_or("the recorder is in use")?;
+        items.into_inner().unwrap_or_else(PoisonError::into_inner).finish().map_err(in_words)
     })
 }
 
@@ -521,7 +528,10 @@ unsafe fn open(
         // SAFETY: null or valid, by this function's contract.
         let config = unsafe { config.as_ref() }.copied().unwrap_or_default();
         let recorder = how(config.to_config()?, &path).map_err(in_words)?;
-        let items = Items::new(recorder);
-        Ok(Box::into_raw(Box::new(kymo_recorder { items: Mutex::new(items) })))
+        let items = Arc::new(Mutex::new(Items::new(recorder)));
+        let interval = Some(config.flush_milliseconds).filter(|milliseconds| *milliseconds > 0);
+        let timer = interval.map(|interval| Timer::start(&items, Duration::from_millis(interval)));
+        let timer = timer.transpose().map_err(|error| error.to_string())?;
+        Ok(Box::into_raw(Box::new(kymo_recorder { items, timer })))
     })
 }
