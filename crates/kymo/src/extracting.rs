@@ -161,6 +161,7 @@ fn part_of(
     let timeline = timeline.ok_or_else(|| Failure::new("it has no timeline to choose from"))?;
     let tracks = timeline.tracks();
     let chosen = wanted.streams.among(&tracks)?;
+    moment::refuse_dateless([wanted.since, wanted.until], &timeline, chosen.as_deref())?;
     let resolve = |moment: Option<Moment>| {
         moment.map(|moment| moment::resolve(moment, &timeline, chosen.as_deref())).transpose()
     };

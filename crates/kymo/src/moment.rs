@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use kymo_core::model::timeline::{ClockId, TimeNs, TimelineView, TrackId};
+use kymo_core::shortened;
 
 use crate::failure::Failure;
 
@@ -25,6 +26,8 @@ MOMENTS
 pub(crate) enum Moment {
     /// On the clock.
     At(TimeNs),
+    /// A time of day, on a clock that counts from the Epoch.
+    Date(TimeNs),
     /// So long after the first event.
     AfterStart(i64),
     /// So long before the last.
@@ -41,7 +44,7 @@ impl FromStr for Moment {
             Some(("-", text)) => duration(text).map(Self::BeforeEnd),
             _ => match nanoseconds(text) {
                 Some(time) => Ok(Self::At(TimeNs(time))),
-                None => time_of_day(text).map(Self::At).ok_or_else(|| not_a_moment(text)),
+                None => time_of_day(text).map(Self::Date).ok_or_else(|| not_a_moment(text)),
             },
         }
     }
@@ -129,6 +132,36 @@ pub(crate) fn resolve_range(
     Ok((since, until))
 }
 
+/// Refuses a date where it says nothing: of tracks on clocks that have a zero of their own.
+pub(crate) fn refuse_dateless(
+    moments: [Option<Moment>; 2],
+    timeline: &Arc<dyn TimelineView>,
+    chosen: Option<&[TrackId]>,
+) -> Result<(), Failure> {
+    if !moments.iter().any(|moment| matches!(moment, Some(Moment::Date(_)))) {
+        return Ok(());
+    }
+    let (tracks, clocks) = (timeline.tracks(), timeline.clocks());
+    let is_chosen = |id: usize| chosen.is_none_or(|chosen| chosen.contains(&TrackId(id)));
+    let is_dateless = |clock: ClockId| clocks.get(clock.0).is_some_and(|clock| !clock.since_epoch);
+    let dateless = tracks.iter().enumerate().filter(|(id, track)| {
+        is_chosen(*id) && !track.is_clock() && track.clock.is_some_and(is_dateless)
+    });
+    let names: Vec<&str> = dateless.map(|(_, track)| track.name.as_str()).collect();
+    let [first, others @ ..] = names.as_slice() else { return Ok(()) };
+    let others = match others {
+        [] => String::new(),
+        [other] => format!(" and {}", shortened(other)),
+        [..] => format!(" and {} others", others.len()),
+    };
+    let why = format!(
+        "a date says nothing of {}{others}, whose clock has a zero of its own",
+        shortened(first)
+    );
+    let hint = "choose streams of one kind with --stream, or name a moment on the clock";
+    Err(Failure::new(why).hint(hint))
+}
+
 /// The moment meant on the clock of the chosen tracks.
 pub(crate) fn resolve(
     moment: Moment,
@@ -136,7 +169,7 @@ pub(crate) fn resolve(
     tracks: Option<&[TrackId]>,
 ) -> anyhow::Result<TimeNs> {
     let (is_end, distance) = match moment {
-        Moment::At(time) => return Ok(time),
+        Moment::At(time) | Moment::Date(time) => return Ok(time),
         Moment::AfterStart(distance) => (false, distance),
         Moment::BeforeEnd(distance) => (true, distance),
     };
@@ -189,7 +222,7 @@ mod tests {
 
     fn at(text: &str) -> Option<i64> {
         match text.parse() {
-            Ok(Moment::At(time)) => Some(time.0),
+            Ok(Moment::At(time) | Moment::Date(time)) => Some(time.0),
             _ => None,
         }
     }

@@ -186,6 +186,27 @@ fn following_until_the_end_ends_with_the_last_part() {
     assert_eq!(values(&out), lines);
 }
 
+/// Of a recording that rotated, the last events are those of all parts together.
+#[test]
+fn the_last_events_of_a_rotated_recording_are_those_of_its_last_parts() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let mut recorder = Config::new().rotate_after(16 << 10).create(&path).unwrap();
+    let log = recorder.stream::<Utf8>("log").unwrap();
+    let lines: Vec<_> = (0..150).map(|number| format!("{number:0250}")).collect();
+    for line in &lines {
+        recorder.write(log, line).unwrap();
+    }
+    recorder.finish().unwrap();
+    assert!(folder.path().join("run.2.rtc").exists());
+    for last in [0, 3, 100, 150, 1000] {
+        let child = follow(&path, &["-n", &last.to_string(), "--until-end"]);
+        let (code, out, err) = ended(child);
+        assert_eq!(code, Some(0), "{err}");
+        assert_eq!(values(&out), lines[lines.len() - last.min(150)..], "{last}");
+    }
+}
+
 /// A message that is open at the last Unit comes whole, and one of a stream that was not seen since
 /// is no rest of another.
 #[test]

@@ -110,6 +110,50 @@ fn a_command_that_fails_is_recorded_and_told() {
     assert_sound(&path);
 }
 
+/// Who reads what is passed on may go away; the recording, and the command, go on.
+#[test]
+fn recording_goes_on_when_nobody_reads_what_is_passed_on() {
+    let folder = folder();
+    let path = folder.path().join("run.rtc");
+    let script = "for n in 1 2 3 4 5 6; do echo line $n; sleep 0.05; done";
+    let mut record = kymo();
+    record.args(["record", "--tee", "-o"]).arg(&path).args(["--", "sh", "-c", script]);
+    let mut child = record.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    let err = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{err}");
+    assert_eq!(err.matches("nobody reads what is passed on any more").count(), 1, "{err}");
+    assert!(err.contains("6 messages"), "{err}");
+    assert_eq!(events(&path, &[]).len(), 6);
+    assert_sound(&path);
+}
+
+/// A date says nothing of a stream whose clock counts from a zero of its own.
+#[test]
+fn a_date_is_refused_for_streams_that_have_none() {
+    let folder = folder();
+    let (whole, part) = (folder.path().join("run.rtc"), folder.path().join("part.rtc"));
+    let mut recorder = Recorder::create(&whole).unwrap();
+    let clock = recorder.absolute_clock("clk").unwrap();
+    let ticks = recorder.counter_clock("ticks", 1e-3, 0.0).unwrap();
+    let dated = recorder.stream::<Utf8>(StreamOptions::new("dated").clock(clock)).unwrap();
+    let counted = recorder.stream::<Utf8>(StreamOptions::new("counted").clock(ticks)).unwrap();
+    recorder.write_at(dated, half_past(1_700_000_000), "a date").unwrap();
+    recorder.write_at(counted, 5000_u64, "a count").unwrap();
+    recorder.finish().unwrap();
+    let cut = |more: &[&str]| run(kymo().args(["cut", "-f"]).arg(&whole).arg(&part).args(more));
+    let date = ["--since", "2023-01-01"];
+    let (code, _, err) = cut(&date);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("a date says nothing of counted, whose clock has a zero"), "{err}");
+    let (code, _, err) = cut(&[&date[..], &["--stream", "dated"]].concat());
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(events(&part, &["--stream", "dated"]).len(), 1);
+    let (code, _, err) = cut(&["--since", "4s", "--stream", "counted"]);
+    assert_eq!(code, Some(0), "{err}");
+}
+
 #[test]
 fn a_recording_is_not_replaced_unasked_and_may_be_added_to() {
     let folder = folder();

@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     streams: StreamArgs,
 
-    /// How many of the events that are there already come first.
+    /// How many of the events that are there already come first, of all parts together.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     last: u64,
 
@@ -188,13 +188,37 @@ impl Following<'_> {
         if !self.input.is_file() || self.args.all {
             return Ok(());
         }
-        let so_far = self.screen.session().source(&self.args.file)?;
+        let files = self.parts.so_far(&self.input);
+        let (newest, former) = files.split_last().unwrap_or((&self.args.file, &[]));
+        if !former.is_empty() {
+            self.screen.say(&format!("it goes on in {}", inputs::display(newest)));
+            self.input = Input::open(newest)?;
+        }
+        let so_far = self.screen.session().source(newest)?;
         let start = self.follower.start(&so_far)?;
         self.input.seek(start)?;
-        if self.screen.show_last(self.format, &so_far, self.args.last)? {
+        let found = self.screen.last_of(self.format, &so_far, self.args.last)?;
+        if found.is_some() {
             self.passed_bytes = so_far.size_bytes().saturating_sub(start);
         }
-        Ok(())
+        let found = found.unwrap_or_default();
+        self.show_last_of(former, self.args.last.saturating_sub(found.count))?;
+        self.screen.show_last(found, true)
+    }
+
+    /// Shows the last events of the parts of a recording before the one that is followed.
+    fn show_last_of(&mut self, parts: &[PathBuf], mut left: u64) -> anyhow::Result<()> {
+        let mut found = Vec::new();
+        for part in parts.iter().rev() {
+            if left == 0 {
+                break;
+            }
+            let source = self.screen.session().source(part)?;
+            let last = self.screen.last_of(self.format, &source, left)?.unwrap_or_default();
+            left = left.saturating_sub(last.count);
+            found.push(last);
+        }
+        found.into_iter().rev().try_for_each(|last| self.screen.show_last(last, false))
     }
 
     fn run(mut self) -> anyhow::Result<Outcome> {

@@ -36,6 +36,28 @@ impl Parts {
         Some(next.path)
     }
 
+    /// The files of the recording that are there, from the one that is read on.
+    pub(super) fn so_far(&self, input: &Input) -> Vec<PathBuf> {
+        let Input::File { file, path, .. } = input else { return Vec::new() };
+        let mut found = vec![path.clone()];
+        let mut former = file.metadata().ok().as_ref().and_then(changed);
+        let parts = kymo_recorder::parts_of(&self.first).unwrap_or_default();
+        let of_path = parts.iter().position(|part| part == path);
+        for part in parts.into_iter().skip(of_path.map_or(0, |number| number + 1)) {
+            let metadata = std::fs::metadata(&part).ok().filter(|metadata| metadata.len() > 0);
+            let Some(when) = metadata.as_ref().and_then(changed).filter(|_| former.is_some())
+            else {
+                break;
+            };
+            if Some(when) < former {
+                break;
+            }
+            former = Some(when);
+            found.push(part);
+        }
+        found
+    }
+
     /// Whether the recording goes on in another part: that is made before the former ends, and
     /// written to later.
     pub(super) fn are_to_come(&self, input: &Input) -> bool {

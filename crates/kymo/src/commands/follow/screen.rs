@@ -33,6 +33,15 @@ pub(super) struct Screen<'a> {
     is_caught_up: bool,
 }
 
+/// The last events of a file.
+#[derive(Default)]
+pub(super) struct Last {
+    lines: Vec<u8>,
+    /// Where they begin.
+    offsets: HashSet<u64>,
+    pub(super) count: u64,
+}
+
 impl<'a> Screen<'a> {
     pub(super) fn new(
         session: &'a mut Session,
@@ -60,17 +69,17 @@ impl<'a> Screen<'a> {
         })
     }
 
-    /// Shows the last events of what is there already; tells whether it can be read.
-    pub(super) fn show_last(
-        &mut self,
+    /// The last events of what is there already; nothing if that cannot be read.
+    pub(super) fn last_of(
+        &self,
         format: &dyn Format,
         so_far: &Source,
         last: u64,
-    ) -> anyhow::Result<bool> {
+    ) -> anyhow::Result<Option<Last>> {
         // What has only begun need not be a recording yet.
         let opened = format.open(so_far, &self.session.context());
         let Some(timeline) = opened.ok().and_then(|opened| opened.timeline()) else {
-            return Ok(false);
+            return Ok(None);
         };
         let mut lines = EventLines::new(self.look, None);
         for clock in timeline.clocks() {
@@ -85,12 +94,22 @@ impl<'a> Screen<'a> {
         }
         let window = Window { tracks: Some(chosen), last: Some(last), ..Window::default() };
         let mut events = timeline.events(&window)?;
+        let mut found = Last::default();
         while let Some(event) = events.next()? {
-            lines.write(&event, &mut self.held);
-            self.shown.insert(event.offset);
+            lines.write(&event, &mut found.lines);
+            found.offsets.insert(event.offset);
+            found.count += 1;
         }
-        self.show(0)?;
-        Ok(true)
+        Ok(Some(found))
+    }
+
+    /// Shows the last events of a file; of the one that is followed, they do not come again.
+    pub(super) fn show_last(&mut self, last: Last, is_followed: bool) -> anyhow::Result<()> {
+        self.held.extend_from_slice(&last.lines);
+        if is_followed {
+            self.shown = last.offsets;
+        }
+        self.show(0)
     }
 
     /// Whether what comes next was there already.

@@ -4,7 +4,7 @@ mod claim;
 mod feeds;
 mod tape;
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -31,9 +31,9 @@ const PART_BYTES_MIN: u64 = 64 << 10;
 /// Record lines of text into an RTC file, each with the time it came.
 ///
 /// Lines come from standard input, from a command's standard output and error, or from named pipes
-/// or files. A line of more than 1 MiB becomes several messages, and it is said how many did. The file is readable at any moment, also when kymo is killed, up to what came a fifth
-/// of a second before: `kymo follow` shows it as it grows. Interrupting ends the recording
-/// properly. A command that is recorded is left to end by itself, and what it says meanwhile is
+/// or files. A line of more than 1 MiB becomes several messages, and it is said how many did. The
+/// file is readable at any moment, also when kymo is killed, up to what came a fifth of a second
+/// before: `kymo follow` shows it as it grows. Interrupting ends the recording properly. A command that is recorded is left to end by itself, and what it says meanwhile is
 /// recorded too; after two seconds it is told to end, and interrupting again ends it at once.
 /// Programs that it started and that go on are not waited for.
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,8 @@ pub(crate) struct Args {
     #[arg(long)]
     raw: bool,
 
-    /// Pass on what is recorded: to standard output, and standard error to standard error.
+    /// Pass on what is recorded: to standard output, and standard error to standard error. When
+    /// nobody reads it any more, that is said, and recording goes on.
     #[arg(short, long)]
     tee: bool,
 
@@ -130,7 +131,9 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             return Err(about(error));
         }
     };
-    let recorded = record(session, args, &mut tape, &news, &mut feeds);
+    let tee = Tee { is_on: args.tee, is_command: !args.command.is_empty(), has_failed: false };
+    let mut taking = Taking { name: &name, tape: &mut tape, tee };
+    let recorded = record(session, &mut taking, &news, &mut feeds);
     // Whatever happened, what came before is kept.
     let finished = tape.finish();
     let ended = recorded.and_then(|ended| finished.map(|()| ended));
@@ -183,20 +186,19 @@ struct Ended {
 /// of, and the others go on.
 fn record(
     session: &mut Session,
-    args: &Args,
-    tape: &mut Tape,
+    taking: &mut Taking<'_>,
     news: &Receiver<News>,
     feeds: &mut Feeds,
 ) -> anyhow::Result<Ended> {
-    let mut rate = Rate::new(session.report.is_watched() && !args.tee, "messages");
+    let mut rate = Rate::new(session.report.is_watched() && !taking.tee.is_on, "messages");
     let mut open = feeds.count();
     let mut stopping = Stopping::default();
     let mut outcome = Outcome::Done;
     while open > 0 {
-        match news.recv_timeout(tape.flush_due_in()) {
+        match news.recv_timeout(taking.tape.flush_due_in()) {
             Ok(News::Piece(piece)) => {
                 rate.add(1, piece.bytes.len());
-                take(session, args, tape, &piece)?;
+                taking.take(session, &piece)?;
             }
             Ok(News::Ended) => open -= 1,
             Ok(News::Failed(error)) => {
@@ -208,21 +210,22 @@ fn record(
             Ok(News::Interrupted) if !stopping.has_to_end(feeds) => {}
             Ok(News::Interrupted) => {
                 rate.clear();
-                take_rest(session, args, tape, news, feeds)?;
-                return Ok(Ended { is_interrupted: true, outcome });
+                taking.take_rest(session, news, feeds)?;
+                return Ok(Ended { is_interrupted: true, outcome: taking.tee.outcome(outcome) });
             }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        tape.flush_if_due()?;
+        taking.tape.flush_if_due()?;
         stopping.insist(feeds);
         if stopping.is_over(feeds) {
-            take_rest(session, args, tape, news, feeds)?;
+            taking.take_rest(session, news, feeds)?;
             break;
         }
         rate.draw();
     }
     rate.clear();
+    let outcome = taking.tee.outcome(outcome);
     Ok(Ended { is_interrupted: stopping.since.is_some(), outcome })
 }
 
@@ -272,44 +275,76 @@ impl Stopping {
     }
 }
 
-/// Records what was read before the end, lines that have none included.
-fn take_rest(
-    session: &mut Session,
-    args: &Args,
-    tape: &mut Tape,
-    news: &Receiver<News>,
-    feeds: &Feeds,
-) -> anyhow::Result<()> {
-    // No more than was there: readers go on reading.
-    for rest in news.try_iter().take(QUEUE_LINES) {
-        if let News::Piece(piece) = rest {
-            take(session, args, tape, &piece)?;
+/// Where what comes goes.
+struct Taking<'a> {
+    /// The file, to say something about it.
+    name: &'a str,
+    tape: &'a mut Tape,
+    tee: Tee,
+}
+
+impl Taking<'_> {
+    /// Records some bytes, and passes them on if asked to.
+    fn take(&mut self, session: &mut Session, piece: &Piece) -> anyhow::Result<()> {
+        self.tape.write(piece)?;
+        if let Err(error) = self.tee.pass_on(session, piece) {
+            self.tee.is_on = false;
+            if error.kind() == ErrorKind::BrokenPipe {
+                let message = "nobody reads what is passed on any more; recording goes on";
+                session.report.remark(self.name, message);
+            } else {
+                self.tee.has_failed = true;
+                let why = anyhow::Error::new(error).context("cannot pass on what is recorded");
+                session.error(self.name, &why);
+            }
         }
+        Ok(())
     }
-    for piece in feeds.unfinished() {
-        take(session, args, tape, &piece)?;
+
+    /// Records what was read before the end, lines that have none included.
+    fn take_rest(
+        &mut self,
+        session: &mut Session,
+        news: &Receiver<News>,
+        feeds: &Feeds,
+    ) -> anyhow::Result<()> {
+        // No more than was there: readers go on reading.
+        for rest in news.try_iter().take(QUEUE_LINES) {
+            if let News::Piece(piece) = rest {
+                self.take(session, &piece)?;
+            }
+        }
+        for piece in feeds.unfinished() {
+            self.take(session, &piece)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-/// Records some bytes, and passes them on if asked to.
-fn take(session: &mut Session, args: &Args, tape: &mut Tape, piece: &Piece) -> anyhow::Result<()> {
-    tape.write(piece)?;
-    if args.tee {
-        let is_stderr = piece.feed == feeds::STDERR && !args.command.is_empty();
-        pass_on(session, is_stderr, &piece.bytes)?;
-    }
-    Ok(())
+/// What passes on what is recorded.
+struct Tee {
+    is_on: bool,
+    /// Whether a command is recorded, whose standard error goes to standard error.
+    is_command: bool,
+    has_failed: bool,
 }
 
-/// Passes on what was recorded.
-fn pass_on(session: &mut Session, is_stderr: bool, bytes: &[u8]) -> anyhow::Result<()> {
-    if is_stderr {
-        std::io::stderr().write_all(bytes)?;
-        return Ok(());
+impl Tee {
+    fn pass_on(&self, session: &mut Session, piece: &Piece) -> io::Result<()> {
+        if !self.is_on {
+            return Ok(());
+        }
+        if self.is_command && piece.feed == feeds::STDERR {
+            return io::stderr().write_all(&piece.bytes);
+        }
+        session.out.write_all(&piece.bytes)?;
+        session.out.flush()
     }
-    session.out.write_all(bytes)?;
-    Ok(session.out.flush()?)
+
+    /// How recording ends that would end so otherwise.
+    fn outcome(&self, outcome: Outcome) -> Outcome {
+        if self.has_failed { Outcome::Failed } else { outcome }
+    }
 }
 
 #[cfg(test)]
