@@ -170,6 +170,9 @@ impl Format for Timespec {
     }
 }
 
+/// Remarks up to here, with their time, are put together without allocating.
+const SHORT_BYTES: usize = 256;
+
 /// Remarks of format `F` on a point in time.
 #[derive(Debug)]
 pub struct Annotate<F>(PhantomData<F>);
@@ -189,6 +192,15 @@ impl<F: Format> Format for Annotate<F> {
         (time, value): (Timespec, F::Value<'_>),
         body: impl FnOnce(&[u8]) -> Result<R>,
     ) -> Result<R> {
-        F::encode(value, |bytes| body(&[time.to_bytes().as_slice(), bytes].concat()))
+        F::encode(value, |bytes| {
+            let mut short = [0; SHORT_BYTES];
+            let Some(slots) = short.get_mut(..Timespec::BYTES + bytes.len()) else {
+                return body(&[time.to_bytes().as_slice(), bytes].concat());
+            };
+            let (head, rest) = slots.split_at_mut(Timespec::BYTES);
+            head.copy_from_slice(&time.to_bytes());
+            rest.copy_from_slice(bytes);
+            body(slots)
+        })
     }
 }

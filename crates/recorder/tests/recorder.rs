@@ -286,10 +286,12 @@ fn nothing_is_allocated_once_the_streams_are_there() {
     let delta = recorder.delta_clock("delta", clock, Resolution::Nanoseconds).unwrap();
     let number = recorder.stream::<Le<u64>>(StreamOptions::new("number").clock(delta)).unwrap();
     let text = recorder.stream::<Utf8>(StreamOptions::new("text").clock(delta)).unwrap();
+    let remarks = recorder.annotations::<Utf8>("remarks", None).unwrap();
     let allocated = allocation_counter::measure(|| {
         for round in 0..5000 {
             recorder.write_now(number, round).unwrap();
             recorder.write_now(text, "some text").unwrap();
+            recorder.annotate(remarks, Timespec::new(round, 0), "a remark").unwrap();
         }
     });
     assert_eq!(allocated.count_total, 0);

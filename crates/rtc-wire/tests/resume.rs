@@ -215,3 +215,32 @@ fn a_changed_payload_costs_its_own_message_alone_beside_values_of_other_forms() 
         }
     }
 }
+
+/// Two places of one unit are damaged, so that nothing leads from the one to the tick: what is
+/// between them is there all the same.
+#[test]
+fn what_is_between_two_holes_of_a_unit_is_there() {
+    let whole_bytes = lines(Options::new(), 270_000);
+    let whole = read(&whole_bytes);
+    let noise = |count: usize| (count.wrapping_mul(2_654_435_761) >> 11) as u8;
+    // The second unit is from 132,097 to 263,169.
+    for starts in [[140_000, 250_000], [150_011, 158_000], [200_000, 262_700]] {
+        for fill in [|_| 0, |_| 0xFF, |_| 0x55, noise] {
+            let mut damaged = whole_bytes.clone();
+            for at in starts.iter().flat_map(|start| *start..*start + 512) {
+                damaged[at] = fill(at);
+            }
+            let (lost, more) = differences(&whole, &read(&damaged));
+            let is_near = |message: &Message, behind: usize| {
+                starts.iter().any(|start| {
+                    message.end as usize + 64 > *start
+                        && (message.start as usize) < start + 512 + behind
+                })
+            };
+            for message in lost {
+                assert!(is_near(&message, 1700), "{starts:?}: lost {}", message.start);
+            }
+            assert!(more.iter().all(|message| is_near(message, 0)), "{starts:?}");
+        }
+    }
+}

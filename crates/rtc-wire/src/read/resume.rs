@@ -194,6 +194,76 @@ pub(super) fn is_astray(
     end < limit && behind == Some(&0) && is_near && meeting(&next, span).is_some()
 }
 
+/// The bytes in which frames are looked for that go on for long.
+const WINDOW_BYTES: u64 = 32 << 10;
+
+/// So many frames, of so many bytes, follow one another nowhere by chance.
+const LONG_FRAMES: u32 = 16;
+const LONG_BYTES: usize = 4096;
+
+/// The first frame on which every way to read the bytes agrees that goes on for long or to the
+/// limit, where none may reach that: more is damaged before it.
+pub(super) fn passage(
+    streams: &Tried<'_>,
+    view: &View<'_>,
+    mut from: u64,
+    limit: u64,
+) -> Option<u64> {
+    loop {
+        let left = limit.checked_sub(from).filter(|left| *left >= 2)?;
+        let span = usize::try_from(left.min(WINDOW_BYTES)).ok()?;
+        if let Some(at) = meeting(&long_readings(streams, view, from, limit, span), span) {
+            return Some(from + at as u64);
+        }
+        if left <= WINDOW_BYTES {
+            return None;
+        }
+        from += WINDOW_BYTES / 2;
+    }
+}
+
+/// For each place of a span the end of the frame that would be there, where frames go on from it
+/// for long or to the limit.
+fn long_readings(
+    streams: &Tried<'_>,
+    view: &View<'_>,
+    from: u64,
+    limit: u64,
+    span: usize,
+) -> Vec<u32> {
+    let mut next = vec![0_u32; span + 1];
+    // How many frames follow one another from a place on, and where the last of them ends.
+    let mut runs = vec![(0_u32, 0_usize); span + 1];
+    // Whether there is nothing but padding from a place to the limit.
+    let mut padded = vec![false; span + 1];
+    if let Some(last) = padded.last_mut() {
+        *last = from + span as u64 == limit;
+    }
+    for at in (1..span).rev() {
+        let Ok(frame) = parse(streams, view, from + at as u64, limit) else { continue };
+        let Ok(end) = usize::try_from(frame.end - from) else { continue };
+        let (Some(is_padded), Some((frames, last))) = (padded.get(end), runs.get(end)) else {
+            continue;
+        };
+        let run = match frames {
+            _ if *is_padded => (LONG_FRAMES, usize::MAX),
+            0 => (1, end),
+            frames => (frames + 1, *last),
+        };
+        if is_padding(frame.id) {
+            let is_padded = *is_padded;
+            padded.get_mut(at).into_iter().for_each(|padded| *padded = is_padded);
+        } else if frame.id == id::MINOR_META || frame.id >= id::FIRST_USER {
+            runs.get_mut(at).into_iter().for_each(|slot| *slot = run);
+            let is_long = run.0 >= LONG_FRAMES && run.1 - at >= LONG_BYTES;
+            if let (true, Ok(end), Some(slot)) = (is_long, u32::try_from(end), next.get_mut(at)) {
+                *slot = end;
+            }
+        }
+    }
+    next
+}
+
 /// Where all ways to read have met, counted from where they begin.
 fn meeting(next: &[u32], span: usize) -> Option<usize> {
     let first = next.iter().position(|next| *next > 0)?;

@@ -6,16 +6,27 @@ use alloc::vec;
 use super::{Output, WriteError};
 use crate::crc::{Crc, Polynomial};
 
+/// What systems have as a page of memory. From one that begins so they copy faster.
+const PAGE_BYTES: usize = 4096;
+
+/// Smaller buffers begin anywhere: a page more would be much for them.
+const ALIGNED_BYTES_MIN: usize = 16 * PAGE_BYTES;
+
 /// Collects bytes and hands them on a buffer at a time.
 #[derive(Debug)]
 pub(super) struct Page<O> {
     output: O,
     buffer: Box<[u8]>,
-    /// How much of the buffer is in use.
+    /// How many bytes of it are used at most, and from where.
+    capacity: usize,
+    start: usize,
+    /// Up to where it is in use.
     fill: usize,
+    /// Up to where it may be, so that what is handed on ends with a page.
+    end: usize,
     /// Up to where frames may use it: its end, or the next tick of the ruler.
     limit: usize,
-    /// Where the buffer begins and where the next tick is, counted from the session's start.
+    /// Where what it has begins and where the next tick is, counted from the session's start.
     base: u64,
     boundary: u64,
     crc: Option<Crc>,
@@ -26,15 +37,21 @@ pub(super) struct Page<O> {
 
 impl<O: Output> Page<O> {
     pub(super) fn new(output: O, capacity: usize) -> Self {
+        let spare = if capacity >= ALIGNED_BYTES_MIN { PAGE_BYTES } else { 0 };
+        let buffer = vec![0; capacity + spare].into_boxed_slice();
+        let start = buffer.as_ptr().align_offset(PAGE_BYTES).min(spare);
         Self {
             output,
-            buffer: vec![0; capacity].into_boxed_slice(),
-            fill: 0,
+            buffer,
+            capacity,
+            start,
+            fill: start,
+            end: start + capacity,
             limit: 0,
             base: 0,
             boundary: 0,
             crc: None,
-            summed: 0,
+            summed: start,
             is_broken: false,
         }
     }
@@ -42,7 +59,7 @@ impl<O: Output> Page<O> {
     /// Where the next byte goes, counted from the session's start.
     #[inline]
     pub(super) fn position(&self) -> u64 {
-        self.base + self.fill as u64
+        self.base + (self.fill - self.start) as u64
     }
 
     /// Where the next tick of the ruler is.
@@ -58,7 +75,7 @@ impl<O: Output> Page<O> {
     pub(super) fn set_boundary(&mut self, boundary: u64) {
         self.boundary = boundary;
         let left = usize::try_from(boundary.saturating_sub(self.base)).unwrap_or(usize::MAX);
-        self.limit = left.min(self.buffer.len());
+        self.limit = self.start.saturating_add(left).min(self.end);
     }
 
     /// The next `length` bytes to be filled, if they are before the next tick and in the buffer.
@@ -76,7 +93,7 @@ impl<O: Output> Page<O> {
     /// Appends bytes, wherever the next tick is.
     pub(super) fn put(&mut self, mut bytes: &[u8]) -> Result<(), WriteError<O::Error>> {
         loop {
-            let free = self.buffer.get_mut(self.fill..).unwrap_or_default();
+            let free = self.buffer.get_mut(self.fill..self.end).unwrap_or_default();
             let (now, later) = bytes.split_at(free.len().min(bytes.len()));
             if let Some(slots) = free.get_mut(..now.len()) {
                 slots.copy_from_slice(now);
@@ -115,16 +132,24 @@ impl<O: Output> Page<O> {
             return Err(WriteError::Broken);
         }
         self.sum();
-        let filled = self.buffer.get(..self.fill).unwrap_or_default();
+        let filled = self.buffer.get(self.start..self.fill).unwrap_or_default();
         if !filled.is_empty()
             && let Err(error) = self.output.write(filled)
         {
             return Err(self.fail(error));
         }
-        self.base += self.fill as u64;
-        (self.fill, self.summed) = (0, 0);
+        self.begin_at(self.position());
         self.set_boundary(self.boundary);
         Ok(())
+    }
+
+    /// Empties the buffer, so that the next byte goes to a place of the session.
+    fn begin_at(&mut self, position: u64) {
+        self.base = position;
+        (self.fill, self.summed) = (self.start, self.start);
+        let is_aligned = self.capacity >= ALIGNED_BYTES_MIN;
+        let beyond = if is_aligned { position % PAGE_BYTES as u64 } else { 0 };
+        self.end = self.start + self.capacity - usize::try_from(beyond).unwrap_or(0);
     }
 
     /// Hands on what was collected and has the output do the same.
@@ -137,7 +162,8 @@ impl<O: Output> Page<O> {
     #[cold]
     fn fail(&mut self, error: O::Error) -> WriteError<O::Error> {
         self.is_broken = true;
-        (self.fill, self.summed, self.limit) = (0, 0, 0);
+        self.begin_at(self.base);
+        self.limit = 0;
         WriteError::Output(error)
     }
 
@@ -159,10 +185,55 @@ impl<O: Output> Page<O> {
 
     /// Begins a session at its first byte on another output, and returns the former.
     pub(super) fn restart(&mut self, output: O) -> O {
-        (self.fill, self.summed, self.limit) = (0, 0, 0);
-        (self.base, self.boundary) = (0, 0);
+        self.begin_at(0);
+        (self.boundary, self.limit) = (0, 0);
         self.crc = None;
         self.is_broken = false;
         core::mem::replace(&mut self.output, output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+    use core::convert::Infallible;
+
+    use super::*;
+
+    /// Where runs of bytes are in memory, and how long they are.
+    #[derive(Default)]
+    struct Runs(Vec<(usize, usize)>);
+
+    impl Output for Runs {
+        type Error = Infallible;
+
+        fn write(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+            self.0.push((bytes.as_ptr().addr(), bytes.len()));
+            Ok(())
+        }
+    }
+
+    /// Also after a flush somewhere.
+    #[test]
+    fn a_large_buffer_is_handed_on_in_whole_pages() {
+        let mut page = Page::new(Runs::default(), 1 << 16);
+        page.put(&[1; 5000]).unwrap();
+        page.flush().unwrap();
+        page.put(&[2; 200_000]).unwrap();
+        page.flush().unwrap();
+        let first = 65_536 - 5000 % 4096;
+        let runs: Vec<usize> = page.output().0.iter().map(|(_, length)| *length).collect();
+        assert_eq!(runs, [5000, first, 65_536, 65_536, 200_000 - first - 2 * 65_536]);
+        assert!(page.output().0.iter().all(|(at, _)| at % 4096 == 0));
+    }
+
+    #[test]
+    fn a_small_buffer_has_no_more_bytes_than_it_is_to_have() {
+        let mut page = Page::new(Runs::default(), 512);
+        assert_eq!(page.buffer.len(), 512);
+        page.put(&[1; 1200]).unwrap();
+        page.flush().unwrap();
+        let runs: Vec<usize> = page.output().0.iter().map(|(_, length)| *length).collect();
+        assert_eq!(runs, [512, 512, 176]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::marker::{PROOF_BYTES, minor_index};
 use super::super::meta::Definitions;
-use super::super::resume::{agreement, lands, targets};
+use super::super::resume::{Target, agreement, lands, passage, targets};
 use super::super::streams::Tried;
 use super::super::{Damage, Item, NeedMore, Ruler, View, Why, find_marker, is_marker};
 use super::head::{first_tick, meta_after};
@@ -17,6 +17,9 @@ pub(super) struct Sought {
     end: u64,
     found: Option<u64>,
 }
+
+/// As far behind damage nothing nearer is looked for.
+const NEAR_BYTES: u64 = 2048;
 
 impl Walker {
     /// The bytes end within a frame.
@@ -192,41 +195,59 @@ impl Walker {
         self.pass_boundary(view, first)
     }
 
-    /// Finds where to go on before the boundary: at a frame that the index behind it names, or on
-    /// which every way to read the bytes agrees.
+    /// Finds where to go on before the boundary: at a frame from which frames lead there, or before
+    /// that at one from which they lead far.
     fn is_found_before(&mut self, view: &View<'_>, start: u64, first: u64) -> bool {
-        let limit = self.boundary;
-        if self.streams.is_undescribed() {
+        let (limit, landing) = (self.boundary, self.landing(view));
+        let index = self.index_at(view, limit);
+        if self.streams.is_undescribed() || (index.is_none() && landing >= limit) {
             return false;
         }
-        let landing = self.landing(view);
-        let is_proven = match self.index_at(view, limit) {
-            Some(index) => {
-                let named = targets(view, index, first, limit);
-                let fresh = Tried::fresh(&self.streams);
-                let mut sound = named.iter().take(16).filter(|target| {
-                    lands(fresh.clone(), view, target.position, limit, &named).is_ok()
-                });
-                if self.searched < limit
-                    && let Some(target) = sound.next()
-                {
-                    self.searched = limit;
-                    self.position = target.position;
-                    return true;
-                }
-                true
-            }
-            None => landing < limit,
-        };
-        if is_proven && self.searched < limit {
+        let mut found = None;
+        if self.searched < limit {
             self.searched = limit;
-            let (streams, budget) = (Tried::fresh(&self.streams), &mut self.fitted_bytes_left);
-            if let Some(found) = agreement(&streams, view, start, landing, budget) {
-                self.position = found;
-                return true;
-            }
+            found = self.leading_to(view, landing, index, start, first);
         }
-        false
+        let is_near = |found: u64| found - start <= NEAR_BYTES;
+        if !found.is_some_and(is_near) {
+            let passage = self.passage(view, start, landing);
+            found = found.into_iter().chain(passage).min();
+        }
+        self.position = found.unwrap_or(self.position);
+        found.is_some()
+    }
+
+    /// A frame from which frames lead to the boundary: one that the index behind it names, or on
+    /// which every way to read the bytes agrees.
+    fn leading_to(
+        &mut self,
+        view: &View<'_>,
+        landing: u64,
+        index: Option<u64>,
+        start: u64,
+        first: u64,
+    ) -> Option<u64> {
+        let (limit, fresh) = (self.boundary, Tried::fresh(&self.streams));
+        let named = index.map(|index| targets(view, index, first, limit)).unwrap_or_default();
+        let is_sound =
+            |target: &&Target| lands(fresh.clone(), view, target.position, limit, &named).is_ok();
+        if let Some(target) = named.iter().take(16).find(is_sound) {
+            return Some(target.position);
+        }
+        agreement(&fresh, view, start, landing, &mut self.fitted_bytes_left)
+    }
+
+    /// A frame from which frames lead far though more is damaged before the boundary. In a unit in
+    /// which there was none it is not looked for again.
+    fn passage(&mut self, view: &View<'_>, start: u64, landing: u64) -> Option<u64> {
+        if self.impassable >= self.boundary {
+            return None;
+        }
+        let found = passage(&Tried::fresh(&self.streams), view, start, landing);
+        if found.is_none() {
+            self.impassable = self.boundary;
+        }
+        found
     }
 
     pub(super) fn forget_chains(&mut self) {

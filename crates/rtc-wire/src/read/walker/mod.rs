@@ -75,6 +75,8 @@ pub struct Walker {
     end: UnitEnd,
     /// A boundary up to which places to go on were searched for.
     searched: u64,
+    /// A boundary before which nothing more was found to go on at.
+    impassable: u64,
     /// A boundary that is known to be reached by padding.
     padded: u64,
     /// Where the last frame that is no padding ended.
@@ -186,6 +188,7 @@ impl Walker {
             is_last: false,
             end: UnitEnd::Unknown,
             searched: 0,
+            impassable: 0,
             padded: 0,
             data_end: 0,
             streams: Streams::new(),
