@@ -224,7 +224,7 @@ fn what_is_between_two_holes_of_a_unit_is_there() {
     let whole = read(&whole_bytes);
     let noise = |count: usize| (count.wrapping_mul(2_654_435_761) >> 11) as u8;
     // The second unit is from 132,097 to 263,169.
-    for starts in [[140_000, 250_000], [150_011, 158_000], [200_000, 262_700]] {
+    for starts in [[140_000, 250_000], [150_011, 158_000], [200_000, 262_500]] {
         for fill in [|_| 0, |_| 0xFF, |_| 0x55, noise] {
             let mut damaged = whole_bytes.clone();
             for at in starts.iter().flat_map(|start| *start..*start + 512) {
@@ -238,7 +238,7 @@ fn what_is_between_two_holes_of_a_unit_is_there() {
                 })
             };
             for message in lost {
-                assert!(is_near(&message, 1700), "{starts:?}: lost {}", message.start);
+                assert!(is_near(&message, 1200), "{starts:?}: lost {}", message.start);
             }
             assert!(more.iter().all(|message| is_near(message, 0)), "{starts:?}");
         }

@@ -200,11 +200,11 @@ impl Walker {
     fn is_found_before(&mut self, view: &View<'_>, start: u64, first: u64) -> bool {
         let (limit, landing) = (self.boundary, self.landing(view));
         let index = self.index_at(view, limit);
-        if self.streams.is_undescribed() || (index.is_none() && landing >= limit) {
+        if self.streams.is_undescribed() {
             return false;
         }
         let mut found = None;
-        if self.searched < limit {
+        if self.searched < limit && (index.is_some() || landing < limit) {
             self.searched = limit;
             found = self.leading_to(view, landing, index, start, first);
         }
