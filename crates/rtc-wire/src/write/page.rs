@@ -219,7 +219,7 @@ mod tests {
         let mut page = Page::new(Runs::default(), 1 << 16);
         page.put(&[1; 5000]).unwrap();
         page.flush().unwrap();
-        page.put(&[2; 200_000]).unwrap();
+        page.put(&vec![2; 200_000]).unwrap();
         page.flush().unwrap();
         let first = 65_536 - 5000 % 4096;
         let runs: Vec<usize> = page.output().0.iter().map(|(_, length)| *length).collect();

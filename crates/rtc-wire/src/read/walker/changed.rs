@@ -74,17 +74,16 @@ impl Walker {
         let ruler = self.ruler.filter(|ruler| is_asked && ruler.major <= UNIT_BYTES_MAX);
         let Some(ruler) = ruler else { return Ok(None) };
         let known = self.changed.filter(|known| known.marker == ruler.marker);
-        let mut changed = match known {
-            Some(known) => known,
-            None => {
-                let end = ruler.end().saturating_add(PROOF_BYTES);
-                Self::hope(view, end)?;
-                if !view.reaches(end) {
-                    return Ok(None);
-                }
-                let found = self.changed_from(view, start);
-                Changed { marker: ruler.marker, found, proofs_left: PROOFS_MAX }
+        let mut changed = if let Some(known) = known {
+            known
+        } else {
+            let end = ruler.end().saturating_add(PROOF_BYTES);
+            Self::hope(view, end)?;
+            if !view.reaches(end) {
+                return Ok(None);
             }
+            let found = self.changed_from(view, start);
+            Changed { marker: ruler.marker, found, proofs_left: PROOFS_MAX }
         };
         let is_here = |byte: &Byte| (start..self.boundary).contains(&byte.at);
         let found = changed.found.filter(is_here).filter(|_| changed.proofs_left > 0);
