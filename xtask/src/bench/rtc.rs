@@ -28,7 +28,8 @@ raw + CRC; large ones at most 1.0 and 1.18; scanning small ones at most 0.25 of 
 ones at most 1.11 of raw + CRC; a search in less than 1 ms; a file of small messages at most 1.07 \
 times their bytes, which a test holds to 1.064. All of it is reached beside a bare file whose buffer \
 begins anywhere. Beside one whose buffer begins with a page, writing small messages is (1.08), and \
-large ones are not: writing takes 1.33 of it, scanning 1.44.\n\n\
+large ones are not: writing took 1.33 of it when the writer's own buffer did not begin with a page \
+yet, and scanning takes 1.44.\n\n\
 The search opens a file of 4 GiB (a message of 4 KiB and its time every microsecond) and finds a \
 thousand messages by their times, in no order, so a search takes a thousandth of what the table \
 shows. Its peer reads a unit of 128 KiB at a thousand places.\n";
