@@ -13,9 +13,9 @@ mod messages;
 use std::collections::HashSet;
 
 use kymo_rtc_wire::meta::StreamMeta;
-use kymo_rtc_wire::read::{Item, NeedMore, View, Walker, Why};
+use kymo_rtc_wire::read::{Item, View, Walker, Why};
 use kymo_rtc_wire::write::{Options, Writer};
-use messages::{Found, Message, borders, read, recording};
+use messages::{Found, Message, arriving, borders, read, recording};
 
 type Key<'a> = (u64, u32, &'a [u8]);
 
@@ -226,23 +226,6 @@ fn items(bytes: &[u8]) -> Vec<Item> {
     let view = View::whole(bytes);
     let next = || walker.next(&view).ok().filter(|item| *item != Item::End);
     std::iter::from_fn(next).collect()
-}
-
-fn arriving(bytes: &[u8], step: usize) -> Vec<Item> {
-    let mut walker = Walker::new();
-    let (mut items, mut base, mut end) = (Vec::new(), 0, 0);
-    loop {
-        let view = View::part(&bytes[base..end], base as u64, end == bytes.len());
-        match walker.next(&view) {
-            Ok(Item::End) => return items,
-            Ok(item) => items.push(item),
-            Err(NeedMore(_)) => {
-                walker.absorb(&view);
-                base = usize::try_from(walker.needs()).unwrap();
-                end = bytes.len().min(end + step);
-            }
-        }
-    }
 }
 
 /// Who follows a file reads the same of it as who has all of it, whatever is damaged, but for a

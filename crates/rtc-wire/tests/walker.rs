@@ -8,10 +8,13 @@
     reason = "tests may fail loudly"
 )]
 
+mod messages;
+
 use std::fs;
 use std::path::PathBuf;
 
-use kymo_rtc_wire::read::{Begin, Frame, Item, NeedMore, View, Walker};
+use kymo_rtc_wire::read::{Begin, Frame, Item, View, Walker};
+use messages::arriving;
 use serde_json::Value;
 
 /// The folder of real files, if this machine has it.
@@ -90,23 +93,6 @@ fn bytes_that_arrive_give_what_the_whole_file_gives() {
                 assert_eq!(found, expected, "{} by {step}", path.display());
             }
             assert_eq!(found.len(), expected.len(), "{} by {step}", path.display());
-        }
-    }
-}
-
-fn arriving(bytes: &[u8], step: usize) -> Vec<Item> {
-    let mut walker = Walker::new();
-    let (mut items, mut base, mut end) = (Vec::new(), 0, 0);
-    loop {
-        let view = View::part(&bytes[base..end], base as u64, end == bytes.len());
-        match walker.next(&view) {
-            Ok(Item::End) => return items,
-            Ok(item) => items.push(item),
-            Err(NeedMore(_)) => {
-                walker.absorb(&view);
-                base = usize::try_from(walker.needs()).unwrap();
-                end = bytes.len().min(end + step);
-            }
         }
     }
 }

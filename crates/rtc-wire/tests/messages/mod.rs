@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use kymo_rtc_wire::meta::StreamMeta;
-use kymo_rtc_wire::read::{Begin, Damage, Frame, Item, View, Walker};
+use kymo_rtc_wire::read::{Begin, Damage, Frame, Item, NeedMore, View, Walker};
 use kymo_rtc_wire::write::{Options, Writer};
 
 /// A message of a file.
@@ -63,6 +63,24 @@ pub(crate) fn read(bytes: &[u8]) -> Found {
             }
             Item::End => return found,
             Item::Unit(_) | Item::Checksum(_) | Item::Streams(_) => {}
+        }
+    }
+}
+
+/// What a walk gives of bytes that come so many at a time.
+pub(crate) fn arriving(bytes: &[u8], step: usize) -> Vec<Item> {
+    let mut walker = Walker::new();
+    let (mut items, mut base, mut end) = (Vec::new(), 0, 0);
+    loop {
+        let view = View::part(&bytes[base..end], base as u64, end == bytes.len());
+        match walker.next(&view) {
+            Ok(Item::End) => return items,
+            Ok(item) => items.push(item),
+            Err(NeedMore(_)) => {
+                walker.absorb(&view);
+                base = usize::try_from(walker.needs()).unwrap();
+                end = bytes.len().min(end + step);
+            }
         }
     }
 }
