@@ -9,7 +9,7 @@
 )]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kymo_conformance::{golden, testdata};
@@ -21,15 +21,19 @@ use kymo_ctf::Ctf;
 const METADATA: &str = include_str!("control.tsdl");
 const UUID: [u8; 16] = *b"kymo-ctf-control";
 
-/// The metadata in one packet, as tracers write it.
 fn metadata() -> Vec<u8> {
-    let bits = u32::try_from((37 + METADATA.len()) * 8).unwrap();
+    packed(METADATA)
+}
+
+/// Metadata in one packet, as tracers write it.
+fn packed(text: &str) -> Vec<u8> {
+    let bits = u32::try_from((37 + text.len()) * 8).unwrap();
     let mut bytes = 0x75D1_1D57_u32.to_le_bytes().to_vec();
     bytes.extend(UUID);
     bytes.extend([0, bits, bits].iter().flat_map(|number| number.to_le_bytes()));
     // Nothing is compressed, encrypted or summed up; version 1.8.
     bytes.extend([0, 0, 0, 1, 8]);
-    bytes.extend(METADATA.as_bytes());
+    bytes.extend(text.as_bytes());
     bytes
 }
 
@@ -38,6 +42,8 @@ struct Packet {
     cpu: u32,
     number: u64,
     times: (u64, u64),
+    /// The task that runs, where every event has it as a context.
+    running: Option<i32>,
     events: Vec<u8>,
 }
 
@@ -46,14 +52,23 @@ const START: u64 = 5_000_000_000;
 
 impl Packet {
     fn new(cpu: u32, number: u64, times: (u64, u64)) -> Self {
-        Self { cpu, number, times, events: Vec::new() }
+        Self { cpu, number, times, running: None, events: Vec::new() }
+    }
+
+    /// The context that every event has, where it has one.
+    fn context(self) -> Self {
+        let running = self.running;
+        match running {
+            Some(tid) => self.i32(tid),
+            None => self,
+        }
     }
 
     /// The header of an event: five bits of its id, and 27 of the time.
     fn head(mut self, id: u32, time: u64) -> Self {
         let time = u32::try_from((START + time) & 0x7FF_FFFF).unwrap();
         self.events.extend((id | time << 5).to_le_bytes());
-        self
+        self.context()
     }
 
     /// The header of an event with an id of 32 bits and all of the time; it begins at a byte.
@@ -61,7 +76,7 @@ impl Packet {
         self.events.push(31);
         self.events.extend(id.to_le_bytes());
         self.events.extend((START + time).to_le_bytes());
-        self
+        self.context()
     }
 
     fn comm(mut self, name: &str) -> Self {
@@ -83,7 +98,9 @@ impl Packet {
 
     fn switch(self, time: u64, stops: Task, state: i64, runs: Task) -> Self {
         let before = self.head(0, time).comm(stops.0).i32(stops.1).i32(stops.2).i64(state);
-        before.comm(runs.0).i32(runs.1).i32(runs.2)
+        let mut packet = before.comm(runs.0).i32(runs.1).i32(runs.2);
+        packet.running = packet.running.map(|_| runs.1);
+        packet
     }
 
     fn waking(self, time: u64, task: Task, cpu: i32) -> Self {
@@ -129,14 +146,14 @@ const KWORKER: Task = ("kworker/1:2", 33, 20);
 
 /// On the first processor control answers within 4.4 µs, then within 5.2 µs, since logger takes two
 /// of them; in its first job there is an interrupt.
-fn first_processor() -> Vec<u8> {
-    let first = Packet::new(0, 0, (0, 6_000))
+fn first_processor(running: Option<i32>) -> Vec<u8> {
+    let first = Packet { running, ..Packet::new(0, 0, (0, 6_000)) }
         .waking(1_000, CONTROL, 0)
         .switch(1_400, IDLE0, 0, CONTROL)
         .irq(2_000, 5, "eth0")
         .irq_end(2_300, 5)
         .switch(5_400, CONTROL, 1, IDLE0);
-    let second = Packet::new(0, 1, (6_000, 17_000))
+    let second = Packet { running, ..Packet::new(0, 1, (6_000, 17_000)) }
         .waking(11_000, CONTROL, 0)
         .switch(11_200, IDLE0, 0, CONTROL)
         .switch(13_200, CONTROL, 0, LOGGER)
@@ -147,8 +164,8 @@ fn first_processor() -> Vec<u8> {
 
 /// On the second, logger runs first; the second time it is woken for the other. An event has a long
 /// header and an array.
-fn second_processor() -> Vec<u8> {
-    let packet = Packet::new(1, 0, (1_000, 21_000))
+fn second_processor(running: Option<i32>) -> Vec<u8> {
+    let packet = Packet { running, ..Packet::new(1, 0, (1_000, 21_000)) }
         .waking(1_500, LOGGER, 1)
         .switch(1_600, IDLE1, 0, LOGGER)
         .switch(4_600, LOGGER, 1, IDLE1)
@@ -175,8 +192,8 @@ fn dataset() -> Box<dyn Dataset> {
 fn the_trace_is_what_is_written_here() {
     let files = [
         ("metadata", metadata()),
-        ("channel0_0", first_processor()),
-        ("channel0_1", second_processor()),
+        ("channel0_0", first_processor(None)),
+        ("channel0_1", second_processor(None)),
     ];
     for (name, bytes) in files {
         let path = folder().join(name);
@@ -186,6 +203,45 @@ fn the_trace_is_what_is_written_here() {
         }
         assert!(fs::read(&path).unwrap() == bytes, "{name} (BLESS=1 rewrites it)");
     }
+}
+
+/// What happens to tasks: the name of the track, when, and what.
+fn activities(folder: &Path) -> Vec<(String, i64, String)> {
+    let source = Source::open(folder, &Limits::default()).unwrap();
+    let timeline = Ctf.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let tracks = timeline.tracks();
+    let mut events = timeline.events(&Window::default()).unwrap();
+    let mut found = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        if let Content::Activity(activity) = &event.content {
+            let name = tracks[event.track.0].name.clone();
+            found.push((name, event.time.unwrap().0, activity.to_string()));
+        }
+    }
+    found
+}
+
+/// Both processors are idle at first, so that the context of the first events is task 0. It is the
+/// task that wakes another; which one is woken stands among the fields.
+#[test]
+fn a_context_of_the_running_task_says_nothing_of_the_woken_one() {
+    let context = "packet.context := struct packet_context;
+        event.context := struct { integer { size = 32; align = 8; signed = 1; } _tid; };";
+    let with_context = METADATA.replacen("packet.context := struct packet_context;", context, 1);
+    let made = tempfile::tempdir().unwrap();
+    let files = [
+        ("metadata", packed(&with_context)),
+        ("channel0_0", first_processor(Some(0))),
+        ("channel0_1", second_processor(Some(0))),
+    ];
+    for (name, bytes) in files {
+        fs::write(made.path().join(name), bytes).unwrap();
+    }
+    let found = activities(made.path());
+    let releases = found.iter().filter(|(_, _, what)| what.starts_with("release"));
+    let releases: Vec<_> = releases.map(|(name, ..)| name.as_str()).collect();
+    assert_eq!(releases, ["control-101", "logger-102", "control-101", "logger-102"]);
+    assert_eq!(found, activities(&folder()));
 }
 
 /// A trace whose second packet says that it is of later, and whose event is of earlier: the last
@@ -472,7 +528,7 @@ fn a_session_is_one_recording_on_one_clock() {
 fn a_session_that_was_rotated_is_whole_again() {
     let session = tempfile::tempdir().unwrap();
     let parts = ["archives/20261117T120000+0000-1/kernel", "kernel"];
-    let (bytes, half) = (first_processor(), 1024);
+    let (bytes, half) = (first_processor(None), 1024);
     for (part, bytes) in parts.into_iter().zip([&bytes[..half], &bytes[half..]]) {
         let part = session.path().join(part);
         fs::create_dir_all(&part).unwrap();

@@ -92,7 +92,7 @@ impl Visitor for Facts {
         Want { known, all }
     }
 
-    /// Of two of one name the first counts: contexts come before fields.
+    /// Of two of one name the first counts: that of the stream's context comes before the event's.
     #[inline]
     fn number(&mut self, known: Known, value: i64) {
         if self.has & known.bit() == 0

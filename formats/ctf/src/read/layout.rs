@@ -218,8 +218,8 @@ impl Layouts {
             let node = header.and_then(|id| nodes.get(id.index()));
             stream.header_align = node.map_or(1, |node| node.align);
             for event in &mut stream.events {
-                let parts = [stream.event_context, event.context, event.fields];
-                event.steps = steps(&nodes, parts.into_iter().flatten());
+                let contexts = [stream.event_context, event.context];
+                event.steps = steps(&nodes, contexts, event.fields);
             }
         }
         Ok(Self { nodes, packet_header, streams, by_id, kinds })

@@ -40,11 +40,19 @@ pub(crate) enum Spotted {
     Text(u64, u64),
 }
 
-/// The steps over some structures, one after the other.
-pub(super) fn steps(nodes: &[Node], parts: impl IntoIterator<Item = NodeId>) -> Box<[Step]> {
-    let mut building = Building { nodes, steps: Vec::new(), over: None };
-    for part in parts {
-        building.add(part, 0);
+/// The steps over the contexts of an event and then its fields.
+pub(super) fn steps(
+    nodes: &[Node],
+    contexts: [Option<NodeId>; 2],
+    fields: Option<NodeId>,
+) -> Box<[Step]> {
+    let mut building = Building { nodes, is_context: true, steps: Vec::new(), over: None };
+    for context in contexts.into_iter().flatten() {
+        building.add(context, 0);
+    }
+    building.is_context = false;
+    if let Some(fields) = fields {
+        building.add(fields, 0);
     }
     building.finish()
 }
@@ -52,6 +60,8 @@ pub(super) fn steps(nodes: &[Node], parts: impl IntoIterator<Item = NodeId>) -> 
 /// Steps that are being made.
 struct Building<'a> {
     nodes: &'a [Node],
+    /// Whether a context is being gone over.
+    is_context: bool,
     steps: Vec<Step>,
     /// The last step, to which more can be added.
     over: Option<Over>,
@@ -63,7 +73,10 @@ impl Building<'_> {
     fn add(&mut self, id: NodeId, depth: u32) {
         let Some(node) = self.nodes.get(id.index()) else { return };
         // Only what stands directly in an event says something of it.
-        let known = node.known.filter(|_| depth == 1);
+        let known = node.known.filter(|known| {
+            let is_of_event = !self.is_context || known.is_of_context();
+            depth == 1 && is_of_event
+        });
         match (&node.kind, node.fixed_bits) {
             (NodeKind::Struct(fields), fixed) if depth == 0 || fixed.is_none() => {
                 self.over(node.align, 0);
