@@ -80,10 +80,7 @@ impl Reader {
         let size = reader.bytes.len();
         for (core, stream) in (0..).zip(header.streams(size)) {
             reader.cores = core + 1;
-            if stream.start > size {
-                let left = size as u64;
-                let needed = (stream.start as u64).saturating_sub(left);
-                let error = ReadErrorKind::Short { needed, left: 0 }.at("packets of a core", left);
+            if let Err(error) = stream.has_room(size) {
                 let mut finding = Finding::unreadable("unreadable", &error);
                 finding.message = format!("core {core}: {}", finding.message);
                 reader.findings.push(finding);
@@ -330,15 +327,26 @@ impl Header {
         Ok(Self { end, version: version.trim().to_owned(), offsets })
     }
 
-    /// Where the packets of each core begin and end; what the text says may be beyond the file.
+    /// Where the packets of each core begin and end; what the text says may be beyond the file, or
+    /// go back.
     fn streams(&self, size: usize) -> Vec<Stream> {
-        let mut starts: Vec<_> =
-            self.offsets.iter().map(|offset| self.end.saturating_add(*offset)).collect();
-        if starts.is_empty() {
-            starts.push(self.end);
+        let offsets = if self.offsets.is_empty() { &[0][..] } else { &self.offsets };
+        let mut latest = 0;
+        let stream = |offset: &usize| {
+            let start = self.end.saturating_add(*offset);
+            let goes_back = start < latest;
+            latest = if start <= size { latest.max(start) } else { latest };
+            Stream { start, end: size, goes_back }
+        };
+        let mut streams: Vec<_> = offsets.iter().map(stream).collect();
+        let mut end = size;
+        for stream in streams.iter_mut().rev().filter(|stream| !stream.goes_back) {
+            stream.end = end;
+            // One that begins beyond the file ends those before it only where no other does.
+            let is_end = stream.start <= size || end >= size;
+            end = if is_end { stream.start } else { end };
         }
-        let ends = starts.iter().skip(1).copied().chain([size]).collect::<Vec<_>>();
-        starts.into_iter().zip(ends).map(|(start, end)| Stream { start, end }).collect()
+        streams
     }
 }
 
@@ -347,6 +355,24 @@ impl Header {
 struct Stream {
     start: usize,
     end: usize,
+    /// A core before it begins later: its packets would count again.
+    goes_back: bool,
+}
+
+impl Stream {
+    /// Whether there can be packets of its own.
+    fn has_room(&self, size: usize) -> ReadResult<()> {
+        let (what, start) = ("packets of a core", self.start as u64);
+        if self.start > size {
+            let needed = start.saturating_sub(size as u64);
+            return Err(ReadErrorKind::Short { needed, left: 0 }.at(what, size as u64));
+        }
+        if self.goes_back {
+            let why = "they begin before those of the core before, and so are not read";
+            return Err(ReadError::invalid(what, start, why));
+        }
+        Ok(())
+    }
 }
 
 /// Reads numbers and texts.

@@ -114,3 +114,21 @@ fn all_that_the_target_lost_is_said() {
     let others = "the target had no room here and at 2 places after it: 9 events are lost";
     assert_eq!(messages[100], others);
 }
+
+/// Three cores of 13 bytes and 3 packets each. Of the five that the text names, the third begins
+/// before the second, and the fourth beyond the end.
+#[test]
+fn no_packet_is_of_two_cores() {
+    let core = [vec![10, 0], vec![24, 6, 0xC0, 0x84, 0x3D, 1, 2, 0, 5], vec![17, 1]].concat();
+    let offsets = (0..).zip([0, 13, 0, 999, 26]);
+    let offsets = offsets.map(|(core, offset)| format!(";Offset Core{core} {offset}\n"));
+    let header = [support::HEADER, offsets.collect::<String>().as_bytes()].concat();
+    let (start, size) = (header.len() as u64, header.len() as u64 + 39);
+    let source = Source::from_bytes("cores.svdat", [header, core.repeat(3)].concat());
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    let cores: Vec<_> = reader.packets().iter().map(|packet| packet.core).collect();
+    assert_eq!(cores, [0, 0, 0, 1, 1, 1, 4, 4, 4]);
+    let wrong = reader.findings().iter().filter(|of| of.rule == "unreadable");
+    let wrong: Vec<_> = wrong.map(|of| (of.offset, &of.message[..8])).collect();
+    assert_eq!(wrong, [(Some(start), "core 2: "), (Some(size), "core 3: ")]);
+}
