@@ -7,7 +7,8 @@ use kymo_core::{Numbered, Recent};
 
 use crate::types::{ArtifactId, Body, Event, LogFileId, Statistics, TaskExecution};
 
-/// What is known of the events so far. Its size is that of the set of tasks.
+/// What is known of the events so far. Its size is that of the sets of tasks and of log files, both
+/// of which events name as they like: little is kept of each.
 #[derive(Debug, Default)]
 pub struct Tally {
     logs: Vec<LogTally>,
@@ -15,6 +16,7 @@ pub struct Tally {
     /// The place of the log file that was asked for last: mostly the next event is of it too.
     current: usize,
     statistics: Statistics,
+    ran: Ran,
 }
 
 /// What is known of the events of one log file.
@@ -23,25 +25,33 @@ struct LogTally {
     id: LogFileId,
     /// The last `TASK_SWITCH`: when, and which task it let run.
     last: Option<(i64, ArtifactId)>,
-    ran_ns: HashMap<ArtifactId, i128, RandomState>,
-    /// What some tasks ran since it was added there: few tasks run most of the time.
-    recent: Recent<ArtifactId, i64>,
 }
 
-impl Numbered for ArtifactId {
+/// A task of a log file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct TaskOf(pub(crate) LogFileId, pub(crate) ArtifactId);
+
+impl Numbered for TaskOf {
     #[inline]
     fn number(self) -> u64 {
-        self.0.cast_unsigned().into()
+        let Self(log_file, task) = self;
+        // Tasks of several log files have neighbouring numbers.
+        let lead = log_file.0.cast_unsigned().wrapping_mul(37);
+        task.0.cast_unsigned().wrapping_add(lead).into()
     }
 }
 
-impl LogTally {
-    fn new(id: LogFileId) -> Self {
-        Self { id, last: None, ran_ns: HashMap::default(), recent: Recent::default() }
-    }
+/// How long tasks ran.
+#[derive(Debug, Default)]
+struct Ran {
+    settled_ns: HashMap<TaskOf, i128, RandomState>,
+    /// What some tasks ran since it was added there: few tasks run most of the time.
+    recent: Recent<TaskOf, i64, 256>,
+}
 
+impl Ran {
     #[inline]
-    fn ran(&mut self, task: ArtifactId, since: i64, until: i64) {
+    fn add(&mut self, task: TaskOf, since: i64, until: i64) {
         if let Some(ns) = self.recent.get_mut(task)
             && let Some(sum) = until.checked_sub(since).and_then(|ran| ns.checked_add(ran))
         {
@@ -55,16 +65,16 @@ impl LogTally {
     /// Adds what was kept of a task, and what another ran. One that ran for no time at all is one
     /// that ran.
     #[cold]
-    fn settle(&mut self, kept: Option<(ArtifactId, i64)>, task: ArtifactId, ns: i128) {
+    fn settle(&mut self, kept: Option<(TaskOf, i64)>, task: TaskOf, ns: i128) {
         if let Some((of, ns)) = kept {
-            *self.ran_ns.entry(of).or_default() += i128::from(ns);
+            *self.settled_ns.entry(of).or_default() += i128::from(ns);
         }
-        *self.ran_ns.entry(task).or_default() += ns;
+        *self.settled_ns.entry(task).or_default() += ns;
     }
 
     /// How long each task ran.
-    fn sums(&self) -> HashMap<ArtifactId, i128, RandomState> {
-        let mut sums = self.ran_ns.clone();
+    fn sums(&self) -> HashMap<TaskOf, i128, RandomState> {
+        let mut sums = self.settled_ns.clone();
         for (task, ns) in self.recent.iter() {
             *sums.entry(task).or_default() += i128::from(ns);
         }
@@ -92,7 +102,7 @@ impl Tally {
         if ran != out_task {
             return false;
         }
-        log.ran(out_task, then, now);
+        self.ran.add(TaskOf(event.log_file, out_task), then, now);
         true
     }
 
@@ -107,7 +117,7 @@ impl Tally {
     fn place(&mut self, id: LogFileId) -> usize {
         let logs = &mut self.logs;
         *self.places.entry(id).or_insert_with(|| {
-            logs.push(LogTally::new(id));
+            logs.push(LogTally { id, last: None });
             logs.len() - 1
         })
     }
@@ -123,16 +133,14 @@ impl Tally {
     pub fn task_executions(&self) -> Vec<TaskExecution> {
         let first = i128::from(self.statistics.first_task_duration);
         let total = i128::from(self.statistics.last_task_duration) - first;
-        let of_log = |log: &LogTally| {
-            let log_file = log.id;
-            log.sums().into_iter().map(move |(task, ran)| TaskExecution {
-                offset: 0,
-                log_file,
-                task,
-                task_exec: percent(ran, total),
-            })
-        };
-        let mut executions: Vec<_> = self.logs.iter().flat_map(of_log).collect();
+        let sums = self.ran.sums().into_iter();
+        let executions = sums.map(|(TaskOf(log_file, task), ran)| TaskExecution {
+            offset: 0,
+            log_file,
+            task,
+            task_exec: percent(ran, total),
+        });
+        let mut executions: Vec<_> = executions.collect();
         executions.sort_by_key(|execution| (execution.log_file, execution.task));
         executions
     }
@@ -198,6 +206,19 @@ mod tests {
         let mut tally = Tally::default();
         let balanced: Vec<_> = events.iter().map(|event| tally.add(event)).collect();
         assert_eq!(balanced, [true, false, true]);
+    }
+
+    /// Log file n has one task, which runs from 0 to n, and the whole is 1000: a tenth of a percent
+    /// for each. There are more of them than are kept at hand, and the events name them, so that each
+    /// takes no more room than a `TASK_SWITCH` of 36 bytes.
+    #[test]
+    fn many_log_files_are_told_apart_and_take_little_room() {
+        let begins = (1..=1000).map(|log| switch(log, 0, 9, 1));
+        let ends = (1..=1000).map(|log| switch(log, log.into(), 1, 9));
+        let events: Vec<_> = begins.chain(ends).collect();
+        let expected: Vec<_> = (1..=1000).map(|log| (log, 1, f64::from(log) / 10.0)).collect();
+        assert_eq!(executions(&events), expected);
+        assert!(size_of::<LogTally>() <= 36);
     }
 
     #[test]

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use kymo_core::Severity::Warning;
-use kymo_core::{Context, Numbered, Recent};
+use kymo_core::{Context, Recent};
 
 use super::Told;
 use super::definitions::has_log_file;
 use crate::read::{Walk, values};
 use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_TASK};
+use crate::tally::TaskOf;
 use crate::types::{ArtifactId, Block, Body, Event, Found, LogFileId, TypeId};
 use crate::{Reader, Tally};
 
@@ -55,17 +56,6 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
     }
     context.progress.end();
     pass.tally
-}
-
-/// A task of a log file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TaskOf(LogFileId, ArtifactId);
-
-impl Numbered for TaskOf {
-    #[inline]
-    fn number(self) -> u64 {
-        self.1.number()
-    }
 }
 
 struct Pass<'a> {
