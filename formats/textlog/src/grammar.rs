@@ -71,6 +71,10 @@ impl TextGrammar {
             let why = format!("{word} is none of s, ms, us, ns, iso, or a pattern with %");
             wrong("time", span(table, "time"), why)
         })?;
+        if time.lacks_year() {
+            let why = "it has a day and no year: say of which, as `year = 2026`";
+            return Err(wrong("time", span(table, "time"), why));
+        }
         let is_since_epoch = match table.get("epoch") {
             None => time.has_date(),
             Some(item) => item
@@ -199,6 +203,12 @@ mod tests {
         assert!(why.contains("`times` is none of title, time, "), "{why}");
         let (_, why) = error("time = 'h'\n[[line]]\nmatch = 'a'");
         assert!(why.contains("h is none of s, ms, us, ns, iso"), "{why}");
+        let (offset, why) = error("time = '%b %d %H:%M'\n[[line]]\nmatch = 'a'");
+        assert_eq!(offset, 7);
+        assert!(why.contains("it has a day and no year: say of which, as `year = 2026`"), "{why}");
+        for dated in ["time = '%d/%m/%Y'", "time = '%-d %b'\nyear = 2026", "time = '%H:%M'"] {
+            assert!(TextGrammar::read(&format!("{dated}\n[[line]]\nmatch = 'a'")).is_ok());
+        }
         let (_, why) = error("[[line]]\nmatch = '('");
         assert!(why.contains("unclosed group"), "{why}");
         let (_, why) = error("[[line]]\nmatch = 'a'\nclass = 'enter'\ntask = 'door'");

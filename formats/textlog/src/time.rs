@@ -33,22 +33,23 @@ impl TimeFormat {
         match self {
             Self::Number(_) => false,
             Self::Iso => true,
-            Self::Pattern(pattern, year) => {
-                year.is_some() || YEARS.iter().any(|date| pattern.contains(date))
-            }
+            Self::Pattern(pattern, year) => year.is_some() || has(pattern, YEARS),
         }
+    }
+
+    /// Whether times tell a day, and nothing tells of which year: they would be no dates, and their
+    /// days would be lost.
+    pub(crate) fn lacks_year(&self) -> bool {
+        matches!(self, Self::Pattern(pattern, None) if has(pattern, DAYS) && !has(pattern, YEARS))
     }
 
     /// What times do not tell, so that they start over.
     pub(crate) fn cycle(&self) -> Option<Cycle> {
-        let Self::Pattern(pattern, year) = self else { return None };
-        let has = |directives: &[&str]| directives.iter().any(|of| pattern.contains(of));
-        if has(&YEARS) {
-            None
-        } else if year.is_some() && has(&DAYS) {
-            Some(Cycle::Year)
-        } else {
-            Some(Cycle::Day)
+        match self {
+            Self::Pattern(pattern, _) if has(pattern, YEARS) => None,
+            Self::Pattern(pattern, _) if has(pattern, DAYS) => Some(Cycle::Year),
+            Self::Pattern(..) => Some(Cycle::Day),
+            Self::Number(_) | Self::Iso => None,
         }
     }
 
@@ -63,10 +64,25 @@ impl TimeFormat {
 }
 
 /// Directives of patterns that tell the year.
-const YEARS: [&str; 6] = ["%Y", "%y", "%F", "%D", "%s", "%c"];
+const YEARS: &str = "YyFDscGgx";
 
 /// Those that tell the day.
-const DAYS: [&str; 7] = ["%d", "%e", "%j", "%m", "%b", "%B", "%h"];
+const DAYS: &str = "dejmbBhUVW";
+
+/// Whether a pattern has one of some directives. Flags and widths may stand before the letter: `%-d`.
+fn has(pattern: &str, letters: &str) -> bool {
+    let is_flag = |c: char| matches!(c, '-' | '_' | '^' | '#' | '.' | ':') || c.is_ascii_digit();
+    let mut rest = pattern;
+    while let Some((_, directive)) = rest.split_once('%') {
+        let directive = directive.trim_start_matches(is_flag);
+        if directive.starts_with(|letter| letters.contains(letter)) {
+            return true;
+        }
+        // What a sign of percent stands for itself is over with it.
+        rest = directive.strip_prefix('%').unwrap_or(directive);
+    }
+    false
+}
 
 /// A day in nanoseconds.
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -200,8 +216,9 @@ mod tests {
     fn times_start_over_where_the_day_or_the_year_is_not_told() {
         let cycle = |word, year| TimeFormat::new(word, year).unwrap().cycle();
         assert_eq!(cycle("%H:%M:%S", None), Some(Cycle::Day));
-        assert_eq!(cycle("%b %d %H:%M:%S", None), Some(Cycle::Day));
+        assert_eq!(cycle("100%%d %H:%M", None), Some(Cycle::Day));
         assert_eq!(cycle("%b %d %H:%M:%S", Some(2025)), Some(Cycle::Year));
+        assert_eq!(cycle("%-d/%_m %H:%M:%S", Some(2025)), Some(Cycle::Year));
         assert_eq!([cycle("%Y-%m-%d", None), cycle("iso", None), cycle("ms", None)], [None; 3]);
         // `date -u -d 2027-03-01 +%s` and 2028, which has a 29 February.
         let march = TimeNs(1_803_859_200_000_000_000);
