@@ -564,6 +564,23 @@ fn of_a_session_the_traces_are_read_that_can_be() {
     assert!(Ctf.open(&source, &Context::default()).is_err());
 }
 
+/// A link leads round, and another to a trace that is read: its 16 events are there once.
+#[cfg(unix)]
+#[test]
+fn links_to_what_is_read_lead_to_nothing_more() {
+    use std::os::unix::fs::symlink;
+    let session = session();
+    fs::remove_dir_all(session.path().join("ust/uid")).unwrap();
+    symlink("../kernel", session.path().join("ust/again")).unwrap();
+    symlink("..", session.path().join("ust/round")).unwrap();
+    let source = Source::open(session.path(), &Limits::default()).unwrap();
+    let reader = kymo_ctf::Reader::open(&source, &Context::default()).unwrap();
+    assert_eq!((reader.parts().len(), reader.count()), (1, 16));
+    let found = reader.findings();
+    let found: Vec<_> = found.iter().map(|of| (of.rule, of.file.as_deref().unwrap())).collect();
+    assert_eq!(found, [("linked", "ust/again"), ("linked", "ust/round")]);
+}
+
 #[test]
 fn a_folder_that_is_called_kernel_is_no_session_by_that() {
     let other = tempfile::tempdir().unwrap();

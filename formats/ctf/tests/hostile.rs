@@ -9,9 +9,10 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Content, Window};
+use kymo_core::model::timeline::{ClockId, Content, TimeNs, Window};
 use kymo_core::{Context, DumpRequest, Flow, Format, Record, RecordSink, Result, Source};
 use kymo_ctf::Ctf;
 
@@ -263,6 +264,29 @@ fn many_small_packets_of_a_trace_with_many_fields_are_read() {
     );
     let (_folder, source) = trace(metadata.as_bytes(), &[24, 16, 0].repeat(20_000));
     assert_eq!(Ctf.check(&source, &Context::default()).unwrap(), []);
+}
+
+/// Each packet is a stream of its own, since it names another processor.
+#[test]
+fn the_ends_of_all_streams_are_read_once_for_all_clocks() {
+    let clocks: String =
+        (0..20_000).fold(String::new(), |text, n| text + &format!("clock {{ name = c{n}; }};\n"));
+    let metadata = format!(
+        "{HEAD}{TAIL}{clocks} typealias integer {{ size = 32; align = 8; }} := u32; stream {{ \
+         packet.context := struct {{ u8 packet_size; u8 content_size; u32 cpu_id; }}; \
+         event.header := struct {{ integer {{ size = 8; map = clock.c0.value; }} time; }}; }}; \
+         event {{ name = e; id = 0; }};"
+    );
+    // A packet of 7 bytes is 56 bits; its event is at 9.
+    let packet = |cpu: u32| [&[56, 56][..], &cpu.to_le_bytes(), &[9]].concat();
+    let (_folder, source) =
+        trace(metadata.as_bytes(), &(0..5_000).flat_map(packet).collect::<Vec<_>>());
+    let timeline = Ctf.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    assert_eq!(timeline.clocks().len(), 20_000);
+    for clock in 0..20_000 {
+        let range = Arc::clone(&timeline).range(ClockId(clock)).unwrap();
+        assert_eq!(range, Some(TimeNs(9)..=TimeNs(9)));
+    }
 }
 
 #[test]

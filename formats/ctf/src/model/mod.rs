@@ -36,11 +36,17 @@ pub(crate) struct Timeline {
     reader: Arc<Reader>,
     /// Found when they are first asked for, since all events are gone through for that.
     lanes: OnceLock<Lanes>,
+    /// The first and the last moment, for which the ends of all streams are read. Metadata may name
+    /// any number of clocks, and each is asked for.
+    range: OnceLock<Option<(i64, i64)>>,
+    /// Whether all clocks count from the Epoch.
+    is_since_epoch: bool,
 }
 
 impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
-        Self { reader, lanes: OnceLock::new() }
+        let is_since_epoch = reader.clocks().iter().all(crate::types::Clock::since_epoch);
+        Self { reader, lanes: OnceLock::new(), range: OnceLock::new(), is_since_epoch }
     }
 
     fn lanes(&self) -> &Lanes {
@@ -66,12 +72,7 @@ impl Timeline {
     /// read. Clocks that count from the Epoch are one.
     fn clock_of(&self, part: usize) -> Option<ClockId> {
         let own = self.reader.parts().get(part).and_then(|part| part.clocks.first().copied());
-        own.map(|place| if self.is_since_epoch() { ClockId(0) } else { ClockId(place) })
-    }
-
-    /// Whether all clocks count from the Epoch.
-    fn is_since_epoch(&self) -> bool {
-        self.reader.clocks().iter().all(crate::types::Clock::since_epoch)
+        own.map(|place| if self.is_since_epoch { ClockId(0) } else { ClockId(place) })
     }
 
     /// The streams to read for a window. What happens to tasks is in any of them.
@@ -90,7 +91,7 @@ impl Timeline {
 impl TimelineView for Timeline {
     fn clocks(&self) -> Vec<Clock> {
         let clocks = self.reader.clocks().iter();
-        let count = if self.is_since_epoch() { 1 } else { usize::MAX };
+        let count = if self.is_since_epoch { 1 } else { usize::MAX };
         clocks
             .take(count)
             .map(|clock| Clock {
@@ -125,7 +126,8 @@ impl TimelineView for Timeline {
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
-        Ok(self.reader.time_range().map(|(first, last)| TimeNs(first)..=TimeNs(last)))
+        let range = *self.range.get_or_init(|| self.reader.time_range());
+        Ok(range.map(|(first, last)| TimeNs(first)..=TimeNs(last)))
     }
 }
 

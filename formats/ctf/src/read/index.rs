@@ -1,5 +1,6 @@
 //! The index that `LTTng` writes beside its streams, for every file the packets that were written.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use kymo_core::bytes::{Cursor, Endian};
@@ -12,6 +13,9 @@ const EXTENSION: &str = "idx";
 const MAGIC: u32 = 0xC1F1_DCC1;
 const HEADER_BYTES: u64 = 16;
 
+/// The files of a trace by their names.
+type Files<'a> = HashMap<&'a Path, usize>;
+
 /// Says which files are not there, or have fewer packets than were written.
 pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<()> {
     let Some(index) = source.child(Path::new(DIRECTORY), &reader.limits).ok().flatten() else {
@@ -20,6 +24,8 @@ pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<(
     if !index.is_directory() {
         return Ok(());
     }
+    let files = reader.files.iter().enumerate().filter(|(_, file)| file.part == part);
+    let files: Files<'_> = files.map(|(place, file)| (file.name.as_path(), place)).collect();
     for name in index.entries()? {
         if name.extension().is_none_or(|extension| extension != EXTENSION) {
             continue;
@@ -27,18 +33,21 @@ pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<(
         let Some(file) = index.child(&name, &reader.limits).ok().flatten() else { continue };
         let said = file.bytes().ok().and_then(|bytes| packets(&bytes));
         if let Some(said) = said.filter(|said| *said > 0) {
-            compare_file(reader, &reader.within(part, &name.with_extension("")), said);
+            compare_file(reader, &files, &reader.within(part, &name.with_extension("")), said);
         }
     }
     Ok(())
 }
 
-fn compare_file(reader: &Reader, name: &Path, said: u64) {
+fn compare_file(reader: &Reader, files: &Files<'_>, name: &Path, said: u64) {
     let packets = if said == 1 { "1 packet".to_owned() } else { format!("{said} packets") };
-    let Some(place) = reader.files.iter().position(|file| file.name == name) else {
+    let Some(place) = files.get(name) else {
         return reader.lacks(name, format!("it is not there, and the index has {packets} of it"));
     };
-    let found = reader.packets.iter().filter(|packet| packet.file == place).count() as u64;
+    // Packets are in the order of their files.
+    let start = reader.packets.partition_point(|packet| packet.file < *place);
+    let end = reader.packets.partition_point(|packet| packet.file <= *place);
+    let found = (end - start) as u64;
     if found < said {
         reader.lacks(name, format!("{found} packets are in it, and the index has {packets}"));
     }

@@ -5,15 +5,15 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
-use super::Reader;
 use super::cursor::TrackCursor;
 use super::decode::Visitor;
 use super::within::Taken;
+use super::{Reader, Track};
 
 /// Which events are wanted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chosen {
-    /// Only these tracks.
+    /// Only these tracks, in ascending order.
     pub(crate) tracks: Option<Vec<usize>>,
     /// Packets that end before this moment are passed over.
     pub(crate) from_ns: Option<i64>,
@@ -32,10 +32,8 @@ pub(crate) struct Merged {
 
 impl Merged {
     pub(crate) fn new(reader: &Arc<Reader>, chosen: &Chosen) -> Self {
-        let tracks = reader.tracks().iter().enumerate();
-        let is_wanted = |track: usize| chosen.tracks.as_ref().is_none_or(|t| t.contains(&track));
-        let cursors: Vec<_> = tracks
-            .filter(|(id, _)| is_wanted(*id))
+        let cursors: Vec<_> = chosen
+            .of(reader.tracks())
             .map(|(id, track)| {
                 let packets = track.packets.iter().copied();
                 let packets = packets.filter(|packet| overlaps(reader, *packet, chosen)).collect();
@@ -67,12 +65,18 @@ impl Merged {
 }
 
 impl Chosen {
+    /// The tracks that are wanted, each with its number.
+    fn of<'a>(&'a self, tracks: &'a [Track]) -> impl Iterator<Item = (usize, &'a Track)> {
+        let all = self.tracks.is_none().then_some(0..tracks.len());
+        let some = self.tracks.iter().flatten().copied();
+        let ids = all.into_iter().flatten().chain(some);
+        ids.filter_map(|id| Some((id, tracks.get(id)?)))
+    }
+
     /// When packets begin that may hold what is wanted, the last first; nothing where some do not
     /// say when.
     pub(crate) fn begins_ns(&self, reader: &Reader) -> Vec<i64> {
-        let tracks = reader.tracks().iter().enumerate();
-        let is_wanted = |track: usize| self.tracks.as_ref().is_none_or(|t| t.contains(&track));
-        let packets = tracks.filter(|(id, _)| is_wanted(*id)).flat_map(|(_, of)| &of.packets);
+        let packets = self.of(reader.tracks()).flat_map(|(_, of)| &of.packets);
         let packets = packets.filter(|packet| overlaps(reader, **packet, self));
         let begins = packets.map(|packet| times_ns(reader, *packet).map(|(begin, _)| begin));
         let mut begins = begins.collect::<Option<Vec<_>>>().unwrap_or_default();

@@ -54,6 +54,9 @@ pub struct Reader {
 /// The rule that there is something in a trace.
 const EMPTY: &str = "empty";
 
+/// The rule that a folder of a session is there once.
+const LINKED: &str = "linked";
+
 /// Clocks that another is compared with: those of a session are few.
 const CLOCKS_COMPARED: usize = 64;
 
@@ -158,7 +161,9 @@ impl Reader {
             limits: context.limits,
         };
         let mut failed = None;
-        for (folder, trace) in session::traces(source, &context.limits)? {
+        let session = session::find(source, &context.limits)?;
+        session.again.iter().for_each(|folder| reader.leaves_out(folder));
+        for (folder, trace) in session.traces {
             match reader.part(folder, &trace) {
                 Err(Error::ReadIn { file, error }) => {
                     // Of a session the other traces are read.
@@ -217,6 +222,15 @@ impl Reader {
     fn lacks_trace(&self, file: &Path, error: &ReadError) {
         let file = file.display().to_string();
         let mut finding = Finding::unreadable(crate::check::UNREADABLE, error);
+        finding.file = Some(file.clone());
+        self.add(Place::Named(file), finding);
+    }
+
+    /// Takes note of a folder that is another by another name.
+    fn leaves_out(&self, folder: &Path) {
+        let message = "a link leads to a folder that is read by another name".to_owned();
+        let mut finding = Finding::whole(Severity::Note, LINKED, message);
+        let file = folder.display().to_string();
         finding.file = Some(file.clone());
         self.add(Place::Named(file), finding);
     }

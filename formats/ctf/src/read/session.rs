@@ -1,6 +1,8 @@
 //! The directory of a session of `LTTng`: a trace of the kernel and traces of programs below it, and
 //! what was rotated away in archives.
 
+use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use kymo_core::bytes::Limits;
@@ -17,21 +19,35 @@ const DEPTH_MAX: usize = 6;
 /// Folders that are looked at to find out whether a directory is a session.
 const SNIFFED_MAX: usize = 64;
 
-/// The traces of a directory, each with its folder within it: the directory itself, or those of a
-/// session.
-pub(super) fn traces(source: &Source, limits: &Limits) -> Result<Vec<(PathBuf, Source)>> {
+/// What a directory has.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    /// The traces, each with its folder: the directory itself, or those of a session.
+    pub(super) traces: Vec<(PathBuf, Source)>,
+    /// Folders that are another by another name: links lead there.
+    pub(super) again: Vec<PathBuf>,
+}
+
+/// Finds the traces of a directory, each once.
+pub(super) fn find(source: &Source, limits: &Limits) -> Result<Session> {
     let is_trace = |at: &Source| -> Result<bool> {
         let metadata = at.child(Path::new(spec::METADATA_FILE), limits)?;
         Ok(metadata.is_some_and(|metadata| !metadata.is_directory()))
     };
     if !source.is_directory() || is_trace(source)? {
-        return Ok(vec![(PathBuf::new(), source.clone())]);
+        return Ok(Session { traces: vec![(PathBuf::new(), source.clone())], again: Vec::new() });
     }
-    let (mut found, mut open) = (Vec::new(), vec![(PathBuf::new(), source.clone())]);
+    let (mut session, mut known) = (Session::default(), HashSet::new());
+    let mut open = vec![(PathBuf::new(), source.clone())];
     while let Some((folder, at)) = open.pop() {
         let depth = folder.components().count();
+        // Links may lead round. What is in memory has none.
+        if fs::canonicalize(at.path()).is_ok_and(|path| !known.insert(path)) {
+            session.again.push(folder);
+            continue;
+        }
         if depth > 0 && is_trace(&at)? {
-            found.push((folder, at));
+            session.traces.push((folder, at));
             continue;
         }
         // The last is taken first.
@@ -42,11 +58,11 @@ pub(super) fn traces(source: &Source, limits: &Limits) -> Result<Vec<(PathBuf, S
             open.extend(child.map(|child| (folder.join(name), child)));
         }
     }
-    if found.is_empty() {
+    if session.traces.is_empty() {
         // Opening it says what is missing.
-        found.push((PathBuf::new(), source.clone()));
+        session.traces.push((PathBuf::new(), source.clone()));
     }
-    Ok(found)
+    Ok(session)
 }
 
 /// The first bytes of the metadata of a trace: of a directory itself, or of one that a session has.
