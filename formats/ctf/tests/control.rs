@@ -11,10 +11,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use kymo_conformance::{golden, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Content, TimeNs, TrackId, Window};
+use kymo_core::model::timeline::{Content, Tally, TimeNs, TrackId, Window};
 use kymo_core::{Confidence, Context, Dataset, Format, Probe, Source};
 use kymo_ctf::Ctf;
 
@@ -607,4 +608,26 @@ fn fields_have_their_names_types_and_values() {
                   prev_state = 0, next_comm = control, next_tid = 101, next_prio = -51";
     assert_eq!(found[1], (switch.to_owned(), vec![0, 32, 32, 64, 0, 32, 32]));
     assert!(found.iter().any(|(text, _)| text.ends_with("= [7, -8, 9]")), "{found:?}");
+}
+
+/// Counted without their texts, as they are when all are read; also of some streams, and of a range.
+#[test]
+fn tallies_are_those_of_all_events() {
+    let timeline = dataset().timeline().unwrap();
+    let start = 1_700_000_005_000_000_000;
+    let (from, until) = (Some(TimeNs(start + 2_300)), Some(TimeNs(start + 13_200)));
+    let tracks = Some(vec![TrackId(1), TrackId(3), TrackId(5)]);
+    let windows = [
+        Window::default(),
+        Window { from, until, ..Window::default() },
+        Window { tracks, until, ..Window::default() },
+        Window { tracks: Some(vec![TrackId(0)]), ..Window::default() },
+        Window { last: Some(5), ..Window::default() },
+    ];
+    let count = timeline.tracks().len();
+    for window in windows {
+        let mut events = Arc::clone(&timeline).events(&window).unwrap();
+        let expected = Tally::of(&mut *events, count).unwrap();
+        assert_eq!(Arc::clone(&timeline).tallies(&window).unwrap(), expected, "{window:?}");
+    }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use kymo_core::bytes::{Endian, ReadResult};
 
 use super::lexer::Word;
-use super::parser::Parser;
+use super::parser::{Parser, Value};
 use super::scopes::Space;
 use crate::spec::DEPTH_MAX;
-use crate::types::{Constant, Field, Float, Integer, Kind, Label, Length, Path, Type};
+use crate::types::{Field, Float, Integer, Kind, Label, Length, Path, Type};
 
 /// The most words of a name of a type: `const unsigned long long int` has five.
 const NAME_WORDS_MAX: usize = 8;
@@ -210,7 +210,7 @@ impl<'a> Parser<'a> {
         while !self.takes("}") {
             let name: Arc<str> = match self.peek() {
                 Some(Word::Text(text)) => {
-                    let name = text.as_str().into();
+                    let name = (**text).into();
                     self.advance();
                     name
                 }
@@ -321,7 +321,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `{ name = value; … }`
-    fn attributes(&mut self) -> ReadResult<Vec<(&'a str, Constant)>> {
+    fn attributes(&mut self) -> ReadResult<Vec<(&'a str, Value<'a>)>> {
         self.expect("{")?;
         let mut found = Vec::new();
         while !self.takes("}") {
@@ -346,17 +346,17 @@ impl<'a> Parser<'a> {
         };
         for (name, value) in attributes {
             match (name, &value) {
-                ("size", Constant::Number(bits)) => {
+                ("size", Value::Number(bits)) => {
                     integer.bits = u32::try_from(*bits).unwrap_or(u32::MAX);
                 }
-                ("align", Constant::Number(align)) => {
+                ("align", Value::Number(align)) => {
                     integer.align = u64::try_from(*align).unwrap_or(u64::MAX);
                 }
                 ("signed", value) => integer.is_signed = is_true(value),
                 ("byte_order", value) => integer.order = self.order_of(value),
                 ("base", value) => integer.base = base(value),
-                ("encoding", Constant::Text(text)) => integer.is_text = is_encoding(text),
-                ("map", Constant::Text(text)) => {
+                ("encoding", Value::Text(text)) => integer.is_text = is_encoding(text),
+                ("map", Value::Text(text)) => {
                     let clock = text.strip_prefix("clock.");
                     let clock = clock.and_then(|clock| clock.strip_suffix(".value"));
                     integer.clock = clock.map(Into::into);
@@ -375,7 +375,7 @@ impl<'a> Parser<'a> {
         let attributes = self.attributes()?;
         let number = |wanted: &str| {
             attributes.iter().find_map(|(name, value)| match value {
-                Constant::Number(number) if *name == wanted => Some(*number),
+                Value::Number(number) if *name == wanted => Some(*number),
                 _ => None,
             })
         };
@@ -402,10 +402,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn order_of(&self, value: &Constant) -> Endian {
+    fn order_of(&self, value: &Value<'_>) -> Endian {
         match value {
-            Constant::Text(text) if text == "be" || text == "network" => Endian::Big,
-            Constant::Text(text) if text == "le" => Endian::Little,
+            Value::Text(text) if text == "be" || text == "network" => Endian::Big,
+            Value::Text(text) if text == "le" => Endian::Little,
             _ => self.order,
         }
     }
@@ -415,10 +415,10 @@ fn depth_of(fields: &[Field]) -> u32 {
     fields.iter().map(|field| field.kind.depth).max().unwrap_or(0)
 }
 
-fn is_true(value: &Constant) -> bool {
+fn is_true(value: &Value<'_>) -> bool {
     match value {
-        Constant::Number(number) => *number != 0,
-        Constant::Text(text) => text.eq_ignore_ascii_case("true"),
+        Value::Number(number) => *number != 0,
+        Value::Text(text) => text.eq_ignore_ascii_case("true"),
     }
 }
 
@@ -426,17 +426,17 @@ fn is_encoding(text: &str) -> bool {
     text.eq_ignore_ascii_case("utf8") || text.eq_ignore_ascii_case("ascii")
 }
 
-fn base(value: &Constant) -> u32 {
+fn base(value: &Value<'_>) -> u32 {
     match value {
-        Constant::Number(2) => 2,
-        Constant::Number(8) => 8,
-        Constant::Number(16) => 16,
-        Constant::Text(text) => match text.as_str() {
+        Value::Number(2) => 2,
+        Value::Number(8) => 8,
+        Value::Number(16) => 16,
+        Value::Text(text) => match &**text {
             "binary" | "b" => 2,
             "octal" | "oct" | "o" => 8,
             "hexadecimal" | "hex" | "x" | "X" | "p" => 16,
             _ => 10,
         },
-        Constant::Number(_) => 10,
+        Value::Number(_) => 10,
     }
 }

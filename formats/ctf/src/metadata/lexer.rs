@@ -1,6 +1,9 @@
 //! Words of TSDL.
 
+use std::borrow::Cow;
+
 use kymo_core::bytes::{ReadError, ReadResult};
+use memchr::memchr2;
 
 use super::Text;
 
@@ -16,8 +19,8 @@ pub(super) struct Token<'a> {
 pub(super) enum Word<'a> {
     /// A name, or a word of the language.
     Name(&'a str),
-    Number(i128),
-    Text(String),
+    Number(u64),
+    Text(Cow<'a, str>),
     /// One or several signs that belong together: `:=`.
     Sign(&'static str),
 }
@@ -126,9 +129,23 @@ impl<'a> Lexer<'a> {
     }
 
     /// A text between quotes.
-    fn quoted(&mut self, quote: u8) -> ReadResult<String> {
+    fn quoted(&mut self, quote: u8) -> ReadResult<Cow<'a, str>> {
         let rest = self.rest();
         let lead = rest.iter().take_while(|byte| **byte != quote).count() + 1;
+        let text = rest.get(lead..).unwrap_or_default();
+        // Most have no escapes, and are taken as they are.
+        if let Some(length) = memchr2(quote, b'\\', text)
+            && text.get(length) == Some(&quote)
+        {
+            self.position += lead + length + 1;
+            return Ok(String::from_utf8_lossy(text.get(..length).unwrap_or_default()));
+        }
+        self.escaped(quote, lead)
+    }
+
+    /// A text between quotes, so many bytes from here, that has escapes.
+    fn escaped(&mut self, quote: u8, lead: usize) -> ReadResult<Cow<'a, str>> {
+        let rest = self.rest();
         let mut bytes = rest.iter().copied().enumerate().skip(lead);
         let mut text = Vec::new();
         while let Some((index, byte)) = bytes.next() {
@@ -142,7 +159,7 @@ impl<'a> Lexer<'a> {
                 })),
                 byte if byte == quote => {
                     self.position += index + 1;
-                    return Ok(String::from_utf8_lossy(&text).into_owned());
+                    return Ok(String::from_utf8_lossy(&text).into_owned().into());
                 }
                 byte => text.push(byte),
             }
@@ -152,14 +169,14 @@ impl<'a> Lexer<'a> {
 }
 
 /// A number as C has it: decimal, hexadecimal or octal, with letters for its type at the end.
-fn number(text: &str) -> Option<i128> {
+fn number(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
     let (digits, radix) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
         None if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
         None => (digits, 10),
     };
-    i128::from_str_radix(digits, radix).ok().filter(|number| *number <= i128::from(u64::MAX))
+    u64::from_str_radix(digits, radix).ok()
 }
 
 #[cfg(test)]
@@ -204,6 +221,12 @@ mod tests {
 
     #[test]
     fn texts_have_escapes() {
-        assert_eq!(words_of(&text(r#""a \"b\"\n""#)), [Word::Text("a \"b\"\n".to_owned())]);
+        assert_eq!(words_of(&text(r#""a \"b\"\n""#)), [Word::Text("a \"b\"\n".into())]);
+        assert_eq!(
+            words_of(&text(r#""plain" "" x"#))[..2],
+            ["plain", ""].map(|of| Word::Text(of.into()))
+        );
+        let open = text("\"a \\\"");
+        assert!(words(&open).is_err());
     }
 }

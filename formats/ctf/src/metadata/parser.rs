@@ -1,5 +1,6 @@
 //! The blocks of metadata: trace, env, clock, stream, event; and names for types between them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -41,26 +42,47 @@ fn byte_order(tokens: &[Token<'_>]) -> Endian {
 
 /// What the blocks say, before streams and events are put together.
 #[derive(Debug, Default)]
-struct Blocks {
+struct Blocks<'a> {
     has_trace: bool,
-    trace: Block,
+    trace: Block<'a>,
     environment: Vec<(String, Constant)>,
-    clocks: Vec<Block>,
-    streams: Vec<Block>,
-    events: Vec<(u64, Block)>,
+    clocks: Vec<Block<'a>>,
+    streams: Vec<Block<'a>>,
+    events: Vec<(u64, Block<'a>)>,
 }
 
-/// What one block says.
+/// What one block says. Of several of one name the last counts.
 #[derive(Debug, Default)]
-pub(super) struct Block {
-    pub(super) constants: BTreeMap<String, Constant>,
-    pub(super) types: BTreeMap<String, Arc<Type>>,
+struct Block<'a> {
+    constants: Vec<(Cow<'a, str>, Value<'a>)>,
+    types: Vec<(Cow<'a, str>, Arc<Type>)>,
 }
 
-impl Block {
+/// A value that metadata gives, as far as it can be where it is written.
+#[derive(Debug, Clone)]
+pub(super) enum Value<'a> {
+    Number(i128),
+    /// A text, or names with points between them.
+    Text(Cow<'a, str>),
+}
+
+impl Value<'_> {
+    fn into_constant(self) -> Constant {
+        match self {
+            Self::Number(number) => Constant::Number(number),
+            Self::Text(text) => Constant::Text(text.into_owned()),
+        }
+    }
+}
+
+impl Block<'_> {
+    fn constant(&self, name: &str) -> Option<&Value<'_>> {
+        self.constants.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
     fn number(&self, name: &str) -> Option<i128> {
-        match self.constants.get(name) {
-            Some(Constant::Number(number)) => Some(*number),
+        match self.constant(name) {
+            Some(Value::Number(number)) => Some(*number),
             _ => None,
         }
     }
@@ -70,14 +92,15 @@ impl Block {
     }
 
     fn text(&self, name: &str) -> Option<&str> {
-        match self.constants.get(name) {
-            Some(Constant::Text(text)) => Some(text),
+        match self.constant(name) {
+            Some(Value::Text(text)) => Some(text),
             _ => None,
         }
     }
 
     fn layout(&self, name: &str) -> Option<Arc<Type>> {
-        self.types.get(name).cloned()
+        let mut types = self.types.iter().rev();
+        types.find(|(known, _)| known == name).map(|(_, kind)| Arc::clone(kind))
     }
 
     fn clock(&self) -> Clock {
@@ -99,7 +122,7 @@ impl Block {
     }
 }
 
-impl Blocks {
+impl Blocks<'_> {
     fn finish(self, byte_order: Endian) -> ReadResult<Trace> {
         let mut streams: BTreeMap<u64, Stream> = BTreeMap::new();
         for block in &self.streams {
@@ -165,10 +188,12 @@ impl<'a> Parser<'a> {
     }
 
     /// The word that comes next.
+    #[inline]
     pub(super) fn peek(&self) -> Option<&Word<'a>> {
         self.peek_at(0)
     }
 
+    #[inline]
     pub(super) fn peek_at(&self, ahead: usize) -> Option<&Word<'a>> {
         self.tokens.get(self.next + ahead).map(|token| &token.word)
     }
@@ -188,6 +213,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes a sign if it comes next.
+    #[inline]
     pub(super) fn takes(&mut self, sign: &'static str) -> bool {
         let is_next = self.peek() == Some(&Word::Sign(sign));
         self.next += usize::from(is_next);
@@ -195,16 +221,19 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes a word of the language if it comes next.
+    #[inline]
     pub(super) fn takes_name(&mut self, wanted: &str) -> bool {
         let is_next = self.is_name(wanted);
         self.next += usize::from(is_next);
         is_next
     }
 
+    #[inline]
     pub(super) fn is_name(&self, wanted: &str) -> bool {
         matches!(self.peek(), Some(Word::Name(name)) if *name == wanted)
     }
 
+    #[inline]
     pub(super) fn expect(&mut self, sign: &'static str) -> ReadResult<()> {
         if self.takes(sign) { Ok(()) } else { Err(self.error("another sign belongs here")) }
     }
@@ -226,6 +255,7 @@ impl<'a> Parser<'a> {
         match self.peek() {
             Some(&Word::Number(number)) => {
                 self.advance();
+                let number = i128::from(number);
                 Ok(if is_negative { -number } else { number })
             }
             _ => Err(self.error("a number belongs here")),
@@ -241,8 +271,21 @@ impl<'a> Parser<'a> {
         Ok(names)
     }
 
+    /// Names with points between them, as they are written.
+    fn dotted(&mut self) -> ReadResult<Cow<'a, str>> {
+        let first = self.name()?;
+        let mut all = Cow::Borrowed(first);
+        while self.takes(".") || self.takes("->") {
+            let name = self.name()?;
+            let all = all.to_mut();
+            all.push('.');
+            all.push_str(name);
+        }
+        Ok(all)
+    }
+
     /// A block, or a type that is given a name.
-    fn declaration(&mut self, blocks: &mut Blocks) -> ReadResult<()> {
+    fn declaration(&mut self, blocks: &mut Blocks<'a>) -> ReadResult<()> {
         let opens_block = self.peek_at(1) == Some(&Word::Sign("{"));
         let word = match self.peek() {
             Some(Word::Name(name)) if opens_block => name,
@@ -281,17 +324,17 @@ impl<'a> Parser<'a> {
                     self.advance();
                     name
                 }
-                _ => self.path()?.join("."),
+                _ => self.dotted()?,
             };
             self.expect("=")?;
-            found.push((name, self.constant()?));
+            found.push((name.into_owned(), self.constant()?.into_constant()));
             self.expect(";")?;
         }
         Ok(found)
     }
 
     /// A block of names with values and types.
-    fn block(&mut self) -> ReadResult<Block> {
+    fn block(&mut self) -> ReadResult<Block<'a>> {
         self.advance();
         self.expect("{")?;
         self.scopes.open();
@@ -301,14 +344,13 @@ impl<'a> Parser<'a> {
                 self.type_declaration()?;
                 continue;
             }
-            let name = self.path()?.join(".");
+            let name = self.dotted()?;
             if self.takes(":=") {
                 let (kind, _) = self.type_specifier()?;
-                block.types.insert(name, kind);
+                block.types.push((name, kind));
             } else {
                 self.expect("=")?;
-                let constant = self.constant()?;
-                block.constants.insert(name, constant);
+                block.constants.push((name, self.constant()?));
             }
             self.expect(";")?;
         }
@@ -317,19 +359,21 @@ impl<'a> Parser<'a> {
     }
 
     /// The value of an attribute.
-    pub(super) fn constant(&mut self) -> ReadResult<Constant> {
+    pub(super) fn constant(&mut self) -> ReadResult<Value<'a>> {
         match self.peek() {
-            Some(Word::Text(_)) => {
-                let mut all = String::new();
+            Some(Word::Text(text)) => {
+                let mut all = text.clone();
+                self.advance();
                 // Texts that follow each other are one.
-                while let Some(Word::Text(text)) = self.peek() {
-                    all.push_str(text);
+                while let Some(Word::Text(text)) = self.tokens.get(self.next).map(|next| &next.word)
+                {
+                    all.to_mut().push_str(text);
                     self.next += 1;
                 }
-                Ok(Constant::Text(all))
+                Ok(Value::Text(all))
             }
-            Some(Word::Name(_)) => Ok(Constant::Text(self.path()?.join("."))),
-            _ => self.number().map(Constant::Number),
+            Some(Word::Name(_)) => self.dotted().map(Value::Text),
+            _ => self.number().map(Value::Number),
         }
     }
 }

@@ -21,8 +21,11 @@ pub(super) type Happening = (TrackId, Activity<'static>);
 #[derive(Debug)]
 pub(super) struct Lanes {
     pub(super) roles: Arc<Roles>,
-    pub(super) tracks: Vec<Track>,
+    /// What there is a track of, and its name. Processors come first in the order of keys, so that
+    /// parents come before children.
+    named: Vec<(Key, String)>,
     found: Lookup<Key, TrackId>,
+    has_clock: bool,
     /// What asks for wakeups is a release; where nothing does, wakeups are.
     has_waking: bool,
     strings: Lookup<i64, String>,
@@ -63,51 +66,56 @@ impl Lanes {
         let roles = Arc::new(Roles::new(reader));
         let is_any = !roles.is_empty();
         let mut survey = if is_any { Survey::new(reader, &roles) } else { Survey::default() };
-        let names = survey.named();
+        let named = survey.named();
         let Survey { has_waking, strings, regions, .. } = survey;
-        let (tracks, found) = (Vec::new(), Lookup::default());
-        let mut lanes = Self { roles, tracks, found, has_waking, strings, regions };
-        lanes.add_tracks(reader, names);
-        lanes
+        let first = reader.tracks().len();
+        let found = named.iter().zip(first..).map(|((key, _), id)| (*key, TrackId(id))).collect();
+        let has_clock = !reader.clocks().is_empty();
+        Self { roles, named, found, has_clock, has_waking, strings, regions }
     }
 
-    fn add_tracks(&mut self, reader: &Reader, names: Vec<(Key, String)>) {
-        let first = reader.tracks().len();
-        // Processors come first in the order of keys, so that parents come before children.
-        for (key, name) in names {
-            let (kind, content) = match key {
-                Key::Cpu(_) => (TrackKind::Calls, "cpu"),
-                Key::Task(..) => (TrackKind::Task, "task"),
-                Key::Thread(_) => (TrackKind::Calls, "thread"),
-                Key::Location(_) => (TrackKind::Calls, "location"),
-            };
-            let mut attributes = Map::new();
-            let parent = match key {
-                Key::Cpu(cpu) => {
-                    attributes.insert(Track::CPU_ID.to_owned(), json!(cpu));
-                    attributes.insert(Track::HAS_INTERRUPTS.to_owned(), json!(true));
-                    None
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.named.len()
+    }
+
+    /// The tracks, which come after those of streams.
+    pub(super) fn tracks(&self) -> impl Iterator<Item = Track> {
+        self.named.iter().map(|(key, name)| self.track(*key, name.clone()))
+    }
+
+    fn track(&self, key: Key, name: String) -> Track {
+        let (kind, content) = match key {
+            Key::Cpu(_) => (TrackKind::Calls, "cpu"),
+            Key::Task(..) => (TrackKind::Task, "task"),
+            Key::Thread(_) => (TrackKind::Calls, "thread"),
+            Key::Location(_) => (TrackKind::Calls, "location"),
+        };
+        let mut attributes = Map::new();
+        let parent = match key {
+            Key::Cpu(cpu) => {
+                attributes.insert(Track::CPU_ID.to_owned(), json!(cpu));
+                attributes.insert(Track::HAS_INTERRUPTS.to_owned(), json!(true));
+                None
+            }
+            Key::Task(cpu, tid) => {
+                attributes.insert("tid".to_owned(), json!(tid));
+                attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
+                if tid == 0 {
+                    attributes.insert(Track::IS_IDLE.to_owned(), json!(true));
                 }
-                Key::Task(cpu, tid) => {
-                    attributes.insert("tid".to_owned(), json!(tid));
-                    attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
-                    if tid == 0 {
-                        attributes.insert(Track::IS_IDLE.to_owned(), json!(true));
-                    }
-                    self.found.get(&Key::Cpu(cpu)).copied()
-                }
-                Key::Thread(_) | Key::Location(_) => None,
-            };
-            self.found.insert(key, TrackId(first + self.tracks.len()));
-            self.tracks.push(Track {
-                name,
-                recording: 0,
-                parent,
-                kind,
-                clock: (!reader.clocks().is_empty()).then_some(ClockId(0)),
-                content: content.to_owned(),
-                attributes,
-            });
+                self.found.get(&Key::Cpu(cpu)).copied()
+            }
+            Key::Thread(_) | Key::Location(_) => None,
+        };
+        Track {
+            name,
+            recording: 0,
+            parent,
+            kind,
+            clock: self.has_clock.then_some(ClockId(0)),
+            content: content.to_owned(),
+            attributes,
         }
     }
 

@@ -12,18 +12,18 @@ mod roles;
 mod survey;
 
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Fields, TimeNs, TimelineView, Track, TrackId,
-    TrackKind, Wanted, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Fields, Tally, TimeNs, TimelineView, Track,
+    TrackId, TrackKind, Wanted, Window,
 };
 use serde_json::{Map, json};
 
 use crate::Reader;
-use crate::read::{Chosen, Merged};
+use crate::read::{Chosen, Merged, sweep};
 use crate::render::{Collected, Plain};
 use facts::{Facts, Telling};
 use lanes::{Lanes, Recent};
@@ -104,7 +104,7 @@ impl TimelineView for Timeline {
 
     fn tracks(&self) -> Vec<Track> {
         let streams = self.reader.tracks().iter().map(|track| self.track(track));
-        streams.chain(self.lanes().tracks.iter().cloned()).collect()
+        streams.chain(self.lanes().tracks()).collect()
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
@@ -125,6 +125,16 @@ impl TimelineView for Timeline {
         Some(self.reader.file_name(packet?.file))
     }
 
+    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
+        match window.last {
+            None => Ok(self.tallied(window)),
+            Some(_) => {
+                let count = self.reader.tracks().len() + self.lanes().len();
+                Tally::of(&mut *self.events(window)?, count)
+            }
+        }
+    }
+
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
         let range = *self.range.get_or_init(|| self.reader.time_range());
         Ok(range.map(|(first, last)| TimeNs(first)..=TimeNs(last)))
@@ -132,6 +142,34 @@ impl TimelineView for Timeline {
 }
 
 impl Timeline {
+    /// Counts events stream by stream: their order does not matter, and nobody reads their texts.
+    fn tallied(&self, window: &Window) -> Vec<Tally> {
+        let (reader, lanes) = (&*self.reader, self.lanes());
+        let count = reader.tracks().len() + lanes.len();
+        let (wanted, mut tallies) = (window.wanted(count), vec![Tally::default(); count]);
+        let mut facts = Facts::telling(&lanes.roles, Telling::Nothing);
+        let mut recent = Recent::default();
+        for (stream, packets) in self.chosen(window).packets(reader) {
+            let _ = sweep(reader, &packets, &mut facts, |taken, facts| {
+                let time = taken.head.time_ns.map(TimeNs);
+                if !window.holds(time) {
+                    return ControlFlow::Continue(());
+                }
+                let mut see = |track: TrackId| {
+                    let tally = tallies.get_mut(track.0).filter(|_| wanted.has(track));
+                    tally.into_iter().for_each(|tally| tally.count(time));
+                };
+                see(TrackId(stream));
+                if let Some(role) = lanes.roles.get(taken.event.kind) {
+                    let cpu = taken.packet.cpu;
+                    lanes.tell(role, cpu, facts, &mut recent, &mut |(track, _)| see(track));
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        tallies
+    }
+
     fn told(self: Arc<Self>, window: &Window, telling: fn() -> Telling) -> Box<dyn Events> {
         match window.last {
             None => Box::new(All::new(self, window, telling())),
@@ -184,7 +222,7 @@ impl All {
     fn new(timeline: Arc<Timeline>, window: &Window, telling: Telling) -> Self {
         let chosen = timeline.chosen(window);
         let streams = timeline.reader.tracks().len();
-        let wanted = window.wanted(streams + timeline.lanes().tracks.len());
+        let wanted = window.wanted(streams + timeline.lanes().len());
         let telling = if wanted.has_any(0..streams) { telling } else { Telling::Nothing };
         Self {
             merged: Merged::new(&timeline.reader, &chosen),

@@ -226,10 +226,10 @@ impl<'a> Decoder<'a> {
     pub(crate) fn header(&mut self, header: &Header) -> ReadResult<Option<u64>> {
         self.align(header.align);
         let start = self.state.position;
-        if let Some(found) = self.word(start).and_then(|word| header.in_word(word))
-            && start + found.shape.bits <= self.state.end
+        if let Some(found) = header.numbers(self.from(start))
+            && start + found.bits <= self.state.end
         {
-            self.state.position = start + found.shape.bits;
+            self.state.position = start + found.bits;
             if let Some((value, mask, clock)) = found.time {
                 self.state.tick(clock, value, mask);
             }
@@ -250,11 +250,11 @@ impl<'a> Decoder<'a> {
         Ok(Some(raw))
     }
 
-    /// The eight bytes from a bit on, which is the first of a byte.
+    /// What comes from the byte of a bit on.
     #[inline]
-    fn word(&self, start: u64) -> Option<[u8; 8]> {
-        let first = usize::try_from(start / 8).ok()?;
-        self.bytes.get(first..)?.first_chunk().copied()
+    fn from(&self, start: u64) -> &'a [u8] {
+        let first = usize::try_from(start / 8).unwrap_or(usize::MAX);
+        self.bytes.get(first..).unwrap_or_default()
     }
 
     /// The bits of the tag of a header that begins at a place.
@@ -415,9 +415,7 @@ impl<'a> Decoder<'a> {
     /// Up to 64 bits from anywhere.
     #[inline]
     fn bits(&self, start: u64, bits: u32, order: Endian) -> ReadResult<u64> {
-        let (first, shift) = (usize::try_from(start / 8).unwrap_or(usize::MAX), start % 8);
-        let rest = self.bytes.get(first..).unwrap_or_default();
-        let mask = mask_of(bits);
+        let (rest, shift, mask) = (self.from(start), start % 8, mask_of(bits));
         if let (true, Some(word)) = (shift + u64::from(bits) <= 64, rest.first_chunk::<8>()) {
             return Ok(match order {
                 Endian::Little => (u64::from_le_bytes(*word) >> shift) & mask,

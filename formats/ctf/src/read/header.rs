@@ -17,8 +17,6 @@ pub(crate) struct Header {
     tag: Option<Tag>,
     /// What it may be, in the order of the choices.
     pub(crate) shapes: Vec<Shape>,
-    /// The byte order, where all its numbers have the same.
-    order: Option<Endian>,
 }
 
 /// What tells which of several a header is.
@@ -28,7 +26,7 @@ struct Tag {
     choices: Vec<Choice>,
     /// The ranges of the choices, where all are of bits without a sign.
     ranges: Vec<(u64, u64)>,
-    /// Where it is in a word.
+    /// Where it is, if a word has all of it.
     bits: Option<Bits>,
 }
 
@@ -39,7 +37,7 @@ impl Tag {
         };
         let ranges: Option<Vec<_>> = choices.iter().map(range).collect();
         let ranges = ranges.filter(|_| !spot.is_signed).unwrap_or_default();
-        Self { spot, choices: choices.to_vec(), ranges, bits: spot.within(spot.order) }
+        Self { spot, choices: choices.to_vec(), ranges, bits: spot.in_word() }
     }
 
     /// The place of the choice for some bits.
@@ -58,36 +56,46 @@ pub(crate) struct Shape {
     pub(crate) times: Vec<(Spot, usize)>,
     /// Its bits.
     pub(crate) bits: u64,
-    /// Its numbers, where it lies within a word and has one time at most.
-    word: Option<Word>,
+    /// Its numbers, where a word has all of each and there is one time at most.
+    words: Option<Words>,
 }
 
-/// The numbers of a header that lies within a word.
+/// The numbers of a header, each of which is within a word.
 #[derive(Debug, Clone, Copy)]
-struct Word {
+struct Words {
     id: Option<Bits>,
     /// What sets a clock.
     time: Option<(Bits, usize)>,
 }
 
-/// Bits of a word: so far from the lowest, and as many as the mask has.
+/// Bits of the word that is so many bytes after the begin of a header: so far from the lowest, and
+/// as many as the mask has.
 #[derive(Debug, Clone, Copy)]
 struct Bits {
+    byte: usize,
+    order: Endian,
     shift: u32,
     mask: u64,
 }
 
 impl Bits {
+    /// The number in what begins with the header; nothing where that ends within the word.
     #[inline]
-    fn of(self, word: u64) -> u64 {
-        (word >> self.shift) & self.mask
+    fn of(self, header: &[u8]) -> Option<u64> {
+        let word = *header.get(self.byte..)?.first_chunk()?;
+        let word = match self.order {
+            Endian::Little => u64::from_le_bytes(word),
+            Endian::Big => u64::from_be_bytes(word),
+        };
+        Some((word >> self.shift) & self.mask)
     }
 }
 
-/// A header that lies within a word.
+/// The numbers of a header.
 #[derive(Debug)]
-pub(crate) struct InWord<'a> {
-    pub(crate) shape: &'a Shape,
+pub(crate) struct Numbers {
+    /// Its bits.
+    pub(crate) bits: u64,
     pub(crate) id: Option<u64>,
     /// What sets a clock, a mask of as many bits, and the clock.
     pub(crate) time: Option<(u64, u64, usize)>,
@@ -109,15 +117,16 @@ impl Spot {
         Self { start, bits, is_signed, order }
     }
 
-    /// Where its bits are within the word that the header begins with, if they are.
-    fn within(&self, order: Endian) -> Option<Bits> {
+    /// The word that has all of its bits, if one does. The header is to begin at a byte.
+    fn in_word(&self) -> Option<Bits> {
         let unused = 64_u32.checked_sub(self.bits).filter(|unused| *unused < 64)?;
-        let start = u32::try_from(self.start).ok().filter(|start| *start <= unused)?;
-        let shift = match order {
+        let byte = usize::try_from(self.start / 8).ok()?;
+        let start = u32::try_from(self.start % 8).ok().filter(|start| *start <= unused)?;
+        let shift = match self.order {
             Endian::Little => start,
             Endian::Big => unused - start,
         };
-        Some(Bits { shift, mask: u64::MAX >> unused })
+        Some(Bits { byte, order: self.order, shift, mask: u64::MAX >> unused })
     }
 
     /// The number that its bits are.
@@ -128,20 +137,20 @@ impl Spot {
 }
 
 impl Shape {
-    /// Where its numbers are, if it lies within a word and has one time at most.
-    fn in_word(&self, order: Endian) -> Option<Word> {
-        if self.bits > 64 || self.times.len() > 1 || self.id.is_some_and(|id| id.is_signed) {
+    /// Where its numbers are, if words have all of each and there is one time at most.
+    fn in_words(&self) -> Option<Words> {
+        if self.times.len() > 1 || self.id.is_some_and(|id| id.is_signed) {
             return None;
         }
         let id = match &self.id {
-            Some(id) => Some(id.within(order)?),
+            Some(id) => Some(id.in_word()?),
             None => None,
         };
         let time = match self.times.first() {
-            Some((spot, clock)) => Some((spot.within(order)?, *clock)),
+            Some((spot, clock)) => Some((spot.in_word()?, *clock)),
             None => None,
         };
-        Some(Word { id, time })
+        Some(Words { id, time })
     }
 }
 
@@ -171,41 +180,34 @@ impl Header {
     }
 
     fn made(align: u64, tag: Option<Tag>, mut shapes: Vec<Shape>) -> Self {
-        let spots = shapes
-            .iter()
-            .flat_map(|shape| shape.times.iter().map(|(spot, _)| spot).chain(&shape.id));
-        let mut orders = spots.chain(tag.iter().map(|tag| &tag.spot)).map(|spot| spot.order);
-        let first = orders.next();
-        let order = first.filter(|first| orders.all(|order| order == *first));
-        // What is not at a byte does not begin a word.
-        let has_ranges = tag.as_ref().is_none_or(|tag| !tag.ranges.is_empty());
-        let order = order.filter(|_| align >= 8 && has_ranges);
-        for shape in &mut shapes {
-            shape.word = order.and_then(|order| shape.in_word(order));
+        // Bits are counted from a byte.
+        if align >= 8 {
+            shapes.iter_mut().for_each(|shape| shape.words = shape.in_words());
         }
-        Self { align, tag, shapes, order }
+        Self { align, tag, shapes }
     }
 
-    /// Its shape and its numbers, where the word that it begins with has all of them.
+    /// Its numbers, where it is as tracers write it and something follows it. It begins at a byte.
     #[inline]
-    pub(crate) fn in_word(&self, bytes: [u8; 8]) -> Option<InWord<'_>> {
-        let order = self.order?;
-        let word = match order {
-            Endian::Little => u64::from_le_bytes(bytes),
-            Endian::Big => u64::from_be_bytes(bytes),
-        };
+    pub(crate) fn numbers(&self, bytes: &[u8]) -> Option<Numbers> {
         let place = match &self.tag {
             None => 0,
             Some(tag) => {
-                let raw = tag.bits?.of(word);
+                let raw = tag.bits?.of(bytes)?;
                 tag.ranges.iter().position(|(first, last)| (*first..=*last).contains(&raw))?
             }
         };
         let shape = self.shapes.get(place)?;
-        let Word { id, time } = shape.word?;
-        let id = id.map(|id| id.of(word));
-        let time = time.map(|(bits, clock)| (bits.of(word), bits.mask, clock));
-        Some(InWord { shape, id, time })
+        let Words { id, time } = shape.words?;
+        let id = match id {
+            Some(id) => Some(id.of(bytes)?),
+            None => None,
+        };
+        let time = match time {
+            Some((bits, clock)) => Some((bits.of(bytes)?, bits.mask, clock)),
+            None => None,
+        };
+        Some(Numbers { bits: shape.bits, id, time })
     }
 
     /// Which of several it is, by the bits that are read of it.

@@ -5,10 +5,10 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
+use super::Reader;
 use super::cursor::TrackCursor;
 use super::decode::Visitor;
 use super::within::Taken;
-use super::{Reader, Track};
 
 /// Which events are wanted.
 #[derive(Debug, Clone, Default)]
@@ -32,14 +32,9 @@ pub(crate) struct Merged {
 
 impl Merged {
     pub(crate) fn new(reader: &Arc<Reader>, chosen: &Chosen) -> Self {
-        let cursors: Vec<_> = chosen
-            .of(reader.tracks())
-            .map(|(id, track)| {
-                let packets = track.packets.iter().copied();
-                let packets = packets.filter(|packet| overlaps(reader, *packet, chosen)).collect();
-                (id, TrackCursor::new(reader, packets))
-            })
-            .collect();
+        let cursors = chosen.packets(reader);
+        let cursors = cursors.map(|(id, packets)| (id, TrackCursor::new(reader, packets)));
+        let cursors: Vec<_> = cursors.collect();
         let heap = cursors.iter().enumerate();
         let heap = heap.filter_map(|(at, (_, cursor))| Some(Reverse((cursor.head()?.time_ns, at))));
         Self { reader: Arc::clone(reader), heap: heap.collect(), cursors }
@@ -65,20 +60,23 @@ impl Merged {
 }
 
 impl Chosen {
-    /// The tracks that are wanted, each with its number.
-    fn of<'a>(&'a self, tracks: &'a [Track]) -> impl Iterator<Item = (usize, &'a Track)> {
-        let all = self.tracks.is_none().then_some(0..tracks.len());
+    /// The tracks that are wanted by their numbers, each with the packets that may hold what is
+    /// wanted.
+    pub(crate) fn packets(&self, reader: &Reader) -> impl Iterator<Item = (usize, Vec<usize>)> {
+        let all = self.tracks.is_none().then_some(0..reader.tracks().len());
         let some = self.tracks.iter().flatten().copied();
         let ids = all.into_iter().flatten().chain(some);
-        ids.filter_map(|id| Some((id, tracks.get(id)?)))
+        ids.filter_map(|id| {
+            let packets = reader.tracks().get(id)?.packets.iter().copied();
+            Some((id, packets.filter(|packet| overlaps(reader, *packet, self)).collect()))
+        })
     }
 
     /// When packets begin that may hold what is wanted, the last first; nothing where some do not
     /// say when.
     pub(crate) fn begins_ns(&self, reader: &Reader) -> Vec<i64> {
-        let packets = self.of(reader.tracks()).flat_map(|(_, of)| &of.packets);
-        let packets = packets.filter(|packet| overlaps(reader, **packet, self));
-        let begins = packets.map(|packet| times_ns(reader, *packet).map(|(begin, _)| begin));
+        let packets = self.packets(reader).flat_map(|(_, packets)| packets);
+        let begins = packets.map(|packet| times_ns(reader, packet).map(|(begin, _)| begin));
         let mut begins = begins.collect::<Option<Vec<_>>>().unwrap_or_default();
         begins.sort_unstable_by(|a, b| b.cmp(a));
         begins

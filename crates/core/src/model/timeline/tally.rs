@@ -31,13 +31,19 @@ impl Tally {
         Ok(tallies)
     }
 
-    fn add(&mut self, event: &Event<'_>) {
+    /// Counts an event that has neither a payload nor a number.
+    #[inline]
+    pub fn count(&mut self, time: Option<TimeNs>) {
         self.events += 1;
-        self.payload_bytes += event.payload.len() as u64;
-        if let Some(time) = event.time {
+        if let Some(time) = time {
             let (first, last) = self.times.unwrap_or((time, time));
             self.times = Some((first.min(time), last.max(time)));
         }
+    }
+
+    fn add(&mut self, event: &Event<'_>) {
+        self.count(event.time);
+        self.payload_bytes += event.payload.len() as u64;
         if let Content::Value(value) = &event.content {
             self.stretch(value);
         }
