@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use kymo_conformance::{golden, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Content, Tally, TimeNs, TrackId, Window};
+use kymo_core::model::timeline::{ClockId, Content, Tally, TimeNs, TrackId, Window};
 use kymo_core::{Confidence, Context, Dataset, Format, Probe, Source};
 use kymo_ctf::Ctf;
 
@@ -267,7 +267,7 @@ fn a_range_begins_before_it_ends_in_a_damaged_trace_too() {
     let source = Source::open(&folder, &Limits::default()).unwrap();
     let dataset = Ctf.open(&source, &Context::default()).unwrap();
     let timeline = dataset.timeline().unwrap();
-    let range = timeline.range(kymo_core::model::timeline::ClockId(0)).unwrap().unwrap();
+    let range = timeline.range(ClockId(0)).unwrap().unwrap();
     let start = 1_700_000_005_000_000_000;
     assert_eq!((range.start().0 - start, range.end().0 - start), (1_000, 5_000));
     let found = Ctf.check(&source, &Context::default()).unwrap();
@@ -608,6 +608,62 @@ fn fields_have_their_names_types_and_values() {
                   prev_state = 0, next_comm = control, next_tid = 101, next_prio = -51";
     assert_eq!(found[1], (switch.to_owned(), vec![0, 32, 32, 64, 0, 32, 32]));
     assert!(found.iter().any(|(text, _)| text.ends_with("= [7, -8, 9]")), "{found:?}");
+}
+
+/// Metadata of packets without times, whose events have eight bits of the clock.
+const UNTIMED: &str = "/* CTF 1.8 */
+    typealias integer { size = 8; align = 8; } := u8;
+    trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u8 stream_id; }; };
+    clock { name = c; };
+    stream { id = 0; packet.context := struct { u8 packet_size; u8 content_size; u8 cpu_id; };
+        event.header := struct { u8 id; integer { size = 8; map = clock.c.value; } timestamp; }; };
+    event { name = e; id = 0; };";
+
+/// A packet of the first processor with events at some ticks.
+fn untimed(ticks: &[u8]) -> Vec<u8> {
+    let bits = u8::try_from((4 + 2 * ticks.len()) * 8).unwrap();
+    let events = ticks.iter().flat_map(|ticks| [0, *ticks]);
+    [0, bits, bits, 0].into_iter().chain(events).collect()
+}
+
+/// When events are, as babeltrace2 has them: the clock goes on from packet to packet of a file, and
+/// begins anew with the next file. In the second trace the first file has the later packet.
+#[test]
+fn packets_without_times_are_placed_by_their_events() {
+    let one = [("a", vec![untimed(&[10, 200, 5]), untimed(&[7, 3]), untimed(&[9])])];
+    let two = [
+        ("a", vec![untimed(&[100, 120])]),
+        ("b", vec![untimed(&[10, 50]), untimed(&[]), untimed(&[60])]),
+    ];
+    let traces =
+        [(&one[..], vec![10, 200, 261, 263, 515, 521]), (&two, vec![10, 50, 60, 100, 120])];
+    for (files, expected) in traces {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("metadata"), UNTIMED).unwrap();
+        for (name, packets) in files {
+            fs::write(folder.path().join(name), packets.concat()).unwrap();
+        }
+        let source = Source::open(folder.path(), &Limits::default()).unwrap();
+        assert_eq!(Ctf.check(&source, &Context::default()).unwrap(), []);
+        let timeline = Ctf.open(&source, &Context::default()).unwrap().timeline().unwrap();
+        let times = |window: Window| {
+            let mut events = Arc::clone(&timeline).events(&window).unwrap();
+            let mut times = Vec::new();
+            while let Some(event) = events.next().unwrap() {
+                times.push(event.time.unwrap().0);
+            }
+            times
+        };
+        assert_eq!(times(Window::default()), expected);
+        for from in 0..expected.len() {
+            let last = Some((expected.len() - from) as u64);
+            assert_eq!(times(Window { last, ..Window::default() }), expected[from..]);
+            let since = Some(TimeNs(expected[from]));
+            assert_eq!(times(Window { from: since, ..Window::default() }), expected[from..]);
+        }
+        let range = TimeNs(expected[0])..=TimeNs(*expected.last().unwrap());
+        assert_eq!(Arc::clone(&timeline).range(ClockId(0)).unwrap(), Some(range));
+    }
 }
 
 /// Counted without their texts, as they are when all are read; also of some streams, and of a range.

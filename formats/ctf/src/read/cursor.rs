@@ -77,15 +77,20 @@ impl TrackCursor {
     ///
     /// Sees that an event whose time is beyond its packet is one. What is damaged has any time, and
     /// is found to be no event only when its turn comes: until then the packets after it would wait.
-    /// Where the packet tells no times, there is nothing to be beyond if no packet comes after it.
+    /// Where nothing tells the times of the packet, there is nothing to be beyond if no packet comes
+    /// after it.
     #[inline]
     fn header(&mut self, within: &Within<'_>) -> ReadResult<Option<Head>> {
         let is_last = self.next >= self.packets.len();
         let Self { bytes, state, .. } = self;
         let Some(head) = within.header(bytes, state)? else { return Ok(None) };
         let is_of_packet = state.clock == within.packet.clock;
-        let end = within.packet.times.map(|(_, end)| end);
-        let is_before_end = is_of_packet && end.map_or(is_last, |end| state.ticks <= end);
+        let told = within.packet.told.as_ref().and_then(|told| told.span_ns);
+        let is_before_end = match (within.packet.times, told) {
+            (Some((_, end)), _) => is_of_packet && state.ticks <= end,
+            (None, Some((_, last))) => head.time_ns <= Some(last),
+            (None, None) => is_of_packet && is_last,
+        };
         if head.time_ns.is_some() && !is_before_end {
             let before = state.clone();
             within.fields(bytes, state, &head, &mut ())?;

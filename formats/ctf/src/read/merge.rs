@@ -83,9 +83,12 @@ impl Chosen {
     }
 }
 
-/// When a packet begins and ends, where it says so.
+/// When a packet begins and ends, where it or its events say so.
 pub(crate) fn times_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
     let packet = reader.packets().get(packet)?;
+    if let Some(told) = &packet.told {
+        return told.span_ns;
+    }
     let clock = reader.clocks().get(packet.clock?)?;
     let (begin, end) = packet.times?;
     Some((clock.nanoseconds(begin), clock.nanoseconds(end)))

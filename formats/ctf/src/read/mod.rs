@@ -11,6 +11,7 @@ mod merge;
 mod packets;
 mod session;
 mod steps;
+mod untimed;
 mod within;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -325,11 +326,23 @@ impl Reader {
                 track.packets.push(index);
             }
         }
-        // Files that are written to in turn may begin with the later packets.
-        let packets = &self.packets;
-        for track in &mut self.tracks {
-            track.packets.sort_by_key(|index| packets.get(*index).and_then(|packet| packet.times));
+        self.place_packets();
+    }
+
+    /// Puts the packets of each track in the order of their times: files that are written to in turn
+    /// may begin with the later ones.
+    fn place_packets(&mut self) {
+        let mut tracks = std::mem::take(&mut self.tracks);
+        for track in &mut tracks {
+            for (index, told) in untimed::find(self, &track.packets) {
+                if let Some(packet) = self.packets.get_mut(index) {
+                    packet.told = Some(told);
+                }
+            }
+            let times = |index: &usize| self.packets.get(*index).and_then(|packet| packet.times);
+            track.packets.sort_by_cached_key(|index| (times_ns(self, *index), times(index)));
         }
+        self.tracks = tracks;
     }
 
     /// For each trace the first that has its UUID: a session that was rotated has one in several

@@ -5,6 +5,7 @@ use kymo_core::bytes::{ReadError, ReadResult};
 use super::Part;
 use super::decode::{Decoder, State};
 use super::layout::NodeId;
+use super::untimed::Told;
 use crate::spec;
 
 /// A packet, as its header describes it.
@@ -30,6 +31,8 @@ pub struct Packet {
     pub times: Option<(u64, u64)>,
     /// The clock of these ticks.
     pub(crate) clock: Option<usize>,
+    /// What its events tell, where it does not say so and is one of several.
+    pub(crate) told: Option<Told>,
     /// How many events were lost so far.
     pub discarded: Option<u64>,
     /// Its number.
@@ -95,6 +98,7 @@ pub(super) fn read(
         cut_from: (packet_bits > whole).then_some(packet_bits / 8),
         times,
         clock: decoder.state.clock,
+        told: None,
         discarded: kept(&decoder, context, "events_discarded"),
         sequence: kept(&decoder, context, "packet_seq_num"),
         cpu: kept(&decoder, context, "cpu_id"),

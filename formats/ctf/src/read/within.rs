@@ -52,6 +52,9 @@ impl<'a> Within<'a> {
     /// Goes to the first event.
     pub(super) fn begin(&self, bytes: &[u8], state: &mut State) {
         state.begin(self.packet.content_bits);
+        if let Some(told) = &self.packet.told {
+            (state.clock, state.ticks) = (told.clock, told.ticks);
+        }
         let mut decoder = self.decoder(bytes, state);
         for node in [self.layouts.packet_header, self.stream.packet_context].into_iter().flatten() {
             // It was read before, when the packet was found.
@@ -122,7 +125,7 @@ impl<'a> Within<'a> {
     }
 
     /// Hands on all events that are left, until somebody has enough.
-    fn each<V: Visitor>(
+    pub(super) fn each<V: Visitor>(
         &self,
         bytes: &[u8],
         state: &mut State,
