@@ -78,7 +78,7 @@ impl<G: Grammar> Reader<G> {
 
     /// The event of a line, where it is one.
     pub(crate) fn event<'a>(&'a self, line: RawLine<'_>, text: &'a str) -> Option<Line<'a>> {
-        if line.bytes.len() as u64 > self.value_bytes_max {
+        if line.fault(self.value_bytes_max).is_some() {
             return None;
         }
         match self.grammar.read(text) {

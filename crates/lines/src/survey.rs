@@ -189,8 +189,7 @@ impl Survey {
         limits: &Limits,
         telling: &mut Telling,
     ) {
-        if raw.bytes.len() as u64 > limits.value_bytes_max {
-            let why = "it is longer than the limits allow";
+        if let Some(why) = raw.fault(limits.value_bytes_max) {
             return self.breaks(raw.offset, (Severity::Error, why), "");
         }
         let text = raw.text();

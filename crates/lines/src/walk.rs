@@ -64,6 +64,15 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 impl<'a> RawLine<'a> {
+    /// Why it cannot be a line of a log, given how long one may be. Where a file system leaves zeros
+    /// for what was not written, several lines are one.
+    pub(crate) fn fault(&self, bytes_max: u64) -> Option<&'static str> {
+        if self.bytes.len() as u64 > bytes_max {
+            return Some("it is longer than the limits allow");
+        }
+        memchr(0, self.bytes).map(|_| "zeros are in it: what stood there is lost")
+    }
+
     /// The line as text, with marks in place of what is no UTF-8.
     #[must_use]
     pub fn text(&self) -> Cow<'a, str> {
