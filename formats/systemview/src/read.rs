@@ -99,11 +99,10 @@ impl Reader {
         let part = bytes.get(..end).unwrap_or_default();
         let mut at = stream.start;
         // Zeros before the first packet are there for the host to find it.
-        while part.get(at) == Some(&0) {
-            at += 1;
-        }
+        at += zeros(part, at);
         let (first, mut ticks) = (at, 0_u64);
         while at < end {
+            no_hole(part, at)?;
             if self.packets.len() as u64 >= limit {
                 let found = limit.saturating_add(1);
                 return Err(ReadErrorKind::OverLimit { found, limit }.at("packets", at as u64));
@@ -287,6 +286,23 @@ impl Reader {
         }
         given
     }
+}
+
+/// How many bytes from a place on are zero.
+fn zeros(part: &[u8], at: usize) -> usize {
+    part.get(at..).unwrap_or_default().iter().take_while(|byte| **byte == 0).count()
+}
+
+/// Sees that there are no more zeros than the host needs to find the next packet, which are NOPs that
+/// take no time. More are what a file system leaves for what was not written: where in a packet and
+/// when the recording goes on behind them is not known.
+fn no_hole(part: &[u8], at: usize) -> ReadResult<()> {
+    let zeros = zeros(part, at);
+    if zeros <= spec::SYNC_BYTES {
+        return Ok(());
+    }
+    let why = format!("{zeros} bytes are zero: what stood there is lost, and the rest is not read");
+    Err(ReadError::invalid("packets of a core", at as u64, why))
 }
 
 /// Values without the names of parameters.

@@ -6,6 +6,9 @@ pub(crate) const SIGNATURE: &[u8] = b"SEGGER SystemView";
 /// The text at the start is not longer than this.
 pub(crate) const HEADER_MAX: usize = 4096;
 
+/// The zeros before the first packet, which the host finds it by.
+pub(crate) const SYNC_BYTES: usize = 10;
+
 /// Events from this number on say how long they are.
 pub(crate) const SIZED: u32 = 24;
 

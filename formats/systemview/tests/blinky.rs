@@ -132,3 +132,23 @@ fn no_packet_is_of_two_cores() {
     let wrong: Vec<_> = wrong.map(|of| (of.offset, &of.message[..8])).collect();
     assert_eq!(wrong, [(Some(start), "core 2: "), (Some(size), "core 3: ")]);
 }
+
+/// The ten zeros that the host finds a packet by may be there again; eleven are a hole.
+#[test]
+fn a_hole_of_zeros_ends_a_core_and_is_said() {
+    let packets = support::packets();
+    let (before, after) = packets.split_at(8);
+    let read = |zeros: usize| {
+        let parts = [support::HEADER, &before.concat(), &vec![0; zeros], &after.concat()];
+        let source = Source::from_bytes("hole.svdat", parts.concat());
+        let reader = Reader::open(&source, &Context::default()).unwrap();
+        let wrong = reader.findings().iter().filter(|of| of.rule == "unreadable");
+        let wrong: Vec<_> = wrong.map(|of| (of.offset, of.message.clone())).collect();
+        (reader.packets().len(), wrong)
+    };
+    assert_eq!(read(10), (packets.len() + 5, Vec::new()));
+    let (count, wrong) = read(512);
+    assert_eq!((count, wrong.len()), (8, 1));
+    assert_eq!(wrong[0].0, Some((support::HEADER.len() + before.concat().len()) as u64));
+    assert!(wrong[0].1.contains("512 bytes are zero"), "{wrong:?}");
+}
