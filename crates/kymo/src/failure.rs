@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use kymo_core::Error;
+use kymo_core::bytes::ReadErrorKind;
 use kymo_registry::Unrecognised;
 
 use crate::session::Named;
@@ -140,6 +141,8 @@ pub(crate) fn hint(error: &anyhow::Error, name: &str) -> Option<String> {
     }
     let name = quoted(name);
     match error.downcast_ref::<Error>()? {
+        // Nothing of what is known of a format holds for a version that is not read.
+        Error::Read(error) if matches!(error.kind, ReadErrorKind::OtherVersion(_)) => None,
         Error::Read(_) => Some(format!(
             "`kymo check {name}` shows all that is wrong, `kymo repair {name} OUT` keeps what is \
              sound, --salvage shows it as it is"

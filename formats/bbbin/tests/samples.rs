@@ -282,6 +282,8 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
         ("overlap", patched(|file| file[63] -= 8)),
         ("event_class", changed(|hand| hand.events[1].1.0[3] = 11)),
         ("index_fptr", patched(|file| file[64 + 44 + 38 + 8 + 108 + 40 + 47] ^= 1)),
+        // Zeros for num-events, 36 bytes of each of three events, and an index of one block.
+        ("zeros", patched(|file| file[64 + 44 + 38..64 + 44 + 38 + 8 + 108 + 40 + 48].fill(0))),
         ("index_times", changed(|hand| hand.events[2].0 = 11)),
         ("statistics", changed(|hand| hand.statistics = [0, 11, 4])),
         (

@@ -40,6 +40,9 @@ pub enum ReadErrorKind {
     /// A number that must not be negative.
     #[error("{0} is negative")]
     Negative(i64),
+    /// A version of the format that is not read, with what is known of it.
+    #[error("{0}")]
+    OtherVersion(Cow<'static, str>),
     /// Anything else the format's rules forbid.
     #[error("{0}")]
     Invalid(Cow<'static, str>),

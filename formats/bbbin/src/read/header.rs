@@ -1,6 +1,6 @@
 //! The header, and where it says that sections are.
 
-use kymo_core::bytes::{Cursor, Endian, ReadError, ReadResult};
+use kymo_core::bytes::{Cursor, Endian, ReadError, ReadErrorKind, ReadResult};
 
 use crate::spec::{MAGIC, Section, VERSION};
 
@@ -53,5 +53,5 @@ fn version(cursor: &mut Cursor<'_>) -> ReadResult<()> {
         _ => "is not known",
     };
     let why = format!("version {found} {why}; version {VERSION} is read");
-    Err(ReadError::invalid("file-format-version", offset, why))
+    Err(ReadErrorKind::OtherVersion(why.into()).at("file-format-version", offset))
 }

@@ -30,17 +30,20 @@ use crate::types::{
 };
 use definitions::{Budget, Listed, artifact, count, custom_type, list, log_file};
 use event::event;
-use header::Header;
 use index::{Index, Span, index, statistics, task_execution};
 use noticed::Noticed;
 use recordings::Recordings;
 
+pub(crate) use header::Header;
 pub(crate) use values::odd_values;
 pub use values::values;
 pub(crate) use walk::Walk;
 
 /// The rule that times go up.
 pub(crate) const ORDER: &str = "order";
+
+/// The rule that there are as many events as the file says elsewhere.
+pub(crate) const NUM_EVENTS: &str = "num-events";
 
 /// The rule that log files of events are there.
 pub(crate) const UNKNOWN_LOG_FILE: &str = "unknown-log-file";
@@ -393,6 +396,7 @@ impl Opening {
         self.reader.task_executions =
             self.listed(header, Section::TaskExecutions, "num-task-execs", task_execution);
         self.read_statistics(header);
+        self.miss_events();
         self.reader.sections.sort_by_key(|(_, bytes)| bytes.start);
         self.faults.sort_by_key(|(section, _)| *section);
         self.scope();
@@ -465,7 +469,7 @@ impl Opening {
                     "num-events is {stated}, and the index knows where {located} events are: those \
                      are read"
                 );
-                let finding = Finding::at(Severity::Warning, "num-events", start, message);
+                let finding = Finding::at(Severity::Warning, NUM_EVENTS, start, message);
                 self.reader.notice(finding);
                 located
             }
@@ -506,6 +510,19 @@ impl Opening {
                 self.reader.sections.push((section, start..start + section.bytes_min()));
             }
             Err(fault) => self.faults.push((section, fault)),
+        }
+    }
+
+    /// Notices that there were events: each switch that STATISTICS count is one. Where zeros stand for
+    /// what was not written, the file says that it has none.
+    fn miss_events(&self) {
+        let Reader { statistics, num_events, sections, .. } = &self.reader;
+        let switches = statistics.map_or(0, |of| of.num_task_switches);
+        let events = sections.iter().find(|(section, _)| *section == Section::Events);
+        if let (0, 1.., Some((_, bytes))) = (*num_events, switches, events) {
+            let message =
+                format!("there are no events, and STATISTICS count {switches} task switches: lost");
+            self.reader.notice(Finding::at(Severity::Error, NUM_EVENTS, bytes.start, message));
         }
     }
 

@@ -7,7 +7,7 @@ use std::io::{Seek, Write};
 
 use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
 
-use crate::read::ORDER;
+use crate::read::{Header, ORDER};
 use crate::spec::NO_TYPE;
 use crate::types::Found;
 use crate::{Reader, Writer, check};
@@ -18,8 +18,10 @@ use made::Made;
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let reader = Reader::salvage(source, context)?;
     if reader.sections().is_empty() {
-        let why = "nothing of it can be read: it has no header of a BBBin file";
-        return Err(Error::request(why));
+        // It was not even said where they are.
+        let why =
+            Header::read(&source.bytes()?).err().map_or_else(String::new, |of| format!(": {of}"));
+        return Err(Error::request(format!("nothing of it can be read{why}")));
     }
     let found = check::check(&reader, context);
     let mut file = to.file()?;
