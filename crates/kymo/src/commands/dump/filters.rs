@@ -1,5 +1,6 @@
 //! Which events of a timeline are shown: by what they are, what they say, and where they were.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use kymo_core::Value;
@@ -160,13 +161,14 @@ impl Filters {
     fn compares(&self, field: &FieldTest, event: &Event<'_>, text: &str) -> bool {
         let name = self.tracks.get(event.track.0).map_or("", |track| track.name.as_str());
         let is_track = name == field.name || name.ends_with(&format!(".{}", field.name));
-        let found = match &event.content {
-            Content::Value(_) if is_track || field.name == "value" => Some(text.to_owned()),
-            Content::Text(_) | Content::Fields(_) => named(text, &field.name),
-            Content::Activity(activity) => of_activity(activity, &field.name),
-            _ => None,
-        };
-        found.is_some_and(|found| field.test.holds(&found))
+        match &event.content {
+            Content::Value(_) if is_track || field.name == "value" => field.test.holds(text),
+            Content::Text(_) | Content::Fields(_) => field.test.holds_of(&named(text, &field.name)),
+            Content::Activity(activity) => {
+                of_activity(activity, &field.name).is_some_and(|found| field.test.holds(&found))
+            }
+            _ => false,
+        }
     }
 }
 
@@ -186,6 +188,16 @@ fn of_activity(activity: &Activity<'_>, name: &str) -> Option<String> {
 }
 
 impl Test {
+    /// Whether it holds of fields of one name: a context of an event and the event itself may both
+    /// have one. One that is another value than some is one of which no field has that value.
+    fn holds_of(&self, found: &[Cow<'_, str>]) -> bool {
+        let mut found = found.iter();
+        match self {
+            Self::IsNot(_) => found.len() > 0 && found.all(|found| self.holds(found)),
+            _ => found.any(|found| self.holds(found)),
+        }
+    }
+
     fn holds(&self, found: &str) -> bool {
         match self {
             Self::Matches(regex) => regex.is_match(found),
@@ -238,29 +250,33 @@ impl Number {
     }
 }
 
-/// The value of a field in a text: of a JSON object, or as `name = value`, or as `name=value`.
-fn named(text: &str, name: &str) -> Option<String> {
+/// The values of fields of a name in a text: of a JSON object, or as `name = value`, or as
+/// `name=value`.
+fn named<'a>(text: &'a str, name: &str) -> Vec<Cow<'a, str>> {
     if text.starts_with('{')
         && let Ok(Json::Object(object)) = serde_json::from_str::<Json>(text)
     {
-        let value = object.get(name)?;
-        return Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let shown = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        return object.get(name).map(|value| shown(value).into()).into_iter().collect();
     }
-    let spaced = after(text, &format!("{name} = ")).map(|rest| match rest.strip_prefix('"') {
+    let spaced = |rest: &'a str| match rest.strip_prefix('"') {
         Some(rest) => rest.split('"').next().unwrap_or(rest),
         None => rest.split([',', ' ', '}']).next().unwrap_or(rest),
-    });
-    let plain = || after(text, &format!("{name}=")).map(until_next_name);
-    spaced.or_else(plain).map(str::to_owned)
+    };
+    let pattern = format!("{name} = ");
+    let found: Vec<_> = after(text, &pattern).map(|rest| spaced(rest).into()).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    after(text, &format!("{name}=")).map(|rest| until_next_name(rest).into()).collect()
 }
 
-/// What follows a pattern that begins a word: a name may end as another does.
-fn after<'a>(text: &'a str, pattern: &str) -> Option<&'a str> {
-    let places = text.match_indices(pattern).map(|(at, _)| at);
-    let is_whole = |at: &usize| {
-        text.get(..*at).is_some_and(|lead| lead.is_empty() || lead.ends_with([' ', '{', '[', '(']))
-    };
-    text.get({ places }.find(is_whole)? + pattern.len()..)
+/// What follows each place of a pattern that begins a word: a name may end as another does.
+fn after<'a>(text: &'a str, pattern: &str) -> impl Iterator<Item = &'a str> {
+    text.match_indices(pattern).filter_map(|(at, found)| {
+        let (lead, rest) = (text.get(..at)?, text.get(at + found.len()..)?);
+        (lead.is_empty() || lead.ends_with([' ', '{', '[', '('])).then_some(rest)
+    })
 }
 
 /// A value up to the next `name=`: names of tasks have spaces.
@@ -297,25 +313,29 @@ mod tests {
     #[test]
     fn fields_are_found_in_texts_and_in_json() {
         let text = "sched_switch: { prev_tid = 7, tid = 12, comm = \"a b\" }, { addr = 0x10 }";
-        assert_eq!(named(text, "tid").as_deref(), Some("12"));
-        assert_eq!(named(text, "comm").as_deref(), Some("a b"));
-        assert_eq!(named(text, "addr").as_deref(), Some("0x10"));
-        assert_eq!(named(text, "id"), None);
-        assert_eq!(named("{\"speed\":62.5}", "speed").as_deref(), Some("62.5"));
+        assert_eq!(named(text, "tid"), ["12"]);
+        assert_eq!(named(text, "comm"), ["a b"]);
+        assert_eq!(named(text, "addr"), ["0x10"]);
+        assert!(named(text, "id").is_empty());
+        assert_eq!(named("{\"speed\":62.5}", "speed"), ["62.5"]);
         let text =
             "sched_switch: prev_comm=a b prev_pid=7 prev_state=S ==> next_comm=c next_pid=12";
-        let found =
-            ["prev_comm", "prev_pid", "prev_state", "next_pid"].map(|name| named(text, name));
-        assert_eq!(
-            found.each_ref().map(|found| found.as_deref().unwrap()),
-            ["a b", "7", "S", "12"]
-        );
-        assert_eq!(named(text, "pid"), None);
-        assert_eq!(named("softirq_entry: vec=1 [action=TIMER]", "vec").as_deref(), Some("1"));
-        assert_eq!(
-            named("softirq_entry: vec=1 [action=TIMER]", "action").as_deref(),
-            Some("TIMER")
-        );
+        let names = ["prev_comm", "prev_pid", "prev_state", "next_pid"];
+        assert_eq!(names.map(|name| named(text, name).concat()), ["a b", "7", "S", "12"]);
+        assert!(named(text, "pid").is_empty());
+        assert_eq!(named("softirq_entry: vec=1 [action=TIMER]", "vec"), ["1"]);
+        assert_eq!(named("softirq_entry: vec=1 [action=TIMER]", "action"), ["TIMER"]);
+    }
+
+    /// The context has the task that wakes, the event the task that is woken.
+    #[test]
+    fn all_fields_of_one_name_are_looked_at() {
+        let found = named("sched_waking: { tid = 10 }, { comm = \"w\", tid = 20 }", "tid");
+        assert_eq!(found, ["10", "20"]);
+        let holds = |test: &str| field_test(test).unwrap().test.holds_of(&found);
+        assert!(holds("tid=20") && holds("tid=10") && holds("tid>15") && holds("tid=~^2"));
+        assert!(!holds("tid!=20") && !holds("tid!=10") && holds("tid!=30") && !holds("tid=30"));
+        assert!(!field_test("tid!=1").unwrap().test.holds_of(&[]));
     }
 
     #[test]
