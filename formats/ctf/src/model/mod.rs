@@ -126,13 +126,11 @@ impl TimelineView for Timeline {
     }
 
     fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
-        match window.last {
-            None => Ok(self.tallied(window)),
-            Some(_) => {
-                let count = self.reader.tracks().len() + self.lanes().len();
-                Tally::of(&mut *self.events(window)?, count)
-            }
+        if window.last.is_none() {
+            return Ok(self.tallied(window));
         }
+        let count = self.reader.tracks().len() + self.lanes().len();
+        Tally::of(&mut *self.events(window)?, count)
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -156,8 +154,9 @@ impl Timeline {
                     return ControlFlow::Continue(());
                 }
                 let mut see = |track: TrackId| {
-                    let tally = tallies.get_mut(track.0).filter(|_| wanted.has(track));
-                    tally.into_iter().for_each(|tally| tally.count(time));
+                    if let Some(tally) = tallies.get_mut(track.0).filter(|_| wanted.has(track)) {
+                        tally.count(time);
+                    }
                 };
                 see(TrackId(stream));
                 if let Some(role) = lanes.roles.get(taken.event.kind) {

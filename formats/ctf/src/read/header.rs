@@ -182,7 +182,9 @@ impl Header {
     fn made(align: u64, tag: Option<Tag>, mut shapes: Vec<Shape>) -> Self {
         // Bits are counted from a byte.
         if align >= 8 {
-            shapes.iter_mut().for_each(|shape| shape.words = shape.in_words());
+            for shape in &mut shapes {
+                shape.words = shape.in_words();
+            }
         }
         Self { align, tag, shapes }
     }
