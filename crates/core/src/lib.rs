@@ -26,6 +26,7 @@ mod error;
 mod finding;
 mod format;
 pub mod model;
+mod number_file;
 mod probe;
 mod recent;
 mod record;
@@ -46,6 +47,7 @@ pub use finding::{Finding, Findings, Severity, shortened};
 pub use format::{
     Ability, Confidence, Demo, Follow, Followed, Format, FormatInfo, Part, Repaired, Written,
 };
+pub use number_file::NumberFile;
 pub use probe::Probe;
 pub use recent::{Numbered, Recent};
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};

@@ -93,28 +93,38 @@ impl Asked {
         }
     }
 
-    /// Says what is good to know of the values.
-    pub(crate) fn say_remarks(&self, session: &mut Session, opened: &Opened) {
+    /// Says what there is to say of a report beside its figures, and how it went: that there is
+    /// nothing, what is odd, and what is good to know of the values.
+    pub(crate) fn say(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        is_nothing: bool,
+        odd: Option<&str>,
+    ) -> Outcome {
         let _ = session.out.flush();
-        for text in self.view.remarks() {
+        if is_nothing {
+            session.report.remark(&opened.name, self.nothing());
+        }
+        let outcome = odd.map_or(Outcome::Done, |odd| say_odd(session, opened, odd));
+        for text in self.remarks() {
             session.report.remark(&opened.name, text);
         }
-        let name = escaped(&self.described.name);
-        for (is_measured, how) in
-            [(self.has_inclusive(), "inclusive"), (self.has_exclusive(), "exclusive")]
-        {
-            if !is_measured {
-                let text = format!("{name} is not measured {how} of calls");
-                session.report.remark(&opened.name, text);
-            }
-        }
+        outcome.max(session.findings(opened))
     }
 
-    /// Says that nothing has a value, where it is so, and why.
-    pub(crate) fn say_nothing(&self, session: &mut Session, opened: &Opened, is_nothing: bool) {
-        if !is_nothing {
-            return;
+    /// What is good to know of the values.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = self.view.remarks();
+        let sides = [(self.has_inclusive(), "inclusive"), (self.has_exclusive(), "exclusive")];
+        for (_, how) in sides.into_iter().filter(|(is_measured, _)| !is_measured) {
+            remarks.push(not_measured(&self.described.name, how));
         }
+        remarks
+    }
+
+    /// That nothing has a value, and why.
+    fn nothing(&self) -> String {
         let name = escaped(&self.described.name);
         // It is only a reason: what cannot be read is said elsewhere.
         let totals = self.view.totals(self.threads.as_ref()).unwrap_or_default();
@@ -127,18 +137,7 @@ impl Asked {
         let metrics = self.view.metrics();
         let empty = empty.and_then(|metric| metrics.get(usize::try_from(metric.0).ok()?));
         let why = empty.map_or(String::new(), |of| format!(": {} has none", escaped(&of.name)));
-        let _ = session.out.flush();
-        session.report.remark(&opened.name, format!("nothing has a value of {name}{why}"));
-    }
-
-    /// Says what no program does: values and contexts do not belong together, or some are damaged.
-    pub(crate) fn say_odd(session: &mut Session, opened: &Opened, odd: Option<&str>) -> Outcome {
-        let Some(odd) = odd else { return Outcome::Done };
-        let text = format!("{odd}: do its files belong together? `kymo check` says more");
-        let _ = session.out.flush();
-        let finding = Finding::whole(Severity::Warning, "figures", text);
-        session.report.loss(&opened.name, &finding);
-        Outcome::Findings
+        format!("nothing has a value of {name}{why}")
     }
 
     /// Whether what is asked for is known inclusive of calls.
@@ -166,8 +165,8 @@ impl Asked {
     }
 
     fn require(&self, is: bool, how: &str, why: &str, hint: &str) -> Result<(), Failure> {
-        let name = escaped(&self.described.name);
-        let failure = || Failure::new(format!("{name} is not measured {how} of calls, {why}"));
+        let name = not_measured(&self.described.name, how);
+        let failure = || Failure::new(format!("{name}, {why}"));
         if is { Ok(()) } else { Err(failure().hint(hint)) }
     }
 
@@ -204,7 +203,7 @@ impl Asked {
         }
     }
 
-    /// What is odd about what threads spent in one place.
+    /// What is odd about what threads spent, in all or in one place.
     pub(crate) fn odd_threads(&self, spent: &[f64]) -> kymo_core::Result<Option<String>> {
         if self.derived.is_some() { Ok(None) } else { self.question().odd_threads(spent) }
     }
@@ -222,6 +221,24 @@ impl Asked {
     pub(crate) fn question(&self) -> Question<'_> {
         Question { view: self.view.as_ref(), metric: self.metric, threads: self.threads.as_ref() }
     }
+}
+
+/// Begins a report on a file for people: what was said of another is a line above it.
+pub(crate) fn begin(session: &mut Session, is_first: &mut bool) -> std::io::Result<()> {
+    if std::mem::take(is_first) { Ok(()) } else { writeln!(session.out) }
+}
+
+/// Says what no program does: values and contexts do not belong together, or some are damaged.
+fn say_odd(session: &mut Session, opened: &Opened, odd: &str) -> Outcome {
+    let text = format!("{odd}: do its files belong together? `kymo check` says more");
+    let finding = Finding::whole(Severity::Warning, "figures", text);
+    session.report.loss(&opened.name, &finding);
+    Outcome::Findings
+}
+
+/// That a metric is not measured inclusive or exclusive of calls.
+pub(crate) fn not_measured(metric: &str, how: &str) -> String {
+    format!("{} is not measured {how} of calls", escaped(metric))
 }
 
 /// Names of threads, each with its place in the file. Where several have one name, the place tells
@@ -373,6 +390,9 @@ fn no_profile(opened: &Opened) -> Failure {
     }
 }
 
+/// What to do where the rest is in other files.
+pub(crate) const PART: &str = "it is one file of several: name their directory";
+
 /// What to do where something is not there: it may be in other files of the directory, or damaged.
 pub(crate) fn elsewhere(opened: &Opened) -> &'static str {
     let is_error = |finding: &Finding| finding.severity == Severity::Error;
@@ -382,7 +402,7 @@ pub(crate) fn elsewhere(opened: &Opened) -> &'static str {
     } else if opened.dataset.findings().iter().any(is_error) {
         "`kymo check` says what is damaged; --salvage reads what is left"
     } else if opened.dataset.is_part() {
-        "it is one file of several: name their directory"
+        PART
     } else {
         "`kymo info` says what is in it"
     }
@@ -496,17 +516,20 @@ const TIMES: [&str; 8] = ["sec", "s", "msec", "ms", "usec", "us", "nsec", "ns"];
 
 /// The first metric by name that has values, of those that a list shows without being asked; times
 /// come before all others. The order of a recording does not count: the same measurement has
-/// another in a database.
+/// another in a database. Where the threads that are meant have none, it goes by all.
 fn first(
     view: &dyn ProfileView,
     metrics: &[Metric],
     threads: Option<&ThreadSet>,
 ) -> anyhow::Result<MetricId> {
-    let totals = view.totals(threads)?;
-    let ids = (0..).map(MetricId).zip(metrics.iter().zip(totals));
-    let shown = ids.filter(|(_, (metric, total))| metric.is_shown && *total != 0.0);
-    if let Some((id, _)) = shown.min_by_key(|(_, (metric, _))| (!is_time(metric), &metric.name)) {
-        return Ok(id);
+    for threads in [threads, None] {
+        let totals = view.totals(threads)?;
+        let ids = (0..).map(MetricId).zip(metrics.iter().zip(totals));
+        let shown = ids.filter(|(_, (metric, total))| metric.is_shown && *total != 0.0);
+        let first = shown.min_by_key(|(_, (metric, _))| (!is_time(metric), &metric.name));
+        if let Some((id, _)) = first {
+            return Ok(id);
+        }
     }
     let hint = "`kymo info` lists all; --metric names one that is not shown by itself";
     Err(Failure::new("no metric has values in it").hint(hint).into())

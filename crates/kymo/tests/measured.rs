@@ -257,9 +257,6 @@ fn traces_without_profiles_and_times_that_are_none_are_no_reason_for_riddles() {
     let folder = support::folder();
     thread_since(1 << 63, folder.path(), 0, 1.0, &[(0, Some(())), (5, Some(()))]);
     let (code, _, said) = run(kymo().arg("trace").arg(folder.path()));
-    assert_eq!(code, Some(1));
-    assert!(said.contains("no thread has samples") && said.contains("kymo ls -s"), "{said}");
-    let (code, _, said) = run(kymo().args(["ls", "-s"]).arg(folder.path()));
     assert_eq!(code, Some(3));
     assert!(said.contains("2 samples have a time that is none"), "{said}");
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::{Error, Result, Source};
 
 /// Copies all of a directory but what is left to the format, unchanged: files, directories with
-/// all that is in them, and links as links, wherever they lead. Says what is none of these, such
-/// as a pipe, and was left out.
+/// all that is in them, and links as links, which lead where they led. Says what is none of these,
+/// such as a pipe, and was left out.
 ///
 /// `is_ours` is asked for the names at the top.
 ///
@@ -21,6 +21,7 @@ pub fn copy_beside(
     if !source.is_directory() {
         return Err(Error::request("it is a file, and not a directory"));
     }
+    let root = fs::canonicalize(source.path()).map_err(Error::io("look at it"))?;
     let mut left_out = Vec::new();
     let mut pending = vec![PathBuf::new()];
     while let Some(below) = pending.pop() {
@@ -39,7 +40,7 @@ pub fn copy_beside(
                 pending.push(name);
             } else if kind.is_file() {
                 fs::copy(&from, &to).map_err(Error::io("copy a file within it"))?;
-            } else if !(kind.is_symlink() && link(&from, &to)?) {
+            } else if !(kind.is_symlink() && link(&root, &from, &to)?) {
                 left_out.push(name);
             }
         }
@@ -48,16 +49,21 @@ pub fn copy_beside(
     Ok(left_out)
 }
 
-/// Makes a link that leads where another does; not all systems have them.
+/// Makes a link that leads where another does; not all systems have them. From elsewhere, the way out
+/// of the directory would be another.
 #[cfg(unix)]
-fn link(from: &Path, to: &Path) -> Result<bool> {
+fn link(root: &Path, from: &Path, to: &Path) -> Result<bool> {
     let target = fs::read_link(from).map_err(Error::io("read a link within it"))?;
+    // One that leads nowhere stays as it is.
+    let place = fs::canonicalize(from).ok().filter(|_| target.is_relative());
+    let outside = place.filter(|place| !place.starts_with(root));
+    let target = outside.unwrap_or(target);
     std::os::unix::fs::symlink(target, to).map_err(Error::io("create a link"))?;
     Ok(true)
 }
 
 #[cfg(not(unix))]
-fn link(_from: &Path, _to: &Path) -> Result<bool> {
+fn link(_root: &Path, _from: &Path, _to: &Path) -> Result<bool> {
     Ok(false)
 }
 
@@ -89,5 +95,18 @@ mod tests {
         for (link, target) in [("below/round", ".."), ("dangling", "nowhere")] {
             assert_eq!(fs::read_link(into.path().join(link)).unwrap(), Path::new(target));
         }
+    }
+
+    #[test]
+    fn a_link_out_of_the_directory_leads_to_the_same_file_from_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, into) = (folder.path().join("a/from"), folder.path().join("into"));
+        fs::create_dir_all(&from).unwrap();
+        fs::create_dir(&into).unwrap();
+        fs::write(folder.path().join("shared"), "shared").unwrap();
+        symlink("../../shared", from.join("link")).unwrap();
+        let source = Source::open(&from, &Limits::default()).unwrap();
+        assert!(copy_beside(&source, &into, &|_| false).unwrap().is_empty());
+        assert_eq!(fs::read(into.join("link")).unwrap(), b"shared");
     }
 }

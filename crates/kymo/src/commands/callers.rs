@@ -1,12 +1,11 @@
 //! `kymo callers`: who called what spent most.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use super::tree::ListingArgs;
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
-use crate::profiles::{Asked, ProfileArgs};
+use crate::profiles::{ProfileArgs, begin};
 use crate::render::escaped;
 use crate::render::rows::RowArgs;
 use crate::session::{Outcome, Session};
@@ -66,13 +65,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             let failure = Failure::new(format!("there is no function {}", escaped(name)));
             return Err(failure.hint("`kymo top -i -n 0` lists the functions").into());
         }
-        if rows.is_none() && !std::mem::take(&mut is_first) {
-            writeln!(session.out)?;
+        if rows.is_none() {
+            begin(session, &mut is_first)?;
         }
         args.listing.print(session, rows.as_mut(), opened, &asked, &tree)?;
-        asked.say_nothing(session, opened, tree.nodes.is_empty());
-        let outcome = Asked::say_odd(session, opened, tree.odd.as_deref());
-        asked.say_remarks(session, opened);
-        Ok(outcome.max(session.findings(opened)))
+        Ok(asked.say(session, opened, tree.nodes.is_empty(), tree.odd.as_deref()))
     })
 }

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{ContextNumber, Thread, ThreadId, Within};
+use kymo_core::model::profile::{CALLS, ContextNumber, Thread, ThreadId, Within};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
-use crate::profiles::{Asked, ProfileArgs, told_apart};
+use crate::profiles::{Asked, ProfileArgs, begin, told_apart};
 use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
@@ -59,13 +59,10 @@ pub(crate) struct Args {
     open: OpenArgs,
 }
 
-/// What stands between the names of a path.
-const BETWEEN: &str = " > ";
-
 impl Args {
     /// The names of the path that is asked for.
     fn names(&self) -> Vec<String> {
-        let names = self.path.iter().flat_map(|path| path.split(BETWEEN));
+        let names = self.path.iter().flat_map(|path| path.split(CALLS));
         names.map(|name| name.trim().to_owned()).collect()
     }
 
@@ -98,13 +95,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         if let Some(rows) = &mut for_programs {
             print_rows(session, rows, opened, &asked, &spent)?;
         } else {
-            let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
-            write!(session.out, "{gap}")?;
+            begin(session, &mut is_first)?;
             print(session, args, opened, &asked, &spent)?;
         }
         say_unknown(session, opened, &asked);
-        let outcome = say_odd(session, args, opened, &asked, &spent)?;
-        Ok(outcome.max(session.findings(opened)))
+        let odd = odd(args, &asked, &spent)?;
+        let is_nothing = spent.iter().all(|one| one.value == 0.0);
+        Ok(asked.say(session, opened, is_nothing, odd.as_deref()))
     })
 }
 
@@ -119,20 +116,12 @@ fn say_unknown(session: &mut Session, opened: &Opened, asked: &Asked) {
     }
 }
 
-/// Says that threads spent more in one place than there is.
-fn say_odd(
-    session: &mut Session,
-    args: &Args,
-    opened: &Opened,
-    asked: &Asked,
-    spent: &[Spent],
-) -> anyhow::Result<Outcome> {
-    if args.place().is_none() {
-        return Ok(Outcome::Done);
-    }
-    let known = spent.iter().map(|one| one.value).filter(|value| !value.is_nan());
-    let odd = asked.odd_threads(&known.collect::<Vec<_>>())?;
-    Ok(Asked::say_odd(session, opened, odd.as_deref()))
+/// What is odd about what threads spent: more in one place than there is, or what is no number.
+fn odd(args: &Args, asked: &Asked, spent: &[Spent]) -> anyhow::Result<Option<String>> {
+    let known = spent.iter().filter(|one| !asked.is_incomplete(ThreadId(one.index)));
+    let known: Vec<_> = known.map(|one| one.value).collect();
+    let is_looked_at = args.place().is_some() || known.iter().any(|value| !value.is_finite());
+    Ok(if is_looked_at { asked.odd_threads(&known)? } else { None })
 }
 
 /// What a thread spent.
@@ -194,7 +183,7 @@ fn print(
         let share = if most > 0.0 { value / most } else { 0.0 };
         let bar = measure::bar(share, BAR, is_terminal);
         let value = measure::known(*value);
-        let name = measure::fitted(&escaped(&name), room);
+        let name = measure::fitted_end(&escaped(&name), room);
         writeln!(out, "{value:>11}  {faint}{bar:<24}{faint:#}  {name}")?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use kymo_core::model::profile::{By, Flat, Most};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
-use crate::profiles::{Asked, ProfileArgs};
+use crate::profiles::{Asked, ProfileArgs, begin};
 use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
@@ -104,14 +104,11 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         if let Some(rows) = &mut rows {
             print_rows(session, rows, args, opened, &asked, &found)?;
         } else {
-            let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
-            write!(session.out, "{gap}")?;
+            begin(session, &mut is_first)?;
             print(session, args, opened, &asked, &found)?;
         }
-        asked.say_nothing(session, opened, found.rows.is_empty() && found.more == 0);
-        let outcome = Asked::say_odd(session, opened, found.odd.as_deref());
-        asked.say_remarks(session, opened);
-        Ok(outcome.max(session.findings(opened)))
+        let is_nothing = found.rows.is_empty() && found.more == 0;
+        Ok(asked.say(session, opened, is_nothing, found.odd.as_deref()))
     })
 }
 

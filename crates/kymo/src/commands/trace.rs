@@ -100,11 +100,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     session.each_dataset(inputs, &args.open, |session, opened| {
         let width = width(session);
         let (tracks, found) = read(args, opened, width)?;
+        if found.lines.is_empty() {
+            return say_none(session, opened, rows.is_none());
+        }
         if let Some(rows) = &mut rows {
             print_rows(session, args, rows, opened, &tracks, &found)?;
         } else {
-            let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
-            write!(session.out, "{gap}")?;
+            profiles::begin(session, &mut is_first)?;
             print(session, args, opened, &tracks, &found)?;
         }
         if found.clocks > 1 {
@@ -119,6 +121,24 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let outcome = outcome.max(say_unknown(session, opened, &found));
         Ok(outcome.max(session.findings(opened)))
     })
+}
+
+/// Says that there are traces, and no sample in them. Where that is no damage, threads had nothing to
+/// sample.
+fn say_none(
+    session: &mut Session,
+    opened: &Opened,
+    is_for_people: bool,
+) -> anyhow::Result<Outcome> {
+    if is_for_people {
+        writeln!(session.out, "{}: no samples", opened.name)?;
+    }
+    let _ = session.out.flush();
+    if opened.dataset.findings().is_empty() {
+        let text = "its traces have no samples; `kymo top` shows what its profile has";
+        session.report.remark(&opened.name, text.to_owned());
+    }
+    Ok(session.findings(opened))
 }
 
 /// Says that times are wrong because samples are not in the order of time.
@@ -167,7 +187,8 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track
         if tracks.iter().any(|track| track.kind == TrackKind::Samples) {
             let failure = Failure::new("there is no profile in it to tell what its samples are of");
             let hint = "put the profiles beside the traces; `kymo dump --stream '*'` shows samples";
-            return Err(failure.hint(hint).into());
+            let is_part = opened.dataset.is_part();
+            return Err(failure.hint(if is_part { profiles::PART } else { hint }).into());
         }
         let failure = Failure::new("there are no traces of calling contexts in it");
         return Err(failure.hint(profiles::elsewhere(opened)).into());
@@ -191,14 +212,9 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track
     let (from, until) = moment::resolve_range(args.since, args.until, &timeline, Some(&chosen))?;
     let window = Window { tracks: Some(chosen.clone()), from, until, last: None };
     let mut found = traced(view.as_ref(), &Arc::clone(&timeline), &window, args.depth, width)?;
-    if found.lines.is_empty() {
-        let is_all = from.is_none() && until.is_none();
-        let range = if is_all { "" } else { " from --since to --until" };
-        let failure = Failure::new(format!("no thread has samples{range}"));
-        // Where there are none at all, there is nothing more to know of them.
-        if is_all && opened.dataset.findings().is_empty() {
-            return Err(failure.into());
-        }
+    let is_part = from.is_some() || until.is_some();
+    if found.lines.is_empty() && is_part && moment::range_of(&timeline, Some(&chosen)).is_ok() {
+        let failure = Failure::new("no thread has samples from --since to --until");
         let hint = format!("`kymo ls -s {}` says when there are some", quoted(&opened.name));
         return Err(failure.hint(hint).into());
     }
@@ -298,7 +314,7 @@ fn print(
     let place = |line: &TracedLine| u64::try_from(line.track.0).unwrap_or(u64::MAX);
     let names = found.lines.iter().map(|line| (track_name(tracks, line).to_owned(), place(line)));
     for (line, name) in found.lines.iter().zip(profiles::told_apart(names.collect())) {
-        let name = measure::fitted(&escaped(&name), room(line.strip.len() + 4));
+        let name = measure::fitted_end(&escaped(&name), room(line.strip.len() + 4));
         let strip = strip(line, &legend, |style| paint.style(style));
         writeln!(out, "|{strip}|  {name}")?;
     }

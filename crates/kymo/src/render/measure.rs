@@ -95,6 +95,16 @@ pub(crate) fn fitted(text: &str, places: usize) -> String {
     format!("{kept}…")
 }
 
+/// The end of a text, as much of it as there are places for: what tells threads apart comes last.
+pub(crate) fn fitted_end(text: &str, places: usize) -> String {
+    if super::columns::width_of(text) <= places {
+        return text.to_owned();
+    }
+    let left_out = text.chars().count().saturating_sub(places.saturating_sub(1));
+    let kept: String = text.chars().skip(left_out).collect();
+    format!("…{kept}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,5 +158,13 @@ mod tests {
         assert_eq!(share(1.0, 0.0), "");
         assert_eq!(fitted("overlong", 5), "over…");
         assert_eq!(fitted("short", 5), "short");
+    }
+
+    #[test]
+    fn of_what_has_no_room_the_beginning_or_the_end_is_left_out() {
+        assert_eq!(fitted("NODE 0 / THREAD 12", 18), "NODE 0 / THREAD 12");
+        assert_eq!(fitted("NODE 0 / THREAD 12", 8), "NODE 0 …");
+        assert_eq!(fitted_end("NODE 0 / THREAD 12", 18), "NODE 0 / THREAD 12");
+        assert_eq!(fitted_end("NODE 0 / THREAD 12", 10), "…THREAD 12");
     }
 }

@@ -11,6 +11,7 @@ use super::PathTree;
 pub struct PathChanges {
     /// Parents before their children.
     pub nodes: Vec<PathChange>,
+    labels: Vec<String>,
 }
 
 /// A path of either tree, and what was spent there in each. What is not there spent nothing.
@@ -18,27 +19,21 @@ pub struct PathChanges {
 pub struct PathChange {
     /// The index of the path above.
     pub parent: Option<usize>,
-    /// The last name.
-    pub label: String,
     /// What was spent there and below, in the one and in the other.
     pub inclusive: [f64; 2],
     /// What was spent there.
     pub exclusive: [f64; 2],
+    /// The last name, by its place.
+    label: usize,
 }
 
 impl PathChanges {
-    /// The names of a path, from the entry point on.
-    #[must_use]
-    pub fn path(&self, index: usize) -> Vec<&str> {
-        let mut names = Vec::new();
-        let mut next = Some(index);
-        while let Some(node) = next.and_then(|index| self.nodes.get(index)) {
-            names.push(node.label.as_str());
-            // Parents come before: it ends.
-            next = node.parent;
-        }
-        names.reverse();
-        names
+    /// The names of a path, from the last one up to the entry point.
+    pub fn path(&self, index: usize) -> impl Iterator<Item = &str> {
+        // Parents come before: it ends.
+        let above = |node: &&PathChange| node.parent.and_then(|parent| self.nodes.get(parent));
+        let nodes = std::iter::successors(self.nodes.get(index), above);
+        nodes.map(|node| self.labels.get(node.label).map_or("", String::as_str))
     }
 }
 
@@ -46,18 +41,22 @@ impl PathChanges {
 #[must_use]
 pub fn path_changes(one: &PathTree, other: &PathTree) -> PathChanges {
     let mut changes = PathChanges::default();
-    let mut known: HashMap<(Option<usize>, &str), usize> = HashMap::new();
+    let mut known: HashMap<(Option<usize>, usize), usize> = HashMap::new();
+    let mut labels: HashMap<&str, usize> = HashMap::new();
     for (side, tree) in [one, other].into_iter().enumerate() {
         let mut places: Vec<usize> = Vec::with_capacity(tree.nodes.len());
         for node in &tree.nodes {
             let parent = node.parent.and_then(|parent| places.get(parent)).copied();
-            let label = tree.label(node);
+            let next = labels.len();
+            let label = *labels.entry(tree.label(node)).or_insert(next);
+            if label == next {
+                changes.labels.push(tree.label(node).to_owned());
+            }
             let next = changes.nodes.len();
             let place = *known.entry((parent, label)).or_insert(next);
             if place == next {
-                let (label, nothing) = (label.to_owned(), [0.0; 2]);
-                let (inclusive, exclusive) = (nothing, nothing);
-                changes.nodes.push(PathChange { parent, label, inclusive, exclusive });
+                let (inclusive, exclusive) = ([0.0; 2], [0.0; 2]);
+                changes.nodes.push(PathChange { parent, inclusive, exclusive, label });
             }
             places.push(place);
             if let Some(change) = changes.nodes.get_mut(place) {
@@ -90,7 +89,11 @@ mod tests {
         let (one, other) = (fixture::tree(), fixture::nested_loops());
         let changes = path_changes(&paths(&one, 9), &paths(&other, 9));
         let shown: Vec<_> = (0..changes.nodes.len())
-            .map(|index| (changes.path(index).join(" "), changes.nodes[index].exclusive))
+            .map(|index| {
+                let mut names: Vec<_> = changes.path(index).collect();
+                names.reverse();
+                (names.join(" "), changes.nodes[index].exclusive)
+            })
             .collect();
         let expected = [
             ("<main thread>", [0.0, 0.0]),

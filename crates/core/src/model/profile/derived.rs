@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::flat::{Summed, flat_of};
 use super::labels::{Label, Labels};
-use super::question::{Reading, Spent};
+use super::most::ROW_BYTES;
+use super::question::{Measured, Reading, Spent};
 use super::{
     By, Column, Flat, Metric, Most, ProfileView, Question, Reach, Statistic, ThreadSet,
     ThreadValue, Within, per_thread,
@@ -164,9 +165,8 @@ impl Input {
     /// How it is read.
     pub(super) fn reading<'a>(self, question: &'a Question<'a>) -> Reading<'a> {
         let exclusive = if self.is_inclusive() { Reach::Function } else { self.column.reach };
-        let (statistic, has_inclusive, has_exclusive) = (self.statistic, true, true);
-        let is_without_loops = false;
-        Reading { question, statistic, exclusive, is_without_loops, has_inclusive, has_exclusive }
+        let (statistic, measured) = (self.statistic, Measured::BOTH);
+        Reading { question, statistic, exclusive, is_without_loops: false, measured }
     }
 
     /// How it is read of places in the tree. What a loop has without the loops within it is worked
@@ -194,8 +194,9 @@ pub fn flat_derived(
     most: Most,
 ) -> Result<Flat> {
     derived.require_few(view)?;
-    // Each row has at least a context: their inputs are no more than is allowed for.
-    let flat = most.of_all(view, |labels| derived_of(view, derived, threads, by, labels))?;
+    // A row of each input, what all of them come to, and the row of the result in a list that grows.
+    let row_bytes = ROW_BYTES * 2 + derived.inputs.len() * size_of::<f64>();
+    let flat = most.of(view, row_bytes, |labels| derived_of(view, derived, threads, by, labels))?;
     // What is computed is no part of a whole.
     Ok(Flat { odd: None, ..flat })
 }
@@ -209,6 +210,8 @@ fn derived_of<'v>(
     labels: &mut Labels<'v>,
 ) -> Result<Summed> {
     let mut inputs = Inputs::new(derived.inputs.len());
+    // At once, since what grows takes more while it does.
+    inputs.reserve(labels.expected());
     for (index, input) in derived.inputs.iter().enumerate() {
         let question = input.question(view, threads);
         for (label, spent) in flat_of(&input.reading(&question), by, labels)?.rows {
@@ -224,7 +227,9 @@ fn derived_of<'v>(
         let is_some = has_value && inputs.iter().any(Option::is_some);
         rows.extend(is_some.then_some((label, Spent { inclusive, exclusive })));
     }
-    Ok(Summed { total: derived.total(view, threads)?, own: f64::NAN, rows })
+    let (total, own) = (derived.total(view, threads)?, f64::NAN);
+    let (measured, outgrown) = <_>::default();
+    Ok(Summed { total, own, measured, outgrown, rows })
 }
 
 /// What each row has of each input, one row behind another; 0 where it has nothing.
@@ -236,6 +241,11 @@ pub(super) struct Inputs {
 impl Inputs {
     pub(super) fn new(count: usize) -> Self {
         Self { count: count.max(1), values: Vec::new() }
+    }
+
+    /// Makes room for so many rows.
+    fn reserve(&mut self, rows: usize) {
+        self.values.reserve_exact(rows.saturating_mul(self.count));
     }
 
     pub(super) fn put(&mut self, row: usize, input: usize, value: f64) {

@@ -1,7 +1,8 @@
 //! A flat profile: what was spent in each function, module, file or line, wherever it was called.
 
 use super::labels::{Label, Labels};
-use super::question::{Reading, Spent};
+use super::odd::Outgrown;
+use super::question::{Measured, Reading, Spent};
 use super::stack::Stack;
 use super::{Context, Question, Relation, Scope, Step, Walk};
 use crate::Result;
@@ -13,7 +14,8 @@ pub enum By {
     Function,
     /// Lines of source. What no line is known of counts by what is known.
     Line,
-    /// The files that functions are defined in.
+    /// Files of source, by what lines say; what no line is known of counts for the file that its
+    /// function is defined in.
     File,
     /// Programs and libraries.
     Module,
@@ -81,6 +83,9 @@ pub(super) struct Summed {
     /// What everything that was called spent itself, where values are added up; no number where that
     /// is not measured.
     pub(super) own: f64,
+    /// What of the rest is measured: it is a number.
+    pub(super) measured: Measured,
+    pub(super) outgrown: Outgrown,
     /// What each label spent that spent something.
     pub(super) rows: Vec<(Label, Spent)>,
 }
@@ -89,7 +94,8 @@ pub(super) struct Summed {
 /// held.
 pub(super) fn flat_of(values: &Reading<'_>, by: By, labels: &mut Labels<'_>) -> Result<Summed> {
     let rows = Vec::with_capacity(labels.expected());
-    let mut summing = Summing { values, by, labels, rows, open: Stack::default() };
+    let (open, outgrown) = <_>::default();
+    let mut summing = Summing { values, by, labels, rows, open, outgrown };
     let (mut total, mut own) = (0.0, 0.0);
     for step in Walk::new(values.view())? {
         match step? {
@@ -109,9 +115,9 @@ pub(super) fn flat_of(values: &Reading<'_>, by: By, labels: &mut Labels<'_>) -> 
             Step::Leave(..) => summing.leave()?,
         }
     }
-    let (total, own) =
-        (values.total(total, own), if values.has_exclusive { own } else { f64::NAN });
-    Ok(Summed { total, own, rows: summing.finish() })
+    let (total, measured, outgrown) = (values.total(total, own), values.measured, summing.outgrown);
+    let own = if measured.exclusive { own } else { f64::NAN };
+    Ok(Summed { total, own, measured, outgrown, rows: summing.finish() })
 }
 
 struct Summing<'a, 'b, 'v> {
@@ -120,7 +126,8 @@ struct Summing<'a, 'b, 'v> {
     labels: &'b mut Labels<'v>,
     rows: Vec<Row>,
     /// The contexts on the way to where we are.
-    open: Stack<Open, 4>,
+    open: Stack<Open, 5>,
+    outgrown: Outgrown,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -141,6 +148,8 @@ struct Open {
     own: f64,
     /// What it spent itself.
     exclusive: f64,
+    /// What it spent with all that it called.
+    inclusive: f64,
 }
 
 /// What has to be known of a context when it is left, or while another is below it.
@@ -150,16 +159,16 @@ struct Kind {
     is_line: bool,
 }
 
-impl From<Open> for [u64; 4] {
-    fn from(Open { label, kind, own, exclusive }: Open) -> Self {
+impl From<Open> for [u64; 5] {
+    fn from(Open { label, kind, own, exclusive, inclusive }: Open) -> Self {
         let label = label.map_or(u64::MAX, |label| label.0 as u64);
         let kind = u64::from(kind.is_frame) << 1 | u64::from(kind.is_line);
-        [label, kind, own.to_bits(), exclusive.to_bits()]
+        [label, kind, own.to_bits(), exclusive.to_bits(), inclusive.to_bits()]
     }
 }
 
-impl From<[u64; 4]> for Open {
-    fn from([label, kind, own, exclusive]: [u64; 4]) -> Self {
+impl From<[u64; 5]> for Open {
+    fn from([label, kind, own, exclusive, inclusive]: [u64; 5]) -> Self {
         let label = Some(label).filter(|label| *label != u64::MAX);
         Self {
             // The one that stands for nothing has no row either.
@@ -167,6 +176,7 @@ impl From<[u64; 4]> for Open {
             kind: Kind { is_frame: kind & 2 != 0, is_line: kind & 1 != 0 },
             own: f64::from_bits(own),
             exclusive: f64::from_bits(exclusive),
+            inclusive: f64::from_bits(inclusive),
         }
     }
 }
@@ -174,6 +184,9 @@ impl From<[u64; 4]> for Open {
 impl Summing<'_, '_, '_> {
     fn enter(&mut self, context: &Context, spent: Spent) -> Result<()> {
         let is_part = self.is_part_of_line(context)?;
+        let above = self.open.last_mut()?.copied();
+        let spent_above = above.map(|above| above.inclusive);
+        self.outgrown.look(self.values, context, spent.inclusive, spent_above);
         if context.relation == Relation::Lexical
             && !is_part
             && self.values.statistic.is_added()
@@ -181,7 +194,8 @@ impl Summing<'_, '_, '_> {
         {
             above.own -= spent.exclusive;
         }
-        let found = if is_part { None } else { self.label(context)? };
+        let around = above.and_then(|above| above.label);
+        let found = if is_part { None } else { self.label(context, around)? };
         let values = self.values;
         if let Some((label, is_place)) = found
             && let Some(row) = self.row(label)
@@ -195,7 +209,8 @@ impl Summing<'_, '_, '_> {
         let own = if is_part { 0.0 } else { spent.exclusive };
         let label = found.map(|(label, _)| label);
         let kind = Kind { is_frame: context.is_frame(), is_line: context.scope == Scope::Line };
-        self.open.push(Open { label, kind, own, exclusive: spent.exclusive })
+        let Spent { inclusive, exclusive } = spent;
+        self.open.push(Open { label, kind, own, exclusive, inclusive })
     }
 
     /// Whether a context is an instruction of the line above it, which counts for both.
@@ -208,9 +223,12 @@ impl Summing<'_, '_, '_> {
     }
 
     fn leave(&mut self) -> Result<()> {
-        let Some(Open { label, kind, own, exclusive }) = self.open.pop()? else { return Ok(()) };
-        let exclusive = if self.by == By::Line { rest(own, exclusive) } else { exclusive };
-        let counts = self.by == By::Line || kind.is_frame;
+        let Some(Open { label, kind, own, exclusive, .. }) = self.open.pop()? else {
+            return Ok(());
+        };
+        let is_by_line = matches!(self.by, By::Line | By::File);
+        let exclusive = if is_by_line { rest(own, exclusive) } else { exclusive };
+        let counts = is_by_line || kind.is_frame;
         let values = self.values;
         if let Some(row) = label.and_then(|label| self.row(label)) {
             if counts && exclusive != 0.0 {
@@ -230,35 +248,38 @@ impl Summing<'_, '_, '_> {
 
     /// The row that a context counts for with all that it called, and whether that is a place of
     /// the kind that is asked for. What has no line, file or module has a row for what it spent
-    /// itself.
-    fn label(&mut self, context: &Context) -> Result<Option<(Label, bool)>> {
-        if self.by == By::Line {
-            let is_place = matches!(context.scope, Scope::Line | Scope::Instruction);
-            return Ok(Some((self.labels.of_context(context)?, is_place)));
-        }
-        if !context.is_frame() {
-            return Ok(None);
-        }
-        let view = self.values.view();
-        let function = || context.function.map(|id| view.function(id)).transpose();
-        let found = match self.by {
-            By::Function | By::Line => Some(self.labels.of_context(context)?),
+    /// itself; what lies in something of a file has that file, unless it has another.
+    fn label(&mut self, context: &Context, around: Option<Label>) -> Result<Option<(Label, bool)>> {
+        let (view, is_frame) = (self.values.view(), context.is_frame());
+        let function = |is_wanted: bool| {
+            let function = context.function.filter(|_| is_wanted);
+            function.map(|id| view.function(id)).transpose()
+        };
+        let (found, none) = match self.by {
+            By::Line => {
+                let is_place = matches!(context.scope, Scope::Line | Scope::Instruction);
+                return Ok(Some((self.labels.of_context(context)?, is_place)));
+            }
+            By::Function | By::Module if !is_frame => return Ok(None),
+            By::Function => return Ok(Some((self.labels.of_context(context)?, true))),
             By::Module => {
                 let of_point = context.point.map(|(module, _)| module);
-                let module = function()?.and_then(|function| function.module).or(of_point);
-                module.map(|module| self.labels.of_module(module)).transpose()?
+                let module = function(true)?.and_then(|function| function.module).or(of_point);
+                let label = module.map(|module| self.labels.of_module(module)).transpose()?;
+                (label, "<no module>")
             }
             By::File => {
                 let of_source = context.source.map(|(file, _)| file);
-                let file = function()?.and_then(|function| function.file).or(of_source);
-                file.map(|file| self.labels.of_file(file)).transpose()?
+                let file = function(is_frame)?.and_then(|function| function.file).or(of_source);
+                let label = file.map(|file| self.labels.of_file(file)).transpose()?;
+                (label, "<no file>")
             }
         };
-        let none = if self.by == By::Module { "<no module>" } else { "<no file>" };
-        Ok(Some(match found {
-            Some(label) => (label, true),
-            None => (self.labels.named(none)?, false),
-        }))
+        Ok(match (found, around) {
+            (Some(label), _) => Some((label, true)),
+            (None, Some(around)) if !is_frame => Some((around, false)),
+            (None, _) => Some((self.labels.named(none)?, false)),
+        })
     }
 
     fn finish(self) -> Vec<(Label, Spent)> {
@@ -274,7 +295,8 @@ impl Summing<'_, '_, '_> {
 /// What is left of a value when parts are taken off, or nothing where that is only rounding.
 pub(super) fn rest(own: f64, exclusive: f64) -> f64 {
     const ROUNDING: f64 = 1e-9;
-    if own.abs() > exclusive.abs() * ROUNDING { own } else { 0.0 }
+    // What is no number stays that.
+    if own.abs() <= exclusive.abs() * ROUNDING { 0.0 } else { own }
 }
 
 #[cfg(test)]
@@ -325,7 +347,21 @@ mod tests {
     fn what_no_module_is_known_of_is_said() {
         let tree = fixture::tree();
         assert_eq!(rows(&tree, By::Module, None), [row("<no module>", 15.0, 15.0)]);
-        assert_eq!(rows(&tree, By::File, None), [row("<no file>", 15.0, 15.0)]);
+    }
+
+    /// No function says where it is defined. Of the 15, 5 were spent in line 10, which line 3 called
+    /// with 2 more; 8 and 2 were spent in no line.
+    #[test]
+    fn files_have_what_their_lines_have() {
+        let tree = fixture::tree();
+        let expected = [row("<no file>", 15.0, 10.0), row("/src/a.c", 7.0, 5.0)];
+        assert_eq!(rows(&tree, By::File, None), expected);
+        // Instructions without a line count for the function, those within a line for its file.
+        let tree = fixture::instructions();
+        assert_eq!(
+            rows(&tree, By::File, None),
+            [row("<no file>", 15.0, 12.0), row("/src/a.c", 7.0, 3.0)]
+        );
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use derived::{Derived, Formula, Input, Side, flat_derived, per_thread_derive
 pub use derived_paths::{bottom_up_derived, top_down_derived};
 pub use flat::{By, Flat, FlatRow, Place, flat};
 pub use most::{Most, flat_most};
-pub use names::base_name;
+pub use names::{CALLS, PATH_NAME_MAX, base_name, beginning, path_text};
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
 pub use per_thread::{Within, per_thread};
 pub use question::{Question, totals_of_called};

@@ -21,7 +21,7 @@ pub struct Most {
 
 /// How much memory labels and rows may take, and how much one of each takes.
 const HELD_BYTES: usize = 24 << 20;
-const ROW_BYTES: usize = 48;
+pub(super) const ROW_BYTES: usize = 48;
 
 /// A flat profile of the rows that spent most, those first; of equal ones by their names.
 ///
@@ -34,7 +34,7 @@ pub fn flat_most(question: &Question<'_>, by: By, most: Most) -> Result<Flat> {
     let values = Reading::sums(question);
     most.of(question.view, ROW_BYTES, |labels| {
         let mut summed = flat_of(&values, by, labels)?;
-        summed.rows.iter_mut().for_each(|(_, spent)| *spent = values.known(*spent));
+        summed.rows.iter_mut().for_each(|(_, spent)| *spent = summed.measured.of(*spent));
         Ok(summed)
     })
 }
@@ -84,16 +84,6 @@ impl Most {
         }
     }
 
-    /// The same, with all labels held.
-    pub(super) fn of_all<'v>(
-        self,
-        view: &'v dyn ProfileView,
-        sum: impl Fn(&mut Labels<'v>) -> Result<Summed>,
-    ) -> Result<Flat> {
-        let flat = self.of_parts(view, Held::parts(1, usize::MAX), sum)?;
-        Ok(flat.unwrap_or_default())
-    }
-
     /// The same, part by part; nothing where one of them is too large.
     fn of_parts<'v>(
         self,
@@ -104,15 +94,16 @@ impl Most {
         let (mut flat, mut odd) = (Flat::default(), Odd::default());
         for part in parts {
             let mut labels = Labels::new(view, part);
-            let Summed { total, own, mut rows } = sum(&mut labels)?;
+            let Summed { total, own, measured, outgrown, mut rows } = sum(&mut labels)?;
             if labels.is_overfull() {
                 return Ok(None);
             }
             let shown = labels.shown();
             for (label, spent) in &rows {
-                odd.look(*spent, total, || Ok(shown.get(*label)?.into_owned()))?;
+                odd.look(*spent, measured, total, || Ok(shown.get(*label)?.into_owned()))?;
             }
-            odd.compare(own, total);
+            odd.compare(own, measured, total);
+            odd.outgrown(outgrown, view)?;
             let all = rows.len();
             let rows = self.chosen(&mut rows, &shown)?;
             flat.more += all.saturating_sub(rows.len());

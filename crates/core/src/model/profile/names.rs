@@ -137,6 +137,35 @@ fn last_parts(path: &str, parts: usize) -> &str {
     slash.and_then(|(at, _)| path.get(at + 1..)).filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
+/// What stands between the names of a path, of which each called the next.
+pub const CALLS: &str = " > ";
+
+/// How many characters of a name a path has at most.
+pub const PATH_NAME_MAX: usize = 512;
+
+/// The text of a path, given its names from the last one up: of a path that comes to more bytes than
+/// there may be the last names, and of a long name the beginning.
+pub fn path_text<'a>(from_last: impl IntoIterator<Item = &'a str>, bytes_max: usize) -> String {
+    let (mut shown, mut bytes) = (Vec::new(), 0);
+    for name in from_last {
+        let name = beginning(name, PATH_NAME_MAX);
+        bytes += name.len() + CALLS.len();
+        if bytes > bytes_max {
+            shown.push("…");
+            break;
+        }
+        shown.push(name);
+    }
+    shown.reverse();
+    shown.join(CALLS)
+}
+
+/// So many characters of a text.
+#[must_use]
+pub fn beginning(text: &str, characters: usize) -> &str {
+    text.char_indices().nth(characters).map_or(text, |(end, _)| text.get(..end).unwrap_or(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,5 +186,15 @@ mod tests {
         assert_eq!(told_apart(&[]), [""; 0]);
         // The one is all of the end of the other.
         assert_eq!(told_apart(&["b/u.c", "/a/b/u.c"]), ["b/u.c", "a/b/u.c"]);
+    }
+
+    #[test]
+    fn of_a_long_path_there_are_the_last_names() {
+        let names = ["c", "b", "a"];
+        assert_eq!(path_text(names, 12), "a > b > c");
+        assert_eq!(path_text(names, 11), "… > b > c");
+        assert_eq!(path_text([], 11), "");
+        let long = "ä".repeat(PATH_NAME_MAX + 1);
+        assert_eq!(path_text([long.as_str()], usize::MAX), "ä".repeat(PATH_NAME_MAX));
     }
 }

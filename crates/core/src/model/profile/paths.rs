@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use super::flat::rest;
 use super::labels::{Label, Labels, Texts};
+use super::odd::{self, Outgrown};
 use super::question::{Reading, Spent};
 use super::stack::Stack;
-use super::{Context, ContextNumber, Question, Scope, Step, Walk, odd};
+use super::{Context, ContextNumber, Question, Scope, Step, Walk};
 use crate::Result;
 
 /// Which contexts are nodes of a tree of paths. What is left out counts for the node above.
@@ -49,6 +50,7 @@ pub struct PathTree {
     pub odd: Option<String>,
     /// What everything that was called spent itself.
     pub(super) own: f64,
+    pub(super) outgrown: Outgrown,
     pub(super) labels: Texts,
 }
 
@@ -111,14 +113,13 @@ impl PathTree {
     }
 
     /// The same, with what is odd about it. What is not measured is no number.
-    fn looked_at(mut self, values: &Reading<'_>, is_from_callers: bool) -> Self {
+    fn looked_at(mut self, values: &Reading<'_>, is_from_callers: bool) -> Result<Self> {
         for node in &mut self.nodes {
             let spent = Spent { inclusive: node.inclusive, exclusive: node.exclusive };
-            let Spent { inclusive, exclusive } = values.known(spent);
+            let Spent { inclusive, exclusive } = values.measured.of(spent);
             *node = PathNode { inclusive, exclusive, ..*node };
         }
-        let own = if values.has_exclusive { self.own } else { f64::NAN };
-        Self { odd: odd::of_tree(&self, own, is_from_callers), ..self }
+        Ok(Self { odd: odd::of_tree(&self, values, is_from_callers)?, ..self })
     }
 }
 
@@ -130,7 +131,7 @@ pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Re
     let mut labels = Labels::of_view(question.view);
     let values = Reading::places(question);
     let tree = top_down_of(&values, &mut labels, detail, depth_max)?;
-    Ok(PathTree { labels: labels.texts()?, ..tree }.looked_at(&values, false))
+    PathTree { labels: labels.texts()?, ..tree }.looked_at(&values, false)
 }
 
 /// The paths from the entry points down, with any statistic over threads. The texts of labels are
@@ -143,8 +144,8 @@ pub(super) fn top_down_of(
 ) -> Result<PathTree> {
     let mut making = Making::new(values, labels);
     // Without what was spent inclusive of calls, nothing tells of what is below.
-    making.tree.is_by_exclusive = !values.has_inclusive;
-    let mut open: Stack<Above, 2> = Stack::default();
+    making.tree.is_by_exclusive = !values.measured.inclusive;
+    let mut open: Stack<Above, 3> = Stack::default();
     let mut walk = Walk::new(values.view())?;
     while let Some(step) = walk.next() {
         let (context, depth) = match step? {
@@ -154,15 +155,17 @@ pub(super) fn top_down_of(
                 continue;
             }
         };
-        let Above { mut node, mut around } = open.last_mut()?.copied().unwrap_or_default();
+        let above = open.last_mut()?.copied();
         let spent = making.spent(&context, depth)?;
+        making.look(&context, spent, above.map(|above| above.inclusive));
+        let Above { mut node, mut around, .. } = above.unwrap_or_default();
         let is_loop = context.scope == Scope::Loop;
         around = around.filter(|_| !context.is_frame());
         if is_loop {
             making.take_off(around, spent.exclusive);
         }
         // Where nothing was spent, by these threads, there is no path.
-        let is_cold = spent.inclusive == 0.0 && spent.exclusive == 0.0 && values.has_inclusive;
+        let is_cold = spent.inclusive == 0.0 && spent.exclusive == 0.0 && values.measured.inclusive;
         if is_cold {
             walk.prune()?;
         } else if detail.shows(&context) {
@@ -178,7 +181,7 @@ pub(super) fn top_down_of(
                 walk.prune()?;
             }
         }
-        open.push(Above { node, around })?;
+        open.push(Above { node, around, inclusive: spent.inclusive })?;
     }
     Ok(making.finish())
 }
@@ -206,7 +209,7 @@ pub fn bottom_up(
         None => Wanted::Spent(own_shares(&values, &mut labels)?, least),
     };
     let tree = bottom_up_of(&values, &mut labels, &wanted, depth_max)?;
-    Ok(PathTree { labels: labels.texts()?, ..tree }.looked_at(&values, true))
+    PathTree { labels: labels.texts()?, ..tree }.looked_at(&values, true)
 }
 
 /// Which functions have callers.
@@ -272,7 +275,7 @@ pub(super) fn bottom_up_of(
 ) -> Result<PathTree> {
     let mut making = Making::new(values, labels);
     making.tree.is_by_exclusive = matches!(wanted, Wanted::Spent(..));
-    let mut frames: Stack<Frame, 3> = Stack::default();
+    let mut frames: Stack<Frame, 4> = Stack::default();
     // How many frames of each label we are within.
     let mut within: Vec<u32> = Vec::new();
     for step in Walk::new(values.view())? {
@@ -289,7 +292,9 @@ pub(super) fn bottom_up_of(
         };
         let spent = making.spent(&context, depth)?;
         let label = making.labels.of_context(&context)?;
-        frames.push(Frame::new(&context, label, depth))?;
+        let above = frames.last_mut()?.map(|above| above.inclusive);
+        making.look(&context, spent, above);
+        frames.push(Frame { inclusive: spent.inclusive, ..Frame::new(&context, label, depth) })?;
         within.resize(within.len().max(making.labels.len()), 0);
         let Some(count) = within.get_mut(label.0) else { continue };
         *count += 1;
@@ -311,19 +316,22 @@ struct Above {
     node: Option<usize>,
     /// The node of the loop that it is, or lies in with no call between.
     around: Option<usize>,
+    /// What it spent with all that it called.
+    inclusive: f64,
 }
 
-impl From<Above> for [u64; 2] {
-    fn from(Above { node, around }: Above) -> Self {
-        [node, around].map(|node| node.map_or(u64::MAX, |node| node as u64))
+impl From<Above> for [u64; 3] {
+    fn from(Above { node, around, inclusive }: Above) -> Self {
+        let index = |node: Option<usize>| node.map_or(u64::MAX, |node| node as u64);
+        [index(node), index(around), inclusive.to_bits()]
     }
 }
 
-impl From<[u64; 2]> for Above {
-    fn from(nodes: [u64; 2]) -> Self {
+impl From<[u64; 3]> for Above {
+    fn from([node, around, inclusive]: [u64; 3]) -> Self {
         let index = |node: u64| usize::try_from(node).ok().filter(|_| node != u64::MAX);
-        let [node, around] = nodes.map(index);
-        Self { node, around }
+        let inclusive = f64::from_bits(inclusive);
+        Self { node: index(node), around: index(around), inclusive }
     }
 }
 
@@ -335,26 +343,30 @@ struct Frame {
     depth: usize,
     scope: Scope,
     is_inlined: bool,
+    /// What it spent with all that it called.
+    inclusive: f64,
 }
 
 impl Frame {
     fn new(context: &Context, label: Label, depth: usize) -> Self {
         let is_inlined = context.relation == super::Relation::Inlined;
-        Self { label, depth, scope: context.scope, is_inlined }
+        Self { label, depth, scope: context.scope, is_inlined, inclusive: 0.0 }
     }
 }
 
-impl From<Frame> for [u64; 3] {
-    fn from(Frame { label, depth, scope, is_inlined }: Frame) -> Self {
-        [label.0 as u64, depth as u64, (scope as u64) << 1 | u64::from(is_inlined)]
+impl From<Frame> for [u64; 4] {
+    fn from(Frame { label, depth, scope, is_inlined, inclusive }: Frame) -> Self {
+        let kind = (scope as u64) << 1 | u64::from(is_inlined);
+        [label.0 as u64, depth as u64, kind, inclusive.to_bits()]
     }
 }
 
-impl From<[u64; 3]> for Frame {
-    fn from([label, depth, kind]: [u64; 3]) -> Self {
+impl From<[u64; 4]> for Frame {
+    fn from([label, depth, kind, inclusive]: [u64; 4]) -> Self {
         let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let scope = Scope::ALL.get(index(kind >> 1)).copied().unwrap_or(Scope::Other);
-        Self { label: Label(index(label)), depth: index(depth), scope, is_inlined: kind & 1 == 1 }
+        let (is_inlined, inclusive) = (kind & 1 == 1, f64::from_bits(inclusive));
+        Self { label: Label(index(label)), depth: index(depth), scope, is_inlined, inclusive }
     }
 }
 
@@ -403,6 +415,11 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
             self.tree.own += spent.exclusive;
         }
         Ok(spent)
+    }
+
+    /// Compares what a context spent with what the one above it did.
+    fn look(&mut self, context: &Context, spent: Spent, above: Option<f64>) {
+        self.tree.outgrown.look(self.values, context, spent.inclusive, above);
     }
 
     /// Takes what a loop spent off the one around it.
@@ -467,7 +484,7 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
             let weight = if is_by_exclusive { node.exclusive } else { node.inclusive };
             node.share = if total == 0.0 { 1.0 } else { weight.abs() / total };
         }
-        if !self.values.has_inclusive {
+        if !self.values.measured.inclusive {
             self.tree.show_ways();
         }
         self.tree

@@ -30,10 +30,35 @@ pub(super) struct Reading<'a> {
     pub(super) exclusive: Reach,
     /// Whether a loop is without the loops within it.
     pub(super) is_without_loops: bool,
-    /// Whether what was spent is measured inclusive of calls.
-    pub(super) has_inclusive: bool,
-    /// Whether it is measured exclusive of calls.
-    pub(super) has_exclusive: bool,
+    pub(super) measured: Measured,
+}
+
+/// What of a metric is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Measured {
+    /// Inclusive of calls.
+    pub(super) inclusive: bool,
+    /// Exclusive of calls.
+    pub(super) exclusive: bool,
+}
+
+impl Measured {
+    pub(super) const BOTH: Self = Self { inclusive: true, exclusive: true };
+
+    /// What is not measured is no number.
+    pub(super) fn of(self, Spent { inclusive, exclusive }: Spent) -> Spent {
+        let known = |value: f64, is_measured: bool| if is_measured { value } else { f64::NAN };
+        Spent {
+            inclusive: known(inclusive, self.inclusive),
+            exclusive: known(exclusive, self.exclusive),
+        }
+    }
+
+    /// Whether what is measured is a number.
+    pub(super) fn is_finite(self, Spent { inclusive, exclusive }: Spent) -> bool {
+        let is_finite = |value: f64, is_measured: bool| !is_measured || value.is_finite();
+        is_finite(inclusive, self.inclusive) && is_finite(exclusive, self.exclusive)
+    }
 }
 
 impl<'a> Reading<'a> {
@@ -45,8 +70,10 @@ impl<'a> Reading<'a> {
             statistic: Statistic::Sum,
             exclusive,
             is_without_loops: false,
-            has_inclusive: question.has(Reach::Execution),
-            has_exclusive: question.has(exclusive),
+            measured: Measured {
+                inclusive: question.has(Reach::Execution),
+                exclusive: question.has(exclusive),
+            },
         }
     }
 
@@ -77,22 +104,14 @@ impl<'a> Reading<'a> {
     /// What all entry points spent together; where that is not measured, what all that was called
     /// spent itself.
     pub(super) fn total(&self, entries: f64, own: f64) -> f64 {
-        if self.has_inclusive { entries } else { own }
-    }
-
-    /// What is not measured is no number.
-    pub(super) fn known(&self, spent: Spent) -> Spent {
-        let known = |value: f64, is_measured: bool| if is_measured { value } else { f64::NAN };
-        Spent {
-            inclusive: known(spent.inclusive, self.has_inclusive),
-            exclusive: known(spent.exclusive, self.has_exclusive),
-        }
+        if self.measured.inclusive { entries } else { own }
     }
 }
 
 impl Question<'_> {
     /// Whether the metric has values that reach so far.
-    pub(super) fn has(&self, reach: Reach) -> bool {
+    #[must_use]
+    pub fn has(&self, reach: Reach) -> bool {
         let metrics = self.view.metrics();
         let metric = usize::try_from(self.metric.0).ok().and_then(|index| metrics.get(index));
         metric.is_some_and(|metric| metric.reaches.contains(&reach))

@@ -4,23 +4,21 @@
 //! of them and of those above them is. Those that have the same path are added up.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::profile::{
     Column, Context, ContextValue, FileId, IDLE, Metric, MetricId, ModuleId, ProfileView, Reach,
-    Relation, Scope, Statistic, Step, SummaryValue, ThreadId, Walk,
+    Relation, Scope, Statistic, Step, SummaryValue, ThreadId, Walk, path_text,
 };
 use kymo_core::model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
 use serde_json::json;
 
-use super::Difference;
 use super::unlisted::{self, Keys, Unlisted};
+use super::{Difference, PATH_BYTES_MAX, Take, is_apart};
 use crate::render::measure;
 use crate::session::Opened;
-
-/// What sums may differ by because values are added up in another order.
-const ROUNDING: f64 = 1e-9;
 
 /// The path of the whole program.
 const WHOLE: usize = 0;
@@ -41,41 +39,55 @@ pub(super) struct Side {
     contexts: BTreeMap<usize, Vec<Context>>,
 }
 
-/// Paths of both, each once.
+/// Paths of both, each once, and each label once: very many may have the same.
 #[derive(Default)]
 pub(super) struct Paths {
-    labels: Vec<(usize, String)>,
-    known: HashMap<(usize, String), usize>,
+    /// The path above each, and its label.
+    all: Vec<(usize, usize)>,
+    known: HashMap<(usize, usize), usize>,
+    labels: Vec<Rc<str>>,
+    by_label: HashMap<Rc<str>, usize>,
 }
 
 impl Paths {
     pub(super) fn new() -> Self {
-        let labels = ["<whole program>", "<not listed>"].map(|label| (WHOLE, label.to_owned()));
-        Self { labels: labels.to_vec(), known: HashMap::new() }
+        let mut paths = Self::default();
+        for label in ["<whole program>", "<not listed>"] {
+            let label = paths.label(label);
+            paths.all.push((WHOLE, label));
+        }
+        paths
     }
 
-    fn of(&mut self, above: usize, label: String) -> usize {
-        let next = self.labels.len();
-        let key = (above, label);
-        let path = *self.known.entry(key.clone()).or_insert(next);
+    fn label(&mut self, text: &str) -> usize {
+        if let Some(label) = self.by_label.get(text) {
+            return *label;
+        }
+        let (label, text) = (self.labels.len(), Rc::<str>::from(text));
+        self.labels.push(Rc::clone(&text));
+        self.by_label.insert(text, label);
+        label
+    }
+
+    fn of(&mut self, above: usize, label: &str) -> usize {
+        let (next, key) = (self.all.len(), (above, self.label(label)));
+        let path = *self.known.entry(key).or_insert(next);
         if path == next {
-            self.labels.push(key);
+            self.all.push(key);
         }
         path
     }
 
+    /// The path above one.
+    fn above(&self, path: usize) -> usize {
+        self.all.get(path).map_or(WHOLE, |(above, _)| *above)
+    }
+
     fn text(&self, path: usize) -> String {
-        let mut labels = Vec::new();
-        let mut at = path;
-        while let Some((above, label)) = self.labels.get(at) {
-            labels.push(label.as_str());
-            if *above == WHOLE {
-                break;
-            }
-            at = *above;
-        }
-        labels.reverse();
-        labels.join(" > ")
+        let above = |path: &usize| Some(self.above(*path)).filter(|above| *above != WHOLE);
+        let label = |path: usize| self.labels.get(self.all.get(path)?.1);
+        let labels = std::iter::successors(Some(path), above).filter_map(label);
+        path_text(labels.map(AsRef::as_ref), PATH_BYTES_MAX)
     }
 }
 
@@ -100,7 +112,7 @@ impl Side {
                 continue;
             }
             let label = label(side.view.as_ref(), &context)?;
-            let path = paths.of(above.last().copied().unwrap_or(WHOLE), label);
+            let path = paths.of(above.last().copied().unwrap_or(WHOLE), &label);
             // What the whole program has beyond its entries is shown as one more: it stays the whole.
             side.paths.entry(context.number.0).or_insert(path);
             side.contexts.entry(path).or_default().push(context);
@@ -301,11 +313,11 @@ pub(super) fn differences(
     other: &Side,
     paths: &Paths,
     tolerance: f64,
-) -> Result<Vec<Difference>> {
-    let mut found = Vec::new();
-    contexts(one, other, paths, &mut found);
+    take: Take<'_>,
+) -> anyhow::Result<()> {
+    let mut differing = Differing { paths, tolerance, take };
+    differing.contexts(one, other)?;
     let threads = [one.threads()?, other.threads()?];
-    let mut differing = Differing { paths, tolerance, found };
     let keys = Keys::default();
     let mut unlisted = [Unlisted::new(&keys), Unlisted::new(&keys)];
     let metrics = |side: &Side| -> BTreeSet<String> {
@@ -313,36 +325,36 @@ pub(super) fn differences(
     };
     let metrics = [metrics(one), metrics(other)];
     for name in &metrics[0] ^ &metrics[1] {
-        differing.only(&name, "the metric", metrics[0].contains(&name));
+        differing.only(&name, "the metric", metrics[0].contains(&name))?;
     }
     for (name, [left, right]) in both(&threads) {
         let (Some(left), Some(right)) = (left, right) else {
-            differing.only(&name, "the thread", left.is_some());
+            differing.only(&name, "the thread", left.is_some())?;
             continue;
         };
         let left = one.thread_values(left, &name, &mut unlisted[0])?;
         let right = other.thread_values(right, &name, &mut unlisted[1])?;
-        differing.values(&name, &[left, right]);
+        differing.values(&name, &[left, right])?;
     }
     let [left_unlisted, right_unlisted] = &mut unlisted;
     match (one.kept(left_unlisted)?, other.kept(right_unlisted)?) {
-        (Some(left), Some(right)) => differing.statistics(&left, &right),
-        _ => differing.values(ALL, &[one.sums()?, other.sums()?]),
+        (Some(left), Some(right)) => differing.statistics(&left, &right)?,
+        _ => differing.values(ALL, &[one.sums()?, other.sums()?])?,
     }
     let label = paths.text(UNLISTED);
     let [left, right] = unlisted.map(Unlisted::into_rows);
     let found =
         unlisted::differences(&keys, left, right, |one, other| is_apart(tolerance, one, other));
-    differing.found.extend(
-        found.into_iter().map(|(what, details)| Difference::new(label.clone(), what, details)),
-    );
+    for (what, details) in found {
+        (differing.take)(Difference::new(label.clone(), what, details))?;
+    }
     for (name, [left, right]) in both(&[one.tracks(), other.tracks()]) {
         let samples = |side: &Side, track: Option<TrackId>| {
             track.map_or_else(|| Ok(Vec::new()), |track| side.samples(track))
         };
-        differing.samples(&name, &samples(one, left)?, &samples(other, right)?);
+        differing.samples(&name, &samples(one, left)?, &samples(other, right)?)?;
     }
-    Ok(differing.found)
+    Ok(())
 }
 
 /// A metric, and how far it reaches where that is not as far as any.
@@ -362,38 +374,35 @@ fn both<K: Ord + Clone, V: Copy>(maps: &[BTreeMap<K, V>; 2]) -> BTreeMap<K, [Opt
     keys.into_iter().map(|key| (key.clone(), values(key))).collect()
 }
 
-/// Contexts that only one has; what is below them need not be said.
-fn contexts(one: &Side, other: &Side, paths: &Paths, found: &mut Vec<Difference>) {
-    for (side, against, which) in [(one, other, "one"), (other, one, "other")] {
-        for path in side.contexts.keys().filter(|path| !against.contexts.contains_key(path)) {
-            let above = paths.labels.get(*path).map_or(WHOLE, |(above, _)| *above);
-            if above == WHOLE || against.contexts.contains_key(&above) {
-                let what = format!("only the {which} has this context");
-                found.push(Difference::new(paths.text(*path), what, json!({ "only": which })));
-            }
-        }
-    }
-}
-
-/// Whether two values are further apart than they may be.
-fn is_apart(tolerance: f64, one: f64, other: f64) -> bool {
-    (one - other).abs() > tolerance.max(one.abs().max(other.abs()) * ROUNDING)
-}
-
 struct Differing<'a> {
     paths: &'a Paths,
     tolerance: f64,
-    found: Vec<Difference>,
+    take: Take<'a>,
 }
 
 impl Differing<'_> {
-    fn only(&mut self, path: &str, what: &str, is_one: bool) {
-        let which = if is_one { "one" } else { "other" };
-        let what = format!("only the {which} has {what}");
-        self.found.push(Difference::new(path, what, json!({ "only": which })));
+    /// Contexts that only one has; what is below them need not be said.
+    fn contexts(&mut self, one: &Side, other: &Side) -> anyhow::Result<()> {
+        for (side, against, which) in [(one, other, "one"), (other, one, "other")] {
+            for path in side.contexts.keys().filter(|path| !against.contexts.contains_key(path)) {
+                let above = self.paths.above(*path);
+                if above == WHOLE || against.contexts.contains_key(&above) {
+                    let what = format!("only the {which} has this context");
+                    let details = json!({ "only": which });
+                    (self.take)(Difference::new(self.paths.text(*path), what, details))?;
+                }
+            }
+        }
+        Ok(())
     }
 
-    fn values(&mut self, thread: &str, values: &[Values; 2]) {
+    fn only(&mut self, path: &str, what: &str, is_one: bool) -> anyhow::Result<()> {
+        let which = if is_one { "one" } else { "other" };
+        let what = format!("only the {which} has {what}");
+        (self.take)(Difference::new(path, what, json!({ "only": which })))
+    }
+
+    fn values(&mut self, thread: &str, values: &[Values; 2]) -> anyhow::Result<()> {
         for ((path, column), values) in both(values) {
             let [before, after] = values.map(Option::unwrap_or_default);
             if is_apart(self.tolerance, before, after) {
@@ -405,36 +414,69 @@ impl Differing<'_> {
                 let what = format!("{thread}: {column}: {was} and {is}");
                 let details =
                     json!({ "thread": thread, "column": column, "one": before, "other": after });
-                self.found.push(Difference::new(self.paths.text(path), what, details));
+                (self.take)(Difference::new(self.paths.text(path), what, details))?;
             }
         }
+        Ok(())
     }
 
     /// What all threads have together, statistic by statistic.
-    fn statistics(&mut self, one: &Kept, other: &Kept) {
+    fn statistics(&mut self, one: &Kept, other: &Kept) -> anyhow::Result<()> {
         let kinds: BTreeSet<&Statistic> = one.keys().chain(other.keys()).collect();
         for kind in kinds {
             let name = all_threads(*kind);
             match (one.get(kind), other.get(kind)) {
-                (Some(left), Some(right)) => self.values(&name, &[left.clone(), right.clone()]),
-                (left, _) => self.only(&name, "the statistic", left.is_some()),
+                (Some(left), Some(right)) => self.values(&name, &[left.clone(), right.clone()])?,
+                (left, _) => self.only(&name, "the statistic", left.is_some())?,
             }
         }
+        Ok(())
     }
 
-    fn samples(&mut self, track: &str, one: &[(i64, usize)], other: &[(i64, usize)]) {
+    fn samples(
+        &mut self,
+        track: &str,
+        one: &[(i64, usize)],
+        other: &[(i64, usize)],
+    ) -> anyhow::Result<()> {
         if one.len() != other.len() {
             let what = format!("{} and {} samples", one.len(), other.len());
             let details = json!({ "one": one.len(), "other": other.len() });
-            self.found.push(Difference::new(track, what, details));
+            (self.take)(Difference::new(track, what, details))?;
         }
         for ((time, path), (other_time, other_path)) in one.iter().zip(other) {
             if (time, path) != (other_time, other_path) {
                 let text = self.paths.text(*other_path);
                 let what = format!("{track}: at {time} ns, and at {other_time} ns in {text}");
                 let details = json!({ "track": track, "time": time, "other_path": text });
-                self.found.push(Difference::new(self.paths.text(*path), what, details));
+                (self.take)(Difference::new(self.paths.text(*path), what, details))?;
             }
         }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_told_by_its_last_labels_however_long_it_is() {
+        let mut paths = Paths::new();
+        let (one, other) = (paths.of(WHOLE, "main"), paths.of(WHOLE, "start"));
+        let below = paths.of(one, "work");
+        assert_eq!((paths.of(one, "work"), paths.text(below)), (below, "main > work".to_owned()));
+        assert_ne!(paths.of(other, "work"), below);
+        assert_eq!(
+            [WHOLE, UNLISTED].map(|path| paths.text(path)),
+            ["<whole program>", "<not listed>"]
+        );
+        let mut path = one;
+        for _ in 0..10_000 {
+            path = paths.of(path, "work");
+        }
+        let text = paths.text(path);
+        assert!(text.len() <= PATH_BYTES_MAX && text.starts_with("… > work > "), "{}", text.len());
+        assert_eq!(paths.labels.len(), 5);
     }
 }

@@ -95,6 +95,31 @@ pub(super) struct Row {
     pub(super) rest: Option<String>,
 }
 
+/// Takes a difference.
+type Take<'a> = &'a mut dyn FnMut(Difference) -> anyhow::Result<()>;
+
+/// What is good to know of one of the files.
+struct Remark {
+    /// Which: 0 or 1.
+    side: usize,
+    text: String,
+}
+
+/// How many bytes a path has that is told; of a longer one the last names.
+const PATH_BYTES_MAX: usize = 1 << 14;
+
+/// What sums may differ by because they are added up in another order.
+const ROUNDING: f64 = 1e-9;
+
+/// Whether two values of profiles are apart by more than rounding and what is tolerated. What is
+/// infinite, or no number, is only the same as itself.
+fn is_apart(tolerance: f64, one: f64, other: f64) -> bool {
+    if one.is_finite() && other.is_finite() {
+        return (one - other).abs() > tolerance.max(one.abs().max(other.abs()) * ROUNDING);
+    }
+    one.to_bits() != other.to_bits() && !(one.is_nan() && other.is_nan())
+}
+
 impl Difference {
     fn new(path: impl Into<String>, what: impl Into<String>, details: Value) -> Self {
         Self { path: path.into(), what: what.into(), details, row: None }
@@ -108,12 +133,16 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     };
     let compared = session.with_dataset(&args.one, &args.open, |session, one| {
         let compared = session.with_dataset(&args.other, &args.open, |session, other| {
-            let found = differences(args, one, other)?;
-            let mut rows = args.rows.rows();
-            for difference in &found {
-                print(session, rows.as_mut(), difference)?;
+            let (mut rows, mut outcome) = (args.rows.rows(), Outcome::Done);
+            let remarks = differences(args, one, other, &mut |difference| {
+                outcome = Outcome::Findings;
+                print(session, rows.as_mut(), &difference)
+            })?;
+            let _ = session.out.flush();
+            for Remark { side, text } in remarks {
+                let of = if side == 0 { one } else { other };
+                session.report.remark(&of.name, text);
             }
-            let outcome = if found.is_empty() { Outcome::Done } else { Outcome::Findings };
             Ok(outcome.max(session.findings(one)).max(session.findings(other)))
         });
         compared.map_err(|error| about(&args.other, error))
@@ -121,17 +150,25 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     compared.map_err(|error| about(&args.one, error))
 }
 
-/// Compares what both files have.
-fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<Difference>> {
+/// Compares what both files have, and gives each difference as soon as it is found: there may be very
+/// many.
+fn differences(
+    args: &Args,
+    one: &Opened,
+    other: &Opened,
+    take: Take<'_>,
+) -> anyhow::Result<Vec<Remark>> {
     if args.exact {
-        return exactly(args, one, other);
+        exactly(args, one, other, take)?;
+        return Ok(Vec::new());
     }
     if let (Some(one), Some(other)) = (one.dataset.arrays(), other.dataset.arrays()) {
-        return Ok(arrays::differences(&one, &other, args.tolerance)?);
+        arrays::differences(&one, &other, args.tolerance)?.into_iter().try_for_each(take)?;
+        return Ok(Vec::new());
     }
     if let (Some(one), Some(other)) = (view_of(one)?, view_of(other)?) {
         let is_for_programs = args.rows.rows().is_some();
-        return args.profiles.differences(&one, &other, args.tolerance, is_for_programs);
+        return args.profiles.differences([&one, &other], args.tolerance, is_for_programs, take);
     }
     let names = [one, other].map(|opened| opened.format.info().title).join(" and ");
     let failure = Failure::new(format!("{names} have nothing that could be compared"));
@@ -144,7 +181,7 @@ fn differences(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<
 }
 
 /// Compares profiles by path.
-fn exactly(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<Difference>> {
+fn exactly(args: &Args, one: &Opened, other: &Opened, take: Take<'_>) -> anyhow::Result<()> {
     let mut paths = exact::Paths::new();
     let mut side = |opened: &Opened| -> anyhow::Result<exact::Side> {
         let side = exact::Side::new(opened, &mut paths)?;
@@ -153,7 +190,7 @@ fn exactly(args: &Args, one: &Opened, other: &Opened) -> anyhow::Result<Vec<Diff
         side.ok_or_else(|| Named::error(&opened.name, failure()))
     };
     let (one, other) = (side(one)?, side(other)?);
-    Ok(exact::differences(&one, &other, &paths, args.tolerance)?)
+    exact::differences(&one, &other, &paths, args.tolerance, take)
 }
 
 fn print(
@@ -180,4 +217,29 @@ fn print(
         object.extend(details.clone());
     }
     Ok(rows.row(&mut session.out, &object)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_no_difference() {
+        assert!(!is_apart(0.0, 1.0, 1.0 + 1e-12));
+        assert!(is_apart(0.0, 1.0, 1.1));
+        assert!(!is_apart(0.5, 1.0, 1.1));
+        assert!(!is_apart(0.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn what_is_infinite_or_no_number_is_the_same_as_nothing_else() {
+        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        for (place, one) in odd.into_iter().enumerate() {
+            assert!(is_apart(1e300, one, 1.0) && is_apart(1e300, 1.0, one), "{one}");
+            for (other_place, other) in odd.into_iter().enumerate() {
+                assert_eq!(is_apart(0.0, one, other), place != other_place, "{one} {other}");
+            }
+        }
+        assert!(!is_apart(0.0, f64::NAN, -f64::NAN));
+    }
 }

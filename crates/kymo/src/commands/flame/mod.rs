@@ -23,6 +23,12 @@ use stacks::Stacks;
 /// The least share of the total that has a box: others would be too narrow to be seen.
 const LEAST: f64 = 5e-5;
 
+/// How many bytes the paths to all boxes may come to: they are held while they are drawn.
+const LINES_BYTES_MAX: u64 = 1 << 26;
+
+/// How many characters of names are drawn: all, or fewer where they come to more than that.
+const NAMES_MAX: [Option<usize>; 3] = [None, Some(256), Some(64)];
+
 /// Draw a flame graph: a box for each path, as wide as what was spent there and below.
 ///
 /// It is an SVG to open in a browser: a click on a box zooms in, and there is a search. With
@@ -77,7 +83,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let asked = args.profile.of(opened)?;
         asked.require_inclusive("which boxes are as wide as")?;
         let tree = top_down(&asked.question(), args.show.detail(), args.depth)?;
-        let stacks = Stacks::new(&tree, if args.folded { 0.0 } else { LEAST });
+        let mut stacks = Stacks::new(&tree, if args.folded { 0.0 } else { LEAST });
+        if !args.folded {
+            stacks.name_max = name_max(&stacks)?;
+        }
         put(session, args, opened, |out| {
             if args.folded {
                 return stacks.each(|line| Ok(writeln!(out, "{line}")?));
@@ -92,18 +101,29 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             );
             session.report.remark(&opened.name, text);
         }
-        let odd = Asked::say_odd(session, opened, tree.odd.as_deref());
-        let outcome = odd.max(say_negative(session, opened, &stacks));
+        if let Some(name_max) = stacks.name_max {
+            let text = format!("names are cut to {name_max} characters: all are too much text");
+            session.report.remark(&opened.name, text);
+        }
+        let outcome = say_negative(session, opened, &stacks);
         if args.folded {
             say_scale(session, opened, &asked, &stacks);
         }
-        asked.say_remarks(session, opened);
-        Ok(outcome.max(session.findings(opened)))
+        Ok(outcome.max(asked.say(session, opened, tree.nodes.is_empty(), tree.odd.as_deref())))
     });
     result.map_err(|error| match error.downcast::<Named>() {
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name, error),
     })
+}
+
+/// How many characters of a name are drawn, so that the paths to all boxes can be held: all, or as
+/// many as that takes.
+fn name_max(stacks: &Stacks<'_>) -> Result<Option<usize>, Failure> {
+    let fits = |name_max: &Option<usize>| stacks.bytes(*name_max) <= LINES_BYTES_MAX;
+    let found = NAMES_MAX.into_iter().find(fits);
+    let failure = || Failure::new("the paths to its boxes are too long to be drawn");
+    found.ok_or_else(|| failure().hint("--depth with fewer levels draws less"))
 }
 
 fn picture(

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use kymo_core::model::profile::PathTree;
+use kymo_core::model::profile::{PathNode, PathTree, beginning};
 
 /// How large the total is made at least, so that whole numbers are fine enough.
 const TOTAL_MIN: f64 = 1e9;
@@ -20,6 +20,8 @@ pub(super) struct Stacks<'a> {
     own: Vec<f64>,
     /// The least share of the total that has lines.
     least: f64,
+    /// How many characters of a name are in lines; nothing means all.
+    pub(super) name_max: Option<usize>,
     /// What was spent is multiplied with this to be the numbers of lines.
     pub(super) scale: f64,
     /// Whether that is 1: all was whole before.
@@ -41,7 +43,32 @@ impl<'a> Stacks<'a> {
         let mut negative = tree.nodes.iter().zip(&own).filter(|(_, own)| is_negative(own));
         let example = negative.next().map(|(node, _)| tree.label(node).to_owned());
         let negative = u64::from(example.is_some()) + negative.count() as u64;
-        Self { tree, own, least, scale, is_whole: is_fine, negative, example }
+        Self { tree, own, least, name_max: None, scale, is_whole: is_fine, negative, example }
+    }
+
+    /// How many bytes all lines come to, but for their numbers, with so many characters of names.
+    pub(super) fn bytes(&self, name_max: Option<usize>) -> u64 {
+        let (mut lengths, mut all): (Vec<u64>, _) = (Vec::new(), 0_u64);
+        // Parents come before their children.
+        for (index, node) in self.tree.nodes.iter().enumerate() {
+            let above = node.parent.and_then(|parent| lengths.get(parent)).copied().unwrap_or(0);
+            let length = above + self.name(node, name_max).len() as u64 + 1;
+            lengths.push(length);
+            if node.share >= self.least && self.count(index) >= 1.0 {
+                all = all.saturating_add(length);
+            }
+        }
+        all
+    }
+
+    fn name(&self, node: &PathNode, name_max: Option<usize>) -> &'a str {
+        let label = self.tree.label(node);
+        name_max.map_or(label, |name_max| beginning(label, name_max))
+    }
+
+    /// What a node spent itself, as a whole number.
+    fn count(&self, index: usize) -> f64 {
+        (self.own.get(index).copied().unwrap_or(0.0) * self.scale).round()
     }
 
     /// Gives a line for each path that spent something itself. Siblings come in the order of their
@@ -64,9 +91,9 @@ impl<'a> Stacks<'a> {
             if !line.is_empty() {
                 line.push(';');
             }
-            line.extend(self.tree.label(node).chars().map(plain));
+            line.extend(self.name(node, self.name_max).chars().map(plain));
             ends.push(line.len());
-            let count = (self.own.get(index).copied().unwrap_or(0.0) * self.scale).round();
+            let count = self.count(index);
             if count >= 1.0 {
                 let end = line.len();
                 let _ = write!(line, " {count:.0}");
@@ -135,7 +162,8 @@ mod tests {
         example: Option<String>,
     }
 
-    fn stacks(values: [f64; 3], least: f64) -> Found {
+    /// Three functions that call each other, with what each spent itself.
+    fn tree(values: [f64; 3]) -> PathTree {
         let mut builder = CallTreeBuilder::new(&Limits::default());
         let metric = builder.metric(Metric::named("time (sec)")).unwrap();
         let thread = builder.thread(Thread::default()).unwrap();
@@ -149,7 +177,11 @@ mod tests {
         }
         let tree = builder.finish();
         let question = Question { view: &tree, metric, threads: None };
-        let tree = top_down(&question, Detail::Functions, 9).unwrap();
+        top_down(&question, Detail::Functions, 9).unwrap()
+    }
+
+    fn stacks(values: [f64; 3], least: f64) -> Found {
+        let tree = tree(values);
         let stacks = Stacks::new(&tree, least);
         let mut lines = Vec::new();
         let take = |line: &str| -> Result<(), ()> {
@@ -192,5 +224,22 @@ mod tests {
         let numbers = found.lines.iter().map(|line| line.rsplit_once(' ').unwrap().1);
         let numbers: Vec<u64> = numbers.map(|number| number.parse().unwrap()).collect();
         assert_eq!(numbers, [3 * numbers[1], numbers[1]]);
+    }
+
+    /// `main`, `main;a:b` and `main;a:b;leaf`, each with one byte more for what stands behind it.
+    #[test]
+    fn the_bytes_of_all_lines_are_known_before() {
+        let tree = tree([1.0, 1.0, 1.0]);
+        let mut stacks = Stacks::new(&tree, 0.0);
+        assert_eq!(stacks.bytes(None), 5 + 9 + 14);
+        assert_eq!(stacks.bytes(Some(1)), 2 + 4 + 6);
+        stacks.name_max = Some(1);
+        let mut lines = Vec::new();
+        let take = |line: &str| -> Result<(), ()> {
+            lines.push(line.to_owned());
+            Ok(())
+        };
+        stacks.each(take).unwrap();
+        assert_eq!(lines, ["m 1", "m;a 1", "m;a;l 1"]);
     }
 }

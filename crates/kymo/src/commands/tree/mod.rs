@@ -3,13 +3,12 @@
 mod branches;
 mod listing;
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use kymo_core::model::profile::Detail;
 
 use crate::cli::OpenArgs;
-use crate::profiles::{Asked, ProfileArgs};
+use crate::profiles::{ProfileArgs, begin};
 use crate::render::rows::RowArgs;
 use crate::session::{Outcome, Session};
 
@@ -80,13 +79,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of_any(opened)?;
         let tree = asked.top_down(args.show.detail(), args.listing.depth)?;
-        if rows.is_none() && !std::mem::take(&mut is_first) {
-            writeln!(session.out)?;
+        if rows.is_none() {
+            begin(session, &mut is_first)?;
         }
         args.listing.print(session, rows.as_mut(), opened, &asked, &tree)?;
-        asked.say_nothing(session, opened, tree.nodes.is_empty());
-        let outcome = Asked::say_odd(session, opened, tree.odd.as_deref());
-        asked.say_remarks(session, opened);
-        Ok(outcome.max(session.findings(opened)))
+        Ok(asked.say(session, opened, tree.nodes.is_empty(), tree.odd.as_deref()))
     })
 }
