@@ -14,6 +14,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kymo_conformance::{python, shared, testdata};
+use kymo_core::Destination;
+use kymo_core::model::profile::{
+    Column, ContextNumber, Function, Metric, Node, ProfileSink, Reach, Relation, Scope, SunkValue,
+    Thread, ThreadId,
+};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use support::{folder, kymo, run};
@@ -381,9 +386,191 @@ fn changed(to: &Path, file: &str, at: usize, bytes: &[u8]) {
             fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
         }
     }
-    let mut whole = fs::read(to.join(file)).unwrap();
+    change(to, file, at, bytes);
+}
+
+/// Changes bytes of a file of a copy.
+fn change(folder: &Path, file: &str, at: usize, bytes: &[u8]) {
+    let mut whole = fs::read(folder.join(file)).unwrap();
     whole[at..at + bytes.len()].copy_from_slice(bytes);
-    fs::write(to.join(file), whole).unwrap();
+    fs::write(folder.join(file), whole).unwrap();
+}
+
+/// Where the summary of the small database has what the entry point spent, `main` itself, `main` with
+/// all that it called, and its line.
+const SPENT: [usize; 5] = [0x102, 0x10C, 0x116, 0x120, 0x12A];
+
+/// The metric of the small database in its first scope, which is exclusive of calls, and in its
+/// second, which is inclusive: where both lists begin, and how many of each there are.
+const SCOPES: [(&str, &[u8]); 2] = [
+    ("exclusive", &[0x38, 1, 0, 0, 0, 0, 0, 0, 0x58, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0]),
+    ("inclusive", &[0x48, 1, 0, 0, 0, 0, 0, 0, 0x70, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0]),
+];
+
+/// Everything took 5 in the one and 8 in the other.
+#[test]
+fn what_is_measured_is_compared_whatever_is_asked_for() {
+    for (how, scope) in SCOPES {
+        let folder = folder();
+        let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+        for path in [&one, &other] {
+            changed(path, "meta.db", 0x120, scope);
+        }
+        for at in SPENT {
+            change(&other, "profile.db", at, &8.0_f64.to_le_bytes());
+        }
+        for (options, asked) in [(&[][..], "exclusive"), (&["-i"], "inclusive")] {
+            for by in ["function", "path"] {
+                let diff = |other: &Path| {
+                    run(kymo()
+                        .args(["diff", "--json", "--by", by])
+                        .args(options)
+                        .args([&one, other]))
+                };
+                let (code, out, said) = diff(&other);
+                assert_eq!(code, Some(3), "{how} {asked} {by} {out}{said}");
+                let rows = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+                let changes: Vec<_> = rows.map(|row| row["change"].as_f64().unwrap()).collect();
+                // Of the entry point there is nothing that is exclusive of calls.
+                let count = if how == "inclusive" { 2 } else { 1 };
+                assert_eq!(changes, vec![3.0; count], "{how} {asked} {by}");
+                let remark =
+                    format!("time is not measured {asked} of calls: what is {how} of them");
+                assert_eq!(said.contains(&remark), how != asked, "{said}");
+                assert_eq!(diff(&one).0, Some(0));
+            }
+        }
+    }
+    let folder = folder();
+    let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+    for (path, (_, scope)) in [&one, &other].into_iter().zip(SCOPES) {
+        changed(path, "meta.db", 0x120, scope);
+    }
+    let (code, out, _) = run(kymo().arg("diff").args([&one, &other]));
+    assert!(
+        code == Some(3) && out.contains("time: ") && out.contains("cannot be compared"),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_value_that_is_infinite_or_no_number_is_said_and_is_a_change() {
+    for odd in [f64::NAN, f64::INFINITY] {
+        let folder = folder();
+        let path = folder.path().join("odd");
+        changed(&path, "profile.db", SPENT[1], &odd.to_le_bytes());
+        for command in ["top", "tree", "callers", "flame"] {
+            let (code, _, said) = run(kymo().arg(command).arg(&path));
+            assert_eq!(code, Some(3), "{command} {said}");
+            let why = "main has a value that is infinite, or no number";
+            assert!(said.contains(why), "{command} {said}");
+        }
+        let sound = testdata("hpcdb/tiny");
+        for options in [&["diff"][..], &["diff", "--by", "path"], &["diff", "--exact"]] {
+            let diff = |one: &Path| run(kymo().args(options).args([one, &path]));
+            assert_eq!(diff(&sound).0, Some(3), "{options:?}");
+            assert_eq!(diff(&path).0, Some(0), "{options:?}");
+        }
+        // What all entry points spent, and what a thread did.
+        changed(&folder.path().join("all"), "profile.db", SPENT[0], &odd.to_le_bytes());
+        let (code, out, _) = run(kymo().arg("info").arg(folder.path().join("all")));
+        assert!(code == Some(3) && out.contains("infinite, or no number"), "{out}");
+        let thread = folder.path().join("thread");
+        changed(&thread, "profile.db", 0x15A, &odd.to_le_bytes());
+        fs::remove_file(thread.join("cct.db")).unwrap();
+        let (code, _, said) = run(kymo().arg("threads").arg(&thread));
+        assert!(code == Some(3) && said.contains("a thread has a value"), "{said}");
+    }
+}
+
+#[test]
+fn that_traces_have_no_samples_is_no_failure() {
+    let folder = folder();
+    let path = folder.path().join("empty");
+    // Both traces end where they begin.
+    changed(&path, "trace.db", 0x50, &[0x70]);
+    let (code, out, said) = run(kymo().arg("trace").arg(&path));
+    assert_eq!((code, out), (Some(0), format!("{}: no samples\n", path.display())), "{said}");
+    assert!(said.contains("`kymo top` shows what its profile has"), "{said}");
+    let (code, out, _) = run(kymo().args(["trace", "--json"]).arg(&path));
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+}
+
+/// Whatever is asked for, a `cct.db` of another database is said: some threads may be asked for next.
+#[test]
+fn values_by_context_of_another_database_are_said_whatever_is_asked_for() {
+    let folder = folder();
+    let path = folder.path().join("other");
+    // The first thread spent 4 instead of 2 in the entry point, by `cct.db` alone.
+    changed(&path, "cct.db", 0xC4, &4.0_f64.to_le_bytes());
+    for options in [&["top"][..], &["tree"], &["info"], &["threads"], &["top", "--thread", "0"]] {
+        let (code, out, said) = run(kymo().args(options).arg(&path));
+        let said = format!("{out}{said}");
+        assert!(code == Some(3) && said.contains("do the files belong together?"), "{said}");
+    }
+}
+
+/// Of the second thread `profile.db` has no values.
+#[test]
+fn threads_that_spent_nothing_are_no_failure() {
+    let folder = folder();
+    let path = folder.path().join("idle");
+    changed(&path, "profile.db", 0xA0, &[0]);
+    change(&path, "profile.db", 0xB0, &[0]);
+    fs::remove_file(path.join("cct.db")).unwrap();
+    let (code, out, said) = run(kymo().args(["top", "--thread", "1"]).arg(&path));
+    assert!(code == Some(0) && out.contains("time, 0 in all, 1 thread"), "{out}{said}");
+    assert!(said.contains("nothing has a value of time"), "{said}");
+}
+
+/// Functions of long names that call each other, so many of them that no path to the last can be told.
+fn chain(to: &Path, spent: f64) {
+    let mut writer = kymo_hpcdb::Writer::new(&Destination::new(to, false), "chain").unwrap();
+    let metric = writer.metric(&Metric::named("time")).unwrap();
+    writer.context(None, ContextNumber(1), &Node::new(Scope::Entry, Relation::Call)).unwrap();
+    for number in 2..4_000 {
+        let name = format!("{number}{}", "x".repeat(30));
+        let function = writer.function(&Function { name, ..Function::default() }).unwrap();
+        let node = Node::new(Scope::Function, Relation::Call);
+        let node = Node { function: Some(function), ..node };
+        writer.context(Some(ContextNumber(number - 1)), ContextNumber(number), &node).unwrap();
+    }
+    writer.threads(&[Thread::default()]).unwrap();
+    let value = |number: u64| {
+        let value = |reach, value| SunkValue {
+            context: ContextNumber(number),
+            column: Column { metric, reach },
+            value,
+        };
+        let below = f64::from(u32::try_from(4_000 - number.max(2)).unwrap());
+        let own = (number > 1).then(|| value(Reach::Function, spent));
+        own.into_iter().chain([value(Reach::Execution, below * spent)]).map(Ok)
+    };
+    writer.values(ThreadId(0), &mut (1..4_000).flat_map(value)).unwrap();
+    writer.finish().unwrap();
+}
+
+#[test]
+fn very_long_paths_are_cut_or_not_drawn() {
+    let folder = folder();
+    let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+    chain(&one, 1.0);
+    chain(&other, 2.0);
+    let diff = ["diff", "--json", "-n", "3", "--by", "path"];
+    let (code, out, said) = run(kymo().args(diff).args([&one, &other]));
+    assert_eq!((code, said.as_str()), (Some(3), ""));
+    let lengths = out.lines().map(|line| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        row["path"].as_str().unwrap().len()
+    });
+    let lengths: Vec<_> = lengths.collect();
+    assert!(lengths.len() == 3 && lengths.iter().all(|length| *length <= 1 << 14), "{lengths:?}");
+    let (code, _, said) = run(kymo().args(["flame", "--depth", "4000"]).arg(&one));
+    assert!(code == Some(1) && said.contains("--depth with fewer levels draws less"), "{said}");
+    assert_eq!(run(kymo().arg("flame").arg(&one)).0, Some(0));
+    // What is written has no description, and no row for one.
+    let (_, out, _) = run(kymo().arg("info").arg(&one));
+    assert!(out.contains("  title ") && !out.contains("description"), "{out}");
 }
 
 /// The line has the number 0, which is idle in traces and the whole among values.

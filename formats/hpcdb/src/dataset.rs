@@ -127,7 +127,8 @@ fn summary(database: &Arc<Database>) -> Summary {
     summary.fact("files", parts.join(", "));
     if let Some(meta) = &database.meta {
         summary.fact("title", kymo_core::shortened(&meta.title).into_owned());
-        if !meta.description.starts_with("TODO") {
+        let is_written = !meta.description.is_empty() && !meta.description.starts_with("TODO");
+        if is_written {
             let description = kymo_core::shortened(&meta.description).into_owned();
             summary.fact("description", description);
         }
@@ -172,6 +173,9 @@ fn traces(database: &Arc<Database>, summary: &mut Summary) {
 fn metrics(view: &Profiles) -> Section {
     let totals = view.totals(None).inspect_err(|error| view.note(error)).unwrap_or_default();
     let metrics = view.metrics();
+    for (metric, total) in metrics.iter().zip(&totals).filter(|(_, total)| !total.is_finite()) {
+        view.note_total(&metric.name, *total);
+    }
     let spent = metrics.iter().zip(totals).filter(|(_, total)| *total != 0.0);
     let row = |(metric, total): (&Metric, f64)| {
         let name = kymo_core::shortened(&metric.name).into_owned();

@@ -1,15 +1,22 @@
 //! What reports hold: no more for a large tree than for a small one.
-#![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
+#![allow(
+    clippy::float_cmp,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
 
 #[path = "support/made.rs"]
 mod made;
 
 use kymo_core::model::profile::{
-    By, Detail, MetricId, Most, Question, bottom_up, flat_most, top_down,
+    By, Detail, FlatRow, MetricId, Most, Question, ThreadId, ThreadSet, bottom_up, flat_most,
+    top_down,
 };
+use kymo_core::table::Scan;
 use kymo_core::{Context, Format, Source};
 use kymo_hpcdb::HpcDb;
-use made::{Made, Meta, beside, context, held, one_metric, ones, profile, source};
+use made::{Made, Meta, beside, context, held, one_metric, ones, profile, profiles, source};
 
 /// So many functions, each called by the one before; each of its own, or all of the first.
 fn chain(count: u64, step: u64) -> impl Fn(&mut Made, u64) -> (u64, u64) {
@@ -67,6 +74,53 @@ fn a_tree_that_is_wider_takes_no_more_memory() {
     for (few, many) in few.into_iter().zip(many) {
         assert!(many <= few + SLACK && many < 1 << 20, "{few} and {many}");
     }
+}
+
+/// Of three of four threads, each of which has values in more contexts than are held at once.
+#[test]
+fn values_of_some_threads_without_values_by_context_take_a_fixed_part_of_memory() {
+    const COUNT: u32 = 400_000;
+    let contexts = beside(COUNT.into(), 0);
+    let meta = Meta { names: b"foo\0", functions: &[0], metrics: one_metric, contexts: &contexts };
+    let values = ones(COUNT);
+    let profile = profiles(&[&values; 5], 5, 1);
+    let source = source([("meta.db", meta.bytes()), ("profile.db", profile)]);
+    let dataset = HpcDb.open(&source, &Context::default()).unwrap();
+    let view = dataset.profile().unwrap();
+    let threads: ThreadSet = (0..3).map(ThreadId).collect();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: Some(&threads) };
+    let most = Most { number: Some(1), is_inclusive: false };
+    let held = held(|| {
+        let found = flat_most(&question, By::Function, most).unwrap();
+        let FlatRow { label, exclusive, .. } = &found.rows[0];
+        assert_eq!((label.as_str(), *exclusive), ("foo", f64::from(3 * COUNT)));
+    });
+    assert!(held < 16 << 20, "{held}");
+}
+
+/// Very many below each other, of one function of a long name.
+#[test]
+fn the_names_on_a_very_long_path_are_not_all_held() {
+    const COUNT: u32 = 50_000;
+    let name: Vec<u8> = [b'y'; 600].into_iter().chain([0]).collect();
+    let contexts = chain(COUNT.into(), 0);
+    let meta = Meta { names: &name, functions: &[0], metrics: one_metric, contexts: &contexts };
+    let values = ones(COUNT);
+    let bytes = meta.bytes();
+    let room = 4 * bytes.len() as u64 + (4 << 20);
+    let source = source([("meta.db", bytes), ("profile.db", profile(&values, &values, 1, 1))]);
+    let dataset = HpcDb.open(&source, &Context::default()).unwrap();
+    let table = dataset.table("contexts").unwrap();
+    let held = held(|| {
+        let columns = Some(vec![table.schema().index_of("path").unwrap()]);
+        let scan = Scan { columns, batch_rows: 64, ..Scan::default() };
+        let mut paths = 0;
+        for batch in table.scan(&scan).unwrap() {
+            paths += batch.unwrap().num_rows();
+        }
+        assert_eq!(paths, 1 + COUNT as usize);
+    });
+    assert!(held < room, "{held} of {room}");
 }
 
 /// More functions than are held at once, each of which calls the next.

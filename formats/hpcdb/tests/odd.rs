@@ -11,9 +11,10 @@
 mod support;
 
 use kymo_core::model::profile::{
-    By, Column, MetricId, ProfileView, Question, Reach, Step, ThreadId, ThreadSet, Walk, Within,
-    flat, per_thread, top_down,
+    By, Column, Detail, MetricId, Most, ProfileView, Question, Reach, Step, ThreadId, ThreadSet,
+    Walk, Within, bottom_up, flat, flat_most, per_thread, top_down,
 };
+use kymo_core::model::timeline::{TimeNs, Window};
 use kymo_core::{Context, Dataset, Format, Severity, Source};
 use kymo_hpcdb::HpcDb;
 use support::{changed, patched};
@@ -103,7 +104,7 @@ fn what_was_measured_outside_of_all_entry_points_is_shown() {
     let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
     assert_eq!(per_thread(&question, Within::All).unwrap(), [4.0, 5.0]);
     assert_eq!(question.total().unwrap().to_string(), "9");
-    let tree = top_down(&question, kymo_core::model::profile::Detail::Functions, 9).unwrap();
+    let tree = top_down(&question, Detail::Functions, 9).unwrap();
     assert_eq!(tree.total.to_string(), "9");
     let said: Vec<_> = dataset.findings().iter().map(|one| (one.rule, one.severity)).collect();
     assert_eq!(said, [("tree-sum", Severity::Warning)]);
@@ -153,11 +154,12 @@ fn values_by_context_of_another_database_are_told() {
     let dataset = open(&source);
     let view = dataset.profile().unwrap();
     let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert_eq!(dataset.findings(), []);
     // The summary is what counts where all threads are asked for.
     assert_eq!(rows(view.as_ref(), By::Line, None), [row("a.c:7", 5.0, 5.0)]);
-    assert_eq!(dataset.findings(), []);
-    assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 4.0]);
     let findings = dataset.findings();
+    assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 4.0]);
+    assert_eq!(dataset.findings(), findings);
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.rule, finding.severity), ("summary-sum", Severity::Warning));
     let said = "threads come to 6 in context 1, and the summary of profile.db has 5: do the files \
@@ -223,4 +225,75 @@ fn without_values_by_context_those_by_profile_are_summed_up() {
             assert!((one - other).abs() <= 1e-12, "{function:?}: {spent:?}");
         }
     }
+}
+
+/// What reports say is odd of a database without `cct.db`: a flat profile, a tree, and callers.
+fn said(source: &Source) -> [Option<String>; 3] {
+    let dataset = open(source);
+    let view = dataset.profile().unwrap();
+    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let most = Most { number: Some(1), is_inclusive: false };
+    [
+        flat_most(&question, By::Function, most).unwrap().odd,
+        top_down(&question, Detail::Functions, 9).unwrap().odd,
+        bottom_up(&question, None, 9, 0.5).unwrap().odd,
+    ]
+}
+
+/// Of the entry point, of `main` itself, and of it with all that it called: every report says that one
+/// of them is no number, and none that both are the same as others.
+#[test]
+fn what_is_infinite_or_no_number_is_said() {
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for place in 1..4 {
+            let source = changed("tiny", |name, bytes| {
+                let mut summary = spent(5.0, 5.0);
+                summary[place].2 = odd;
+                let threads = [spent(2.0, 2.0), spent(3.0, 3.0)];
+                let values = [summary].into_iter().chain(threads).collect::<Vec<_>>();
+                match name {
+                    "profile.db" => Some(with_values(bytes, &values)),
+                    "cct.db" => None,
+                    _ => Some(bytes),
+                }
+            });
+            for said in said(&source) {
+                let said = said.unwrap_or_default();
+                assert!(said.ends_with("has a value that is infinite, or no number"), "{said}");
+            }
+        }
+    }
+}
+
+/// What `multiply` spent with all that it called has the id of another metric: it has nothing then,
+/// and what it called has all of it.
+#[test]
+fn what_spent_more_than_what_called_it_is_said() {
+    let source = changed("matmul-omp", |name, mut bytes| {
+        if name == "profile.db" {
+            bytes[0x2272] = 7;
+        }
+        Some(bytes)
+    });
+    let [flat, ..] = said(&source);
+    assert!(flat.is_some_and(|flat| flat.ends_with(" spent more than what called it")));
+    let sound = changed("matmul-omp", |_, bytes| Some(bytes));
+    assert_eq!(said(&sound), [None, None, None]);
+}
+
+/// Samples at 300 and 200: one from 250 on is looked for behind both, and found before.
+#[test]
+fn of_a_trace_that_goes_back_in_time_a_range_lacks_nothing() {
+    let dataset = open(&patched("trace.db", &[(0x70, &300_u64.to_le_bytes())]));
+    let window = Window { from: Some(TimeNs(250)), ..Window::default() };
+    let mut events = dataset.timeline().unwrap().events(&window).unwrap();
+    let mut times = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        times.push(event.time.unwrap().0);
+    }
+    assert_eq!(times, [300]);
+    let findings = dataset.findings();
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!((finding.file.as_deref(), finding.offset), (Some("trace.db"), Some(0x7C)));
+    assert_eq!(finding.message, "timestamp: goes back in time");
 }

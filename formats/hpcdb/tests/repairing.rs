@@ -76,6 +76,19 @@ fn a_sound_database_is_copied_byte_by_byte() {
     }
 }
 
+/// What leads to itself cannot be read, and a directory is no file.
+#[cfg(unix)]
+#[test]
+fn what_else_cannot_be_copied_is_lost() {
+    let folder = sample();
+    fs::create_dir_all(folder.path().join("metrics/more")).unwrap();
+    std::os::unix::fs::symlink("FORMATS.md", folder.path().join("FORMATS.md")).unwrap();
+    let (_out, _, losses) = repaired(folder.path());
+    let [formats, more] = losses.as_slice() else { panic!("{losses:?}") };
+    assert!(formats.starts_with("FORMATS.md: it was not copied: "), "{formats}");
+    assert_eq!(more, "metrics/more: it was not copied: it is a directory");
+}
+
 #[test]
 fn footers_are_restored() {
     let folder = sample();

@@ -16,6 +16,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 use kymo_conformance::testdata;
+#[cfg(unix)]
+use kymo_core::bytes::Limits;
 use kymo_core::{Context, Finding, Format, Severity, Source};
 use kymo_hpcdb::HpcDb;
 
@@ -457,6 +459,23 @@ fn a_taxonomy_that_cannot_be_read_is_told() {
     for text in ["version: 7\n", "inputs: [{metric: a}]\n", "a: [\n"] {
         assert_eq!(found(&with_taxonomy(text)), [unreadable_taxonomy()], "{text}");
     }
+}
+
+/// What leads to itself cannot be opened.
+#[cfg(unix)]
+#[test]
+fn a_taxonomy_that_cannot_be_opened_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in support::files("tiny", |_, bytes| Some(bytes)) {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    std::fs::create_dir(folder.path().join("metrics")).unwrap();
+    let taxonomy = folder.path().join("metrics/default.yaml");
+    std::os::unix::fs::symlink("default.yaml", taxonomy).unwrap();
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    assert_eq!(found(&source), [unreadable_taxonomy()]);
+    let dataset = HpcDb.open(&source, &Context::default()).unwrap();
+    assert!(dataset.findings().iter().any(|finding| finding.rule == "taxonomy"));
 }
 
 /// Aliases make a metric of each of two below another, thirty times: that is a milliard of them.

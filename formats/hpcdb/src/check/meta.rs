@@ -4,14 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Checking, Listed};
-use crate::read::Meta;
+use crate::read::{CONTEXT, Meta};
 use crate::rows;
 use crate::transpose::numbers_max;
 use crate::types::Context;
 use crate::walk::TreeWalk;
-
-/// The place of the section of contexts.
-const CONTEXT_SECTION: usize = 3;
 
 /// Checks `meta.db`, and tells which contexts it lists; nothing where it is not there.
 pub(super) fn check(checking: &mut Checking) -> Option<Listed> {
@@ -81,7 +78,7 @@ fn contexts(checking: &mut Checking, meta: &Meta) -> Listed {
         pointers(checking, meta, &context);
     }
     if listed.is_empty() && has_values(checking) {
-        let at = meta.part.sections.get(CONTEXT_SECTION).map_or(0, |section| section.pointer);
+        let at = meta.part.sections.get(CONTEXT).map_or(0, |section| section.pointer);
         let message = "no context is listed, and there are values of contexts";
         checking.error(&meta.part, "no-contexts", at, message);
     }

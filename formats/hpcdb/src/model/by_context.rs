@@ -20,10 +20,10 @@ impl Profiles {
     /// `profile.db` is asked.
     pub(super) fn cct_of(&self, ctx_id: u64) -> Option<&CctDb> {
         let cct = self.database.cct.as_ref()?;
+        self.compare_cct();
         let (Some(file), Some(summary)) = (&self.database.profile, &self.summary) else {
             return Some(cct);
         };
-        self.cct_compared.get_or_init(|| self.compare_entries(cct));
         if ctx_id < cct.contexts.count {
             return Some(cct);
         }
@@ -42,6 +42,14 @@ impl Profiles {
         None
     }
 
+    /// Says that `cct.db` is that of another database, where it has something else of the entry points
+    /// than the summary has.
+    pub(super) fn compare_cct(&self) {
+        if let (Some(cct), Some(_)) = (&self.database.cct, &self.summary) {
+            self.cct_compared.get_or_init(|| self.compare_entries(cct));
+        }
+    }
+
     /// The thread of a value in `cct.db`. That there is none is said once for each place.
     pub(super) fn thread_at(&self, file: &CctDb, profile: u64, offset: u64) -> Option<ThreadId> {
         let thread = self.thread_of(profile);
@@ -53,25 +61,26 @@ impl Profiles {
         thread
     }
 
-    /// The values of a context that has a number, summed over all threads or some.
-    pub(super) fn sums_of(
+    /// A statistic of the values of a context that has a number, over all threads or some.
+    pub(super) fn statistics_of(
         &self,
+        statistic: Statistic,
         context: &Context,
         columns: &[Column],
         threads: Option<&ThreadSet>,
         to: &mut [f64],
     ) -> Result<()> {
         if threads.is_none()
-            && let Some(done) = self.summed_up(Statistic::Sum, context, columns, to)
+            && let Some(done) = self.summed_up(statistic, context, columns, to)
         {
             return done;
         }
         to.fill(0.0);
         let Ok(ctx_id) = u32::try_from(context.number.0) else { return Ok(()) };
-        match self.cct_of(ctx_id.into()) {
-            Some(file) => file.part.told(self.add_threads(file, ctx_id, columns, threads, to)),
-            None => self.of_each(Statistic::Sum, ctx_id, columns, threads, to),
-        }
+        let Some(file) = self.cct_of(ctx_id.into()) else {
+            return self.of_each(statistic, ctx_id, columns, threads, to);
+        };
+        file.part.told(self.of_threads(file, statistic, ctx_id, columns, threads, to))
     }
 
     /// Every value of a context that has a number, of each thread.
@@ -92,10 +101,11 @@ impl Profiles {
         Ok(Box::new(values))
     }
 
-    /// Adds what threads have, from the values by context.
-    fn add_threads(
+    /// A statistic of what threads have, from the values by context.
+    fn of_threads(
         &self,
         file: &CctDb,
+        statistic: Statistic,
         ctx_id: u32,
         columns: &[Column],
         threads: Option<&ThreadSet>,
@@ -106,7 +116,7 @@ impl Profiles {
             let Some(id) = self.columns.id(*column) else { continue };
             self.each_value(file, &context, id, |thread, value| {
                 if is_meant(threads, thread) {
-                    *to += value;
+                    statistic.combine(to, statistic.of(value));
                 }
             })?;
         }

@@ -1,24 +1,60 @@
 //! Statistics over some threads where no `cct.db` has values by context: each profile is read once,
 //! and not once for each context.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use kymo_core::Result;
+use kymo_core::bytes::ReadResult;
 use kymo_core::model::profile::{
     Column, Context, MetricId, Reach, Statistic, ThreadId, ThreadSet, inclusive_by_context,
 };
+use kymo_core::{NumberFile, Result};
 
 use super::Profiles;
+use crate::read::{Meta, ProfileDb, first};
 use crate::rows;
+use crate::transpose::numbers_max;
+use crate::types::Profile;
 
 /// Threads, or contexts, that are so few are looked up one by one.
 const FEW: usize = 2;
 
+/// How many values are held at once: 4 MiB of them.
+const VALUES_HELD: u64 = 1 << 19;
+
 /// What threads have, by context.
 pub(super) struct Gathered {
     asked: Asked,
-    values: HashMap<u32, Box<[f64]>>,
+    /// Contexts with lower numbers are in it.
+    end: u64,
+    values: Held,
+}
+
+/// Values by the number of their context, as many for each as columns are asked for.
+enum Held {
+    Memory(Vec<f64>),
+    /// Of more contexts than are held at once.
+    File(NumberFile),
+}
+
+impl Gathered {
+    /// The values of a context; nothing where its number is too high.
+    fn get(&self, ctx_id: u32, to: &mut [f64]) -> Option<Result<()>> {
+        if u64::from(ctx_id) >= self.end {
+            return None;
+        }
+        let place = u64::from(ctx_id).saturating_mul(to.len() as u64);
+        let values = match &self.values {
+            Held::File(file) => return Some(file.get(place, to)),
+            Held::Memory(values) => values,
+        };
+        let from = usize::try_from(place).unwrap_or(usize::MAX);
+        if let Some(values) = values.get(from..from.saturating_add(to.len())) {
+            to.copy_from_slice(values);
+        }
+        Some(Ok(()))
+    }
 }
 
 /// Of what, and of whom.
@@ -51,10 +87,9 @@ impl Profiles {
         to.fill(0.0);
         if threads.map_or_else(|| self.threads_max(), ThreadSet::len) > FEW {
             let gathered = self.gathered(statistic, columns, threads)?;
-            if let Some(values) = gathered.values.get(&ctx_id) {
-                to.copy_from_slice(values);
+            if let Some(done) = gathered.get(ctx_id, to) {
+                return done;
             }
-            return Ok(());
         }
         for thread in self.meant(threads) {
             let (file, profile) = self.profile(thread)?;
@@ -94,24 +129,79 @@ impl Profiles {
             return Ok(Arc::clone(gathered));
         }
         let asked = Asked { statistic, columns: columns.to_vec(), threads: threads.cloned() };
-        let mut values: HashMap<u32, Box<[f64]>> = HashMap::new();
-        for thread in self.meant(threads) {
-            let (file, profile) = self.profile(thread)?;
-            file.part.told(file.require_order(&profile))?;
-            let index = self.profile_index(thread);
-            for row in rows::values_of(Arc::clone(&self.database), index, profile) {
-                let is_asked = |column| columns.contains(&column);
-                if self.columns.column(row.metric).is_some_and(is_asked) {
-                    let context = u32::try_from(row.context).unwrap_or(u32::MAX);
-                    let to =
-                        values.entry(context).or_insert_with(|| vec![0.0; columns.len()].into());
-                    self.combine(statistic, columns, row.metric, row.value, to);
-                }
-            }
-        }
-        let gathered = Arc::new(Gathered { asked, values });
+        let gathered = Arc::new(self.gather(asked)?);
         *last = Some(Arc::clone(&gathered));
         Ok(gathered)
+    }
+
+    /// Reads what threads have, of as many contexts at a time as are held at once.
+    fn gather(&self, asked: Asked) -> Result<Gathered> {
+        // A number that is higher than there can be is looked up by itself.
+        let end = numbers_max(self.database.meta.as_ref().map_or(0, Meta::contexts_max));
+        let count = (VALUES_HELD / asked.columns.len().max(1) as u64).max(1);
+        let (mut values, mut file, mut next) = (Vec::new(), None, Some(0));
+        while let Some(start) = next {
+            values.clear();
+            next = self.gather_from(&asked, start, start.saturating_add(count), &mut values)?;
+            next = next.filter(|next| *next < end);
+            if start == 0 && next.is_none() {
+                return Ok(Gathered { asked, end, values: Held::Memory(values) });
+            }
+            let file = match &file {
+                Some(file) => file,
+                None => file.insert(NumberFile::new()?),
+            };
+            file.put(start.saturating_mul(asked.columns.len() as u64), &values)?;
+        }
+        let values = file.map_or(Held::Memory(Vec::new()), Held::File);
+        Ok(Gathered { asked, end, values })
+    }
+
+    /// Reads what threads have of some contexts, from one number up to another. Tells the next number
+    /// that any of them has.
+    fn gather_from(
+        &self,
+        asked: &Asked,
+        start: u64,
+        end: u64,
+        to: &mut Vec<f64>,
+    ) -> Result<Option<u64>> {
+        let mut next: Option<u64> = None;
+        for thread in self.meant(asked.threads.as_ref()) {
+            let (file, profile) = self.profile(thread)?;
+            let read = self.gather_thread(asked, file, &profile, start..end, to);
+            let after = file.part.told(read)?;
+            next = next.into_iter().chain(after).min();
+        }
+        Ok(next)
+    }
+
+    fn gather_thread(
+        &self,
+        Asked { statistic, columns, .. }: &Asked,
+        file: &ProfileDb,
+        profile: &Profile,
+        contexts: Range<u64>,
+        to: &mut Vec<f64>,
+    ) -> ReadResult<Option<u64>> {
+        file.require_order(profile)?;
+        let is_there = |entry| Ok(u64::from(file.index(profile, entry)?.0) >= contexts.start);
+        for entry in first(profile.n_ctxs, is_there)?..profile.n_ctxs {
+            let context = u64::from(file.index(profile, entry)?.0);
+            if context >= contexts.end {
+                return Ok(Some(context));
+            }
+            let place = usize::try_from(context - contexts.start).unwrap_or(usize::MAX);
+            let from = place.saturating_mul(columns.len());
+            let behind = from.saturating_add(columns.len());
+            to.resize(to.len().max(behind), 0.0);
+            let to = to.get_mut(from..behind).unwrap_or_default();
+            for value in file.values(profile, file.range(profile, entry)?)? {
+                let (id, value) = value?;
+                self.combine(*statistic, columns, id.into(), value, to);
+            }
+        }
+        Ok(None)
     }
 
     /// Adds to what each thread spent in some contexts, from the profile of each.

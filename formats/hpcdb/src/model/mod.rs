@@ -25,7 +25,7 @@ use kymo_core::{Error, Result};
 use crate::read::{Database, Meta, NO_ACTIVITY, ProfileDb};
 use crate::rows;
 use crate::spec::{
-    LEXICAL_FUNCTION, LEXICAL_INSTRUCTION, LEXICAL_LINE, LEXICAL_LOOP, RELATION_INLINED,
+    FileKind, LEXICAL_FUNCTION, LEXICAL_INSTRUCTION, LEXICAL_LINE, LEXICAL_LOOP, RELATION_INLINED,
     RELATION_LEXICAL,
 };
 use crate::taxonomy::{Resolved, Taxonomy};
@@ -116,6 +116,15 @@ impl Profiles {
             && let Some(part) = parts.into_iter().find(|part| file.ends_with(part.kind.name()))
         {
             self.database.noted::<()>(part, Err(error.clone()));
+        }
+    }
+
+    /// Says that what a metric comes to is infinite, or no number.
+    pub(crate) fn note_total(&self, metric: &str, total: f64) {
+        if let Some(part) = self.database.parts().find(|part| part.kind != FileKind::Meta) {
+            let name = kymo_core::shortened(metric);
+            let message = format!("{name} comes to {total}: it is infinite, or no number");
+            self.database.note_sum(part, "not-a-number", 0, message);
         }
     }
 
@@ -256,7 +265,7 @@ fn taxonomy_of(database: &Database) -> Taxonomy {
         std::str::from_utf8(&bytes).map(str::to_owned).map_err(|error| error.to_string())
     });
     text.and_then(|text| Taxonomy::read(&text, TAXONOMY_NODES_MAX)).unwrap_or_else(|why| {
-        database.note_taxonomy(0, format!("{why}: derived metrics are not shown"));
+        database.note_no_taxonomy(&why);
         Taxonomy::default()
     })
 }
@@ -376,6 +385,8 @@ impl ProfileView for Profiles {
     }
 
     fn roots(&self, to: &mut Vec<ContextId>) -> Result<()> {
+        // Whoever asks for all threads now may ask for some of them next.
+        self.compare_cct();
         to.extend(self.entries()?.into_iter().map(|entry| entry.id));
         to.extend(self.has_rest().then_some(REST_ID));
         Ok(())
@@ -479,12 +490,7 @@ impl ProfileView for Profiles {
         threads: Option<&ThreadSet>,
         to: &mut [f64],
     ) -> Result<()> {
-        let read = if is_rest(context) {
-            self.rest_sums(columns, threads, to)
-        } else {
-            self.sums_of(context, columns, threads, to)
-        };
-        self.salvaged(read, || ())
+        self.statistics(Statistic::Sum, context, columns, threads, to)
     }
 
     fn statistics(
@@ -495,18 +501,12 @@ impl ProfileView for Profiles {
         threads: Option<&ThreadSet>,
         to: &mut [f64],
     ) -> Result<()> {
-        if threads.is_none()
-            && !is_rest(context)
-            && let Some(done) = self.summed_up(statistic, context, columns, to)
-        {
-            return done;
-        }
-        match u32::try_from(context.number.0) {
-            Ok(ctx_id) if self.database.cct.is_none() && !is_rest(context) => {
-                self.of_each(statistic, ctx_id, columns, threads, to)
-            }
-            _ => statistics_of_threads(self, statistic, context, columns, threads, to),
-        }
+        let read = match (is_rest(context), statistic) {
+            (true, Statistic::Sum) => self.rest_sums(columns, threads, to),
+            (true, _) => statistics_of_threads(self, statistic, context, columns, threads, to),
+            (false, _) => self.statistics_of(statistic, context, columns, threads, to),
+        };
+        self.salvaged(read, || ())
     }
 
     fn kept_statistics(&self) -> Option<Values<'_, SummaryValue>> {
@@ -532,6 +532,7 @@ impl ProfileView for Profiles {
     }
 
     fn totals(&self, threads: Option<&ThreadSet>) -> Result<Vec<f64>> {
+        self.compare_cct();
         let totals = self.entry_totals(threads).and_then(|mut totals| {
             let called = self.columns.without_inclusive();
             for (metric, total) in called.iter().zip(totals_of_called(self, &called, threads)?) {

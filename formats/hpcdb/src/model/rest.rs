@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kymo_core::Result;
 use kymo_core::model::profile::{
     Column, Context, ContextId, ContextNumber, Function, FunctionId, Metric, MetricId, Reach,
-    Relation, Scope, ThreadId, ThreadSet, ThreadValue, Values,
+    Relation, Scope, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
 };
 
 use super::Profiles;
@@ -93,10 +93,10 @@ impl Profiles {
             columns.iter().map(|of| Column { reach: Reach::Execution, ..*of }).collect();
         let (mut parts, mut part) = (vec![0.0; columns.len()], vec![0.0; columns.len()]);
         for entry in self.entries()? {
-            self.sums_of(&entry, &columns, threads, &mut part)?;
+            self.statistics_of(Statistic::Sum, &entry, &columns, threads, &mut part)?;
             parts.iter_mut().zip(&part).for_each(|(sum, part)| *sum += part);
         }
-        self.sums_of(&root(0), &columns, threads, &mut part)?;
+        self.statistics_of(Statistic::Sum, &root(0), &columns, threads, &mut part)?;
         for ((to, whole), parts) in to.iter_mut().zip(part).zip(parts) {
             *to = rest(whole, parts);
         }

@@ -12,7 +12,7 @@ use kymo_core::{Error, Result};
 use serde_json::Map;
 
 use super::thread_of;
-use crate::read::{Budget, Database, NO_ACTIVITY, TraceDb};
+use crate::read::{Budget, Database, GOES_BACK, NO_ACTIVITY, TraceDb};
 use crate::spec::{ELEMENT_BYTES, SINCE_EPOCH_FROM};
 use crate::types::{Context, Element, Trace};
 
@@ -41,6 +41,30 @@ impl Timeline {
         (0..file.traces.count).map(trace).collect()
     }
 
+    /// The last moment, as the file has it; the described draft only has the samples.
+    fn last_moment(&self) -> Option<u64> {
+        if let Some((_, last)) = self.0.trace.as_ref()?.moments {
+            return Some(last);
+        }
+        // That samples cannot be read is found with them.
+        let (_, last) = self.span().ok()??.into_inner();
+        u64::try_from(last.0).ok()
+    }
+
+    /// From the first sample of all traces to the last.
+    fn span(&self) -> Result<Option<RangeInclusive<TimeNs>>> {
+        let mut span: Option<RangeInclusive<TimeNs>> = None;
+        for trace in self.traces().into_iter().flatten().filter(|trace| trace.count > 0) {
+            let Some(file) = &self.0.trace else { continue };
+            for index in [0, trace.count - 1] {
+                let time = moment(file.part.told(file.element(&trace, index))?.timestamp);
+                let earlier = span.take().unwrap_or(time..=time);
+                span = Some(time.min(*earlier.start())..=time.max(*earlier.end()));
+            }
+        }
+        Ok(span)
+    }
+
     fn name(&self, trace: &Trace) -> String {
         let index = u64::from(trace.prof_index);
         let file = self.0.profile.as_ref();
@@ -55,8 +79,8 @@ impl Timeline {
 impl TimelineView for Timeline {
     fn clocks(&self) -> Vec<Clock> {
         // Small times are since another moment, such as the start of the host.
-        let moments = self.0.trace.as_ref().and_then(|file| file.moments);
-        let since_epoch = moments.is_none_or(|(_, last)| last == 0 || last >= SINCE_EPOCH_FROM);
+        let last = self.last_moment();
+        let since_epoch = last.is_none_or(|last| last == 0 || last >= SINCE_EPOCH_FROM);
         vec![Clock { name: "trace".to_owned(), recording: 0, since_epoch }]
     }
 
@@ -79,7 +103,9 @@ impl TimelineView for Timeline {
         for (index, trace) in self.traces().into_iter().enumerate() {
             let (Some(trace), Some(file)) = (trace, &self.0.trace) else { continue };
             if window.wants(TrackId(index)) {
-                let range = file.part.told(within(file, &trace, window))?;
+                // Of one that is found not to be sorted all is read: any of it may be within.
+                let range = self.0.noted(&file.part, within(file, &trace, window));
+                let range = range.unwrap_or(0..trace.count);
                 let (database, idle) = (Arc::clone(&self.0), Arc::clone(&idle));
                 runs.push(Elements { database, idle, track: TrackId(index), trace, range });
             }
@@ -88,19 +114,7 @@ impl TimelineView for Timeline {
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
-        let mut range: Option<RangeInclusive<TimeNs>> = None;
-        for trace in self.traces().into_iter().flatten() {
-            let Some(file) = &self.0.trace else { continue };
-            for index in
-                [0, trace.count.saturating_sub(1)].into_iter().take_while(|_| trace.count > 0)
-            {
-                let time = moment(file.part.told(file.element(&trace, index))?.timestamp);
-                range = Some(range.map_or(time..=time, |range| {
-                    time.min(*range.start())..=time.max(*range.end())
-                }));
-            }
-        }
-        Ok(range)
+        self.span()
     }
 }
 
@@ -159,7 +173,7 @@ impl Elements {
         let Some(file) = &self.database.trace else { return };
         let before = index.checked_sub(1).and_then(|before| self.element(before).ok());
         let why = match before {
-            Some(before) if before.timestamp > element.timestamp => "goes back in time",
+            Some(before) if before.timestamp > element.timestamp => GOES_BACK,
             _ if i64::try_from(element.timestamp).is_err() => "is no time",
             _ => return,
         };

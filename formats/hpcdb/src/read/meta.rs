@@ -66,7 +66,8 @@ impl Meta {
         let at = part.section(METRICS)?.pointer;
         let mut cursor = part.cursor("szMetric", at)?;
         cursor.skip("szMetric", 0xc)?;
-        let is_draft = u64::from(cursor.u8("szMetric")?) < METRIC_BYTES;
+        // The draft that was described is known by its byte order, however long its records are.
+        let is_draft = part.is_described() || u64::from(cursor.u8("szMetric")?) < METRIC_BYTES;
         let mut taking = Taking::new(part);
         let (metrics, scopes) =
             if is_draft { (taking.draft_metrics(at)?, Vec::new()) } else { taking.metrics(at)? };

@@ -27,7 +27,7 @@ pub(crate) use meta::{CONTEXT, FILES, FUNCTIONS, GENERAL, ID_NAMES, METRICS, MOD
 pub(crate) use meta::{Meta, Roots};
 pub(crate) use part::{Part, TEXT_MAX, kind_of};
 pub(crate) use profile::{ProfileDb, first};
-pub(crate) use trace::TraceDb;
+pub(crate) use trace::{GOES_BACK, TraceDb};
 
 /// Where it is said how metrics are shown.
 const TAXONOMY: &str = "metrics/default.yaml";
@@ -77,45 +77,45 @@ impl Database {
             trust,
             noted,
         };
-        if !source.is_directory() {
-            let bytes = source.bytes()?;
-            let Some(kind) = kind_of(&bytes) else {
-                let why = "is not that of a file of an HPCToolkit database";
-                let error = ReadError::invalid("magic", 0, why);
-                if trust == Trust::Strict {
-                    return Err(error.into());
-                }
-                database.note(Finding::unreadable("unreadable", &error));
-                return Ok(database);
-            };
-            match (database.add(source, kind, limits, trust), trust) {
-                (Err(Error::Read(error)), Trust::Salvage) => {
-                    database.note(Finding::unreadable("unreadable", &error));
-                }
-                (added, _) => added?,
-            }
-            return Ok(database);
+        if source.is_directory() {
+            database.open_directory(source, limits)?;
+        } else {
+            database.open_file(source, limits)?;
         }
+        Ok(database)
+    }
+
+    /// Opens one of the files by itself.
+    fn open_file(&mut self, source: &Source, limits: &Limits) -> Result<()> {
+        let opened = if let Some(kind) = kind_of(&source.bytes()?) {
+            self.add(source, kind, limits)
+        } else {
+            let why = "is not that of a file of an HPCToolkit database";
+            Err(ReadError::invalid("magic", 0, why).into())
+        };
+        match opened {
+            Err(Error::Read(error)) if self.is_salvaged() => {
+                self.note(Finding::unreadable("unreadable", &error));
+                Ok(())
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens each file that is there.
+    fn open_directory(&mut self, source: &Source, limits: &Limits) -> Result<()> {
         let (mut is_any, mut missing) = (false, Vec::new());
         for kind in FileKind::ALL {
             let is_needed = matches!(kind, FileKind::Meta | FileKind::Profile);
-            let file = match source.child(Path::new(kind.name()), limits) {
-                Err(error) if trust == Trust::Strict && is_needed => return Err(error),
-                Err(error) => {
-                    database.note(lost(kind, &error));
-                    continue;
-                }
-                Ok(None) => {
-                    missing.extend(is_needed.then_some(kind));
-                    continue;
-                }
-                Ok(Some(file)) => file,
-            };
-            is_any = true;
-            match database.add(&file, kind, limits, trust) {
-                Err(error) if trust == Trust::Strict && is_needed => return Err(error),
-                Err(error) => database.note(lost(kind, &error)),
-                Ok(()) => {}
+            let opened = source.child(Path::new(kind.name()), limits).and_then(|file| {
+                let Some(file) = file else { return Ok(false) };
+                is_any = true;
+                self.add(&file, kind, limits).map(|()| true)
+            });
+            match opened {
+                Ok(is_there) => missing.extend((is_needed && !is_there).then_some(kind)),
+                Err(error) if is_needed && !self.is_salvaged() => return Err(error),
+                Err(error) => self.note(lost(kind, &error)),
             }
         }
         if !is_any {
@@ -123,15 +123,18 @@ impl Database {
             return Err(Error::request(why));
         }
         for kind in missing {
-            database.note(absent(kind));
+            self.note(absent(kind));
         }
-        database.keep_one_byte_order()?;
-        // Without it metrics are shown as they are.
-        database.taxonomy = source.child(Path::new(TAXONOMY), limits).ok().flatten();
-        Ok(database)
+        self.keep_one_byte_order()?;
+        match source.child(Path::new(TAXONOMY), limits) {
+            Ok(taxonomy) => self.taxonomy = taxonomy,
+            Err(error) => self.note_no_taxonomy(&error.to_string()),
+        }
+        Ok(())
     }
 
-    fn add(&mut self, file: &Source, kind: FileKind, limits: &Limits, trust: Trust) -> Result<()> {
+    fn add(&mut self, file: &Source, kind: FileKind, limits: &Limits) -> Result<()> {
+        let trust = self.trust;
         let whole = |part: &Part| match (trust, part.require_footer()) {
             (_, Ok(())) => Ok(None),
             (Trust::Strict, Err(error)) => part.told(Err(error)),
@@ -233,6 +236,11 @@ impl Database {
             let finding = Finding::whole(severity, "taxonomy", message);
             noted.findings.push(Finding { file: Some(TAXONOMY.to_owned()), ..finding });
         }
+    }
+
+    /// Says that metrics are shown as they are, and why.
+    pub(crate) fn note_no_taxonomy(&self, why: &str) {
+        self.note_taxonomy(0, format!("{why}: derived metrics are not shown"));
     }
 
     /// Says that values contradict each other, once for each place.

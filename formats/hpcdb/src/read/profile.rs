@@ -323,7 +323,7 @@ pub(super) fn in_order(
 }
 
 /// The first of so many for which something holds, when it holds for all that follow too.
-pub(crate) fn first(count: u64, holds: impl Fn(u64) -> ReadResult<bool>) -> ReadResult<u64> {
+pub(crate) fn first(count: u64, mut holds: impl FnMut(u64) -> ReadResult<bool>) -> ReadResult<u64> {
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = low + (high - low) / 2;

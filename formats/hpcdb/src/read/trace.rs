@@ -1,5 +1,7 @@
 //! `trace.db`: where each thread was when, read where it lies.
 
+use std::collections::BTreeMap;
+
 use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::{Result, Source};
 
@@ -7,6 +9,9 @@ use super::part::Part;
 use super::profile::first;
 use crate::spec::{ELEMENT_BYTES, FileKind, TRACE_BYTES};
 use crate::types::{Element, Strided, Trace};
+
+/// What is wrong with a sample that is before an earlier one.
+pub(crate) const GOES_BACK: &str = "goes back in time";
 
 /// `trace.db`.
 #[derive(Debug)]
@@ -78,8 +83,27 @@ impl TraceDb {
         Ok(Element { timestamp: cursor.u64("timestamp")?, ctx_id: cursor.u32("ctxId")? })
     }
 
-    /// The first element that is not before a moment.
+    /// The first element that is not before a moment. It fails at one that is before an earlier one,
+    /// where it comes by such.
     pub(crate) fn not_before(&self, trace: &Trace, timestamp: u64) -> ReadResult<u64> {
-        first(trace.count, |index| Ok(self.element(trace, index)?.timestamp >= timestamp))
+        let mut seen = BTreeMap::new();
+        let mut look = |index| {
+            let time = self.element(trace, index)?.timestamp;
+            seen.insert(index, time);
+            Ok(time >= timestamp)
+        };
+        let found = first(trace.count, &mut look)?;
+        for edge in [0, trace.count.saturating_sub(1)].into_iter().take_while(|_| trace.count > 0) {
+            look(edge)?;
+        }
+        let mut before = 0;
+        for (index, time) in seen {
+            if time < before {
+                let at = Self::element_offset(trace, index);
+                return Err(ReadError::invalid("timestamp", at, GOES_BACK));
+            }
+            before = time;
+        }
+        Ok(found)
     }
 }

@@ -51,12 +51,13 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     repairing.meta()?;
     repairing.values()?;
     repairing.trace()?;
-    let astray = copy_rest(source, &repairing.database, &context.limits, directory.path())?;
-    if let Some(one) = astray.first() {
-        let count = astray.len();
+    let left = copy_rest(source, &repairing.database, &context.limits, directory.path())?;
+    if let Some(one) = left.astray.first() {
+        let count = left.astray.len();
         let message = format!("{count} names of source files lead elsewhere, such as {one}");
         repairing.lost(FileKind::Meta, message);
     }
+    repairing.repaired.losses.extend(left.unreadable);
     let mut repaired = repairing.repaired;
     repaired.corrected.extend(still_odd(directory.path(), context)?);
     directory.commit()?;
@@ -184,14 +185,22 @@ impl Repairing<'_> {
     }
 }
 
-/// Copies what else belongs to a database: how metrics are shown, and copies of sources. Tells which
-/// names of those lead elsewhere.
+/// What else belongs to a database and was not copied.
+#[derive(Default)]
+pub(crate) struct Left {
+    /// Names of copies of sources that lead elsewhere.
+    astray: Vec<String>,
+    /// What cannot be read.
+    unreadable: Vec<Finding>,
+}
+
+/// Copies what else belongs to a database: how metrics are shown, and copies of sources.
 pub(crate) fn copy_rest(
     source: &Source,
     database: &Arc<Database>,
     limits: &Limits,
     to: &Path,
-) -> Result<Vec<String>> {
+) -> Result<Left> {
     let mut names = vec![PathBuf::from("FORMATS.md")];
     if let Some(metrics) = source.child(Path::new("metrics"), limits)? {
         let entries = if metrics.is_directory() { metrics.entries()? } else { Vec::new() };
@@ -199,22 +208,37 @@ pub(crate) fn copy_rest(
     }
     let copied = rows::files(database).filter(|file| file.is_copied);
     let copied: BTreeSet<_> = copied.filter_map(|file| Some(PathBuf::from(file.path?))).collect();
-    let mut astray = Vec::new();
+    let mut left = Left::default();
     for name in names.iter().chain(&copied) {
         let found = source.child(name, limits);
         // A name that leads out of the directory, or to another of its files, is none of a copy.
         if copied.contains(name) && (found.is_err() || !name.starts_with("src")) {
-            astray.push(name.display().to_string());
+            left.astray.push(name.display().to_string());
             continue;
         }
-        let Some(file) = found.ok().flatten().filter(|file| !file.is_directory()) else {
-            continue;
+        let bytes = match found {
+            Ok(None) => continue,
+            Ok(Some(file)) if file.is_directory() => Err(Error::request("it is a directory")),
+            Ok(Some(file)) => file.bytes(),
+            Err(error) => Err(error),
         };
-        create_below(to, name.parent().unwrap_or(name))?;
-        fs::write(to.join(name), file.bytes()?)
-            .map_err(Error::io("create a file of the output"))?;
+        match bytes {
+            Ok(bytes) => put(to, name, &bytes)?,
+            Err(error) => {
+                let file = Some(name.display().to_string());
+                let message = format!("it was not copied: {error}");
+                let finding = Finding::whole(Severity::Warning, "lost", message);
+                left.unreadable.push(Finding { file, ..finding });
+            }
+        }
     }
-    Ok(astray)
+    Ok(left)
+}
+
+/// Writes a file below a directory.
+fn put(to: &Path, name: &Path, bytes: &[u8]) -> Result<()> {
+    create_below(to, name.parent().unwrap_or(name))?;
+    fs::write(to.join(name), bytes).map_err(Error::io("create a file of the output"))
 }
 
 /// The layout that a file is written again in.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::profile::ProfileView;
+use kymo_core::model::profile::{CALLS, PATH_NAME_MAX, ProfileView, beginning, path_text};
 
 use super::Rows;
 use crate::model::{Profiles, context_of};
@@ -151,35 +151,70 @@ fn path(
 /// Bytes that a path has at most; of a longer one the last names.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// How many characters of a name are held for the paths of what is below.
-const NAME_HELD: usize = 512;
-
-/// What stands between the names of a path.
-const BETWEEN: &str = " > ";
+/// More names than this are on no path.
+const NAMES_HELD: usize = PATH_BYTES_MAX / CALLS.len();
 
 /// Contexts from the entry points down, each before its children.
 pub(crate) fn contexts(database: &Arc<Database>) -> Rows<ContextRow> {
     let mut walk = TreeWalk::new(Arc::clone(database));
     let view = Profiles::of_names(Arc::clone(database));
-    let mut names: Vec<String> = Vec::new();
+    let mut names = Names::default();
     let mut calls = Calls::default();
     Box::new(std::iter::from_fn(move || {
         let (context, parent, depth) = walk.next()?;
         let meta = view.database.meta.as_ref()?;
         let call = calls.of(&context, depth);
         let mut row = context_row(&view.database, meta, &context, call, parent, depth);
-        let name = view.label(&context_of(meta, &context));
-        // That it cannot be read was said with the row.
-        let name = name.unwrap_or_else(|_| format!("<unknown {}>", row.scope));
-        names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
-        let held = name.char_indices().nth(NAME_HELD).map_or(name.len(), |(end, _)| end);
-        names.push(name.get(..held).unwrap_or_default().to_owned());
-        row.path = path_of(&names);
+        let name = name_of(&view, meta, &context);
+        names.enter(depth, context.offset, &name);
+        row.path = names.path(|offset| {
+            meta.node(offset).map_or(String::new(), |context| name_of(&view, meta, &context))
+        });
         if row.scope == "function" {
             row.function = Some(name);
         }
         Some(row)
     }))
+}
+
+fn name_of(view: &Profiles, meta: &Meta, context: &Context) -> String {
+    // That it cannot be read is said with its row.
+    let unknown = || format!("<unknown {}>", scope_of(context));
+    view.label(&context_of(meta, context)).unwrap_or_else(|_| unknown())
+}
+
+/// The names on the way to where we are. Those that are too far up to be on a path are forgotten,
+/// and made again when they no longer are: a tree may be very deep, and its names long.
+#[derive(Default)]
+struct Names {
+    /// Where each context is, and its name.
+    levels: Vec<(u64, Option<Box<str>>)>,
+}
+
+impl Names {
+    fn enter(&mut self, depth: u64, offset: u64, name: &str) {
+        self.levels.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
+        let far = self.levels.len().checked_sub(NAMES_HELD);
+        if let Some((_, name)) = far.and_then(|level| self.levels.get_mut(level)) {
+            *name = None;
+        }
+        self.levels.push((offset, Some(beginning(name, PATH_NAME_MAX).into())));
+    }
+
+    /// The last names, as many as there is room for. Those that were forgotten are told by where
+    /// their contexts are.
+    fn path(&mut self, name_at: impl Fn(u64) -> String) -> String {
+        let mut bytes = 0;
+        for (offset, name) in self.levels.iter_mut().rev() {
+            let made = || beginning(&name_at(*offset), PATH_NAME_MAX).into();
+            bytes += name.get_or_insert_with(made).len() + CALLS.len();
+            if bytes > PATH_BYTES_MAX {
+                break;
+            }
+        }
+        let names = self.levels.iter().rev().map(|(_, name)| name.as_deref().unwrap_or_default());
+        path_text(names, PATH_BYTES_MAX)
+    }
 }
 
 /// Where calls stand that do not say it themselves: in the line that the nearest context above
@@ -202,17 +237,8 @@ impl Calls {
     }
 }
 
-/// As many of the last names as there is room for.
-fn path_of(names: &[String]) -> String {
-    let mut bytes = 0;
-    let fits = |name: &&String| {
-        bytes += name.len() + BETWEEN.len();
-        bytes <= PATH_BYTES_MAX
-    };
-    let shown = names.iter().rev().take_while(fits).count();
-    let left_out = names.len() - shown;
-    let path = names.get(left_out..).unwrap_or_default().join(BETWEEN);
-    if left_out > 0 { format!("…{BETWEEN}{path}") } else { path }
+fn scope_of(context: &Context) -> &'static str {
+    if context.entry.is_some() { "entry" } else { lexical_name(context.lexical_type) }
 }
 
 /// What a context is. Where it has no place of its own, it is where its function is defined.
@@ -236,7 +262,7 @@ fn context_row(
         parent: parent.map(u64::from),
         depth,
         path: String::new(),
-        scope: if entry.is_some() { "entry" } else { lexical_name(context.lexical_type) },
+        scope: scope_of(context),
         relation: relation_name(context.relation),
         function: entry.map(|entry| entry.name.clone()),
         file: path(database, meta, "file path", source.map(|(file, _)| file)),

@@ -159,8 +159,13 @@ pub fn ones(contexts: u32) -> Block {
 
 /// `profile.db` with a summary and so many threads that have the same values and the same name.
 pub fn profile(summary: &Block, thread: &Block, threads: u64, ids: u16) -> Vec<u8> {
+    profiles(&[summary, thread], threads + 1, ids)
+}
+
+/// `profile.db` with a summary and threads, of so many all that have no block of values of their own
+/// share the last.
+pub fn profiles(blocks: &[&Block], count: u64, ids: u16) -> Vec<u8> {
     let mut to = Made::default();
-    let count = threads + 1;
     to.raw(b"HPCTOOLKITprof\x04\0").u64(0x10 + 48 * count).u64(0x30);
     to.u64(8 + 16 * u64::from(ids)).u64(0x40 + 48 * count);
     to.u64(0x40).u32(u32::try_from(count).unwrap()).raw(&[48, 0, 0, 0]);
@@ -171,7 +176,7 @@ pub fn profile(summary: &Block, thread: &Block, threads: u64, ids: u16) -> Vec<u
         to.u64(3).u64(0);
     });
     let mut places = Vec::new();
-    for (values, entries) in [summary, thread] {
+    for (values, entries) in blocks {
         let first = to.align(4);
         for (id, value) in values {
             to.u16(*id).f64(*value);
@@ -184,7 +189,8 @@ pub fn profile(summary: &Block, thread: &Block, threads: u64, ids: u16) -> Vec<u
     }
     for record in 0..count {
         let (at, is_summary) = (0x40 + 48 * record, record == 0);
-        let (values, first, entries, index) = places[usize::from(!is_summary)];
+        let block = usize::try_from(record).unwrap().min(places.len() - 1);
+        let (values, first, entries, index) = places[block];
         let tuple = if is_summary { 0 } else { tuple };
         let fields = [values, first, entries, index, tuple, u64::from(is_summary)];
         (0..).zip(fields).for_each(|(field, value)| to.put(at + 8 * field, value));
