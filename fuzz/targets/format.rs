@@ -153,7 +153,7 @@ fn make_database(bytes: &[u8]) {
     let opened = kymo_hpcrun::Hpcrun.open(&source, &context);
     let Some(view) = opened.ok().and_then(|dataset| dataset.measurement()) else { return };
     let mut structure = Structure::default();
-    let file = StructureFile::read(text, &context.limits, &|_| true);
+    let file = StructureFile::read(text, &context.limits, &|_| true).unwrap_or_default();
     file.modules.into_iter().for_each(|module| structure.add(module));
     let program = Program { structure: &structure, symbols: None, sources: None };
     for compat in [false, true] {

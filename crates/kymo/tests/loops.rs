@@ -208,7 +208,7 @@ impl Function {
 /// Compares the loops of a structure file with those of a program, and names functions that differ.
 fn compare(structure: &Path, program: &Path) -> (Agreement, BTreeSet<String>) {
     let limits = Limits::default();
-    let file = StructureFile::read(&fs::read(structure).unwrap(), &limits, &|_| true);
+    let file = StructureFile::read(&fs::read(structure).unwrap(), &limits, &|_| true).unwrap();
     let search = Search { loops: true, ..Search::default() };
     let program = program.to_str().unwrap();
     let modules = std::iter::once((program, Path::new("/")));

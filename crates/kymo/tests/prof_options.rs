@@ -525,6 +525,13 @@ fn structure_files_tell_names_and_sources_are_copied_from_where_they_are_now() {
     let endless = structure(folder.path(), Path::new("/proc/self/pagemap"));
     prof(&database, &["-S", endless.to_str().unwrap()], &[&input]);
     assert!(!database.join("src").exists());
+    // They are not to be had by a way through the system's links, either.
+    for way in ["/proc/self/root", "/usr/../proc/self/root"] {
+        let through = format!("{way}{}/a.c", folder.path().display());
+        let through = structure(folder.path(), Path::new(&through));
+        prof(&database, &["-S", through.to_str().unwrap()], &[&input]);
+        assert!(!database.join("src").exists());
+    }
     let given = structure(folder.path(), Path::new("/gone/a.c"));
     let given = given.to_str().unwrap();
     prof(&database, &["-S", given, "-R", &replace, "--no-source"], &[&input]);

@@ -300,9 +300,9 @@ fn structure(to: &Path, module: &str, line: u32) {
 #[test]
 fn structure_files_that_tell_of_nothing_or_contradict_each_other_are_said() {
     let folder = folder();
-    let times = || [thread(0, &[metric("TIME", 1)])];
-    let one = measurement(&folder.path().join("one"), &times());
-    let other = measurement(&folder.path().join("other"), &times());
+    let time = |number| [thread(number, &[metric("TIME", 1)])];
+    let one = measurement(&folder.path().join("one"), &time(0));
+    let other = measurement(&folder.path().join("other"), &time(1));
     let strange = folder.path().join("strange.hpcstruct");
     structure(&strange, "/none/other", 7);
     let named = ["-S", strange.to_str().unwrap()];
@@ -324,6 +324,111 @@ fn structure_files_that_tell_of_nothing_or_contradict_each_other_are_said() {
     let (code, _, said) =
         run(kymo().args(["prof", "-f"]).args(named).args(both).current_dir(folder.path()));
     assert_eq!(code, Some(0), "{said}");
+    // It may be an old one, though.
+    assert!(said.contains("strange.hpcstruct tells otherwise of /none/app, and counts"), "{said}");
+    assert!(!said.contains("tells of no module"), "{said}");
+}
+
+/// A copy of a measurement beside it, as backups are.
+#[test]
+fn threads_that_are_in_two_measurements_are_said() {
+    let folder = folder();
+    let of = |name: &str, value| {
+        let mut builder = thread(0, &[metric("TIME", 1)]);
+        let node = builder.child(ProfileBuilder::ROOT, 1, 0x1400);
+        builder.add(node, 0, value);
+        measurement(&folder.path().join(name), &[builder])
+    };
+    let (first, copy, other) = (of("first", 1.0), of("copy", 1.0), of("other", 2.0));
+    let database = folder.path().join("database");
+    let (code, _, said) = run(kymo().args(["prof", "-o"]).args([&database, &first, &copy]));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("duplicate-profile") && said.contains("both count"), "{said}");
+    // Another run may have the same numbers and names.
+    let (code, _, said) = run(kymo().args(["prof", "-f", "-o"]).args([&database, &first, &other]));
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn what_can_be_done_about_damage_is_said() {
+    let folder = folder();
+    let threads = [0, 1].map(|number| thread(number, &[metric("TIME", 1)]));
+    let input = measurement(folder.path(), &threads);
+    let file = input.join("app-000000-001-1-2-0.hpcrun");
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() - 8]).unwrap();
+    for (path, code) in [(&input, Some(3)), (&file, Some(1))] {
+        let database = folder.path().join("database");
+        let (found, _, said) = run(kymo().args(["prof", "-f", "-o"]).args([&database, path]));
+        assert_eq!(found, code, "{said}");
+        assert!(said.contains("`kymo repair ") && !said.contains("--salvage"), "{said}");
+    }
+}
+
+#[test]
+fn a_replacement_that_no_path_begins_with_is_said() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    for (replace, is_said) in [("/nosuch=/x", true), ("/non=/x", true), ("/none=/x", false)] {
+        let (code, _, said) = prof(&input, &["-R", replace]);
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(said.contains(&format!("-R {replace} changes nothing")), is_said, "{said}");
+    }
+    // Sources count, too.
+    let file = input.join("structs/a.hpcstruct");
+    structure(&file, "/none/app", 7);
+    let (_, _, said) = prof(&input, &["-R", "/x=/y"]);
+    assert!(!said.contains("changes nothing"), "{said}");
+}
+
+/// As hpcprof leaves it out.
+#[test]
+fn a_thread_with_nodes_in_no_module_of_its_list_counts_or_is_left_out_as_hpcprof_does() {
+    let folder = folder();
+    let mut strange = thread(1, &[metric("TIME", 1)]);
+    let node = strange.child(ProfileBuilder::ROOT, 9, 0x1400);
+    strange.add(node, 0, 1.0);
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)]), strange]);
+    let rules = ["node-module".to_owned()];
+    let (code, found, said) = prof(&input, &[]);
+    assert_eq!((code, &found[..]), (Some(3), &rules[..]), "{said}");
+    assert_eq!(totals(&input), [(3, 3.0)]);
+    let (code, found, said) = prof(&input, &["--compat"]);
+    assert_eq!((code, &found[..]), (Some(3), &rules[..]), "{said}");
+    assert!(said.contains("hpcprof leaves out such a thread"), "{said}");
+    assert_eq!(totals(&input), [(3, 1.0)]);
+    assert_sound(&input);
+}
+
+/// What the program itself tells is not hidden by a structure file that is cut.
+#[test]
+fn of_a_structure_file_that_is_cut_nothing_counts() {
+    let folder = folder();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/symbols/plain.elf");
+    let program = fs::canonicalize(program).unwrap();
+    let input = folder.path().join("measurements");
+    fs::create_dir(&input).unwrap();
+    let mut builder = ProfileBuilder::new("app");
+    let time = builder.metric("TIME", "", true).unwrap();
+    let module = builder.load_module(program.to_str().unwrap(), None).unwrap();
+    let leaf = builder.child(ProfileBuilder::ROOT, module, 0x40_0127);
+    builder.add(leaf, time, 1.0);
+    let mut profile = Vec::new();
+    builder.write(&mut profile).unwrap();
+    fs::write(input.join("app-000000-000-1-2-0.hpcrun"), profile).unwrap();
+    let top = || run(kymo().args(["top", "--json"]).arg(folder.path().join("database"))).1;
+    assert_eq!(prof(&input, &["--compat"]).0, Some(0));
+    let expected = top();
+    let path = input.join("structs/a.hpcstruct");
+    structure(&path, program.to_str().unwrap(), 7);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, &text[..text.find("</P>").unwrap()]).unwrap();
+    for arguments in [&["--compat"][..], &["--loops=off"]] {
+        let (code, rules, said) = prof(&input, arguments);
+        assert_eq!((code, &rules[..]), (Some(3), &["structure".to_owned()][..]), "{said}");
+        assert!(said.contains("the file is passed over"), "{said}");
+        assert_eq!(top(), expected);
+    }
 }
 
 #[test]

@@ -6,15 +6,18 @@ use std::sync::mpsc::sync_channel;
 
 use kymo_core::ahead::{Job, Wanted, beside, both};
 use kymo_core::model::measurement::{MeasurementView, Samples};
-use kymo_core::model::profile::{Column, ContextNumber, Metric, Parts, ProfileSink, SunkValue};
+use kymo_core::model::profile::{
+    Column, ContextNumber, Metric, Parts, ProfileSink, SunkValue, ThreadId,
+};
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Progress, Result};
 
 use crate::Options;
 use crate::names::index;
 use crate::propagation::Row;
+use crate::rows::RowsInParts;
 use crate::statistics::{Statistics, is_of_global};
-use crate::summing::{ByContext, MetricRows, PlacedThread, Summed};
+use crate::summing::{MetricRows, PlacedThread, Summed};
 use crate::tree::GLOBAL;
 
 /// Hands threads on, in their order.
@@ -32,6 +35,8 @@ pub(crate) struct Handing<'a> {
     pub(crate) sample_count: u64,
     /// How many sums no number is large enough for.
     pub(crate) too_large: u64,
+    /// Threads that are left out: what they have reaches too many contexts.
+    pub(crate) left_out: Vec<ThreadId>,
 }
 
 impl<'a> Handing<'a> {
@@ -55,6 +60,7 @@ impl<'a> Handing<'a> {
             value_count,
             sample_count,
             too_large,
+            left_out: Vec::new(),
         }
     }
 
@@ -65,9 +71,14 @@ impl<'a> Handing<'a> {
             self.metrics.push(metric);
         }
         summed.thread.computed.iter().try_for_each(|computed| self.sink.computed(computed))?;
-        self.values(&summed)?;
-        if self.options.traces {
-            self.samples(&summed)?;
+        if let Some(rows) = summed.rows.take() {
+            self.values(summed.thread.id, &rows)?;
+            drop(rows);
+            if self.options.traces {
+                self.samples(&summed)?;
+            }
+        } else {
+            self.left_out.push(summed.thread.id);
         }
         let PlacedThread { measurement, thread, .. } = summed.thread;
         let size = self.views.get(index(measurement)).map_or(0, |view| view.size_bytes(thread));
@@ -77,22 +88,23 @@ impl<'a> Handing<'a> {
     }
 
     /// Hands on the values of a thread, and takes them into the statistics meanwhile.
-    fn values(&mut self, summed: &Summed) -> Result<()> {
+    fn values(&mut self, thread: ThreadId, rows: &[MetricRows]) -> Result<()> {
         let Self { options, sink, statistics, metrics, .. } = self;
         let mut add = || {
-            for of in &summed.rows {
+            for of in rows {
                 let rows = of.rows.iter().map(|row| (row.context, row.reached));
                 statistics.add(of.metric, rows);
             }
             Ok(())
         };
-        let values = Values::new(metrics, options.compat, &summed.rows);
-        if options.jobs > 1 && summed.row_count() > ROWS_OF_PART {
-            let (added, taken) = both(add, || sink.values_in_parts(summed.thread.id, &values));
+        let values = Values::new(metrics, options.compat, rows);
+        let row_count: usize = rows.iter().map(|of| of.rows.len()).sum();
+        if options.jobs > 1 && row_count > ROWS_OF_PART {
+            let (added, taken) = both(add, || sink.values_in_parts(thread, &values));
             added.and(taken)?;
         } else {
             add()?;
-            sink.values_in_parts(summed.thread.id, &values)?;
+            sink.values_in_parts(thread, &values)?;
         }
         self.value_count += values.told.into_inner();
         self.too_large += values.too_large.into_inner();
@@ -196,9 +208,7 @@ const ROWS_OF_PART: usize = 1 << 14;
 struct Values<'a> {
     metrics: &'a [Metric],
     compat: bool,
-    rows: &'a [MetricRows],
-    /// The context that each part begins with.
-    starts: Vec<u32>,
+    rows: RowsInParts<'a, Row>,
     /// How many were told.
     told: AtomicU64,
     /// How many no number is large enough for: they are left out.
@@ -207,35 +217,20 @@ struct Values<'a> {
 
 impl<'a> Values<'a> {
     fn new(metrics: &'a [Metric], compat: bool, rows: &'a [MetricRows]) -> Self {
-        let longest = rows.iter().map(|of| of.rows.as_slice()).max_by_key(|rows| rows.len());
-        let cuts = longest.unwrap_or_default().iter().step_by(ROWS_OF_PART).skip(1);
-        let starts = std::iter::once(GLOBAL).chain(cuts.map(|row| row.context)).collect();
+        let rows = rows.iter().map(|of| (of.metric, of.rows.as_slice())).collect();
         let (told, too_large) = <_>::default();
-        Self { metrics, compat, rows, starts, told, too_large }
-    }
-
-    /// The rows of a part.
-    fn part(&self, part: usize) -> ByContext<'a> {
-        let start = self.starts.get(part).copied().unwrap_or(u32::MAX);
-        let end = self.starts.get(part + 1).copied();
-        ByContext::new(self.rows.iter().map(|MetricRows { metric, rows }| {
-            let first = rows.partition_point(|row| row.context < start);
-            let rows = rows.get(first..).unwrap_or_default();
-            let is_before_end = |row: &Row| end.is_none_or(|end| row.context < end);
-            let count = rows.partition_point(is_before_end);
-            (*metric, rows.get(..count).unwrap_or_default())
-        }))
+        Self { metrics, compat, rows: RowsInParts::new(rows, ROWS_OF_PART), told, too_large }
     }
 }
 
 impl Parts<SunkValue> for Values<'_> {
     fn count(&self) -> usize {
-        self.starts.len()
+        self.rows.count()
     }
 
     fn tell(&self, part: usize, take: &mut dyn FnMut(SunkValue)) {
         let (mut told, mut too_large) = (0, 0);
-        for (metric, row) in self.part(part) {
+        for (metric, row) in self.rows.part(part) {
             let Some(of) = self.metrics.get(index(metric.0)) else { continue };
             for reach in of.reaches.iter().copied() {
                 let value = row.of_thread(reach, self.compat);

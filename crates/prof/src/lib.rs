@@ -11,6 +11,7 @@
 //! [`MeasurementView`]: kymo_core::model::measurement::MeasurementView
 //! [`ProfileSink`]: kymo_core::model::profile::ProfileSink
 
+mod chains;
 mod circles;
 mod handing;
 mod links;
@@ -23,7 +24,10 @@ mod only;
 mod placing;
 mod propagation;
 mod routes;
+mod rows;
+mod runs;
 mod sharing;
+mod slots;
 mod statistics;
 mod summing;
 mod threads;

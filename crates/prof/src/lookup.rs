@@ -9,10 +9,9 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use kymo_core::ahead;
 use kymo_core::model::profile::Relation;
-use kymo_core::model::structure::{
-    self, Module, Resolved, Resolver, ScopeId, SourcePlace, Structure, Symbols,
-};
+use kymo_core::model::structure::{Module, Resolved, Resolver, ScopeId, Step, Structure, Symbols};
 
+use crate::chains::{Chain, Chains};
 use crate::names::{Interned, Loop, Names, Record, index};
 use crate::routes::{Callers, Route};
 use crate::tree::{Key, Scope};
@@ -54,9 +53,9 @@ pub(crate) struct Lookup<'a> {
     /// By the number of the module.
     modules: Vec<Known<'a>>,
     points: Interned<(u32, u64)>,
-    /// Where the chain of each point is.
-    ends: Vec<usize>,
-    chains: Vec<Key>,
+    /// What is around each point.
+    around: Vec<Chain>,
+    chains: Chains,
     /// Room for scopes around an address.
     resolved: Vec<Resolved>,
     /// Scopes around addresses that were looked up and not asked for yet.
@@ -112,7 +111,8 @@ struct Known<'a> {
     /// The ways to each function that was asked for.
     routes: HashMap<ScopeId, Option<Arc<Routes>>, RandomState>,
     symbols: Option<Box<dyn Resolver + 'a>>,
-    files: HashMap<structure::FileId, u32, RandomState>,
+    /// What is around addresses of each scope that was asked for, itself included.
+    chains: HashMap<ScopeId, Chain, RandomState>,
     /// By the scope or the record that tells of them.
     functions: HashMap<u64, u32, RandomState>,
     /// How many addresses of it were asked for, and of how many nothing was known.
@@ -129,8 +129,8 @@ impl<'a> Lookup<'a> {
             names: Names::default(),
             modules: Vec::new(),
             points: Interned::default(),
-            ends: Vec::new(),
-            chains: Vec::new(),
+            around: Vec::new(),
+            chains: Chains::default(),
             resolved: Vec::new(),
             ahead: HashMap::default(),
             steps_left: usize::try_from(items_max).map_or(STEPS_MAX, |most| most.min(STEPS_MAX)),
@@ -192,18 +192,26 @@ impl<'a> Lookup<'a> {
     pub(crate) fn point(&mut self, module: u32, offset: u64) -> u32 {
         let (point, is_new) = self.points.of((module, offset));
         if is_new {
-            self.chain_of(module, offset, point);
-            self.ends.push(self.chains.len());
+            let around = self.look_up(module, offset);
+            self.around.push(around);
         }
         point
     }
 
-    /// What is put below a call for an instruction, from the function in, the instruction last.
-    pub(crate) fn chain(&self, point: u32) -> &[Key] {
-        let point = index(point);
-        let start = point.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
-        let end = self.ends.get(point).copied().unwrap_or(0);
-        self.chains.get(start.unwrap_or(0)..end).unwrap_or_default()
+    /// The scopes around an instruction.
+    pub(crate) fn around(&self, point: u32) -> Chain {
+        self.around.get(index(point)).copied().unwrap_or(Chain::EMPTY)
+    }
+
+    /// What is put below a call for the scopes around an instruction, from the innermost out.
+    pub(crate) fn inside_out(&self, around: Chain) -> impl Iterator<Item = Key> {
+        self.chains.inside_out(around)
+    }
+
+    /// How many contexts an instruction makes below a call: one for each scope around it, and its
+    /// own.
+    pub(crate) fn depth(&self, point: u32) -> u64 {
+        self.inside_out(self.around(point)).count() as u64 + 1
     }
 
     /// The ways that may lead to an instruction; nothing where it is not told who calls whom, or
@@ -229,7 +237,7 @@ impl<'a> Lookup<'a> {
         let mut contexts = 1;
         for call in &way.calls {
             let point = self.point(module, *call);
-            contexts += self.chain(point).len() as u64;
+            contexts += self.depth(point);
         }
         contexts
     }
@@ -245,11 +253,11 @@ impl<'a> Lookup<'a> {
     pub(crate) fn kernel(&mut self, module: u32, scope: ScopeId) -> Option<u32> {
         let Self { names, modules, .. } = self;
         let known = modules.get_mut(index(module))?;
-        let found = known.structure?;
-        let structure::Scope::Function { name, at, entry, .. } = found.scope(scope)? else {
-            return None;
-        };
-        Some(known.function(names, found, scope, (name, module, entry.unwrap_or(0), *at)))
+        let step = known.structure?.steps(scope).next()?;
+        match known.key(names, module, step).scope {
+            Scope::Function(function) => Some(function),
+            _ => None,
+        }
     }
 
     /// The module and the offset of each instruction.
@@ -271,68 +279,32 @@ impl<'a> Lookup<'a> {
         })
     }
 
-    fn chain_of(&mut self, module: u32, offset: u64, point: u32) {
-        let start = self.chains.len();
+    /// The scopes around an address that was not asked for before.
+    fn look_up(&mut self, module: u32, offset: u64) -> Chain {
         let Self { names, modules, chains, .. } = self;
-        if let Some(known) = modules.get_mut(index(module)) {
-            match (known.structure, &mut known.symbols) {
-                (Some(found), _) => scopes(names, known, found, module, offset, chains),
-                (None, Some(symbols)) => {
-                    match self.ahead.remove(&(module, offset)) {
-                        Some(found) => self.resolved.extend(found),
-                        None => symbols.resolve(offset, &mut self.resolved),
-                    }
-                    let resolved = self.resolved.drain(..);
-                    resolved.for_each(|scope| known.resolved(names, module, scope, chains));
+        let Some(known) = modules.get_mut(index(module)) else { return Chain::EMPTY };
+        let around = match (known.structure, &mut known.symbols) {
+            (Some(found), _) => match found.innermost(offset) {
+                Some(innermost) => known.within(names, chains, module, found, innermost),
+                None => Chain::EMPTY,
+            },
+            (None, Some(symbols)) => {
+                match self.ahead.remove(&(module, offset)) {
+                    Some(found) => self.resolved.extend(found),
+                    None => symbols.resolve(offset, &mut self.resolved),
                 }
-                (None, None) => {}
-            }
-            known.asked += 1;
-            known.unknown += u64::from(chains.len() == start);
-        }
-        let is_bare = self.chains.len() == start;
-        let relation = if is_bare { Relation::Call } else { Relation::Lexical };
-        self.chains.push(Key { scope: Scope::Point(point), relation });
-    }
-}
-
-/// The scopes around an address, from the function in.
-fn scopes(
-    names: &mut Names,
-    known: &mut Known<'_>,
-    found: &Module,
-    module: u32,
-    offset: u64,
-    chain: &mut Vec<Key>,
-) {
-    let mut push = |scope, relation| chain.push(Key { scope, relation });
-    for id in found.lookup(offset).into_iter().flatten() {
-        match found.scope(id) {
-            Some(structure::Scope::Function { name, at, entry, .. }) => {
-                let entry = entry.unwrap_or(0);
-                let function = known.function(names, found, id, (name, module, entry, *at));
-                push(Scope::Function(function), Relation::Call);
-            }
-            Some(structure::Scope::Inlined { name, at, call }) => {
-                if let Some(call) = call {
-                    let file = known.file(names, found, call.file);
-                    push(Scope::Line { file, line: call.line }, Relation::Lexical);
+                let mut around = Chain::EMPTY;
+                for step in self.resolved.iter().flat_map(Resolved::steps) {
+                    around = chains.within(around, known.key(names, module, step));
                 }
-                let function = known.function(names, found, id, (name, module, 0, *at));
-                push(Scope::Function(function), Relation::Inlined);
+                self.resolved.clear();
+                around
             }
-            Some(structure::Scope::Loop { at, entry }) => {
-                let file = Some(known.file(names, found, at.file));
-                let entry = entry.map(|entry| (module, entry));
-                let (number, _) = names.loops.of(Loop { file, line: at.line, entry });
-                push(Scope::Loop(number), Relation::Lexical);
-            }
-            Some(structure::Scope::Line { at }) => {
-                let file = known.file(names, found, at.file);
-                push(Scope::Line { file, line: at.line }, Relation::Lexical);
-            }
-            None => {}
-        }
+            (None, None) => Chain::EMPTY,
+        };
+        known.asked += 1;
+        known.unknown += u64::from(around == Chain::EMPTY);
+        around
     }
 }
 
@@ -343,7 +315,7 @@ impl<'a> Known<'a> {
             callers: OnceCell::new(),
             routes: HashMap::default(),
             symbols,
-            files: HashMap::default(),
+            chains: HashMap::default(),
             functions: HashMap::default(),
             asked: 0,
             unknown: 0,
@@ -373,75 +345,56 @@ impl<'a> Known<'a> {
         callers.routes(function)
     }
 
-    fn file(&mut self, names: &mut Names, found: &Module, file: structure::FileId) -> u32 {
-        let path = || names.file(found.file(file).unwrap_or_default());
-        *self.files.entry(file).or_insert_with(path)
-    }
-
-    /// A function by the element that tells of it.
-    fn function(
+    /// What is around addresses of a scope, itself included. Those around it that are known are not
+    /// gone through again.
+    fn within(
         &mut self,
         names: &mut Names,
+        chains: &mut Chains,
+        module: u32,
         found: &Module,
-        id: ScopeId,
-        (name, module, entry, at): (&str, u32, u64, Option<structure::Place>),
-    ) -> u32 {
-        if let Some(known) = self.functions.get(&u64::from(id.0)) {
-            return *known;
+        innermost: ScopeId,
+    ) -> Chain {
+        let (mut new, mut next, mut around) = (Vec::new(), Some(innermost), Chain::EMPTY);
+        while let Some(scope) = next {
+            if let Some(known) = self.chains.get(&scope) {
+                around = *known;
+                break;
+            }
+            new.push(scope);
+            next = found.parent(scope);
         }
-        let file = at.map(|at| self.file(names, found, at.file));
-        let line = at.map_or(0, |at| at.line);
-        let (name, module) = (name.to_owned(), Some(module));
-        let record = Record { name, module, entry, file, line, is_placeholder: false };
-        let function = names.function(record);
-        self.functions.insert(id.0.into(), function);
-        function
+        for scope in new.into_iter().rev() {
+            for step in found.steps(scope) {
+                around = chains.within(around, self.key(names, module, step));
+            }
+            self.chains.insert(scope, around);
+        }
+        around
     }
 
-    /// Appends a scope that symbols tell of.
-    fn resolved(&mut self, names: &mut Names, module: u32, scope: Resolved, to: &mut Vec<Key>) {
-        let mut push = |scope, relation| to.push(Key { scope, relation });
-        let mut line_of = |names: &mut Names, (path, line): SourcePlace| {
-            push(Scope::Line { file: names.file(&path), line }, Relation::Lexical);
-        };
-        match scope {
-            Resolved::Function { record, name, at, entry } => {
-                let function = self.recorded(names, record, (name, module, entry, at));
-                push(Scope::Function(function), Relation::Call);
+    /// What a step becomes in the tree.
+    fn key(&mut self, names: &mut Names, module: u32, step: Step<'_>) -> Key {
+        let lexical = |scope| Key { scope, relation: Relation::Lexical };
+        match step {
+            Step::Function { record, name, at, entry, is_inlined } => {
+                let function = self.functions.entry(record).or_insert_with(|| {
+                    let (name, module) = (name.to_owned(), Some(module));
+                    let (file, line) = (at.map(|at| names.file(at.0)), at.map_or(0, |at| at.1));
+                    let (entry, is_placeholder) = (entry.unwrap_or(0), false);
+                    names.function(Record { name, module, entry, file, line, is_placeholder })
+                });
+                let relation = if is_inlined { Relation::Inlined } else { Relation::Call };
+                Key { scope: Scope::Function(*function), relation }
             }
-            Resolved::Inlined { record, name, at, call } => {
-                if let Some(call) = call {
-                    line_of(names, call);
-                }
-                let function = self.recorded(names, record, (name, module, None, at));
-                push(Scope::Function(function), Relation::Inlined);
+            Step::Loop { at, entry } => {
+                let (file, line) = (at.map(|at| names.file(at.0)), at.map_or(0, |at| at.1));
+                let entry = entry.map(|entry| (module, entry));
+                lexical(Scope::Loop(names.loops.of(Loop { file, line, entry }).0))
             }
-            Resolved::Loop { at, entry } => {
-                let line = at.as_ref().map_or(0, |(_, line)| *line);
-                let file = at.map(|(path, _)| names.file(&path));
-                let (number, _) = names.loops.of(Loop { file, line, entry: Some((module, entry)) });
-                push(Scope::Loop(number), Relation::Lexical);
+            Step::Line { at: (path, line) } => {
+                lexical(Scope::Line { file: names.file(path), line })
             }
-            Resolved::Line { at } => line_of(names, at),
         }
-    }
-
-    /// A function by the record that tells of it.
-    fn recorded(
-        &mut self,
-        names: &mut Names,
-        record: u64,
-        (name, module, entry, at): (String, u32, Option<u64>, Option<SourcePlace>),
-    ) -> u32 {
-        if let Some(known) = self.functions.get(&record) {
-            return *known;
-        }
-        let line = at.as_ref().map_or(0, |(_, line)| *line);
-        let file = at.map(|(path, _)| names.file(&path));
-        let (module, entry) = (Some(module), entry.unwrap_or(0));
-        let made = Record { name, module, entry, file, line, is_placeholder: false };
-        let function = names.function(made);
-        self.functions.insert(record, function);
-        function
     }
 }

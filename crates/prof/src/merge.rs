@@ -56,8 +56,8 @@ pub struct Phase {
 /// Makes one profile of measurements.
 ///
 /// # Errors
-/// When a thread cannot be read, when there are more contexts than the limits allow, or when the
-/// sink cannot take it.
+/// When there are more threads than can be numbered, or when the sink cannot take it. A thread that
+/// cannot be read, or that there is no room for, is left out and said.
 pub fn merge(
     views: &[Arc<dyn MeasurementView>],
     program: &Program<'_>,
@@ -69,21 +69,33 @@ pub fn merge(
     number_of_threads(&found)?;
     sink.statistics(options.statistics.statistics())?;
     let lost = sink.threads(&threads::named(&found))?;
-    let mut merging = Merging::new(views, program, context, options);
+    let mut merging = Merging::new(views, program, context, options, sink.metrics_max());
+    let found_by = |id: ThreadId| usize::try_from(id.0).ok().and_then(|at| found.get(at));
     for (id, why) in lost {
-        if let Some(found) = usize::try_from(id.0).ok().and_then(|at| found.get(at)) {
+        if let Some(found) = found_by(id) {
             merging.lose(found, Severity::Warning, "thread-id", why);
         }
     }
     let began = Instant::now();
     let sizes: Vec<_> = found.iter().map(|found| found.size_bytes(views)).collect();
+    for (first, again) in threads::again(views, &found) {
+        let first = first.view(views)?.directory().unwrap_or_default();
+        let why = format!("it is the same as in {}: both count", first.display());
+        merging.lose(again, Severity::Warning, "duplicate-profile", why);
+    }
     context.progress.begin("merging", sizes.iter().sum());
     let mut handing = Handing::new(views, options, sink, context.progress.as_ref());
-    add_up(views, &found, &batches(&sizes), options.jobs, &mut merging, &mut handing)?;
+    let summing = Summing::new(options.jobs, context.limits.items_max);
+    add_up(views, &found, &batches(&sizes), &summing, &mut merging, &mut handing)?;
     handing.finish()?;
-    let (values, samples) = (handing.value_count, handing.sample_count);
-    if handing.too_large > 0 {
-        merging.lose_sums(handing.too_large);
+    let Handing { value_count: values, sample_count: samples, too_large, left_out, .. } = handing;
+    if too_large > 0 {
+        merging.lose_sums(too_large);
+    }
+    for found in left_out.into_iter().filter_map(found_by) {
+        let why = "it is left out: what was measured reaches more contexts than so few nodes and \
+                   values can";
+        merging.lose(found, Severity::Error, "thread", why.to_owned());
     }
     context.progress.end();
     let merged = Phase { name: "merging", took: began.elapsed() };
@@ -108,12 +120,11 @@ fn add_up(
     views: &[Arc<dyn MeasurementView>],
     found: &[Found],
     batches: &[Range<usize>],
-    jobs: usize,
+    summing: &Summing,
     merging: &mut Merging<'_>,
     handing: &mut Handing<'_>,
 ) -> Result<()> {
     let numbered: Vec<_> = found.iter().zip((0..).map(ThreadId)).collect();
-    let summing = Summing::new(jobs);
     let stations = Stations {
         read: |number: usize| {
             let threads = batches.get(number).and_then(|batch| numbered.get(batch.clone()));
@@ -132,7 +143,7 @@ fn add_up(
         },
         take: |summed: Vec<_>| summed.into_iter().try_for_each(|summed| handing.thread(summed)),
     };
-    stations.run(batches.len(), jobs)
+    stations.run(batches.len(), summing.jobs)
 }
 
 /// Threads that go through together: few large ones, or many small ones.

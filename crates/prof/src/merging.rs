@@ -11,7 +11,7 @@ use kymo_core::{Context, Error, Finding, Findings, Result, Severity, shortened};
 use crate::Options;
 use crate::links::Links;
 use crate::lookup::{Lookup, Program};
-use crate::names::index;
+use crate::names::{index, number};
 use crate::placing::places;
 use crate::propagation::Own;
 use crate::sharing::Room;
@@ -39,6 +39,8 @@ pub(crate) struct Merging<'a> {
     metrics: HashMap<(String, String), MetricId>,
     /// By number.
     known_metrics: Vec<MeasuredMetric>,
+    /// How many there may be.
+    metrics_max: usize,
     known_computed: HashMap<(String, String), Computed>,
     /// What there is for ways through a GPU's code.
     room: Room,
@@ -54,6 +56,7 @@ impl<'a> Merging<'a> {
         program: &'a Program<'a>,
         context: &'a Context<'a>,
         options: Options,
+        metrics_max: usize,
     ) -> Self {
         Self {
             views,
@@ -64,6 +67,7 @@ impl<'a> Merging<'a> {
             modules: None,
             metrics: HashMap::new(),
             known_metrics: Vec::new(),
+            metrics_max,
             known_computed: HashMap::new(),
             room: Room::new(context.limits.items_max),
             links: Arc::default(),
@@ -71,29 +75,57 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// Finds the contexts of a thread.
+    /// Finds the contexts of a thread. One that cannot be read, or is more than there is room for, is
+    /// left out.
     pub(crate) fn thread(
         &mut self,
         found: &Found,
         id: ThreadId,
         read: Result<MeasuredThread>,
     ) -> Result<Placed> {
-        let mut read = read.unwrap_or_else(|error| {
-            let why = format!("it cannot be read, and is left out: {error}");
-            self.lose(found, Severity::Error, "thread", why);
-            MeasuredThread::default()
-        });
         let contexts = self.tree.contexts().len();
         self.context.progress.note(&|| format!("{} threads, {contexts} contexts", id.0));
-        let view = found.view(self.views)?;
+        let read = read.map_err(|error| format!("it cannot be read, and is left out: {error}"));
+        let before = self.tree.mark();
+        let placed = read.and_then(|read| {
+            let read = self.accepted(found, read);
+            let placed = self.place(found, id, read);
+            placed.map_err(|error| format!("it is left out: {error}"))
+        });
+        placed.or_else(|why| {
+            self.tree.forget(before);
+            self.lose(found, Severity::Error, "thread", why);
+            self.place(found, id, MeasuredThread::default())
+        })
+    }
+
+    /// Keeps what is wrong with a thread. Of one that hpcprof leaves out nothing is left with
+    /// `compat`.
+    fn accepted(&mut self, found: &Found, mut read: MeasuredThread) -> MeasuredThread {
         self.find(found, std::mem::take(&mut read.findings));
+        match read.unlisted.take() {
+            Some(unlisted) if self.compat => {
+                let message = "nodes are in modules that are not listed, and hpcprof leaves out \
+                               such a thread";
+                let (severity, message) = (Severity::Error, message.to_owned());
+                self.find(found, [Finding { severity, message, ..unlisted }]);
+                MeasuredThread::default()
+            }
+            unlisted => {
+                self.find(found, unlisted);
+                read
+            }
+        }
+    }
+
+    fn place(&mut self, found: &Found, id: ThreadId, read: MeasuredThread) -> Result<Placed> {
+        let view = found.view(self.views)?;
         let modules = self.modules(&read, found, view);
-        let (metrics, new) = self.metrics(&read, found)?;
-        let computed = self.computed(&read, &metrics, found);
         self.tree.allow(read.nodes.len());
         let room = self.room.with_nodes(read.nodes.len());
         let Self { tree, lookup, .. } = self;
         let (places, mut strays) = places(tree, lookup, view, &read, &modules, room)?;
+        let (metrics, new) = self.metrics(&read)?;
         let own = read.values.iter().filter_map(|value| {
             let place = places.get(index(value.node))?;
             let is_of_call = read.metrics.get(index(value.metric))?.is_of_call;
@@ -106,19 +138,28 @@ impl<'a> Merging<'a> {
             Some(Own { context, metric, value: value.value })
         });
         let mut own = own.collect();
-        let metrics: Vec<_> = read.metrics.iter().zip(metrics).collect();
+        let numbered: Vec<_> = read.metrics.iter().zip(metrics.iter().copied()).collect();
+        let lost = strays.share(&mut own, &numbered, &mut self.tree, &self.lookup, self.compat)?;
+        self.take_metrics(&read, &metrics, &new, found);
+        let computed = self.computed(&read, &metrics, found);
         if let Some(why) = strays.left_out() {
             self.lose(found, Severity::Warning, "gpu-ways", why);
         }
-        strays.share(&mut own, &metrics, &mut self.tree, &self.lookup, self.compat)?;
+        if lost > 0 {
+            let why = "instructions of a GPU are below kernels of which nothing else was measured, \
+                       and hpcprof loses what was measured there";
+            self.lose(found, Severity::Warning, "gpu-kernels", format!("{lost} {why}"));
+        }
         self.room = strays.room;
         if self.links.count() < self.tree.contexts().len() {
             self.links = Arc::new(self.links.grown(self.tree.contexts()));
         }
+        let items = read.nodes.len() as u64 + read.values.len() as u64;
         let (measurement, thread) = (found.measurement, found.thread);
-        let (metrics, numbers) = (new, read.numbers);
+        let metrics = new.into_iter().map(|measured| measured.metric).collect();
+        let numbers = read.numbers;
         let thread = PlacedThread { id, measurement, thread, metrics, computed, numbers, places };
-        Ok(Placed { own, links: Arc::clone(&self.links), thread })
+        Ok(Placed { own, links: Arc::clone(&self.links), thread, items })
     }
 
     /// Keeps what is wrong with a thread.
@@ -188,29 +229,49 @@ impl<'a> Merging<'a> {
     /// The numbers of the metrics of a thread, and those that are new. What is computed by a
     /// formula has no values, and no number.
     fn metrics(
-        &mut self,
+        &self,
         read: &MeasuredThread,
-        found: &Found,
-    ) -> Result<(Vec<Option<MetricId>>, Vec<Metric>)> {
+    ) -> Result<(Vec<Option<MetricId>>, Vec<MeasuredMetric>)> {
         let (mut numbers, mut new) = (Vec::new(), Vec::new());
+        let mut numbers_of_new = HashMap::new();
         for measured in &read.metrics {
             let metric = &measured.metric;
             if metric.formula.is_some() {
                 numbers.push(None);
                 continue;
             }
-            let next = u32::try_from(self.known_metrics.len()).map(MetricId);
-            let next = next.map_err(|_| Error::request("there are too many metrics"))?;
-            let number = *self.metrics.entry(key(metric)).or_insert(next);
+            let next = MetricId(number(self.known_metrics.len() + new.len()));
+            let known = self.metrics.get(&key(metric)).copied();
+            let number =
+                known.unwrap_or_else(|| *numbers_of_new.entry(key(metric)).or_insert(next));
             numbers.push(Some(number));
             if number == next {
-                self.known_metrics.push(measured.clone());
-                new.push(metric.clone());
-            } else if self.known_metrics.get(index(number.0)) != Some(measured) {
-                self.differ(found, metric);
+                new.push(measured.clone());
             }
         }
+        if self.known_metrics.len() + new.len() > self.metrics_max {
+            return Err(Error::request("there are more metrics than can be numbered"));
+        }
         Ok((numbers, new))
+    }
+
+    /// Keeps the metrics of a thread, and says which are taken otherwise than those before it.
+    fn take_metrics(
+        &mut self,
+        read: &MeasuredThread,
+        numbers: &[Option<MetricId>],
+        new: &[MeasuredMetric],
+        found: &Found,
+    ) {
+        let next = (number(self.known_metrics.len())..).map(MetricId);
+        self.metrics.extend(new.iter().map(|measured| key(&measured.metric)).zip(next));
+        self.known_metrics.extend_from_slice(new);
+        for (measured, number) in read.metrics.iter().zip(numbers) {
+            let known = number.and_then(|number| self.known_metrics.get(index(number.0)));
+            if known.is_some_and(|known| known != measured) {
+                self.differ(found, &measured.metric);
+            }
+        }
     }
 
     /// What is computed from metrics, as far as it is new.

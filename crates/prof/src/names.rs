@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
+use kymo_core::model::measurement::Frame;
 
 /// Things by a number, each once.
 #[derive(Debug)]
@@ -69,7 +70,7 @@ pub(crate) struct Names {
     pub(crate) files: Interned<String>,
     pub(crate) functions: Vec<Record>,
     pub(crate) loops: Interned<Loop>,
-    placeholders: HashMap<u64, u32, RandomState>,
+    placeholders: HashMap<Frame, u32, RandomState>,
 }
 
 impl Names {
@@ -87,14 +88,14 @@ impl Names {
     }
 
     /// What stands for something that is no code.
-    pub(crate) fn placeholder(&mut self, code: u64, name: impl FnOnce() -> String) -> u32 {
-        if let Some(known) = self.placeholders.get(&code) {
+    pub(crate) fn placeholder(&mut self, frame: Frame, name: impl FnOnce() -> String) -> u32 {
+        if let Some(known) = self.placeholders.get(&frame) {
             return *known;
         }
         let (module, file) = (None, None);
         let record = Record { name: name(), module, entry: 0, file, line: 0, is_placeholder: true };
         let function = self.function(record);
-        self.placeholders.insert(code, function);
+        self.placeholders.insert(frame, function);
         function
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_core::model::measurement::{
-    IsWanted, MeasuredId, MeasuredThread, MeasurementView, Samples,
+    Frame, IsWanted, MeasuredId, MeasuredThread, MeasurementView, Samples,
 };
 use kymo_core::model::structure::Structure;
 use kymo_core::{Error, Finding, Progress, Result};
@@ -78,8 +78,8 @@ impl MeasurementView for Only {
         self.view.samples(self.known(thread)?)
     }
 
-    fn placeholder(&self, code: u64) -> String {
-        self.view.placeholder(code)
+    fn placeholder(&self, frame: Frame) -> String {
+        self.view.placeholder(frame)
     }
 
     fn structure(

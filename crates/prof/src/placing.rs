@@ -4,28 +4,14 @@ use kymo_core::Result;
 use kymo_core::model::measurement::{Frame, MeasuredNode, MeasuredThread, MeasurementView};
 use kymo_core::model::profile::Relation;
 
+use crate::chains::Chain;
 use crate::lookup::Lookup;
 use crate::names::index;
 use crate::sharing::{Room, Strays};
-use crate::tree::{Entry, GLOBAL, Key, Scope, Tree};
+use crate::tree::{Entry, GLOBAL, Key, Place, Scope, Tree};
 
 /// How many nodes are looked up before they are placed.
 const LOOKED_UP: usize = 1 << 13;
-
-/// What a node became.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// The innermost context, which nodes below it hang below.
-    pub(crate) full: u32,
-    /// The first context below the node above: what was called.
-    pub(crate) called: u32,
-}
-
-impl Place {
-    fn at(context: u32) -> Self {
-        Self { full: context, called: context }
-    }
-}
 
 /// Finds the context of each node, and makes it where it is not there yet. `modules` are the
 /// numbers of the thread's modules. What is known to be below a context, but not by which way, is
@@ -77,12 +63,17 @@ pub(crate) fn code(
     point: u32,
     is_used: bool,
 ) -> Result<Place> {
-    let (mut full, mut called) = (above, None);
-    for key in lookup.chain(point).iter().filter(|key| is_used || !key.is_elided()) {
-        full = tree.child(full, *key)?;
-        called = called.or(Some(full));
+    let around = lookup.around(point);
+    let scope = Scope::Point(point);
+    if around == Chain::EMPTY {
+        return tree.child(above, Key { scope, relation: Relation::Call }).map(Place::at);
     }
-    Ok(Place { full, called: called.unwrap_or(full) })
+    let place = tree.within(above, around, lookup.inside_out(around))?;
+    if !is_used {
+        return Ok(place);
+    }
+    let full = tree.child(place.full, Key { scope, relation: Relation::Lexical })?;
+    Ok(Place { full, ..place })
 }
 
 struct Placing<'a, 'b> {
@@ -114,11 +105,11 @@ impl Placing<'_, '_> {
             Frame::ThreadEntry if above == GLOBAL => self.entry(Entry::Thread).map(Place::at),
             Frame::UnknownEntry if above == GLOBAL => self.entry(Entry::Unknown).map(Place::at),
             Frame::UnknownCode => self.below(above, Scope::Unknown),
-            Frame::Idle => self.placeholder(above, u64::from_be_bytes(*b"NoActvty")),
-            Frame::MainEntry => self.placeholder(above, u64::from_be_bytes(*b"| Main  ")),
-            Frame::ThreadEntry => self.placeholder(above, u64::from_be_bytes(*b"| Thread")),
-            Frame::UnknownEntry => self.placeholder(above, u64::from_be_bytes(*b"^Partial")),
-            Frame::Placeholder(code) => self.placeholder(above, code),
+            Frame::Idle
+            | Frame::MainEntry
+            | Frame::ThreadEntry
+            | Frame::UnknownEntry
+            | Frame::Placeholder(_) => self.placeholder(above, frame),
             Frame::Code { module, offset, is_called } => {
                 let Some(&module) = self.modules.get(index(module)) else {
                     return self.below(above, Scope::Unknown);
@@ -148,9 +139,9 @@ impl Placing<'_, '_> {
         self.tree.child(parent, Key { scope, relation: Relation::Call }).map(Place::at)
     }
 
-    fn placeholder(&mut self, above: u32, code: u64) -> Result<Place> {
+    fn placeholder(&mut self, above: u32, frame: Frame) -> Result<Place> {
         let view = self.view;
-        let function = self.lookup.names.placeholder(code, || view.placeholder(code));
+        let function = self.lookup.names.placeholder(frame, || view.placeholder(frame));
         self.below(above, Scope::Function(function))
     }
 

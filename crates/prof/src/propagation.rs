@@ -4,6 +4,7 @@ use kymo_core::model::profile::{MetricId, Reach};
 
 use crate::links::Links;
 use crate::names::{index, number};
+use crate::rows::OfContext;
 use crate::tree::GLOBAL;
 
 /// What a thread measured at the very context.
@@ -23,6 +24,12 @@ pub(crate) struct Row {
     pub(crate) context: u32,
     pub(crate) is_loop: bool,
     pub(crate) reached: Reached,
+}
+
+impl OfContext for Row {
+    fn context(&self) -> u32 {
+        self.context
+    }
 }
 
 impl Row {

@@ -134,7 +134,7 @@ impl Strays {
         lookup: &mut Lookup<'_>,
     ) -> Result<Option<usize>> {
         let others = (routes.ways.len() as u64).saturating_sub(1);
-        let below = lookup.chain(point).len() as u64;
+        let below = lookup.depth(point);
         if !self.room.take(others.saturating_mul(below)) {
             return Ok(None);
         }
@@ -189,7 +189,7 @@ impl Strays {
     }
 
     /// Gives each way its share, and makes the contexts of those that have some. `metrics` are those
-    /// of the thread with their numbers.
+    /// of the thread with their numbers. Tells of how many instructions no way has any.
     pub(crate) fn share(
         &self,
         own: &mut Vec<Own>,
@@ -197,12 +197,14 @@ impl Strays {
         tree: &mut Tree,
         lookup: &Lookup<'_>,
         compat: bool,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let counted = Counted::new(self, own, metrics, lookup);
         let shares: Vec<_> = self.ways.iter().map(|ways| counted.shares(ways, compat)).collect();
+        let mut lost = 0;
         for stray in self.items.iter().filter(|stray| !stray.values.is_empty()) {
             let ways = self.ways.get(stray.ways).map_or(&[][..], |ways| &ways.ends);
             let shares = shares.get(stray.ways).map_or(&[][..], Vec::as_slice);
+            lost += u64::from(shares.iter().all(|share| *share == 0.0));
             for (way, share) in ways.iter().zip(shares).filter(|(_, share)| **share != 0.0) {
                 let context = code(tree, lookup, way.last, stray.point, true)?.full;
                 own.extend(stray.values.iter().map(|(metric, value)| Own {
@@ -212,7 +214,7 @@ impl Strays {
                 }));
             }
         }
-        Ok(())
+        Ok(lost)
     }
 }
 

@@ -8,6 +8,9 @@ use kymo_core::model::profile::{
 
 use crate::names::index;
 use crate::propagation::Reached;
+use crate::rows::RowsInParts;
+use crate::runs::{Entry, Runs};
+use crate::slots::Slots;
 use crate::tree::GLOBAL;
 
 /// What is computed over all threads.
@@ -37,76 +40,66 @@ impl Requested {
     }
 }
 
-/// Contexts that share a page.
-const PAGE: usize = 256;
+/// How many rows of a metric are told of together.
+const ROWS_OF_PART: usize = 1 << 14;
 
-/// Pages that are told of together.
-const PAGES_OF_PART: usize = 64;
-
-/// Statistics of all contexts. Pages are made where there are values.
+/// Statistics of all contexts and metrics that anything reaches.
 #[derive(Debug)]
 pub(crate) struct Statistics {
     kinds: &'static [Statistic],
     compat: bool,
-    /// By metric and by page.
-    pages: Vec<Vec<Option<Box<[f64]>>>>,
+    slots: Slots,
+    /// By metric.
+    entries: Vec<Runs>,
 }
 
 impl Statistics {
     pub(crate) fn new(requested: Requested, compat: bool) -> Self {
-        Self { kinds: requested.statistics(), compat, pages: Vec::new() }
-    }
-
-    /// How many numbers a context has of a metric.
-    fn width(&self) -> usize {
-        self.kinds.len() * Reach::ALL.len()
+        let kinds = requested.statistics();
+        Self { kinds, compat, slots: Slots::new(kinds.len()), entries: Vec::new() }
     }
 
     /// Takes what one more thread has of a metric, in order of contexts.
     pub(crate) fn add(&mut self, metric: MetricId, rows: impl Iterator<Item = (u32, Reached)>) {
-        let (width, metric) = (self.width(), index(metric.0));
-        if width == 0 {
+        let Self { kinds, compat, slots, entries } = self;
+        if kinds.is_empty() {
             return;
         }
-        if self.pages.len() <= metric {
-            self.pages.resize_with(metric + 1, Vec::new);
+        if entries.len() <= index(metric.0) {
+            entries.resize_with(index(metric.0) + 1, Runs::default);
         }
-        let Some(pages) = self.pages.get_mut(metric) else { return };
+        let Some(entries) = entries.get_mut(index(metric.0)) else { return };
+        let mut search = entries.search();
         for (context, reached) in rows {
-            let (page, place) = (index(context) / PAGE, index(context) % PAGE);
-            if pages.len() <= page {
-                pages.resize_with(page + 1, || None);
-            }
-            let Some(page) = pages.get_mut(page) else { return };
-            let page = page.get_or_insert_with(|| vec![0.0; PAGE * width].into_boxed_slice());
-            let slots = page.get_mut(place * width..(place + 1) * width).unwrap_or_default();
-            for (slots, statistic) in slots.chunks_mut(Reach::ALL.len()).zip(self.kinds) {
+            let slot = search.find(context, || slots.next());
+            for (slots, statistic) in slots.of(slot).zip(*kinds) {
                 for (slot, value) in slots.iter_mut().zip(reached) {
-                    accumulate(*statistic, slot, value, self.compat);
+                    accumulate(*statistic, slot, value, *compat);
                 }
             }
         }
+        let new = search.into_new();
+        entries.add(new);
     }
 
     /// Everything that is not 0, in order of contexts, metrics, statistics and reaches.
-    pub(crate) fn summary<'a>(&'a self, metrics: &'a [Metric]) -> Summary<'a> {
-        Summary { statistics: self, metrics, too_large: AtomicU64::new(0) }
+    pub(crate) fn summary<'a>(&'a mut self, metrics: &'a [Metric]) -> Summary<'a> {
+        let entries = self.entries.iter_mut().zip((0..).map(MetricId));
+        let entries = entries.map(|(runs, metric)| (metric, runs.merged())).collect();
+        let (kinds, slots) = (self.kinds, &self.slots);
+        let rows = RowsInParts::new(entries, ROWS_OF_PART);
+        Summary { kinds, slots, rows, metrics, too_large: AtomicU64::new(0) }
     }
 }
 
 /// Statistics as they are told.
 pub(crate) struct Summary<'a> {
-    statistics: &'a Statistics,
+    kinds: &'static [Statistic],
+    slots: &'a Slots,
+    rows: RowsInParts<'a, Entry>,
     metrics: &'a [Metric],
     /// How many no number is large enough for: they are left out.
     too_large: AtomicU64,
-}
-
-/// What a metric has on a page.
-struct OnPage<'a> {
-    metric: &'a Metric,
-    id: MetricId,
-    slots: &'a [f64],
 }
 
 impl Summary<'_> {
@@ -115,37 +108,21 @@ impl Summary<'_> {
         self.too_large.load(Ordering::Relaxed)
     }
 
-    fn tell_page(&self, page: usize, take: &mut dyn FnMut(SummaryValue)) {
-        let Statistics { pages, .. } = self.statistics;
-        let metrics = self.metrics.iter().zip((0..).map(MetricId)).zip(pages);
-        let on_page = metrics.filter_map(|((metric, id), pages)| {
-            Some(OnPage { metric, id, slots: pages.get(page)?.as_deref()? })
-        });
-        let on_page: Vec<_> = on_page.collect();
-        for place in 0..PAGE {
-            for of in &on_page {
-                self.tell_context(page * PAGE + place, of, take);
-            }
-        }
-    }
-
     /// What a context has of a metric.
-    fn tell_context(&self, context: usize, of: &OnPage<'_>, take: &mut dyn FnMut(SummaryValue)) {
-        let Statistics { kinds, .. } = self.statistics;
-        let (width, place) = (self.statistics.width(), context % PAGE);
-        let slots = of.slots.get(place * width..(place + 1) * width).unwrap_or_default();
-        for (slots, statistic) in slots.chunks(Reach::ALL.len()).zip(*kinds) {
+    fn tell_entry(&self, id: MetricId, entry: Entry, take: &mut dyn FnMut(SummaryValue)) {
+        let Some(metric) = self.metrics.get(index(id.0)) else { return };
+        for (slots, statistic) in self.slots.get(entry.slot).zip(self.kinds) {
             for (value, reach) in slots.iter().copied().zip(Reach::ALL) {
-                let is_told = context != index(GLOBAL) || is_of_global(reach);
-                if value == 0.0 || !is_told || !of.metric.reaches.contains(&reach) {
+                let is_told = entry.context != GLOBAL || is_of_global(reach);
+                if value == 0.0 || !is_told || !metric.reaches.contains(&reach) {
                     continue;
                 }
                 if !value.is_finite() {
                     self.too_large.fetch_add(1, Ordering::Relaxed);
                     continue;
                 }
-                let context = ContextNumber(context as u64);
-                let column = Column { metric: of.id, reach };
+                let context = ContextNumber(entry.context.into());
+                let column = Column { metric: id, reach };
                 take(SummaryValue { context, column, statistic: *statistic, value });
             }
         }
@@ -154,13 +131,11 @@ impl Summary<'_> {
 
 impl Parts<SummaryValue> for Summary<'_> {
     fn count(&self) -> usize {
-        let pages = self.statistics.pages.iter().map(Vec::len).max().unwrap_or(0);
-        pages.div_ceil(PAGES_OF_PART)
+        self.rows.count()
     }
 
     fn tell(&self, part: usize, take: &mut dyn FnMut(SummaryValue)) {
-        let first = part * PAGES_OF_PART;
-        (first..first + PAGES_OF_PART).for_each(|page| self.tell_page(page, take));
+        self.rows.part(part).for_each(|(metric, entry)| self.tell_entry(metric, *entry, take));
     }
 }
 

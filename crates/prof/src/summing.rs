@@ -1,7 +1,6 @@
 //! Values of a placed thread are added up, each thread by itself.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kymo_core::ahead;
@@ -10,14 +9,16 @@ use kymo_core::model::profile::{Computed, Metric, MetricId, ThreadId};
 
 use crate::links::Links;
 use crate::names::index;
-use crate::placing::Place;
 use crate::propagation::{Own, Propagation, Row};
+use crate::tree::Place;
 
 /// A thread whose nodes have their contexts.
 pub(crate) struct Placed {
     pub(crate) own: Vec<Own>,
     pub(crate) links: Arc<Links>,
     pub(crate) thread: PlacedThread,
+    /// How many nodes and values were recorded of it.
+    pub(crate) items: u64,
 }
 
 /// What is known of a thread besides its values.
@@ -37,14 +38,8 @@ pub(crate) struct PlacedThread {
 pub(crate) struct Summed {
     pub(crate) thread: PlacedThread,
     pub(crate) links: Arc<Links>,
-    pub(crate) rows: Vec<MetricRows>,
-}
-
-impl Summed {
-    /// How many rows there are of all metrics.
-    pub(crate) fn row_count(&self) -> usize {
-        self.rows.iter().map(|of| of.rows.len()).sum()
-    }
+    /// Nothing where there are more than can be of so small a recording.
+    pub(crate) rows: Option<Vec<MetricRows>>,
 }
 
 /// What a thread has of a metric, in order of contexts.
@@ -56,27 +51,41 @@ pub(crate) struct MetricRows {
 /// Of threads with more values the metrics are added up beside each other, too.
 const VALUES_MANY: usize = 1 << 16;
 
+/// Rows that a thread may have: so many, and so many for each node and value. A value reaches every
+/// context above it, so that a few bytes can make very many.
+const ROWS_MIN: u64 = 1 << 20;
+const ROWS_OF_ITEM: u64 = 64;
+
 /// Adds up threads, several beside each other.
 pub(crate) struct Summing {
-    jobs: usize,
+    pub(crate) jobs: usize,
+    /// How many rows a thread may have whatever was recorded of it.
+    items_max: u64,
     /// Room that nobody needs at the moment.
     free: Mutex<Vec<Propagation>>,
 }
 
 impl Summing {
-    pub(crate) fn new(jobs: usize) -> Self {
-        Self { jobs, free: Mutex::default() }
+    pub(crate) fn new(jobs: usize, items_max: u64) -> Self {
+        Self { jobs, items_max, free: Mutex::default() }
     }
 
     pub(crate) fn thread(&self, placed: Placed) -> Summed {
-        let Placed { own, links, thread } = placed;
+        let Placed { own, links, thread, items } = placed;
+        let rows_max = ROWS_OF_ITEM.saturating_mul(items).saturating_add(ROWS_MIN);
+        let (rows_max, row_count) = (rows_max.min(self.items_max), AtomicU64::new(0));
+        let is_too_large = || row_count.load(Ordering::Relaxed) > rows_max;
         let is_large = own.len() > VALUES_MANY && self.jobs > 1;
         let by_metric = by_metric(&own).into_iter().zip((0..).map(MetricId));
         let some = by_metric.filter(|(own, _)| !own.is_empty());
         let of_metric = |(own, metric): (Vec<_>, _)| {
+            if is_too_large() {
+                return MetricRows { metric, rows: Vec::new() };
+            }
             let mut propagation = self.free().pop().unwrap_or_default();
             let rows = propagation.run(&links, own.into_iter());
             self.free().push(propagation);
+            row_count.fetch_add(rows.len() as u64, Ordering::Relaxed);
             MetricRows { metric, rows }
         };
         let rows = if is_large {
@@ -84,7 +93,7 @@ impl Summing {
         } else {
             some.map(of_metric).collect()
         };
-        Summed { thread, links, rows }
+        Summed { thread, links, rows: Some(rows).filter(|_| !is_too_large()) }
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<Propagation>> {
@@ -105,42 +114,4 @@ fn by_metric(own: &[Own]) -> Vec<Vec<(u32, f64)>> {
         }
     }
     by_metric
-}
-
-/// Rows of several metrics, in order of contexts and metrics.
-pub(crate) struct ByContext<'a> {
-    /// What is left of each metric.
-    left: Vec<(MetricId, &'a [Row])>,
-    /// The next context of each metric.
-    next: BinaryHeap<Reverse<(u32, usize)>>,
-}
-
-impl<'a> ByContext<'a> {
-    /// Takes rows of metrics that come in their order.
-    pub(crate) fn new(metrics: impl Iterator<Item = (MetricId, &'a [Row])>) -> Self {
-        let left: Vec<_> = metrics.collect();
-        let first = |(place, (_, rows)): (usize, &(MetricId, &'a [Row]))| {
-            rows.first().map(|row| Reverse((row.context, place)))
-        };
-        let next = left.iter().enumerate().filter_map(first).collect();
-        Self { left, next }
-    }
-}
-
-impl<'a> Iterator for ByContext<'a> {
-    type Item = (MetricId, &'a Row);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut next = self.next.peek_mut()?;
-        let Reverse((context, place)) = *next;
-        let (metric, rows) = self.left.get_mut(place)?;
-        let (row, rest) = rows.split_first()?;
-        *rows = rest;
-        match rest.first() {
-            Some(row) => *next = Reverse((row.context, place)),
-            None => drop(std::collections::binary_heap::PeekMut::pop(next)),
-        }
-        debug_assert_eq!(context, row.context);
-        Some((*metric, row))
-    }
 }

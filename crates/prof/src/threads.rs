@@ -33,6 +33,16 @@ impl Found {
         self.view(views)?.thread(self.thread)
     }
 
+    /// Whether all is the same of both. They are read only where all that is cheap to tell is.
+    fn is_copy(&self, other: &Self, views: &[Arc<dyn MeasurementView>]) -> bool {
+        let told = |of: &Self| of.view(views).map(|view| view.program(of.thread)).ok();
+        let is_alike = (&self.ids, &self.name) == (&other.ids, &other.name)
+            && self.size_bytes(views) == other.size_bytes(views)
+            && told(self) == told(other);
+        let read = |of: &Self| of.read(views).map(|read| (read.nodes, read.values)).ok();
+        is_alike && read(self).is_some_and(|one| read(other) == Some(one))
+    }
+
     /// About how many bytes there are of it.
     pub(crate) fn size_bytes(&self, views: &[Arc<dyn MeasurementView>]) -> u64 {
         self.view(views).map_or(0, |view| view.size_bytes(self.thread))
@@ -50,6 +60,16 @@ pub(crate) fn ordered(views: &[Arc<dyn MeasurementView>]) -> Vec<Found> {
     }
     found.sort();
     found
+}
+
+/// Threads that were recorded in another measurement, too: a copy of it was named. Each with the one
+/// before it.
+pub(crate) fn again<'a>(
+    views: &'a [Arc<dyn MeasurementView>],
+    found: &'a [Found],
+) -> impl Iterator<Item = (&'a Found, &'a Found)> {
+    let pairs = found.iter().zip(found.iter().skip(1));
+    pairs.filter(|(one, other)| one.measurement != other.measurement && one.is_copy(other, views))
 }
 
 /// What names each thread in the profile.

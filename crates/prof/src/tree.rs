@@ -1,12 +1,14 @@
 //! The merged tree: contexts by what is above them and what they are.
 
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::{FixedState, RandomState};
 use hashbrown::HashTable;
 use kymo_core::model::profile::Relation;
 use kymo_core::{Error, Result};
 
+use crate::chains::Chain;
 use crate::names::{index, number};
 
 /// Contexts that there may be: so many, and so many for each node. Structure files can nest scopes
@@ -74,11 +76,37 @@ pub(crate) struct Context {
     pub(crate) key: Key,
 }
 
+/// Where something is in the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The innermost context.
+    pub(crate) full: u32,
+    /// The outermost below what it hangs below: what was called.
+    pub(crate) called: u32,
+}
+
+impl Place {
+    pub(crate) fn at(context: u32) -> Self {
+        Self { full: context, called: context }
+    }
+}
+
+/// How far a tree has grown, and may.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    contexts: usize,
+    contexts_max: u64,
+}
+
 /// The merged tree. A context comes after the one above it.
 #[derive(Debug)]
 pub(crate) struct Tree {
     contexts: Vec<Context>,
     known: HashTable<u32>,
+    /// Scopes around addresses that hang below a context: they are gone through once.
+    chains: HashMap<(u32, Chain), Place, RandomState>,
+    /// Room for scopes on their way into the tree.
+    keys: Vec<Key>,
     hasher: FixedState,
     contexts_max: u64,
     /// What `contexts_max` may become.
@@ -92,10 +120,29 @@ impl Tree {
         Self {
             contexts: vec![Context { parent: GLOBAL, key }],
             known: HashTable::new(),
+            chains: HashMap::default(),
+            keys: Vec::new(),
             hasher: FixedState::default(),
             contexts_max: items_max.min(CONTEXTS_MIN),
             items_max,
         }
+    }
+
+    /// How far it has grown.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { contexts: self.contexts.len(), contexts_max: self.contexts_max }
+    }
+
+    /// Takes back all that was done since.
+    pub(crate) fn forget(&mut self, mark: Mark) {
+        let Self { contexts, known, chains, hasher, .. } = self;
+        for (context, made) in contexts.drain(mark.contexts..).zip(number(mark.contexts)..) {
+            if let Ok(found) = known.find_entry(hash(hasher, context), |known| *known == made) {
+                found.remove();
+            }
+        }
+        chains.retain(|_, place| index(place.full) < mark.contexts);
+        self.contexts_max = mark.contexts_max;
     }
 
     /// Allows for the contexts that some more nodes become.
@@ -126,6 +173,29 @@ impl Tree {
         Ok(made)
     }
 
+    /// The contexts of the scopes around an address, which are told from the innermost out.
+    pub(crate) fn within(
+        &mut self,
+        above: u32,
+        around: Chain,
+        inside_out: impl Iterator<Item = Key>,
+    ) -> Result<Place> {
+        if let Some(known) = self.chains.get(&(above, around)) {
+            return Ok(*known);
+        }
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.extend(inside_out);
+        let (mut full, mut called) = (above, None);
+        while let Some(key) = keys.pop() {
+            full = self.child(full, key)?;
+            called = called.or(Some(full));
+        }
+        self.keys = keys;
+        let place = Place { full, called: called.unwrap_or(full) };
+        self.chains.insert((above, around), place);
+        Ok(place)
+    }
+
     /// Every context, the whole program first.
     pub(crate) fn contexts(&self) -> &[Context] {
         &self.contexts
@@ -142,4 +212,33 @@ impl Tree {
 
 fn hash(hasher: &FixedState, context: Context) -> u64 {
     hasher.hash_one((context.parent, context.key.relation, context.key.scope))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn called(function: u32) -> Key {
+        Key::called(function)
+    }
+
+    #[test]
+    fn what_is_taken_back_leaves_nothing_behind() {
+        let mut tree = Tree::new(5);
+        let kept = tree.child(GLOBAL, called(1)).unwrap();
+        let mark = tree.mark();
+        let mut chains = crate::chains::Chains::default();
+        let chain = chains.within(Chain::EMPTY, called(2));
+        let chain = chains.within(chain, called(3));
+        let place = tree.within(kept, chain, chains.inside_out(chain)).unwrap();
+        assert_eq!(place, Place { full: 3, called: 2 });
+        tree.child(kept, called(9)).unwrap();
+        let error = tree.child(kept, called(4)).unwrap_err();
+        assert_eq!(error.to_string(), "there are more than 5 contexts");
+        tree.forget(mark);
+        assert_eq!(tree.contexts().len(), 2);
+        assert_eq!(tree.child(GLOBAL, called(1)).unwrap(), kept);
+        let again = tree.within(kept, chain, chains.inside_out(chain)).unwrap();
+        assert_eq!((again, tree.contexts().len()), (place, 4));
+    }
 }

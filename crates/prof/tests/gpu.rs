@@ -94,7 +94,7 @@ fn a_sample_is_shared_by_the_samples_at_the_calls() {
     assert_eq!(merged.findings, []);
     let found = kept.by_path(0, 0);
     let below = |words: &[&str]| {
-        let path = ["main thread", "placeholder 0x1"].iter().chain(words);
+        let path = ["main thread", "Placeholder(1)"].iter().chain(words);
         let path: Vec<_> = path.map(|word| (*word).to_owned()).collect();
         let mut paths = found.iter();
         let is_it = |names: &[(String, char)]| names.iter().map(|(word, _)| word).eq(path.iter());
@@ -106,6 +106,21 @@ fn a_sample_is_shared_by_the_samples_at_the_calls() {
     // That f0 may have been a kernel is known, but nothing came of it.
     assert_eq!(below(&["f0"]), None);
     assert!((kept.whole(0, 0) - 4.0).abs() < 1e-12);
+}
+
+/// Nothing is known of a run of any kernel but these samples. hpcprof loses them.
+#[test]
+fn what_hpcprof_loses_below_kernels_that_nothing_else_is_known_of_is_said() {
+    let recorded = sampled([address(0, 5), address(0, 6), address(0, 6)].into_iter());
+    for (compat, whole) in [(false, 3.0), (true, 0.0)] {
+        let mut kept = Kept::default();
+        let options = Options { compat, ..Options::default() };
+        let merged = merged(&structure(1, &[]), recorded.clone(), options, &mut kept);
+        assert!((kept.whole(0, 0) - whole).abs() < 1e-12, "{compat}");
+        let said: Vec<_> = merged.findings.iter().map(|(_, finding)| finding.rule).collect();
+        assert_eq!(said, if compat { &["gpu-kernels"][..] } else { &[] });
+        assert!(!compat || merged.findings[0].1.message.starts_with("2 instructions of a GPU"));
+    }
 }
 
 /// Each function calls the next one twice: 2^59 ways to the last.

@@ -103,11 +103,11 @@ fn put(above: &Path, frame: Frame) -> Path {
         Frame::ThreadEntry if above.is_empty() => return called("application thread"),
         Frame::UnknownEntry if above.is_empty() => return called("unknown entry"),
         Frame::UnknownCode => called("unknown"),
-        Frame::Idle => called("placeholder 0x4e6f416374767479"),
-        Frame::MainEntry => called("placeholder 0x7c204d61696e2020"),
-        Frame::ThreadEntry => called("placeholder 0x7c20546872656164"),
-        Frame::UnknownEntry => called("placeholder 0x5e5061727469616c"),
-        Frame::Placeholder(code) => called(&format!("placeholder {code:#x}")),
+        Frame::Idle => called("Idle"),
+        Frame::MainEntry => called("MainEntry"),
+        Frame::ThreadEntry => called("ThreadEntry"),
+        Frame::UnknownEntry => called("UnknownEntry"),
+        Frame::Placeholder(code) => called(&format!("Placeholder({code})")),
         Frame::Code { module, offset, is_called: true } => chain(module, offset),
         // Nobody tells who calls whom here.
         Frame::Code { module, offset, is_called: false } => {

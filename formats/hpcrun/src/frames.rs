@@ -108,6 +108,20 @@ impl<'a> Frames<'a> {
     }
 }
 
+/// The code that a frame has as a placeholder; 0 where it is none.
+pub(crate) fn code(frame: Frame) -> u64 {
+    match frame {
+        Frame::Root => placeholder::PRIMARY,
+        Frame::Idle => placeholder::NO_ACTIVITY,
+        Frame::MainEntry => placeholder::MAIN,
+        Frame::ThreadEntry => placeholder::THREAD,
+        Frame::UnknownEntry => placeholder::PARTIAL,
+        Frame::UnknownCode => placeholder::UNNORMALIZED,
+        Frame::Placeholder(code) => code,
+        Frame::Code { .. } => 0,
+    }
+}
+
 fn special(node: &Node) -> Option<&'static str> {
     SPECIAL_MODULES.iter().find(|(id, _)| *id == node.lm_id).map(|(_, name)| *name)
 }

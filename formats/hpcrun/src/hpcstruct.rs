@@ -5,9 +5,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use kymo_core::Error;
 use kymo_core::bytes::{Limits, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::model::structure::{Call, FileId, Module, ModuleBuilder, Place, Scope, ScopeId};
+use kymo_core::{Error, Finding, Severity};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
@@ -20,30 +20,24 @@ const DEPTH_MAX: usize = 512;
 /// The name of an alien that is no call.
 const GUARD: &str = "<inline>";
 
-/// The modules of a structure file that are wanted, and what kept the rest from being read.
+/// The modules of a structure file that are wanted.
 #[derive(Debug, Default)]
 pub struct StructureFile {
-    /// The modules, as far as they could be read.
+    /// The modules, in the order of the file.
     pub modules: Vec<Module>,
-    /// Why reading ended before the end of the file.
-    pub stop: Option<ReadError>,
 }
 
 impl StructureFile {
     /// Reads the modules that are wanted by their paths.
-    #[must_use]
-    pub fn read(bytes: &[u8], limits: &Limits, is_wanted: &dyn Fn(&str) -> bool) -> Self {
-        let mut file = Self::default();
-        file.stop = file.fill(bytes, limits, is_wanted).err();
-        file
-    }
-
-    fn fill(
-        &mut self,
+    ///
+    /// # Errors
+    /// When not all of it can be read. Nothing of such a file counts: whoever looks up an address in
+    /// a module that a file tells of asks nobody else, and of what is missing others may know.
+    pub fn read(
         bytes: &[u8],
         limits: &Limits,
         is_wanted: &dyn Fn(&str) -> bool,
-    ) -> ReadResult<()> {
+    ) -> ReadResult<Self> {
         // Most are sound, which is quicker to find out than to make them so.
         let text = std::str::from_utf8(bytes).map(Cow::Borrowed);
         let text = text.unwrap_or_else(|_| String::from_utf8_lossy(bytes));
@@ -52,22 +46,28 @@ impl StructureFile {
         })?;
         let mut reader = Reader::from_str(text.get(start..).unwrap_or_default());
         let mut document = Document::new(limits, is_wanted, bytes.len() as u64);
-        let read = loop {
+        loop {
             document.offset = start as u64 + reader.buffer_position();
-            let done = match reader.read_event() {
-                Ok(Event::Start(element)) => document.start(&element),
-                Ok(Event::Empty(element)) => document.start(&element).and_then(|()| document.end()),
-                Ok(Event::End(_)) => document.end(),
-                Ok(Event::Eof) => break document.eof(),
-                Ok(_) => Ok(()),
-                Err(error) => Err(document.invalid("element", error.to_string())),
-            };
-            if done.is_err() {
-                break done;
+            match reader.read_event() {
+                Ok(Event::Start(element)) => document.start(&element)?,
+                Ok(Event::Empty(element)) => {
+                    document.start(&element)?;
+                    document.end()?;
+                }
+                Ok(Event::End(_)) => document.end()?,
+                Ok(Event::Eof) => return document.finish(),
+                Ok(_) => {}
+                Err(error) => return Err(document.invalid("element", error.to_string())),
             }
-        };
-        self.modules = document.finish();
-        read
+        }
+    }
+
+    /// Says that a file is passed over.
+    #[must_use]
+    pub fn unreadable(error: &ReadError) -> Finding {
+        let finding = Finding::unreadable("structure", error);
+        let message = format!("{}: the file is passed over", finding.message);
+        Finding { severity: Severity::Warning, message, ..finding }
     }
 }
 
@@ -153,16 +153,11 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    fn eof(&self) -> ReadResult<()> {
+    fn finish(self) -> ReadResult<StructureFile> {
         if self.open.is_empty() {
-            return Ok(());
+            return Ok(StructureFile { modules: self.modules });
         }
         Err(self.invalid("element", format!("{} elements do not end", self.open.len())))
-    }
-
-    fn finish(mut self) -> Vec<Module> {
-        self.modules.extend(self.module.take().map(ModuleBuilder::finish));
-        self.modules
     }
 
     fn load_module(&mut self, attributes: &Attributes<'_>) -> ReadResult<Open> {
@@ -420,7 +415,7 @@ mod tests {
 </P></F></LM></HPCToolkitStructure>
 "#;
 
-    fn read(text: &str) -> StructureFile {
+    fn read(text: &str) -> ReadResult<StructureFile> {
         StructureFile::read(text.as_bytes(), &Limits::default(), &|_| true)
     }
 
@@ -442,8 +437,7 @@ mod tests {
 
     #[test]
     fn an_address_is_within_functions_loops_lines_and_inlined_calls() {
-        let file = read(FILE);
-        assert_eq!(file.stop, None);
+        let file = read(FILE).unwrap();
         let [module] = &file.modules[..] else { panic!("{:?}", file.modules) };
         assert_eq!(module.path(), "/bin/a");
         let f = "f<int> a.c:7 10";
@@ -462,17 +456,14 @@ mod tests {
     #[test]
     fn a_module_that_nobody_wants_is_passed_over() {
         let file = StructureFile::read(FILE.as_bytes(), &Limits::default(), &|path| path == "b");
-        assert!(file.modules.is_empty() && file.stop.is_none());
+        assert!(file.unwrap().modules.is_empty());
     }
 
     #[test]
-    fn what_was_read_before_a_fault_is_kept_wherever_the_file_is_cut() {
-        let start = FILE.find(ROOT).unwrap();
+    fn a_file_that_is_cut_is_no_file_wherever_that_is() {
         for end in 0..FILE.len() - 1 {
-            let file = read(&FILE[..end]);
-            let stop = file.stop.unwrap_or_else(|| panic!("cut at {end} it reads as whole"));
-            assert!(stop.offset <= end as u64);
-            assert!(end > start || file.modules.is_empty());
+            let Err(error) = read(&FILE[..end]) else { panic!("cut at {end} it reads as whole") };
+            assert!(error.offset <= end as u64);
         }
     }
 
@@ -480,8 +471,7 @@ mod tests {
     fn a_million_elements_within_each_other_are_refused() {
         let deep = "<L l=\"1\">".repeat(1_000_000);
         let text = format!("{ROOT}><LM n=\"a\"><F n=\"a.c\"><P n=\"f\">{deep}");
-        let stop = read(&text).stop.unwrap();
-        assert_eq!(stop.what, "depth of an element");
+        assert_eq!(read(&text).unwrap_err().what, "depth of an element");
     }
 
     #[test]
@@ -501,8 +491,8 @@ mod tests {
         ] {
             let text =
                 format!("{ROOT}><LM n=\"a\"><F n=\"a.c\">{bad}</F></LM></HPCToolkitStructure>");
-            assert_eq!(read(&text).stop.unwrap().what, what, "{bad}");
+            assert_eq!(read(&text).unwrap_err().what, what, "{bad}");
         }
-        assert!(read("../../../structs/libc.so.6.hpcstruct").stop.is_some());
+        assert!(read("../../../structs/libc.so.6.hpcstruct").is_err());
     }
 }

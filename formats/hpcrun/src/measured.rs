@@ -16,7 +16,7 @@ use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Finding, Progress, Result, Severity};
 
 use crate::formula;
-use crate::frames::{Frames, Meaning};
+use crate::frames::{Frames, Meaning, code};
 use crate::measurement::{Measurement, PROFILE, Part, TRACE};
 use crate::model::{Remarks, is_of_call, metric_of, read_structure, same_metrics};
 use crate::ordering::Ordered;
@@ -25,6 +25,9 @@ use crate::spec::TRACE_CALLS;
 use crate::threads::ids;
 use crate::tree::{Ids, Tree};
 use crate::types::{self, Dialect, Epoch, Node};
+
+/// The rule that nodes break which are in no module of the load map.
+const UNLISTED: &str = "node-module";
 
 /// What a node takes in the files of today, with the place of its values.
 const NODE_BYTES: usize = 31;
@@ -145,8 +148,8 @@ impl MeasurementView for Measured {
         Ok(samples(part, trace))
     }
 
-    fn placeholder(&self, code: u64) -> String {
-        let node = Node { ip: code, ..Node::default() };
+    fn placeholder(&self, frame: Frame) -> String {
+        let node = Node { ip: code(frame), ..Node::default() };
         crate::model::display_name(&node)
     }
 
@@ -263,7 +266,7 @@ fn add(
             Meaning::Frame(frame) => frame,
             other => {
                 let is_special = matches!(other, Meaning::Special(_));
-                let rule = if is_special { "gpu-range" } else { "node-module" };
+                let rule = if is_special { "gpu-range" } else { UNLISTED };
                 remarks.add(rule, epoch.nodes.offset_of(order.file(index)));
                 Frame::UnknownCode
             }
@@ -275,12 +278,14 @@ fn add(
         to.nodes.push(MeasuredNode { above, frame });
     }
     values(to, epoch, &numbers, &order, (nodes, metrics), &mut remarks);
-    to.findings.extend(
-        remarks
-            .findings()
-            .into_iter()
-            .map(|finding| Finding { file: Some(format!("{name}.{PROFILE}")), ..finding }),
-    );
+    let file = Some(format!("{name}.{PROFILE}"));
+    for finding in remarks.findings() {
+        let finding = Finding { file: file.clone(), ..finding };
+        match &mut to.unlisted {
+            unlisted @ None if finding.rule == UNLISTED => *unlisted = Some(finding),
+            _ => to.findings.push(finding),
+        }
+    }
     Ok((numbers, order))
 }
 

@@ -24,13 +24,14 @@ pub(crate) struct Recorded {
     pub(crate) metrics: Vec<MeasuredMetric>,
     pub(crate) nodes: Vec<MeasuredNode>,
     pub(crate) values: Vec<MeasuredValue>,
+    pub(crate) unlisted: Option<Finding>,
 }
 
 impl Recorded {
     /// A thread of some metrics, with the root of its tree.
     pub(crate) fn new(metrics: Vec<MeasuredMetric>) -> Self {
         let root = MeasuredNode { above: 0, frame: Frame::Root };
-        Self { metrics, nodes: vec![root], values: Vec::new() }
+        Self { metrics, nodes: vec![root], ..Self::default() }
     }
 
     /// Adds a node below another, and tells its index.
@@ -110,6 +111,7 @@ impl MeasurementView for View {
             nodes: recorded.nodes,
             numbers: Numbers::new(0..count),
             values: recorded.values,
+            unlisted: recorded.unlisted,
             findings: Vec::new(),
         })
     }
@@ -123,8 +125,8 @@ impl MeasurementView for View {
         Ok(Box::new((0..u32::try_from(count).unwrap()).map(sample)))
     }
 
-    fn placeholder(&self, code: u64) -> String {
-        format!("placeholder {code:#x}")
+    fn placeholder(&self, frame: Frame) -> String {
+        format!("{frame:?}")
     }
 
     fn structure(
@@ -152,9 +154,16 @@ pub(crate) struct Kept {
     pub(crate) values: Vec<Vec<SunkValue>>,
     pub(crate) samples: Vec<Vec<(i64, Option<u64>)>>,
     pub(crate) summary: Vec<SummaryValue>,
+    /// How many metrics it takes, if that is bounded.
+    metrics_max: Option<usize>,
 }
 
 impl Kept {
+    /// Takes no more metrics than so many.
+    pub(crate) fn with_metrics(metrics_max: usize) -> Self {
+        Self { metrics_max: Some(metrics_max), ..Self::default() }
+    }
+
     pub(crate) fn path(&self, context: u64) -> Option<Path> {
         let (above, node) = self.contexts.get(&context)?;
         let mut path = above.map_or(Some(Vec::new()), |above| self.path(above))?;
@@ -209,6 +218,10 @@ pub(crate) fn place(reach: Reach) -> usize {
 }
 
 impl ProfileSink for Kept {
+    fn metrics_max(&self) -> usize {
+        self.metrics_max.unwrap_or(usize::MAX)
+    }
+
     fn metric(&mut self, metric: &Metric) -> Result<MetricId> {
         self.metrics.push(metric.clone());
         Ok(MetricId(u32::try_from(self.metrics.len() - 1).unwrap()))

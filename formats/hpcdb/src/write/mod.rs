@@ -192,6 +192,10 @@ impl ProfileSink for Writer {
         Ok(())
     }
 
+    fn metrics_max(&self) -> usize {
+        (1 << u16::BITS) / (SCOPES as usize * self.meta.statistic_count().max(1))
+    }
+
     fn metric(&mut self, metric: &Metric) -> Result<MetricId> {
         let id = self.meta.metric(metric)?;
         // So that it is refused before anything was measured.

@@ -9,6 +9,14 @@ use kymo_core::model::profile::{
 /// Scopes of formulas: the inclusive one, the exclusive one of loops, the exclusive one.
 const SCOPES: [Reach; 3] = [Reach::Execution, Reach::Lexical, Reach::Function];
 
+/// The scope of a metric that stands for one of these: itself, if the metric has it. What has no
+/// exclusive one for functions is shown by what was measured at the very context.
+fn shown(metric: &Metric, reach: Reach) -> Option<Reach> {
+    let has = |reach: &Reach| metric.reaches.contains(reach);
+    let instead = Some(Reach::Point).filter(|_| reach == Reach::Function);
+    Some(reach).filter(has).or(instead.filter(has))
+}
+
 /// What a scope is called.
 fn scope_name(reach: Reach) -> &'static str {
     match reach {
@@ -66,11 +74,11 @@ fn computed_root(text: &mut String, computed: &Computed, metrics: &[Metric]) {
 /// has that of functions there.
 fn formulas(text: &mut String, metric: &Metric, formula: impl Fn(Reach) -> Option<String>) {
     let [inclusive, custom, standard] = SCOPES.map(formula);
-    let reaches = |reach| metric.reaches.contains(&reach);
-    if let (true, Some(inclusive)) = (reaches(Reach::Execution), inclusive) {
+    let is_shown = |reach| shown(metric, reach).is_some();
+    if let (true, Some(inclusive)) = (is_shown(Reach::Execution), inclusive) {
         let _ = writeln!(text, "          inclusive:\n            standard: {inclusive}");
     }
-    if let (true, Some(standard)) = (reaches(Reach::Function), standard) {
+    if let (true, Some(standard)) = (is_shown(Reach::Function), standard) {
         let custom = custom.as_ref().unwrap_or(&standard);
         let _ = writeln!(text, "          exclusive:\n            custom: {custom}");
         let _ = writeln!(text, "            standard: {standard}");
@@ -111,7 +119,7 @@ fn name_and_description(text: &mut String, metric: &Metric) {
 /// The statistics of a metric, each under the anchor that formulas know it by.
 fn inputs(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
     let name = quoted(&metric.name);
-    for reach in SCOPES.into_iter().filter(|reach| metric.reaches.contains(reach)) {
+    for reach in SCOPES.into_iter().filter_map(|reach| shown(metric, reach)) {
         let scope = scope_name(reach);
         for statistic in statistics {
             let (formula, combine, _) = written(*statistic);
@@ -189,8 +197,8 @@ fn written(statistic: Statistic) -> (&'static str, &'static str, &'static str) {
 
 /// What stands for a statistic in a formula; nothing where the metric does not reach so far.
 fn alias(metric: &Metric, statistic: Statistic, reach: Reach) -> Option<String> {
-    let has_it = metric.reaches.contains(&reach);
-    has_it.then(|| format!("*{}", anchor(metric, statistic, scope_name(reach))))
+    let reach = shown(metric, reach)?;
+    Some(format!("*{}", anchor(metric, statistic, scope_name(reach))))
 }
 
 /// An anchor as hpcprof makes them. `[0x0]` is how it prints `$$`.
@@ -274,6 +282,40 @@ roots:
         let metric = Metric { reaches: vec![Reach::Execution], ..Metric::named("m") };
         let shown = taxonomy(&[metric], &[], &[Statistic::Sum]);
         assert!(!shown.contains("exclusive") && shown.contains("inclusive"), "{shown}");
+    }
+
+    /// hpcrun has metrics that are inclusive only: what they have besides is of the very context.
+    #[test]
+    fn what_has_no_scope_of_functions_is_shown_by_what_was_measured_at_the_very_context() {
+        let reaches = vec![Reach::Point, Reach::Execution];
+        let metric = Metric { reaches, ..Metric::named("m") };
+        let expected = "\
+version: 0
+inputs:
+  - &m-sum-x5b_0x0x5d_-execution
+    metric: m
+    scope: execution
+    formula: $$
+    combine: sum
+  - &m-sum-x5b_0x0x5d_-point
+    metric: m
+    scope: point
+    formula: $$
+    combine: sum
+roots:
+  - name: m
+    description: m
+    variants:
+      Sum:
+        render: [number, percent]
+        formula:
+          inclusive:
+            standard: *m-sum-x5b_0x0x5d_-execution
+          exclusive:
+            custom: *m-sum-x5b_0x0x5d_-point
+            standard: *m-sum-x5b_0x0x5d_-point
+";
+        assert_eq!(taxonomy(&[metric], &[], &[Statistic::Sum]), expected);
     }
 
     #[test]

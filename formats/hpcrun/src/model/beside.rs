@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kymo_core::bytes::ReadResult;
 use kymo_core::model::measurement::{Frame, IsWanted};
 use kymo_core::model::structure::{Structure, Symbols};
 use kymo_core::{Error, Finding, NoProgress, Progress, Result, Severity, ahead, shortened};
@@ -41,7 +42,11 @@ pub(crate) fn read_structure(
     progress.end();
     for (path, file) in files.into_iter().flatten() {
         match file {
-            Ok(file) => reading.add(path, file),
+            Ok(Ok(file)) => reading.add(path, file),
+            Ok(Err(error)) => {
+                let finding = StructureFile::unreadable(&error);
+                reading.findings.extend(named(vec![finding], path));
+            }
             Err(error) => reading.say(Severity::Warning, path, error.to_string()),
         }
     }
@@ -52,7 +57,7 @@ fn structure_file(
     measurement: &Measurement,
     path: &Path,
     is_wanted: &IsWanted<'_>,
-) -> Result<StructureFile> {
+) -> Result<ReadResult<StructureFile>> {
     let child = measurement.source.child(path, &measurement.limits)?;
     let bytes = child.ok_or_else(|| Error::request(NOWHERE))?.bytes()?;
     Ok(StructureFile::read(&bytes, &measurement.limits, is_wanted))
@@ -69,7 +74,7 @@ struct Reading {
 
 impl Reading {
     fn add(&mut self, path: &Path, file: StructureFile) {
-        if file.modules.is_empty() && file.stop.is_none() {
+        if file.modules.is_empty() {
             self.say(Severity::Note, path, "it tells of no module that was loaded".to_owned());
         }
         for module in file.modules {
@@ -88,11 +93,6 @@ impl Reading {
                 self.say(Severity::Note, path, format!("it has {ranges} {why}"));
             }
             self.structure.add(module);
-        }
-        if let Some(error) = file.stop {
-            let finding = Finding::unreadable("structure", &error);
-            let finding = Finding { severity: Severity::Warning, ..finding };
-            self.findings.extend(named(vec![finding], path));
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kymo_core::model::profile::{CallTreeBuilder, Function, ModuleId, Node, Relation, Scope};
 use kymo_core::model::structure::{
-    self, Module, Resolved, Resolver, ScopeId, SourcePlace, Structure, Symbols,
+    Resolved, Resolver, ScopeId, SourceLine, Step, Structure, Symbols,
 };
 use kymo_symbols::Programs;
 
@@ -78,7 +78,8 @@ impl<'a> Code<'a> {
         if let Some(resolver) = module.resolver.and_then(|index| self.resolvers.get_mut(index)) {
             let mut resolved = Vec::new();
             resolver.resolve(address, &mut resolved);
-            return symbols(builder, module.id, resolved).into();
+            let steps = resolved.iter().flat_map(Resolved::steps);
+            return steps.map(|step| node(builder, module.id, step)).collect();
         }
         let found = module.structure.and_then(|index| {
             let found = self.structure.modules().get(index)?;
@@ -88,7 +89,8 @@ impl<'a> Code<'a> {
         if let Some(known) = self.chains.get(&(index, innermost)) {
             return Arc::clone(known);
         }
-        let chain: Arc<[Node]> = scopes(builder, found, module.id, innermost).into();
+        let steps = found.chain(innermost).flat_map(|scope| found.steps(scope));
+        let chain: Arc<[Node]> = steps.map(|step| node(builder, module.id, step)).collect();
         self.kept += chain.len();
         if self.kept > KEPT_MAX {
             self.chains.clear();
@@ -99,94 +101,27 @@ impl<'a> Code<'a> {
     }
 }
 
-/// What symbols tell of an address as contexts, from the function in.
-fn symbols(builder: &mut CallTreeBuilder, module: ModuleId, resolved: Vec<Resolved>) -> Vec<Node> {
-    let mut nodes = Vec::new();
+/// A step towards an address as a context.
+fn node(builder: &mut CallTreeBuilder, module: ModuleId, step: Step<'_>) -> Node {
+    let mut source = |(path, line): SourceLine<'_>| (builder.file(path), line);
     let lexical = |scope| Node::new(scope, Relation::Lexical);
-    for scope in resolved {
-        let mut source = |(path, line): SourcePlace| (builder.file(path), line);
-        match scope {
-            Resolved::Function { name, at, entry, .. } => {
-                let function = Function { offset: entry.unwrap_or(0), name, ..Function::default() };
-                nodes.push(called(builder, module, function, at, Relation::Call));
-            }
-            Resolved::Inlined { name, at, call, .. } => {
-                let line = |call| Node { source: Some(source(call)), ..lexical(Scope::Line) };
-                nodes.extend(call.map(line));
-                let function = Function { name, ..Function::default() };
-                nodes.push(called(builder, module, function, at, Relation::Inlined));
-            }
-            Resolved::Loop { at, entry } => {
-                let (source, point) = (at.map(source), Some((module, entry)));
-                nodes.push(Node { source, point, ..lexical(Scope::Loop) });
-            }
-            Resolved::Line { at } => {
-                nodes.push(Node { source: Some(source(at)), ..lexical(Scope::Line) });
-            }
+    match step {
+        Step::Function { name, at, entry, is_inlined, .. } => {
+            let at = at.map(source);
+            let function = builder.function(Function {
+                name: name.to_owned(),
+                module: Some(module),
+                offset: entry.unwrap_or(0),
+                file: at.map(|(file, _)| file),
+                line: at.map_or(0, |(_, line)| line),
+            });
+            let relation = if is_inlined { Relation::Inlined } else { Relation::Call };
+            Node { function: Some(function), ..Node::new(Scope::Function, relation) }
         }
-    }
-    nodes
-}
-
-/// A function that symbols tell of, with where it is defined.
-fn called(
-    builder: &mut CallTreeBuilder,
-    module: ModuleId,
-    function: Function,
-    at: Option<SourcePlace>,
-    relation: Relation,
-) -> Node {
-    let line = at.as_ref().map_or(0, |(_, line)| *line);
-    let file = at.map(|(path, _)| builder.file(path));
-    let function = builder.function(Function { module: Some(module), file, line, ..function });
-    Node { function: Some(function), ..Node::new(Scope::Function, relation) }
-}
-
-/// A scope and those around it as contexts, from the function in.
-fn scopes(
-    builder: &mut CallTreeBuilder,
-    module: &Module,
-    module_id: ModuleId,
-    innermost: ScopeId,
-) -> Vec<Node> {
-    let mut nodes: Vec<Node> = Vec::new();
-    for id in module.chain(innermost) {
-        let mut source = |at: structure::Place| {
-            let path = module.file(at.file).unwrap_or_default();
-            (builder.file(path), at.line)
-        };
-        match module.scope(id) {
-            Some(structure::Scope::Function { name, at, entry, .. }) => {
-                let at = at.map(&mut source);
-                let (file, line) = (at.map(|(file, _)| file), at.map_or(0, |(_, line)| line));
-                let (name, offset) = (name.clone(), entry.unwrap_or(0));
-                let function = Function { name, module: Some(module_id), offset, file, line };
-                let function = Some(builder.function(function));
-                nodes.push(Node { function, ..Node::new(Scope::Function, Relation::Call) });
-            }
-            Some(structure::Scope::Inlined { name, at, call }) => {
-                if let Some(call) = call {
-                    let source = Some(source(*call));
-                    nodes.push(Node { source, ..Node::new(Scope::Line, Relation::Lexical) });
-                }
-                let at = at.map(&mut source);
-                let (file, line) = (at.map(|(file, _)| file), at.map_or(0, |(_, line)| line));
-                let (name, module) = (name.clone(), Some(module_id));
-                let function = Function { name, module, offset: 0, file, line };
-                let function = Some(builder.function(function));
-                nodes.push(Node { function, ..Node::new(Scope::Function, Relation::Inlined) });
-            }
-            Some(structure::Scope::Loop { at, entry }) => {
-                let source = Some(source(*at));
-                let point = entry.map(|entry| (module_id, entry));
-                nodes.push(Node { source, point, ..Node::new(Scope::Loop, Relation::Lexical) });
-            }
-            Some(structure::Scope::Line { at }) => {
-                let source = Some(source(*at));
-                nodes.push(Node { source, ..Node::new(Scope::Line, Relation::Lexical) });
-            }
-            None => {}
+        Step::Loop { at, entry } => {
+            let point = entry.map(|entry| (module, entry));
+            Node { source: at.map(source), point, ..lexical(Scope::Loop) }
         }
+        Step::Line { at } => Node { source: Some(source(at)), ..lexical(Scope::Line) },
     }
-    nodes
 }

@@ -9,8 +9,7 @@ use kymo_core::model::profile::{ContextId, IDLE, Node, Relation, Scope};
 use super::code::Known;
 use super::remarks::Remarks;
 use super::{Merging, UNKNOWN_ENTRY, display_name};
-use crate::frames::{Frames, Meaning};
-use crate::spec::placeholder;
+use crate::frames::{Frames, Meaning, code};
 use crate::tree::Tree;
 use crate::types::{self, Dialect, Epoch};
 
@@ -149,7 +148,7 @@ impl<'a, 'b> Placing<'a, 'b> {
         node: &types::Node,
         parent: Option<ContextId>,
     ) -> Result<Place> {
-        let code = match (frame, parent) {
+        match (frame, parent) {
             (Frame::Root, _) => return Ok(Place::GLOBAL),
             (Frame::Code { module, offset, is_called }, _) => {
                 self.merging.has_strays |= !is_called;
@@ -167,13 +166,13 @@ impl<'a, 'b> Placing<'a, 'b> {
             (Frame::MainEntry, None) => return self.entry("main thread"),
             (Frame::ThreadEntry, None) => return self.entry("application thread"),
             (Frame::UnknownEntry, None) => return self.entry(UNKNOWN_ENTRY),
-            (Frame::MainEntry, Some(_)) => placeholder::MAIN,
-            (Frame::ThreadEntry, Some(_)) => placeholder::THREAD,
-            (Frame::UnknownEntry, Some(_)) => placeholder::PARTIAL,
-            (Frame::Placeholder(code), _) => code,
-        };
+            (
+                Frame::MainEntry | Frame::ThreadEntry | Frame::UnknownEntry | Frame::Placeholder(_),
+                _,
+            ) => {}
+        }
         // Placeholders of one name and two codes are two.
-        let function = Some(self.merging.named(&display_name(node), code));
+        let function = Some(self.merging.named(&display_name(node), code(frame)));
         self.below(parent, [Node { function, ..Node::new(Scope::Placeholder, Relation::Call) }])
     }
 
@@ -183,7 +182,7 @@ impl<'a, 'b> Placing<'a, 'b> {
     }
 
     fn idle(&mut self) -> Result<Place> {
-        let function = Some(self.merging.named(IDLE, placeholder::NO_ACTIVITY));
+        let function = Some(self.merging.named(IDLE, code(Frame::Idle)));
         let node = Node { function, ..Node::new(Scope::Placeholder, Relation::Call) };
         let context = self.merging.builder.child(None, node)?;
         Ok(Place::at(context, context))

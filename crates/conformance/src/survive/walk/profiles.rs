@@ -86,7 +86,7 @@ fn values(view: &dyn ProfileView, context: &Context, metrics: u32) -> Result<()>
 
 /// Reads every thread as it was recorded.
 pub(super) fn measurement(view: &dyn MeasurementView) -> Result<()> {
-    let _ = (view.directory(), view.modules(), view.placeholder(0));
+    let _ = (view.directory(), view.modules(), view.placeholder(Frame::Placeholder(0)));
     let _ = view.structure(&|_| true, &NoProgress);
     for thread in 0..view.thread_count() {
         let _ = (view.name(thread), view.program(thread), view.ids(thread));

@@ -49,8 +49,9 @@ pub trait MeasurementView: Send + Sync {
     /// thread does not have.
     fn samples(&self, thread: usize) -> Result<Samples<'_>>;
 
-    /// What a placeholder is called, by its code.
-    fn placeholder(&self, code: u64) -> String;
+    /// What a frame is called that is no code: a placeholder, or an entry or idleness where it hangs
+    /// below something, and is neither.
+    fn placeholder(&self, frame: Frame) -> String;
 
     /// The structure of modules that are wanted by their paths, as far as it lies beside the
     /// measurement, and what of it could not be read.
@@ -119,7 +120,9 @@ pub struct MeasuredThread {
     pub numbers: Numbers,
     /// What was measured where.
     pub values: Vec<MeasuredValue>,
-    /// What is wrong with it, and what was passed over.
+    /// That nodes are in modules which are not listed: they are told as unknown code.
+    pub unlisted: Option<Finding>,
+    /// What else is wrong with it, and what was passed over.
     pub findings: Vec<Finding>,
 }
 

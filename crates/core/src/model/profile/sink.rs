@@ -22,6 +22,11 @@ pub trait ProfileSink {
         Ok(())
     }
 
+    /// How many metrics there may be, with the statistics that there will be.
+    fn metrics_max(&self) -> usize {
+        usize::MAX
+    }
+
     /// Takes a metric; ids count from 0.
     fn metric(&mut self, metric: &Metric) -> Result<MetricId>;
 

@@ -7,6 +7,7 @@
 mod builder;
 mod lookup;
 mod resolve;
+mod steps;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,6 +16,7 @@ use std::ops::Range;
 pub use builder::ModuleBuilder;
 pub use lookup::Chain;
 pub use resolve::{Resolved, Resolver, SourcePlace, Symbols};
+pub use steps::{SourceLine, Step};
 
 /// A scope's index in its module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

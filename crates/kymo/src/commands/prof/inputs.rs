@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kymo_core::Error;
 use kymo_core::model::measurement::MeasurementView;
 
 use crate::cli::FormatArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 use crate::inputs::display;
 use crate::outlet;
 use crate::session::{Named, Opened, Session};
@@ -38,7 +39,7 @@ pub(super) fn open(
     refuse_twice(&found)?;
     let mut inputs = Vec::new();
     for (_, path) in found {
-        let of_input = |error: anyhow::Error| Named::error(display(path), error);
+        let of_input = |error: anyhow::Error| Named::error(display(path), unreadable(path, error));
         let source = session.source(path).map_err(anyhow::Error::from).map_err(of_input)?;
         let opened = session.open_as(&source, &FormatArgs::default()).map_err(of_input)?;
         let Some(view) = opened.dataset.measurement() else {
@@ -70,6 +71,24 @@ fn refuse_twice(found: &[(PathBuf, &PathBuf)]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Why an input cannot be read, and what to do about it.
+fn unreadable(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<Error>() {
+        Some(Error::Read(_) | Error::ReadIn { .. }) => {
+            Failure::new(error.to_string()).hint(repairing(&display(path))).into()
+        }
+        _ => error,
+    }
+}
+
+/// What to do about an input that is damaged.
+pub(super) fn repairing(name: &str) -> String {
+    let name = quoted(name);
+    format!(
+        "`kymo check {name}` shows all that is wrong, `kymo repair {name} OUT` keeps what is sound"
+    )
 }
 
 fn no_threads(opened: &Opened) -> anyhow::Error {

@@ -50,7 +50,8 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "MEASUREMENTS")]
     inputs: Vec<PathBuf>,
 
-    /// The directory to write; hpctoolkit-X-measurements becomes hpctoolkit-X-database by default.
+    /// The directory to write. By default it is made beside the first of the MEASUREMENTS:
+    /// hpctoolkit-X-measurements becomes hpctoolkit-X-database, and X becomes X-database.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
@@ -175,8 +176,12 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     to.check().map_err(|error| outlet::about(&output, error))?;
     let mut said = Said::new(!args.no_traces);
     for input in &opened {
-        let findings = findings(session, args, input)?;
-        said.say(session, &input.opened.name, findings);
+        let (name, findings) = (&input.opened.name, findings(session, args, input)?);
+        let is_damaged = findings.iter().any(|finding| finding.severity == Severity::Error);
+        said.say(session, name, findings);
+        if is_damaged {
+            session.report.hint(&inputs::repairing(name));
+        }
     }
     refuse(args, &said)?;
     let opening = Phase { name: "opening", took: began.elapsed() };
@@ -258,6 +263,9 @@ fn make(
         let finding = Finding::whole(Severity::Warning, "symbols", module.why.clone());
         said.say(session, &module.module, vec![finding]);
     }
+    if !args.no_source {
+        tell_useless(session, &views, &sources, &search);
+    }
     for (path, finding) in sources.into_findings() {
         said.say(session, &path, vec![finding]);
     }
@@ -283,6 +291,23 @@ fn programs(
         paths.iter().filter(is_unknown).map(move |path| (path.as_str(), directory))
     });
     Programs::new(unknown, search, &session.context().limits)
+}
+
+/// Says which of `-R` no path of a module or a source begins with.
+fn tell_useless(
+    session: &mut Session,
+    views: &[Arc<dyn MeasurementView>],
+    sources: &Sources<'_>,
+    search: &Search,
+) {
+    let modules: Vec<_> = views.iter().flat_map(|view| view.modules()).collect();
+    for (place, (from, to)) in search.replace.iter().enumerate() {
+        let of_module = || modules.iter().any(|path| sources::fits(search, place, path));
+        if !sources.is_used(place) && !of_module() {
+            let what = "changes nothing: no module or source has a path that begins so";
+            session.report.remark("note", format_args!("-R {from}={to} {what}"));
+        }
+    }
 }
 
 /// How many processors may work: more than any machine has are a slip.

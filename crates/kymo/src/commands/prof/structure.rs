@@ -48,17 +48,28 @@ pub(super) fn read(
         for read in files {
             let (source, file) = read.map_err(of_path)?;
             let name = inputs::display(source.path());
-            let findings = told.add_file(file, &name);
+            let findings = match file {
+                Ok(file) => told.add_file(file, &name),
+                Err(error) => vec![StructureFile::unreadable(&error)],
+            };
             said.say(session, &name, findings);
         }
     }
     // Who names a file wants it instead of what lies beside the measurement.
     let named: HashSet<String> = told.by.keys().cloned().collect();
-    for view in views {
-        let is_new = |path: &str| wanted.get(path).is_some_and(|path| !named.contains(path));
-        let (found, mut findings) = view.structure(&is_new, session.context().progress.as_ref());
+    let mut seen = HashSet::new();
+    // Profiles that are named one by one have the same files beside them.
+    for view in views.iter().filter(|view| seen.insert(view.directory())) {
+        let progress = session.context().progress;
+        let (found, mut findings) = view.structure(&is_wanted, progress.as_ref());
         let name = view.directory().map(|path| inputs::display(&path)).unwrap_or_default();
-        findings.extend(found.into_modules().filter_map(|module| told.add(module, &name)));
+        for module in found.into_modules() {
+            let is_named = named.contains(told.path(&module));
+            match told.add(module, &name) {
+                Some(finding) if is_named => session.report.remark(&name, &finding.message),
+                finding => findings.extend(finding),
+            }
+        }
         said.say(session, &name, findings);
     }
     Ok(told.structure)
@@ -77,22 +88,23 @@ impl Told<'_> {
     /// Takes all of a file that was named.
     fn add_file(&mut self, file: StructureFile, name: &str) -> Vec<Finding> {
         let mut findings = Vec::new();
-        if file.modules.is_empty() && file.stop.is_none() {
+        if file.modules.is_empty() {
             let why = "it tells of no module that was loaded";
             findings.push(Finding::whole(Severity::Warning, "structure", why));
         }
         findings.extend(file.modules.into_iter().filter_map(|module| self.add(module, name)));
-        if let Some(error) = file.stop {
-            let finding = Finding::unreadable("structure", &error);
-            findings.push(Finding { severity: Severity::Warning, ..finding });
-        }
         findings
+    }
+
+    /// The path by which a module is looked up.
+    fn path<'m>(&'m self, module: &'m Module) -> &'m str {
+        self.wanted.get(module.path()).map_or(module.path(), String::as_str)
     }
 
     /// Takes a module. One that is known already is passed over, and that is said where the two
     /// differ.
     fn add(&mut self, module: Module, from: &str) -> Option<Finding> {
-        let path = self.wanted.get(module.path()).map_or(module.path(), String::as_str).to_owned();
+        let path = self.path(&module).to_owned();
         let module = module.at(&path);
         let Some(known) = self.structure.module(&path) else {
             self.structure.add(module);

@@ -1,0 +1,32 @@
+//! Scopes around addresses. Each is kept once, with the one around it: very many addresses share
+//! them, and structure files can nest them hundreds deep.
+
+use crate::names::{Interned, index};
+use crate::tree::Key;
+
+/// What is around an address: the number of the innermost scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Chain(u32);
+
+impl Chain {
+    /// Nothing is known to be around it.
+    pub(crate) const EMPTY: Self = Self(u32::MAX);
+}
+
+/// All scopes.
+#[derive(Debug, Default)]
+pub(crate) struct Chains(Interned<(Chain, Key)>);
+
+impl Chains {
+    /// A scope within others.
+    pub(crate) fn within(&mut self, around: Chain, key: Key) -> Chain {
+        Chain(self.0.of((around, key)).0)
+    }
+
+    /// The scopes from the innermost out.
+    pub(crate) fn inside_out(&self, innermost: Chain) -> impl Iterator<Item = Key> {
+        let get = |chain: Chain| self.0.items().get(index(chain.0));
+        let scopes = std::iter::successors(get(innermost), move |(around, _)| get(*around));
+        scopes.map(|(_, key)| *key)
+    }
+}
