@@ -536,7 +536,7 @@ fn structure_files_tell_names_and_sources_are_copied_from_where_they_are_now() {
     let given = given.to_str().unwrap();
     prof(&database, &["-S", given, "-R", &replace, "--no-source"], &[&input]);
     assert!(!database.join("src").exists());
-    let made = prof(&database, &["-R", &replace], &[&input]);
+    let made = prof(&database, &[], &[&input]);
     assert_eq!(made["without_names"][0]["module"], "/none/app");
 }
 

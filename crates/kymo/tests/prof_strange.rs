@@ -386,9 +386,15 @@ fn a_replacement_that_no_path_begins_with_is_said() {
 fn a_thread_with_nodes_in_no_module_of_its_list_counts_or_is_left_out_as_hpcprof_does() {
     let folder = folder();
     let mut strange = thread(1, &[metric("TIME", 1)]);
-    let node = strange.child(ProfileBuilder::ROOT, 9, 0x1400);
+    let node = strange.child(ProfileBuilder::ROOT, 1, 0x1400);
     strange.add(node, 0, 1.0);
     let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)]), strange]);
+    let file = input.join("app-000000-001-1-2-0.hpcrun");
+    let mut bytes = fs::read(&file).unwrap();
+    // The module of a node is two bytes, and its address follows.
+    let at = bytes.windows(10).position(|part| part == [0, 1, 0, 0, 0, 0, 0, 0, 0x14, 0]).unwrap();
+    bytes[at + 1] = 9;
+    fs::write(&file, bytes).unwrap();
     let rules = ["node-module".to_owned()];
     let (code, found, said) = prof(&input, &[]);
     assert_eq!((code, &found[..]), (Some(3), &rules[..]), "{said}");
