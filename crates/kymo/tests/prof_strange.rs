@@ -665,6 +665,8 @@ fn nothing_half_made_stays_whatever_ends_it() {
         }
         let id = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
         kill(id, signal).unwrap();
+        // Waiting would close it, and its end would be read before the signal is heard.
+        let _input = child.stdin.take();
         assert_eq!(child.wait().unwrap().code(), Some(128 + signal as i32), "{signal}");
     }
 }
