@@ -47,6 +47,21 @@ pub(super) fn tree() -> CallTree {
     b.finish()
 }
 
+/// `main` has `work` inlined, which calls itself.
+pub(super) fn inlined_head() -> CallTree {
+    let mut b = builder();
+    let cycles = b.metric(Metric::named("cycles")).unwrap();
+    let thread = b.thread(Thread::default()).unwrap();
+    let node = function(&mut b, "main");
+    let main = b.child(None, node).unwrap();
+    let work = function(&mut b, "work");
+    let head = b.child(Some(main), Node { relation: Relation::Inlined, ..work }).unwrap();
+    let body = b.child(Some(head), work).unwrap();
+    b.add(thread, head, cycles, 3.0);
+    b.add(thread, body, cycles, 2.0);
+    b.finish()
+}
+
 /// A function with a loop in a loop, and a line in each.
 pub(super) fn nested_loops() -> CallTree {
     let mut b = builder();

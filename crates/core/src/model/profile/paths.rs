@@ -434,7 +434,9 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
     fn callers(&mut self, frames: &[Frame], spent: Spent) {
         let mut node = None;
         for frame in frames.iter().rev() {
-            node = Some(self.node(node, *frame, None));
+            // A function is one at the top, inlined or not: calls of itself count once in it.
+            let is_inlined = frame.is_inlined && node.is_some();
+            node = Some(self.node(node, Frame { is_inlined, ..*frame }, None));
             self.add(node, spent);
         }
     }
@@ -556,6 +558,17 @@ mod tests {
         ];
         assert_eq!(shown(&paths), expected);
         assert!(bottom_up(&question(&tree), Some("absent"), 9, 0.0).unwrap().nodes.is_empty());
+    }
+
+    /// The inlined head of `work` spent 3 and its body, called from there, 2: 5 in all, with what is
+    /// called, as in a flat list.
+    #[test]
+    fn a_function_that_was_inlined_and_called_is_one_at_the_top() {
+        let tree = fixture::inlined_head();
+        let paths = bottom_up(&question(&tree), Some("work"), 2, 0.0).unwrap();
+        assert_eq!(shown(&paths), ["0 work 5 5", "1 main 5 3", "1 work 0 2"]);
+        let inlined: Vec<_> = paths.nodes.iter().map(|node| node.is_inlined).collect();
+        assert_eq!(inlined, [false, false, true]);
     }
 
     #[test]
