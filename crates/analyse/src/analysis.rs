@@ -351,7 +351,7 @@ impl Analysis {
                     run = Some(Run::Begins);
                     lost = self.switches.begin(Running { task: own, track, since: time });
                 }
-                (Activity::End, Some((own, cpu))) => {
+                (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
                     let (ended, other) = self.switches.end(track, time);
                     let (of, since) = match ended {
                         Ended::Ran(running) => (running.task, Some(running.since)),
@@ -419,7 +419,7 @@ impl Analysis {
 pub(crate) fn count_interrupt(under_way: &mut u32, activity: &Activity<'_>) {
     match activity {
         Activity::Begin { .. } => *under_way = under_way.saturating_add(1),
-        Activity::End => *under_way = under_way.saturating_sub(1),
+        Activity::End | Activity::EndOf { .. } => *under_way = under_way.saturating_sub(1),
         _ => {}
     }
 }

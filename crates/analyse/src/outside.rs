@@ -140,7 +140,7 @@ impl Before {
                     self.switches.begin(Running { task, track, since });
                 }
             }
-            Activity::End => drop(self.switches.end(track, since)),
+            Activity::End | Activity::EndOf { .. } => drop(self.switches.end(track, since)),
             Activity::Enter { state, .. } => drop(self.states.insert(track, state.to_string())),
             _ => {}
         }
@@ -178,12 +178,13 @@ impl After {
             let Some(event) = (if found.unknown.is_empty() { None } else { events.next()? }) else {
                 return Ok(found);
             };
-            let Content::Activity(Activity::Begin { .. } | Activity::End) = event.content else {
-                continue;
+            let is_end = match event.content {
+                Content::Activity(Activity::Begin { .. }) => false,
+                Content::Activity(Activity::End | Activity::EndOf { .. }) => true,
+                _ => continue,
             };
             let Some((task, cpu)) = tasks.of_track(event.track) else { continue };
             let is_first = found.unknown.remove(&cpu);
-            let is_end = matches!(event.content, Content::Activity(Activity::End));
             let cuts = bounds.from(event.track).zip(bounds.until(event.track));
             if let (true, Some((since, until))) = (is_first && is_end, cuts) {
                 found.stretches.push(Stretch { task, cpu, track: event.track, since, until });

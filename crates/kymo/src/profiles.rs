@@ -107,6 +107,7 @@ impl Asked {
             session.report.remark(&opened.name, self.nothing());
         }
         let outcome = odd.map_or(Outcome::Done, |odd| say_odd(session, opened, odd));
+        let outcome = outcome.max(say_doubts(session, opened, &self.view.doubts()));
         for text in self.remarks() {
             session.report.remark(&opened.name, text);
         }
@@ -234,6 +235,15 @@ fn say_odd(session: &mut Session, opened: &Opened, odd: &str) -> Outcome {
     let finding = Finding::whole(Severity::Warning, "figures", text);
     session.report.loss(&opened.name, &finding);
     Outcome::Findings
+}
+
+/// Says what does not fit in what a profile was made of.
+pub(crate) fn say_doubts(session: &mut Session, opened: &Opened, doubts: &[String]) -> Outcome {
+    for text in doubts {
+        let finding = Finding::whole(Severity::Warning, "calls", text.clone());
+        session.report.loss(&opened.name, &finding);
+    }
+    if doubts.is_empty() { Outcome::Done } else { Outcome::Findings }
 }
 
 /// That a metric is not measured inclusive or exclusive of calls.

@@ -74,6 +74,60 @@ fn a_log_of_calls_tells_where_the_time_went() {
     assert!(said.contains("calls of functions are: `kymo top`"), "{said}");
 }
 
+/// `f` from 10 to 30 us calls `g`, whose return is missing; `main` calls `h` from 40 to 50.
+const MISSING: &str = r"# kymo log
+# time = 'us'
+# [[line]]
+# match = '^(?<time>\d+) (?<task>\S+) > (?<name>\S+)$'
+# class = 'call'
+# [[line]]
+# match = '^(?<time>\d+) (?<task>\S+) < (?<name>\S+)$'
+# class = 'return'
+0 t1 > main
+10 t1 > f
+20 t1 > g
+30 t1 < f
+40 t1 > h
+50 t1 < h
+60 t1 < main
+";
+
+#[test]
+fn a_missing_return_is_said_and_moves_nothing_else() {
+    let folder = folder();
+    let log = written(folder.path(), "missing.log", MISSING);
+    for converted in [None, Some("missing.bbbin"), Some("missing.rtc"), Some("missing.mcap")] {
+        let path = converted.map_or_else(|| log.clone(), |name| folder.path().join(name));
+        if converted.is_some() {
+            let (code, _, said) = run(kymo().arg("convert").args([&log, &path]));
+            assert!(code == Some(0) || code == Some(3), "{said}");
+        }
+        let (code, out, said) = run(kymo().args(["top", "--json"]).arg(&path));
+        assert_eq!(code, Some(3), "{said}");
+        let text = "1 call was over when another function returned: its own return is missing";
+        assert!(said.contains(text), "{said}");
+        let inclusive = |name: &str| {
+            let row = rows(&out).into_iter().find(|row| row["function"] == name).unwrap();
+            (row["inclusive"].as_f64().unwrap() * 1e6).round()
+        };
+        assert_eq!(["f", "g", "h", "main"].map(inclusive), [20.0, 10.0, 10.0, 60.0]);
+        let (code, out, _) = run(kymo().args(["flame", "--folded", "-o", "-"]).arg(&path));
+        assert!(code == Some(3) && out.contains("main;h "), "{out}");
+        for command in ["tree", "callers", "trace"] {
+            let (code, _, said) = run(kymo().arg(command).arg(&path));
+            assert!(code == Some(3) && said.contains(text), "{command}: {said}");
+        }
+        let (code, _, said) = run(kymo().arg("diff").args([&path, &path]));
+        assert!(code == Some(3) && said.contains(text), "{said}");
+    }
+    let bbbin = folder.path().join("missing.bbbin");
+    let table = ["convert", "--to", "csv", "--table", "function_exits"];
+    let (_, out, said) = run(kymo().args(table).arg(&bbbin).arg("-"));
+    let names: Vec<_> =
+        ["f", "h", "main"].into_iter().filter(|name| out.contains(&format!(",{name},"))).collect();
+    assert_eq!((names, out.contains(",g,")), (vec!["f", "h", "main"], false), "{out} {said}");
+}
+
 /// In the other, `read` returns 5 ms later the first time: 5 ms of `main` are its.
 #[test]
 fn two_logs_of_calls_are_compared() {

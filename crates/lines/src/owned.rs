@@ -31,6 +31,7 @@ fn of_activity(activity: Activity<'_>, peer: Option<TrackId>) -> Activity<'stati
     match activity {
         Activity::Begin { name, priority } => Activity::Begin { name: name.map(kept), priority },
         Activity::End => Activity::End,
+        Activity::EndOf { name } => Activity::EndOf { name: kept(name) },
         Activity::Release { budget_ns, .. } => Activity::Release { budget_ns, by: peer },
         Activity::Complete { remaining_ns } => Activity::Complete { remaining_ns },
         Activity::Send(sent) => Activity::Send(message(sent)),

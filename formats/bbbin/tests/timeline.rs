@@ -30,7 +30,7 @@ fn every_class_is_on_the_track_it_is_about() {
         "70 logger: begin, priority 3",
         "80 logger: receive Grüße",
         "90 control: complete, -20 ns left",
-        "100 küche.log: end",
+        "100 küche.log: end main",
         "110 küche.log: GENERIC",
     ];
     assert_eq!(all(&sample("classes.bin")), expected);

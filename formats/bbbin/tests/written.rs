@@ -385,7 +385,7 @@ fn functions_of_several_threads_stay_apart() {
         .end(30, 1);
     let (told, file) = made.written();
     assert_eq!(told.losses, []);
-    assert_eq!(all(&file), ["0 one: begin f", "10 two: begin g", "20 one: end", "30 two: end"]);
+    assert_eq!(all(&file), ["0 one: begin f", "10 two: begin g", "20 one: end f", "30 two: end g"]);
     assert_eq!(worst(&file), None);
 }
 
@@ -464,4 +464,35 @@ fn interrupts_are_told_from_functions_when_they_are_read_again() {
     let found: Vec<_> = cpus.map(|track| track.says(Track::HAS_INTERRUPTS)).collect();
     assert_eq!(found, [true, false]);
     assert_eq!(worst(&file), None);
+}
+
+/// The return of `g` is missing, and `x` was entered before: each exit keeps its own name, and what
+/// has none is called as what ends.
+#[test]
+fn functions_are_left_by_the_names_that_they_have() {
+    let end = |name: &'static str| Activity::EndOf { name: name.into() };
+    let made = Made::default()
+        .track("one", None, TrackKind::Calls, ("tid", 1))
+        .call(0, 0, "main")
+        .call(10, 0, "f")
+        .call(20, 0, "g")
+        .at(30, 0, end("f"))
+        .at(40, 0, end("x"))
+        .end(50, 0)
+        .end(60, 0);
+    let (told, file) = made.written();
+    assert_eq!(told.losses, []);
+    let expected = [
+        "0 one: begin main",
+        "10 one: begin f",
+        "20 one: begin g",
+        "30 one: end f",
+        "40 one: end x",
+        "50 one: end main",
+        "60 one: end",
+    ];
+    assert_eq!(all(&file), expected);
+    let (again, copy) =
+        written(|to| Bbbin.write_timeline(timeline(&file), to, &Context::default()).unwrap());
+    assert_eq!((again.losses, all(&copy)), (Vec::new(), all(&file)));
 }

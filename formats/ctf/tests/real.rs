@@ -204,8 +204,8 @@ fn functions_are_entered_and_left() {
         return;
     };
     // As babeltrace prints the first three.
-    let expected =
-        ["begin 0x40472b", "begin 0x403d60", "end"].map(|l| format!("glxgears-16073: {l}"));
+    let expected = ["begin 0x40472b", "begin 0x403d60", "end 0x403d60"]
+        .map(|l| format!("glxgears-16073: {l}"));
     assert_eq!(lines[..3], expected);
 }
 

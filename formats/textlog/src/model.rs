@@ -213,7 +213,10 @@ impl TextGrammar {
                 (Key::Machine(task.into()), Activity::Enter { state, settled: None })
             }
             Class::Call => (Key::Calls(who()), Activity::Begin { name: name(), priority: None }),
-            Class::Return => (Key::Calls(who()), Activity::End),
+            Class::Return => {
+                let end = name().map_or(Activity::End, |name| Activity::EndOf { name });
+                (Key::Calls(who()), end)
+            }
         };
         to(Told::activity(key, None, activity));
     }

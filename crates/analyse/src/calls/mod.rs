@@ -1,6 +1,7 @@
 //! What functions took: calls, one within another, as a profile.
 
 mod contexts;
+mod nest;
 mod samples;
 #[cfg(test)]
 mod tests;
@@ -21,11 +22,8 @@ use kymo_core::model::timeline::{
 
 use crate::elapsed;
 use contexts::Contexts;
+use nest::{Ends, Nest};
 use samples::Samples;
-
-/// Calls are told apart up to so many within each other; what is called further in counts for the
-/// last of them.
-const DEPTH_MAX: usize = 1 << 12;
 
 /// The calls of a timeline, gone through once: what functions took is a profile, and who was in
 /// which when are samples.
@@ -108,9 +106,7 @@ struct Open {
 #[derive(Default)]
 struct Stack {
     thread: Option<ThreadId>,
-    open: Vec<Open>,
-    /// Calls further in than are told apart.
-    beyond: u64,
+    open: Nest<Open>,
     /// When something last happened.
     last: Option<TimeNs>,
 }
@@ -135,6 +131,11 @@ struct Building<'a> {
     ended: u64,
     /// Calls that are too far within others.
     deep: u64,
+    /// Calls that were over when a function around them returned.
+    unreturned: u64,
+    /// Returns of functions that were not called.
+    uncalled: u64,
+    names: RandomState,
 }
 
 impl<'a> Building<'a> {
@@ -150,6 +151,9 @@ impl<'a> Building<'a> {
             spent: HashMap::default(),
             ended: 0,
             deep: 0,
+            unreturned: 0,
+            uncalled: 0,
+            names: RandomState::default(),
         })
     }
 
@@ -159,13 +163,10 @@ impl<'a> Building<'a> {
         let Some(time) = time.or(stack.last) else { return Ok(()) };
         stack.last = stack.last.max(Some(time));
         match activity {
-            Activity::Begin { .. } if stack.open.len() >= DEPTH_MAX => {
-                stack.beyond += 1;
-                self.deep += 1;
-            }
+            Activity::Begin { .. } if stack.open.is_beyond() => self.deep += 1,
             Activity::Begin { name, .. } => self.begin(track, time, name.as_deref())?,
-            Activity::End if stack.beyond > 0 => stack.beyond -= 1,
-            Activity::End => self.end(track, time),
+            Activity::End => self.end(track, time, None),
+            Activity::EndOf { name } => self.end(track, time, Some(name)),
             _ => {}
         }
         Ok(())
@@ -180,16 +181,28 @@ impl<'a> Building<'a> {
         }
         let parent = stack.open.last().map(|open| open.context);
         let context = self.contexts.of(parent, name, &mut self.builder)?;
-        stack.open.push(Open { context, since: time, within_ns: 0 });
+        stack.open.push(name, &self.names, Open { context, since: time, within_ns: 0 });
         Ok(())
     }
 
-    fn end(&mut self, track: TrackId, time: TimeNs) {
+    /// A function returns; which, where that is said.
+    fn end(&mut self, track: TrackId, time: TimeNs, name: Option<&str>) {
         let Some(stack) = self.stacks.get_mut(&track) else { return };
-        let Some((thread, open)) = stack.thread.zip(stack.open.pop()) else {
-            self.ended += 1;
-            return;
-        };
+        match stack.open.ends(name, &self.names) {
+            Ends::Calls(count) => {
+                (0..count).for_each(|_| self.end_last(track, time));
+                self.unreturned += count.saturating_sub(1) as u64;
+            }
+            Ends::Beyond => {}
+            Ends::Before => self.ended += 1,
+            Ends::Other => self.uncalled += 1,
+        }
+    }
+
+    /// The call that began last is over.
+    fn end_last(&mut self, track: TrackId, time: TimeNs) {
+        let Some(stack) = self.stacks.get_mut(&track) else { return };
+        let Some((thread, open)) = stack.thread.zip(stack.open.pop()) else { return };
         let took = elapsed(open.since, time);
         if let Some(caller) = stack.open.last_mut() {
             caller.within_ns = caller.within_ns.saturating_add(took);
@@ -208,13 +221,27 @@ impl<'a> Building<'a> {
             .collect();
         let unfinished: usize = open.iter().map(|(_, count, _)| count).sum();
         for (track, count, last) in open {
-            (0..count).for_each(|_| self.end(track, last));
+            (0..count).for_each(|_| self.end_last(track, last));
         }
         if self.contexts.is_empty() {
             return None;
         }
+        self.say(unfinished as u64);
+        let mut spent: Vec<_> = self.spent.into_iter().collect();
+        spent.sort_unstable_by_key(|(key, _)| *key);
+        for ((thread, context), Spent { ns, calls }) in spent {
+            let seconds = std::time::Duration::from_nanos(ns).as_secs_f64();
+            self.builder.add(thread, context, self.time, seconds);
+            let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+            self.builder.add(thread, context, self.calls, calls.into());
+        }
+        Some((self.builder.finish(), self.contexts))
+    }
+
+    /// Says what is good to know of the values, and what does not fit.
+    fn say(&mut self, unfinished: u64) {
         self.remark(
-            unfinished as u64,
+            unfinished,
             "call is not over at the end: what it took until then counts",
             "calls are not over at the end: what they took until then counts",
         );
@@ -228,20 +255,32 @@ impl<'a> Building<'a> {
             "call is too far within others, and counts for the last of them",
             "calls are too far within others, and count for the last of them",
         );
-        let mut spent: Vec<_> = self.spent.into_iter().collect();
-        spent.sort_unstable_by_key(|(key, _)| *key);
-        for ((thread, context), Spent { ns, calls }) in spent {
-            let seconds = std::time::Duration::from_nanos(ns).as_secs_f64();
-            self.builder.add(thread, context, self.time, seconds);
-            let calls = u32::try_from(calls).unwrap_or(u32::MAX);
-            self.builder.add(thread, context, self.calls, calls.into());
-        }
-        Some((self.builder.finish(), self.contexts))
+        self.doubt(
+            self.unreturned,
+            "call was over when another function returned: its own return is missing",
+            "calls were over when another function returned: their own returns are missing",
+        );
+        self.doubt(
+            self.uncalled,
+            "return is of a function that was not called: it is left out",
+            "returns are of functions that were not called: they are left out",
+        );
     }
 
     fn remark(&mut self, count: u64, one: &str, many: &str) {
-        if count > 0 {
-            self.builder.remark(format!("{count} {}", if count == 1 { one } else { many }));
+        if let Some(text) = counted(count, one, many) {
+            self.builder.remark(text);
         }
     }
+
+    fn doubt(&mut self, count: u64, one: &str, many: &str) {
+        if let Some(text) = counted(count, one, many) {
+            self.builder.doubt(text);
+        }
+    }
+}
+
+/// How many there are, in words; nothing where there are none.
+fn counted(count: u64, one: &str, many: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
 }

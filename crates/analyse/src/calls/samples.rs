@@ -13,7 +13,8 @@ use kymo_core::model::timeline::{
 };
 
 use super::contexts::Contexts;
-use super::{DEPTH_MAX, thread_of, tracks_of_calls};
+use super::nest::{Ends, Nest};
+use super::{thread_of, tracks_of_calls};
 
 /// The samples of a timeline of calls.
 pub(super) struct Samples {
@@ -55,6 +56,7 @@ impl TimelineView for Samples {
             contexts: Arc::clone(&self.contexts),
             names,
             stacks: HashMap::default(),
+            hasher: RandomState::default(),
             window: window.clone(),
         };
         let Some(last) = window.last else { return Ok(Box::new(sampled)) };
@@ -71,14 +73,6 @@ impl TimelineView for Samples {
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
         Arc::clone(&self.timeline).range(clock)
     }
-}
-
-/// The functions that a thread is in.
-#[derive(Default)]
-struct Within {
-    open: Vec<ContextId>,
-    /// Calls further in than are told apart.
-    beyond: u64,
 }
 
 /// A sample.
@@ -102,7 +96,9 @@ struct Sampled {
     events: Box<dyn Events>,
     contexts: Arc<Contexts>,
     names: Vec<Track>,
-    stacks: HashMap<TrackId, Within, RandomState>,
+    /// The functions that threads are in.
+    stacks: HashMap<TrackId, Nest<ContextId>, RandomState>,
+    hasher: RandomState,
     window: Window,
 }
 
@@ -112,24 +108,33 @@ impl Sampled {
             let Content::Activity(activity) = &event.content else { continue };
             let within = self.stacks.entry(event.track).or_default();
             match activity {
-                Activity::Begin { .. } if within.open.len() >= DEPTH_MAX => within.beyond += 1,
+                Activity::Begin { .. } if within.is_beyond() => {}
                 Activity::Begin { name, .. } => {
                     let own = self.names.get(event.track.0).map(|track| track.name.as_str());
                     let name = name.as_deref().or(own).unwrap_or_default();
-                    let context = self.contexts.find(within.open.last().copied(), name);
-                    within.open.extend(context);
+                    if let Some(context) = self.contexts.find(within.last().copied(), name) {
+                        within.push(name, &self.hasher, context);
+                    }
                 }
-                Activity::End if within.beyond > 0 => within.beyond -= 1,
-                Activity::End => drop(within.open.pop()),
+                Activity::End => end(within, None, &self.hasher),
+                Activity::EndOf { name } => end(within, Some(name), &self.hasher),
                 _ => continue,
             }
-            let context = within.open.last().copied().or(self.contexts.idle());
+            let context = within.last().copied().or(self.contexts.idle());
             if let Some(context) = context.filter(|_| self.window.holds(event.time)) {
                 let Event { track, time, offset, .. } = event;
                 return Ok(Some(Sample { track, time, offset, context }));
             }
         }
         Ok(None)
+    }
+}
+
+fn end(within: &mut Nest<ContextId>, name: Option<&str>, hasher: &RandomState) {
+    if let Ends::Calls(count) = within.ends(name, hasher) {
+        for _ in 0..count {
+            within.pop();
+        }
     }
 }
 

@@ -108,3 +108,64 @@ fn samples_say_where_a_thread_is() {
 fn a_timeline_without_calls_has_no_profile_of_them() {
     assert!(calls(vec![(0, 1, named("x")), (1, 1, Activity::End)]).is_none());
 }
+
+/// `main` from 0 to 60 calls `f` from 10, which calls `g` at 20, whose return is missing, and
+/// returns at 30; then `h` from 40 to 50. The return of `x` at 45 is of no call.
+fn with_a_return_missing() -> Vec<Told> {
+    let end = |name: &'static str| Activity::EndOf { name: name.into() };
+    vec![
+        (0, 0, named("main")),
+        (10, 0, named("f")),
+        (20, 0, named("g")),
+        (30, 0, end("f")),
+        (40, 0, named("h")),
+        (45, 0, end("x")),
+        (50, 0, end("h")),
+        (60, 0, end("main")),
+    ]
+}
+
+#[test]
+fn a_return_ends_the_function_that_it_names() {
+    let calls = calls(with_a_return_missing()).unwrap();
+    let ns = |(name, own, all): (String, f64, f64)| {
+        (name, [own, all].map(|seconds| (seconds * 1e9).round()))
+    };
+    let mut found: Vec<_> = rows(&calls, 0).into_iter().map(ns).collect();
+    found.retain(|(_, times)| times[1] > 0.0);
+    let expected =
+        [("f", [10.0, 20.0]), ("g", [10.0, 10.0]), ("h", [10.0, 10.0]), ("main", [30.0, 60.0])];
+    assert_eq!(found, expected.map(|(name, times)| (name.to_owned(), times)));
+    assert_eq!(
+        calls.profile().doubts(),
+        [
+            "1 call was over when another function returned: its own return is missing",
+            "1 return is of a function that was not called: it is left out",
+        ]
+    );
+    assert!(calls.profile().remarks().is_empty());
+}
+
+#[test]
+fn samples_end_with_the_function_that_returns() {
+    let calls = calls(with_a_return_missing()).unwrap();
+    let (tree, samples) = (calls.profile(), calls.samples());
+    let found = traced(&*tree, &samples, &Window::default(), None, 6).unwrap();
+    let line = found.lines.first().unwrap();
+    let strip: Vec<_> = line
+        .strip
+        .iter()
+        .map(|function| function.map_or("", |function| found.functions[function].as_str()))
+        .collect();
+    assert_eq!(strip, ["main", "f", "g", "main", "h", "main"]);
+}
+
+/// What began before the recording may return; no call is in doubt.
+#[test]
+fn the_return_of_what_began_before_is_no_doubt() {
+    let end = |name: &'static str| Activity::EndOf { name: name.into() };
+    let told = vec![(0, 0, named("g")), (5, 0, end("g")), (9, 0, end("main"))];
+    let profile = calls(told).unwrap().profile();
+    assert!(profile.doubts().is_empty());
+    assert_eq!(profile.remarks(), ["1 call began before the recording: what it took is not known"]);
+}

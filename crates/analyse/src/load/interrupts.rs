@@ -32,8 +32,11 @@ impl Interrupts {
     pub(super) fn take(&mut self, activity: &Activity<'_>, time: TimeNs, buckets: Option<Buckets>) {
         match activity {
             Activity::Begin { name, .. } => self.begin(name.as_deref(), time),
-            Activity::End if self.under_way.len() > 1 => drop(self.under_way.pop()),
-            Activity::End => self.end(time, buckets),
+            // Tracers do not name what ends: a name is that of what a converter took it for.
+            Activity::End | Activity::EndOf { .. } if self.under_way.len() > 1 => {
+                self.under_way.pop();
+            }
+            Activity::End | Activity::EndOf { .. } => self.end(time, buckets),
             _ => {}
         }
     }

@@ -99,7 +99,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
         let width = width(session);
-        let (tracks, found) = read(args, opened, width)?;
+        let (tracks, found, doubts) = read(args, opened, width)?;
         if found.lines.is_empty() {
             return say_none(session, opened, rows.is_none());
         }
@@ -118,6 +118,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             session.report.remark(&opened.name, text);
         }
         let outcome = say_backwards(session, opened, &found);
+        let outcome = outcome.max(profiles::say_doubts(session, opened, &doubts));
         let outcome = outcome.max(say_unknown(session, opened, &found));
         Ok(outcome.max(session.findings(opened)))
     })
@@ -175,7 +176,10 @@ fn width(session: &Session) -> usize {
     session.out.columns().map_or(WIDTH, |columns| (columns / 2).max(WIDTH_MIN))
 }
 
-fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track>, Traced)> {
+/// The tracks, where threads were, and what does not fit in that.
+type Read = (Vec<Track>, Traced, Vec<String>);
+
+fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<Read> {
     let (mut profile, mut timeline) = (opened.dataset.profile(), opened.dataset.timeline());
     if profile.is_none()
         && let Some(calls) = profiles::calls_of(opened)?
@@ -221,7 +225,7 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<(Vec<Track
     let orders = orders(view.as_ref())?;
     let name = |line: &TracedLine| tracks.get(line.track.0).map(Track::thread);
     found.lines.sort_by_key(|line| (name(line).and_then(|name| orders.get(name)), line.track));
-    Ok((tracks, found))
+    Ok((tracks, found, view.doubts()))
 }
 
 /// Where threads stand among others, by their names.

@@ -45,6 +45,9 @@ use survey::value_of;
 /// Functions within functions that are known by their names at their ends.
 const DEPTH_MAX: usize = 1 << 16;
 
+/// So many of the innermost are searched for a function that returns.
+const SEARCHED_MAX: usize = 1 << 12;
+
 /// Writes a timeline.
 pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
     let plan = Plan::new(&timeline, to.origins().first())?;
@@ -153,6 +156,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
                 self.begin(log, track, name.as_deref(), *priority)
             }
             Activity::End => self.end(log, track),
+            Activity::EndOf { name } => self.end_of(log, track, name),
             Activity::Release { budget_ns, by } => {
                 let time_budget = budget_ns.unwrap_or(NO_BUDGET);
                 let body = Body::TaskRelease { task: id, time_budget };
@@ -207,16 +211,34 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         }
     }
 
+    /// Writes the return of a function that is named; what was called from it is over, too.
+    fn end_of(&mut self, log: LogFileId, track: TrackId, name: &str) -> Result<()> {
+        if !self.plan.is_calls(track) {
+            return self.end(log, track);
+        }
+        let name = self.latin1(name);
+        let is_it = |open: &Open| matches!(open, Open::Function(function) if *function == name);
+        if let Some(open) = self.open.get_mut(&track)
+            && let Some(within) = open.iter().rev().take(SEARCHED_MAX).position(is_it)
+        {
+            open.truncate(open.len() - within - 1);
+        }
+        self.put_exit(log, track, &name)
+    }
+
+    fn put_exit(&mut self, log: LogFileId, track: TrackId, name: &[u8]) -> Result<()> {
+        let function = Function { name: Text(name), end_time: self.pending.now(log) };
+        self.put_call(log, track, Body::FunctionExit(function))
+    }
+
     fn end(&mut self, log: LogFileId, track: TrackId) -> Result<()> {
         let began = self.open.get_mut(&track).and_then(Vec::pop);
         if self.plan.is_calls(track) {
             // What began before the recording has no name at its end.
-            let name = match began {
-                Some(Open::Function(name)) => name,
-                _ => Vec::new(),
+            return match began {
+                Some(Open::Function(name)) => self.put_exit(log, track, &name),
+                _ => self.put_exit(log, track, &[]),
             };
-            let function = Function { name: Text(&name), end_time: self.pending.now(log) };
-            return self.put_call(log, track, Body::FunctionExit(function));
         }
         let stopped = match began {
             Some(Open::Task(task)) => task,

@@ -115,12 +115,14 @@ impl Survey {
                 roles.is_machine = true;
                 self.entered.extend(is_new(state));
             }
-            Activity::Begin { .. } | Activity::End if of.kind == TrackKind::Calls => {
+            Activity::Begin { .. } | Activity::End | Activity::EndOf { .. }
+                if of.kind == TrackKind::Calls =>
+            {
                 roles.has_calls = true;
             }
             Activity::Begin { name: Some(name), .. } => self.named.extend(is_new(name)),
             // What ends is what began, and that may have a name of its own.
-            Activity::End => {}
+            Activity::End | Activity::EndOf { .. } => {}
             Activity::Release { by, .. } => {
                 roles.is_task = true;
                 self.released.extend(by.map(|_| log));

@@ -76,7 +76,14 @@ impl One<'_> {
                 let name = Some(function.name.to_string().into());
                 return self.call(Activity::Begin { name, priority: None }, to);
             }
-            Body::FunctionExit(_) => return self.call(Activity::End, to),
+            // Writers that do not know what ends leave the name empty.
+            Body::FunctionExit(function) if function.name.0.is_empty() => {
+                return self.call(Activity::End, to);
+            }
+            Body::FunctionExit(function) => {
+                let name = function.name.to_string().into();
+                return self.call(Activity::EndOf { name }, to);
+            }
         }
         false
     }

@@ -1,9 +1,7 @@
 //! What a file has and its timeline does not tell: lost in a conversion.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
 
-use kymo_core::model::timeline::TrackId;
 use kymo_core::{Finding, Severity};
 
 use super::lanes::{Lanes, TRACKLESS, TaskLane};
@@ -11,20 +9,13 @@ use crate::Reader;
 use crate::carried;
 use crate::read::odd_values;
 use crate::spec::{UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
-use crate::types::{
-    ArtifactId, ArtifactKind, Body, CustomType, Event, Function, LogFileId, Message,
-};
-
-/// Functions within functions whose names are compared at their ends.
-const DEPTH_MAX: usize = 1 << 16;
+use crate::types::{ArtifactId, ArtifactKind, Body, CustomType, Event, LogFileId, Message};
 
 /// Goes through all events.
 pub(super) fn untold(reader: &Reader, lanes: &Lanes) -> Vec<Finding> {
     let mut untold = Untold {
         reader,
         lanes,
-        hasher: RandomState::new(),
-        open: HashMap::new(),
         counts: Counts {
             artifacts: lanes.untold_artifacts,
             artifact_values: lanes.untold_values,
@@ -70,9 +61,6 @@ fn states_of_one_name(reader: &Reader) -> u64 {
 struct Untold<'a> {
     reader: &'a Reader,
     lanes: &'a Lanes,
-    hasher: RandomState,
-    /// The names of the functions that each track is in.
-    open: HashMap<TrackId, Vec<u64>>,
     counts: Counts,
 }
 
@@ -90,7 +78,6 @@ struct Counts {
     instances: u64,
     finishes: u64,
     end_times: u64,
-    functions: u64,
     values: u64,
     /// Values of GENERIC events whose types are called as ours.
     own_values: u64,
@@ -115,7 +102,6 @@ impl Counts {
             (self.instances, "receiver-instance", "receiver instances of SRL SEND"),
             (self.finishes, "finish-timestamp", "ends of transitions to no state"),
             (self.end_times, "end-time", "end times of functions, besides when they were left"),
-            (self.functions, "function-name", "names of functions that were left and not entered"),
             (
                 self.values,
                 "values",
@@ -147,7 +133,9 @@ impl Counts {
 impl Untold<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let log = event.log_file;
-        let Some(own) = self.lanes.log(log).map(|log| log.own) else { return };
+        if self.lanes.log(log).is_none() {
+            return;
+        }
         if !event.custom.is_empty()
             && let Some(of) = self.reader.custom_type(log, event.custom_type)
         {
@@ -174,8 +162,13 @@ impl Untold<'_> {
                 let is_finished = finish_timestamp != UNKNOWN_TIME;
                 self.counts.finishes += u64::from(has_no_state && is_finished);
             }
-            Body::FunctionEnter(function) => self.enter(event, own, function),
-            Body::FunctionExit(function) => self.exit(event, own, function),
+            Body::FunctionEnter(function) => {
+                self.counts.end_times += u64::from(function.end_time != UNKNOWN_TIME);
+            }
+            Body::FunctionExit(function) => {
+                let is_known = [UNKNOWN_TIME, event.timestamp].contains(&function.end_time);
+                self.counts.end_times += u64::from(!is_known);
+            }
         }
         let is_said = self.lanes.thread(log, event.custom_type, event.custom).is_some()
             || self.lanes.released_by(log, event.custom_type, event.custom).is_some();
@@ -214,28 +207,5 @@ impl Untold<'_> {
             let is_told = id.0 == UNKNOWN_TASK || self.lanes.has_machine(log, id);
             self.counts.ids += u64::from(!is_told);
         }
-    }
-
-    fn track(&self, event: &Event<'_>, own: TrackId) -> TrackId {
-        let thread = self.lanes.thread(event.log_file, event.custom_type, event.custom);
-        thread.unwrap_or(own)
-    }
-
-    fn enter(&mut self, event: &Event<'_>, own: TrackId, function: Function<'_>) {
-        self.counts.end_times += u64::from(function.end_time != UNKNOWN_TIME);
-        let name = self.hasher.hash_one(function.name);
-        let open = self.open.entry(self.track(event, own)).or_default();
-        if open.len() < DEPTH_MAX {
-            open.push(name);
-        }
-    }
-
-    fn exit(&mut self, event: &Event<'_>, own: TrackId, function: Function<'_>) {
-        let is_known = [UNKNOWN_TIME, event.timestamp].contains(&function.end_time);
-        self.counts.end_times += u64::from(!is_known);
-        let track = self.track(event, own);
-        let entered = self.open.get_mut(&track).and_then(Vec::pop);
-        let is_told = entered == Some(self.hasher.hash_one(function.name));
-        self.counts.functions += u64::from(!is_told && !function.name.0.is_empty());
     }
 }

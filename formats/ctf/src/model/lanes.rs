@@ -153,15 +153,20 @@ impl Lanes {
         match role {
             Role::FunctionEntry => {
                 let address = facts.number(Known::Addr).unwrap_or(0);
-                on(Some(Key::Thread(thread())), begin(format!("{address:#x}")));
+                on(Some(Key::Thread(thread())), begin(function_name(address)));
             }
-            Role::FunctionExit => on(Some(Key::Thread(thread())), Activity::End),
+            Role::FunctionExit => {
+                let name = facts.number(Known::Addr).map(function_name);
+                on(Some(Key::Thread(thread())), end(name));
+            }
             Role::Enter => {
                 let region = facts.number(Known::Region).unwrap_or(-1);
-                let name = self.regions.get(&region).and_then(|text| self.strings.get(text));
-                on(location(), begin(name.cloned().unwrap_or_else(|| format!("region {region}"))));
+                on(location(), begin(self.region_name(region)));
             }
-            Role::Leave => on(location(), Activity::End),
+            Role::Leave => {
+                let name = facts.number(Known::Region).map(|region| self.region_name(region));
+                on(location(), end(name));
+            }
             Role::Send => on(location(), Activity::Send(self.message(facts, Known::Receiver))),
             Role::Receive => on(location(), Activity::Receive(self.message(facts, Known::Sender))),
             Role::Kernel(_) | Role::DefineString | Role::DefineRegion | Role::DefineLocation => {}
@@ -226,6 +231,11 @@ impl Lanes {
         }
     }
 
+    fn region_name(&self, region: i64) -> String {
+        let name = self.regions.get(&region).and_then(|text| self.strings.get(text));
+        name.cloned().unwrap_or_else(|| format!("region {region}"))
+    }
+
     /// A message of MPI is known by its tag. Ranks are the numbers of their first locations.
     fn message(&self, facts: &Facts, peer: Known) -> Message<'static> {
         let peer = facts.number(peer).and_then(|rank| self.found.get(&Key::Location(rank)));
@@ -235,6 +245,15 @@ impl Lanes {
         };
         Message { name, peer: peer.copied(), peer_time: None }
     }
+}
+
+fn function_name(address: i64) -> String {
+    format!("{address:#x}")
+}
+
+/// The end of what is named, where events tell what they end.
+fn end(name: Option<String>) -> Activity<'static> {
+    name.map_or(Activity::End, |name| Activity::EndOf { name: name.into() })
 }
 
 fn begin(name: impl Into<Cow<'static, str>>) -> Activity<'static> {

@@ -49,6 +49,7 @@ pub struct CallTreeBuilder {
     known: Slots,
     incomplete: Vec<ThreadId>,
     remarks: Vec<String>,
+    doubts: Vec<String>,
 }
 
 impl CallTreeBuilder {
@@ -69,6 +70,7 @@ impl CallTreeBuilder {
             known: Slots::default(),
             incomplete: Vec::new(),
             remarks: Vec::new(),
+            doubts: Vec::new(),
         }
     }
 
@@ -105,6 +107,11 @@ impl CallTreeBuilder {
     /// Says something that is good to know of the values.
     pub fn remark(&mut self, text: impl Into<String>) {
         self.remarks.push(text.into());
+    }
+
+    /// Says that something does not fit, so that values may be wrong.
+    pub fn doubt(&mut self, text: impl Into<String>) {
+        self.doubts.push(text.into());
     }
 
     /// A function.
@@ -179,6 +186,7 @@ impl CallTreeBuilder {
         );
         tree.incomplete = self.incomplete.into_iter().collect();
         tree.remarks = self.remarks;
+        tree.doubts = self.doubts;
         tree
     }
 

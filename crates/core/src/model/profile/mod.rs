@@ -139,6 +139,12 @@ pub trait ProfileView: Send + Sync {
         Vec::new()
     }
 
+    /// What does not fit in what its values come from, so that they may be wrong, in sentences
+    /// without full stop.
+    fn doubts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How many contexts there can be at most. [`Walk`] stops a tree that has more: it leads
     /// round in circles.
     fn contexts_max(&self) -> u64;

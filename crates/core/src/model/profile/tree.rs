@@ -155,6 +155,7 @@ pub struct CallTree {
     /// Threads that values of were lost.
     pub(super) incomplete: ThreadSet,
     pub(super) remarks: Vec<String>,
+    pub(super) doubts: Vec<String>,
     kept: Mutex<Vec<Kept>>,
 }
 
@@ -186,6 +187,7 @@ impl CallTree {
             first_root: NONE,
             incomplete: ThreadSet::default(),
             remarks: Vec::new(),
+            doubts: Vec::new(),
             kept: Mutex::default(),
         };
         tree.link();
@@ -336,6 +338,10 @@ impl ProfileView for CallTree {
 
     fn remarks(&self) -> Vec<String> {
         self.remarks.clone()
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        self.doubts.clone()
     }
 
     fn contexts_max(&self) -> u64 {

@@ -20,6 +20,12 @@ pub enum Activity<'a> {
     },
     /// The stretch that began last on the track ends.
     End,
+    /// The innermost stretch of a name ends, and with it those within whose own ends are missing.
+    /// Where none of the name is under way, nothing ends.
+    EndOf {
+        /// What it was called when it began.
+        name: Cow<'a, str>,
+    },
     /// There is something to do.
     Release {
         /// How long it may take, in nanoseconds.
@@ -68,6 +74,7 @@ impl fmt::Display for Activity<'_> {
                 priority.iter().try_for_each(|priority| write!(f, ", priority {priority}"))
             }
             Self::End => f.write_str("end"),
+            Self::EndOf { name } => write!(f, "end {name}"),
             Self::Release { budget_ns, .. } => {
                 f.write_str("release")?;
                 budget_ns.iter().try_for_each(|budget| write!(f, ", budget {budget} ns"))
@@ -94,6 +101,7 @@ mod tests {
         assert_eq!(shown(Activity::Begin { name, priority }), "begin main");
         let (name, priority) = (None, Some(-3));
         assert_eq!(shown(Activity::Begin { name, priority }), "begin, priority -3");
+        assert_eq!(shown(Activity::EndOf { name: "main".into() }), "end main");
         assert_eq!(
             shown(Activity::Release { budget_ns: Some(5), by: None }),
             "release, budget 5 ns"

@@ -96,6 +96,7 @@ fn spell(activity: &Activity<'_>) -> String {
             Spelling::new("begin").text("name", name.as_deref()).number("priority", *priority)
         }
         Activity::End => Spelling::new("end"),
+        Activity::EndOf { name } => Spelling::new("end").text("name", Some(name)),
         Activity::Release { budget_ns, by } => {
             Spelling::new("release").number("budget_ns", *budget_ns).track("by", *by)
         }
@@ -127,7 +128,7 @@ fn read(
     };
     Some(match object.get(ACTIVITY)?.as_str()? {
         "begin" => Activity::Begin { name: text("name"), priority: number("priority") },
-        "end" => Activity::End,
+        "end" => text("name").map_or(Activity::End, |name| Activity::EndOf { name }),
         "release" => Activity::Release { budget_ns: number("budget_ns"), by: track("by") },
         "complete" => Activity::Complete { remaining_ns: number("remaining_ns") },
         "send" => Activity::Send(message()?),
@@ -159,6 +160,8 @@ mod tests {
             Activity::Begin { name: None, priority: None },
             Activity::Begin { name: Some("main\n".into()), priority: Some(i64::MIN) },
             Activity::End,
+            Activity::EndOf { name: "say \"hi\"".into() },
+            Activity::EndOf { name: "".into() },
             Activity::Release { budget_ns: None, by: None },
             Activity::Release { budget_ns: Some(5), by: Some(TrackId(0)) },
             Activity::Complete { remaining_ns: Some(-3) },
@@ -170,6 +173,8 @@ mod tests {
             let content = Content::Activity(activity);
             assert_eq!(back(&content), Some(content));
         }
+        let end = Content::Activity(Activity::EndOf { name: "main".into() }).to_json();
+        assert_eq!(end.as_deref(), Some("{\"activity\":\"end\",\"name\":\"main\"}"));
         let begin = Activity::Begin { name: None, priority: Some(20) };
         let spelt = Content::Activity(begin).to_json();
         assert_eq!(spelt.as_deref(), Some("{\"activity\":\"begin\",\"priority\":20}"));

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::profiles::view_of;
+use crate::profiles::{say_doubts, view_of};
 use crate::render::escaped;
 use crate::render::rows::{RowArgs, Rows};
 use crate::session::{Named, Opened, Outcome, Session};
@@ -103,6 +103,8 @@ struct Remark {
     /// Which: 0 or 1.
     side: usize,
     text: String,
+    /// Whether its values may be wrong.
+    is_doubt: bool,
 }
 
 /// How many bytes a path has that is told; of a longer one the last names.
@@ -139,9 +141,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
                 print(session, rows.as_mut(), &difference)
             })?;
             let _ = session.out.flush();
-            for Remark { side, text } in remarks {
+            for Remark { side, text, is_doubt } in remarks {
                 let of = if side == 0 { one } else { other };
-                session.report.remark(&of.name, text);
+                if is_doubt {
+                    outcome = outcome.max(say_doubts(session, of, &[text]));
+                } else {
+                    session.report.remark(&of.name, text);
+                }
             }
             Ok(outcome.max(session.findings(one)).max(session.findings(other)))
         });
@@ -167,8 +173,14 @@ fn differences(
         return Ok(Vec::new());
     }
     if let (Some(one), Some(other)) = (view_of(one)?, view_of(other)?) {
-        let is_for_programs = args.rows.rows().is_some();
-        return args.profiles.differences([&one, &other], args.tolerance, is_for_programs, take);
+        let (is_for_programs, views) = (args.rows.rows().is_some(), [&one, &other]);
+        let mut remarks =
+            args.profiles.differences(views, args.tolerance, is_for_programs, take)?;
+        for (side, view) in views.into_iter().enumerate() {
+            let doubts = view.doubts().into_iter();
+            remarks.extend(doubts.map(|text| Remark { side, text, is_doubt: true }));
+        }
+        return Ok(remarks);
     }
     let names = [one, other].map(|opened| opened.format.info().title).join(" and ");
     let failure = Failure::new(format!("{names} have nothing that could be compared"));

@@ -277,7 +277,7 @@ fn other_side(questions: &[Question<'_>; 2], metric: &str, is_inclusive: bool) -
     let lacking = lacking.filter(|(_, question)| !question.has(reach_of(!is_inclusive)));
     let text = profiles::not_measured(metric, asked);
     let text = format!("{text}: what is {is} of them is compared");
-    lacking.map(|(side, _)| Remark { side, text: text.clone() }).collect()
+    lacking.map(|(side, _)| Remark { side, text: text.clone(), is_doubt: false }).collect()
 }
 
 /// That a metric of both cannot be compared.

@@ -135,7 +135,7 @@ fn class_of(content: &Content<'_>) -> Class {
         Content::Sample(_) => Class::Sample,
         Content::Activity(activity) => match activity {
             Activity::Begin { .. } => Class::Begin,
-            Activity::End => Class::End,
+            Activity::End | Activity::EndOf { .. } => Class::End,
             Activity::Release { .. } => Class::Release,
             Activity::Complete { .. } => Class::Complete,
             Activity::Send(_) => Class::Send,

@@ -177,6 +177,7 @@ fn of_activity(activity: &Activity<'_>, name: &str) -> Option<String> {
     match (activity, name) {
         (Activity::Begin { priority, .. }, "priority") => Some((*priority)?.to_string()),
         (Activity::Begin { name, .. }, "name") => name.as_deref().map(str::to_owned),
+        (Activity::EndOf { name }, "name") => Some(name.to_string()),
         (Activity::Release { budget_ns, .. }, "budget") => Some((*budget_ns)?.to_string()),
         (Activity::Complete { remaining_ns }, "remaining") => Some((*remaining_ns)?.to_string()),
         (Activity::Send(message) | Activity::Receive(message), "message") => {
