@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
 
-use kymo_core::ahead::{Job, Wanted, beside, both};
-use kymo_core::model::measurement::{MeasurementView, Samples};
+use kymo_core::ahead::both;
+use kymo_core::model::measurement::{MeasuredSample, MeasurementView, SamplesInParts};
 use kymo_core::model::profile::{
-    Column, ContextNumber, Metric, Parts, ProfileSink, SunkValue, ThreadId,
+    Column, ContextNumber, Metric, Parts, ProfileSink, SunkSample, SunkValue, ThreadId,
 };
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Progress, Result};
 
 use crate::Options;
@@ -112,38 +110,21 @@ impl<'a> Handing<'a> {
     }
 
     fn samples(&mut self, summed: &Summed) -> Result<()> {
-        let Self { views, options, sink, progress, done_bytes, sample_count, .. } = self;
-        let thread = &summed.thread;
-        let view = views.get(index(thread.measurement));
+        let Self { views, sink, progress, done_bytes, sample_count, .. } = self;
+        let PlacedThread { id, measurement, thread, .. } = summed.thread;
+        let view = views.get(index(measurement));
         let view = view.ok_or_else(|| Error::request("a thread is of no measurement"))?;
-        let mut samples = placed(view.samples(thread.thread)?, summed);
-        let mut told = Telling { progress: *progress, done_bytes: *done_bytes, samples: 0 };
-        let first: Vec<_> = samples.by_ref().take(SAMPLES_AT_ONCE).collect();
-        if first.is_empty() {
-            return Ok(());
-        }
-        if options.jobs < 2 || first.len() < SAMPLES_AT_ONCE {
-            let mut all = first.into_iter().chain(samples).map(|sample| Ok(told.one(sample)));
-            *sample_count += sink.samples(thread.id, &mut all)?;
-            return Ok(());
-        }
-        // Their contexts are found on another thread while they are handed on.
-        let (sender, receiver) = sync_channel::<Vec<Sample>>(PARTS_WAITING_MAX);
-        let find = move |_: Wanted<'_>| {
-            let mut part = first;
-            // Where nobody takes them any more, the other thread knows why.
-            while !part.is_empty() && sender.send(part).is_ok() {
-                part = samples.by_ref().take(SAMPLES_AT_ONCE).collect();
-            }
+        let telling = Telling { progress: *progress, done_bytes: *done_bytes };
+        *sample_count += if let Some(samples) = view.samples_in_parts(thread) {
+            let told = AtomicU64::new(0);
+            sink.samples_in_parts(id, &PlacedSamples { samples, summed, telling, told })?
+        } else {
+            let samples = view.samples(thread)?.zip(1..).filter_map(|(sample, count)| {
+                telling.now_and_then(count);
+                placed(summed, sample).map(Ok)
+            });
+            sink.samples(id, &mut { samples })?
         };
-        *sample_count += beside([find], |mut jobs| {
-            let mut samples = receiver.into_iter().flatten().map(|sample| Ok(told.one(sample)));
-            let taken = sink.samples(thread.id, &mut samples);
-            drop(samples);
-            let ended = || Error::request("the thread that reads samples has ended early");
-            let found = jobs.pop().and_then(Job::wait).ok_or_else(ended);
-            found.and(taken)
-        })?;
         Ok(())
     }
 
@@ -161,44 +142,60 @@ struct Telling<'a> {
     progress: &'a dyn Progress,
     /// How many bytes there were before it.
     done_bytes: u64,
-    samples: u64,
 }
 
 impl Telling<'_> {
     /// About what a sample takes where it was recorded.
     const SAMPLE_BYTES: u64 = 12;
 
-    fn one(&mut self, sample: Sample) -> Sample {
-        self.samples += 1;
-        if self.samples.is_multiple_of(SAMPLES_AT_ONCE as u64) {
-            self.progress.at(self.done_bytes + self.samples * Self::SAMPLE_BYTES);
+    /// So many are told at once where samples come one by one.
+    const SAMPLES_AT_ONCE: u64 = 1 << 14;
+
+    fn at(&self, samples: u64) {
+        self.progress.at(self.done_bytes + samples * Self::SAMPLE_BYTES);
+    }
+
+    fn now_and_then(&self, samples: u64) {
+        if samples.is_multiple_of(Self::SAMPLES_AT_ONCE) {
+            self.at(samples);
         }
-        sample
     }
 }
 
-/// Where a thread was from a moment on; no context is idle.
-type Sample = (TimeNs, Option<ContextNumber>);
-
-/// How many samples are handed from thread to thread at once.
-const SAMPLES_AT_ONCE: usize = 1 << 14;
-
-/// How many such parts may wait.
-const PARTS_WAITING_MAX: usize = 4;
-
-/// Samples with the contexts that listings show for them; those of unknown nodes are left out.
-fn placed<'a>(
-    samples: Samples<'a>,
+/// Samples with the contexts that listings show for them.
+struct PlacedSamples<'a> {
+    samples: SamplesInParts<'a>,
     summed: &'a Summed,
-) -> impl Iterator<Item = Sample> + Send + 'a {
+    telling: Telling<'a>,
+    /// How many were told.
+    told: AtomicU64,
+}
+
+impl Parts<SunkSample> for PlacedSamples<'_> {
+    fn count(&self) -> usize {
+        self.samples.count()
+    }
+
+    fn tell(&self, part: usize, take: &mut dyn FnMut(SunkSample)) {
+        let mut count = 0;
+        self.samples.tell(part, &mut |sample| {
+            count += 1;
+            if let Some(sample) = placed(self.summed, sample) {
+                take(sample);
+            }
+        });
+        self.telling.at(self.told.fetch_add(count, Ordering::Relaxed) + count);
+    }
+}
+
+/// A sample with the context that listings show for it; nothing for one of an unknown node.
+fn placed(summed: &Summed, sample: MeasuredSample) -> Option<SunkSample> {
     let Summed { thread, links, .. } = summed;
-    samples.filter_map(|sample| {
-        let place = thread.places.get(index(thread.numbers.find(sample.node)?))?;
-        let context = if sample.is_of_call { place.called } else { place.full };
-        let listed = links.get(context).filter(|link| link.is_elided);
-        let context = listed.map_or(context, |link| link.parent);
-        Some((sample.time, (context != GLOBAL).then_some(ContextNumber(context.into()))))
-    })
+    let place = thread.places.get(index(thread.numbers.find(sample.node)?))?;
+    let context = if sample.is_of_call { place.called } else { place.full };
+    let listed = links.get(context).filter(|link| link.is_elided);
+    let context = listed.map_or(context, |link| link.parent);
+    Some((sample.time, (context != GLOBAL).then_some(ContextNumber(context.into()))))
 }
 
 /// How many rows of a metric are handed on together.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_core::model::measurement::{
-    Frame, IsWanted, MeasuredId, MeasuredThread, MeasurementView, Samples,
+    Frame, IsWanted, MeasuredId, MeasuredThread, MeasurementView, Samples, SamplesInParts,
 };
 use kymo_core::model::structure::Structure;
 use kymo_core::{Error, Finding, Progress, Result};
@@ -76,6 +76,10 @@ impl MeasurementView for Only {
 
     fn samples(&self, thread: usize) -> Result<Samples<'_>> {
         self.view.samples(self.known(thread)?)
+    }
+
+    fn samples_in_parts(&self, thread: usize) -> Option<SamplesInParts<'_>> {
+        self.view.samples_in_parts(self.known(thread).ok()?)
     }
 
     fn placeholder(&self, frame: Frame) -> String {

@@ -229,6 +229,39 @@ impl<T: Copy + Sync> Parts<T> for Pairs<T> {
 }
 
 #[test]
+fn samples_in_parts_are_those_that_come_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("traced");
+    let mut writer = small(&to);
+    let at = |(time, context): (i64, Option<u64>)| (TimeNs(time), context.map(ContextNumber));
+    let mut put = |thread, samples: &[(i64, Option<u64>)]| {
+        let samples = samples.iter().copied().map(at).collect();
+        writer.samples_in_parts(ThreadId(thread), &Pairs(samples)).unwrap()
+    };
+    // Idle across the ends of parts, also of a part that says nothing else.
+    let idle = [(6, None), (7, None), (8, None), (9, None)];
+    assert_eq!(put(0, &[]), 0);
+    assert_eq!(put(0, &idle), 1);
+    assert_eq!(put(1, &[&[(5, Some(7))], &idle[..], &[(9, Some(7)), (12, None)]].concat()), 4);
+    writer.finish().unwrap();
+    let expected = [(1, 6, 0), (2, 5, 7), (2, 6, 0), (2, 9, 7), (2, 12, 0)];
+    assert_eq!(independent::samples(&to), expected);
+    assert_eq!(HpcDb.check(&source(&to), &Context::default()).unwrap(), []);
+}
+
+#[test]
+fn samples_in_parts_that_go_back_in_time_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = small(&folder.path().join("traced"));
+    // Within a part, and from one to the next.
+    for times in [vec![5, 4], vec![1, 5, 4]] {
+        let back = times.into_iter().map(|time| (TimeNs(time), Some(ContextNumber(7)))).collect();
+        let error = writer.samples_in_parts(ThreadId(0), &Pairs(back)).unwrap_err().to_string();
+        assert_eq!(error, "samples go back in time, from 5 ns to 4");
+    }
+}
+
+#[test]
 fn values_in_parts_are_those_that_come_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     let column = |reach| Column { metric: MetricId(0), reach };

@@ -3,14 +3,15 @@
 //! What is lost: sampling periods (values are multiplied with them) and LUSH fields.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_core::model::measurement::{
     Counts, Frame, IsWanted, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
-    MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples,
+    MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples, SamplesInParts,
 };
-use kymo_core::model::profile::{Computed, MetricId};
+use kymo_core::model::profile::{Computed, MetricId, Parts};
 use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Finding, Progress, Result, Severity};
@@ -35,6 +36,8 @@ const NODE_BYTES: usize = 31;
 const VALUE_BYTES: usize = 10;
 /// What a record of a trace takes.
 const RECORD_BYTES: usize = 12;
+/// How many records are told together where several threads ask for them.
+const RECORDS_OF_PART: usize = 1 << 14;
 
 /// The threads of a measurement.
 pub(crate) struct Measured {
@@ -148,6 +151,11 @@ impl MeasurementView for Measured {
         Ok(samples(part, trace))
     }
 
+    fn samples_in_parts(&self, thread: usize) -> Option<SamplesInParts<'_>> {
+        let trace = self.first(thread)?.trace.as_deref()?;
+        trace.times().back.is_none().then(|| Box::new(RecordsInParts(trace)) as _)
+    }
+
     fn placeholder(&self, frame: Frame) -> String {
         let node = Node { ip: code(frame), ..Node::default() };
         crate::model::display_name(&node)
@@ -194,14 +202,7 @@ fn of_trace(part: &Part, numbers: &Numbers, shared: &[u32]) -> Vec<Finding> {
 
 /// The records of a trace in the order of their times, which is that of the file as a rule.
 fn samples<'a>(part: &Part, trace: &'a Trace) -> Samples<'a> {
-    let is_of_call = trace.flags & TRACE_CALLS != 0;
-    // What has no time is left out, which is said with the thread.
-    let records = || {
-        trace.iter(0..trace.len()).filter_map(move |record| {
-            let time = TimeNs(trace.nanoseconds(record.time)?);
-            Some(MeasuredSample { time, node: record.node, is_of_call })
-        })
-    };
+    let records = || records(trace, 0..trace.len());
     if trace.times().back.is_none() {
         return Box::new(records());
     }
@@ -211,6 +212,30 @@ fn samples<'a>(part: &Part, trace: &'a Trace) -> Samples<'a> {
     let mut sorted: Vec<_> = records().collect();
     sorted.sort_by_key(|sample| sample.time);
     Box::new(sorted.into_iter())
+}
+
+/// Some records of a trace, in the order of the file. What has no time is left out, which is said
+/// with the thread.
+fn records(trace: &Trace, range: Range<usize>) -> impl Iterator<Item = MeasuredSample> + Send {
+    let is_of_call = trace.flags & TRACE_CALLS != 0;
+    trace.iter(range).filter_map(move |record| {
+        let time = TimeNs(trace.nanoseconds(record.time)?);
+        Some(MeasuredSample { time, node: record.node, is_of_call })
+    })
+}
+
+/// The records of a trace whose order in the file is that of their times.
+struct RecordsInParts<'a>(&'a Trace);
+
+impl Parts<MeasuredSample> for RecordsInParts<'_> {
+    fn count(&self) -> usize {
+        self.0.len().div_ceil(RECORDS_OF_PART)
+    }
+
+    fn tell(&self, part: usize, take: &mut dyn FnMut(MeasuredSample)) {
+        let start = part.saturating_mul(RECORDS_OF_PART);
+        records(self.0, start..start.saturating_add(RECORDS_OF_PART)).for_each(take);
+    }
 }
 
 /// Adds an epoch to what is known of a thread. Gives its nodes by their ids, in the order of the

@@ -40,7 +40,12 @@ fn cells(measured: &Measurement) -> String {
 
 /// How many of something it is in a second of the processor: `, 8.5 M nodes/CPU s`.
 fn rate(count: u32, what: &str, seconds: f64) -> String {
-    format!(", {:.1} M {what}/CPU s", f64::from(count) / seconds.max(1e-9) / 1e6)
+    format!(", {} {what}/CPU s", amount(f64::from(count) / seconds.max(1e-9)))
+}
+
+/// A number of things in thousands or millions, whichever has a digit before the point.
+pub(crate) fn amount(count: f64) -> String {
+    if count < 1e6 { format!("{:.1} k", count / 1e3) } else { format!("{:.1} M", count / 1e6) }
 }
 
 /// How many times the peer's figure ours is; below a millisecond, figures are chance.
@@ -130,7 +135,7 @@ mod tests {
             theirs: measured(2.0, 1.5),
         };
         let table = table(&[row]);
-        let expected = "| list, 0.7 M nodes/CPU s | 500.0 ms | 3.00 s | 1.5 MiB / 2.0 MiB \
+        let expected = "| list, 666.7 k nodes/CPU s | 500.0 ms | 3.00 s | 1.5 MiB / 2.0 MiB \
                         | cat | 2.00 s | 1.50 s | 1.5 MiB / 2.0 MiB | 0.25 | 2.00 |";
         assert_eq!(table.lines().last(), Some(expected));
     }

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 /// Files within a directory up to this size are read into memory: there can be thousands, and
 /// each that is mapped stays open.
-const COPIED_BYTES_MAX: u64 = 64 << 10;
+pub(super) const COPIED_BYTES_MAX: u64 = 64 << 10;
 
 /// A directory and what was opened in it, shared by all clones of its source.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl Source {
         // Parts only, so that one file has one name.
         let name: PathBuf = name.components().collect();
         let within = self.within.as_ref().map_or_else(|| name.clone(), |above| above.join(&name));
-        let mut opened = directory.opened();
+        let opened = directory.opened();
         if let Some(source) = opened.get(&within) {
             return Ok(Some(source.clone()));
         }
@@ -129,6 +129,8 @@ impl Source {
             let below = || Self { path, within, kind, grammar: None };
             return Ok(is_directory.then(below));
         }
+        // Others may open theirs meanwhile.
+        drop(opened);
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) if is_absent(&error) => return Ok(None),
@@ -149,8 +151,8 @@ impl Source {
             Self::of_file(path, file, true, limits)?
         };
         source.within = Some(within.clone());
-        opened.insert(within, source.clone());
-        Ok(Some(source))
+        // Of two that opened the same file at once, both get the one that came first.
+        Ok(Some(directory.opened().entry(within).or_insert(source).clone()))
     }
 
     /// The name within the directory that it was opened through; nothing for what was opened by

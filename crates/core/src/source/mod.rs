@@ -99,7 +99,9 @@ impl Source {
     fn copied(path: PathBuf, file: File, limits: &Limits) -> Result<Self> {
         let limit = limits.value_bytes_max;
         let opened = Stamp::of(&file.metadata().map_err(Error::io("open it"))?);
-        let mut bytes = Vec::new();
+        // Room for it and for finding its end, so that it is read at once.
+        let room = opened.size_bytes().min(directory::COPIED_BYTES_MAX) + 1;
+        let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or(0));
         let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(Error::io("read it"))?;
         if bytes.len() as u64 > limit {

@@ -22,6 +22,10 @@ impl Stamp {
         Self { size_bytes: metadata.len(), modified: metadata.modified().ok() }
     }
 
+    pub(super) fn size_bytes(self) -> u64 {
+        self.size_bytes
+    }
+
     /// Fails when the file shrank or was written to meanwhile. One that only grew is fine.
     pub(super) fn verify(self, now: &Metadata) -> Result<()> {
         let now = Self::of(now);

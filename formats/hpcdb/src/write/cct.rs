@@ -52,7 +52,7 @@ pub(crate) fn write(
             "context {highest} has too large a number: {contexts} are listed or have values"
         )));
     }
-    let mut out = Out::create(path, form)?;
+    let mut out = Out::create(path)?;
     let size = if form.is_described() { DESCRIBED_CCT_BYTES } else { CCT_BYTES };
     let mut head = form.header(FileKind::Cct, &[(0x10 + size * count, 0x30)]);
     head.bytes(&[0; 0x10]);

@@ -53,15 +53,14 @@ pub(super) fn settle(path: &Path) {
 #[derive(Debug)]
 pub(super) struct Out {
     file: BufWriter<File>,
-    form: Form,
     /// Where the next byte goes.
     at: u64,
 }
 
 impl Out {
-    pub(super) fn create(path: &Path, form: Form) -> Result<Self> {
+    pub(super) fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).map_err(Error::io("create a file of the output"))?;
-        Ok(Self { file: BufWriter::with_capacity(1 << 18, file), form, at: 0 })
+        Ok(Self { file: BufWriter::with_capacity(1 << 18, file), at: 0 })
     }
 
     /// Where the next byte goes.
@@ -73,20 +72,6 @@ impl Out {
         self.file.write_all(bytes)?;
         self.at += bytes.len() as u64;
         Ok(())
-    }
-
-    pub(super) fn u32(&mut self, number: u32) -> Result<()> {
-        match self.form {
-            Form::Released => self.put(&number.to_le_bytes()),
-            Form::Described => self.put(&number.to_be_bytes()),
-        }
-    }
-
-    pub(super) fn u64(&mut self, number: u64) -> Result<()> {
-        match self.form {
-            Form::Released => self.put(&number.to_le_bytes()),
-            Form::Described => self.put(&number.to_be_bytes()),
-        }
     }
 
     /// Zeros up to a multiple of some bytes.

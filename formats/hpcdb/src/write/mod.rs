@@ -10,6 +10,7 @@ mod file;
 mod meta;
 mod profile;
 mod rows;
+mod samples;
 mod taxonomy;
 mod trace;
 
@@ -21,9 +22,9 @@ use std::sync::Arc;
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
     Column, Computed, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId,
-    Node, Parts, ProfileSink, Reach, Statistic, SummaryValue, SunkValue, Thread, ThreadId,
+    Node, Parts, ProfileSink, Reach, Statistic, SummaryValue, SunkSample, SunkValue, Thread,
+    ThreadId,
 };
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{AtomicDirectory, Destination, Error, NoProgress, Progress, Result, Source, ahead};
 
 use crate::model::place_of_reach;
@@ -162,6 +163,10 @@ impl Writer {
         directory.commit()
     }
 
+    fn traces(&mut self) -> Result<&mut TraceWriter> {
+        self.trace.as_mut().ok_or_else(|| Error::request("samples came before threads"))
+    }
+
     /// What values of a column name it by, or its statistic of some place.
     fn id(meta: &MetaWriter, column: Column, place: usize) -> Result<u16> {
         let metric = MetricId(meta.rank_of(column.metric));
@@ -281,11 +286,17 @@ impl ProfileSink for Writer {
     fn samples(
         &mut self,
         thread: ThreadId,
-        samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
+        samples: &mut dyn Iterator<Item = Result<SunkSample>>,
     ) -> Result<u64> {
-        let trace = self.trace.as_mut();
-        let trace = trace.ok_or_else(|| Error::request("samples came before threads"))?;
-        trace.samples(thread, samples)
+        self.traces()?.samples(thread, samples)
+    }
+
+    fn samples_in_parts(
+        &mut self,
+        thread: ThreadId,
+        samples: &dyn Parts<SunkSample>,
+    ) -> Result<u64> {
+        self.traces()?.samples_in_parts(thread, samples)
     }
 
     fn summary(&mut self, values: &dyn Parts<SummaryValue>) -> Result<()> {

@@ -80,7 +80,7 @@ impl ProfileWriter {
                 "the described draft cannot number {count} profiles; the released layout can"
             )));
         }
-        let mut out = Out::create(path, form)?;
+        let mut out = Out::create(path)?;
         // The described draft has the same bytes in two places.
         out.zeros(INFOS_AT + PROFILE_BYTES * count)?;
         let start = out.at();

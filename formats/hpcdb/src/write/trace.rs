@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{ContextNumber, ThreadId};
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Result};
+use kymo_core::model::profile::{Parts, SunkSample, ThreadId};
+use kymo_core::{Error, Result, ahead};
 
 use super::file::{Form, Out};
-use crate::spec::{FileKind, TRACE_BYTES};
+use super::samples::Samples;
+use crate::spec::{ELEMENT_BYTES, FileKind, TRACE_BYTES};
 
 /// Where the list of traces begins.
 const TRACES_AT: u64 = 0x40;
+
+/// Takes samples of a thread that follow those that it took before.
+type Put<'a> = dyn FnMut(Samples) -> Result<()> + Send + 'a;
 
 /// `trace.db`, which is only made when there is a sample.
 #[derive(Debug)]
@@ -32,47 +35,73 @@ impl TraceWriter {
     pub(crate) fn samples(
         &mut self,
         thread: ThreadId,
-        samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
+        samples: &mut dyn Iterator<Item = Result<SunkSample>>,
     ) -> Result<u64> {
-        let count = self.lines.len() as u64;
-        let line = usize::try_from(thread.0).ok().and_then(|index| self.lines.get_mut(index));
-        let line =
-            line.ok_or_else(|| Error::request(format!("there is no thread {}", thread.0)))?;
-        let mut samples = samples.peekable();
-        if samples.peek().is_none() {
-            return Ok(0);
+        self.line(thread, |form, put| {
+            let mut held = Samples::new(form);
+            for sample in samples {
+                held.take(sample);
+                if held.is_full() {
+                    put(std::mem::replace(&mut held, Samples::new(form)).ended()?)?;
+                }
+            }
+            put(held.ended()?)
+        })
+    }
+
+    /// The same of samples in parts, which are put together beside each other.
+    pub(crate) fn samples_in_parts(
+        &mut self,
+        thread: ThreadId,
+        samples: &dyn Parts<SunkSample>,
+    ) -> Result<u64> {
+        self.line(thread, |form, put| {
+            let encode = |part: usize| {
+                let mut told = Samples::new(form);
+                samples.tell(part, &mut |sample| told.take(Ok(sample)));
+                told.ended()
+            };
+            ahead::in_order(samples.count(), encode, put)
+        })
+    }
+
+    /// Writes the samples of a thread, which are handed to it in runs that follow each other.
+    fn line(
+        &mut self,
+        thread: ThreadId,
+        tell: impl FnOnce(Form, &mut Put<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let no_thread = || Error::request(format!("there is no thread {}", thread.0));
+        let number = usize::try_from(thread.0).map_err(|_| no_thread())?;
+        self.lines.get(number).ok_or_else(no_thread)?;
+        let (mut start, mut last) = (None, None);
+        tell(self.form, &mut |samples| {
+            let Some((bytes, from, to)) = samples.after(last)? else { return Ok(()) };
+            let (first, latest) = self.moments.unwrap_or((from.0, to.0));
+            self.moments = Some((first.min(from.0), latest.max(to.0)));
+            last = Some(to);
+            let out = self.out()?;
+            if start.is_none() {
+                out.align(8)?;
+                start = Some(out.at());
+            }
+            out.put(bytes)
+        })?;
+        let (Some(start), Some(out)) = (start, &self.out) else { return Ok(0) };
+        if let Some(line) = self.lines.get_mut(number) {
+            *line = (start, out.at());
         }
-        let out = match &mut self.out {
-            Some(out) => out,
-            none => {
-                let mut out = Out::create(&self.path, self.form)?;
-                out.zeros(TRACES_AT + TRACE_BYTES * count)?;
-                none.insert(out)
-            }
-        };
-        out.align(8)?;
-        let start = out.at();
-        let (mut last, mut written): (Option<(u64, u32)>, _) = (None, 0);
-        for sample in samples {
-            let (time, context) = sample?;
-            let time = u64::try_from(time.0).map_err(|_| Error::request("a time before 1970"))?;
-            let context = context.map_or(Ok(0), super::ctx_id)?;
-            if last.is_some_and(|(last, _)| time < last) {
-                return Err(Error::request(format!("thread {} goes back in time", thread.0)));
-            }
-            let (first, latest) = self.moments.unwrap_or((time, time));
-            self.moments = Some((first.min(time), latest.max(time)));
-            let is_idle_still = last.is_some_and(|(_, last)| last == 0 && context == 0);
-            last = Some((time, context));
-            if is_idle_still {
-                continue;
-            }
-            out.u64(time)?;
-            out.u32(context)?;
-            written += 1;
+        Ok((out.at() - start) / ELEMENT_BYTES)
+    }
+
+    /// The file, which is made when it is asked for first.
+    fn out(&mut self) -> Result<&mut Out> {
+        if self.out.is_none() {
+            let mut out = Out::create(&self.path)?;
+            out.zeros(TRACES_AT + TRACE_BYTES * self.lines.len() as u64)?;
+            self.out = Some(out);
         }
-        *line = (start, out.at());
-        Ok(written)
+        self.out.as_mut().ok_or_else(|| Error::request("there is no file for traces"))
     }
 
     /// Fills in where everything is, and ends the file.

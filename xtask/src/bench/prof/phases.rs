@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use super::Input;
-use crate::bench::Setup;
+use crate::bench::{Setup, report};
 use crate::repo;
 
 /// The phases, in the order of the table.
@@ -78,14 +78,13 @@ fn run(setup: &Setup, input: &Input, jobs: &str) -> Result<Ran> {
 
 fn row(case: &str, jobs: u32, ran: &Ran, alone_s: f64, bytes: u64) -> String {
     let Ran { wall_s, printed } = ran;
-    let contexts = printed.contexts / wall_s / 1e6;
+    let contexts = report::amount(printed.contexts / wall_s);
     // Nobody has a measurement of so many bytes that a few are missing here.
     #[allow(clippy::cast_precision_loss, reason = "a rate of three digits")]
     let rate = bytes as f64 / wall_s / 1e6;
     let speed_up = alone_s / wall_s;
-    let mut row = format!(
-        "| {case} | {jobs} | {wall_s:.2} s | {speed_up:.2} | {contexts:.2} M | {rate:.0} |"
-    );
+    let mut row =
+        format!("| {case} | {jobs} | {wall_s:.2} s | {speed_up:.2} | {contexts} | {rate:.0} |");
     for name in PHASES {
         let found = printed.phases.iter().find(|phase| phase.phase == name);
         let _ = write!(row, " {:.2} s |", found.map_or(0.0, |phase| phase.seconds));
@@ -102,7 +101,7 @@ mod tests {
         let phase = Phase { phase: "merging".into(), seconds: 0.75 };
         let printed = Printed { contexts: 2_000_000.0, phases: vec![phase] };
         let row = row("huge", 2, &Ran { wall_s: 2.0, printed }, 3.0, 142_000_000);
-        let expected = "| huge | 2 | 2.00 s | 1.50 | 1.00 M | 71 \
+        let expected = "| huge | 2 | 2.00 s | 1.50 | 1.0 M | 71 \
                         | 0.00 s | 0.00 s | 0.75 s | 0.00 s | 0.00 s |";
         assert_eq!(row, expected);
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub use names::thread_names;
 
-use super::profile::{Computed, IdKind, Metric};
+use super::profile::{Computed, IdKind, Metric, Parts};
 use super::structure::Structure;
 use super::timeline::TimeNs;
 use crate::{Finding, Progress, Result};
@@ -49,6 +49,12 @@ pub trait MeasurementView: Send + Sync {
     /// thread does not have.
     fn samples(&self, thread: usize) -> Result<Samples<'_>>;
 
+    /// The same in parts, where nothing has to be put in order for it.
+    fn samples_in_parts(&self, thread: usize) -> Option<SamplesInParts<'_>> {
+        let _ = thread;
+        None
+    }
+
     /// What a frame is called that is no code: a placeholder, or an entry or idleness where it hangs
     /// below something, and is neither.
     fn placeholder(&self, frame: Frame) -> String;
@@ -67,6 +73,9 @@ pub type IsWanted<'a> = dyn Fn(&str) -> bool + Sync + 'a;
 
 /// Samples of a thread, one after another.
 pub type Samples<'a> = Box<dyn Iterator<Item = MeasuredSample> + Send + 'a>;
+
+/// Samples of a thread, in parts that follow each other.
+pub type SamplesInParts<'a> = Box<dyn Parts<MeasuredSample> + 'a>;
 
 /// Where a thread was from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

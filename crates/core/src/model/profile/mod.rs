@@ -42,7 +42,7 @@ pub use names::{CALLS, PATH_NAME_MAX, base_name, beginning, path_text};
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
 pub use per_thread::{Within, per_thread};
 pub use question::{Question, totals_of_called};
-pub use sink::{Parts, ProfileSink, Statistic, SummaryValue, SunkValue, copy_profile};
+pub use sink::{Parts, ProfileSink, Statistic, SummaryValue, SunkSample, SunkValue, copy_profile};
 pub use threads::{IdKind, IdPart, Thread, ThreadSet};
 pub use traces::{IDLE, Traced, TracedLine, traced};
 pub use tree::{CallTree, Node};

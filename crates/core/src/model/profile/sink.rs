@@ -86,8 +86,22 @@ pub trait ProfileSink {
     fn samples(
         &mut self,
         thread: ThreadId,
-        samples: &mut dyn Iterator<Item = Result<(TimeNs, Option<ContextNumber>)>>,
+        samples: &mut dyn Iterator<Item = Result<SunkSample>>,
     ) -> Result<u64>;
+
+    /// The same of samples in parts. It may ask for them on several threads.
+    fn samples_in_parts(
+        &mut self,
+        thread: ThreadId,
+        samples: &dyn Parts<SunkSample>,
+    ) -> Result<u64> {
+        let part = |part| {
+            let mut told = Vec::new();
+            samples.tell(part, &mut |sample| told.push(Ok(sample)));
+            told
+        };
+        self.samples(thread, &mut (0..samples.count()).flat_map(part))
+    }
 
     /// Takes the statistics over all threads, in order of contexts, metrics, statistics and
     /// reaches, after the last thread. It may ask for their parts on several threads.
@@ -96,6 +110,9 @@ pub trait ProfileSink {
         Ok(())
     }
 }
+
+/// Where a thread was from a moment on; no context is idle.
+pub type SunkSample = (TimeNs, Option<ContextNumber>);
 
 /// Things in parts that follow each other. Several threads may ask at once, each for another part.
 pub trait Parts<T>: Sync {

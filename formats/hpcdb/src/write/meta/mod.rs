@@ -280,7 +280,7 @@ impl MetaWriter {
 
     /// Writes the file.
     pub(super) fn write(mut self, path: &Path) -> Result<()> {
-        let mut out = Out::create(path, self.form)?;
+        let mut out = Out::create(path)?;
         out.zeros(FileKind::Meta.header_bytes())?;
         let general = self.general(&mut out)?;
         let id_names = self.id_names(&mut out)?;
