@@ -186,6 +186,10 @@ pub(crate) fn refuse_stranger(
     if found.is_dir() && (is_empty() || is_alike()) {
         return Ok(());
     }
+    if found.is_symlink() {
+        let why = format!("{} is a symbolic link", inputs::display(output));
+        return Err(Failure::new(why).hint("name the directory itself, or another one"));
+    }
     let why = format!("{} is there already and is no {}", inputs::display(output), format.title);
     Err(Failure::new(why).hint("name another directory, or delete it yourself"))
 }

@@ -437,6 +437,32 @@ fn in_flight(first: u32) -> String {
 }
 
 #[test]
+fn receivers_have_their_names_also_where_lines_tell_processors() {
+    let folder = folder();
+    let path = folder.path().join("run.log");
+    let grammar = r"# kymo log
+# time = 'ms'
+# [[line]]
+# match = '^(?<time>[\d.]+) cpu(?<cpu>\d) (?<task>\S+) sends (?<message>\S+) to (?<peer>\S+)$'
+# class = 'send'
+";
+    let lines = "0 cpu0 a sends X to b\n1 cpu0 a sends X to c\n2 cpu1 d sends X to a\n\
+                 5 cpu0 a sends X to c\n";
+    fs::write(&path, format!("{grammar}{lines}")).unwrap();
+    let (code, pairs, _) = run(kymo().args(["messages", "--json"]).arg(&path));
+    let pairs = json(&pairs);
+    let shown = |of: &Value| {
+        let end = |name: &str| of[name].as_str().unwrap().to_owned();
+        (end("from"), end("to"), of["sent"].as_u64().unwrap())
+    };
+    let mut shown: Vec<_> = pairs.iter().map(shown).collect();
+    shown.sort();
+    let expected = [("a", "b", 1), ("a", "c", 2), ("d", "a", 1)];
+    let expected = expected.map(|(from, to, sent)| (from.to_owned(), to.to_owned(), sent));
+    assert_eq!((code, shown), (Some(0), expected.to_vec()));
+}
+
+#[test]
 fn latencies_in_a_range_are_those_of_the_whole() {
     let folder = folder();
     let path = log(folder.path(), &in_flight(0));

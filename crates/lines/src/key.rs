@@ -62,7 +62,7 @@ impl Key<'_> {
 }
 
 impl Who<'_> {
-    fn into_owned(self) -> Who<'static> {
+    pub(crate) fn into_owned(self) -> Who<'static> {
         match self {
             Self::Id(id) => Who::Id(id),
             Self::Name(name) => Who::Name(Cow::Owned(name.into_owned())),

@@ -30,6 +30,8 @@ pub(crate) struct Survey {
     /// How many events there are of each name.
     pub(crate) kinds: HashMap<Box<str>, u64, RandomState>,
     pub(crate) keys: HashSet<Key<'static>, RandomState>,
+    /// Tasks at the other ends of messages where lines tell processors: they may be on others.
+    peers: HashSet<Who<'static>, RandomState>,
     /// The last name of each task that is known by its number.
     pub(crate) names: HashMap<i64, Box<str>, RandomState>,
     pub(crate) has_waking: bool,
@@ -140,6 +142,7 @@ impl Survey {
             blocks: Vec::new(),
             kinds: HashMap::default(),
             keys: HashSet::default(),
+            peers: HashSet::default(),
             names: HashMap::default(),
             has_waking: false,
             times: None,
@@ -253,9 +256,10 @@ impl Survey {
 
     fn told(&mut self, told: Told<'_>) {
         let Told { key, name, peer, .. } = told;
-        // Where lines tell processors, the other end may be on another one.
-        if let Some(peer) = peer.filter(|peer| peer.cpu().is_none()) {
-            self.see(peer);
+        match peer {
+            Some(Key::Task(Some(_), who)) => self.see_peer(who),
+            Some(peer) if peer.cpu().is_none() => self.see(peer),
+            _ => {}
         }
         if let (Key::Task(_, Who::Id(id)) | Key::Calls(Who::Id(id)), Some(name)) = (&key, name) {
             self.name(*id, name);
@@ -292,6 +296,30 @@ impl Survey {
         }
     }
 
+    fn see_peer(&mut self, who: Who<'_>) {
+        let peers: &HashSet<Who<'_>, RandomState> = &self.peers;
+        if peers.contains(&who) {
+            return;
+        }
+        if self.peers.len() < self.keys_max {
+            self.peers.insert(who.into_owned());
+        } else {
+            self.is_full = true;
+        }
+    }
+
+    /// Makes tasks of those that only messages name: no processor is known of them.
+    fn place_peers(&mut self) {
+        for key in &self.keys {
+            if let Key::Task(_, who) = key {
+                self.peers.remove(who);
+            }
+        }
+        for who in std::mem::take(&mut self.peers) {
+            self.see(Key::Task(None, who));
+        }
+    }
+
     fn breaks(&mut self, offset: u64, (severity, why): (Severity, &'static str), text: &str) {
         match &mut self.broken {
             Some(broken) if broken.why == why => broken.count += 1,
@@ -321,6 +349,7 @@ impl Survey {
             *self.kinds.entry(name).or_default() += count;
         }
         self.keys.extend(next.keys);
+        self.peers.extend(next.peers);
         self.names.extend(next.names);
         self.has_waking |= next.has_waking;
         self.is_full |= next.is_full;
@@ -340,6 +369,7 @@ impl Survey {
 
     /// Says what is known only at the end.
     fn conclude(&mut self) {
+        self.place_peers();
         for ((rule, why), Doubted { offset, text, count }) in std::mem::take(&mut self.doubted) {
             let message = repeated(count, why, &text);
             self.findings.push(Finding::at(Severity::Warning, rule, offset, message));

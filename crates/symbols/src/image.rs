@@ -156,15 +156,16 @@ impl Image {
 }
 
 /// The bytes of a file, or why there are none.
-pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Bytes, String> {
-    let unreadable = |why: &dyn Display| format!("it cannot be read: {why}");
+pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Bytes, Lack> {
+    // What is there and may not be read is as lost as what is damaged.
+    let unreadable = |why: &dyn Display| Lack::damaged(format!("it cannot be read: {why}"));
     let found = fs::metadata(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => ABSENT.to_owned(),
+        ErrorKind::NotFound => Lack::absent(ABSENT),
         kind => unreadable(&kind),
     })?;
     // What is no plain file may never end.
     if !found.is_file() {
-        return Err("it is no plain file".to_owned());
+        return Err(Lack::absent("it is no plain file"));
     }
     let bytes = Source::open(path, limits).and_then(|source| source.bytes());
     bytes.map_err(|error| unreadable(&error))

@@ -72,7 +72,7 @@ impl Search {
 /// The folder of tables of the kernel's symbols in the directory of a measurement.
 const KERNEL_SYMBOLS: &str = "kernel_symbols";
 
-/// The folder of images there of what the kernel maps into processes.
+/// The folder of images there of what the kernel maps into processes, and what their names end in.
 const VDSO: &str = "vdso";
 
 /// Where a module is in the directory of a measurement that recorders put there for its symbols.
@@ -87,8 +87,14 @@ pub fn beside(path: &str) -> Option<PathBuf> {
     };
     let mut parts = relative.components();
     let folder = parts.next().and_then(|part| part.as_os_str().to_str());
-    let is_beside = matches!(folder, Some(KERNEL_SYMBOLS | VDSO))
-        && parts.all(|part| matches!(part, Component::Normal(_)));
+    // Programs may well be in a folder of that name; images have an ending of their own.
+    let is_image = || relative.extension().is_some_and(|extension| extension == VDSO);
+    let is_known = match folder {
+        Some(KERNEL_SYMBOLS) => true,
+        Some(VDSO) => path.is_relative() || is_image(),
+        _ => false,
+    };
+    let is_beside = is_known && parts.all(|part| matches!(part, Component::Normal(_)));
     is_beside.then_some(relative)
 }
 
@@ -120,7 +126,7 @@ enum Known {
 impl Candidate {
     fn open(&self, search: &Search, limits: &Limits) -> Option<&Known> {
         let open = |path: &PathBuf| {
-            let bytes = image::read(path, limits).map_err(Lack::absent)?;
+            let bytes = image::read(path, limits)?;
             if self.is_kernel {
                 KernelSymbols::open(bytes).map(Known::Kernel)
             } else if Logical::is_it(&bytes) {
@@ -133,10 +139,22 @@ impl Candidate {
                 Ok(Known::Image(Box::new(image)))
             }
         };
-        // The first file that is there counts, also where it is no program.
-        let mut there = self.paths.iter().filter(|path| path.try_exists().unwrap_or(true));
-        let open = || there.next().map_or_else(|| Err(Lack::absent(image::ABSENT)), open);
+        let open = || self.path().map_or_else(|| Err(Lack::absent(image::ABSENT)), open);
         self.known.get_or_init(open).as_ref().ok()
+    }
+
+    /// The first file that is there counts, also where it is no program.
+    fn path(&self) -> Option<&PathBuf> {
+        self.paths.iter().find(|path| path.try_exists().unwrap_or(true))
+    }
+
+    /// Where it was looked for, or found, other than where it was recorded.
+    fn elsewhere(&self) -> Option<String> {
+        let (recorded, others) = self.paths.split_last()?;
+        match self.path() {
+            Some(found) => (found != recorded).then(|| format!(" (at {})", found.display())),
+            None => others.first().map(|other| format!(", nor at {}", other.display())),
+        }
     }
 }
 
@@ -270,7 +288,8 @@ impl Resolver for Module<'_> {
     }
 
     fn lack(&self) -> Option<String> {
-        self.worst().map(|lack| lack.why)
+        let elsewhere = || self.candidate.elsewhere().unwrap_or_default();
+        self.worst().map(|lack| lack.why + &elsewhere())
     }
 
     fn is_damaged(&self) -> bool {
@@ -298,7 +317,15 @@ mod tests {
         assert_eq!(found("/builds/m/vdso/ab.vdso").as_deref(), Some("vdso/ab.vdso"));
         let kernel = Some("kernel_symbols/vmlinux.7f0100");
         assert_eq!(found("/m/kernel_symbols/vmlinux.7f0100").as_deref(), kernel);
-        for path in ["/bin/app", "vdso/../../etc/passwd", "/vdso", "../vdso/a", "/a/vdso/..", ""] {
+        for path in [
+            "/bin/app",
+            "vdso/../../etc/passwd",
+            "/vdso",
+            "../vdso/a",
+            "/a/vdso/..",
+            "",
+            "/src/vdso/app",
+        ] {
             assert_eq!(found(path), None, "{path}");
         }
     }

@@ -96,7 +96,7 @@ impl SplitFiles {
 
 /// A file of what was split off.
 fn open_file(path: &Path, limits: &Limits) -> Result<DwarfSections<Bytes>, Lack> {
-    let bytes = image::read(path, limits).map_err(Lack::absent)?;
+    let bytes = image::read(path, limits)?;
     let file = object::File::parse(&*bytes).map_err(|error| damaged(path, &error))?;
     let section = |id: SectionId| {
         let name = id.dwo_name().filter(|_| image::is_needed(id));

@@ -7,7 +7,7 @@ use kymo_core::model::timeline::{Shown, TimeNs, TimelineView};
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
     FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Section, Source, Summary,
-    Table, Written,
+    Table, Value, Written,
 };
 
 use crate::model::Timeline;
@@ -182,7 +182,10 @@ fn summary(reader: &Reader) -> Summary {
     if let Some((first, last, how)) = span(reader) {
         let since = if reader.is_since_epoch() { " since the Epoch" } else { "" };
         let words = format!("nanoseconds, from {first} to {last}{since}{how}");
-        summary.detailed("duration", last.saturating_sub(first), words);
+        // From one limit to the other it has more bits than either.
+        let length =
+            last.checked_sub(first).map_or_else(|| last.abs_diff(first).into(), Value::from);
+        summary.detailed("duration", length, words);
     }
     summary.fact("log files", definitions.log_files.len());
     summary.fact("types", definitions.types.len());

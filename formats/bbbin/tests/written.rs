@@ -17,7 +17,7 @@ use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
     TrackId, TrackKind, Window,
 };
-use kymo_core::{Context, Format, Origin, Part, Severity, Source, Written};
+use kymo_core::{Context, Format, Origin, Part, Severity, Source, Value, Written};
 use support::shown::{all, dataset, lines, sample, timeline, worst, written};
 
 /// What the timeline of a file tells is what that of the file made of it tells.
@@ -31,6 +31,39 @@ fn a_timeline_survives_being_written() {
         assert_eq!(all(&file), all(&source), "{name}");
         assert!(worst(&file) <= Some(Severity::Note), "{name}");
     }
+}
+
+/// Where no processor is told, tasks run side by side; in a log of BBBin only one runs at a time.
+#[test]
+fn tasks_that_run_side_by_side_have_log_files_of_their_own() {
+    let two = || {
+        let made = Made::default().track("all", None, TrackKind::Calls, ("x", 0));
+        let made = made.track("a", Some(0), TrackKind::Task, ("task_id", 1));
+        made.track("b", Some(0), TrackKind::Task, ("task_id", 2))
+    };
+    let (told, file) = two().begin(0, 1).begin(1, 2).end(5, 1).end(9, 2).written();
+    let rules: Vec<_> = told.losses.iter().map(|loss| loss.rule).collect();
+    assert_eq!(rules, ["processors", "attributes"]);
+    let why = "2 tasks run side by side, and on which processors is not known: each has a log file \
+               of its own, as if that were one";
+    assert_eq!(told.losses[0].message, why);
+    assert_eq!(all(&file), ["0 a: begin", "1 b: begin", "5 a: end", "9 b: end"]);
+    assert!(worst(&file) <= Some(Severity::Note));
+    assert_eq!(dataset(&file).recordings().len(), 1);
+    // One after the other, they need none.
+    let (told, file) = two().begin(0, 1).end(5, 1).begin(5, 2).end(9, 2).written();
+    let rules: Vec<_> = told.losses.iter().map(|loss| loss.rule).collect();
+    assert_eq!(rules, ["attributes"]);
+    assert_eq!(all(&file), ["0 a: begin", "5 a: end", "5 b: begin", "9 b: end"]);
+}
+
+#[test]
+fn a_log_may_last_longer_than_either_limit_of_its_times_tells() {
+    let made = Made::two_processors().track("a", Some(0), TrackKind::Task, ("task_id", 1));
+    let (_, file) = made.begin(i64::MIN, 2).end(i64::MAX, 2).written();
+    let summary = dataset(&file).summary();
+    let duration = summary.facts.iter().find(|fact| fact.name == "duration").unwrap();
+    assert_eq!(duration.value, Value::UInt(u64::MAX));
 }
 
 /// Classes of events and of tasks, the state that is never entered and the one within it, and the

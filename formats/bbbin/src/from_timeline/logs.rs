@@ -22,13 +22,18 @@ pub(super) struct Logs {
 
 impl Logs {
     /// Each recording is a log file, and each processor of it one of its own: in a log of several,
-    /// switches would not tell who ran.
+    /// switches would not tell who ran. So has each task that is to be apart.
     pub(super) fn new(
         tracks: &[Track],
+        mut cpus: Vec<Option<TrackId>>,
+        apart: &HashSet<TrackId>,
         origin: Option<&Origin>,
         definitions: &mut Definitions,
     ) -> Self {
-        let cpus = cpus(tracks);
+        for (id, cpu) in cpus.iter_mut().enumerate() {
+            *cpu = cpu.or_else(|| apart.get(&TrackId(id)).copied());
+        }
+        let mut numbers = Numbers::new(tracks);
         // What is of no processor comes first, so that a recording's own log file is its first.
         let of_tracks = || tracks.iter().zip(&cpus).map(|(track, cpu)| (track.recording, *cpu));
         let (mut keys, mut seen) = (Vec::new(), HashSet::new());
@@ -51,7 +56,8 @@ impl Logs {
             let of_recording = of_recordings.get(&recording).copied();
             let was =
                 own.map_or(of_recording, |own| Some(own).filter(|own| own.content == LOG_FILE));
-            let log = define((recording, own), was, origin, definitions);
+            let number = own.map(|own| numbers.of(own));
+            let log = define((recording, number), was, origin, definitions);
             known.insert((recording, cpu), log);
         }
         let of = |key| known.get(&key).copied().unwrap_or(LogFileId(0));
@@ -64,16 +70,46 @@ impl Logs {
     }
 }
 
+/// Numbers of processors.
+struct Numbers {
+    /// The next that no processor of a recording has.
+    free: HashMap<usize, i64>,
+}
+
+impl Numbers {
+    fn new(tracks: &[Track]) -> Self {
+        let mut free: HashMap<usize, i64> = HashMap::new();
+        for (track, number) in tracks.iter().filter_map(|track| Some((track, number(track)?))) {
+            let next = free.entry(track.recording).or_default();
+            *next = number.saturating_add(1).max(*next);
+        }
+        Self { free }
+    }
+
+    /// The number of a processor, or one for a track that is none.
+    fn of(&mut self, track: &Track) -> i64 {
+        number(track).unwrap_or_else(|| {
+            let next = self.free.entry(track.recording).or_default();
+            let own = *next;
+            *next = next.saturating_add(1);
+            own
+        })
+    }
+}
+
+fn number(track: &Track) -> Option<i64> {
+    track.attributes.get(Track::CPU_ID).and_then(serde_json::Value::as_i64)
+}
+
 /// The processor of each track: the first track that says it is of that one.
-fn cpus(tracks: &[Track]) -> Vec<Option<TrackId>> {
+pub(super) fn cpus(tracks: &[Track]) -> Vec<Option<TrackId>> {
     let mut first: HashMap<(usize, i64), TrackId> = HashMap::new();
     let mut cpus: Vec<Option<TrackId>> = Vec::with_capacity(tracks.len());
     for (id, track) in tracks.iter().enumerate() {
-        let number = track.attributes.get(Track::CPU_ID).and_then(serde_json::Value::as_i64);
         // Parents come before their children.
         let above = || track.parent.and_then(|parent| cpus.get(parent.0).copied().flatten());
-        let own =
-            number.map(|number| *first.entry((track.recording, number)).or_insert(TrackId(id)));
+        let own = number(track)
+            .map(|number| *first.entry((track.recording, number)).or_insert(TrackId(id)));
         let cpu = own.or_else(above);
         cpus.push(cpu);
     }
@@ -82,7 +118,7 @@ fn cpus(tracks: &[Track]) -> Vec<Option<TrackId>> {
 
 /// A log file of BBBin stays what it was; any other says where it came from.
 fn define(
-    (recording, cpu): (usize, Option<&Track>),
+    (recording, cpu): (usize, Option<i64>),
     was: Option<&Track>,
     origin: Option<&Origin>,
     definitions: &mut Definitions,
@@ -97,13 +133,12 @@ fn define(
         }
         return id;
     }
-    let cpu = cpu.and_then(|track| track.attributes.get(Track::CPU_ID)).map(ToString::to_string);
     let name = match (origin, recording) {
         (Some(origin), 0) => origin.name.clone(),
         (Some(origin), _) => format!("{}, recording {recording}", origin.name),
         (None, _) => format!("recording {recording}"),
     };
-    let name = cpu.map_or_else(|| name.clone(), |cpu| of_cpu(&name, &cpu));
+    let name = cpu.map_or_else(|| name.clone(), |cpu| of_cpu(&name, &cpu.to_string()));
     let importer = origin.map_or("kymo", |origin| &origin.importer);
     let id = definitions.add_log_file(&name, importer);
     if let (Some(origin), Some(of)) = (origin, definitions.log_files.last_mut()) {

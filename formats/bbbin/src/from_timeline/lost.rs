@@ -23,6 +23,8 @@ pub(super) struct Lost {
     pub nested: u64,
     /// Ids that are taken, or have more than 32 bits.
     pub ids: u64,
+    /// Tasks that run side by side on what is no processor.
+    pub apart: u64,
     /// Lists that are no arrays.
     pub lists: u64,
     /// Events that are not of the type that their track is of.
@@ -41,7 +43,7 @@ impl Lost {
     /// Says it.
     pub(super) fn findings(&self, tracks: &[Track]) -> Vec<Finding> {
         let Self { characters, peers, priorities, releases, .. } = *self;
-        let Self { order, clocks, nested, ids, lists, untyped, kinds, .. } = *self;
+        let Self { order, clocks, nested, ids, apart, lists, untyped, kinds, .. } = *self;
         let said = [
             (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
             (nested, "parent", format!("{nested} tracks are no longer under the track they were")),
@@ -51,6 +53,14 @@ impl Lost {
                 format!(
                     "{ids} tasks, threads or states have other ids than before: theirs are taken in \
                      their log files, or have more than 32 bits"
+                ),
+            ),
+            (
+                apart,
+                "processors",
+                format!(
+                    "{apart} tasks run side by side, and on which processors is not known: each has \
+                     a log file of its own, as if that were one"
                 ),
             ),
             (

@@ -1,6 +1,7 @@
 //! Any timeline to BBBin.
 //!
-//! Each recording becomes a log file, or one for each of its processors, each track of tasks a TASK
+//! Each recording becomes a log file, or one for each of its processors, or for each task where tasks
+//! run side by side and no processor is told, each track of tasks a TASK
 //! in every log file that has something of it, each track of states a STATE MACHINE with its states,
 //! each thread of functions a GENERIC artifact, each kind of event with named fields a custom type of
 //! its log file, and any other track a custom type of one field. Types come before events in the
@@ -13,6 +14,7 @@
 //! beyond Latin-1, priorities beyond 32 bits, events without a time, messages from one recording to
 //! another, lists that are no arrays.
 
+mod apart;
 mod ids;
 mod logs;
 mod lost;
@@ -56,6 +58,7 @@ pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result
     taking.lost.clocks = timeline.clocks().len().saturating_sub(1) as u64;
     taking.lost.nested = plan.nested() as u64;
     taking.lost.ids = plan.renumbered;
+    taking.lost.apart = plan.apart;
     let mut events = timeline.events_with_fields(&Window::default())?;
     while let Some(event) = events.next()? {
         taking.event(&event)?;

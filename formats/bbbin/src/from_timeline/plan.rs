@@ -6,8 +6,9 @@ use std::sync::Arc;
 use kymo_core::model::timeline::{Clock, ClockId, TimelineView, Track, TrackId, TrackKind};
 use kymo_core::{Origin, Result};
 
+use super::apart::apart;
 use super::ids::Ids;
-use super::logs::Logs;
+use super::logs::{self, Logs};
 use super::records::Shape;
 use super::restored::Restored;
 use super::survey::{Roles, Survey};
@@ -45,6 +46,8 @@ pub(super) struct Plan {
     pub(super) restored: Restored,
     /// Tasks, threads and states that have other ids than before.
     pub(super) renumbered: u64,
+    /// Tasks that have log files of their own, since no processor is told of them.
+    pub(super) apart: u64,
 }
 
 /// What an artifact is of: tracks of one recording, name and number are of one task, which ran on
@@ -62,7 +65,9 @@ impl Plan {
         let mut tracks = timeline.tracks();
         Track::restore_recordings(&mut tracks);
         let mut definitions = Definitions::default();
-        let logs = Logs::new(&tracks, origin, &mut definitions);
+        let cpus = logs::cpus(&tracks);
+        let apart = apart(timeline, &tracks, &cpus)?;
+        let logs = Logs::new(&tracks, cpus, &apart, origin, &mut definitions);
         let restored = Restored::new(&tracks, &logs.of_tracks, &mut definitions);
         let survey = Survey::new(timeline, &tracks, &logs.of_tracks, &restored)?;
         let alike =
@@ -84,6 +89,7 @@ impl Plan {
             alike,
             restored,
             renumbered: 0,
+            apart: apart.len() as u64,
         };
         let is_since_epoch = is_since_epoch(&timeline.clocks(), &plan.tracks);
         plan.define(survey, is_since_epoch)?;

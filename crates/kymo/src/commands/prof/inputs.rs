@@ -5,14 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_core::Error;
 use kymo_core::model::measurement::MeasurementView;
+use kymo_core::{Error, Finding, Severity};
 
 use crate::cli::FormatArgs;
 use crate::failure::{Failure, quoted};
 use crate::inputs::display;
 use crate::outlet;
 use crate::session::{Named, Opened, Session};
+
+use super::said::Said;
 
 /// A measurement, and the threads of it that are wanted.
 pub(super) struct Input {
@@ -43,9 +45,7 @@ pub(super) fn open(
         let source = session.source(path).map_err(anyhow::Error::from).map_err(of_input)?;
         let opened = session.open_as(&source, &FormatArgs::default()).map_err(of_input)?;
         let Some(view) = opened.dataset.measurement() else {
-            // Why there is none may be that all of them are damaged.
-            session.report.findings(&opened.name, &opened.dataset.findings());
-            return Err(no_threads(&opened));
+            return Err(no_threads(session, &opened));
         };
         inputs.push(Input { opened, view });
     }
@@ -79,8 +79,30 @@ fn unreadable(path: &Path, error: anyhow::Error) -> anyhow::Error {
         Some(Error::Read(_) | Error::ReadIn { .. }) => {
             Failure::new(error.to_string()).hint(repairing(&display(path))).into()
         }
+        _ if path.is_dir() => match without_profiles(path) {
+            Some(why) => Failure::new(why).hint(DIRECTORIES).into(),
+            None => error,
+        },
         _ => error,
     }
+}
+
+/// What a directory is that no measurement is in.
+fn without_profiles(path: &Path) -> Option<&'static str> {
+    let mut names = fs::read_dir(path).ok()?.flatten().map(|entry| entry.file_name()).peekable();
+    if names.peek().is_none() {
+        return Some("it is an empty directory");
+    }
+    let is_profile = |name| Path::new(&name).extension().is_some_and(|of| of == "hpcrun");
+    (!names.any(is_profile)).then_some("there is no .hpcrun file in it")
+}
+
+/// Where measurements are.
+const DIRECTORIES: &str = "hpcrun writes directories of them: name one of those";
+
+/// Whether a finding is about bytes, and not about a file that cannot be opened.
+pub(super) fn is_damage(finding: &Finding) -> bool {
+    finding.severity == Severity::Error && finding.offset.is_some()
 }
 
 /// What to do about an input that is damaged.
@@ -91,10 +113,27 @@ pub(super) fn repairing(name: &str) -> String {
     )
 }
 
-fn no_threads(opened: &Opened) -> anyhow::Error {
-    let failure =
-        Failure::new(format!("there are no threads in it: {}", opened.format.info().about));
-    Named::error(&opened.name, failure.hint("hpcrun writes directories of them"))
+/// Why no database is made of an input, and what to do about it.
+fn no_threads(session: &mut Session, opened: &Opened) -> anyhow::Error {
+    let (name, findings) = (&opened.name, opened.dataset.findings());
+    let failure = if findings.iter().any(|finding| finding.severity == Severity::Error) {
+        let failure = Failure::new("none of its profiles can be read");
+        let is_damaged = findings.iter().any(is_damage);
+        Said::new(true).say(session, name, findings);
+        if is_damaged { failure.hint(repairing(name)) } else { failure }
+    } else if opened.dataset.profile().is_some() {
+        let title = opened.format.info().title;
+        let hint = format!("`kymo top {}` shows it", quoted(name));
+        Failure::new(format!("it is made of measurements already: {title}")).hint(hint)
+    } else if opened.dataset.timeline().is_some() {
+        let hint = "name the .hpcrun file beside it, or the directory that both are in";
+        Failure::new("it tells when a thread was where, and no profile what was measured")
+            .hint(hint)
+    } else {
+        let about = opened.format.info().about;
+        Failure::new(format!("there are no threads in it: {about}")).hint(DIRECTORIES)
+    };
+    Named::error(name, failure)
 }
 
 /// Keeps the threads of programs of these names.

@@ -177,7 +177,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut said = Said::new(!args.no_traces);
     for input in &opened {
         let (name, findings) = (&input.opened.name, findings(session, args, input)?);
-        let is_damaged = findings.iter().any(|finding| finding.severity == Severity::Error);
+        let is_damaged = findings.iter().any(inputs::is_damage);
         said.say(session, name, findings);
         if is_damaged {
             session.report.hint(&inputs::repairing(name));

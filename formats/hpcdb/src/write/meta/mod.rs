@@ -163,7 +163,8 @@ impl MetaWriter {
 
     /// Takes a metric that is computed from others, which is only told of in the taxonomy.
     pub(super) fn computed(&mut self, computed: &Computed) {
-        self.computed.push(computed.clone());
+        let metric = printable(&computed.metric);
+        self.computed.push(Computed { metric, ..computed.clone() });
     }
 
     pub(super) fn all_computed(&self) -> &[Computed] {
@@ -173,7 +174,7 @@ impl MetaWriter {
     pub(super) fn metric(&mut self, metric: &Metric) -> Result<MetricId> {
         let id = u32::try_from(self.metrics.len());
         let id = id.map_err(|_| Error::request("there are too many metrics"))?;
-        self.metrics.push(metric.clone());
+        self.metrics.push(printable(metric));
         self.ranks.push(id);
         Ok(MetricId(id))
     }
@@ -446,4 +447,11 @@ fn whole(out: &mut Out, start: u64, section: &Sink) -> Result<(u64, u64)> {
     let size = out.at() - start;
     out.align(8)?;
     Ok((size, start))
+}
+/// A metric under the name that texts have here, which end at their first zero byte: it is known by
+/// that name in several files.
+fn printable(metric: &Metric) -> Metric {
+    let [name, description] =
+        [&metric.name, &metric.description].map(|text| texts::printable(text));
+    Metric { name, description, ..metric.clone() }
 }

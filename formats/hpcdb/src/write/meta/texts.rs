@@ -12,6 +12,11 @@ pub(super) fn text(section: &mut Sink, text: &str) {
     section.u8(0);
 }
 
+/// A text without zero bytes, which would end it.
+pub(super) fn printable(text: &str) -> String {
+    text.replace('\0', " ")
+}
+
 /// Texts, each once, from a place on.
 pub(super) struct Texts {
     first: u64,
@@ -24,13 +29,13 @@ impl Texts {
         Self { first, bytes: form.sink(), known: HashMap::new() }
     }
 
-    /// Where a text is; it is added where it is new. A zero byte within it would end it.
+    /// Where a text is; it is added where it is new.
     pub(super) fn of(&mut self, wanted: &str) -> u64 {
         if let Some(known) = self.known.get(wanted) {
             return *known;
         }
         let at = self.first + self.bytes.len() as u64;
-        text(&mut self.bytes, &wanted.replace('\0', " "));
+        text(&mut self.bytes, &printable(wanted));
         self.known.insert(wanted.to_owned(), at);
         at
     }
