@@ -297,6 +297,36 @@ fn structure(to: &Path, module: &str, line: u32) {
     fs::write(to, text).unwrap();
 }
 
+/// Of 0x1200, which main calls, a structure file tells a line and no function.
+#[test]
+fn a_line_in_no_function_was_called_and_is_no_part_of_its_caller() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    let text = "<HPCToolkitStructure i=\"0\" version=\"4.9\" n=\"\">\n\
+        <LM i=\"2\" n=\"/none/app\" v=\"{}\">\n<F i=\"3\" n=\"/x/a.c\">\n\
+        <S i=\"9\" l=\"77\" v=\"{[0x1200-0x1201)}\"/>\n\
+        <P i=\"4\" n=\"main\" l=\"5\" v=\"{[0x1180-0x1181)}\">\
+        <S i=\"5\" l=\"6\" v=\"{[0x1180-0x1190)}\"/></P>\n</F>\n</LM>\n</HPCToolkitStructure>\n";
+    fs::create_dir_all(input.join("structs")).unwrap();
+    fs::write(input.join("structs/a.hpcstruct"), text).unwrap();
+    let (code, _, said) = prof(&input, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_sound(&input);
+    let database = folder.path().join("database");
+    let (code, out, said) = run(kymo().args(["top", "--json"]).arg(&database));
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let rows: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |name: &str| {
+        let row = rows.iter().find(|row| row["function"] == name).unwrap();
+        (row["exclusive"].as_f64().unwrap(), row["inclusive"].as_f64().unwrap())
+    };
+    assert_eq!((of("main"), of("a.c:77")), ((0.0, 1.0), (1.0, 1.0)), "{out}");
+    for arguments in [&["tree", "--show", "lines"][..], &["callers"], &["threads"], &["flame"]] {
+        let (code, _, said) = run(kymo().args(arguments).arg(&database));
+        assert_eq!(code, Some(0), "{arguments:?} {said}");
+    }
+}
+
 #[test]
 fn structure_files_that_tell_of_nothing_or_contradict_each_other_are_said() {
     let folder = folder();

@@ -1,6 +1,8 @@
 //! Scopes around addresses. Each is kept once, with the one around it: very many addresses share
 //! them, and structure files can nest them hundreds deep.
 
+use kymo_core::model::profile::Relation;
+
 use crate::names::{Interned, index};
 use crate::tree::Key;
 
@@ -18,8 +20,11 @@ impl Chain {
 pub(crate) struct Chains(Interned<(Chain, Key)>);
 
 impl Chains {
-    /// A scope within others.
+    /// A scope within others. The outermost is what was called, also where it is no function, or one
+    /// that was inlined into something nobody tells of.
     pub(crate) fn within(&mut self, around: Chain, key: Key) -> Chain {
+        let relation = if around == Chain::EMPTY { Relation::Call } else { key.relation };
+        let key = Key { relation, ..key };
         Chain(self.0.of((around, key)).0)
     }
 

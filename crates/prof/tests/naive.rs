@@ -43,7 +43,8 @@ impl Made {
 }
 
 /// Addresses 0 to 9: a function with two lines, the second in two loops; 10 to 19 another function;
-/// 20 to 24 one that another is inlined into; of the others nothing is known.
+/// 20 to 24 one that another is inlined into; 25 a line in no function, 26 one in a loop that is in
+/// none, and 27 one in a function that is inlined into none; of the others nothing is known.
 fn structure() -> Structure {
     let mut module = ModuleBuilder::new("/app", &kymo_core::bytes::Limits::default());
     let file = module.file("a.c").unwrap();
@@ -71,6 +72,15 @@ fn structure() -> Structure {
     let k = module.scope(Some(h), inlined).unwrap();
     let line = module.scope(Some(k), Scope::Line { at: at(13) }).unwrap();
     module.range(line, 20..25).unwrap();
+    let line = module.scope(None, Scope::Line { at: at(14) }).unwrap();
+    module.range(line, 25..26).unwrap();
+    let alone = module.scope(None, Scope::Loop { at: at(15), entry: Some(26) }).unwrap();
+    let line = module.scope(Some(alone), Scope::Line { at: at(16) }).unwrap();
+    module.range(line, 26..27).unwrap();
+    let inlined = Scope::Inlined { name: "m".to_owned(), at: None, call: None };
+    let m = module.scope(None, inlined).unwrap();
+    let line = module.scope(Some(m), Scope::Line { at: at(17) }).unwrap();
+    module.range(line, 27..28).unwrap();
     let mut structure = Structure::default();
     structure.add(module.finish());
     structure
@@ -85,6 +95,9 @@ fn chain(module: u32, offset: u64) -> Path {
         5..10 => &[("f", 'c'), ("loop 3", 'l'), ("loop 5", 'l'), ("line 6", 'l')],
         10..20 => &[("g", 'c'), ("line 9", 'l')],
         20..25 => &[("h", 'c'), ("line 12", 'l'), ("k", 'i'), ("line 13", 'l')],
+        25 => &[("line 14", 'c')],
+        26 => &[("loop 15", 'c'), ("line 16", 'l')],
+        27 => &[("m", 'c'), ("line 17", 'l')],
         _ => &[],
     };
     let mut path: Path = words.iter().map(|(word, how)| ((*word).to_owned(), *how)).collect();
