@@ -14,7 +14,7 @@ use crate::lookup::{Lookup, Program};
 use crate::names::{index, number};
 use crate::placing::places;
 use crate::propagation::Own;
-use crate::sharing::Room;
+use crate::sharing::{Room, StrayValue};
 use crate::summing::{Placed, PlacedThread};
 use crate::threads::Found;
 use crate::tree::Tree;
@@ -131,7 +131,7 @@ impl<'a> Merging<'a> {
             let is_of_call = read.metrics.get(index(value.metric))?.is_of_call;
             let metric = (*metrics.get(index(value.metric))?)?;
             if let Some(stray) = strays.of_node.get(&value.node).copied() {
-                strays.value(stray, metric, value.value);
+                strays.value(stray, StrayValue { metric, value: value.value, is_of_call });
                 return None;
             }
             let context = if is_of_call { place.called } else { place.full };

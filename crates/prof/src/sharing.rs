@@ -70,8 +70,16 @@ struct Stray {
     point: u32,
     /// The index of the ways that may have led there.
     ways: usize,
-    /// What was measured, by metric.
-    values: Vec<(MetricId, f64)>,
+    values: Vec<StrayValue>,
+}
+
+/// What was measured at an instruction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StrayValue {
+    pub(crate) metric: MetricId,
+    pub(crate) value: f64,
+    /// Whether it belongs to the function that was called, and not to the instruction.
+    pub(crate) is_of_call: bool,
 }
 
 /// The ways from a context to a function of a GPU.
@@ -182,9 +190,9 @@ impl Strays {
     }
 
     /// Takes what was measured at a node that was added.
-    pub(crate) fn value(&mut self, item: usize, metric: MetricId, value: f64) {
+    pub(crate) fn value(&mut self, item: usize, value: StrayValue) {
         if let Some(stray) = self.items.get_mut(item) {
-            stray.values.push((metric, value));
+            stray.values.push(value);
         }
     }
 
@@ -206,11 +214,11 @@ impl Strays {
             let shares = shares.get(stray.ways).map_or(&[][..], Vec::as_slice);
             lost += u64::from(shares.iter().all(|share| *share == 0.0));
             for (way, share) in ways.iter().zip(shares).filter(|(_, share)| **share != 0.0) {
-                let context = code(tree, lookup, way.last, stray.point, true)?.full;
-                own.extend(stray.values.iter().map(|(metric, value)| Own {
-                    context,
-                    metric: *metric,
-                    value: value * share,
+                let place = code(tree, lookup, way.last, stray.point, true)?;
+                own.extend(stray.values.iter().map(|found| Own {
+                    context: if found.is_of_call { place.called } else { place.full },
+                    metric: found.metric,
+                    value: found.value * share,
                 }));
             }
         }
@@ -271,9 +279,9 @@ impl Counted {
             let point = lookup.points().get(index(stray.point)).copied();
             let root = strays.ways.get(stray.ways).map(|ways| ways.root);
             let Some(((module, offset), root)) = point.zip(root) else { continue };
-            let is_sample = |metric: &MetricId| counts.get(metric) == Some(&Counts::Instructions);
-            let values = stray.values.iter().filter(|(metric, _)| is_sample(metric));
-            let sum: f64 = values.map(|(_, value)| value).sum();
+            let is_sample =
+                |found: &&StrayValue| counts.get(&found.metric) == Some(&Counts::Instructions);
+            let sum: f64 = stray.values.iter().filter(is_sample).map(|found| found.value).sum();
             *samples.entry((root, module, offset)).or_default() += sum;
         }
         Self { runs, samples }

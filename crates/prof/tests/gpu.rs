@@ -108,6 +108,26 @@ fn a_sample_is_shared_by_the_samples_at_the_calls() {
     assert!((kept.whole(0, 0) - 4.0).abs() < 1e-12);
 }
 
+#[test]
+fn what_belongs_to_the_call_is_shared_among_the_functions_that_were_called() {
+    let structure = structure(3, &[(0, 0, 2), (1, 0, 2)]);
+    let mut recorded = sampled([address(0, 0), address(1, 0)].into_iter());
+    recorded.metrics.push(MeasuredMetric { is_of_call: true, ..metric("moved") });
+    let sample = Frame::Code { module: 0, offset: address(2, 5), is_called: false };
+    let node = recorded.node(2, sample);
+    recorded.value(node, 1, 6.0);
+    let mut kept = Kept::default();
+    merged(&structure, recorded, Options::default(), &mut kept);
+    // Both ways have half of it, at the function and not at its line.
+    let found = kept.by_path(0, 1);
+    let ends: Vec<_> = found.iter().filter(|(_, values)| values[0] != 0.0).collect();
+    assert_eq!(ends.len(), 2);
+    for (path, values) in ends {
+        assert_eq!(path.last(), Some(&("f2".to_owned(), 'c')));
+        assert_eq!(values, &[3.0; 4]);
+    }
+}
+
 /// Nothing is known of a run of any kernel but these samples. hpcprof loses them.
 #[test]
 fn what_hpcprof_loses_below_kernels_that_nothing_else_is_known_of_is_said() {
