@@ -140,9 +140,9 @@ impl<'a> Lookup<'a> {
     }
 
     /// The number of a module, by its path as it was recorded and by where that leads.
-    pub(crate) fn module(&mut self, path: &str, measurement: u32, resolved: Option<&str>) -> u32 {
-        let within = resolved.map(|_| measurement);
-        let (number, is_new) = self.names.modules.of((path.to_owned(), within));
+    pub(crate) fn module(&mut self, path: &str, resolved: Option<&str>) -> u32 {
+        let key = (path.to_owned(), resolved.map(str::to_owned));
+        let (number, is_new) = self.names.modules.of(key);
         if is_new {
             let structure = self.structure.module(path);
             let structure = structure.or_else(|| self.structure.module(resolved?));

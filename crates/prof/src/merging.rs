@@ -215,7 +215,7 @@ impl<'a> Merging<'a> {
             let is_relative = std::path::Path::new(path).is_relative();
             let directory = directory.as_ref().filter(|_| is_relative);
             let resolved = directory.map(|at| at.join(path).to_string_lossy().into_owned());
-            self.lookup.module(path, found.measurement, resolved.as_deref())
+            self.lookup.module(path, resolved.as_deref())
         };
         let numbers: Arc<[u32]> = read.modules.iter().map(number).collect();
         self.modules = Some(Numbered {

@@ -65,8 +65,9 @@ pub(crate) struct Loop {
 /// Everything that contexts name.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// Paths, and the measurement whose directory a relative one is below.
-    pub(crate) modules: Interned<(String, Option<u32>)>,
+    /// Paths as they were recorded, and where relative ones lead: those below one directory are the
+    /// same, also where its profiles are measurements of their own.
+    pub(crate) modules: Interned<(String, Option<String>)>,
     pub(crate) files: Interned<String>,
     pub(crate) functions: Vec<Record>,
     pub(crate) loops: Interned<Loop>,
