@@ -116,6 +116,34 @@ fn a_formula_of_very_many_signs_is_left_out_and_said() {
     assert!(code == Some(3) && out.contains("metric-formula"), "{out}");
 }
 
+#[test]
+fn a_formula_of_a_formula_is_kept_and_one_that_names_nothing_is_said() {
+    let folder = folder();
+    let computed = [computed("OUT", "#99"), computed("MORE", "#3+1"), computed("GOOD", "#0*2")];
+    let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
+    let mut builder = thread(0, &[metric("TIME", 1)]);
+    for computed in computed {
+        builder.add_metric(computed).unwrap();
+    }
+    let mut bytes = Vec::new();
+    builder.write(&mut bytes).unwrap();
+    fs::write(input.join("app-000000-000-1-2-0.hpcrun"), bytes).unwrap();
+    let (code, rules, said) = prof(&input, &[]);
+    assert_eq!((code, &rules[..]), (Some(3), &["metric-formula".to_owned()][..]), "{said}");
+    assert_sound(&input);
+    // What MORE is computed by has the formula of GOOD in the place of its number.
+    let shown = fs::read_to_string(folder.path().join("database/metrics/default.yaml")).unwrap();
+    let more = shown.split("name: MORE").nth(1).unwrap().split("name: GOOD").next().unwrap();
+    assert!(more.contains("{+: [{\"*\": [*TIME-sum") && more.contains(", 2]}, 1]}"), "{more}");
+    assert!(!shown.contains("OUT"), "{shown}");
+    let database = folder.path().join("strict");
+    let (code, _, said) = run(kymo().args(["prof", "--strict", "-o"]).args([&database, &input]));
+    assert!(code == Some(1) && said.contains("metric-formula") && !database.exists(), "{said}");
+    let (code, out, _) = run(kymo().arg("check").arg(&input));
+    let why = "#99 names #99, and there is no such metric";
+    assert!(code == Some(3) && out.contains(why), "{out}");
+}
+
 /// Instructions of a line that nothing was measured at, and then one that something was.
 #[test]
 fn many_instructions_without_values_before_one_with_a_value_are_no_obstacle() {

@@ -284,7 +284,12 @@ impl<'a> Merging<'a> {
         let number = |metric: MetricId| numbers.get(index(metric.0)).copied().flatten();
         let mut new = Vec::new();
         for computed in &read.computed {
-            let Some(formula) = computed.formula.with(&number) else { continue };
+            let Some(formula) = computed.formula.with(&number) else {
+                let name = shortened(&computed.metric.name);
+                let why = format!("{name} is computed of metrics without values, and left out");
+                self.lose(found, Severity::Warning, "metric-formula", why);
+                continue;
+            };
             let place = computed.before.map_or(numbers.len(), |before| index(before.0));
             let before = numbers.get(place..).unwrap_or_default().iter().copied().flatten().next();
             let computed = Computed { formula, before, ..computed.clone() };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kymo_core::ahead::in_parts;
 use kymo_core::{Context, Finding, Findings, Result, Severity, Source, shortened};
 
-use crate::formula;
+use crate::formulas::formulas;
 use crate::frames::{Frames, Meaning};
 use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
 use crate::model::{duplicate_metrics, lacking, structure_of, symbols_of, words};
@@ -210,10 +210,10 @@ impl Rules<'_> {
     }
 
     fn metrics(&mut self, epoch: &Epoch) {
-        for metric in &epoch.metrics {
-            let formula = metric.formula.to_string();
-            if !formula.is_empty() && formula::parse(&formula, 0).is_none() {
-                let why = format!("{} is no formula that can be read", shortened(&formula));
+        for (metric, formula) in epoch.metrics.iter().zip(formulas(&epoch.metrics)) {
+            if let Some(Err(why)) = formula {
+                let formula = metric.formula.to_string();
+                let why = format!("{} {why}", shortened(&formula));
                 self.warn("metric-formula", metric.offset, why);
             }
             if metric.period == 0 && !metric.is_computed() {

@@ -31,6 +31,7 @@ mod dataset;
 mod demo;
 mod dump;
 mod formula;
+mod formulas;
 mod frames;
 mod hpcproftt;
 mod hpcstruct;

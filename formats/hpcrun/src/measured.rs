@@ -11,12 +11,12 @@ use kymo_core::model::measurement::{
     Counts, Frame, IsWanted, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
     MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples, SamplesInParts,
 };
-use kymo_core::model::profile::{Computed, MetricId, Parts};
+use kymo_core::model::profile::{Computed, Expression, MetricId, Parts};
 use kymo_core::model::structure::Structure;
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Finding, Progress, Result, Severity};
 
-use crate::formula;
+use crate::formulas::{counted_from, formulas};
 use crate::frames::{Frames, Meaning, code};
 use crate::measurement::{Measurement, PROFILE, Part, TRACE};
 use crate::model::{Remarks, is_of_call, metric_of, read_structure, same_metrics};
@@ -262,12 +262,11 @@ fn add(
     for metric in same_metrics(&epoch.metrics) {
         remarks.add("duplicate-metric", metric.offset);
     }
-    for (metric, number) in epoch.metrics.iter().zip(metrics..) {
-        if !metric.is_computed() {
-            continue;
-        }
-        match computed(metric, metrics, number) {
-            Some(computed) => to.computed.push(computed),
+    let computed = epoch.metrics.iter().zip(metrics..).zip(formulas(&epoch.metrics));
+    for ((metric, number), formula) in computed {
+        let Some(formula) = formula else { continue };
+        match formula.ok().and_then(|formula| counted_from(&formula, metrics)) {
+            Some(formula) => to.computed.push(self::computed(metric, formula, number)),
             None => remarks.add("metric-formula", metric.offset),
         }
     }
@@ -320,15 +319,15 @@ fn is_root(nodes: &[MeasuredNode], index: u32) -> bool {
     node.is_some_and(|node| node.above == index)
 }
 
-/// A metric that is computed from others; nothing where its formula cannot be read.
-fn computed(metric: &types::Metric, first: u32, number: u32) -> Option<Computed> {
-    Some(Computed {
+/// A metric that is computed from others.
+fn computed(metric: &types::Metric, formula: Expression, number: u32) -> Computed {
+    Computed {
         metric: metric_of(metric),
         format: metric.format.to_string(),
         has_share: metric.flags.fields().is_none_or(|fields| fields.show_percent),
-        formula: formula::parse(&metric.formula.to_string(), first)?,
+        formula,
         before: Some(MetricId(number)),
-    })
+    }
 }
 
 /// What metrics of GPUs count, by the names that hpcrun gives them.

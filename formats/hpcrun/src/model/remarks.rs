@@ -123,7 +123,8 @@ pub(crate) fn words(rule: &str, count: u64) -> String {
             format!("{} {names} {meant}", of("sample"))
         }
         "metric-formula" => {
-            format!("{} {has} a formula that cannot be read, and {is} left out", of("metric"))
+            let which = "a formula that cannot be read, or names what is not there";
+            format!("{} {has} {which}, and {is} left out", of("metric"))
         }
         "duplicate-metric" => {
             format!("{} {has} the name of an earlier one, and {is} added to it", of("metric"))

@@ -119,7 +119,7 @@ pub enum GivenIds {
 pub struct MeasuredThread {
     /// What was measured.
     pub metrics: Vec<MeasuredMetric>,
-    /// What is computed from that: formulas name metrics by their index.
+    /// What is computed from that: formulas name metrics that have values, by their index.
     pub computed: Vec<Computed>,
     /// Paths of modules, which nodes name by their index. Threads of one process may share them.
     pub modules: Arc<[String]>,

@@ -1,0 +1,224 @@
+//! Formulas of a table of metrics, each of metrics that have values: one that names a computed
+//! metric is computed by the formula of that.
+
+use std::fmt;
+
+use kymo_core::model::profile::{Expression, MetricId};
+
+use crate::formula;
+use crate::types::Metric;
+
+/// How many parts a formula may have that others were put into, and how many all of these may have
+/// together. A few short ones that name each other can have any number.
+const PARTS_MAX: usize = 1 << 10;
+const PARTS_OF_ALL_MAX: usize = 1 << 18;
+
+/// Why a metric cannot be computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It is no formula.
+    Unreadable,
+    /// It names a metric that is not there.
+    Nothing(u32),
+    /// It names one that cannot be computed, or itself.
+    Uncomputed(u32),
+    /// It has very many parts, with those of the formulas that it names.
+    Large,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable => f.write_str("is no formula that can be read"),
+            Self::Nothing(number) => write!(f, "names #{number}, and there is no such metric"),
+            Self::Uncomputed(number) => write!(f, "names #{number}, which cannot be computed"),
+            Self::Large => f.write_str("has too many parts with the formulas that it names"),
+        }
+    }
+}
+
+/// What each metric of a table is computed by; nothing where it has values.
+pub(crate) fn formulas(metrics: &[Metric]) -> Vec<Option<Result<Expression, Why>>> {
+    let mut all = Formulas { found: metrics.iter().map(Formula::of).collect(), parts: 0 };
+    for metric in 0..metrics.len() {
+        all.compute(metric);
+    }
+    let found = all.found.into_iter().map(|formula| match formula {
+        Formula::Values => None,
+        Formula::Told(_) | Formula::Open => Some(Err(Why::Unreadable)),
+        Formula::Computed(computed) => Some(computed),
+    });
+    found.collect()
+}
+
+/// What is known of a metric.
+enum Formula {
+    /// It has values.
+    Values,
+    /// Its formula was read, and nothing put into it.
+    Told(Expression),
+    /// Those that it names are looked at.
+    Open,
+    Computed(Result<Expression, Why>),
+}
+
+impl Formula {
+    fn of(metric: &Metric) -> Self {
+        if !metric.is_computed() {
+            return Self::Values;
+        }
+        match formula::parse(&metric.formula.to_string(), 0) {
+            Some(formula) => Self::Told(formula),
+            None => Self::Computed(Err(Why::Unreadable)),
+        }
+    }
+}
+
+struct Formulas {
+    found: Vec<Formula>,
+    /// How many parts there are of those that others were put into.
+    parts: usize,
+}
+
+/// A formula that waits for those that it names.
+struct Waiting {
+    metric: usize,
+    formula: Expression,
+    names: std::vec::IntoIter<u32>,
+}
+
+impl Formulas {
+    /// Computes a metric and all that it names, without recursion: any number of them may hang
+    /// together.
+    fn compute(&mut self, metric: usize) {
+        let mut waiting: Vec<Waiting> = self.open(metric).into_iter().collect();
+        while let Some(last) = waiting.last_mut() {
+            if let Some(name) = last.names.next() {
+                waiting.extend(self.open(index(name)));
+            } else if let Some(Waiting { metric, formula, .. }) = waiting.pop() {
+                let computed = self.put_in(formula);
+                if let Some(found) = self.found.get_mut(metric) {
+                    *found = Formula::Computed(computed);
+                }
+            }
+        }
+    }
+
+    /// Begins with a formula that was not looked at.
+    fn open(&mut self, metric: usize) -> Option<Waiting> {
+        let found = self.found.get_mut(metric).filter(|found| matches!(found, Formula::Told(_)))?;
+        let Formula::Told(formula) = std::mem::replace(found, Formula::Open) else { return None };
+        let mut names = Vec::new();
+        each_metric(&formula, &mut |name| names.push(name));
+        Some(Waiting { metric, formula, names: names.into_iter() })
+    }
+
+    /// Puts the formulas of the metrics that are named in their places.
+    fn put_in(&mut self, formula: Expression) -> Result<Expression, Why> {
+        let (mut parts, mut is_changed, mut wrong) = (count(&formula), false, None);
+        each_metric(&formula, &mut |name| match self.found.get(index(name)) {
+            Some(Formula::Values) => {}
+            Some(Formula::Computed(Ok(other))) => {
+                is_changed = true;
+                parts = parts.saturating_add(count(other));
+            }
+            Some(_) => wrong = wrong.or(Some(Why::Uncomputed(name))),
+            None => wrong = wrong.or(Some(Why::Nothing(name))),
+        });
+        match wrong {
+            Some(wrong) => return Err(wrong),
+            None if !is_changed => return Ok(formula),
+            None => {}
+        }
+        let all = self.parts.saturating_add(parts);
+        if parts > PARTS_MAX || all > PARTS_OF_ALL_MAX {
+            return Err(Why::Large);
+        }
+        self.parts = all;
+        Ok(self.replaced(formula))
+    }
+
+    fn replaced(&self, formula: Expression) -> Expression {
+        match formula {
+            Expression::Number(number) => Expression::Number(number),
+            Expression::Metric(metric) => match self.found.get(index(metric.0)) {
+                Some(Formula::Computed(Ok(other))) => other.clone(),
+                _ => Expression::Metric(metric),
+            },
+            Expression::Apply(operation, of) => {
+                let of = of.into_iter().map(|of| self.replaced(of)).collect();
+                Expression::Apply(operation, of)
+            }
+        }
+    }
+}
+
+/// The same with metrics that are counted from another number on.
+pub(crate) fn counted_from(formula: &Expression, first: u32) -> Option<Expression> {
+    formula.with(&|metric| Some(MetricId(metric.0.checked_add(first)?)))
+}
+
+fn each_metric(formula: &Expression, take: &mut dyn FnMut(u32)) {
+    match formula {
+        Expression::Number(_) => {}
+        Expression::Metric(metric) => take(metric.0),
+        Expression::Apply(_, of) => of.iter().for_each(|of| each_metric(of, take)),
+    }
+}
+
+/// How many parts a formula has.
+fn count(formula: &Expression) -> usize {
+    match formula {
+        Expression::Number(_) | Expression::Metric(_) => 1,
+        Expression::Apply(_, of) => 1 + of.iter().map(count).sum::<usize>(),
+    }
+}
+
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::MetricFlags;
+
+    /// A table of formulas; an empty one is a metric with values.
+    fn found(texts: &[&str]) -> Vec<Option<Result<Expression, Why>>> {
+        let flags = MetricFlags::raw(true);
+        let metric = |text: &&str| Metric { formula: (*text).into(), ..Metric::new("A", flags) };
+        formulas(&texts.iter().map(metric).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_formula_of_a_formula_is_one_of_metrics_with_values() {
+        let found = found(&["", "#2 + 1", "#0 * 2", "#3", "#5", "#4", "#9", "#6", "1 +"]);
+        let told = |text| Some(Ok(formula::parse(text, 0).unwrap()));
+        assert_eq!(found[..3], [None, told("(#0 * 2) + 1"), told("#0 * 2")]);
+        // One that names itself, and two that name each other.
+        let wrong = |why: Why| Some(Err(why));
+        assert_eq!(found[3], wrong(Why::Uncomputed(3)));
+        assert_eq!(found[4..6], [wrong(Why::Uncomputed(5)), wrong(Why::Uncomputed(4))]);
+        assert_eq!(found[6..8], [wrong(Why::Nothing(9)), wrong(Why::Uncomputed(6))]);
+        assert_eq!(found[8], wrong(Why::Unreadable));
+    }
+
+    #[test]
+    fn formulas_that_name_each_other_grow_no_larger_than_they_may() {
+        // Each has the one before it twice: 2^n of the first.
+        let texts: Vec<_> = (0..64).map(|number| format!("#{number} + #{number}")).collect();
+        let texts: Vec<_> = std::iter::once("").chain(texts.iter().map(String::as_str)).collect();
+        let found = found(&texts);
+        let is_computed = found.iter().skip(1).map(|found| matches!(found, Some(Ok(_))));
+        assert_eq!(is_computed.filter(|is| *is).count(), 8);
+        assert_eq!(found[9..11], [Some(Err(Why::Large)), Some(Err(Why::Uncomputed(9)))]);
+    }
+
+    #[test]
+    fn any_number_of_formulas_may_hang_together() {
+        let texts: Vec<_> = (1..100_000).map(|number| format!("#{number}")).collect();
+        let texts: Vec<_> = texts.iter().map(String::as_str).chain([""]).collect();
+        let found = found(&texts);
+        assert_eq!(found[0], Some(Ok(Expression::Metric(MetricId(99_999)))));
+    }
+}
