@@ -462,6 +462,17 @@ fn a_thread_with_nodes_in_no_module_of_its_list_counts_or_is_left_out_as_hpcprof
     assert!(said.contains("hpcprof leaves out such a thread"), "{said}");
     assert_eq!(totals(&input), [(3, 1.0)]);
     assert_sound(&input);
+    // It is no thread of the database.
+    let database = input.with_file_name("database");
+    let arguments = ["convert", "--table", "profiles", "--to", "csv"];
+    let (_, out, _) = run(kymo().args(arguments).arg(&database).arg("-"));
+    assert_eq!(out.lines().count(), 3, "{out}");
+    // Without any, nothing is made, and what was there stays.
+    fs::remove_file(input.join("app-000000-000-1-2-0.hpcrun")).unwrap();
+    let arguments = ["prof", "--compat", "-f", "-o"];
+    let (code, _, said) = run(kymo().args(arguments).args([&database, &input]));
+    assert!(code == Some(1) && said.contains("there is no thread"), "{said}");
+    assert_eq!(totals(&input), [(3, 1.0)]);
 }
 
 /// What the program itself tells is not hidden by a structure file that is cut.

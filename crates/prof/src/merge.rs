@@ -1,5 +1,6 @@
 //! From measurements to a sink: threads are placed one after another, and added up meanwhile.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ const BATCH_THREADS_MAX: usize = 32;
 /// What was made.
 #[derive(Debug, Clone, Default)]
 pub struct Merged {
-    /// How many threads there were.
+    /// How many threads there are; those that are left out do not count.
     pub threads: u64,
     /// How many contexts the merged tree has.
     pub contexts: u64,
@@ -92,10 +93,14 @@ pub fn merge(
     if too_large > 0 {
         merging.lose_sums(too_large);
     }
-    for found in left_out.into_iter().filter_map(found_by) {
+    for found in left_out.iter().copied().filter_map(found_by) {
         let why = "it is left out: what was measured reaches more contexts than so few nodes and \
                    values can";
         merging.lose(found, Severity::Error, "thread", why.to_owned());
+    }
+    let left_out: HashSet<_> = left_out.into_iter().chain(merging.left_out.drain(..)).collect();
+    if !left_out.is_empty() {
+        sink.only_threads(&threads::named_without(&found, &left_out))?;
     }
     context.progress.end();
     let merged = Phase { name: "merging", took: began.elapsed() };
@@ -103,7 +108,7 @@ pub fn merge(
     let progress = context.progress.as_ref();
     let listed = listing::tell(&merging.tree, &merging.lookup, program.sources, sink, progress)?;
     Ok(Merged {
-        threads: found.len() as u64,
+        threads: (found.len() - left_out.len()) as u64,
         contexts: merging.tree.contexts().len() as u64 - 1,
         listed,
         values,
@@ -135,7 +140,7 @@ fn add_up(
         place: |read: Vec<(&Found, ThreadId, _)>| {
             let read = read.into_iter();
             let place = |(found, id, read)| merging.thread(found, id, read);
-            read.map(place).collect::<Result<Vec<_>>>()
+            Ok(read.filter_map(place).collect::<Vec<_>>())
         },
         work: |placed: Vec<_>| {
             let placed = placed.into_iter();

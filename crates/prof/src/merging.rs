@@ -46,6 +46,8 @@ pub(crate) struct Merging<'a> {
     room: Room,
     /// What those who add up know of the tree.
     links: Arc<Links>,
+    /// Threads that nothing was made of.
+    pub(crate) left_out: Vec<ThreadId>,
     /// Of each measurement.
     findings: Vec<Findings>,
 }
@@ -71,37 +73,41 @@ impl<'a> Merging<'a> {
             known_computed: HashMap::new(),
             room: Room::new(context.limits.items_max),
             links: Arc::default(),
+            left_out: Vec::new(),
             findings: views.iter().map(|_| Findings::new(&context.limits)).collect(),
         }
     }
 
-    /// Finds the contexts of a thread. One that cannot be read, or is more than there is room for, is
-    /// left out.
+    /// Finds the contexts of a thread. Nothing is made of one that cannot be read, or is more than
+    /// there is room for: it is left out.
     pub(crate) fn thread(
         &mut self,
         found: &Found,
         id: ThreadId,
         read: Result<MeasuredThread>,
-    ) -> Result<Placed> {
+    ) -> Option<Placed> {
         let contexts = self.tree.contexts().len();
         self.context.progress.note(&|| format!("{} threads, {contexts} contexts", id.0));
         let read = read.map_err(|error| format!("it cannot be read, and is left out: {error}"));
         let before = self.tree.mark();
         let placed = read.and_then(|read| {
-            let read = self.accepted(found, read);
-            let placed = self.place(found, id, read);
+            let Some(read) = self.accepted(found, read) else { return Ok(None) };
+            let placed = self.place(found, id, read).map(Some);
             placed.map_err(|error| format!("it is left out: {error}"))
         });
-        placed.or_else(|why| {
+        let placed = placed.unwrap_or_else(|why| {
             self.tree.forget(before);
             self.lose(found, Severity::Error, "thread", why);
-            self.place(found, id, MeasuredThread::default())
-        })
+            None
+        });
+        if placed.is_none() {
+            self.left_out.push(id);
+        }
+        placed
     }
 
-    /// Keeps what is wrong with a thread. Of one that hpcprof leaves out nothing is left with
-    /// `compat`.
-    fn accepted(&mut self, found: &Found, mut read: MeasuredThread) -> MeasuredThread {
+    /// Keeps what is wrong with a thread; nothing of one that hpcprof leaves out, with `compat`.
+    fn accepted(&mut self, found: &Found, mut read: MeasuredThread) -> Option<MeasuredThread> {
         self.find(found, std::mem::take(&mut read.findings));
         match read.unlisted.take() {
             Some(unlisted) if self.compat => {
@@ -109,11 +115,11 @@ impl<'a> Merging<'a> {
                                such a thread";
                 let (severity, message) = (Severity::Error, message.to_owned());
                 self.find(found, [Finding { severity, message, ..unlisted }]);
-                MeasuredThread::default()
+                None
             }
             unlisted => {
                 self.find(found, unlisted);
-                read
+                Some(read)
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Threads in a stable order, with ids that count from 0.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use kymo_core::model::measurement::{MeasuredId, MeasuredThread, MeasurementView, thread_names};
-use kymo_core::model::profile::Thread;
+use kymo_core::model::profile::{Thread, ThreadId};
 use kymo_core::{Error, Result};
 
 use crate::names::index;
@@ -70,6 +71,18 @@ pub(crate) fn again<'a>(
 ) -> impl Iterator<Item = (&'a Found, &'a Found)> {
     let pairs = found.iter().zip(found.iter().skip(1));
     pairs.filter(|(one, other)| one.measurement != other.measurement && one.is_copy(other, views))
+}
+
+/// What names the threads that are left without some: their numbers, and their names as if there
+/// were no others.
+pub(crate) fn named_without(
+    found: &[Found],
+    left_out: &HashSet<ThreadId>,
+) -> Vec<(ThreadId, Thread)> {
+    let all = (0..).map(ThreadId).zip(found);
+    let (numbers, kept): (Vec<_>, Vec<_>) =
+        all.filter(|(id, _)| !left_out.contains(id)).map(|(id, found)| (id, found.clone())).unzip();
+    numbers.into_iter().zip(named(&kept)).collect()
 }
 
 /// What names each thread in the profile.

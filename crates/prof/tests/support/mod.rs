@@ -258,6 +258,13 @@ impl ProfileSink for Kept {
         Ok(Vec::new())
     }
 
+    fn only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
+        let kept = || threads.iter().map(|(id, _)| id.0 as usize);
+        self.values = kept().map(|thread| self.values[thread].clone()).collect();
+        self.samples = kept().map(|thread| self.samples[thread].clone()).collect();
+        Ok(())
+    }
+
     fn values(
         &mut self,
         thread: ThreadId,

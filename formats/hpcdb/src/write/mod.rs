@@ -255,6 +255,14 @@ impl ProfileSink for Writer {
     }
 
     fn values(
+    fn only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
+        let early = || Error::request("it is said which are there before threads are told");
+        let kinds = self.meta.id_kinds(&[]);
+        self.profile.as_mut().ok_or_else(early)?.keep(threads, &kinds)?;
+        self.traces()?.keep(threads.iter().map(|(id, _)| *id));
+        Ok(())
+    }
+
         &mut self,
         thread: ThreadId,
         values: &mut dyn Iterator<Item = Result<SunkValue>>,

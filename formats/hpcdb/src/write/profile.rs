@@ -96,6 +96,22 @@ impl ProfileWriter {
         Ok(Self { out, form, infos, tuples, summary, summed, is_told: false })
     }
 
+    /// Keeps some threads under new names, which have as many ids as before. What there is of the
+    /// others is what names them, and nothing leads there any more.
+    pub(crate) fn keep(&mut self, threads: &[(ThreadId, Thread)], kinds: &[String]) -> Result<()> {
+        let mut kept: Vec<_> = self.infos.first().copied().into_iter().collect();
+        for (id, thread) in threads {
+            let place = usize::try_from(id.0).unwrap_or(usize::MAX).saturating_add(1);
+            let info = self.infos.get(place).copied();
+            let info =
+                info.ok_or_else(|| Error::request(format!("there is no thread {}", id.0)))?;
+            self.out.fill(info.id_tuple, tuple(self.form, thread, kinds).as_slice())?;
+            kept.push(info);
+        }
+        self.infos = kept;
+        Ok(())
+    }
+
     /// Writes the values of a thread, which come in any order.
     pub(crate) fn values(&mut self, thread: ThreadId, found: Vec<(u32, u16, f64)>) -> Result<()> {
         self.thread(thread, |profile, block| profile.put(block, summed(found).map(Ok)))

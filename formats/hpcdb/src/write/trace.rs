@@ -32,6 +32,12 @@ impl TraceWriter {
     }
 
     /// Writes the samples of a thread, and tells how many those are: idle is said once.
+    /// Keeps the lines of some threads.
+    pub(crate) fn keep(&mut self, threads: impl Iterator<Item = ThreadId>) {
+        let line = |id: ThreadId| usize::try_from(id.0).ok().and_then(|at| self.lines.get(at));
+        self.lines = threads.filter_map(line).copied().collect();
+    }
+
     pub(crate) fn samples(
         &mut self,
         thread: ThreadId,

@@ -65,6 +65,14 @@ pub trait ProfileSink {
     /// room as they are, and what became of them.
     fn threads(&mut self, threads: &[Thread]) -> Result<Vec<(ThreadId, String)>>;
 
+    /// Says, after the last thread, that of those it was told of only some are there. Nothing was told
+    /// of the others. These are named again: names count threads. A sink that keeps no list of
+    /// threads passes it over.
+    fn only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
+        let _ = threads;
+        Ok(())
+    }
+
     /// Takes the values of a thread, in any order. They may name contexts that the tree leaves
     /// out. 0 stands for the whole program.
     fn values(

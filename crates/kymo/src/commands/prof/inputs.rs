@@ -53,7 +53,7 @@ pub(super) fn open(
         keep_programs(&mut inputs, programs)?;
     }
     if inputs.iter().all(|input| input.view.thread_count() == 0) {
-        return Err(Failure::new("there is no thread to make a database of").into());
+        return Err(no_thread_left());
     }
     Ok(inputs)
 }
@@ -111,6 +111,11 @@ pub(super) fn repairing(name: &str) -> String {
     format!(
         "`kymo check {name}` shows all that is wrong, `kymo repair {name} OUT` keeps what is sound"
     )
+}
+
+/// That nothing can be made.
+pub(super) fn no_thread_left() -> anyhow::Error {
+    Failure::new("there is no thread to make a database of").into()
 }
 
 /// Why no database is made of an input, and what to do about it.

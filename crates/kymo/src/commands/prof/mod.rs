@@ -270,6 +270,9 @@ fn make(
         said.say(session, &path, vec![finding]);
     }
     refuse(args, said)?;
+    if merged.threads == 0 {
+        return Err(inputs::no_thread_left());
+    }
     let began = Instant::now();
     writer.finish()?;
     merged.phases.insert(0, reading);
