@@ -61,8 +61,10 @@ impl Search {
     #[must_use]
     pub fn paths(&self, path: &str) -> Vec<PathBuf> {
         let replaced = self.replace.iter().find_map(|(from, to)| {
-            let rest = path.strip_prefix(from.as_str())?;
-            let is_whole = from.ends_with('/') || rest.is_empty() || rest.starts_with('/');
+            // Slashes at the end change nothing: each of the two may have one, or not.
+            let (from, to) = (from.trim_end_matches('/'), to.trim_end_matches('/'));
+            let rest = path.strip_prefix(from)?;
+            let is_whole = rest.is_empty() || rest.starts_with('/');
             is_whole.then(|| PathBuf::from(format!("{to}{rest}")))
         });
         replaced.into_iter().chain([PathBuf::from(path)]).collect()
@@ -308,6 +310,26 @@ mod tests {
         let paths = |path| search.paths(path);
         assert_eq!(paths("/opt/demo/bin/a"), ["/data/bin/a", "/opt/demo/bin/a"].map(PathBuf::from));
         assert_eq!(paths("/opt/demonstration"), [PathBuf::from("/opt/demonstration")]);
+    }
+
+    #[test]
+    fn slashes_at_the_end_of_what_is_replaced_change_nothing() {
+        for (from, to) in
+            [("/opt", "/data"), ("/opt/", "/data"), ("/opt", "/data/"), ("/opt/", "/data/")]
+        {
+            let replace = vec![(from.to_owned(), to.to_owned())];
+            let search = Search { replace, ..Search::default() };
+            let first = |path| search.paths(path).into_iter().next();
+            assert_eq!(first("/opt/bin/a"), Some("/data/bin/a".into()), "{from}={to}");
+            assert_eq!(first("/opt"), Some("/data".into()), "{from}={to}");
+            assert_eq!(first("/optional/a"), Some("/optional/a".into()), "{from}={to}");
+        }
+        let all = |from: &str, to: &str| {
+            let replace = vec![(from.to_owned(), to.to_owned())];
+            Search { replace, ..Search::default() }.paths("/bin/a")
+        };
+        assert_eq!(all("/", "/root"), ["/root/bin/a", "/bin/a"].map(PathBuf::from));
+        assert_eq!(all("/bin", "/"), ["/a", "/bin/a"].map(PathBuf::from));
     }
 
     #[test]
