@@ -129,6 +129,9 @@ fn listed<'a>(
     {
         found.extend(range);
     }
+    if found.len() >= max && next().is_some() {
+        budget.spend();
+    }
     Some(found)
 }
 

@@ -88,11 +88,16 @@ impl Budget {
     pub(crate) fn lack(&self) -> Option<Lack> {
         if self.is_spent.get() {
             return Some(Lack::damaged(
-                "its debug information shares more than can be read, and some was left out",
+                "its debug information tells or shares more than can be read, and some was left out",
             ));
         }
         let damaged = "its debug information is damaged, and not all of it was read";
         self.is_damaged.get().then(|| Lack::damaged(damaged))
+    }
+
+    /// Notes that there is more than is read.
+    pub(crate) fn spend(&self) {
+        self.is_spent.set(true);
     }
 
     /// Takes the header of a unit that is passed over.

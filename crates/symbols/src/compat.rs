@@ -131,11 +131,14 @@ fn path(from: &Parsed<'_>, file: u64, budget: &Budget) -> Option<String> {
 fn met(sections: &mut Sections<'_>, unit: usize) -> Option<HashMap<String, usize>> {
     let parsed = sections.unit(unit)?;
     let mut files = Vec::new();
-    each_copy(&parsed, |entry, is_inlined| {
+    let is_all = each_copy(&parsed, |entry, is_inlined| {
         files.extend(declared(sections, &parsed, entry));
         let call = entry.attr_value(DW_AT_call_file).filter(|_| is_inlined);
         files.extend(call.and_then(|value| number(&value)));
     });
+    if !is_all {
+        sections.budget.spend();
+    }
     if let Some(program) = parsed.unit.line_program.clone() {
         let mut rows = program.rows();
         while let Ok(Some((_, row))) = rows.next_row() {
@@ -182,9 +185,9 @@ fn declared<'a>(sections: &mut Sections<'a>, unit: &Parsed<'a>, entry: &Entry<'a
 }
 
 /// The lowest address that a copy begins at of each function that has copies.
-pub(crate) fn entries(unit: &Parsed<'_>) -> HashMap<Offset, u64> {
+pub(crate) fn entries(unit: &Parsed<'_>, budget: &Budget) -> HashMap<Offset, u64> {
     let mut lowest = HashMap::new();
-    each_copy(unit, |entry, _| {
+    let is_all = each_copy(unit, |entry, _| {
         let origin = entry.attr_value(DW_AT_abstract_origin);
         let origin = origin.and_then(|value| referred_by(unit, &value));
         if let (Some(origin), Some(found)) = (origin, entry_address(unit, entry)) {
@@ -192,21 +195,26 @@ pub(crate) fn entries(unit: &Parsed<'_>) -> HashMap<Offset, u64> {
             *known = found.min(*known);
         }
     });
+    if !is_all {
+        budget.spend();
+    }
     lowest
 }
 
-/// Hands on functions that have code, and calls that were inlined.
-fn each_copy<'a>(unit: &Parsed<'a>, mut take: impl FnMut(&Entry<'a>, bool)) {
-    let Ok(mut entries) = unit.unit.entries_raw(None) else { return };
+/// Hands on functions that have code, and calls that were inlined. Tells whether there are no more
+/// than are read; what is damaged is known from where functions are read.
+fn each_copy<'a>(unit: &Parsed<'a>, mut take: impl FnMut(&Entry<'a>, bool)) -> bool {
+    let Ok(mut entries) = unit.unit.entries_raw(None) else { return true };
     let mut work = Work::default();
     while !entries.is_empty() {
         let at = entries.next_offset();
-        let Ok(abbreviation) = entries.read_abbreviation() else { return };
+        let Ok(abbreviation) = entries.read_abbreviation() else { return true };
         let Some(abbreviation) = abbreviation else { continue };
-        if !work.is_left(abbreviation.attributes().len())
-            || entries.skip_attributes(abbreviation.attributes()).is_err()
-        {
-            return;
+        if !work.is_left(abbreviation.attributes().len()) {
+            return false;
+        }
+        if entries.skip_attributes(abbreviation.attributes()).is_err() {
+            return true;
         }
         let is_inlined = abbreviation.tag() == DW_TAG_inlined_subroutine;
         if !is_inlined && abbreviation.tag() != DW_TAG_subprogram {
@@ -218,4 +226,5 @@ fn each_copy<'a>(unit: &Parsed<'a>, mut take: impl FnMut(&Entry<'a>, bool)) {
             take(&entry, is_inlined);
         }
     }
+    true
 }

@@ -180,7 +180,8 @@ impl<'a> Unit<'a> {
         if known.style == Style::Best {
             return own;
         }
-        let lowest = self.lowest.get_or_insert_with(|| compat::entries(&self.parsed));
+        let lowest =
+            self.lowest.get_or_insert_with(|| compat::entries(&self.parsed, &known.budget));
         let origin = self.parsed.unit.entry(function).ok()?.attr_value(DW_AT_abstract_origin);
         let origin = origin.and_then(|value| referred_by(&self.parsed, &value));
         origin.and_then(|origin| lowest.get(&origin).copied()).or(own)
@@ -233,12 +234,17 @@ fn functions(parsed: &Parsed<'_>, budget: &Budget) -> Vec<(u64, u64, UnitOffset)
     let mut functions = Vec::new();
     let Some(mut entries) = budget.read(parsed.unit.entries_raw(None)) else { return functions };
     let mut work = Work::default();
-    while !entries.is_empty() && functions.len() < RANGES_MAX {
+    while !entries.is_empty() {
+        if functions.len() >= RANGES_MAX {
+            budget.spend();
+            break;
+        }
         let offset = entries.next_offset();
         // Functions that were read before damage are kept.
         let Some(abbreviation) = budget.read(entries.read_abbreviation()) else { break };
         let Some(abbreviation) = abbreviation else { continue };
         if !work.is_left(abbreviation.attributes().len()) {
+            budget.spend();
             break;
         }
         if abbreviation.tag() == DW_TAG_subprogram

@@ -470,7 +470,35 @@ fn lists_of_ranges_that_calls_share_are_not_read_without_end() {
     // 1,600 calls of 16,384 ranges would take a gigabyte.
     assert!(bytes < 250 * program.len() as u64, "{bytes} bytes for {}", program.len());
     let (why, is_damaged) = said.unwrap();
-    assert!(is_damaged && why.contains("shares more than can be read"), "{why}");
+    assert!(is_damaged && why.contains("more than can be read"), "{why}");
+}
+
+/// A function has more ranges than are taken of one entry, and a unit more attributes, which take no
+/// bytes, than are passed over.
+#[test]
+fn bounds_of_an_entry_and_of_a_unit_are_said() {
+    let head = [vec![1], from_to(0x1_0000, 64)].concat();
+    let function = b"\x05f\0\0\0\0\0";
+    let said = |entries: &[u8], ranges: u64, abbreviations: &[u8]| {
+        let program = program_of(&[
+            (".debug_info", unit_of(&[&head[..], entries, &[0]].concat())),
+            (".debug_abbrev", abbreviations.to_vec()),
+            (".debug_ranges", list_of(ranges, 0x1_0000)),
+        ]);
+        memory(&program, 4).1
+    };
+    assert_eq!(said(function, 1 << 16, ABBREVIATIONS), None);
+    let is_said = |said: Option<(String, bool)>| {
+        let (why, is_damaged) = said.unwrap();
+        assert!(is_damaged && why.contains("more than can be read"), "{why}");
+    };
+    is_said(said(function, (1 << 16) + 1, ABBREVIATIONS));
+    // 6: a variable that is external, and says so 65,535 times.
+    let flags = [0x3f, 0x19].repeat((1 << 16) - 1);
+    let listed = ABBREVIATIONS.strip_suffix(&[0]).unwrap();
+    let abbreviations = [listed, &[6, 0x34, 0][..], &flags, &[0, 0, 0]].concat();
+    assert_eq!(said(&[&[6; 512][..], function].concat(), 4, &abbreviations), None);
+    is_said(said(&[&[6; 1025][..], function].concat(), 4, &abbreviations));
 }
 
 /// Every symbol has the same name.
