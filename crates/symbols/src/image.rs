@@ -35,6 +35,9 @@ const UNNAMED_BYTES_MAX: u64 = 1 << 12;
 /// Larger files than this are not looked into for DWARF.
 const DWARF_BYTES_MAX: u64 = 1 << 32;
 
+/// Nor are files of so many bytes by hpcprof.
+const COMPAT_BYTES_MAX: u64 = 100 << 20;
+
 /// What is known of a program or a library.
 #[derive(Debug)]
 pub(crate) struct Image {
@@ -85,8 +88,16 @@ impl Image {
         let hidden = hidden.transpose().map_err(|error| damaged_within(&error));
         let hidden = lack::found(hidden, &mut lacks);
         let symbols = elf::symbols(has.unwrap_or(&file), hidden.as_ref(), source.len(), &mut lacks);
-        let is_large = has_dwarf(from) && source.len() as u64 > DWARF_BYTES_MAX;
-        lacks.extend(is_large.then(|| Lack::damaged("its debug information is too large")));
+        let passed_over = if !has_dwarf(from) {
+            None
+        } else if search.compat && bytes.len() as u64 >= COMPAT_BYTES_MAX {
+            Some(Lack::absent("hpcprof reads no debug information of a file of 100 MiB or more"))
+        } else {
+            let is_large = source.len() as u64 > DWARF_BYTES_MAX;
+            is_large.then(|| Lack::damaged("its debug information is too large"))
+        };
+        let is_large = passed_over.is_some();
+        lacks.extend(passed_over);
         let dwarf = (has_dwarf(from) && !is_large).then(|| load(from, source, &mut lacks));
         let shared = if dwarf.is_some() { shared::find(at, from, limits) } else { Ok(None) };
         let shared = lack::found(shared, &mut lacks);

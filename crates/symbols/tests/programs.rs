@@ -163,6 +163,26 @@ fn damage_to_what_was_split_off_or_is_shared_does_no_harm() {
     }
 }
 
+/// Zeros behind a program make it as long as hpcprof reads none any more.
+#[test]
+fn of_large_files_hpcprof_takes_the_symbols_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app");
+    fs::copy(data("plain.elf"), &path).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    let address = 0x40_010c;
+    let lines = |compat: bool| {
+        let search = Search { compat, ..Search::default() };
+        let found = resolved(&path, &search, &[address]).remove(0);
+        assert!(matches!(found.first(), Some(Resolved::Function { .. })), "{found:?}");
+        found.iter().filter(|scope| matches!(scope, Resolved::Line { .. })).count()
+    };
+    file.set_len((100 << 20) - 1).unwrap();
+    assert_eq!((lines(false), lines(true)), (1, 1));
+    file.set_len(100 << 20).unwrap();
+    assert_eq!((lines(false), lines(true)), (1, 0));
+}
+
 #[test]
 fn what_is_outside_of_functions_has_no_scopes() {
     let outside = [0, 1, 0x40_0000, 0x40_010b, 0x50_0000, u64::MAX];
