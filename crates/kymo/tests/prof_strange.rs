@@ -643,7 +643,8 @@ fn force_replaces_no_directory_with_something_else_in_it() {
     let input = measurement(folder.path(), &[thread(0, &[metric("TIME", 1)])]);
     let database = folder.path().join("database");
     assert_eq!(prof(&input, &[]).0, Some(0));
-    for other in ["notes.txt", "metrics/mine.yaml"] {
+    for other in ["notes.txt", "metrics/mine.yaml", "src/mine.c", "src/x/y/mine.c"] {
+        fs::create_dir_all(database.join(other).parent().unwrap()).unwrap();
         fs::write(database.join(other), "mine").unwrap();
         let (code, _, said) = run(kymo().args(["prof", "-f", "-o"]).args([&database, &input]));
         assert_eq!(code, Some(1), "{said}");

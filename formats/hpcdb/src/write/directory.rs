@@ -1,13 +1,17 @@
 //! What else is in a database: how metrics are shown, a description, copies of sources.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use kymo_core::{Error, Result, create_below};
+use kymo_core::{Context, Error, Result, Source, create_below};
 
 use super::file::Form;
+use crate::read::{Database, Trust};
+use crate::rows;
 use crate::spec::FileKind;
 
 /// The description of the files.
@@ -19,6 +23,9 @@ const METRICS_FILES: [&str; 2] = ["default.yaml", "METRICS.yaml.ex"];
 
 /// The folder of copies of sources.
 const SOURCES: &str = "src";
+
+/// How many entries are looked at there; no database has so many.
+const ENTRIES_MAX: usize = 1 << 22;
 
 /// Writes `FORMATS.md` and `metrics/`.
 pub(super) fn write(directory: &Path, form: Form, taxonomy: &str) -> Result<()> {
@@ -52,7 +59,40 @@ pub fn stranger(directory: &Path) -> Option<PathBuf> {
         let entries = fs::read_dir(at).into_iter().flatten().flatten();
         entries.into_iter().find(|entry| !is_part(entry)).map(|entry| entry.path())
     };
-    other(directory, &is_part).or_else(|| other(&directory.join(METRICS), &is_metrics))
+    let found = other(directory, &is_part);
+    let found = found.or_else(|| other(&directory.join(METRICS), &is_metrics));
+    found.or_else(|| no_copy(directory))
+}
+
+/// What lies among the copies of sources and is none that the database lists. Where it cannot be read,
+/// none is listed.
+fn no_copy(directory: &Path) -> Option<PathBuf> {
+    let mut folders = vec![PathBuf::from(SOURCES)];
+    fs::symlink_metadata(directory.join(SOURCES)).ok()?;
+    let listed = copies(directory);
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(directory.join(&folder)).into_iter().flatten().flatten() {
+            let path = folder.join(entry.file_name());
+            count += 1;
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && count < ENTRIES_MAX {
+                folders.push(path);
+            } else if !listed.contains(&path) {
+                return Some(directory.join(path));
+            }
+        }
+    }
+    None
+}
+
+/// The paths of all copies of sources that a database lists.
+fn copies(directory: &Path) -> HashSet<PathBuf> {
+    let context = Context::default();
+    let source = Source::open(directory, &context.limits);
+    let database = source.and_then(|source| Database::open(&source, &context, Trust::Salvage));
+    let Ok(database) = database.map(Arc::new) else { return HashSet::new() };
+    let copied = rows::files(&database).filter(|row| row.is_copied);
+    copied.filter_map(|row| row.path.map(PathBuf::from)).collect()
 }
 
 /// Copies the text of a source file into the database, and tells its path there. Nothing is
