@@ -139,7 +139,7 @@ struct Wrong {
 /// Contexts that are listed have at least what those below them have: of `execution` all of them,
 /// of `function` those that lie within it. They may have more, since instructions of a line are not
 /// listed. Of one context what reaches further is no less. Context 0 has what the entry points come
-/// to, and nothing else.
+/// to, and what was measured outside of all of them; of nothing but `execution`.
 fn tree(checking: &mut Checking, file: &ProfileDb) {
     let database = Arc::clone(&checking.database);
     let Some(meta) = &database.meta else { return };
@@ -223,9 +223,8 @@ fn compare(
             let is_root = context == 0;
             let own = if is_root && !has_root { own? } else { own.unwrap_or(0.0) };
             // What can be less than nothing can be anything.
-            let is_less = below > own && own >= 0.0 && !is_same(below, own);
-            let is_other = is_root && !is_same(below, own);
-            (is_less || is_other).then_some((context, id, own, below))
+            let is_less = below > own && (own >= 0.0 || is_root) && !is_same(below, own);
+            is_less.then_some((context, id, own, below))
         })
         .collect();
     wrong.sort_by_key(|(context, id, ..)| (*context, *id));

@@ -1,5 +1,6 @@
 //! What was measured outside of all entry points: context 0, which stands for the whole, has more
-//! than they come to then. It is shown as an entry point of its own, so that nothing is left out.
+//! than they come to then. hpcprof puts there what was measured while nothing went on. It is shown as
+//! an entry point of its own, so that nothing is left out.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +13,12 @@ use kymo_core::model::profile::{
 use super::Profiles;
 use super::entries::Spent;
 use crate::rounding;
-use crate::spec::FileKind;
 
 /// Where no context is.
 const REST: u64 = u64::MAX;
 
 /// What the rest is called.
-const UNKNOWN_ENTRY: &str = "unknown entry";
+const NO_ACTIVITY: &str = "no activity";
 
 pub(super) const REST_ID: ContextId = ContextId(REST);
 
@@ -29,7 +29,7 @@ pub(super) fn is_rest(context: &Context) -> bool {
 
 /// What it is called, if a function is that of the rest.
 pub(super) fn name_of_rest(function: FunctionId) -> Option<Function> {
-    let name = || Function { name: UNKNOWN_ENTRY.to_owned(), ..Function::default() };
+    let name = || Function { name: NO_ACTIVITY.to_owned(), ..Function::default() };
     (function.0 == REST).then(name)
 }
 
@@ -67,17 +67,9 @@ impl Profiles {
     pub(super) fn has_rest(&self) -> bool {
         *self.has_rest.get_or_init(|| {
             // What cannot be read is said when it is asked for.
-            let has_rest = self.spent_in_all(None).is_ok_and(|Spent { whole, parts }| {
+            self.spent_in_all(None).is_ok_and(|Spent { whole, parts }| {
                 whole.iter().zip(parts).any(|(whole, parts)| rest(*whole, parts) != 0.0)
-            });
-            let mut parts = self.database.parts();
-            let values = |kind| matches!(kind, FileKind::Profile | FileKind::Cct);
-            if let (true, Some(file)) = (has_rest, parts.find(|part| values(part.kind))) {
-                let why = "entry points have less than context 0, which stands for all: the rest is \
-                           shown as an unknown entry; do the files belong together?";
-                self.database.note_sum(file, "tree-sum", 0, why.to_owned());
-            }
-            has_rest
+            })
         })
     }
 
