@@ -1,13 +1,14 @@
 //! The end of the way: what was added up goes to the sink, and into the statistics of all threads.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kymo_core::ahead::both;
 use kymo_core::model::measurement::{MeasuredSample, MeasurementView, SamplesInParts};
 use kymo_core::model::profile::{
     Column, ContextNumber, Metric, Parts, ProfileSink, SunkSample, SunkValue, ThreadId,
 };
+use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Progress, Result};
 
 use crate::Options;
@@ -115,17 +116,22 @@ impl<'a> Handing<'a> {
         let view = views.get(index(measurement));
         let view = view.ok_or_else(|| Error::request("a thread is of no measurement"))?;
         let telling = Telling { progress: *progress, done_bytes: *done_bytes };
-        *sample_count += if let Some(samples) = view.samples_in_parts(thread) {
-            let told = AtomicU64::new(0);
-            sink.samples_in_parts(id, &PlacedSamples { samples, summed, telling, told })?
+        let moments = if let Some(samples) = view.samples_in_parts(thread) {
+            let (told, moments) = <_>::default();
+            let samples = PlacedSamples { samples, summed, telling, told, moments };
+            *sample_count += sink.samples_in_parts(id, &samples)?;
+            samples.moments.into_inner().unwrap_or_else(PoisonError::into_inner)
         } else {
+            let mut moments = Moments::default();
             let samples = view.samples(thread)?.zip(1..).filter_map(|(sample, count)| {
                 telling.now_and_then(count);
+                moments.take(sample.time);
                 placed(summed, sample).map(Ok)
             });
-            sink.samples(id, &mut { samples })?
+            *sample_count += sink.samples(id, &mut { samples })?;
+            moments
         };
-        Ok(())
+        moments.0.map_or(Ok(()), |(first, last)| sink.moments(first, last))
     }
 
     /// Hands on what all threads have together.
@@ -169,6 +175,18 @@ struct PlacedSamples<'a> {
     telling: Telling<'a>,
     /// How many were told.
     told: AtomicU64,
+    moments: Mutex<Moments>,
+}
+
+/// The first and the last moment of samples, also of those of unknown nodes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments(Option<(TimeNs, TimeNs)>);
+
+impl Moments {
+    fn take(&mut self, time: TimeNs) {
+        let (first, last) = self.0.unwrap_or((time, time));
+        self.0 = Some((first.min(time), last.max(time)));
+    }
 }
 
 impl Parts<SunkSample> for PlacedSamples<'_> {
@@ -177,13 +195,19 @@ impl Parts<SunkSample> for PlacedSamples<'_> {
     }
 
     fn tell(&self, part: usize, take: &mut dyn FnMut(SunkSample)) {
-        let mut count = 0;
+        let (mut count, mut moments) = (0, Moments::default());
         self.samples.tell(part, &mut |sample| {
             count += 1;
+            moments.take(sample.time);
             if let Some(sample) = placed(self.summed, sample) {
                 take(sample);
             }
         });
+        if let Some((first, last)) = moments.0 {
+            let mut all = self.moments.lock().unwrap_or_else(PoisonError::into_inner);
+            all.take(first);
+            all.take(last);
+        }
         self.telling.at(self.told.fetch_add(count, Ordering::Relaxed) + count);
     }
 }

@@ -25,6 +25,7 @@ use kymo_core::model::profile::{
     Node, Parts, ProfileSink, Reach, Statistic, SummaryValue, SunkSample, SunkValue, Thread,
     ThreadId,
 };
+use kymo_core::model::timeline::TimeNs;
 use kymo_core::{AtomicDirectory, Destination, Error, NoProgress, Progress, Result, Source, ahead};
 
 use crate::model::place_of_reach;
@@ -254,7 +255,6 @@ impl ProfileSink for Writer {
         Ok(ids.zip(threads).filter_map(|(id, thread)| Some((id, lost(thread, &kinds)?))).collect())
     }
 
-    fn values(
     fn only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
         let early = || Error::request("it is said which are there before threads are told");
         let kinds = self.meta.id_kinds(&[]);
@@ -263,6 +263,7 @@ impl ProfileSink for Writer {
         Ok(())
     }
 
+    fn values(
         &mut self,
         thread: ThreadId,
         values: &mut dyn Iterator<Item = Result<SunkValue>>,
@@ -305,6 +306,11 @@ impl ProfileSink for Writer {
         samples: &dyn Parts<SunkSample>,
     ) -> Result<u64> {
         self.traces()?.samples_in_parts(thread, samples)
+    }
+
+    fn moments(&mut self, first: TimeNs, last: TimeNs) -> Result<()> {
+        self.traces()?.recorded(first, last);
+        Ok(())
     }
 
     fn summary(&mut self, values: &dyn Parts<SummaryValue>) -> Result<()> {

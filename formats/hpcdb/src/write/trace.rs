@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use kymo_core::model::profile::{Parts, SunkSample, ThreadId};
+use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Result, ahead};
 
 use super::file::{Form, Out};
@@ -31,13 +32,13 @@ impl TraceWriter {
         Self { path, form, out: None, lines: vec![(0, 0); threads], moments: None }
     }
 
-    /// Writes the samples of a thread, and tells how many those are: idle is said once.
     /// Keeps the lines of some threads.
     pub(crate) fn keep(&mut self, threads: impl Iterator<Item = ThreadId>) {
         let line = |id: ThreadId| usize::try_from(id.0).ok().and_then(|at| self.lines.get(at));
         self.lines = threads.filter_map(line).copied().collect();
     }
 
+    /// Writes the samples of a thread, and tells how many those are: idle is said once.
     pub(crate) fn samples(
         &mut self,
         thread: ThreadId,
@@ -98,6 +99,16 @@ impl TraceWriter {
             *line = (start, out.at());
         }
         Ok((out.at() - start) / ELEMENT_BYTES)
+    }
+
+    /// Takes moments between which something was recorded, whatever is known of it. What is no moment
+    /// of the format is passed over: no sample has it.
+    pub(crate) fn recorded(&mut self, first: TimeNs, last: TimeNs) {
+        let moments = [first, last].into_iter().filter_map(|moment| u64::try_from(moment.0).ok());
+        for moment in moments {
+            let (first, last) = self.moments.unwrap_or((moment, moment));
+            self.moments = Some((first.min(moment), last.max(moment)));
+        }
     }
 
     /// The file, which is made when it is asked for first.

@@ -111,6 +111,13 @@ pub trait ProfileSink {
         self.samples(thread, &mut (0..samples.count()).flat_map(part))
     }
 
+    /// Takes the first and the last moment that were recorded of a thread, after its samples: also
+    /// where it is not known where the thread was then. A sink that keeps none passes it over.
+    fn moments(&mut self, first: TimeNs, last: TimeNs) -> Result<()> {
+        let _ = (first, last);
+        Ok(())
+    }
+
     /// Takes the statistics over all threads, in order of contexts, metrics, statistics and
     /// reaches, after the last thread. It may ask for their parts on several threads.
     fn summary(&mut self, values: &dyn Parts<SummaryValue>) -> Result<()> {
