@@ -407,6 +407,13 @@ fn samples_in_ranges_of_a_gpu_are_kept_below_unknown_functions_and_said() {
     assert_eq!(whole(&database), [(3, 3.0)]);
     let (code, out, _) = run(kymo().arg("check").arg(&database));
     assert_eq!(code, Some(0), "{out}");
+    // What recorders make for themselves is none of them.
+    let mut builder = thread("app", 0, 1.0);
+    let node = builder.child(ProfileBuilder::ROOT, 65534, 5);
+    builder.add(node, 0, 2.0);
+    write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
+    let (code, _, said) = run(kymo().args(["prof", "-f", "-o"]).arg(&database).arg(&input));
+    assert!(code == Some(3) && said.contains("node-module") && !said.contains("GPU"), "{said}");
 }
 
 /// What the system refuses while a database is written is about the database.

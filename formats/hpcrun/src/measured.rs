@@ -22,7 +22,7 @@ use crate::measurement::{Measurement, PROFILE, Part, TRACE};
 use crate::model::{Remarks, is_of_call, metric_of, read_structure, same_metrics};
 use crate::ordering::Ordered;
 use crate::read::{SomeRecords, Trace};
-use crate::spec::TRACE_CALLS;
+use crate::spec::{INTERNAL, TRACE_CALLS};
 use crate::threads::ids;
 use crate::tree::{Ids, Tree};
 use crate::types::{self, Dialect, Epoch, Node};
@@ -290,7 +290,8 @@ fn add(
             Meaning::Frame(frame) => frame,
             other => {
                 let is_special = matches!(other, Meaning::Special(_));
-                let rule = if is_special { "gpu-range" } else { UNLISTED };
+                let is_range = is_special && node.lm_id != INTERNAL;
+                let rule = if is_range { "gpu-range" } else { UNLISTED };
                 remarks.add(rule, epoch.nodes.offset_of(order.file(index)));
                 Frame::UnknownCode
             }

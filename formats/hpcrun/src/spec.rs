@@ -102,6 +102,9 @@ pub const SPECIAL_MODULES: &[(u16, &str)] = &[
 /// The load module of the one root that there may be beside that of the program.
 pub const OUTLINED_ROOT: u16 = 65533;
 
+/// The module of nodes that recorders make for themselves.
+pub const INTERNAL: u16 = 65534;
+
 /// The bit of a trace's flags that says that each record has a metric too.
 pub const TRACE_DATA_CENTRIC: u64 = 1;
 
