@@ -1,5 +1,6 @@
 //! `metrics/default.yaml`: how metrics are shown.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use kymo_core::model::profile::{
@@ -36,29 +37,59 @@ pub(super) fn taxonomy(
     // A list of nothing is said to be one: without, YAML takes it for no list.
     let none = if metrics.is_empty() || statistics.is_empty() { " []" } else { "" };
     let mut text = format!("version: 0\ninputs:{none}\n");
-    for metric in metrics {
-        inputs(&mut text, metric, statistics);
+    let metrics = listed(metrics);
+    for listed in &metrics {
+        inputs(&mut text, listed, statistics);
     }
-    let none = if metrics.is_empty() { " []" } else { "" };
-    let _ = writeln!(text, "roots:{none}");
+    let mut roots = String::new();
     // Formulas are of sums.
     let can_compute = statistics.contains(&Statistic::Sum);
-    for (metric, id) in metrics.iter().zip((0..).map(MetricId)) {
-        for computed in computed.iter().filter(|one| can_compute && one.before == Some(id)) {
-            computed_root(&mut text, computed, metrics);
+    let computed = computed.iter().filter(|one| can_compute && !one.metric.is_input);
+    for (listed, id) in metrics.iter().zip((0..).map(MetricId)) {
+        for computed in computed.clone().filter(|one| one.before == Some(id)) {
+            computed_root(&mut roots, computed, &metrics);
         }
-        if !metric.is_input {
-            root(&mut text, metric, statistics);
+        if !listed.metric.is_input {
+            root(&mut roots, listed, statistics);
         }
     }
-    for computed in computed.iter().filter(|one| can_compute && one.before.is_none()) {
-        computed_root(&mut text, computed, metrics);
+    for computed in computed.filter(|one| one.before.is_none()) {
+        computed_root(&mut roots, computed, &metrics);
     }
+    let none = if roots.is_empty() { " []" } else { "" };
+    let _ = write!(text, "roots:{none}\n{roots}");
     text
 }
 
+/// A metric, and what its anchors begin with.
+struct Listed<'a> {
+    metric: &'a Metric,
+    anchor: String,
+}
+
+/// Metrics with anchors that differ. That is the name, as hpcprof has it, and a number behind it where
+/// one before it has the same name and another description.
+fn listed(metrics: &[Metric]) -> Vec<Listed<'_>> {
+    let names: HashSet<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
+    let mut counts: HashMap<&str, u64> = HashMap::new();
+    let anchor = |metric: &'_ Metric, count: &mut u64| loop {
+        *count += 1;
+        let anchor = format!("{}-{count}", metric.name);
+        if *count == 1 {
+            break metric.name.clone();
+        } else if !names.contains(anchor.as_str()) {
+            break anchor;
+        }
+    };
+    let listed = metrics.iter().map(|metric| {
+        let anchor = anchor(metric, counts.entry(&metric.name).or_default());
+        Listed { metric, anchor }
+    });
+    listed.collect()
+}
+
 /// How a metric is shown that is computed from others.
-fn computed_root(text: &mut String, computed: &Computed, metrics: &[Metric]) {
+fn computed_root(text: &mut String, computed: &Computed, metrics: &[Listed<'_>]) {
     let Computed { metric, format, has_share, formula, .. } = computed;
     name_and_description(text, metric);
     if !format.is_empty() {
@@ -86,12 +117,12 @@ fn formulas(text: &mut String, metric: &Metric, formula: impl Fn(Reach) -> Optio
 }
 
 /// A formula in flow style, of the sums of metrics in a scope; nothing where one has none.
-fn written_formula(formula: &Expression, metrics: &[Metric], reach: Reach) -> Option<String> {
+fn written_formula(formula: &Expression, metrics: &[Listed<'_>], reach: Reach) -> Option<String> {
     match formula {
         Expression::Number(number) => Some(number.to_string()),
         Expression::Metric(id) => {
             let metric = usize::try_from(id.0).ok().and_then(|at| metrics.get(at));
-            let alias = |metric: &Metric| alias(metric, Statistic::Sum, reach);
+            let alias = |metric: &Listed<'_>| alias(metric, Statistic::Sum, reach);
             metric.map_or_else(|| Some("0".to_owned()), alias)
         }
         Expression::Apply(operation, of) => {
@@ -117,13 +148,13 @@ fn name_and_description(text: &mut String, metric: &Metric) {
 }
 
 /// The statistics of a metric, each under the anchor that formulas know it by.
-fn inputs(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
-    let name = quoted(&metric.name);
-    for reach in SCOPES.into_iter().filter_map(|reach| shown(metric, reach)) {
+fn inputs(text: &mut String, listed: &Listed<'_>, statistics: &[Statistic]) {
+    let name = quoted(&listed.metric.name);
+    for reach in SCOPES.into_iter().filter_map(|reach| shown(listed.metric, reach)) {
         let scope = scope_name(reach);
         for statistic in statistics {
             let (formula, combine, _) = written(*statistic);
-            let anchor = anchor(metric, *statistic, scope);
+            let anchor = anchor(listed, *statistic, scope);
             let _ = writeln!(text, "  - &{anchor}\n    metric: {name}\n    scope: {scope}");
             let _ = writeln!(text, "    formula: {formula}\n    combine: {combine}");
         }
@@ -131,15 +162,15 @@ fn inputs(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
 }
 
 /// How a metric is shown.
-fn root(text: &mut String, metric: &Metric, statistics: &[Statistic]) {
-    name_and_description(text, metric);
+fn root(text: &mut String, listed: &Listed<'_>, statistics: &[Statistic]) {
+    name_and_description(text, listed.metric);
     let none = if statistics.is_empty() { " {}" } else { "" };
     let _ = writeln!(text, "    variants:{none}");
     for variant in VARIANTS.iter().filter(|variant| variant.can_be_made_of(statistics)) {
         let render = if variant.name == "Sum" { "[number, percent]" } else { "[number]" };
         let name = variant.name;
         let _ = writeln!(text, "      {name}:\n        render: {render}\n        formula:");
-        formulas(text, metric, |reach| variant.formula(metric, reach));
+        formulas(text, listed.metric, |reach| variant.formula(listed, reach));
     }
 }
 
@@ -157,10 +188,10 @@ impl Variant {
         self.of.iter().all(|statistic| statistics.contains(statistic))
     }
 
-    fn formula(&self, metric: &Metric, reach: Reach) -> Option<String> {
+    fn formula(&self, listed: &Listed<'_>, reach: Reach) -> Option<String> {
         let mut formula = self.formula.to_owned();
         for (statistic, place) in self.of.iter().zip(0..) {
-            let alias = alias(metric, *statistic, reach)?;
+            let alias = alias(listed, *statistic, reach)?;
             formula = formula.replace(&format!("{{{place}}}"), &alias);
         }
         Some(formula)
@@ -196,16 +227,16 @@ fn written(statistic: Statistic) -> (&'static str, &'static str, &'static str) {
 }
 
 /// What stands for a statistic in a formula; nothing where the metric does not reach so far.
-fn alias(metric: &Metric, statistic: Statistic, reach: Reach) -> Option<String> {
-    let reach = shown(metric, reach)?;
-    Some(format!("*{}", anchor(metric, statistic, scope_name(reach))))
+fn alias(listed: &Listed<'_>, statistic: Statistic, reach: Reach) -> Option<String> {
+    let reach = shown(listed.metric, reach)?;
+    Some(format!("*{}", anchor(listed, statistic, scope_name(reach))))
 }
 
 /// An anchor as hpcprof makes them. `[0x0]` is how it prints `$$`.
-fn anchor(metric: &Metric, statistic: Statistic, scope: &str) -> String {
+fn anchor(listed: &Listed<'_>, statistic: Statistic, scope: &str) -> String {
     let (_, combine, formula) = written(statistic);
     let mut anchor = String::new();
-    for character in format!("{}-{combine}-{formula}-{scope}", metric.name).chars() {
+    for character in format!("{}-{combine}-{formula}-{scope}", listed.anchor).chars() {
         match character {
             'A'..='Z' | 'a'..='z' | '0'..='9' | '-' | '_' => anchor.push(character),
             other => {
@@ -220,7 +251,9 @@ fn anchor(metric: &Metric, statistic: Statistic, scope: &str) -> String {
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " ()_-/.".contains(c);
     let begins_plain = text.starts_with(|c: char| c.is_ascii_alphabetic());
-    let is_word = matches!(text, "true" | "false" | "null" | "yes" | "no" | "on" | "off");
+    // Old versions of YAML take these for something else in any case of letters.
+    let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    let is_word = words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if begins_plain && !is_word && !text.ends_with(' ') && text.chars().all(is_plain) {
         return text.to_owned();
     }
@@ -322,9 +355,43 @@ roots:
     fn names_that_yaml_would_take_for_something_else_are_quoted() {
         assert_eq!(quoted("PAGE-FAULTS"), "PAGE-FAULTS");
         assert_eq!(quoted("GINS: SIMD"), "\"GINS: SIMD\"");
-        assert_eq!(quoted("true"), "\"true\"");
+        for word in ["true", "True", "FALSE", "Null", "NO", "off", "Y", "n"] {
+            assert_eq!(quoted(word), format!("\"{word}\""));
+        }
+        assert_eq!(quoted("Yonder"), "Yonder");
         assert_eq!(quoted("a\n\"b\""), r#""a\n\"b\"""#);
         assert_eq!(quoted(""), "\"\"");
+    }
+
+    #[test]
+    fn metrics_of_one_name_have_anchors_that_differ() {
+        let described = |name: &str, description: &str| Metric {
+            description: description.to_owned(),
+            ..Metric::named(name)
+        };
+        let metrics = [described("A", "one"), described("A", "two"), described("A-2", "")];
+        let shown = taxonomy(&metrics, &[], &[Statistic::Sum]);
+        for (anchor, description) in [("A", "one"), ("A-3", "two"), ("A-2", "A-2")] {
+            let name = format!("{anchor}-sum-x5b_0x0x5d_-execution");
+            assert_eq!(shown.matches(&format!("&{name}\n")).count(), 1, "{shown}");
+            let root = shown.split(&format!("description: {description}\n")).nth(1).unwrap();
+            assert!(root.split("name:").next().unwrap().contains(&format!("*{name}\n")), "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_is_computed_only_for_other_formulas_is_not_shown() {
+        let computed = |name: &str, is_input: bool| Computed {
+            metric: Metric { is_input, ..Metric::named(name) },
+            format: String::new(),
+            has_share: false,
+            formula: Expression::Number(1.0),
+            before: None,
+        };
+        let both = [computed("Shown", false), computed("Hidden", true)];
+        let shown = taxonomy(&[], &both, &[Statistic::Sum]);
+        assert!(shown.contains("roots:\n  - name: Shown\n"), "{shown}");
+        assert!(!shown.contains("Hidden"), "{shown}");
     }
 
     #[test]
