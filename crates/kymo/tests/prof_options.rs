@@ -190,7 +190,7 @@ fn what_is_typed_and_makes_no_sense_is_said() {
     fs::create_dir(&empty).unwrap();
     for (arguments, expected, why) in [
         (vec!["-o", "-", input], 2, "a database is a directory"),
-        (vec!["--compat", "--loops=on", input], 2, "cannot be used with"),
+        (vec!["--compat", "--loops=on", input], 2, "is not what hpcprof does"),
         (vec!["-R", "=x", input], 2, "a path is missing"),
         (vec!["-R", "/a=", input], 2, "a path is missing"),
         (vec!["-S", empty.to_str().unwrap(), input], 1, "there is no .hpcstruct file in it"),
@@ -204,6 +204,14 @@ fn what_is_typed_and_makes_no_sense_is_said() {
 }
 
 /// The first and the second half of the way find different things; both are losses.
+#[test]
+fn what_hpcprof_does_has_no_loops_and_may_be_said_so() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    let database = folder.path().join("database");
+    assert_eq!(prof(&database, &["--compat", "--loops=off"], &[&input])["threads"], 1);
+}
+
 #[test]
 fn strict_refuses_what_is_found_while_merging_too() {
     let folder = folder();
@@ -451,6 +459,97 @@ fn functions_of_an_interpreter_are_named_by_the_logical_file() {
     assert_eq!(made["threads"], 1);
     let (_, out, _) = run(kymo().args(["tree", "--json", "--show", "lines"]).arg(&database));
     assert!(out.contains("\"fit\"") && out.contains("model.py:17"), "{out}");
+}
+
+#[test]
+fn what_is_wrong_with_threads_of_other_programs_does_not_count() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0]);
+    // It says that there is a trace, and there is none.
+    let mut helper = thread("helper", 7, 32.0);
+    helper.pair("trace-min-time", "5").pair("trace-max-time", "9");
+    let file = input.join("helper-000000-007-1-2-0.hpcrun");
+    write(&helper, &file);
+    let database = folder.path().join("database");
+    let make = |arguments: &[&str], input: &Path| {
+        let mut command = kymo();
+        run(command.args(["prof", "-q", "-f", "-o"]).arg(&database).args(arguments).arg(input))
+    };
+    let (code, _, said) = make(&[], &input);
+    assert!(code == Some(3) && said.contains("no-trace"), "{said}");
+    for strict in [&["--only-exe", "app"][..], &["--only-exe", "app", "--strict"]] {
+        assert_eq!(make(strict, &input), (Some(0), String::new(), String::new()), "{strict:?}");
+    }
+    assert_eq!(make(&["--only-exe", "helper"], &input).0, Some(3));
+    let app = input.join("app-000000-000-1-2-0.hpcrun");
+    let both = [file.to_str().unwrap(), "--only-exe", "app"];
+    assert_eq!(make(&both, &app).0, Some(0));
+}
+
+#[test]
+fn profiles_that_are_named_one_by_one_share_what_lies_beside_them() {
+    let folder = folder();
+    let input = folder.path().join("measurements");
+    fs::create_dir_all(input.join("kernel_symbols")).unwrap();
+    fs::write(input.join("kernel_symbols/vmlinux.1"), "10 T one\n20 T two\n").unwrap();
+    let files: Vec<_> = [0, 1].map(|number| input.join(format!("app-{number}.hpcrun"))).into();
+    for (number, file) in (0..).zip(&files) {
+        let mut builder = thread("app", number, 1.0);
+        let kernel = builder.load_module("kernel_symbols/vmlinux.1", None).unwrap();
+        let node = builder.child(ProfileBuilder::ROOT, kernel, 0x15);
+        builder.add(node, 0, 2.0);
+        write(&builder, file);
+    }
+    let (whole, each) = (folder.path().join("whole"), folder.path().join("each"));
+    let one = prof(&whole, &[], &[&input]);
+    let other = prof(&each, &[], &[&files[0], &files[1]]);
+    assert_eq!(one["contexts"], other["contexts"]);
+    let compared = run(kymo().args(["diff", "--exact"]).args([&whole, &each]));
+    assert_eq!(compared.0, Some(0), "{compared:?}");
+}
+
+#[test]
+fn what_was_measured_while_nothing_went_on_is_no_contradiction() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[]);
+    let mut builder = thread("app", 0, 6.0);
+    let idle = builder.child(ProfileBuilder::ROOT, 0, u64::from_be_bytes(*b"NoActvty"));
+    builder.add(idle, 0, 3.0);
+    builder.add(ProfileBuilder::ROOT, 0, 1.0);
+    write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
+    let database = folder.path().join("database");
+    prof(&database, &[], &[&input]);
+    assert_eq!(whole(&database), [(3, 10.0)]);
+    let (code, out, said) = run(kymo().arg("check").arg(&database));
+    assert_eq!(code, Some(0), "{out}{said}");
+    let (code, out, said) = run(kymo().args(["top", "-q"]).arg(&database));
+    assert_eq!((code, said.as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains("<no activity>") && out.contains("10 in all"), "{out}");
+}
+
+#[test]
+fn the_moments_of_all_records_are_told_also_of_unknown_nodes() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[]);
+    let mut builder = thread("app", 0, 1.0);
+    let node = builder.retain(2);
+    write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
+    let database = folder.path().join("database");
+    // In order of time, and otherwise.
+    for records in [[(5_u64, 999), (9, node), (15, 999)], [(15, 999), (9, node), (5, 999)]] {
+        let mut trace = b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0".to_vec();
+        for (time, node) in records {
+            trace.extend(time.to_be_bytes());
+            trace.extend(node.to_be_bytes());
+        }
+        fs::write(input.join("app-000000-000-1-2-0.hpctrace"), trace).unwrap();
+        let mut command = kymo();
+        let (code, _, said) = run(command.args(["prof", "-f", "-o"]).args([&database, &input]));
+        assert!(code == Some(3) && said.contains("trace-node"), "{said}");
+        let bytes = fs::read(database.join("trace.db")).unwrap();
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        assert_eq!((number(0x30), number(0x38)), (5, 15));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a database is made of: measurements in an order that does not depend on how they were named.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +20,22 @@ use super::said::Said;
 pub(super) struct Input {
     pub(super) opened: Opened,
     pub(super) view: Arc<dyn MeasurementView>,
+    /// Names of threads that are not wanted, since they are of other programs.
+    others: HashSet<String>,
+}
+
+impl Input {
+    /// Whether a finding is about a thread that is not wanted.
+    pub(super) fn is_of_others(&self, finding: &Finding) -> bool {
+        match &finding.file {
+            Some(file) => {
+                let name = file.rsplit_once('.').map_or(file.as_str(), |(name, _)| name);
+                self.others.contains(name)
+            }
+            // A single profile is all there is.
+            None => !self.opened.source.is_directory() && !self.others.is_empty(),
+        }
+    }
 }
 
 /// Opens measurements, in the order of where they are. What is named twice is refused: its threads
@@ -47,7 +63,7 @@ pub(super) fn open(
         let Some(view) = opened.dataset.measurement() else {
             return Err(no_threads(session, &opened));
         };
-        inputs.push(Input { opened, view });
+        inputs.push(Input { opened, view, others: HashSet::new() });
     }
     if !programs.is_empty() {
         keep_programs(&mut inputs, programs)?;
@@ -151,6 +167,12 @@ fn keep_programs(inputs: &mut [Input], wanted: &[String]) -> anyhow::Result<()> 
         return Err(failure.hint(hint).into());
     }
     for input in inputs {
+        let view = &input.view;
+        let is_other = |thread: &usize| {
+            view.program(*thread).is_some_and(|program| !wanted.contains(&program))
+        };
+        let others = (0..view.thread_count()).filter(is_other);
+        input.others = others.map(|thread| view.name(thread)).collect();
         input.view = kymo_prof::only_programs(&input.view, wanted);
     }
     Ok(())

@@ -107,7 +107,7 @@ pub(crate) struct Args {
     loops: Option<Loops>,
 
     /// Compute what hpcprof computes, also where that is wrong; implies --loops=off.
-    #[arg(long, conflicts_with = "loops")]
+    #[arg(long)]
     compat: bool,
 
     /// Print the summary as a JSON object, with all that was found.
@@ -164,6 +164,11 @@ impl Statistics {
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     signals::clean_up_when_ended()?;
     let began = Instant::now();
+    if args.compat && args.loops == Some(Loops::On) {
+        let failure =
+            Failure::usage("--loops=on is not what hpcprof does, and --compat asks for that");
+        return Err(failure.hint("leave out one of the two").into());
+    }
     if let Some(jobs) = args.jobs {
         ahead::allow(jobs);
     }
@@ -197,7 +202,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     Ok(said.outcome())
 }
 
-/// What is wrong with an input. With `--strict` that is all that can be found out.
+/// What is wrong with an input, as far as it is wanted. With `--strict` that is all that can be found
+/// out.
 fn findings(session: &Session, args: &Args, input: &Input) -> anyhow::Result<Vec<Finding>> {
     let opened = &input.opened;
     let mut findings = opened.dataset.findings();
@@ -207,6 +213,7 @@ fn findings(session: &Session, args: &Args, input: &Input) -> anyhow::Result<Vec
         let new: Vec<_> = checked.into_iter().filter(|one| !findings.contains(one)).collect();
         findings.extend(new);
     }
+    findings.retain(|finding| !input.is_of_others(finding));
     Ok(findings)
 }
 
