@@ -1,10 +1,9 @@
 //! The format's side of core's contract.
 
 use kymo_core::{Confidence, Context, Dataset, Finding, Format, FormatInfo, Probe, Result, Source};
-use kymo_lines::{LinesDataset, Read, Reader, kernel};
+use kymo_lines::{LinesDataset, Reader, kernel};
 
-use crate::SCRIPT;
-use crate::read::read;
+use crate::read::{is_script, script};
 
 /// The format.
 #[derive(Debug, Clone, Copy)]
@@ -26,16 +25,16 @@ impl Format for Perf {
     }
 
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
-        let is_event = |line: &str| matches!(read(line), Read::Event(_));
-        kymo_lines::first_line(probe.head, read).filter(|line| is_event(line))?;
-        Some(Confidence::Plausible)
+        is_script(probe.head).then_some(Confidence::Plausible)
     }
 
     fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        Ok(Box::new(LinesDataset(Reader::open(source, 0, SCRIPT, context)?)))
+        let grammar = script(&source.bytes()?);
+        Ok(Box::new(LinesDataset(Reader::open(source, 0, grammar, context)?)))
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-        kymo_lines::check(source, Ok((SCRIPT, 0)), context, kernel::unbalanced)
+        let grammar = script(&source.bytes()?);
+        kymo_lines::check(source, Ok((grammar, 0)), context, kernel::unbalanced)
     }
 }
