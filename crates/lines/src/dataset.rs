@@ -98,6 +98,11 @@ pub fn check<G: Grammar>(
     let reader = match opened {
         Ok(reader) => reader,
         Err(Error::Read(error)) => return Ok(vec![Finding::unreadable("unreadable", &error)]),
+        // What tells how to read it may lie beside it.
+        Err(Error::ReadIn { file, error }) => {
+            let file = Some(file.display().to_string());
+            return Ok(vec![Finding { file, ..Finding::unreadable("unreadable", &error) }]);
+        }
         Err(error) => return Err(error),
     };
     let mut findings = Findings::new(&context.limits);

@@ -43,9 +43,28 @@ impl Rule {
     }
 }
 
+/// The offset of what is wrong with the grammar as a whole.
+const NOWHERE: u64 = u64::MAX;
+
 fn wrong(what: &'static str, span: Option<Range<usize>>, why: impl Into<String>) -> ReadError {
-    let offset = span.map_or(0, |span| span.start as u64);
+    let offset = span.map_or(NOWHERE, |span| span.start as u64);
     ReadError::invalid(what, offset, why.into())
+}
+
+/// Says what is wrong with the line and the column that an editor shows, and what stands there.
+fn placed(toml: &str, error: ReadError) -> ReadError {
+    let ReadError { what, offset, kind } = error;
+    let before = usize::try_from(offset).ok().and_then(|offset| toml.get(..offset));
+    let Some(before) = before.filter(|_| offset != NOWHERE) else {
+        return ReadError { what, offset: 0, kind };
+    };
+    let begin = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = before.matches('\n').count() + 1;
+    let column = before.get(begin..).unwrap_or_default().chars().count() + 1;
+    let text = toml.get(begin..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    let text = kymo_core::shortened(text.trim());
+    let text = if text.is_empty() { String::new() } else { format!(": {text}") };
+    ReadError::invalid(what, offset, format!("{kind}; line {line}, column {column}{text}"))
 }
 
 impl TextGrammar {
@@ -54,6 +73,10 @@ impl TextGrammar {
     /// # Errors
     /// When it is no TOML, or has keys or words that mean nothing.
     pub fn read(toml: &str) -> ReadResult<Self> {
+        Self::parse(toml).map_err(|error| placed(toml, error))
+    }
+
+    fn parse(toml: &str) -> ReadResult<Self> {
         if toml.len() > spec::GRAMMAR_BYTES_MAX {
             return Err(wrong("grammar", None, "it has more than a megabyte"));
         }
@@ -218,6 +241,21 @@ mod tests {
         for wrong in ["", "line = 3", "[[line]]", "[[line]]\nmatch = 3", "= 1"] {
             assert!(TextGrammar::read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let (offset, why) = error("time = 's'\n\n[[line]]\nmatch = 'a('\n");
+        assert_eq!(offset, 29);
+        assert!(why.ends_with("unclosed group; line 4, column 9: match = 'a('"), "{why}");
+        let (offset, why) = error("[[line]]\nmatch = 'ä'\nclass = 'send'");
+        assert_eq!(offset, 0);
+        let expected = "send needs a group (?<task>…), or a key `task`; line 1, column 1: [[line]]";
+        assert!(why.ends_with(expected), "{why}");
+        // What is not there is nowhere.
+        let (offset, why) = error("time = 's'\n");
+        assert_eq!(offset, 0);
+        assert!(why.ends_with("a grammar has one for each kind"), "{why}");
     }
 
     #[test]

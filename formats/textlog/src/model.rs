@@ -107,6 +107,7 @@ impl Grammar for TextGrammar {
     fn dialect(&self) -> String {
         match &self.title {
             Some(title) => kymo_core::shortened(title).into_owned(),
+            None if self.rules.len() == 1 => "a grammar of 1 rule".to_owned(),
             None => format!("a grammar of {} rules", self.rules.len()),
         }
     }
