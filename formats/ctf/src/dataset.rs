@@ -9,7 +9,7 @@ use kymo_core::{
 };
 
 use crate::model::Timeline;
-use crate::read::session_head;
+use crate::read::{has_streams, session_head};
 use crate::{Reader, check, dump, spec, tables};
 
 /// The format.
@@ -32,17 +32,16 @@ impl Format for Ctf {
     }
 
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
-        let within = if probe.is_directory { session_head(probe, 64) } else { None };
-        let head = if probe.is_directory { within.as_deref()? } else { probe.head };
-        // A stream by itself cannot be read; that it is one is said when it is opened.
-        if !probe.is_directory && spec::is_stream(head) {
-            return Some(Confidence::Plausible);
+        if !probe.is_directory {
+            // A stream by itself cannot be read; that it is one is said when it is opened.
+            let stream = spec::is_stream(probe.head).then_some(Confidence::Plausible);
+            return spec::is_metadata(probe.head).then_some(Confidence::Magic).or(stream);
         }
-        let word = head.first_chunk().map(|word| u32::from_le_bytes(*word));
-        let is_magic = word.is_some_and(|word| {
-            word == spec::METADATA_MAGIC || word.swap_bytes() == spec::METADATA_MAGIC
-        });
-        (is_magic || head.starts_with(spec::TEXT_SIGNATURE)).then_some(Confidence::Magic)
+        match session_head(probe, spec::SIGNATURE_BYTES) {
+            Some(head) if spec::is_metadata(&head) => Some(Confidence::Magic),
+            Some(head) if head.starts_with(spec::OTHER_SIGNATURE) => None,
+            _ => has_streams(probe).then_some(Confidence::Name),
+        }
     }
 
     fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {

@@ -9,8 +9,14 @@ pub(crate) const PACKET_MAGIC: u64 = 0xC1FC_1FC1;
 /// The bytes of that word in the one order and the other.
 const PACKET_SIGNATURES: [[u8; 4]; 2] = [[0xC1, 0x1F, 0xFC, 0xC1], [0xC1, 0xFC, 0x1F, 0xC1]];
 
+/// So many bytes tell what a file begins as.
+pub(crate) const SIGNATURE_BYTES: u64 = 64;
+
 /// How metadata begins that is text and not in packets.
 pub(crate) const TEXT_SIGNATURE: &[u8] = b"/* CTF 1";
+
+/// How the metadata of version 2 begins, which is another format.
+pub(crate) const OTHER_SIGNATURE: &[u8] = b"\x1e{";
 
 /// The file that describes the others.
 pub(crate) const METADATA_FILE: &str = "metadata";
@@ -24,4 +30,12 @@ pub(crate) const DEPTH_MAX: u32 = 48;
 /// Whether a file begins as a packet of events does.
 pub(crate) fn is_stream(head: &[u8]) -> bool {
     PACKET_SIGNATURES.iter().any(|signature| head.starts_with(signature))
+}
+
+/// Whether a file begins as metadata does, in packets or as text.
+pub(crate) fn is_metadata(head: &[u8]) -> bool {
+    let word = head.first_chunk().map(|word| u32::from_le_bytes(*word));
+    let is_magic =
+        word.is_some_and(|word| word == METADATA_MAGIC || word.swap_bytes() == METADATA_MAGIC);
+    is_magic || head.starts_with(TEXT_SIGNATURE)
 }

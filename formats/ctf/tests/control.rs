@@ -393,6 +393,35 @@ fn a_stream_by_itself_is_told_from_a_trace() {
     assert_eq!(found, [("unreadable", Some(0))]);
 }
 
+/// Streams without what describes them are a trace that cannot be read, whatever else is there.
+#[test]
+fn streams_without_metadata_are_a_trace_that_lacks_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let claim = || Ctf.sniff(&Source::open(folder.path(), &Limits::default()).unwrap().probe());
+    let why = || {
+        let source = Source::open(folder.path(), &Limits::default()).unwrap();
+        Ctf.open(&source, &Context::default()).err().unwrap().to_string()
+    };
+    assert_eq!(claim(), None);
+    fs::write(at("channel0_0"), Packet::new(0, 0, (0, 1_000)).bytes()).unwrap();
+    fs::create_dir(at("index")).unwrap();
+    assert_eq!(claim(), Some(Confidence::Name));
+    assert_eq!(why(), "`metadata` is missing, which describes the streams of a CTF trace");
+    let mut damaged = metadata();
+    damaged[0] ^= 1;
+    fs::write(at("metadata"), damaged).unwrap();
+    assert_eq!(claim(), Some(Confidence::Name));
+    let expected = "metadata: signature at byte 0x0: it does not begin as metadata of CTF does";
+    assert_eq!(why(), expected);
+    // Version 2 is another format, and other files make it a folder of several things.
+    fs::write(at("metadata"), b"\x1e{\"type\":\"preamble\"}").unwrap();
+    assert_eq!(claim(), None);
+    fs::remove_file(at("metadata")).unwrap();
+    fs::write(at("notes.txt"), "of the run").unwrap();
+    assert_eq!(claim(), None);
+}
+
 #[test]
 fn a_trace_of_nothing_but_metadata_is_said_to_be_empty() {
     let folder = tempfile::tempdir().unwrap();

@@ -31,7 +31,7 @@ pub(crate) use known::Known;
 pub(crate) use layout::{Layouts, Node};
 pub(crate) use merge::{Chosen, Merged, times_ns};
 pub use packets::Packet;
-pub(crate) use session::head as session_head;
+pub(crate) use session::{has_streams, head as session_head};
 pub(crate) use within::{Taken, sweep};
 
 use crate::metadata;
@@ -486,7 +486,10 @@ fn describe(source: &Source, folder: &Path, limits: &Limits) -> Result<Trace> {
     let bytes = if source.is_directory() {
         let metadata = source.child(Path::new(spec::METADATA_FILE), limits)?;
         let metadata = metadata.ok_or_else(|| {
-            Error::request("there is no file `metadata` in it, so it is no CTF trace")
+            let name = spec::METADATA_FILE;
+            Error::request(format!(
+                "`{name}` is missing, which describes the streams of a CTF trace"
+            ))
         })?;
         metadata.bytes()?
     } else {
@@ -497,7 +500,13 @@ fn describe(source: &Source, folder: &Path, limits: &Limits) -> Result<Trace> {
         }
         bytes
     };
-    let trace = metadata::read(&bytes).map_err(|error| in_metadata(source, folder, error))?;
+    let trace = metadata::read(&bytes).map_err(|error| {
+        // What follows makes no sense where already the first bytes are wrong.
+        let why = "it does not begin as metadata of CTF does";
+        let is_begun = spec::is_metadata(&bytes);
+        let error = if is_begun { error } else { ReadError::invalid("signature", 0, why) };
+        in_metadata(source, folder, error)
+    })?;
     let kinds: usize = trace.streams.values().map(|stream| stream.events.len()).sum();
     let found = (kinds + trace.clocks.len() + trace.environment.len()) as u64;
     let limit = limits.items_max;
