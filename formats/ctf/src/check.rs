@@ -30,9 +30,9 @@ pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
             }
             latest = latest.max(time);
             if let Some((stops, runs)) = switches.switch()
-                && running.replace(runs).is_some_and(|before| before != stops)
+                && let Some(before) = running.replace(runs).filter(|before| *before != stops)
             {
-                unbalanced.see(|| stops_another(reader, taken));
+                unbalanced.see(|| stops_another(reader, taken, stops, before));
             }
             ControlFlow::Continue(())
         });
@@ -48,9 +48,9 @@ fn goes_back(reader: &Reader, taken: &Taken<'_>, latest: i64) -> Finding {
 }
 
 /// All switches of a processor are in one stream, in the order of their times.
-fn stops_another(reader: &Reader, taken: &Taken<'_>) -> Finding {
-    let cpu = taken.packet.cpu.map_or_else(String::new, |cpu| format!(" on cpu {cpu}"));
-    let message = format!("a switch{cpu} stops another task than was running");
+fn stops_another(reader: &Reader, taken: &Taken<'_>, stops: i64, before: i64) -> Finding {
+    let cpu = taken.packet.cpu.map_or_else(String::new, |cpu| format!("on cpu {cpu}, "));
+    let message = format!("{cpu}task {stops} stops while task {before} runs: events are missing");
     warning(reader, taken, UNBALANCED, message)
 }
 

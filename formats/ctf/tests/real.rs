@@ -263,7 +263,29 @@ fn a_packet_that_is_missing_is_said_with_its_time() {
     }
     // The switch after the hole stops another task than ran before it.
     let found = Ctf.check(&source, &Context::default()).unwrap();
-    assert!(found.iter().any(|found| found.rule == "unbalanced-switch"), "{found:?}");
+    let switch = found.iter().find(|found| found.rule == "unbalanced-switch").unwrap();
+    assert!(switch.message.starts_with("on cpu 0, task "), "{}", switch.message);
+    assert!(switch.message.contains(" runs: events are missing"), "{}", switch.message);
+}
+
+#[test]
+fn an_index_that_is_cut_or_none_is_said() {
+    let index = |folder: &Path| folder.join("index/mychan_0_0.idx");
+    let cut = |folder: &Path| {
+        let bytes = std::fs::read(index(folder)).unwrap();
+        std::fs::write(index(folder), &bytes[..bytes.len() - 5]).unwrap();
+    };
+    let Some((_copy, source)) = changed(cut) else { return };
+    let why = "it ends within an entry, so that it is cut".to_owned();
+    assert_eq!(said(&source), [("index", why)]);
+    let overwrite = |folder: &Path| {
+        let mut bytes = std::fs::read(index(folder)).unwrap();
+        bytes[0] = 0;
+        std::fs::write(index(folder), bytes).unwrap();
+    };
+    let Some((_copy, source)) = changed(overwrite) else { return };
+    let why = "it does not begin as an index of LTTng does".to_owned();
+    assert_eq!(said(&source), [("index", why)]);
 }
 
 #[cfg(unix)]

@@ -31,8 +31,19 @@ pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<(
             continue;
         }
         let Some(file) = index.child(&name, &reader.limits).ok().flatten() else { continue };
-        let said = file.bytes().ok().and_then(|bytes| packets(&bytes));
-        if let Some(said) = said.filter(|said| *said > 0) {
+        let Ok(bytes) = file.bytes() else { continue };
+        let said = packets(&bytes);
+        let fault = match said {
+            // One that nothing was written to yet.
+            _ if bytes.is_empty() => None,
+            None => Some("it does not begin as an index of LTTng does"),
+            Some((_, 0)) => None,
+            Some(_) => Some("it ends within an entry, so that it is cut"),
+        };
+        if let Some(fault) = fault {
+            reader.doubts(&reader.within(part, &Path::new(DIRECTORY).join(&name)), fault);
+        }
+        if let Some((said @ 1.., _)) = said {
             compare_file(reader, &files, &reader.within(part, &name.with_extension("")), said);
         }
     }
@@ -53,12 +64,13 @@ fn compare_file(reader: &Reader, files: &Files<'_>, name: &Path, said: u64) {
     }
 }
 
-/// How many packets an index has.
-fn packets(bytes: &[u8]) -> Option<u64> {
+/// How many packets an index has, and how many bytes are left after them.
+fn packets(bytes: &[u8]) -> Option<(u64, u64)> {
     let mut cursor = Cursor::new(bytes, Endian::Big);
     let magic = cursor.u32("magic").ok()?;
     let _version = (cursor.u32("major").ok()?, cursor.u32("minor").ok()?);
     let entry = u64::from(cursor.u32("packet_index_len").ok()?);
     let is_index = magic == MAGIC && entry > 0;
-    is_index.then(|| (bytes.len() as u64).saturating_sub(HEADER_BYTES) / entry)
+    let rest = (bytes.len() as u64).saturating_sub(HEADER_BYTES);
+    is_index.then(|| (rest / entry, rest % entry))
 }

@@ -252,6 +252,14 @@ impl Reader {
         self.add(Place::Named(file), finding);
     }
 
+    /// Takes note of an index that cannot be relied on. Nothing else is read by it.
+    fn doubts(&self, name: &Path, message: &str) {
+        let file = name.display().to_string();
+        let mut finding = Finding::whole(Severity::Warning, "index", message);
+        finding.file = Some(file.clone());
+        self.add(Place::Named(file), finding);
+    }
+
     /// Finds the packets of a file; why it cannot be read is a finding.
     fn file(&mut self, source: &Source, part: usize, name: &Path, state: &mut State) {
         let is_hidden = name.to_string_lossy().starts_with('.');
