@@ -31,7 +31,16 @@ static MARKS: &[Mark] = &[
     mark(b"PAR1", "a Parquet file", "open it with DuckDB or pandas"),
     mark(b"ARROW1", "an Arrow file", "open it with pyarrow"),
     mark(b"\x93NUMPY", "a NumPy array", "open it with numpy.load"),
-    mark(b"PERFILE2", "a perf.data file", "open it with perf report"),
+    mark(
+        b"PERFILE2",
+        "a perf.data file",
+        "`perf script --ns -i FILE > run.perf` prints what it does read",
+    ),
+    mark(
+        b"\x17\x08\x44tracing",
+        "a trace.dat file of trace-cmd",
+        "`trace-cmd report FILE > run.ftrace` prints what it does read",
+    ),
     mark(b"SQLite format 3\0", "an SQLite database", "open it with sqlite3"),
     mark(
         b"\x1e{",
