@@ -74,6 +74,26 @@ impl Output {
         }
     }
 
+    /// What is written to a terminal that is so wide, or to none.
+    #[cfg(test)]
+    pub(crate) fn captured(
+        columns: Option<usize>,
+        write: impl FnOnce(&mut Self) -> io::Result<()>,
+    ) -> String {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut output = Self {
+            name: String::new(),
+            writer: BufWriter::new(Box::new(file.try_clone().unwrap())),
+            is_terminal: columns.is_some(),
+            columns,
+            paint: Paint { is_on: false },
+            failure: None,
+        };
+        write(&mut output).and_then(|()| output.flush()).unwrap();
+        io::Seek::rewind(&mut file).unwrap();
+        io::read_to_string(file).unwrap()
+    }
+
     /// What messages call it.
     pub(crate) fn name(&self) -> &str {
         &self.name

@@ -84,7 +84,7 @@ const COLUMNS: &[Column] = &[
     ("bucket_ns", "", Look::Plain),
     ("is_idle", "", Look::Plain),
     ("is_interrupt", "", Look::Plain),
-    ("task", "task", Look::Plain),
+    ("task", "task", Look::Name),
 ];
 
 const OVER_TIME: &[Column] = &[

@@ -56,15 +56,15 @@ const TIMES: &[Column] = &[
     ("stay_mean_ns", "mean stay", Look::Duration),
     ("stay_max_ns", "longest", Look::Duration),
     ("settle_max_ns", "to settle", Look::Duration),
-    ("machine", "machine", Look::Plain),
-    ("state", "state", Look::Plain),
+    ("machine", "machine", Look::Name),
+    ("state", "state", Look::Name),
 ];
 
 const TRANSITIONS: &[Column] = &[
     ("count", "count", Look::Count),
-    ("machine", "machine", Look::Plain),
-    ("from", "from", Look::Plain),
-    ("to", "to", Look::Plain),
+    ("machine", "machine", Look::Name),
+    ("from", "from", Look::Name),
+    ("to", "to", Look::Name),
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {

@@ -7,14 +7,9 @@ use kymo_core::Value;
 use serde_json::{Map, Value as Json};
 
 use super::columns::width_of;
+use super::fit::{GAP, Wanted, fit};
 use super::{escaped, measure, numbers, style};
 use crate::output::Output;
-
-/// The last column keeps so many places, at the least.
-const LAST_MIN: usize = 16;
-
-/// Between two columns.
-const GAP: usize = 2;
 
 /// How figures are printed.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -40,6 +35,8 @@ impl GridArgs {
 pub(crate) enum Look {
     /// As they are.
     Plain,
+    /// As they are; they say what a row is of.
+    Name,
     /// A number of things.
     Count,
     /// Nanoseconds.
@@ -48,20 +45,35 @@ pub(crate) enum Look {
     Share,
 }
 
+impl Look {
+    /// Whether it is a text and no figure.
+    fn is_text(self) -> bool {
+        matches!(self, Self::Plain | Self::Name)
+    }
+}
+
 /// A column: its name in JSON and CSV, its heading for a person, and how its figures are read. One
 /// without a heading is not shown to a person, and one without a name is shown to nobody else.
 pub(crate) type Column = (&'static str, &'static str, Look);
 
-/// Rows of figures. The last column is what they are of.
+/// Rows of figures. The last columns are what they are of.
 #[derive(Debug)]
 pub(crate) struct Grid {
     columns: &'static [Column],
+    /// Headings of columns that tell less than those to the right of them, the least first.
+    lesser: &'static [&'static str],
     rows: Vec<Vec<Value>>,
 }
 
 impl Grid {
     pub(crate) fn new(columns: &'static [Column]) -> Self {
-        Self { columns, rows: Vec::new() }
+        Self { columns, lesser: &[], rows: Vec::new() }
+    }
+
+    /// Says which columns are left out first where there is no room for all. Of the others those to
+    /// the right are.
+    pub(crate) fn leaving_out(self, lesser: &'static [&'static str]) -> Self {
+        Self { lesser, ..self }
     }
 
     /// Adds a row with a value for each column.
@@ -136,28 +148,40 @@ impl Grid {
     fn text(&self, out: &mut Output) -> io::Result<()> {
         let (looks, table) = (self.looks(), self.table());
         let Some((heads, rows)) = table.split_first() else { return Ok(()) };
-        let Some((last, others)) = heads.split_last() else { return Ok(()) };
+        let widths = self.widths(&table, &looks, out.columns().unwrap_or(usize::MAX));
+        let faint = out.paint().style(style::FAINT);
+        write!(out, "{faint}")?;
+        line(out, heads, &widths, &looks)?;
+        writeln!(out, "{faint:#}")?;
+        for row in rows {
+            line(out, row, &widths, &looks)?;
+            writeln!(out)?;
+        }
+        let gone = heads.iter().zip(&widths).filter(|(_, width)| width.is_none());
+        let gone: Vec<_> = gone.map(|(head, _)| head.as_str()).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let gone = gone.join(", ");
+        writeln!(out, "{faint}… no room for {gone} (a wider terminal or --csv shows all){faint:#}")
+    }
+
+    /// The places of each column that is shown, and nothing for those that have no room.
+    fn widths(&self, table: &[Vec<String>], looks: &[Look], places: usize) -> Vec<Option<usize>> {
         let width = |at: usize| {
             table.iter().filter_map(|row| row.get(at)).map(|cell| width_of(cell)).max().unwrap_or(0)
         };
-        let mut widths: Vec<_> = (0..others.len()).map(width).collect();
-        let all = out.columns().unwrap_or(usize::MAX);
-        // What does not fit is left out from the right; what stands first says most.
-        while widths.iter().map(|width| width + GAP).sum::<usize>() + LAST_MIN > all {
-            widths.pop();
-        }
-        let lead: usize = widths.iter().map(|width| width + GAP).sum();
-        let room = all.saturating_sub(lead);
-        let faint = out.paint().style(style::FAINT);
-        write!(out, "{faint}")?;
-        line(out, others, &widths, &looks, last)?;
-        writeln!(out, "{faint:#}")?;
-        for row in rows {
-            let Some((last, others)) = row.split_last() else { continue };
-            line(out, others, &widths, &looks, &measure::fitted(last, room))?;
-            writeln!(out)?;
-        }
-        Ok(())
+        let wanted = |(at, look): (usize, &Look)| {
+            let is_name = *look == Look::Name || at + 1 == looks.len();
+            Wanted { width: width(at), is_name }
+        };
+        let columns: Vec<_> = looks.iter().enumerate().map(wanted).collect();
+        let heads = self.shown();
+        let at = |wanted: &str| heads.iter().position(|(_, (_, head, _))| *head == wanted);
+        let mut least_telling: Vec<_> = self.lesser.iter().filter_map(|head| at(head)).collect();
+        let others = columns.iter().enumerate().rev().filter(|(_, column)| !column.is_name);
+        least_telling.extend(others.map(|(at, _)| at));
+        fit(&columns, &least_telling, places)
     }
 
     /// The columns that are shown: those that have a heading and something in them.
@@ -173,7 +197,7 @@ impl Grid {
 
     /// For each column that is shown, whether it has texts and not figures.
     pub(crate) fn is_text(&self) -> Vec<bool> {
-        self.looks().into_iter().map(|look| look == Look::Plain).collect()
+        self.looks().into_iter().map(Look::is_text).collect()
     }
 
     fn looks(&self) -> Vec<Look> {
@@ -194,21 +218,28 @@ impl Grid {
     }
 }
 
-/// Numbers stand to the right of their column, and texts to the left.
+/// Numbers stand to the right of their column, and texts to the left. What is too long lacks its
+/// middle: names that begin alike differ at their end.
 fn line(
     out: &mut Output,
     cells: &[String],
-    widths: &[usize],
+    widths: &[Option<usize>],
     looks: &[Look],
-    last: &str,
 ) -> io::Result<()> {
-    for ((cell, width), look) in cells.iter().zip(widths).zip(looks) {
-        match look {
-            Look::Plain => write!(out, "{cell:<width$}{:GAP$}", "")?,
-            _ => write!(out, "{cell:>width$}{:GAP$}", "")?,
+    let columns = cells.iter().zip(widths).zip(looks);
+    let mut columns = columns.filter_map(|((cell, width), look)| Some((cell, (*width)?, look)));
+    let mut next = columns.next();
+    while let Some((cell, width, look)) = next {
+        next = columns.next();
+        let cell = measure::fitted_middle(cell, width);
+        match (look.is_text(), next.is_some()) {
+            (true, true) => write!(out, "{cell:<width$}{:GAP$}", "")?,
+            (true, false) => write!(out, "{cell}")?,
+            (false, true) => write!(out, "{cell:>width$}{:GAP$}", "")?,
+            (false, false) => write!(out, "{cell:>width$}")?,
         }
     }
-    write!(out, "{last}")
+    Ok(())
 }
 
 fn cell(value: &Value, look: Look) -> String {
@@ -260,6 +291,30 @@ mod tests {
             [["run", "share", "task"], ["1.500 µs", "33.3%", "a\\tb"], ["2 ns", "100.0%", "c"]];
         assert_eq!(grid.table(), expected);
         assert_eq!((grid.keep(1), grid.len(), grid.keep(0)), (1, 1, 0));
+    }
+
+    #[test]
+    fn what_has_no_room_is_named_and_is_no_name() {
+        const PAIRS: &[Column] = &[
+            ("sent", "sent", Look::Count),
+            ("lost", "lost", Look::Count),
+            ("latency_ns", "latency", Look::Duration),
+            ("from", "from", Look::Name),
+            ("to", "to", Look::Name),
+        ];
+        let mut grid = Grid::new(PAIRS).leaving_out(&["lost"]);
+        let (from, to) = ("a task with a long name 1", "b");
+        grid.row(vec![7_u64.into(), 1_u64.into(), 1_500_u64.into(), from.into(), to.into()]);
+        let printed = |columns| Output::captured(columns, |out| grid.text(out));
+        let whole = "sent  lost   latency  from                       to\n   7     1  1.500 µs  \
+                     a task with a long name 1  b\n";
+        assert_eq!(printed(None), whole);
+        // 4 + 4 + 8 + 25 + 2 and four gaps.
+        assert_eq!(printed(Some(51)), whole);
+        // 4 + 8 + 16 + 2 and three gaps.
+        let narrow = "sent   latency  from              to\n   7  1.500 µs  a task w… name 1  b\n\
+                      … no room for lost (a wider terminal or --csv shows all)\n";
+        assert_eq!(printed(Some(36)), narrow);
     }
 
     #[test]

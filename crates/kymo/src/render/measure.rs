@@ -105,6 +105,18 @@ pub(crate) fn fitted_end(text: &str, places: usize) -> String {
     format!("…{kept}")
 }
 
+/// The beginning and the end of a text, as much of them as there are places for.
+pub(crate) fn fitted_middle(text: &str, places: usize) -> String {
+    let count = super::columns::width_of(text);
+    if count <= places {
+        return text.to_owned();
+    }
+    let kept = places.saturating_sub(1);
+    let end = kept / 2;
+    let begin: String = text.chars().take(kept - end).collect();
+    begin + "…" + &text.chars().skip(count - end).collect::<String>()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,10 +173,13 @@ mod tests {
     }
 
     #[test]
-    fn of_what_has_no_room_the_beginning_or_the_end_is_left_out() {
+    fn of_what_has_no_room_the_beginning_the_middle_or_the_end_is_left_out() {
         assert_eq!(fitted("NODE 0 / THREAD 12", 18), "NODE 0 / THREAD 12");
         assert_eq!(fitted("NODE 0 / THREAD 12", 8), "NODE 0 …");
         assert_eq!(fitted_end("NODE 0 / THREAD 12", 18), "NODE 0 / THREAD 12");
         assert_eq!(fitted_end("NODE 0 / THREAD 12", 10), "…THREAD 12");
+        assert_eq!(fitted_middle("NODE 0 / THREAD 12", 18), "NODE 0 / THREAD 12");
+        assert_eq!(fitted_middle("NODE 0 / THREAD 12", 10), "NODE …D 12");
+        assert_eq!([fitted_middle("über", 3), fitted_middle("ab", 1)], ["ü…r", "…"]);
     }
 }

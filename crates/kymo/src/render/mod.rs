@@ -3,6 +3,7 @@
 pub(crate) mod array;
 pub(crate) mod columns;
 pub(crate) mod event;
+mod fit;
 pub(crate) mod grid;
 pub(crate) mod listing;
 pub(crate) mod measure;

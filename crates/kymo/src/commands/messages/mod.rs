@@ -99,9 +99,9 @@ const COLUMNS: &[Column] = &[
     ("latency_p95_ns", "95%", Look::Duration),
     ("latency_p99_ns", "", Look::Duration),
     ("latency_max_ns", "max", Look::Duration),
-    ("from", "from", Look::Plain),
-    ("to", "to", Look::Plain),
-    ("message", "message", Look::Plain),
+    ("from", "from", Look::Name),
+    ("to", "to", Look::Name),
+    ("message", "message", Look::Name),
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
@@ -289,7 +289,7 @@ fn is_meant(key: &PairKey, analysis: &Analysis) -> bool {
 
 /// All pairs that are meant, the busiest first.
 fn table(messages: &Messages, analysis: &Analysis) -> Grid {
-    let mut grid = Grid::new(COLUMNS);
+    let mut grid = Grid::new(COLUMNS).leaving_out(&["95%", "received", "unsent"]);
     for (key, pair) in messages.pairs() {
         if !is_meant(key, analysis) {
             continue;

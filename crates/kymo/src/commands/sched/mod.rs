@@ -149,7 +149,7 @@ const COLUMNS: &[Column] = &[
     ("priority_max", "", Look::Plain),
     ("", "priority", Look::Plain),
     ("recording", "", Look::Count),
-    ("task", "task", Look::Plain),
+    ("task", "task", Look::Name),
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
