@@ -8,7 +8,7 @@ use kymo_core::{Finding, Severity};
 
 use crate::failure;
 use crate::output::Paint;
-use crate::render::style;
+use crate::render::{alike, style};
 
 /// Findings of an opened file that are said one by one; `check` says all.
 const FINDINGS_SHOWN: usize = 3;
@@ -96,19 +96,20 @@ impl Report {
         self.line(format_args!("kymo: {name}: {text}"));
     }
 
-    /// Says the findings of an opened file that matter: a few, then how many more.
+    /// Says the findings of an opened file that matter: a few, the worst first, then how many more.
     pub(crate) fn findings(&mut self, name: &str, findings: &[Finding]) {
         let matter = |finding: &&Finding| finding.severity >= Severity::Warning;
-        let total = findings.iter().filter(matter).count();
-        for finding in findings.iter().filter(matter).take(FINDINGS_SHOWN) {
-            self.finding(name, finding);
+        let alike = alike::worst_first(findings.iter().filter(matter));
+        for alike in alike.iter().take(FINDINGS_SHOWN) {
+            let text = alike::text(*alike, self.paint);
+            self.remark(name, text);
         }
-        match total.saturating_sub(FINDINGS_SHOWN) {
+        match alike.iter().skip(FINDINGS_SHOWN).map(|(_, count)| count).sum::<u64>() {
             0 => {}
             1 => self.remark(name, format_args!("and 1 more finding")),
             more => self.remark(name, format_args!("and {more} more findings")),
         }
-        if total > 0 {
+        if !alike.is_empty() {
             let name = failure::quoted(name);
             self.hint(&format!("`kymo check {name}` shows all that is wrong"));
         }

@@ -11,7 +11,7 @@ use crate::failure;
 use crate::inputs;
 use crate::output::Output;
 use crate::render::columns::{Columns, width_of};
-use crate::render::{escaped, numbers, style};
+use crate::render::{alike, escaped, numbers, style};
 use crate::session::{Opened, Outcome, Session};
 
 /// Recordings and findings that are listed one by one.
@@ -167,18 +167,19 @@ fn print_findings(
     findings: &[Finding],
     wanted: impl Fn(&Finding) -> bool,
 ) -> anyhow::Result<()> {
-    let findings: Vec<_> = findings.iter().filter(|finding| wanted(finding)).collect();
+    let findings = alike::worst_first(findings.iter().filter(|finding| wanted(finding)));
     if findings.is_empty() {
         return Ok(());
     }
     print_title(out, title)?;
     let paint = out.paint();
     let mut columns = Columns::indented(4);
-    for finding in findings.iter().take(LISTED_MAX) {
-        columns.row([style::finding(finding, paint)]);
+    for alike in findings.iter().take(LISTED_MAX) {
+        columns.row([alike::text(*alike, paint)]);
     }
     columns.print(out)?;
-    print_more(out, findings.len().saturating_sub(LISTED_MAX))
+    let more: u64 = findings.iter().skip(LISTED_MAX).map(|(_, count)| count).sum();
+    print_more(out, usize::try_from(more).unwrap_or(usize::MAX))
 }
 
 fn print_more(out: &mut Output, more: usize) -> anyhow::Result<()> {
