@@ -57,6 +57,8 @@ pub(crate) struct Session {
     limits: Limits,
     /// What `--utf8` says, of the file that was opened last.
     pub(crate) is_utf8: bool,
+    /// The worst that was found out before it could be printed.
+    found: Outcome,
 }
 
 /// A file and what opening it gave.
@@ -88,6 +90,7 @@ impl Session {
             report,
             limits: Limits::default(),
             is_utf8: false,
+            found: Outcome::Done,
         }
     }
 
@@ -102,6 +105,7 @@ impl Session {
             bars,
             limits: self.limits,
             is_utf8: self.is_utf8,
+            found: Outcome::Done,
         }
     }
 
@@ -147,10 +151,16 @@ impl Session {
         });
         match result {
             Ok(outcome) => outcome,
-            // Whoever read our output has seen enough.
-            Err(_) if self.out.is_closed() => Outcome::Done,
+            // Whoever read our output has seen enough. What was found until then decides.
+            Err(_) if self.out.is_closed() => self.found,
             Err(error) => self.fail(&error),
         }
+    }
+
+    /// Keeps in mind what was found out, for when whoever reads our output goes away before all of it
+    /// is printed.
+    pub(crate) fn note(&mut self, outcome: Outcome) {
+        self.found = self.found.max(outcome);
     }
 
     fn fail(&mut self, error: &anyhow::Error) -> Outcome {
@@ -191,13 +201,16 @@ impl Session {
             };
             worst = worst.max(match result {
                 Ok(outcome) => outcome,
-                Err(_) if self.out.is_closed() => return Ok(worst),
+                Err(_) if self.out.is_closed() => return Ok(worst.max(self.found)),
                 Err(error) if self.out.failure().is_some() => return Err(error),
                 Err(error) => {
                     self.error(&inputs::display(&path), &error);
                     Outcome::of_error(&error)
                 }
             });
+            if self.out.is_closed() {
+                break;
+            }
         }
         Ok(worst)
     }
@@ -223,9 +236,21 @@ impl Session {
     ) -> anyhow::Result<Outcome> {
         let source = self.source_as(path, &how.format)?;
         let result = self.open(&source, how).and_then(|opened| {
-            let outcome = work(self, &opened)?;
-            self.out.flush()?;
-            Ok(outcome)
+            let result = work(self, &opened);
+            if result.is_ok() {
+                let _ = self.out.flush();
+            }
+            match (result, self.out.failure()) {
+                // However much of it was read.
+                (result, Some(_)) if self.out.is_closed() => {
+                    let outcome = result.unwrap_or(Outcome::Done).max(self.found);
+                    Ok(outcome.max(Outcome::of(&opened.dataset.findings())))
+                }
+                (Ok(_), Some(failure)) => {
+                    Err(std::io::Error::new(failure.kind(), failure.to_string()).into())
+                }
+                (result, _) => result,
+            }
         });
         self.bars.end();
         // What else went wrong may well come from the change.
@@ -248,10 +273,12 @@ impl Session {
         self.is_utf8 = how.format.utf8;
         let context = self.context();
         let dataset = if how.salvage {
-            format.salvage(source, &context)?
+            format.salvage(source, &context)
         } else {
-            format.open(source, &context)?
+            format.open(source, &context)
         };
+        let can_repair = || format.info().abilities.contains(&Ability::Repair);
+        let dataset = dataset.map_err(|error| Unreadable::of(error.into(), can_repair))?;
         self.bars.end();
         Ok(Opened { name: inputs::display(source.path()), source: source.clone(), format, dataset })
     }

@@ -80,6 +80,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     }
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, _| {
         let found = Checked::new(session, opened, scope, rules::read(&args.rules)?)?;
+        session.note(if found.broken() > 0 { Outcome::Findings } else { Outcome::Done });
         found.print(session, opened, args.grid)?;
         Ok(found.say(session, opened))
     })
