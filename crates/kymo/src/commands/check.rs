@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use kymo_core::{Finding, Progress, Severity};
 
 use crate::cli::FormatArgs;
+use crate::failure::Unreadable;
 use crate::inputs;
-use crate::render::{numbers, style};
+use crate::render::{alike, numbers, style};
 use crate::session::{Outcome, Session, named_format};
 
 /// Check files against every rule of their format.
@@ -119,19 +120,15 @@ fn print(
         return Ok(out.flush()?);
     }
     let mut rules: HashMap<(Option<&str>, &str), (u64, u64)> = HashMap::new();
-    for (finding, count) in grouped(shown) {
+    for (finding, count) in alike::grouped(shown) {
         let of_rule = rules.entry((finding.file.as_deref(), finding.rule)).or_default();
         of_rule.0 += 1;
         if of_rule.0 > LINES_MAX {
             of_rule.1 += count;
             continue;
         }
-        let text = style::finding(finding, out.paint());
-        let more = match count - 1 {
-            0 => String::new(),
-            more => format!(", and {} like it", numbers::grouped(more)),
-        };
-        writeln!(out, "{name}: {text}{more}")?;
+        let text = alike::text((finding, count), out.paint());
+        writeln!(out, "{name}: {text}")?;
     }
     let mut rest: Vec<_> = rules.into_iter().filter(|(_, (_, rest))| *rest > 0).collect();
     rest.sort_unstable();
@@ -141,21 +138,6 @@ fn print(
         writeln!(out, "{name}: {file}{rest} more of rule {rule} (--all shows each)")?;
     }
     Ok(out.flush()?)
-}
-
-/// Findings that differ only in where they are, as the first of them and how many there are.
-fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a Finding, u64)> {
-    let mut groups: Vec<(&Finding, u64)> = Vec::new();
-    let mut known = HashMap::new();
-    for finding in findings {
-        let Finding { severity, rule, file, message, .. } = finding;
-        let place = *known.entry((severity, rule, file, message)).or_insert(groups.len());
-        match groups.get_mut(place) {
-            Some((_, count)) => *count += 1,
-            None => groups.push((finding, 1)),
-        }
-    }
-    groups
 }
 
 fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<Finding>> {
@@ -172,7 +154,8 @@ fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<
     let checked = format.check(&source, &session.context());
     session.bars.end();
     source.verify()?;
-    Ok(checked?)
+    // A check says all that is wrong by itself: it is no help to run it again.
+    checked.map_err(|error| Unreadable::of(error.into(), || false))
 }
 
 /// Says how much was found, unless that is plain from what was said already.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use kymo_core::{Ability, Progress, Repaired};
 
 use crate::cli::FormatArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, Unreadable};
 use crate::inputs;
 use crate::outlet;
 use crate::render::numbers;
@@ -46,7 +46,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let name = inputs::display(&args.input);
-    let repaired = repair(session, args).map_err(|error| match error.downcast::<Named>() {
+    // What cannot be repaired is not to be repaired once more.
+    let repaired = repair(session, args).map_err(|error| Unreadable::of(error, || false));
+    let repaired = repaired.map_err(|error| match error.downcast::<Named>() {
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name.as_str(), error),
     })?;
