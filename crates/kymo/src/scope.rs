@@ -2,16 +2,20 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_analyse::{Analysis, Buckets, Doubts, LeftOut, Pass, Shortcomings, TaskId};
+use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{
     Activity, Content, Shown, TimeNs, TimelineView, TrackId, TrackKind, Window,
 };
+use kymo_core::{Confidence, Format, Source};
 
 use crate::cli::OpenArgs;
 use crate::failure::{Failure, quoted};
+use crate::inputs;
 use crate::moment::{self, Moment};
 use crate::render::{escaped, numbers};
 use crate::session::{Opened, Outcome, Session};
@@ -49,6 +53,9 @@ pub(crate) struct Scope {
     idle: Vec<Pattern>,
     /// What was said already, for events may be gone through again.
     said: RefCell<Vec<String>>,
+    /// The file, and its format.
+    path: PathBuf,
+    format: &'static dyn Format,
 }
 
 impl ScopeArgs {
@@ -63,9 +70,12 @@ impl ScopeArgs {
         let inputs = session.expand(files, &open.format);
         let mut is_first = true;
         session.each_dataset(inputs, open, |session, opened| {
-            let scope = self.of(opened)?;
-            let outcome = work(session, opened, &scope, std::mem::take(&mut is_first))?;
-            Ok(outcome.max(session.findings(opened)))
+            let is_first = std::mem::take(&mut is_first);
+            let scope = self.of(opened);
+            let worked = scope.and_then(|scope| work(session, opened, &scope, is_first));
+            // What cannot be read may be why something is not there.
+            let found = session.findings(opened);
+            Ok(worked?.max(found))
         })
     }
 
@@ -83,10 +93,22 @@ impl ScopeArgs {
         let idle = self.idle.iter().map(|text| Pattern::new(text));
         let idle = idle.collect::<Result<Vec<_>, _>>()?;
         let window = Window { tracks, from, until, last: None };
-        let scope = Scope { timeline, kinds, window, idle, said: RefCell::default() };
+        let (path, format) = (opened.source.path().to_owned(), opened.format);
+        let said = RefCell::default();
+        let scope = Scope { timeline, kinds, window, idle, said, path, format };
         scope.refuse_elsewhere()?;
         Ok(scope)
     }
+}
+
+/// That a range of time has nothing of a recording, and which one would.
+pub(crate) fn nothing_in_range(
+    timeline: &Arc<dyn TimelineView>,
+    range: &RangeInclusive<TimeNs>,
+) -> String {
+    let shown = |time| Shown::on(timeline.clocks().first(), time);
+    let (start, end) = (shown(*range.start()), shown(*range.end()));
+    format!("nothing of it is in that range: it is from {start} to {end}")
 }
 
 /// Which events are gone through.
@@ -109,9 +131,7 @@ impl Scope {
         if from.is_some_and(|from| from > *range.end())
             || until.is_some_and(|until| until <= *range.start())
         {
-            let (start, end) = (self.shown(*range.start()), self.shown(*range.end()));
-            let why = format!("nothing of it is in that range: it is from {start} to {end}");
-            return Err(Failure::new(why).into());
+            return Err(Failure::new(nothing_in_range(&self.timeline, &range)).into());
         }
         Ok(())
     }
@@ -277,7 +297,24 @@ impl Scope {
         if self.kinds.contains(&kind) {
             return Ok(());
         }
-        Err(Failure::new(why).hint(self.instead()).into())
+        let hint = match self.whole() {
+            Some(whole) => format!("it is a part of a recording that is a directory: name {whole}"),
+            None => self.instead().to_owned(),
+        };
+        Err(Failure::new(why).hint(hint).into())
+    }
+
+    /// The directory that is the whole recording, where the file is a part of one.
+    fn whole(&self) -> Option<String> {
+        let directory = match self.path.parent()? {
+            current if current.as_os_str().is_empty() => Path::new("."),
+            parent => parent,
+        };
+        let source = Source::open(directory, &Limits::default()).ok()?;
+        let found = kymo_registry::detect(&source).ok()?;
+        let is_whole = !self.path.is_dir() && found.confidence == Confidence::Magic;
+        let is_same = found.format.info().name == self.format.info().name;
+        (is_whole && is_same).then(|| quoted(&inputs::display(directory)))
     }
 
     /// Whether functions are called, as the first events tell: tracks of calls have others, too.

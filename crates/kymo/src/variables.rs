@@ -123,7 +123,7 @@ fn paths(view: &dyn ArraysView) -> impl Iterator<Item = String> {
 }
 
 /// How many characters must be put in, left out or changed to make one name of another.
-fn distance(one: &str, other: &str) -> usize {
+pub(crate) fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut costs: Vec<usize> = (0..=other.len()).collect();
     for (row, a) in one.chars().enumerate() {

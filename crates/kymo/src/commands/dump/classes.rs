@@ -112,7 +112,7 @@ impl Classes {
 
 /// Whether a text begins with a name, after that of a subsystem where there is one:
 /// `sched:sched_switch: …` is both.
-fn is_called(text: &str, name: &str) -> bool {
+pub(super) fn is_called(text: &str, name: &str) -> bool {
     let begins = |text: &str| {
         let rest = text.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
@@ -121,7 +121,7 @@ fn is_called(text: &str, name: &str) -> bool {
 }
 
 /// Whether a word may be what a tracer calls its events: `sched_switch`, `vTaskDelay`.
-fn is_name(word: &str) -> bool {
+pub(super) fn is_name(word: &str) -> bool {
     let pairs = word.as_bytes().windows(2);
     let is_hump = |pair: &[u8]| matches!(pair, [first, next] if first.is_ascii_lowercase() && next.is_ascii_uppercase());
     word.contains(['_', ':']) || { pairs }.any(is_hump)

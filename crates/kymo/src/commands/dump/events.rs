@@ -7,6 +7,7 @@ use kymo_core::model::timeline::{TimelineView, TrackKind, Window};
 
 use super::Args;
 use super::filters::Filters;
+use super::missing;
 use crate::failure::{Failure, quoted};
 use crate::moment;
 use crate::render::event::{EventLines, Look};
@@ -95,7 +96,8 @@ pub(super) fn dump(
     lines.finish(&mut held);
     session.out.write_all(&held)?;
     if is_empty {
-        session.report.remark(&opened.name, "no event is such as was asked for");
+        let why = missing::why(&timeline, &window, &filters)?;
+        session.report.remark(&opened.name, why);
     }
     Ok(Outcome::Done)
 }

@@ -139,6 +139,20 @@ impl Filters {
         is_empty && self.fields.is_empty() && self.on_cpu.is_none()
     }
 
+    /// The names of tracers that are asked for.
+    pub(super) fn called(&self) -> Vec<&str> {
+        let called = self.classes.iter().filter_map(|classes| match classes {
+            Classes::Called(name) => Some(name.as_str()),
+            Classes::Of(..) => None,
+        });
+        called.collect()
+    }
+
+    /// The fields that are compared.
+    pub(super) fn fields(&self) -> Vec<&str> {
+        self.fields.iter().map(|field| field.name.as_str()).collect()
+    }
+
     /// Whether an event is shown.
     pub(crate) fn matches(&self, event: &Event<'_>) -> bool {
         let is_on = |on: &Vec<bool>| on.get(event.track.0).copied().unwrap_or(false);

@@ -3,6 +3,7 @@
 mod classes;
 mod events;
 mod filters;
+mod missing;
 mod variables;
 
 use std::io::Write;

@@ -1,0 +1,151 @@
+//! Why no event is such as was asked for: what was typed may not be there at all.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kymo_core::model::timeline::{Activity, Content, Event, TimelineView, Track, Window};
+use serde_json::Value as Json;
+
+use super::classes;
+use super::filters::Filters;
+use crate::moment;
+use crate::render::escaped;
+use crate::scope::nothing_in_range;
+use crate::variables::distance;
+
+/// So many events are looked at to find out what there is.
+const LOOKED_AT: u64 = 1 << 20;
+
+/// So many names are kept, and so many of them listed.
+const NAMES_MAX: usize = 1 << 10;
+const LISTED_MAX: usize = 12;
+
+/// Says why no event was shown.
+pub(super) fn why(
+    timeline: &Arc<dyn TimelineView>,
+    window: &Window,
+    filters: &Filters,
+) -> anyhow::Result<String> {
+    let is_range = window.from.is_some() || window.until.is_some();
+    if is_range && filters.is_all() {
+        // Clocks that do not begin together have no range.
+        if let Ok(range) = moment::range_of(timeline, window.tracks.as_deref()) {
+            return Ok(nothing_in_range(timeline, &range));
+        }
+    }
+    let said = "no event is such as was asked for";
+    let (asked, fields) = (filters.called(), filters.fields());
+    if asked.is_empty() && fields.is_empty() {
+        return Ok(said.to_owned());
+    }
+    let names = Names::of(timeline)?;
+    let is_called = |name: &str| names.kinds.iter().any(|kind| classes::is_called(kind, name));
+    if let Some(name) = asked.into_iter().find(|name| !is_called(name)) {
+        let kinds = names.kinds.iter().map(|kind| kind.rsplit(':').next().unwrap_or(kind));
+        return Ok(format!("no event is called {}{}", escaped(name), instead(name, kinds)));
+    }
+    let is_field = |name: &str| names.fields.contains(name);
+    if let Some(name) = fields.into_iter().find(|name| !is_field(name)) {
+        let fields = names.fields.iter().map(String::as_str);
+        return Ok(format!("no event has a field {}{}", escaped(name), instead(name, fields)));
+    }
+    Ok(said.to_owned())
+}
+
+/// What may have been meant, or what there is.
+fn instead<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let names: BTreeSet<_> = names.collect();
+    let wrong_max = typed.chars().count() / 3;
+    let near = names.iter().map(|name| (distance(typed, name), name));
+    let near = near.filter(|(wrong, _)| *wrong <= wrong_max).min_by_key(|(wrong, _)| *wrong);
+    if let Some((_, name)) = near {
+        return format!("; did you mean {}?", escaped(name));
+    }
+    let listed: Vec<_> = names.iter().take(LISTED_MAX).map(|name| escaped(name)).collect();
+    match names.len().saturating_sub(LISTED_MAX) {
+        _ if names.is_empty() => String::new(),
+        0 => format!("; there are {}", listed.join(", ")),
+        more => format!("; there are {} and {more} more", listed.join(", ")),
+    }
+}
+
+/// What events are called, and what their fields are.
+#[derive(Debug, Default)]
+struct Names {
+    kinds: BTreeSet<String>,
+    fields: BTreeSet<String>,
+}
+
+impl Names {
+    fn of(timeline: &Arc<dyn TimelineView>) -> anyhow::Result<Self> {
+        let tracks = timeline.tracks();
+        let mut events = Arc::clone(timeline).events_with_fields(&Window::default())?;
+        let mut names = Self::default();
+        for _ in 0..LOOKED_AT {
+            let Some(event) = events.next()? else { break };
+            names.see(&event, tracks.get(event.track.0));
+        }
+        Ok(names)
+    }
+
+    fn see(&mut self, event: &Event<'_>, track: Option<&Track>) {
+        match &event.content {
+            Content::Fields(found) => {
+                add(&mut self.kinds, &found.name);
+                found.fields.iter().for_each(|field| add(&mut self.fields, &field.name));
+            }
+            Content::Text(text) => self.text(text),
+            Content::Value(_) => {
+                add(&mut self.fields, "value");
+                let name = track.map_or("", |track| &track.name);
+                add(&mut self.fields, name);
+                add(&mut self.fields, name.rsplit('.').next().unwrap_or(name));
+            }
+            Content::Activity(activity) => {
+                let names: &[&str] = match activity {
+                    Activity::Begin { .. } => &["priority", "name"],
+                    Activity::EndOf { .. } => &["name"],
+                    Activity::Release { .. } => &["budget"],
+                    Activity::Complete { .. } => &["remaining"],
+                    Activity::Send(_) | Activity::Receive(_) => &["message"],
+                    Activity::Enter { .. } => &["state"],
+                    Activity::End => &[],
+                };
+                names.iter().for_each(|name| add(&mut self.fields, name));
+            }
+            Content::Sample(_) | Content::Payload => {}
+        }
+    }
+
+    /// A text may be an object of JSON, or begin with the name of the event.
+    fn text(&mut self, text: &str) {
+        if let Ok(Json::Object(object)) = serde_json::from_str::<Json>(text) {
+            object.keys().for_each(|name| add(&mut self.fields, name));
+            return;
+        }
+        let name = text.split(": ").next().unwrap_or(text);
+        if classes::is_name(name) && !name.contains(' ') {
+            add(&mut self.kinds, name);
+        }
+    }
+}
+
+fn add(names: &mut BTreeSet<String>, name: &str) {
+    if names.len() < NAMES_MAX && !names.contains(name) {
+        names.insert(name.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_near_is_asked_for_and_else_all_is_listed() {
+        let names = ["sched_switch", "sched_waking", "irq_handler_entry"];
+        let found = |typed: &str| instead(typed, names.into_iter());
+        assert_eq!(found("sched_swich"), "; did you mean sched_switch?");
+        assert_eq!(found("x_y"), "; there are irq_handler_entry, sched_switch, sched_waking");
+        assert_eq!(instead("x_y", std::iter::empty()), "");
+    }
+}
