@@ -11,7 +11,7 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1280p
   color: #222; background: #fff }
 h1 { font-size: 1.5em } h2 { font-size: 1.2em; margin-top: 2em }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5em 0 1.5em }
-th { color: #666; font-weight: normal; border-bottom: 1px solid #bbb }
+th { color: #666; font-weight: normal; border-bottom: 1px solid #bbb } th:has(+ td) { border: 0 }
 th, td { padding: .15em .8em .15em 0; text-align: right; white-space: nowrap }
 th.text, td.text { text-align: left; white-space: pre }
 td.marks { font-family: ui-monospace, \"DejaVu Sans Mono\", monospace; line-height: 1; font-size: 13px }
