@@ -145,6 +145,13 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_perf_are_told_from_those_of_ftrace() {
+        let line = |name: &str| format!("  rt-7 [001]  2.000001: {name}: comm=a pid=18 prio=0\n");
+        assert_eq!(detect_bytes("x", line("sched:sched_waking").as_bytes()), Ok("perf"));
+        assert_eq!(detect_bytes("x", line("sched_waking").as_bytes()), Ok("ftrace"));
+    }
+
+    #[test]
     fn text_is_called_text() {
         let why = detect_bytes("notes", b"dear diary,\ntoday nothing was recorded\n").unwrap_err();
         assert!(matches!(why, Unrecognised::Foreign { name: "plain text", .. }), "{why}");

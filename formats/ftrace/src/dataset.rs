@@ -29,7 +29,9 @@ impl Format for Ftrace {
         if probe.head.starts_with(b"# tracer: ") {
             return Some(Confidence::Magic);
         }
-        let is_event = |line: &str| matches!(read(line), Read::Event(_));
+        // With the subsystem before its name an event is one of perf.
+        let is_event =
+            |line: &str| matches!(read(line), Read::Event(event) if !event.name.contains(':'));
         kymo_lines::first_line(probe.head, read).filter(|line| is_event(line))?;
         Some(Confidence::Plausible)
     }
