@@ -383,13 +383,15 @@ impl Analysis {
         running.filter(|_| !is_interrupted).map_or(on, |of| self.tasks.home(of.track))
     }
 
-    /// What still runs at the end: until then, or until the processor's last switch. Of processors
-    /// that did not switch, the first switch after the window tells.
+    /// What still runs at the end: until then, or until the processor's last switch. What that lets
+    /// run has no stretch that is known. Of processors that did not switch, the first switch after
+    /// the window tells.
     fn unfinished(&self, is_all_before: bool, short: &mut Shortcomings) -> Result<Vec<Stretch>> {
         let mut stretches = Vec::new();
         for (cpu, running) in self.switches.all_running() {
             let until = self.bounds.until(running.track);
             match until.or(self.switches.of(cpu).last) {
+                Some(until) if until <= running.since => {}
                 Some(until) => stretches.push(running.until(until, cpu)),
                 None => short.unknown.push(cpu),
             }

@@ -579,6 +579,19 @@ fn a_wakeup_arrives_with_the_stretch_it_is_for() {
 }
 
 #[test]
+fn what_the_last_switch_of_a_processor_lets_run_is_no_stretch() {
+    let trace = kymo_conformance::testdata("perf/control.perf");
+    let (_, tasks, _) = run(kymo().args(["sched", "--json", "-n0"]).arg(&trace));
+    let tasks = json(&tasks);
+    let perf = tasks.iter().find(|of| of["task"] == "perf-6045").unwrap();
+    // It runs .312605710–.312644328 and .321160924–.321201825; the last switches of both processors
+    // let it run.
+    assert_eq!((&perf["stretches"], &perf["stretch_mean_ns"]), (&2.into(), &39_759.into()));
+    let (_, loads, _) = run(kymo().args(["load", "--json", "-n0"]).arg(&trace));
+    assert!(json(&loads).iter().all(|of| of["run_ns"] != 0), "{loads}");
+}
+
+#[test]
 fn a_page_goes_to_standard_output_where_that_is_asked_for() {
     let folder = folder();
     let path = log(folder.path(), "0 cpu0 idle -> a\n10 cpu0 a -> idle\n");

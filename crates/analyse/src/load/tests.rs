@@ -30,13 +30,30 @@ fn what_tasks_used_is_as_worked_out_by_hand() {
     let analysis = analysed(told(), Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
     assert_eq!(cpus.len(), 2);
-    // From 100 to 900: b 200 + 100 + 0, a 200, idle 300.
+    // From 100 to 900: b 200 + 100, a 200, idle 300.
     assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (800, 500, 300));
     let expected = [("b", 300), ("a", 200), ("idle", 300)].map(|(n, ns)| (n.to_owned(), ns));
     assert_eq!(shares(&cpus[0], analysis.tasks()), expected);
     assert_eq!((cpus[1].span_ns(), cpus[1].busy_ns), (800, 800));
     // The same task on both processors.
     assert_eq!(cpus[0].tasks[1].task, cpus[1].tasks[0].task);
+}
+
+#[test]
+fn what_the_last_switch_lets_run_has_no_stretch() {
+    // On cpu 0 a runs 0–40 and b from 40 on, for a time that is not known.
+    let told = || vec![(0, 1, begin(1)), (40, 1, Activity::End), (40, 2, begin(1))];
+    let stretches = |window| {
+        let mut load = Load::new();
+        let analysis = analysed(told(), window, &mut load);
+        let cpu = &load.cpus(analysis.tasks())[0];
+        let of = |of: &TaskLoad| (analysis.tasks().name(of.task).to_owned(), of.stretches);
+        (cpu.span_ns(), cpu.tasks.iter().map(of).collect::<Vec<_>>())
+    };
+    assert_eq!(stretches(Window::default()), (40, vec![("a".to_owned(), 1)]));
+    // Where a window ends in a stretch, the part within is one.
+    let until = Window { until: Some(TimeNs(30)), ..Window::default() };
+    assert_eq!(stretches(until), (30, vec![("a".to_owned(), 1)]));
 }
 
 #[test]

@@ -91,7 +91,9 @@ fn without_completions_there_are_stretches_and_delays() {
     ];
     let found = figures(told, "b");
     assert_eq!((found.delay_ns.max(), found.response_ns.count()), (Some(4), 0));
-    assert_eq!((found.stretch_ns.count(), found.preemptions()), (2, None));
+    // How long the stretch from 12 on lasts is not known.
+    assert_eq!(spread(&found.stretch_ns), (1, Some(5), Some(5), Some(5)));
+    assert_eq!(found.preemptions(), None);
 }
 
 #[test]

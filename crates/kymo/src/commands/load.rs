@@ -20,8 +20,8 @@ use crate::session::{Opened, Outcome, Session};
 /// Show what each task used of the processors, in all and over time.
 ///
 /// There is a table for each processor, or for each log file that is of one. Shares are of the
-/// time from its first switch to its last, for who ran before and after is not known; within
-/// --since and --until they are of that range. Where switches are missing, nobody is said to have
+/// time from its first switch to its last, for who ran before and after is not known, so that what the
+/// last switch lets run has no stretch; within --since and --until they are of that range. Where switches are missing, nobody is said to have
 /// run. --stream and --exclude choose which tasks are shown. The column `over time` has a mark for
 /// each part of the time: the higher, the more of it the task ran. In JSON it has the nanoseconds
 /// that the task ran in each, and `bucket_ns` is how long a part is; the last may be shorter by
@@ -107,7 +107,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         }
         let cpus = cpus(&load, &analysis);
         if cpus.is_empty() {
-            return Err(Failure::new("no task ran in it").into());
+            return Err(Failure::new("no task is known to have run in it").into());
         }
         let count = cpus.len();
         let all = CpuLoad::together(&cpus, analysis.tasks()).filter(|_| args.total);
