@@ -252,6 +252,7 @@ impl Pass for Rules {
 
     /// Looks at what has not come when the recording ends.
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+        self.messages.finish(bounds, tasks);
         let Self { all, chosen, sched, messages, found } = self;
         let ending = Ending { bounds, tasks, chosen, sched, messages };
         for (index, (rule, memory)) in all.iter_mut().enumerate() {

@@ -420,3 +420,16 @@ fn checked_unbalanced(told: Vec<Told>, demand: Demand, own_clock: Option<bool>) 
     crate::fixture::analysed_with(told, Window::default(), &mut rules);
     rules
 }
+
+#[test]
+fn what_tells_when_it_arrives_is_no_reason_for_doubt() {
+    // The first arrives at 7, as its sender says; the second does not say when it left.
+    let told = vec![
+        (0, 1, Activity::Send(message("M", Some(2), Some(7)))),
+        (10, 1, Activity::Send(message("M", Some(2), None))),
+        (15, 2, Activity::Receive(message("M", Some(1), None))),
+        (100, 1, begin(1)),
+    ];
+    let demand = Demand::Message { message: is("M"), latency_max: 1000 };
+    assert_eq!(checked(told, Window::default(), demand).doubts(), Doubts::default());
+}
