@@ -49,6 +49,13 @@ pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
 
 use kymo_core::model::timeline::TimeNs;
 
+/// How long a message took; nothing where it arrived before it left, as clocks that do not agree
+/// have it.
+#[must_use]
+pub fn took(left: TimeNs, arrived: TimeNs) -> Option<u64> {
+    (left <= arrived).then(|| elapsed(left, arrived))
+}
+
 /// Nanoseconds from one moment to a later one; none where it is not later.
 #[must_use]
 pub fn elapsed(from: TimeNs, to: TimeNs) -> u64 {

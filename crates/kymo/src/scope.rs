@@ -243,7 +243,7 @@ impl Scope {
         outcome
     }
 
-    /// Says of how many pairs latencies are doubtful, and what that means for the exit code: what is
+    /// Says of how many pairs latencies are doubtful and which are left out, and what that means for the exit code: what is
     /// under way at the end is no fault of a recording, and what was before its begin is missing.
     pub(crate) fn say_doubts(
         &self,
@@ -254,14 +254,20 @@ impl Scope {
         let order =
             "those that arrived do not all say when they left: they are taken in their order";
         let pairs = |count| numbers::count(count, "pair", "pairs");
-        let Doubts { too_long, too_short } = doubts;
+        let Doubts { too_long, too_short, backwards } = doubts;
+        let backwards = LeftOut {
+            count: backwards,
+            one: "message arrived before it left: latencies are without it",
+            many: "messages arrived before they left: latencies are without them",
+        };
+        let outcome = self.say_left_out(session, opened, &[backwards]);
         if too_long > 0 {
             let some = format!("messages of {} did not arrive", pairs(too_long));
             let text = format!("{some}, and {order}, so that latencies may be too long");
             self.say(session, opened, text);
         }
         if too_short == 0 {
-            return Outcome::Done;
+            return outcome;
         }
         let some = format!("messages of {} may have left before what is read", pairs(too_short));
         let text = format!("{some}, and {order}, so that latencies may be too short");

@@ -506,6 +506,28 @@ fn latencies_that_may_be_wrong_are_said_wherever_they_are_shown() {
 }
 
 #[test]
+fn a_message_that_arrives_before_it_left_has_no_latency() {
+    let folder = folder();
+    // The clocks of a and b do not agree: the first takes -5 ms, and the second 10 ms.
+    let lines = "20 a sends M to b\n15 b gets M from a\n100 a sends M to b\n110 b gets M from a\n";
+    let path = log(folder.path(), lines);
+    let said_so = "1 message arrived before it left: latencies are without it";
+    let (code, pairs, said) = run(kymo().args(["messages", "--json"]).arg(&path));
+    let pair = &json(&pairs)[0];
+    assert!(code == Some(3) && said.contains(said_so), "{said}");
+    assert_eq!((&pair["received"], &pair["lost"]), (&2.into(), &0.into()));
+    let ten = Value::from(10_000_000);
+    assert_eq!((&pair["latency_min_ns"], &pair["latency_max_ns"]), (&ten, &ten));
+    let (code, chart, said) = run(kymo().args(["messages", "--chart"]).arg(&path));
+    assert!(code == Some(3) && said.contains(said_so), "{said}");
+    assert!(chart.contains("-5.000 ms") && chart.contains("  10.00 ms"), "{chart}");
+    let rules = folder.path().join("rules.toml");
+    fs::write(&rules, "[[rule]]\nmessage='M'\nlatency_max='10ms'\n").unwrap();
+    let (code, found, said) = run(kymo().arg("assert").arg(&rules).arg(&path));
+    assert!(code == Some(3) && found.is_empty() && said.contains(said_so), "{said}");
+}
+
+#[test]
 fn a_page_says_what_its_charts_do_not_show() {
     let folder = folder();
     let sends = |at: u32| format!("{at} a sends M to b{}\n", at % 12);

@@ -11,7 +11,7 @@ use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
 use crate::tasks::Tasks;
-use crate::{LeftOut, Pass, Seen, Standing, elapsed};
+use crate::{LeftOut, Pass, Seen, Standing};
 use pair::UnderWay;
 
 pub use pair::Pair;
@@ -64,14 +64,16 @@ pub struct Sent {
     pub told: Option<TimeNs>,
 }
 
-/// How many pairs there are whose messages may have been taken for others, since those that arrived
-/// do not all tell when they left.
+/// What is wrong with latencies: how many pairs there are whose messages may have been taken for
+/// others, since those that arrived do not all tell when they left, and which messages have none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Doubts {
     /// Some did not arrive: latencies may be too long.
     pub too_long: u64,
     /// Some left before what is known: latencies may be too short.
     pub too_short: u64,
+    /// How many messages arrived before they left: latencies are without them.
+    pub backwards: u64,
 }
 
 /// Messages and how long they took. Ends are tracks; of a task that has several, the first.
@@ -157,13 +159,14 @@ impl Messages {
         })
     }
 
-    /// How many of some pairs may have latencies that are wrong.
+    /// How many of some pairs may have latencies that are wrong, or have none.
     #[must_use]
     pub fn doubts(&self, is_meant: impl Fn(&PairKey) -> bool) -> Doubts {
         let mut doubts = Doubts::default();
         for (_, pair) in self.pairs().into_iter().filter(|(key, _)| is_meant(key)) {
             doubts.too_long += u64::from(pair.may_be_too_long());
             doubts.too_short += u64::from(pair.may_be_too_short(!self.is_begin_unknown));
+            doubts.backwards += pair.backwards;
         }
         doubts
     }
@@ -289,7 +292,7 @@ impl Messages {
             *kept -= 1;
         }
         if let Some(left) = sent.left {
-            pair.latency_ns.add(elapsed(left, arrived));
+            pair.take(left, arrived);
         }
         sent
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kymo_core::model::timeline::TimeNs;
 
 use super::MessageId;
-use crate::{Distribution, elapsed};
+use crate::{Distribution, took};
 
 /// What is known of a pair's messages.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +18,8 @@ pub struct Pair {
     pub latency_ns: Distribution,
     /// How many arrived and did not leave, as far as was recorded.
     pub unsent: u64,
+    /// How many arrived before they left, as the recording has it: how long they took is not known.
+    pub backwards: u64,
     /// How many arrived without a word of when they left, and are taken for the first that waited.
     pub guessed: u64,
     /// Whether the receiver may look for its sender here.
@@ -188,7 +190,7 @@ impl Pair {
         if let Some(UnderWay { arrives: Some(arrives), .. }) = self.arriving.take(left, id)
             && is_counted(id)
         {
-            self.arrive_as_told(elapsed(left, arrives));
+            self.arrive_as_told(left, arrives);
         }
         true
     }
@@ -196,22 +198,30 @@ impl Pair {
     /// All messages that told when they arrive have arrived.
     pub(super) fn settle_all(&mut self, is_counted: impl Fn(MessageId) -> bool) {
         let told = self.arriving.by_left.iter().filter(|((_, id), _)| is_counted(*id));
-        let took: Vec<_> = told.map(|((left, _), arrives)| elapsed(*left, *arrives)).collect();
-        for took_ns in took {
-            self.arrive_as_told(took_ns);
+        let told: Vec<_> = told.map(|((left, _), arrives)| (*left, *arrives)).collect();
+        for (left, arrives) in told {
+            self.arrive_as_told(left, arrives);
         }
     }
 
-    fn arrive_as_told(&mut self, took_ns: u64) {
+    fn arrive_as_told(&mut self, left: TimeNs, arrives: TimeNs) {
         self.received += 1;
         self.arrived += 1;
-        self.latency_ns.add(took_ns);
+        self.take(left, arrives);
+    }
+
+    /// Counts how long a message took.
+    pub(super) fn take(&mut self, left: TimeNs, arrived: TimeNs) {
+        match took(left, arrived) {
+            Some(ns) => self.latency_ns.add(ns),
+            None => self.backwards += 1,
+        }
     }
 
     /// Goes on from here as if nothing had been counted.
     pub(super) fn restart(&mut self) {
         (self.sent, self.received, self.unsent) = (0, 0, 0);
-        (self.guessed, self.arrived) = (0, 0);
+        (self.guessed, self.arrived, self.backwards) = (0, 0, 0);
         self.latency_ns = Distribution::default();
     }
 }

@@ -360,7 +360,7 @@ fn latencies_are_doubtful_where_it_is_not_known_what_was_under_way() {
     let cut = in_flight(10).into_iter().filter(|(time, ..)| *time > 12).collect();
     analysed(cut, Window::default(), &mut messages);
     let doubts = messages.doubts(|_| true);
-    assert_eq!(doubts, Doubts { too_long: 0, too_short: 1 });
+    assert_eq!(doubts, Doubts { too_short: 1, ..Doubts::default() });
     assert_eq!(messages.doubts(|key| key.name == "other"), Doubts::default());
     // Where they say when they left, nothing is doubtful.
     let told = (0..count).flat_map(|at| {
@@ -398,4 +398,24 @@ fn what_arrives_after_a_window_is_not_lost() {
     // One that never arrives is lost all the same.
     let told = vec![send(5, 1, Some(2), None), (6, 1, begin(1)), (90, 1, Activity::End)];
     assert_eq!(within(told, 0, 50).0.unreceived(), 1);
+}
+
+#[test]
+fn what_arrives_before_it_left_has_no_latency() {
+    // By its sender, by its receiver, and by both; the last takes 10.
+    let told = vec![
+        send(20, 1, Some(2), Some(15)),
+        send(30, 1, Some(2), None),
+        receive(25, 2, Some(1), Some(30)),
+        send(40, 1, Some(2), Some(38)),
+        receive(38, 2, Some(1), Some(40)),
+        send(50, 1, Some(2), None),
+        receive(60, 2, Some(1), Some(50)),
+    ];
+    let mut messages = Messages::new();
+    analysed(told, Window::default(), &mut messages);
+    let (_, pair) = messages.pairs()[0];
+    assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.unsent), (4, 4, 0, 0));
+    assert_eq!((pair.latency_ns.count(), pair.latency_ns.min()), (1, Some(10)));
+    assert_eq!(messages.doubts(|_| true), Doubts { backwards: 3, ..Doubts::default() });
 }

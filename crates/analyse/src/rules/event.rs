@@ -159,13 +159,13 @@ fn job(demand: &Demand, progress: Progress, found: &mut OfRule<'_>) {
 
 /// How long a message takes, as its sender tells.
 fn told(left: &Left) -> Option<u64> {
-    left.arrives.map(|arrives| elapsed(left.time, arrives))
+    crate::took(left.time, left.arrives?)
 }
 
 /// How long a message took, unless its sender told of it, and that was said.
 fn took(sent: &Sent, most: u64, chosen: &Chosen) -> Option<u64> {
     let left = sent.left?;
     let is_seen = sent.id.is_some() && sent.from.is_some_and(|from| chosen.has(from));
-    let told = sent.told.filter(|_| is_seen).map(|told| elapsed(left, told));
-    (told <= Some(most)).then(|| elapsed(left, sent.arrived))
+    let told = sent.told.filter(|_| is_seen).and_then(|told| crate::took(left, told));
+    if told <= Some(most) { crate::took(left, sent.arrived) } else { None }
 }

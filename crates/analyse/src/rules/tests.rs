@@ -433,3 +433,18 @@ fn what_tells_when_it_arrives_is_no_reason_for_doubt() {
     let demand = Demand::Message { message: is("M"), latency_max: 1000 };
     assert_eq!(checked(told, Window::default(), demand).doubts(), Doubts::default());
 }
+
+#[test]
+fn what_arrives_before_it_left_is_doubtful_and_breaks_no_rule() {
+    let told = || {
+        vec![
+            (20, 1, Activity::Send(message("M", Some(2), Some(15)))),
+            (30, 1, Activity::Send(message("M", Some(2), None))),
+            (25, 2, Activity::Receive(message("M", Some(1), Some(30)))),
+        ]
+    };
+    let demand = || Demand::Message { message: is("M"), latency_max: 0 };
+    assert_eq!(violations(told(), demand()), []);
+    let doubts = checked(told(), Window::default(), demand()).doubts();
+    assert_eq!(doubts, Doubts { backwards: 2, ..Doubts::default() });
+}

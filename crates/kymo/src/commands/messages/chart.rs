@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kymo_analyse::{Analysis, Sequence, elapsed};
+use kymo_analyse::{Analysis, Sequence, elapsed, took};
 use kymo_core::model::timeline::{Clock, Shown, TimeNs, TimelineView, TrackId};
 
 use super::end_name;
@@ -48,10 +48,13 @@ impl Arrow {
         self.left.or(self.arrived).unwrap_or(TimeNs(0))
     }
 
-    /// How long it took.
+    /// How long it took; with a sign where it arrived before it left.
     fn took(&self) -> String {
         match (self.left, self.arrived) {
-            (Some(left), Some(arrived)) => measure::duration(elapsed(left, arrived)),
+            (Some(left), Some(arrived)) => took(left, arrived).map_or_else(
+                || format!("-{}", measure::duration(elapsed(arrived, left))),
+                measure::duration,
+            ),
             (Some(_), None) => "lost".to_owned(),
             _ => "unsent".to_owned(),
         }
@@ -214,5 +217,7 @@ mod tests {
         assert_eq!(drawn(&arrow(1, 1), 2, 10), "│         │◀ PING");
         let lost = Arrow { arrived: None, ..arrow(0, 1) };
         assert_eq!((drawn(&lost, 2, 10).as_str(), lost.took().as_str()), ("│──PING──✗│", "lost"));
+        let backwards = Arrow { left: Some(TimeNs(9)), ..arrow(0, 1) };
+        assert_eq!((arrow(0, 1).took(), backwards.took()), ("5 ns".to_owned(), "-4 ns".to_owned()));
     }
 }

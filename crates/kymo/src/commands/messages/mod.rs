@@ -23,7 +23,8 @@ use chart::Chart;
 /// A message that left is matched with the one that arrived by sender, receiver and name: by the
 /// time that the other end says, and else in their order. One whose sender says when it arrives has
 /// arrived, also where its receiver says nothing. Those lost left and did not arrive as
-/// far as was recorded; those unsent arrived and did not leave.
+/// far as was recorded; those unsent arrived and did not leave. One that arrived before it left, as
+/// clocks that do not agree have it, has no latency; this is said and is a finding.
 ///
 /// With --since, what is under way at that moment is looked up before it. Where that is not known and
 /// messages do not say when they left, latencies are doubtful; this is said and is a finding. With
@@ -219,11 +220,12 @@ impl Found {
         opened: &Opened,
         scope: &Scope,
     ) -> Outcome {
+        let mut outcome = Outcome::Done;
         if self.is_wakeups {
-            return scope.say_left_out(session, opened, &self.wakeups.messages().left_out());
+            outcome = scope.say_left_out(session, opened, &self.wakeups.messages().left_out());
         }
-        let doubts = self.messages.doubts(|key| is_meant(key, &self.analysis));
-        scope.say_doubts(session, opened, doubts)
+        let doubts = self.shown().doubts(|key| is_meant(key, &self.analysis));
+        outcome.max(scope.say_doubts(session, opened, doubts))
     }
 
     /// Whether wakeups are shown.
