@@ -347,8 +347,9 @@ impl Analysis {
             task = self.tasks.of(track, name);
             match (activity, task) {
                 (_, None) => self.count_interrupts(track, activity),
-                (Activity::Begin { .. }, Some((own, _))) => {
+                (Activity::Begin { .. }, Some((own, cpu))) => {
                     run = Some(Run::Begins);
+                    leave_interrupts(&mut self.interrupts, cpu);
                     lost = self.switches.begin(Running { task: own, track, since: time });
                 }
                 (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
@@ -415,6 +416,12 @@ impl Analysis {
         }
         Ok(stretches)
     }
+}
+
+/// No task begins within an interrupt: the ends of those that are under way are missing, or they are
+/// deferred with the task that they run in.
+pub(crate) fn leave_interrupts(under_way: &mut [u32], cpu: CpuId) {
+    under_way.get_mut(cpu.0).into_iter().for_each(|count| *count = 0);
 }
 
 /// Counts an interrupt that begins or ends.

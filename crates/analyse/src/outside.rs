@@ -9,7 +9,7 @@ use kymo_core::model::timeline::{
     Activity, Content, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
-use crate::analysis::count_interrupt;
+use crate::analysis::{count_interrupt, leave_interrupts};
 use crate::bounds::Bounds;
 use crate::messages::Messages;
 use crate::switches::{Running, Switches};
@@ -135,8 +135,7 @@ impl Before {
         match activity {
             Activity::Begin { name, .. } => {
                 if let Some((task, cpu)) = tasks.of(track, name.as_deref()) {
-                    // No task begins within an interrupt.
-                    self.interrupts.get_mut(cpu.0).into_iter().for_each(|count| *count = 0);
+                    leave_interrupts(&mut self.interrupts, cpu);
                     self.switches.begin(Running { task, track, since });
                 }
             }

@@ -182,6 +182,40 @@ fn wakeups_go_from_who_runs_where_they_are_made() {
 }
 
 #[test]
+fn an_interrupt_without_an_end_is_over_when_a_task_begins() {
+    let wake = |time, whom| {
+        let by = Some(TrackId(0));
+        (time, whom, Activity::Release { budget_ns: None, by })
+    };
+    // On cpu 0 a runs 0–20, and from 10 on an interrupt of which nothing tells the end. Then b runs,
+    // wakes a at 30, and a runs 40–60 and wakes k at 50.
+    let told: Vec<Told> = vec![
+        (0, 1, begin(1)),
+        (10, 0, crate::fixture::named("irq")),
+        wake(15, 3),
+        (20, 1, Activity::End),
+        (20, 2, begin(1)),
+        wake(30, 1),
+        (40, 2, Activity::End),
+        (40, 1, begin(1)),
+        wake(50, 7),
+        (60, 1, Activity::End),
+    ];
+    // In the whole and in a part, from who woke whom: the processor, then b, then a.
+    for (from, expected) in [(None, vec![(0, 3), (1, 7), (2, 1)]), (Some(25), vec![(1, 7), (2, 1)])]
+    {
+        let mut wakeups = Wakeups::new();
+        let window = Window { from: from.map(TimeNs), ..Window::default() };
+        analysed(told.clone(), window, &mut wakeups);
+        let ends = |key: &PairKey| (key.from.unwrap().0, key.to.unwrap().0);
+        let mut found: Vec<_> =
+            wakeups.messages().pairs().iter().map(|(key, _)| ends(key)).collect();
+        found.sort_unstable();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn the_busiest_ends_are_those_with_most_messages() {
     let mut told: Vec<_> = (0..3).map(|time| send(time, 1, Some(2), None)).collect();
     told.extend([
