@@ -349,6 +349,34 @@ fn interrupts_have_a_row_beside_the_tasks() {
     assert_eq!((count, ns), (&313.into(), &5_401_600.into()));
 }
 
+#[test]
+fn an_interrupt_whose_end_is_missing_has_no_time() {
+    let folder = folder();
+    let path = folder.path().join("lost.ftrace");
+    let switch = |time, prev: &str, next: &str| {
+        format!(
+            " {prev} [000] d..2. {time}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 \
+             prev_state=S ==> next_comm={} next_pid={} next_prio=120\n",
+            &prev[..1],
+            &prev[2..],
+            &next[..1],
+            &next[2..],
+        )
+    };
+    let lines = [
+        "# tracer: nop\n".to_owned(),
+        switch("1.000000", "B-11", "A-10"),
+        " A-10 [000] d.h2. 1.000100: irq_handler_entry: irq=9 name=acpi\n".to_owned(),
+        switch("1.900000", "A-10", "B-11"),
+        switch("2.000400", "B-11", "A-10"),
+    ];
+    fs::write(&path, lines.concat()).unwrap();
+    let (code, loads, said) = run(kymo().arg("load").arg(&path));
+    assert_eq!(code, Some(3));
+    assert!(loads.contains("cpu 0, 1.000 s, 100.0% busy\n"), "{loads}");
+    assert!(said.contains("1 interrupt did not end before"), "{said}");
+}
+
 /// Two boards have a task `control` each, which answers after 100 and after 300 µs.
 #[test]
 fn tasks_of_several_recordings_stay_apart_where_these_become_one() {

@@ -18,7 +18,7 @@ pub(super) struct Interrupts {
     since: Option<TimeNs>,
     ran: Ran,
     names: RandomState,
-    /// How many came again before they ended.
+    /// How many have no end that is known.
     lost: u64,
 }
 
@@ -47,8 +47,8 @@ impl Interrupts {
         let which = name.map(|name| self.names.hash_one(name));
         let before = self.under_way.iter().position(|of| of.is_some() && *of == which);
         if let Some(before) = before {
+            self.lost += (self.under_way.len() - before) as u64;
             self.under_way.truncate(before);
-            self.lost += 1;
         }
         if self.under_way.is_empty() {
             self.since = Some(time);
@@ -66,7 +66,16 @@ impl Interrupts {
         }
     }
 
-    /// How many came again before they ended.
+    /// A task begins to run, or the recording is over after the last one did: nothing tells when that
+    /// ended which is under way since before.
+    pub(super) fn lose(&mut self, time: TimeNs) {
+        if self.since.take().is_some_and(|since| since <= time) {
+            self.lost += self.under_way.len() as u64;
+        }
+        self.under_way.clear();
+    }
+
+    /// How many have no end that is known.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }

@@ -298,10 +298,8 @@ impl Pass for Load {
         }
         let (Some((_, cpu)), Some(run)) = (seen.task, seen.run) else { return };
         self.see(cpu, seen.time);
-        // No task begins to run within an interrupt: its end is missing, or it is deferred with the
-        // task that it runs in.
         if let (Run::Begins, Some(interrupts)) = (run, self.interrupts.get_mut(&cpu)) {
-            interrupts.end(seen.time, self.buckets);
+            interrupts.lose(seen.time);
         }
         if let Some(lost) = seen.lost {
             let ns = self.lost.entry(lost.cpu).or_default();
@@ -318,7 +316,7 @@ impl Pass for Load {
     }
 
     /// Where the window cuts through the recording, it is known to its end who ran, or that nobody
-    /// did.
+    /// did, and that interrupts went on.
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
         for id in (0..self.seen.len()).map(CpuId) {
             let until = tasks.cpu(id).and_then(|cpu| bounds.until(cpu.track));
@@ -328,9 +326,11 @@ impl Pass for Load {
             }
         }
         for (cpu, interrupts) in &mut self.interrupts {
-            let seen = self.seen.get(cpu.0).copied().flatten();
-            if let Some((_, last)) = seen {
-                interrupts.end(last, self.buckets);
+            let until = tasks.cpu(*cpu).and_then(|cpu| bounds.until(cpu.track));
+            match (until, self.seen.get(cpu.0).copied().flatten()) {
+                (Some(until), _) => interrupts.end(until, self.buckets),
+                (None, Some((_, last))) => interrupts.lose(last),
+                (None, None) => {}
             }
         }
     }
@@ -338,9 +338,9 @@ impl Pass for Load {
     fn left_out(&self) -> Vec<LeftOut> {
         let interrupts = LeftOut {
             count: self.interrupts.values().map(Interrupts::lost).sum(),
-            one: "interrupt came again before it ended: events are missing, and how long it took is \
+            one: "interrupt did not end before it came again or another task ran: how long it took is \
                   not known",
-            many: "interrupts came again before they ended: events are missing, and how long they \
+            many: "interrupts did not end before they came again or another task ran: how long they \
                    took is not known",
         };
         vec![interrupts]

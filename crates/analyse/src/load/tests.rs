@@ -204,7 +204,7 @@ fn times_at_the_end_of_all_numbers_are_no_trouble() {
 #[test]
 fn interrupts_are_told_beside_the_tasks_that_they_interrupt() {
     // On cpu 0: b runs 100–300, interrupts at 110–120, and at 200–230 with another at 205–210
-    // in it; one at 250 is over when idle runs, at 300; one at 400–405.
+    // in it; one at 250 is over when idle runs, at 300, and nothing tells since when; one at 400–405.
     let irq = |time| (time, 0, named("irq"));
     let end = |time| (time, 0, Activity::End);
     let told = vec![
@@ -223,10 +223,11 @@ fn interrupts_are_told_beside_the_tasks_that_they_interrupt() {
         (500, 3, Activity::End),
     ];
     let mut load = Load::over(Buckets::over(TimeNs(100), TimeNs(500), 2));
-    let analysis = analysed(told, Window::default(), &mut load);
+    let (analysis, short) = analysed_with(told, Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
-    let expected = InterruptLoad { run_ns: 95, stretches: 4, buckets: vec![90, 5] };
+    let expected = InterruptLoad { run_ns: 45, stretches: 3, buckets: vec![40, 5] };
     assert_eq!(cpus[0].interrupts, Some(expected));
+    assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [1]);
     assert_eq!((cpus[0].busy_ns, cpus[0].idle_ns), (200, 200));
 }
 
@@ -265,9 +266,23 @@ fn a_window_cuts_through_interrupts() {
 }
 
 #[test]
-fn an_interrupt_that_does_not_end_lasts_until_the_last_switch() {
-    let told = vec![(0, 2, begin(1)), (5, 0, named("irq")), (20, 2, Activity::End)];
-    assert_eq!(interrupts_within(told, None, None), Some((15, 1)));
+fn how_long_interrupts_took_that_do_not_end_is_not_known() {
+    let told = || {
+        vec![
+            (0, 2, begin(1)),
+            (5, 0, named("irq")),
+            (7, 0, named("another irq")),
+            (20, 2, Activity::End),
+            // It comes again, after the last switch: that is in no time that is looked at.
+            (25, 0, named("irq")),
+        ]
+    };
+    let mut load = Load::new();
+    let (analysis, short) = analysed_with(told(), Window::default(), &mut load);
+    assert_eq!(load.cpus(analysis.tasks())[0].interrupts, None);
+    assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [2]);
+    // Where a window ends meanwhile, they went on.
+    assert_eq!(interrupts_within(told(), None, Some(15)), Some((10, 1)));
 }
 
 #[test]

@@ -28,7 +28,8 @@ use crate::session::{Opened, Outcome, Session};
 /// some nanoseconds. Shares of CSV with --buckets are of each part as long as it is.
 ///
 /// Interrupts have a row of their own where they are recorded. Their time is also time of the tasks
-/// that they interrupt, idle ones too, for no switch tells otherwise.
+/// that they interrupt, idle ones too, for no switch tells otherwise. Those that did not end before
+/// they came again or another task ran are left out; this is said and is a finding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
