@@ -1,7 +1,7 @@
 //! What timelines have no word for, as attributes of tracks. Other formats keep attributes, so that
 //! it comes back when such a timeline is written as BBBin.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::{self, Write};
 
 use kymo_core::Value;
@@ -246,6 +246,57 @@ pub(crate) fn machines(
     machines.into_iter().filter_map(|(state, machine)| Some((state, machine?))).collect()
 }
 
+/// A state, what it is part of, and its name.
+pub(crate) type State<'a> = (ArtifactId, ArtifactId, &'a str);
+
+/// So many states may be named on the way to one, with so many bytes: a long name may be on the way to
+/// any number of them.
+const PATH_MAX: usize = 8;
+const PATH_BYTES_MAX: usize = 256;
+
+/// What states of a log file are called whose machine has another of the same name: by the states that
+/// they are part of (`stop.run`), and by their number where that tells them from nothing (`run (7)`).
+pub(crate) fn told_apart(states: &[State<'_>]) -> HashMap<ArtifactId, String> {
+    let machines = machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
+    let mut known = HashMap::new();
+    for (id, parent, name) in states {
+        known.entry(*id).or_insert((*parent, *name));
+    }
+    let mut names: HashMap<(Option<ArtifactId>, String), Vec<ArtifactId>> = HashMap::new();
+    let called = |id: &ArtifactId, name: &str| (machines.get(id).copied(), name.to_owned());
+    for (id, (_, name)) in &known {
+        names.entry(called(id, name)).or_default().push(*id);
+    }
+    let shared = names.extract_if(|_, ids| ids.len() > 1).flat_map(|(_, ids)| ids);
+    let shared: HashSet<_> = shared.collect();
+    for id in &shared {
+        names.entry(called(id, &path(*id, &known))).or_default().push(*id);
+    }
+    let mut told = HashMap::new();
+    for ((_, path), ids) in &names {
+        for id in ids.iter().filter(|id| shared.contains(id)) {
+            let name = known.get(id).map_or("", |(_, name)| name);
+            let number = || format!("{name} ({})", id.0);
+            told.insert(*id, if ids.len() > 1 { number() } else { path.clone() });
+        }
+    }
+    told
+}
+
+/// The names of what a state is part of, and its own.
+fn path(state: ArtifactId, known: &HashMap<ArtifactId, (ArtifactId, &str)>) -> String {
+    let (mut path, mut at) = (String::new(), state);
+    for _ in 0..PATH_MAX {
+        let Some((parent, name)) = known.get(&at) else { break };
+        if path.len() + name.len() > PATH_BYTES_MAX {
+            break;
+        }
+        path = if path.is_empty() { (*name).to_owned() } else { format!("{name}.{path}") };
+        at = *parent;
+    }
+    path
+}
+
 /// The values of fields, from a JSON object that has each under its name, as the timeline tells
 /// them; of several that have one name, the first is the first. Numbers are read by their digits, so
 /// that they are the same to the last bit.
@@ -355,6 +406,38 @@ mod tests {
         assert_eq!(said[1]["custom"], "12ff");
         let attributes = Map::from_iter([(ARTIFACTS.into(), said)]);
         assert_eq!(CarriedArtifact::all(&attributes), [state, board]);
+    }
+
+    #[test]
+    fn states_of_one_name_are_told_apart_by_what_they_are_part_of() {
+        // Machine 9 has run (1), stop (2) with run (3) in it, and in that idle (4); off (5) is there
+        // twice (6), beside one another. Machine 10 has a state run (11), which is another's.
+        let states = [
+            (1, 9, "run"),
+            (2, 9, "stop"),
+            (3, 2, "run"),
+            (4, 3, "idle"),
+            (5, 9, "off"),
+            (6, 9, "off"),
+            (11, 10, "run"),
+            // Nothing is part of itself.
+            (12, 12, "loop"),
+            (13, 12, "loop"),
+        ];
+        let states = states.map(|(id, parent, name)| (ArtifactId(id), ArtifactId(parent), name));
+        let mut told: Vec<_> =
+            told_apart(&states).into_iter().map(|(id, name)| (id.0, name)).collect();
+        told.sort_unstable();
+        let names: Vec<_> = told.iter().map(|(id, name)| (*id, name.as_str())).collect();
+        let expected = [
+            (1, "run"),
+            (3, "stop.run"),
+            (5, "off (5)"),
+            (6, "off (6)"),
+            (12, "loop (12)"),
+            (13, "loop (13)"),
+        ];
+        assert_eq!(names, expected);
     }
 
     #[test]

@@ -11,8 +11,8 @@ mod support;
 use kymo_bbbin::{Bbbin, Reader};
 use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{ClockId, TimeNs, TrackId, Window};
-use kymo_core::{Context, Format, Part, Source};
-use support::shown::{all, dataset, extracted, lines, sample, timeline};
+use kymo_core::{Context, Destination, Format, Part, Source};
+use support::shown::{all, dataset, extracted, lines, sample, timeline, written};
 use support::{Bytes, Hand, event, log_file, task_switch, type_of};
 
 #[test]
@@ -152,6 +152,46 @@ fn very_many_events_of_no_log_file_are_one_finding() {
     let found: Vec<_> = dataset.findings().iter().map(|it| (it.rule, it.offset)).collect();
     // 64 of the header, 8 + 34 of LOG FILES, 8 of CUSTOM TYPES, 8 of EVENTS.
     assert_eq!(found, [("unknown-log-file", Some(122))]);
+}
+
+/// Machine 9 has the states run (1) and stop (2), and in that another run (3).
+#[test]
+fn states_of_one_name_are_told_apart_and_come_back() {
+    let artifact = |class: i32, id: i32, name: &[u8], parent: Option<i32>| {
+        let of = Bytes::new().i32(class).i32(id).string(name).i32(0);
+        parent.into_iter().fold(of, Bytes::i32).i32(0).i32(0)
+    };
+    let enters = |time: i64, state: i32| {
+        let message = event(8, time).i32(777).i32(9).i64(-1).string(b"go");
+        (time, message.i32(state).i64(-1).i32(0).i32(0))
+    };
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        artifacts: vec![
+            artifact(3, 9, b"m", None),
+            artifact(4, 1, b"run", Some(9)),
+            artifact(4, 2, b"stop", Some(9)),
+            artifact(4, 3, b"run", Some(2)),
+        ],
+        events: vec![enters(0, 1), enters(10, 3), enters(30, 2)],
+        ..Hand::default()
+    };
+    let source = Source::from_bytes("", hand.file());
+    let entered = |source: &Source| {
+        all(source).into_iter().filter(|line| line.contains("enter")).collect::<Vec<_>>()
+    };
+    let expected = ["0 m: enter run", "10 m: enter stop.run", "30 m: enter stop"];
+    assert_eq!(entered(&source), expected);
+    assert!(timeline(&source).untold().unwrap().iter().all(|finding| finding.rule != "states"));
+    let write = |to: &Destination| {
+        Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap()
+    };
+    let (_, again) = written(write);
+    assert_eq!(entered(&again), expected);
+    let reader = Reader::open(&again, &Context::default()).unwrap();
+    let artifacts = reader.definitions().artifacts.iter();
+    let names: Vec<_> = artifacts.map(|of| of.name.as_str()).collect();
+    assert_eq!(names, ["m", "run", "stop", "run"]);
 }
 
 /// Types that are called as ours are, and are not: a user's `call` with another field type, and one

@@ -116,8 +116,10 @@ impl Plan {
             new_ids.entry((of.id, is_state)).or_insert(id);
         }
         let machine_track = |id: &ArtifactId| machine_tracks.get(&(log, *id)).copied();
-        let pairs = carried.iter().filter_map(|of| Some((of.id, parent(of)?)));
-        let machines = carried::machines(pairs);
+        let states = carried.iter().filter_map(|of| Some((of.id, parent(of)?, of.name.as_str())));
+        let states: Vec<_> = states.collect();
+        let machines = carried::machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
+        let told = carried::told_apart(&states);
         for of in carried {
             let kind = parent(of).map_or(ArtifactKind::Generic, |above| {
                 let state = new_ids.get(&(above, true)).copied();
@@ -131,7 +133,7 @@ impl Plan {
             }
             let machine = machines.get(&of.id).and_then(machine_track);
             if let (Some(track), true) = (machine, parent(of).is_some()) {
-                self.know_state(track, &of.name, id);
+                self.know_state(track, told.get(&of.id).unwrap_or(&of.name), id);
             }
         }
         Ok(())

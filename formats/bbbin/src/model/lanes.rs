@@ -8,6 +8,7 @@ use kymo_core::model::timeline::{ClockId, Track, TrackId, TrackKind};
 use serde_json::{Map, Value as Json};
 
 use super::undeclared::Undeclared;
+use super::untold::states_of_logs;
 use crate::Reader;
 use crate::carried::{self, CarriedArtifact, Values};
 use crate::spec::{
@@ -27,6 +28,8 @@ pub(crate) struct Lanes {
     logs: Lookup<LogFileId, LogLanes>,
     tasks: Lookup<(LogFileId, ArtifactId), TrackId>,
     machines: Lookup<(LogFileId, ArtifactId), TrackId>,
+    /// What states are called, where that is not their name: another of the machine has it.
+    states: Lookup<(LogFileId, ArtifactId), String>,
     /// What functions run on, where that is not the log file.
     threads: Lookup<(LogFileId, ArtifactId), TrackId>,
     types: Lookup<(LogFileId, TypeId), TypeLanes>,
@@ -112,6 +115,10 @@ impl Lanes {
         }
         for of in &definitions.artifacts {
             lanes.artifact(of, reader);
+        }
+        for (log, states) in states_of_logs(reader) {
+            let told = carried::told_apart(&states).into_iter();
+            lanes.states.extend(told.map(|(state, name)| ((log, state), name)));
         }
         let undeclared = Undeclared::new(reader);
         for (log, task) in undeclared.tasks {
@@ -234,6 +241,11 @@ impl Lanes {
         self.put_under(track, own);
         self.say(track, "artifact_id", id.0);
         self.lookup(kind).insert((log, id), track);
+    }
+
+    /// What a state is called, where that is not its name.
+    pub(crate) fn state_name(&self, log: LogFileId, state: ArtifactId) -> Option<&str> {
+        self.states.get(&(log, state)).map(String::as_str)
     }
 
     fn artifact(&mut self, of: &Artifact, reader: &Reader) {

@@ -173,8 +173,12 @@ impl One<'_> {
         }
     }
 
-    /// The name of a state, or its number.
+    /// The name of a state, or its number; where its machine has another of that name, what tells them
+    /// apart.
     fn state_name(&self, id: ArtifactId) -> String {
+        if let Some(name) = self.lanes.state_name(self.log, id) {
+            return name.to_owned();
+        }
         let found = self.reader.artifact(self.log, ArtifactClass::State, id);
         found.map_or_else(|| format!("state {}", id.0), |state| state.name.clone())
     }

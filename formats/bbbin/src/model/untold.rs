@@ -39,23 +39,28 @@ fn wide_types(reader: &Reader) -> u64 {
     reader.definitions().types.iter().filter(is_untold).count() as u64
 }
 
-/// A state, what it is part of, and its name.
-type State<'a> = (ArtifactId, ArtifactId, &'a str);
-
-/// States whose machine has another of the same name, which comes before.
+/// States whose machine has another that is told by the same name, which comes before.
 fn states_of_one_name(reader: &Reader) -> u64 {
-    let mut of_logs: HashMap<LogFileId, Vec<State<'_>>> = HashMap::new();
+    let of_log = |states: Vec<carried::State<'_>>| {
+        let machines = carried::machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
+        let told = carried::told_apart(&states);
+        let names = states.iter().map(|(id, _, name)| {
+            (machines.get(id).copied(), told.get(id).map_or(*name, String::as_str))
+        });
+        (states.len() - names.collect::<HashSet<_>>().len()) as u64
+    };
+    states_of_logs(reader).into_values().map(of_log).sum()
+}
+
+/// The states of each log file.
+pub(super) fn states_of_logs(reader: &Reader) -> HashMap<LogFileId, Vec<carried::State<'_>>> {
+    let mut of_logs: HashMap<LogFileId, Vec<carried::State<'_>>> = HashMap::new();
     for of in &reader.definitions().artifacts {
         if let ArtifactKind::State { parent } = of.kind {
             of_logs.entry(of.log_file).or_default().push((of.id, parent, &of.name));
         }
     }
-    let of_log = |states: Vec<State<'_>>| {
-        let machines = carried::machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
-        let names = states.iter().map(|(id, _, name)| (machines.get(id).copied(), *name));
-        (states.len() - names.collect::<HashSet<_>>().len()) as u64
-    };
-    of_logs.into_values().map(of_log).sum()
+    of_logs
 }
 
 struct Untold<'a> {
