@@ -36,6 +36,9 @@ pub trait Pass {
         false
     }
 
+    /// Takes where the window cuts through the recording, before anything else.
+    fn begin(&mut self, _bounds: &Bounds) {}
+
     /// Takes what goes on already when the window begins.
     fn standing(&mut self, _what: &Standing<'_>, _begin: TimeNs) {}
 
@@ -229,6 +232,9 @@ impl Analysis {
     /// what could not be used.
     pub fn run(&mut self, passes: &mut [&mut dyn Pass]) -> Result<Shortcomings> {
         let mut short = Shortcomings::default();
+        for pass in &mut *passes {
+            pass.begin(&self.bounds);
+        }
         let is_all_before = self.look_before(passes, &mut short)?;
         let window = Window { tracks: self.read(), ..self.window.clone() };
         let mut events = Arc::clone(&self.timeline).events(&window)?;

@@ -149,7 +149,8 @@ fn job(demand: &Demand, progress: Progress, found: &mut OfRule<'_>) {
             if let Some(response) = job.response_ns {
                 found.maybe_limit("answered after", response, *response_max);
             }
-            found.maybe_limit("ran", job.run_ns, *run_max);
+            let ran = if job.is_run_known { "ran" } else { "ran at least" };
+            found.maybe_limit(ran, job.run_ns, *run_max);
             if *on_time && job.is_late {
                 found.add("was later than its budget".to_owned());
             }

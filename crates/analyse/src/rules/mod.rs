@@ -222,6 +222,10 @@ impl Pass for Rules {
         self.messages_meant().next().is_some()
     }
 
+    fn begin(&mut self, bounds: &Bounds) {
+        self.sched.begin(bounds);
+    }
+
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
         self.sched.standing(what, begin);
         self.messages.standing(what, begin);

@@ -448,3 +448,50 @@ fn what_arrives_before_it_left_is_doubtful_and_breaks_no_rule() {
     let doubts = checked(told(), Window::default(), demand()).doubts();
     assert_eq!(doubts, Doubts { backwards: 2, ..Doubts::default() });
 }
+
+#[test]
+fn jobs_that_were_released_before_a_window_break_no_rule() {
+    // Released at 0 with a budget of 60, runs from 5 on and is complete at 90, 30 too late.
+    let told = || {
+        vec![
+            (0, 2, release(Some(60))),
+            (5, 2, begin(1)),
+            (90, 2, complete(Some(-30))),
+            (90, 2, END),
+            (200, 1, begin(1)),
+        ]
+    };
+    let demand = || Demand::Task {
+        task: is("b"),
+        response_max: None,
+        delay_max: None,
+        run_max: Some(40),
+        on_time: true,
+        load_max: None,
+    };
+    let expected = [
+        (Some(90), "ran 85 ns, more than 40 ns".to_owned()),
+        (Some(90), "was later than its budget".to_owned()),
+    ];
+    assert_eq!(violations(told(), demand()), expected);
+    assert_eq!(violations_in(told(), within(20, 150), demand()), []);
+    let why = checked(told(), within(20, 150), demand()).vacuous().pop().unwrap().why;
+    assert_eq!(why, "no job of its tasks is known");
+}
+
+#[test]
+fn a_job_with_a_stretch_of_which_the_begin_is_missing_ran_for_at_least_the_rest() {
+    // Task a runs on the processor, b stops at 50 all the same, and runs 60–80.
+    let told = vec![
+        (0, 1, begin(1)),
+        (0, 2, release(None)),
+        (50, 2, END),
+        (60, 2, begin(1)),
+        (80, 2, complete(None)),
+        (80, 2, END),
+    ];
+    let mut rules = checked_unbalanced(told, run_max(15), None);
+    let (found, _) = rules.violations(&Load::new(), &Tasks::default());
+    let found: Vec<_> = found.iter().map(|of| of.message(|ns| ns.to_string())).collect();
+    assert_eq!(found, ["ran at least 20, more than 15"]);
+}

@@ -32,8 +32,10 @@ impl Release {
 pub struct Completed {
     /// When it was released, where that is known.
     pub release: Option<TimeNs>,
-    /// How long it ran since.
+    /// How long it ran since, as far as that is known.
     pub run_ns: u64,
+    /// Whether it did not run besides.
+    pub is_run_known: bool,
     /// How long it took, where that is known.
     pub response_ns: Option<u64>,
     /// Whether it took longer than it might.
@@ -92,6 +94,12 @@ impl Job {
     /// Jobs that are released and not complete, of which nothing else is known.
     pub(super) fn counted(&self) -> u64 {
         self.counted
+    }
+
+    /// Whether it is not known when the job was released, nor that it is one of those that are only
+    /// counted.
+    pub(super) fn is_unreleased(&self) -> bool {
+        self.release.is_none() && self.counted == 0
     }
 
     /// It runs already when the window begins.
@@ -244,7 +252,8 @@ impl Job {
         }
         let release = self.release.map(|release| release.time);
         self.next(time);
-        Completed { release, run_ns, response_ns, is_late: is_late == Some(true) }
+        let is_late = is_late == Some(true);
+        Completed { release, run_ns, is_run_known, response_ns, is_late }
     }
 
     /// Turns to what was released meanwhile. What goes on running runs for that.

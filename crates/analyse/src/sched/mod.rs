@@ -2,7 +2,7 @@
 
 mod job;
 
-use kymo_core::model::timeline::{Activity, Content, TimeNs};
+use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
 use crate::tasks::{TaskId, Tasks};
@@ -25,6 +25,8 @@ pub use job::{Completed, Open, Release};
 #[derive(Debug, Default)]
 pub struct Sched {
     tasks: Vec<(TaskSched, Job)>,
+    /// Where the window cuts through the recording.
+    bounds: Option<Bounds>,
 }
 
 /// The figures of a task.
@@ -116,16 +118,23 @@ impl Sched {
         self.tasks.get_mut(task.0)
     }
 
-    /// Takes an event. Tells the job that it completes, and its delay when it starts one.
+    /// Whether what is of a track may have been released before the window.
+    fn is_cut(&self, track: TrackId) -> bool {
+        self.bounds.as_ref().is_some_and(|bounds| bounds.from(track).is_some())
+    }
+
+    /// Takes an event. Tells the job that it completes, and its delay when it starts one. A job that
+    /// was released before the window is complete, and nothing else is told of it.
     pub fn take(&mut self, seen: &Seen<'_>) -> Option<(TaskId, Progress)> {
         if let Some((_, job)) = seen.lost.and_then(|lost| self.of(lost.task)) {
             job.lose();
         }
         let (task, _) = seen.task?;
         let tells_completion = seen.tasks.get(task).is_some_and(|task| task.tells_completion);
+        let Content::Activity(activity) = &seen.event.content else { return None };
+        let is_cut = matches!(activity, Activity::Complete { .. }) && self.is_cut(seen.event.track);
         let (figures, job) = self.of(task)?;
         figures.tells_completion = tells_completion;
-        let Content::Activity(activity) = &seen.event.content else { return None };
         if let Activity::Begin { priority: Some(priority), .. } = activity {
             figures.run_with(*priority);
         }
@@ -141,7 +150,10 @@ impl Sched {
                 None
             }
             (Activity::Complete { remaining_ns }, _) => {
-                Some(Progress::Completed(job.complete(seen.time, *remaining_ns, figures)))
+                let is_before = is_cut && job.is_unreleased();
+                let remaining_ns = remaining_ns.filter(|_| !is_before);
+                let job = job.complete(seen.time, remaining_ns, figures);
+                (!is_before).then_some(Progress::Completed(job))
             }
             _ => None,
         };
@@ -159,6 +171,10 @@ pub enum Progress {
 }
 
 impl Pass for Sched {
+    fn begin(&mut self, bounds: &Bounds) {
+        self.bounds = Some(bounds.clone());
+    }
+
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
         if let Standing::Task(task) = what
             && let Some((_, job)) = self.of(*task)

@@ -374,3 +374,30 @@ fn how_long_a_job_ran_is_not_told_where_a_begin_is_missing() {
     assert_eq!(spread(&k.response_ns), (1, Some(80), Some(80), Some(80)));
     assert_eq!((k.run_ns.count(), k.wait_ns.count(), k.delay_ns.count()), (0, 0, 0));
 }
+
+/// Released at 0 with a budget of 60, runs from 5 on and is complete at 90, 30 too late; released at
+/// 100 with a budget of 60, runs 105–110 and is complete in time.
+fn late_and_in_time() -> Vec<Told> {
+    vec![
+        (0, 2, release(Some(60))),
+        (5, 2, begin(1)),
+        (90, 2, complete(Some(-30))),
+        (90, 2, END),
+        (100, 2, release(Some(60))),
+        (105, 2, begin(1)),
+        (110, 2, complete(Some(50))),
+        (110, 2, END),
+    ]
+}
+
+#[test]
+fn jobs_that_were_released_before_a_window_are_in_no_figure() {
+    for (from, expected) in [(None, (2, 2, 1, 2)), (Some(20), (2, 1, 0, 1))] {
+        let mut sched = Sched::new();
+        let window = Window { from: from.map(TimeNs), ..Window::default() };
+        let analysis = analysed(late_and_in_time(), window, &mut sched);
+        let b = sched.tasks().find(|(id, _)| analysis.tasks().name(*id) == "b").unwrap().1;
+        let found = (b.completions, b.budgets, b.misses, b.response_ns.count());
+        assert_eq!(found, expected);
+    }
+}

@@ -39,8 +39,9 @@ use crate::session::{Outcome, Session};
 /// was not running before, how long after its release it ran, how long it ran, and with which
 /// priority.
 ///
-/// With --since, jobs that were released before that moment are in no figure, for how long they took
-/// is not known from what is looked at; with --until, jobs that are not complete by then are open.
+/// With --since, jobs that were released before that moment are in no figure of jobs, for how long
+/// they took is not known from what is looked at; completions and preemptions count whatever job they
+/// are of. With --until, jobs that are not complete by then are open.
 ///
 /// Percentiles of more than a thousand jobs are within one percent; all other figures are exact.
 #[derive(Debug, clap::Args)]
