@@ -1,4 +1,4 @@
-//! Numbers that are compared with limits, exactly.
+//! Numbers that are compared, exactly.
 
 use std::cmp::Ordering;
 use std::fmt;

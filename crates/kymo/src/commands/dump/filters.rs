@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use kymo_analyse::Number;
 use kymo_core::Value;
 use kymo_core::model::timeline::{Activity, Content, Event, Track};
 use regex::Regex;
@@ -109,7 +110,7 @@ fn field_test(typed: &str) -> Result<FieldTest, Failure> {
     let found = operators.iter().find_map(|sign| Some((*sign, rest.strip_prefix(sign)?)));
     let (sign, value) = found.ok_or_else(wrong)?;
     let (name, value) = (name.trim(), value.trim());
-    let number = Number::parse(value).ok_or_else(wrong);
+    let number = number(value).ok_or_else(wrong);
     let test = match sign {
         "=~" => Test::Matches(expression(value)?),
         "!=" => Test::IsNot(value.to_owned()),
@@ -217,8 +218,7 @@ impl Test {
         match self {
             Self::Matches(regex) => regex.is_match(found),
             Self::Number(compare, limit) => {
-                let number = Number::parse(found);
-                number.and_then(|number| number.partial_cmp(limit)).is_some_and(compare)
+                number(found).and_then(|found| found.partial_cmp(limit)).is_some_and(compare)
             }
             Self::Is(wanted) => is_same(found, wanted),
             Self::IsNot(wanted) => !is_same(found, wanted),
@@ -227,42 +227,17 @@ impl Test {
 }
 
 fn is_same(found: &str, wanted: &str) -> bool {
-    let numbers = || Number::parse(found)?.partial_cmp(&Number::parse(wanted)?);
+    let numbers = || number(found)?.partial_cmp(&number(wanted)?);
     found == wanted || numbers().is_some_and(Ordering::is_eq)
 }
 
-/// A number. Whole ones are compared as such: times in nanoseconds and addresses have more digits
-/// than floating point keeps.
-#[derive(Debug, Clone, Copy)]
-enum Number {
-    Whole(i128),
-    Real(f64),
-}
-
-impl Number {
-    /// Reads a number, in hexadecimal too.
-    fn parse(text: &str) -> Option<Self> {
-        let whole = match text.strip_prefix("0x") {
-            Some(digits) => i128::from_str_radix(digits, 16).ok(),
-            None => text.parse().ok(),
-        };
-        whole.map(Self::Whole).or_else(|| text.parse().ok().map(Self::Real))
-    }
-
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        match (self, other) {
-            (Self::Whole(one), Self::Whole(other)) => Some(one.cmp(other)),
-            _ => self.real().partial_cmp(&other.real()),
-        }
-    }
-
-    fn real(self) -> f64 {
-        match self {
-            #[allow(clippy::cast_precision_loss, reason = "it is compared with what is rounded")]
-            Self::Whole(whole) => whole as f64,
-            Self::Real(real) => real,
-        }
-    }
+/// Reads a number, in hexadecimal too.
+fn number(text: &str) -> Option<Number> {
+    let integer = match text.strip_prefix("0x") {
+        Some(digits) => i128::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    integer.map(Number::Int).or_else(|| text.parse().ok().map(Number::Float))
 }
 
 /// The values of fields of a name in a text: of a JSON object, or as `name = value`, or as
@@ -361,6 +336,8 @@ mod tests {
         assert!(!holds("speed<40", "fast"));
         // 2^53 and the next number are one and the same in floating point.
         assert!(holds("v>9007199254740992", "9007199254740993"));
+        assert!(holds("v>9007199254740992.0", "9007199254740993"));
+        assert!(!holds("v=9007199254740992.0", "9007199254740993"));
         assert!(!holds("v=18446744073709551614", "18446744073709551615"));
         assert!(!holds("v=0xfffffffffffffffe", "0xffffffffffffffff"));
         assert!(holds("v=62", "62.0") && holds("v>=61.5", "62") && !holds("v<nan", "1"));
