@@ -162,7 +162,8 @@ pub(crate) fn refuse_dateless(
     Err(Failure::new(why).hint(hint))
 }
 
-/// The moment meant on the clock of the chosen tracks.
+/// The moment meant on the clock of the chosen tracks. Signs count from the first and the last moment
+/// of that clock, whichever track has them.
 pub(crate) fn resolve(
     moment: Moment,
     timeline: &Arc<dyn TimelineView>,
@@ -182,9 +183,10 @@ pub(crate) fn resolve(
     Ok(moment.map(TimeNs).ok_or_else(|| Failure::new("the moment is beyond what a clock shows"))?)
 }
 
-/// The first and last moment of the chosen tracks: on one clock, or on several that all count from
-/// the Epoch. A clock itself counts only where nothing else is chosen: it may have been set long
-/// before the first event.
+/// The first and last moment of the clocks that the chosen tracks are on: of one clock, or of several
+/// that all count from the Epoch. What other tracks have on those clocks is within it, too. A track
+/// that is a clock itself counts only where nothing else is chosen: it may have been set long before
+/// the first event.
 pub(crate) fn range_of(
     timeline: &Arc<dyn TimelineView>,
     chosen: Option<&[TrackId]>,
