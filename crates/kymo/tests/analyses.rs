@@ -642,6 +642,16 @@ fn what_the_last_switch_of_a_processor_lets_run_is_no_stretch() {
 }
 
 #[test]
+fn where_only_idle_tasks_ran_sched_says_so() {
+    let folder = folder();
+    let path = log(folder.path(), "0 cpu0 idle0 -> idle1\n10 cpu0 idle1 -> idle0\n");
+    let (code, _, said) = run(kymo().arg("sched").arg(&path));
+    assert!(code == Some(1) && said.contains("only idle tasks ran in it"), "{said}");
+    let (_, loads, _) = run(kymo().arg("load").arg(&path));
+    assert!(loads.contains("idle1"), "{loads}");
+}
+
+#[test]
 fn a_page_goes_to_standard_output_where_that_is_asked_for() {
     let folder = folder();
     let path = log(folder.path(), "0 cpu0 idle -> a\n10 cpu0 a -> idle\n");

@@ -164,7 +164,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             scope.analyse(session, opened, Reading::Activities, &mut [&mut sched])?;
         let grid = table(&sched, &analysis, |task| args.sort.of(task));
         if grid.len() == 0 {
-            return Err(Failure::new("no task did anything in it").into());
+            return Err(nothing(&sched, &analysis).into());
         }
         let title = format!(": {}", numbers::count(grid.len() as u64, "task", "tasks"));
         let listing = Listing { file: &opened.name, title: &title, is_first, rows: args.number };
@@ -175,6 +175,14 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         }
         Ok(outcome)
     })
+}
+
+/// Why there are no figures.
+fn nothing(sched: &Sched, analysis: &Analysis) -> Failure {
+    if sched.tasks().any(|(task, _)| analysis.means_task(task)) {
+        return Failure::new("only idle tasks ran in it").hint("`kymo load` shows them");
+    }
+    Failure::new("no task is known to have done anything in it")
 }
 
 /// Whether tasks were released and ran, and are never said to be complete.
