@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kymo_analyse::{Analysis, Buckets, Doubts, LeftOut, Pass, Shortcomings, TaskId};
 use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{
-    Activity, Content, Shown, TimeNs, TimelineView, TrackId, TrackKind, Window,
+    Activity, Content, Shown, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 use kymo_core::{Confidence, Format, Source};
 
@@ -143,7 +143,7 @@ impl Scope {
 
     /// What goes through the events.
     pub(crate) fn analysis(&self, reading: Reading) -> anyhow::Result<Analysis> {
-        let is_idle = |name: &str| is_idle_name(name) || self.is_named_idle(name);
+        let is_idle = |name: &str| self.is_idle(name);
         let analysis = Analysis::new(Arc::clone(&self.timeline), self.window.clone(), &is_idle)?;
         Ok(if reading == Reading::Everything { analysis.with_all() } else { analysis })
     }
@@ -289,11 +289,24 @@ impl Scope {
         self.idle.iter().any(|pattern| pattern.matches(name))
     }
 
+    /// The names of tasks that run when there is nothing to do.
+    pub(crate) fn idle_names(&self) -> HashSet<String> {
+        let tracks = self.timeline.tracks().into_iter();
+        let tasks = tracks.filter(|track| track.kind == TrackKind::Task);
+        let is_idle = |track: &Track| track.is_idle() || self.is_idle(&track.name);
+        tasks.filter(is_idle).map(|track| track.name).collect()
+    }
+
+    /// Whether a task is said to be idle, or called so.
+    fn is_idle(&self, name: &str) -> bool {
+        is_idle_name(name) || self.is_named_idle(name)
+    }
+
     /// Whether a task is idle for no other reason than its name.
     pub(crate) fn is_idle_by_name(&self, analysis: &Analysis, task: TaskId) -> bool {
         let of = analysis.tasks().get(task);
         let track = of.and_then(|of| analysis.tracks().get(of.home.0));
-        let is_marked = track.is_some_and(kymo_core::model::timeline::Track::is_idle);
+        let is_marked = track.is_some_and(Track::is_idle);
         let name = of.map_or("", |of| &of.name);
         is_idle_name(name) && !is_marked && !self.is_named_idle(name)
     }

@@ -642,6 +642,25 @@ fn what_the_last_switch_of_a_processor_lets_run_is_no_stretch() {
 }
 
 #[test]
+fn rules_about_all_tasks_are_not_about_idle_ones() {
+    let folder = folder();
+    // idle runs 90 of 100 ms, and so does wait, which is idle if one says so.
+    let lines = "0 cpu0 idle -> a\n0 cpu1 wait -> b\n10 cpu0 a -> idle\n10 cpu1 b -> wait\n\
+                 100 cpu0 idle -> a\n100 cpu1 wait -> b\n";
+    let path = log(folder.path(), lines);
+    let rules = folder.path().join("rules.toml");
+    let broken = |task: &str, more: &[&str]| {
+        fs::write(&rules, format!("[[rule]]\ntask='{task}'\nload_max='50%'\n")).unwrap();
+        let (_, found, _) = run(kymo().arg("assert").args(more).arg(&rules).arg(&path));
+        found.lines().map(|line| line.rsplit_once("): ").unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    let used = |task, cpu| format!("{task} used 90.0% of cpu {cpu}, more than 50.0%");
+    assert_eq!(broken("*", &[]), [used("wait", 1)]);
+    assert_eq!(broken("*", &["--idle", "wait"]), [""; 0]);
+    assert_eq!(broken("idle", &[]), [used("idle", 0)]);
+}
+
+#[test]
 fn where_only_idle_tasks_ran_sched_says_so() {
     let folder = folder();
     let path = log(folder.path(), "0 cpu0 idle0 -> idle1\n10 cpu0 idle1 -> idle0\n");

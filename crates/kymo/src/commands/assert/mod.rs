@@ -3,7 +3,7 @@
 pub(super) mod rules;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_analyse::{Load, Rules, Vacuous, Violation};
@@ -74,12 +74,12 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    rules::read(&args.rules)?;
+    rules::read(&args.rules, &rules::Idle::default())?;
     if args.grid.csv {
         Grid::new(COLUMNS).csv_header(&mut session.out)?;
     }
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, _| {
-        let found = Checked::new(session, opened, scope, rules::read(&args.rules)?)?;
+        let found = Checked::new(session, opened, scope, &args.rules)?;
         session.note(if found.broken() > 0 { Outcome::Findings } else { Outcome::Done });
         found.print(session, opened, args.grid)?;
         Ok(found.say(session, opened))
@@ -105,8 +105,9 @@ impl Checked {
         session: &mut Session,
         opened: &Opened,
         scope: &Scope,
-        rules: Vec<kymo_analyse::Rule>,
+        rules: &Path,
     ) -> anyhow::Result<Self> {
+        let rules = rules::read(rules, &Arc::new(scope.idle_names()))?;
         let (tracks, clocks) = (scope.timeline.tracks(), scope.timeline.clocks());
         let mut analysis = scope.analysis(Reading::Everything)?;
         let mut rules = Rules::new((&tracks, &clocks), analysis.meant(), rules);

@@ -1,6 +1,8 @@
 //! Rules as a file of TOML says them.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use globset::GlobBuilder;
 use kymo_analyse::{Demand, Matcher, Meant, Number, Rule};
@@ -20,7 +22,8 @@ pub(crate) const RULES: &str = r#"RULES
   A file of TOML with a table for each rule. Names are names or globs, times have units.
   A stream that never has an event, a job that is never complete and a message that never
   arrives break their rules too, when the recording is longer than they may take. A job that is
-  never complete has run for as long as it did up to the end.
+  never complete has run for as long as it did up to the end. A glob of tasks does not mean idle
+  ones; a name does.
 
   [[rule]]
   name = "control answers in time"    # what it is called; may be left out
@@ -45,8 +48,11 @@ pub(crate) const RULES: &str = r#"RULES
   state = "fault"
   stay_max = "0s"                     # never for longer than a moment"#;
 
+/// Names of tasks that are idle, which only a whole name means.
+pub(crate) type Idle = Arc<HashSet<String>>;
+
 /// Reads a file of rules.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Rule>> {
+pub(crate) fn read(path: &Path, idle: &Idle) -> anyhow::Result<Vec<Rule>> {
     let about = |failure: Failure| Named::error(inputs::display(path), failure);
     let text = (|| {
         if std::fs::metadata(path)?.len() > BYTES_MAX {
@@ -61,10 +67,10 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Rule>> {
         ),
         _ => about(Failure::new(format!("cannot read it: {error}"))),
     })?;
-    parse(&text).map_err(about)
+    parse(&text, idle).map_err(about)
 }
 
-fn parse(text: &str) -> Result<Vec<Rule>, Failure> {
+fn parse(text: &str, idle: &Idle) -> Result<Vec<Rule>, Failure> {
     let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         Failure::usage(error.to_string().trim_end().to_owned())
     })?;
@@ -73,13 +79,14 @@ fn parse(text: &str) -> Result<Vec<Rule>, Failure> {
     }
     let rules = document.get("rule").and_then(Item::as_array_of_tables);
     let rules = rules.ok_or_else(|| Failure::usage("there is no table [[rule]] in it"))?;
-    rules.iter().enumerate().map(|(index, table)| Reader { table, index }.rule()).collect()
+    rules.iter().enumerate().map(|(index, table)| Reader { table, index, idle }.rule()).collect()
 }
 
 /// Reads one rule.
 struct Reader<'a> {
     table: &'a toml_edit::Table,
     index: usize,
+    idle: &'a Idle,
 }
 
 impl Reader<'_> {
@@ -123,7 +130,7 @@ impl Reader<'_> {
             Some(item) => item.as_bool().ok_or_else(|| self.refuse("on_time is true or false"))?,
         };
         let demand = Demand::Task {
-            task: self.names("task")?,
+            task: self.tasks()?,
             response_max: self.maybe_time("response_max")?,
             delay_max: self.maybe_time("delay_max")?,
             run_max: self.maybe_time("run_max")?,
@@ -177,6 +184,13 @@ impl Reader<'_> {
 
     fn names(&self, key: &str) -> Result<Matcher, Failure> {
         self.matcher(self.text(key)?)
+    }
+
+    /// Tasks that are not idle, unless one is named.
+    fn tasks(&self) -> Result<Matcher, Failure> {
+        let (text, matches) = (self.text("task")?.to_owned(), self.names("task")?);
+        let idle = Arc::clone(self.idle);
+        Ok(Box::new(move |name| name == text || !idle.contains(name) && matches(name)))
     }
 
     fn matcher(&self, text: &str) -> Result<Matcher, Failure> {
@@ -251,7 +265,8 @@ mod tests {
     #[test]
     fn the_rules_of_the_help_are_read() {
         let text = RULES.split_once("\n\n").unwrap().1;
-        let names: Vec<_> = parse(text).unwrap().into_iter().map(|rule| rule.name).collect();
+        let names: Vec<_> =
+            parse(text, &Idle::default()).unwrap().into_iter().map(|rule| rule.name).collect();
         let expected = [
             "control answers in time",
             "rule 2 (imu*)",
@@ -260,6 +275,20 @@ mod tests {
             "rule 5 (motor)",
         ];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn globs_do_not_mean_idle_tasks_and_names_do() {
+        let idle = Idle::new(HashSet::from(["swapper/0".to_owned()]));
+        let means = |task: &str, name: &str| {
+            let text = format!("[[rule]]\ntask = '{task}'\non_time = true\n");
+            let rule = parse(&text, &idle).unwrap().remove(0);
+            let Demand::Task { task, .. } = rule.demand else { return false };
+            task(name)
+        };
+        assert!(means("*", "control") && means("swapper*", "swapperd"));
+        assert!(!means("*", "swapper/0") && !means("swapper/?", "swapper/0"));
+        assert!(means("swapper/0", "swapper/0") && !means("swapper/0", "swapper/1"));
     }
 
     #[test]
@@ -283,10 +312,11 @@ mod tests {
             ("[[rule]]\nstream = 'a'", "rule 1: a stream has gap_max, min or max"),
             ("[[rule]]\nmessage = 'a'", "rule 1: latency_max is missing"),
         ];
+        let refused = |text: &str| parse(text, &Idle::default()).err().unwrap().to_string();
         for (text, expected) in cases {
-            assert_eq!(parse(text).err().map(|why| why.to_string()).as_deref(), Some(expected));
+            assert_eq!(refused(text), expected);
         }
-        let why = parse("[[rule]]\nstream = 'a'\ngap_max = 'soon'").err().unwrap().to_string();
+        let why = refused("[[rule]]\nstream = 'a'\ngap_max = 'soon'");
         assert!(why.starts_with("rule 1: gap_max: soon is no duration"), "{why}");
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 
-use super::assert::{self, Checked};
+use super::assert::Checked;
 use super::gantt;
 use super::messages::chart::Chart;
 use super::messages::{Found, not_drawn};
@@ -204,7 +204,7 @@ fn violations(
     scope: &Scope,
     path: &std::path::Path,
 ) -> anyhow::Result<Outcome> {
-    let checked = Checked::new(session, opened, scope, assert::rules::read(path)?)?;
+    let checked = Checked::new(session, opened, scope, path)?;
     page.heading("Rules");
     let broken = checked.broken();
     let rules = numbers::count(checked.rules() as u64, "rule", "rules");
