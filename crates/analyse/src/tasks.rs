@@ -23,6 +23,8 @@ pub struct Task {
     pub name: String,
     /// Which of the dataset's recordings it is of.
     pub recording: usize,
+    /// The number that the recording gives it.
+    pub task_id: Option<i64>,
     /// It runs when there is nothing to do.
     pub is_idle: bool,
     /// Whenever it stops by itself it is said to be complete.
@@ -38,6 +40,8 @@ pub struct Cpu {
     pub name: String,
     /// Its track.
     pub track: TrackId,
+    /// Which of the dataset's recordings it is of.
+    pub recording: usize,
     /// What gives its times.
     pub clock: Option<ClockId>,
     /// Whether it is one processor, where one task runs at a time. On what the recording calls no
@@ -76,6 +80,7 @@ impl Tasks {
                 tasks.add(Task {
                     name: track.name.clone(),
                     recording: track.recording,
+                    task_id: track.task_id(),
                     is_idle: track.is_idle() || is_idle(&track.name),
                     tells_completion: track.says(Track::TELLS_COMPLETION),
                     home: id,
@@ -98,6 +103,7 @@ impl Tasks {
         self.cpus.push(Cpu {
             name: of.map_or(String::new(), |track| track.name.clone()),
             track,
+            recording: of.map_or(0, |track| track.recording),
             clock: of.and_then(|track| track.clock),
             is_one: of.is_some_and(|track| track.attributes.contains_key(Track::CPU_ID)),
             has_interrupts: of.is_some_and(|track| track.says(Track::HAS_INTERRUPTS)),
@@ -121,7 +127,8 @@ impl Tasks {
         }
         self.named_count += 1;
         let of_track = self.get(own)?.clone();
-        let task = self.add(Task { name: name.to_owned(), is_idle: false, ..of_track });
+        let (name_of, task_id) = (name.to_owned(), None);
+        let task = self.add(Task { name: name_of, task_id, is_idle: false, ..of_track });
         self.named.entry(track).or_default().insert(name.to_owned(), task);
         Some((task, cpu))
     }

@@ -415,6 +415,37 @@ fn tasks_of_several_recordings_stay_apart_where_these_become_one() {
     }
 }
 
+/// Two boards have tasks, messages and machines of the same names and numbers.
+#[test]
+fn rows_of_one_name_can_be_told_apart() {
+    let out = folder();
+    let path = |name: &str| out.path().join(name);
+    let lines = "0 release a 5\n0 cpu0 idle -> a\n1 a sends M to b\n2 cpu0 a -> b\n\
+                 3 b gets M from a\n4 motor is on\n5 motor is off\n6 cpu0 b -> idle\n";
+    for name in ["one", "two"] {
+        let (file, to) = (path(name).with_extension("log"), path(name).with_extension("bbbin"));
+        fs::write(&file, format!("{GRAMMAR}{lines}")).unwrap();
+        assert_eq!(run(kymo().arg("convert").args([&file, &to])).0, Some(0));
+    }
+    let both = path("both.bbbin");
+    let from = [path("one.bbbin"), path("two.bbbin")];
+    assert_eq!(run(kymo().arg("merge").args(from).arg("-o").arg(&both)).0, Some(0));
+    // Of each board: two tasks, as idle runs before and after what is known; a pair; two states.
+    for (command, count, keys) in [
+        ("load", 4, &["recording", "task_id"][..]),
+        ("sched", 4, &["recording", "task_id"]),
+        ("messages", 2, &["from_recording", "from_id", "to_recording", "to_id"]),
+        ("states", 4, &["recording", "machine_id", "state"]),
+    ] {
+        let (_, rows, said) = run(kymo().args([command, "--json"]).arg(&both));
+        let rows = json(&rows);
+        let whose = |row: &Value| keys.iter().map(|key| row[key].to_string()).collect::<Vec<_>>();
+        let told: std::collections::BTreeSet<_> = rows.iter().map(whose).collect();
+        assert_eq!((rows.len(), told.len()), (count, count), "{command}: {rows:?} {said}");
+        assert!(!told.iter().flatten().any(|of| of == "null"), "{command}: {told:?}");
+    }
+}
+
 /// What tasks say is of their streams, with all groups of the line, here and in other formats.
 #[test]
 fn lines_of_text_logs_keep_their_groups() {

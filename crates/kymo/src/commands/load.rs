@@ -11,7 +11,7 @@ use kymo_core::model::timeline::TrackKind;
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::moment::MOMENTS;
-use crate::render::grid::{Column, Grid, GridArgs, Look, share};
+use crate::render::grid::{Column, Grid, GridArgs, Look, id, share};
 use crate::render::listing::more_rows;
 use crate::render::{escaped, measure, numbers, style};
 use crate::scope::{Reading, Scope, ScopeArgs};
@@ -85,12 +85,16 @@ const COLUMNS: &[Column] = &[
     ("bucket_ns", "", Look::Plain),
     ("is_idle", "", Look::Plain),
     ("is_interrupt", "", Look::Plain),
+    ("recording", "", Look::Plain),
+    ("task_id", "", Look::Plain),
     ("task", "task", Look::Name),
 ];
 
 const OVER_TIME: &[Column] = &[
     ("time_ns", "", Look::Plain),
+    ("recording", "", Look::Plain),
     ("cpu", "", Look::Plain),
+    ("task_id", "", Look::Plain),
     ("task", "", Look::Plain),
     ("run_ns", "", Look::Duration),
     ("share", "", Look::Share),
@@ -199,7 +203,9 @@ impl Shown<'_> {
             for (at, ns) in of.buckets.iter().enumerate() {
                 grid.row(vec![
                     buckets.begin(at).0.into(),
+                    of.recording.into(),
                     self.name().into(),
+                    id(of.task_id),
                     of.name.into(),
                     (*ns).into(),
                     share(*ns, buckets.length_ns(at)),
@@ -245,6 +251,8 @@ pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad) -> String {
 
 /// Who used a processor.
 struct Row<'a> {
+    recording: usize,
+    task_id: Option<i64>,
     name: &'a str,
     run_ns: u64,
     stretches: u64,
@@ -256,6 +264,8 @@ struct Row<'a> {
 /// The tasks of a processor, and its interrupts.
 fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>> {
     let of_tasks = cpu.tasks.iter().map(|of| Row {
+        recording: tasks.get(of.task).map_or(0, |task| task.recording),
+        task_id: tasks.get(of.task).and_then(|task| task.task_id),
         name: tasks.name(of.task),
         run_ns: of.run_ns,
         stretches: of.stretches,
@@ -264,6 +274,8 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         is_interrupt: false,
     });
     of_tasks.chain(cpu.interrupts.iter().map(|of| Row {
+        recording: tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording),
+        task_id: None,
         name: "interrupts",
         run_ns: of.run_ns,
         stretches: of.stretches,
@@ -292,6 +304,8 @@ pub(super) fn table(name: &str, cpu: &CpuLoad, load: &Load, tasks: &Tasks, how: 
             buckets.map_or(0, |buckets| buckets.width_ns).into(),
             of.is_idle.into(),
             of.is_interrupt.into(),
+            of.recording.into(),
+            id(of.task_id),
             of.name.into(),
         ]);
     }

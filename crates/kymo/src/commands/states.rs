@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use kymo_analyse::{Analysis, MachineStates, States};
-use kymo_core::model::timeline::TrackKind;
+use kymo_core::model::timeline::{Track, TrackKind};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::moment::MOMENTS;
-use crate::render::grid::{Column, Grid, GridArgs, Look, maybe, share};
+use crate::render::grid::{Column, Grid, GridArgs, Look, id, maybe, share};
 use crate::render::listing::Listing;
 use crate::scope::{Reading, ScopeArgs};
 use crate::session::{Outcome, Session};
@@ -56,12 +56,16 @@ const TIMES: &[Column] = &[
     ("stay_mean_ns", "mean stay", Look::Duration),
     ("stay_max_ns", "longest", Look::Duration),
     ("settle_max_ns", "to settle", Look::Duration),
+    ("recording", "", Look::Plain),
+    ("machine_id", "", Look::Plain),
     ("machine", "machine", Look::Name),
     ("state", "state", Look::Name),
 ];
 
 const TRANSITIONS: &[Column] = &[
     ("count", "count", Look::Count),
+    ("recording", "", Look::Plain),
+    ("machine_id", "", Look::Plain),
     ("machine", "machine", Look::Name),
     ("from", "from", Look::Name),
     ("to", "to", Look::Name),
@@ -88,19 +92,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 fn meant<'a>(
     states: &'a States,
     analysis: &'a Analysis,
-) -> impl Iterator<Item = (&'a str, &'a MachineStates)> {
+) -> impl Iterator<Item = (&'a Track, &'a MachineStates)> {
     let machines = states.machines().iter().filter(|(track, _)| analysis.means(**track));
-    machines.map(|(track, machine)| (name_of(analysis, *track), machine))
-}
-
-fn name_of(analysis: &Analysis, track: kymo_core::model::timeline::TrackId) -> &str {
-    analysis.tracks().get(track.0).map_or("", |track| &track.name)
+    machines.filter_map(|(track, machine)| Some((analysis.tracks().get(track.0)?, machine)))
 }
 
 /// The time that every machine was in every state.
 pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TIMES);
-    for (machine_name, machine) in meant(states, analysis) {
+    for (track, machine) in meant(states, analysis) {
         let whole = u64::try_from(machine.total_ns()).unwrap_or(u64::MAX);
         for (name, state) in machine.states() {
             let time = u64::try_from(state.stay_ns.sum()).unwrap_or(u64::MAX);
@@ -112,7 +112,9 @@ pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
                 maybe(state.stay_ns.mean()),
                 maybe(state.stay_ns.max()),
                 maybe(state.settle_ns.max()),
-                machine_name.into(),
+                track.recording.into(),
+                id(track.task_id()),
+                track.name.as_str().into(),
                 name.into(),
             ]);
         }
@@ -122,9 +124,16 @@ pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
 
 fn transitions(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TRANSITIONS);
-    for (name, machine) in meant(states, analysis) {
+    for (track, machine) in meant(states, analysis) {
         for (from, to, count) in machine.transitions() {
-            grid.row(vec![count.into(), name.into(), from.into(), to.into()]);
+            grid.row(vec![
+                count.into(),
+                track.recording.into(),
+                id(track.task_id()),
+                track.name.as_str().into(),
+                from.into(),
+                to.into(),
+            ]);
         }
     }
     grid

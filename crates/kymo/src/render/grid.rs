@@ -258,6 +258,11 @@ pub(crate) fn maybe(number: Option<u64>) -> Value {
     number.map_or(Value::Null, Value::UInt)
 }
 
+/// The number that a recording gives something, if it does.
+pub(crate) fn id(number: Option<i64>) -> Value {
+    number.map_or(Value::Null, Value::from)
+}
+
 /// What part of a whole something is.
 #[allow(clippy::cast_precision_loss, reason = "whoever shows it rounds it, once")]
 pub(crate) fn share(part: u64, whole: u64) -> Value {

@@ -5,13 +5,14 @@ pub(super) mod chart;
 use std::path::PathBuf;
 
 use kymo_analyse::{Analysis, Messages, PairKey, Pass, Sequence, Wakeups};
-use kymo_core::model::timeline::TrackId;
+use kymo_core::Value;
+use kymo_core::model::timeline::{Track, TrackId};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::picture;
-use crate::render::grid::{Column, Grid, GridArgs, Look, maybe};
+use crate::render::grid::{Column, Grid, GridArgs, Look, id, maybe};
 use crate::render::listing::Listing;
 use crate::render::numbers;
 use crate::scope::{Reading, Scope, ScopeArgs};
@@ -100,7 +101,11 @@ const COLUMNS: &[Column] = &[
     ("latency_p95_ns", "95%", Look::Duration),
     ("latency_p99_ns", "", Look::Duration),
     ("latency_max_ns", "max", Look::Duration),
+    ("from_recording", "", Look::Plain),
+    ("from_id", "", Look::Plain),
     ("from", "from", Look::Name),
+    ("to_recording", "", Look::Plain),
+    ("to_id", "", Look::Plain),
     ("to", "to", Look::Name),
     ("message", "message", Look::Name),
 ];
@@ -278,10 +283,24 @@ fn print(
     Ok(outcome)
 }
 
+/// The track of one end, where the recording tells it.
+fn end(analysis: &Analysis, track: Option<TrackId>) -> Option<&Track> {
+    analysis.tracks().get(track?.0)
+}
+
 /// The name of one end; a question mark where the recording does not tell.
 fn end_name(analysis: &Analysis, track: Option<TrackId>) -> &str {
-    let track = track.and_then(|track| analysis.tracks().get(track.0));
-    track.map_or("?", |track| &track.name)
+    end(analysis, track).map_or("?", |track| &track.name)
+}
+
+/// Which recording one end is of: names and numbers may be those of another in another.
+fn end_recording(analysis: &Analysis, track: Option<TrackId>) -> Value {
+    end(analysis, track).map_or(Value::Null, |track| track.recording.into())
+}
+
+/// The number that the recording gives one end.
+fn end_id(analysis: &Analysis, track: Option<TrackId>) -> Value {
+    id(end(analysis, track).and_then(Track::task_id))
 }
 
 /// Whether a pair has an end that is meant.
@@ -308,7 +327,11 @@ fn table(messages: &Messages, analysis: &Analysis) -> Grid {
             maybe(latency.percentile(95)),
             maybe(latency.percentile(99)),
             maybe(latency.max()),
+            end_recording(analysis, key.from),
+            end_id(analysis, key.from),
             end_name(analysis, key.from).into(),
+            end_recording(analysis, key.to),
+            end_id(analysis, key.to),
             end_name(analysis, key.to).into(),
             key.name.as_str().into(),
         ]);

@@ -4,14 +4,14 @@ mod history;
 
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Distribution, Sched, TaskId, TaskSched};
+use kymo_analyse::{Analysis, Distribution, Sched, Task, TaskId, TaskSched};
 use kymo_core::Value;
 use kymo_core::model::timeline::TrackKind;
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::moment::MOMENTS;
-use crate::render::grid::{Column, Grid, GridArgs, Look, maybe};
+use crate::render::grid::{self, Column, Grid, GridArgs, Look, maybe};
 use crate::render::listing::Listing;
 use crate::render::numbers;
 use crate::scope::{Reading, ScopeArgs};
@@ -150,6 +150,7 @@ const COLUMNS: &[Column] = &[
     ("priority_max", "", Look::Plain),
     ("", "priority", Look::Plain),
     ("recording", "", Look::Count),
+    ("task_id", "", Look::Plain),
     ("task", "task", Look::Name),
 ];
 
@@ -199,9 +200,10 @@ pub(super) fn table(sched: &Sched, analysis: &Analysis, most: impl Fn(&TaskSched
     let mut found: Vec<_> = sched.tasks().filter(|(id, _)| is_shown(*id)).collect();
     found.sort_by_key(|(id, task)| (u128::MAX - most(task), *id));
     let mut grid = Grid::new(COLUMNS);
-    for (id, task) in found {
-        let recording = tasks.get(id).map_or(0, |task| task.recording);
-        grid.row(row(task, recording, tasks.name(id)));
+    for (id, figures) in found {
+        if let Some(task) = tasks.get(id) {
+            grid.row(row(figures, task));
+        }
     }
     grid
 }
@@ -218,7 +220,7 @@ fn priorities(task: &TaskSched) -> Value {
     }
 }
 
-fn row(task: &TaskSched, recording: usize, name: &str) -> Vec<Value> {
+fn row(task: &TaskSched, of: &Task) -> Vec<Value> {
     let TaskSched { stretch_ns, delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = task;
     let p95 = |of: &Distribution| maybe(of.percentile(95));
     vec![
@@ -259,7 +261,8 @@ fn row(task: &TaskSched, recording: usize, name: &str) -> Vec<Value> {
         priority(task.priorities.map(|(min, _)| min)),
         priority(task.priorities.map(|(_, max)| max)),
         priorities(task),
-        recording.into(),
-        name.into(),
+        of.recording.into(),
+        grid::id(of.task_id),
+        of.name.as_str().into(),
     ]
 }
