@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_core::Result;
-use kymo_core::model::timeline::{
-    Activity, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
-};
+use kymo_core::model::timeline::{Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window};
 
 use crate::bounds::Bounds;
-use crate::messages::Messages;
+use crate::messages::{Messages, Wakeups};
 use crate::outside::{AFTER, After, Before, of_kinds, telling};
-use crate::switches::{Ended, Running, Switches};
+use crate::resolver::Resolver;
 use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// A timeline that is being analysed.
@@ -23,15 +21,13 @@ pub struct Analysis {
     /// Which tracks are meant; nothing means all.
     meant: Option<Vec<bool>>,
     is_all_read: bool,
-    switches: Switches,
-    /// How many interrupts are under way on each processor.
-    interrupts: Vec<u32>,
+    resolver: Resolver,
     bounds: Bounds,
 }
 
 /// Something that is worked out on the way.
 pub trait Pass {
-    /// Whether it has to know which messages are under way when the window begins.
+    /// Whether it has to know which messages or wakeups are under way when the window begins.
     fn follows_messages(&self) -> bool {
         false
     }
@@ -89,6 +85,8 @@ pub enum Standing<'a> {
     State(TrackId, &'a str),
     /// Messages are under way.
     Messages(&'a Messages),
+    /// Tasks are woken, and did not run yet.
+    Wakeups(&'a Wakeups),
 }
 
 /// An event, and what it is to tasks.
@@ -181,8 +179,7 @@ impl Analysis {
         Ok(Self {
             meant: window.tracks.as_ref().map(is_meant),
             is_all_read: false,
-            switches: Switches::new(&tasks, tracks.len()),
-            interrupts: vec![0; tasks.cpu_count()],
+            resolver: Resolver::new(&tasks, tracks.len()),
             timeline,
             window,
             tracks,
@@ -297,9 +294,9 @@ impl Analysis {
         let follows_messages = passes.iter().any(|pass| pass.follows_messages());
         let (timeline, tracks, tasks) = (&self.timeline, &self.tracks, &mut self.tasks);
         let mut before = Before::look(timeline, tracks, tasks, moment, follows_messages)?;
-        before.switches.restart(moment);
+        before.resolver.switches.restart(moment);
         let bounds = &self.bounds;
-        before.switches.forget(|track| bounds.from(track).is_none());
+        before.resolver.switches.forget(|track| bounds.from(track).is_none());
         before.states.retain(|track, _| bounds.from(*track).is_some());
         let is_cut =
             |cpu: &CpuId| self.tasks.cpu(*cpu).is_some_and(|cpu| bounds.from(cpu.track).is_some());
@@ -313,8 +310,7 @@ impl Analysis {
             let unknown = machines.filter(|track| !before.states.contains_key(track));
             short.unknown_states = unknown.collect();
         }
-        self.interrupts = before.interrupts;
-        self.switches = before.switches;
+        self.resolver = before.resolver;
         Ok(before.is_all)
     }
 
@@ -343,51 +339,7 @@ impl Analysis {
     /// What an event is to tasks.
     #[inline]
     fn resolve<'a>(&'a mut self, event: &'a Event<'a>, time: TimeNs) -> Seen<'a> {
-        let track = event.track;
-        let (mut task, mut run, mut lost, mut by) = (None, None, None, None);
-        if let Content::Activity(activity) = &event.content {
-            let name = match activity {
-                Activity::Begin { name, .. } => name.as_deref(),
-                _ => None,
-            };
-            task = self.tasks.of(track, name);
-            match (activity, task) {
-                (_, None) => self.count_interrupts(track, activity),
-                (Activity::Begin { .. }, Some((own, cpu))) => {
-                    run = Some(Run::Begins);
-                    leave_interrupts(&mut self.interrupts, cpu);
-                    lost = self.switches.begin(Running { task: own, track, since: time });
-                }
-                (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
-                    let (ended, other) = self.switches.end(track, time);
-                    let (of, since) = match ended {
-                        Ended::Ran(running) => (running.task, Some(running.since)),
-                        Ended::First => (own, self.bounds.from(track)),
-                        Ended::Unbalanced => (own, None),
-                    };
-                    (task, run, lost) = (Some((of, cpu)), Some(Run::Ends { since }), other);
-                }
-                (Activity::Release { by: Some(on), .. }, Some(_)) => by = Some(self.releaser(*on)),
-                _ => {}
-            }
-        }
-        Seen { event, time, task, run, lost, by, tasks: &self.tasks }
-    }
-
-    fn count_interrupts(&mut self, track: TrackId, activity: &Activity<'_>) {
-        let cpu = self.tasks.interrupted(track);
-        if let Some(count) = cpu.and_then(|cpu| self.interrupts.get_mut(cpu.0)) {
-            count_interrupt(count, activity);
-        }
-    }
-
-    /// Who released a task on a track: the task that runs there. In an interrupt, and where
-    /// nothing else runs, it is the processor itself.
-    fn releaser(&self, on: TrackId) -> TrackId {
-        let Some(cpu) = self.tasks.is_cpu(on) else { return self.tasks.home(on) };
-        let running = self.switches.running(cpu).filter(|of| !self.tasks.is_idle(of.task));
-        let is_interrupted = self.interrupts.get(cpu.0).is_some_and(|count| *count > 0);
-        running.filter(|_| !is_interrupted).map_or(on, |of| self.tasks.home(of.track))
+        self.resolver.resolve(event, time, &mut self.tasks, Some(&self.bounds))
     }
 
     /// What still runs at the end: until then, or until the processor's last switch. What that lets
@@ -395,16 +347,16 @@ impl Analysis {
     /// the window tells.
     fn unfinished(&self, is_all_before: bool, short: &mut Shortcomings) -> Result<Vec<Stretch>> {
         let mut stretches = Vec::new();
-        for (cpu, running) in self.switches.all_running() {
+        for (cpu, running) in self.resolver.switches.all_running() {
             let until = self.bounds.until(running.track);
-            match until.or(self.switches.of(cpu).last) {
+            match until.or(self.resolver.switches.of(cpu).last) {
                 Some(until) if until <= running.since => {}
                 Some(until) => stretches.push(running.until(until, cpu)),
                 None => short.unknown.push(cpu),
             }
         }
         for cpu in (0..self.tasks.cpu_count()).map(CpuId) {
-            let count = self.switches.of(cpu).unbalanced;
+            let count = self.resolver.switches.of(cpu).unbalanced;
             if count > 0 {
                 short.unbalanced.insert(cpu, count);
             }
@@ -413,7 +365,7 @@ impl Analysis {
             let track = self.tasks.cpu(*cpu).map(|cpu| cpu.track);
             track.is_some_and(|track| self.bounds.from(track).is_some())
         };
-        let unknown = self.switches.unknown(&self.tasks).filter(is_cut).collect();
+        let unknown = self.resolver.switches.unknown(&self.tasks).filter(is_cut).collect();
         let after = After::look(&self.timeline, &self.tracks, &self.tasks, &self.bounds, unknown)?;
         stretches.extend(after.stretches);
         // What switches nowhere is no processor that is missed.
@@ -421,20 +373,5 @@ impl Analysis {
             short.unknown.extend(after.unknown);
         }
         Ok(stretches)
-    }
-}
-
-/// No task begins within an interrupt: the ends of those that are under way are missing, or they are
-/// deferred with the task that they run in.
-pub(crate) fn leave_interrupts(under_way: &mut [u32], cpu: CpuId) {
-    under_way.get_mut(cpu.0).into_iter().for_each(|count| *count = 0);
-}
-
-/// Counts an interrupt that begins or ends.
-pub(crate) fn count_interrupt(under_way: &mut u32, activity: &Activity<'_>) {
-    match activity {
-        Activity::Begin { .. } => *under_way = under_way.saturating_add(1),
-        Activity::End | Activity::EndOf { .. } => *under_way = under_way.saturating_sub(1),
-        _ => {}
     }
 }

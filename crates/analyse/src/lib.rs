@@ -28,6 +28,7 @@ mod history;
 mod load;
 mod messages;
 mod outside;
+mod resolver;
 mod rules;
 mod sched;
 mod states;

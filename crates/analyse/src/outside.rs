@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Content, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
-use crate::analysis::{count_interrupt, leave_interrupts};
 use crate::bounds::Bounds;
-use crate::messages::Messages;
-use crate::switches::{Running, Switches};
+use crate::messages::{Messages, Wakeups};
+use crate::resolver::Resolver;
 use crate::tasks::{CpuId, Tasks};
 use crate::{Standing, Stretch};
 
@@ -25,12 +24,10 @@ pub(crate) const AFTER: u64 = 1 << 18;
 
 /// What went on just before a moment.
 pub(crate) struct Before {
-    pub(crate) switches: Switches,
+    pub(crate) resolver: Resolver,
     pub(crate) states: BTreeMap<TrackId, String>,
-    /// How many interrupts are under way on each processor.
-    pub(crate) interrupts: Vec<u32>,
     /// What is under way, where that is asked for.
-    messages: Option<Messages>,
+    under_way: Option<(Messages, Wakeups)>,
     /// Whether there is nothing further back.
     pub(crate) is_all: bool,
 }
@@ -81,27 +78,28 @@ impl Before {
             let mut count = 0;
             while let Some(event) = events.next()? {
                 count += 1;
-                if let (Content::Activity(activity), Some(time)) = (&event.content, event.time) {
-                    found.take(event.track, time, activity, tasks);
+                if let Some(time) = event.time {
+                    found.take(&event, time, tasks);
                 }
             }
             found.is_all = count < last;
-            let is_known = found.switches.unknown(tasks).next().is_none();
+            let is_known = found.resolver.switches.unknown(tasks).next().is_none();
             let is_known = is_known && found.states.len() == machines.len() && !follows_messages;
             if found.is_all || is_known {
                 break;
             }
         }
         let is_all = found.is_all;
-        found.messages = found.messages.map(|messages| messages.under_way(is_all));
+        found.under_way = found
+            .under_way
+            .map(|(messages, wakeups)| (messages.under_way(is_all), wakeups.under_way(is_all)));
         Ok(found)
     }
 
     fn nothing(tasks: &Tasks, tracks: usize, follows_messages: bool) -> Self {
-        let switches = Switches::new(tasks, tracks);
-        let interrupts = vec![0; tasks.cpu_count()];
-        let messages = follows_messages.then(Messages::new);
-        Self { switches, states: BTreeMap::new(), interrupts, messages, is_all: true }
+        let resolver = Resolver::new(tasks, tracks);
+        let under_way = follows_messages.then(Default::default);
+        Self { resolver, states: BTreeMap::new(), under_way, is_all: true }
     }
 
     /// What goes on at the moment, on processors of which that is asked.
@@ -110,38 +108,31 @@ impl Before {
         tasks: &'a Tasks,
         is_asked: impl Fn(&CpuId) -> bool,
     ) -> Vec<Standing<'a>> {
-        let running = self.switches.all_running().map(|(_, running)| Standing::Task(running.task));
+        let switches = &self.resolver.switches;
+        let running = switches.all_running().map(|(_, running)| Standing::Task(running.task));
         let mut found: Vec<_> = running.collect();
         for cpu in (0..tasks.cpu_count()).map(CpuId).filter(is_asked) {
-            if self.switches.is_known(cpu) {
+            if switches.is_known(cpu) {
                 found.push(Standing::Nobody(cpu));
             }
-            let count = self.interrupts.get(cpu.0).copied().filter(|count| *count > 0);
+            let count = Some(self.resolver.interrupts(cpu)).filter(|count| *count > 0);
             found.extend(count.map(|count| Standing::Interrupts(cpu, count)));
         }
         found.extend(self.states.iter().map(|(track, state)| Standing::State(*track, state)));
-        found.extend(self.messages.iter().map(Standing::Messages));
+        if let Some((messages, wakeups)) = &self.under_way {
+            found.extend([Standing::Messages(messages), Standing::Wakeups(wakeups)]);
+        }
         found
     }
 
-    fn take(&mut self, track: TrackId, since: TimeNs, activity: &Activity<'_>, tasks: &mut Tasks) {
-        if let Some(messages) = &mut self.messages {
-            messages.moved(activity, track, since, tasks);
+    fn take(&mut self, event: &Event<'_>, time: TimeNs, tasks: &mut Tasks) {
+        let seen = &self.resolver.resolve(event, time, tasks, None);
+        if let Some((messages, wakeups)) = &mut self.under_way {
+            messages.take(seen);
+            wakeups.take(seen);
         }
-        if let Some(cpu) = tasks.interrupted(track) {
-            let count = self.interrupts.get_mut(cpu.0);
-            return count.into_iter().for_each(|count| count_interrupt(count, activity));
-        }
-        match activity {
-            Activity::Begin { name, .. } => {
-                if let Some((task, cpu)) = tasks.of(track, name.as_deref()) {
-                    leave_interrupts(&mut self.interrupts, cpu);
-                    self.switches.begin(Running { task, track, since });
-                }
-            }
-            Activity::End | Activity::EndOf { .. } => drop(self.switches.end(track, since)),
-            Activity::Enter { state, .. } => drop(self.states.insert(track, state.to_string())),
-            _ => {}
+        if let Content::Activity(Activity::Enter { state, .. }) = &event.content {
+            self.states.insert(event.track, state.to_string());
         }
     }
 }

@@ -288,7 +288,10 @@ impl Pass for Load {
             Standing::Interrupts(cpu, count) => {
                 self.interrupts.insert(*cpu, Interrupts::standing(*count, begin));
             }
-            Standing::Task(_) | Standing::State(..) | Standing::Messages(_) => {}
+            Standing::Task(_)
+            | Standing::State(..)
+            | Standing::Messages(_)
+            | Standing::Wakeups(_) => {}
         }
     }
 

@@ -107,7 +107,7 @@ impl Sequence {
 
 impl Pass for Sequence {
     fn follows_messages(&self) -> bool {
-        matches!(self.source, Source::Messages(_))
+        true
     }
 
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {

@@ -216,6 +216,35 @@ fn an_interrupt_without_an_end_is_over_when_a_task_begins() {
 }
 
 #[test]
+fn a_task_that_is_woken_before_a_window_is_not_woken_again_in_it() {
+    let wake = |time| {
+        let by = Some(TrackId(4));
+        (time, 2, Activity::Release { budget_ns: None, by })
+    };
+    // Task b is woken at 10 and again at 30, and runs 40–50; it is woken at 60 and runs 70–80.
+    let told: Vec<Told> = vec![
+        (0, 2, begin(1)),
+        (5, 2, Activity::End),
+        wake(10),
+        wake(30),
+        (40, 2, begin(1)),
+        (50, 2, Activity::End),
+        wake(60),
+        (70, 2, begin(1)),
+        (80, 2, Activity::End),
+    ];
+    // That of 30 is for nothing. In a window from 20 on, that of 10 arrives and did not leave.
+    for (from, sent) in [(None, 2), (Some(20), 1)] {
+        let mut wakeups = Wakeups::new();
+        let window = Window { from: from.map(TimeNs), ..Window::default() };
+        analysed(told.clone(), window, &mut wakeups);
+        let (_, pair) = wakeups.messages().pairs()[0];
+        assert_eq!((pair.sent, pair.received, pair.unsent, pair.unreceived()), (sent, 2, 0, 0));
+        assert_eq!((pair.latency_ns.min(), pair.latency_ns.max()), (Some(10), Some(30)));
+    }
+}
+
+#[test]
 fn the_busiest_ends_are_those_with_most_messages() {
     let mut told: Vec<_> = (0..3).map(|time| send(time, 1, Some(2), None)).collect();
     told.extend([

@@ -10,7 +10,7 @@ const WAKEUP: &str = "wakeup";
 
 /// Wakeups and how long they took. Where a recording tells of no messages, they tell who makes
 /// whom do something.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Wakeups {
     messages: Messages,
     tasks: Vec<Woken>,
@@ -37,6 +37,13 @@ impl Wakeups {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// These wakeups as what is under way when a window begins; some are not known where what was
+    /// before them is not.
+    pub(crate) fn under_way(mut self, is_begin_known: bool) -> Self {
+        self.messages = self.messages.under_way(is_begin_known);
+        self
     }
 
     /// What was found, as messages.
@@ -127,11 +134,13 @@ fn wakeup(peer: TrackId, peer_time: Option<TimeNs>) -> Message<'static> {
 }
 
 impl Pass for Wakeups {
+    fn follows_messages(&self) -> bool {
+        true
+    }
+
     fn standing(&mut self, what: &Standing<'_>, _begin: TimeNs) {
-        if let Standing::Task(task) = what
-            && let Some(woken) = self.of(*task)
-        {
-            woken.is_running = true;
+        if let Standing::Wakeups(under_way) = what {
+            self.clone_from(under_way);
         }
     }
 
