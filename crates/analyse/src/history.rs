@@ -2,6 +2,7 @@
 
 use kymo_core::model::timeline::{Activity, Content, TimeNs};
 
+use crate::bounds::Bounds;
 use crate::{Pass, Run, Seen, Stretch, Tasks, elapsed};
 
 /// A stretch that a task ran, and what came before it.
@@ -11,6 +12,8 @@ pub struct Turn {
     pub stretch: Stretch,
     /// How long it ran, where its begin is known.
     pub run_ns: Option<u64>,
+    /// Whether the window cuts it: it began before, or goes on after it. What is within is told.
+    pub is_cut: bool,
     /// How long the task was not running before, where it ran before.
     pub wait_ns: Option<u64>,
     /// How long before the stretch it was released, where that is known.
@@ -24,6 +27,8 @@ pub struct History<'a> {
     to: &'a mut dyn FnMut(Turn, &Tasks),
     /// What is known of each task.
     tasks: Vec<Before>,
+    /// What goes on at the end.
+    unfinished: Vec<Stretch>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,6 +41,8 @@ struct Before {
     released_for: Option<TimeNs>,
     /// The priority that it runs with.
     priority: Option<i64>,
+    /// Whether it was seen to begin what it runs.
+    is_begun: bool,
     /// When it was complete.
     completed: Option<TimeNs>,
 }
@@ -43,7 +50,7 @@ struct Before {
 impl<'a> History<'a> {
     /// Hands every stretch to a function.
     pub fn new(to: &'a mut dyn FnMut(Turn, &Tasks)) -> Self {
-        Self { to, tasks: Vec::new() }
+        Self { to, tasks: Vec::new(), unfinished: Vec::new() }
     }
 
     fn of(&mut self, task: usize) -> Option<&mut Before> {
@@ -53,9 +60,11 @@ impl<'a> History<'a> {
         self.tasks.get_mut(task)
     }
 
-    fn ends(&mut self, stretch: Stretch, is_whole: bool, tasks: &Tasks) {
+    fn ends(&mut self, stretch: Stretch, is_whole: bool, goes_on: bool, tasks: &Tasks) {
         let Some(before) = self.of(stretch.task.0) else { return };
-        let Before { ended, released, released_for, priority, completed } = std::mem::take(before);
+        let is_cut = goes_on || (is_whole && !before.is_begun);
+        let Before { ended, released, released_for, priority, completed, .. } =
+            std::mem::take(before);
         before.ended = Some(stretch.until);
         // What is asleep was released for the next stretch; what is preempted was not.
         before.released = released.filter(|_| completed == Some(stretch.until));
@@ -64,7 +73,7 @@ impl<'a> History<'a> {
         };
         let (wait_ns, delay_ns) = (until_begin(ended), until_begin(released_for));
         let run_ns = is_whole.then(|| elapsed(stretch.since, stretch.until));
-        (self.to)(Turn { stretch, run_ns, wait_ns, delay_ns, priority }, tasks);
+        (self.to)(Turn { stretch, run_ns, is_cut, wait_ns, delay_ns, priority }, tasks);
     }
 }
 
@@ -81,13 +90,28 @@ impl Pass for History<'_> {
             Content::Activity(Activity::Begin { priority, .. }) => {
                 before.released_for = before.released.take();
                 before.priority = *priority;
+                before.is_begun = true;
             }
             _ => {}
         }
         if let Some(Run::Ends { since }) = seen.run {
             let (track, until) = (seen.event.track, seen.time);
             let stretch = Stretch { task, cpu, track, since: since.unwrap_or(until), until };
-            self.ends(stretch, since.is_some(), seen.tasks);
+            self.ends(stretch, since.is_some(), false, seen.tasks);
+        }
+    }
+
+    fn unfinished(&mut self, stretch: &Stretch) {
+        self.unfinished.push(*stretch);
+    }
+
+    /// What goes on where the window ends is told up to there. How long that lasts which goes on where
+    /// the recording ends is not known.
+    fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+        for stretch in std::mem::take(&mut self.unfinished) {
+            if bounds.until(stretch.track).is_some() {
+                self.ends(stretch, true, true, tasks);
+            }
         }
     }
 }
@@ -124,6 +148,40 @@ mod tests {
             (60, Some(20), None, Some(10), Some(9)),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_window_cuts_through_stretches() {
+        // Task b runs 0–30 and 50–90, and a runs 30–50 and from 90 on.
+        let told = || -> Vec<Told> {
+            vec![
+                (0, 2, begin(1)),
+                (30, 2, Activity::End),
+                (30, 1, begin(1)),
+                (50, 1, Activity::End),
+                (50, 2, begin(1)),
+                (90, 2, Activity::End),
+                (90, 1, begin(1)),
+            ]
+        };
+        let turns = |from: Option<i64>, until: Option<i64>| {
+            let mut found = Vec::new();
+            let mut keep = |turn: Turn, tasks: &Tasks| {
+                let name = tasks.name(turn.stretch.task).to_owned();
+                found.push((turn.stretch.until.0, name, turn.run_ns.unwrap(), turn.is_cut));
+            };
+            let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+            let window = Window { from, until, ..Window::default() };
+            analysed(told(), window, &mut History::new(&mut keep));
+            found
+        };
+        let turn = |until, name: &str, run, is_cut| (until, name.to_owned(), run, is_cut);
+        let whole = [turn(30, "b", 30, false), turn(50, "a", 20, false), turn(90, "b", 40, false)];
+        assert_eq!(turns(None, None), whole);
+        let within = [turn(30, "b", 20, true), turn(50, "a", 20, false), turn(60, "b", 10, true)];
+        assert_eq!(turns(Some(10), Some(60)), within);
+        // Nothing switches in it.
+        assert_eq!(turns(Some(60), Some(70)), [turn(70, "b", 10, true)]);
     }
 
     #[test]

@@ -692,6 +692,28 @@ fn rules_about_all_tasks_are_not_about_idle_ones() {
 }
 
 #[test]
+fn stretches_that_a_range_cuts_are_told_up_to_its_ends() {
+    let folder = folder();
+    // a runs 0–30 and 50–90, b in between.
+    let lines = "0 cpu0 idle -> a\n30 cpu0 a -> b\n50 cpu0 b -> a\n90 cpu0 a -> idle\n";
+    let path = log(folder.path(), lines);
+    let history = ["sched", "--history", "--since", "10ms", "--until", "60ms"];
+    let (code, turns, said) = run(kymo().args(history).arg("--json").arg(&path));
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    let turns = json(&turns);
+    let found: Vec<_> =
+        turns.iter().map(|of| (&of["task"], &of["run_ns"], &of["is_cut"])).collect();
+    let of = |task: &str, ms: u64, is_cut: bool| {
+        (Value::from(task), Value::from(ms * 1_000_000), Value::from(is_cut))
+    };
+    let expected = [of("a", 20, true), of("b", 20, false), of("a", 10, true)];
+    assert_eq!(found, expected.each_ref().map(|(task, ns, is_cut)| (task, ns, is_cut)));
+    let (_, turns, _) = run(kymo().args(history).arg(&path));
+    let count = |text: &str| turns.matches(text).count();
+    assert_eq!((count("≥20.00 ms"), count(" 20.00 ms"), count("≥10.00 ms")), (1, 2, 1), "{turns}");
+}
+
+#[test]
 fn where_only_idle_tasks_ran_sched_says_so() {
     let folder = folder();
     let path = log(folder.path(), "0 cpu0 idle0 -> idle1\n10 cpu0 idle1 -> idle0\n");

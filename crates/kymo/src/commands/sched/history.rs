@@ -46,6 +46,9 @@ pub(super) fn print(
     Ok(scope.tell(session, opened, &analysis, &short))
 }
 
+/// The names that CSV begins with.
+const CSV: &str = "file,time_ns,recording,cpu,wait_ns,delay_ns,run_ns,is_cut,priority,task_id,task";
+
 /// Writes lines of stretches.
 struct Lines<'a> {
     out: &'a mut Output,
@@ -60,7 +63,7 @@ impl Lines<'_> {
             return Ok(());
         }
         if self.how.csv {
-            return writeln!(self.out, "file,time_ns,cpu,wait_ns,delay_ns,run_ns,priority,task");
+            return writeln!(self.out, "{CSV}");
         }
         let paint = self.out.paint();
         let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
@@ -72,29 +75,34 @@ impl Lines<'_> {
     }
 
     fn turn(&mut self, turn: &Turn, tasks: &Tasks) -> io::Result<()> {
-        let Turn { stretch, run_ns, wait_ns, delay_ns, priority } = *turn;
+        let Turn { stretch, run_ns, is_cut, wait_ns, delay_ns, priority } = *turn;
         let on = tasks.cpu(stretch.cpu);
         let cpu = on.map_or("", |cpu| cpu.name.as_str());
-        let task = tasks.name(stretch.task);
+        let Some(of) = tasks.get(stretch.task) else { return Ok(()) };
+        let task = of.name.as_str();
         let times = [wait_ns, delay_ns, run_ns];
         if self.how.json {
             let [wait, delay, run] = times;
             return self.out.json(&json!({
-                "file": self.file, "time_ns": stretch.until.0, "cpu": cpu, "wait_ns": wait,
-                "delay_ns": delay, "run_ns": run, "priority": priority, "task": task,
+                "file": self.file, "time_ns": stretch.until.0, "recording": of.recording, "cpu": cpu,
+                "wait_ns": wait, "delay_ns": delay, "run_ns": run, "is_cut": is_cut,
+                "priority": priority, "task_id": of.task_id, "task": task,
             }));
         }
         if self.how.csv {
             let number = |ns: Option<u64>| ns.map_or(String::new(), |ns| ns.to_string());
             let [wait, delay, run] = times.map(number);
-            let time = stretch.until.0.to_string();
-            let priority = priority.map_or(String::new(), |priority| priority.to_string());
-            return csv(self.out, &[self.file, &time, cpu, &wait, &delay, &run, &priority, task]);
+            let (time, recording) = (stretch.until.0.to_string(), of.recording.to_string());
+            let plain = |number: Option<i64>| number.map_or(String::new(), |of| of.to_string());
+            let (priority, id, is_cut) = (plain(priority), plain(of.task_id), is_cut.to_string());
+            let when = [self.file, &time, &recording, cpu, &wait, &delay, &run];
+            return csv(self.out, &[&when[..], &[&is_cut, &priority, &id, task]].concat());
         }
         let clock = on.and_then(|cpu| self.clocks.get(cpu.clock?.0));
         let time = Shown::on(clock, stretch.until).to_string();
         let [wait, delay, run] =
             times.map(|ns| ns.map_or_else(|| "-".to_owned(), measure::duration));
+        let run = if is_cut { format!("≥{run}") } else { run };
         let priority = priority.map_or_else(|| "-".to_owned(), |priority| priority.to_string());
         let (cpu, task) = (escaped(cpu), escaped(task));
         let times = format!("{time:>15}  {wait:>10}  {delay:>10}  {run:>10}");

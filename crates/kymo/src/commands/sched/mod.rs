@@ -37,7 +37,8 @@ use crate::session::{Outcome, Session};
 ///
 /// With --history there is a line for every stretch that a task ran, by its end: how long the task
 /// was not running before, how long after its release it ran, how long it ran, and with which
-/// priority.
+/// priority. Of a stretch that --since or --until cuts, there is what is within the range, with the
+/// sign ≥ before it; in JSON and CSV, `is_cut` says so.
 ///
 /// With --since, jobs that were released before that moment are in no figure of jobs, for how long
 /// they took is not known from what is looked at; completions and preemptions count whatever job they
