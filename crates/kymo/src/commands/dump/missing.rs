@@ -111,7 +111,9 @@ impl Names {
                     Activity::Enter { .. } => &["state"],
                     Activity::End => &[],
                 };
-                names.iter().for_each(|name| add(&mut self.fields, name));
+                for name in names.iter() {
+                    add(&mut self.fields, name);
+                }
             }
             Content::Sample(_) | Content::Payload => {}
         }
