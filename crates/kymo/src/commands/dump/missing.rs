@@ -111,7 +111,7 @@ impl Names {
                     Activity::Enter { .. } => &["state"],
                     Activity::End => &[],
                 };
-                for name in names.iter() {
+                for name in names {
                     add(&mut self.fields, name);
                 }
             }
