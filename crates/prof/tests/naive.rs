@@ -45,6 +45,7 @@ impl Made {
 /// Addresses 0 to 9: a function with two lines, the second in two loops; 10 to 19 another function;
 /// 20 to 24 one that another is inlined into; 25 a line in no function, 26 one in a loop that is in
 /// none, and 27 one in a function that is inlined into none; of the others nothing is known.
+#[allow(clippy::many_single_char_names, reason = "functions are called so in the test")]
 fn structure() -> Structure {
     let mut module = ModuleBuilder::new("/app", &kymo_core::bytes::Limits::default());
     let file = module.file("a.c").unwrap();
