@@ -1,4 +1,5 @@
 //! Samples of a GPU, whose callers nobody records: what was measured is shared among all ways.
+#![allow(clippy::float_cmp, reason = "these sums are exact")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail loudly")]
 
 mod support;
