@@ -3,7 +3,8 @@
 use kymo_core::model::timeline::{Activity, Content, TimeNs};
 
 use crate::bounds::Bounds;
-use crate::{Pass, Run, Seen, Stretch, Tasks, elapsed};
+use crate::sched::{Progress, Sched};
+use crate::{Pass, Run, Seen, Standing, Stretch, Tasks, elapsed};
 
 /// A stretch that a task ran, and what came before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,8 @@ pub struct Turn {
     pub is_cut: bool,
     /// How long the task was not running before, where it ran before.
     pub wait_ns: Option<u64>,
-    /// How long before the stretch it was released, where that is known.
+    /// How long before the stretch its job was released, where that is known and it is the first of
+    /// the job.
     pub delay_ns: Option<u64>,
     /// The priority that it began to run with, where that is known.
     pub priority: Option<i64>,
@@ -25,6 +27,8 @@ pub struct Turn {
 /// Hands on every stretch, as it ends.
 pub struct History<'a> {
     to: &'a mut dyn FnMut(Turn, &Tasks),
+    /// Tells which release a stretch is for.
+    sched: Sched,
     /// What is known of each task.
     tasks: Vec<Before>,
     /// What goes on at the end.
@@ -35,22 +39,18 @@ pub struct History<'a> {
 struct Before {
     /// When its last stretch ended.
     ended: Option<TimeNs>,
-    /// When it was released first after that; where tasks are known to go to sleep, last.
-    released: Option<TimeNs>,
-    /// When it was released for the stretch that it runs.
-    released_for: Option<TimeNs>,
+    /// How long the job waited that it began to run.
+    delay_ns: Option<u64>,
     /// The priority that it runs with.
     priority: Option<i64>,
     /// Whether it was seen to begin what it runs.
     is_begun: bool,
-    /// When it was complete.
-    completed: Option<TimeNs>,
 }
 
 impl<'a> History<'a> {
     /// Hands every stretch to a function.
     pub fn new(to: &'a mut dyn FnMut(Turn, &Tasks)) -> Self {
-        Self { to, tasks: Vec::new(), unfinished: Vec::new() }
+        Self { to, sched: Sched::new(), tasks: Vec::new(), unfinished: Vec::new() }
     }
 
     fn of(&mut self, task: usize) -> Option<&mut Before> {
@@ -63,36 +63,37 @@ impl<'a> History<'a> {
     fn ends(&mut self, stretch: Stretch, is_whole: bool, goes_on: bool, tasks: &Tasks) {
         let Some(before) = self.of(stretch.task.0) else { return };
         let is_cut = goes_on || (is_whole && !before.is_begun);
-        let Before { ended, released, released_for, priority, completed, .. } =
-            std::mem::take(before);
+        let Before { ended, delay_ns, priority, .. } = std::mem::take(before);
         before.ended = Some(stretch.until);
-        // What is asleep was released for the next stretch; what is preempted was not.
-        before.released = released.filter(|_| completed == Some(stretch.until));
-        let until_begin = |from: Option<TimeNs>| {
-            from.filter(|_| is_whole).map(|from| elapsed(from, stretch.since))
-        };
-        let (wait_ns, delay_ns) = (until_begin(ended), until_begin(released_for));
+        let wait_ns = ended.filter(|_| is_whole).map(|ended| elapsed(ended, stretch.since));
         let run_ns = is_whole.then(|| elapsed(stretch.since, stretch.until));
         (self.to)(Turn { stretch, run_ns, is_cut, wait_ns, delay_ns, priority }, tasks);
     }
 }
 
 impl Pass for History<'_> {
+    fn begin(&mut self, bounds: &Bounds) {
+        self.sched.begin(bounds);
+    }
+
+    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+        self.sched.standing(what, begin);
+    }
+
     fn event(&mut self, seen: &Seen<'_>) {
+        let progress = self.sched.take(seen).map(|(_, progress)| progress);
+        if let Some(before) = seen.lost.and_then(|lost| self.of(lost.task.0)) {
+            // It ran, and nothing tells until when.
+            *before = Before::default();
+        }
         let Some((task, cpu)) = seen.task else { return };
         let Some(before) = self.of(task.0) else { return };
-        match &seen.event.content {
-            Content::Activity(Activity::Release { .. }) => {
-                let is_last = seen.tasks.get(task).is_some_and(|task| task.tells_completion);
-                before.released = before.released.filter(|_| !is_last).or(Some(seen.time));
-            }
-            Content::Activity(Activity::Complete { .. }) => before.completed = Some(seen.time),
-            Content::Activity(Activity::Begin { priority, .. }) => {
-                before.released_for = before.released.take();
-                before.priority = *priority;
-                before.is_begun = true;
-            }
-            _ => {}
+        if let Content::Activity(Activity::Begin { priority, .. }) = &seen.event.content {
+            before.delay_ns = match progress {
+                Some(Progress::Started(delay_ns)) => Some(delay_ns),
+                _ => None,
+            };
+            (before.priority, before.is_begun) = (*priority, true);
         }
         if let Some(Run::Ends { since }) = seen.run {
             let (track, until) = (seen.event.track, seen.time);
@@ -202,6 +203,89 @@ mod tests {
         let mut keep = |turn: Turn, _: &Tasks| found.push((turn.stretch.until.0, turn.delay_ns));
         analysed(told, Window::default(), &mut History::new(&mut keep));
         assert_eq!(found, [(10, None), (20, Some(7)), (30, None)]);
+    }
+
+    /// When stretches end, how long the task did not run before, and how long it was delayed.
+    fn delays(told: Vec<Told>) -> Vec<(i64, Option<u64>, Option<u64>)> {
+        let mut found = Vec::new();
+        let mut keep = |turn: Turn, tasks: &Tasks| {
+            if !tasks.is_idle(turn.stretch.task) {
+                found.push((turn.stretch.until.0, turn.wait_ns, turn.delay_ns));
+            }
+        };
+        crate::fixture::analysed_with(told, Window::default(), &mut History::new(&mut keep));
+        found
+    }
+
+    #[test]
+    fn a_release_whose_job_is_complete_delays_nothing() {
+        // Released at 0 and complete at 10, and its begin is missing. Released at 100, runs 101–110.
+        // Runs again 120–130 though nothing released it.
+        let told = |task| {
+            vec![
+                (-5, 3, begin(1)),
+                (0, task, release(None)),
+                (10, task, complete(None)),
+                (10, task, Activity::End),
+                (100, task, release(None)),
+                (101, task, begin(1)),
+                (110, task, complete(None)),
+                (110, task, Activity::End),
+                (120, task, begin(1)),
+                (130, task, complete(None)),
+                (130, task, Activity::End),
+            ]
+        };
+        let expected = [(10, None, None), (110, Some(91), Some(1)), (130, Some(10), None)];
+        assert_eq!(delays(told(2)), expected);
+        assert_eq!(delays(told(7)), expected);
+        // The second is not released: the release at 0 is that of the job before.
+        let told = told(2).into_iter().filter(|(time, ..)| *time != 100).collect();
+        assert_eq!(delays(told), [(10, None, None), (110, Some(91), None), (130, Some(10), None)]);
+    }
+
+    #[test]
+    fn a_release_delays_the_stretch_that_runs_for_it() {
+        // Jobs at 0, 2 and 20. The first runs 3–5; the second 8–9 and, preempted, 25–30; only then
+        // the third.
+        let told = vec![
+            (0, 2, release(Some(50))),
+            (2, 2, release(Some(50))),
+            (3, 2, begin(1)),
+            (5, 2, complete(None)),
+            (5, 2, Activity::End),
+            (8, 2, begin(1)),
+            (9, 2, Activity::End),
+            (20, 2, release(Some(50))),
+            (25, 2, begin(1)),
+            (30, 2, complete(None)),
+            (30, 2, Activity::End),
+            (32, 2, begin(1)),
+            (34, 2, complete(None)),
+            (34, 2, Activity::End),
+        ];
+        let expected = [
+            (5, None, Some(3)),
+            (9, Some(3), Some(6)),
+            (30, Some(16), None),
+            (34, Some(2), Some(12)),
+        ];
+        assert_eq!(delays(told), expected);
+    }
+
+    #[test]
+    fn how_long_a_task_did_not_run_is_not_told_where_an_end_is_missing() {
+        // Runs 0–10, from 20 on until it is not known when, and 50–60.
+        let told = vec![
+            (0, 2, begin(1)),
+            (10, 2, Activity::End),
+            (20, 2, begin(1)),
+            (30, 3, begin(1)),
+            (50, 3, Activity::End),
+            (50, 2, begin(1)),
+            (60, 2, Activity::End),
+        ];
+        assert_eq!(delays(told), [(10, None, None), (60, None, None)]);
     }
 
     #[test]

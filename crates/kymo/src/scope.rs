@@ -243,8 +243,9 @@ impl Scope {
         outcome
     }
 
-    /// Says of how many pairs latencies are doubtful and which are left out, and what that means for the exit code: what is
-    /// under way at the end is no fault of a recording, and what was before its begin is missing.
+    /// Says of how many pairs latencies are doubtful and which are left out, and what that means for
+    /// the exit code: what is under way at the end is no fault of a recording, and what was before its
+    /// begin is missing. Where a task lacks the begin of a stretch, its switches say so besides.
     pub(crate) fn say_doubts(
         &self,
         session: &mut Session,
@@ -254,13 +255,19 @@ impl Scope {
         let order =
             "those that arrived do not all say when they left: they are taken in their order";
         let pairs = |count| numbers::count(count, "pair", "pairs");
-        let Doubts { too_long, too_short, backwards } = doubts;
+        let Doubts { too_long, too_short, backwards, untimed } = doubts;
         let backwards = LeftOut {
             count: backwards,
             one: "message arrived before it left: latencies are without it",
             many: "messages arrived before they left: latencies are without them",
         };
         let outcome = self.say_left_out(session, opened, &[backwards]);
+        if untimed > 0 {
+            let one =
+                "wakeup let its task run, and nothing tells since when: latencies are without it";
+            let many = "wakeups let their tasks run, and nothing tells since when: latencies are without them";
+            self.say(session, opened, numbers::count(untimed, one, many));
+        }
         if too_long > 0 {
             let some = format!("messages of {} did not arrive", pairs(too_long));
             let text = format!("{some}, and {order}, so that latencies may be too long");

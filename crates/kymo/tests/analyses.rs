@@ -18,7 +18,7 @@ const GRAMMAR: &str = r"# kymo log
 # match = '^(?<time>[\d.]+) cpu(?<cpu>\d) (?<from>\S+) -> (?<task>\S+)$'
 # class = 'switch'
 # [[line]]
-# match = '^(?<time>[\d.]+) release (?<task>\S+) (?<budget>\d+)$'
+# match = '^(?<time>[\d.]+) release (?<task>\S+)( (?<budget>\d+))?$'
 # class = 'release'
 # [[line]]
 # match = '^(?<time>[\d.]+) done (?<task>\S+)$'
@@ -654,6 +654,7 @@ fn a_wakeup_arrives_with_the_stretch_it_is_for() {
     let pairs = json(&pairs);
     let pair = pairs.iter().find(|of| of["to"] == "perf-6045" && of["from"] == "migration/0-18");
     assert_eq!(pair.unwrap()["latency_max_ns"], Value::Null);
+    assert_eq!((&pair.unwrap()["received"], &pair.unwrap()["lost"]), (&1.into(), &0.into()));
     let (_, tasks, _) = run(kymo().args(["sched", "--json", "-n0"]).arg(&trace));
     let longest = json(&tasks).iter().filter_map(|of| of["wait_max_ns"].as_u64()).max();
     assert!(longest < Some(5_000_000), "{longest:?}");
@@ -771,4 +772,31 @@ fn times_of_clocks_with_other_beginnings_are_not_compared() {
             format!("streams of {expect} are on other clocks, whose times cannot be compared");
         assert!(said.contains(&why), "{said}");
     }
+}
+
+#[test]
+fn jobs_of_which_a_begin_is_missing_are_jobs_all_the_same() {
+    let folder = folder();
+    // Eight jobs every 10 ms, each runs from 1 ms to 3 ms after its release. The switch to the
+    // fourth is missing.
+    let job = |at: i64| {
+        let switch = format!("{} cpu0 idle -> ctl\n", at * 10 + 1);
+        let switch = if at == 3 { String::new() } else { switch };
+        let (released, ends) = (at * 10, at * 10 + 3);
+        format!("{released} release ctl\n{switch}{ends} done ctl\n{ends} cpu0 ctl -> idle\n")
+    };
+    let path = log(folder.path(), &(0..8).map(job).collect::<String>());
+    let (code, tasks, _) = run(kymo().args(["sched", "--json"]).arg(&path));
+    let ctl = &json(&tasks)[0];
+    assert_eq!(code, Some(3));
+    for (figure, expected) in
+        [("jobs", 8), ("preemptions", 0), ("period_mean_ns", 10_000_000), ("jitter_ns", 0)]
+    {
+        assert_eq!(ctl[figure], expected, "{figure}");
+    }
+    let (_, turns, _) = run(kymo().args(["sched", "--history", "--json"]).arg(&path));
+    let delays: Vec<_> = json(&turns).iter().map(|of| of["delay_ns"].as_u64()).collect();
+    let mut expected = [Some(1_000_000); 8];
+    expected[3] = None;
+    assert_eq!(delays, expected);
 }

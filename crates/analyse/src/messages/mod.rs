@@ -74,6 +74,8 @@ pub struct Doubts {
     pub too_short: u64,
     /// How many messages arrived before they left: latencies are without them.
     pub backwards: u64,
+    /// How many messages arrived at a time that nothing tells: latencies are without them.
+    pub untimed: u64,
 }
 
 /// Messages and how long they took. Ends are tracks; of a task that has several, the first.
@@ -167,6 +169,7 @@ impl Messages {
             doubts.too_long += u64::from(pair.may_be_too_long());
             doubts.too_short += u64::from(pair.may_be_too_short(!self.is_begin_unknown));
             doubts.backwards += pair.backwards;
+            doubts.untimed += pair.untimed;
         }
         doubts
     }
@@ -276,6 +279,18 @@ impl Messages {
         Some(Sent { id: Some(id), name, from, to, left: Some(left), arrived, told: None })
     }
 
+    /// A message that left then has arrived, and nothing tells when. Tells which it is where it left
+    /// in what is looked at.
+    fn receive_untimed(&mut self, key: &PairKey, left: TimeNs) -> Option<MessageId> {
+        let (at, before) = (*self.keys.get(key)?, self.before);
+        let pair = self.pairs.get_mut(at)?;
+        let id = pair.receive_untimed(left)?;
+        self.pending -= 1;
+        let id = Some(id).filter(|id| id.0 >= before)?;
+        pair.arrive();
+        Some(id)
+    }
+
     fn receive(&mut self, to: TrackId, arrived: TimeNs, message: &Message<'_>) -> Sent {
         let key = self.key(to, arrived, message);
         let (name, left) = (message.name.to_string(), message.peer_time);
@@ -348,6 +363,8 @@ pub enum Moved {
     Left(Left),
     /// It arrives.
     Arrived(Sent),
+    /// It has arrived, and nothing tells when.
+    Untimed(MessageId),
 }
 
 /// A message that leaves.

@@ -20,6 +20,8 @@ pub struct Pair {
     pub unsent: u64,
     /// How many arrived before they left, as the recording has it: how long they took is not known.
     pub backwards: u64,
+    /// How many arrived at a time that nothing tells: how long they took is not known.
+    pub untimed: u64,
     /// How many arrived without a word of when they left, and are taken for the first that waited.
     pub guessed: u64,
     /// Whether the receiver may look for its sender here.
@@ -149,6 +151,14 @@ impl Pair {
         found
     }
 
+    /// Finds what left then, and has arrived: when, nothing tells.
+    pub(super) fn receive_untimed(&mut self, left: TimeNs) -> Option<MessageId> {
+        let found = self.that_left(left)?;
+        self.received += 1;
+        self.untimed += 1;
+        Some(found.id)
+    }
+
     /// Finds what arrives after all that is looked at. What told when it arrives is counted.
     pub(super) fn receive_after(&mut self, now: TimeNs, left: Option<TimeNs>) -> Option<UnderWay> {
         match left {
@@ -221,7 +231,8 @@ impl Pair {
     /// Goes on from here as if nothing had been counted.
     pub(super) fn restart(&mut self) {
         (self.sent, self.received, self.unsent) = (0, 0, 0);
-        (self.guessed, self.arrived, self.backwards) = (0, 0, 0);
+        (self.guessed, self.arrived) = (0, 0);
+        (self.backwards, self.untimed) = (0, 0);
         self.latency_ns = Distribution::default();
     }
 }

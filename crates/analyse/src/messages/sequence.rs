@@ -19,8 +19,10 @@ pub struct Transfer {
     pub to: Option<TrackId>,
     /// When it left, where that is known.
     pub left: Option<TimeNs>,
-    /// When it arrived, if it did.
+    /// When it arrived, where that is known.
     pub arrived: Option<TimeNs>,
+    /// Whether it did not arrive, as far as was recorded.
+    pub is_lost: bool,
 }
 
 /// The first messages, one by one.
@@ -96,10 +98,17 @@ impl Sequence {
         Some(self.transfers.len() - 1)
     }
 
+    /// The message of those that left which arrives.
+    fn arriving(&mut self, id: MessageId) -> Option<&mut Transfer> {
+        let place = self.places.remove(&id)?;
+        let transfer = self.transfers.get_mut(place)?;
+        transfer.is_lost = false;
+        Some(transfer)
+    }
+
     /// A message arrives that was seen to leave.
     fn arrive(&mut self, sent: &Sent) {
-        let place = sent.id.and_then(|id| self.places.remove(&id));
-        if let Some(transfer) = place.and_then(|place| self.transfers.get_mut(place)) {
+        if let Some(transfer) = sent.id.and_then(|id| self.arriving(id)) {
             (transfer.to, transfer.arrived) = (Some(sent.to), Some(sent.arrived));
         }
     }
@@ -127,7 +136,8 @@ impl Pass for Sequence {
             Some(Moved::Left(left)) => {
                 let (name, from, to) = (left.name, Some(left.from), left.to);
                 let (time, arrived) = (Some(left.time), left.arrives);
-                let transfer = Transfer { name, from, to, left: time, arrived };
+                let is_lost = arrived.is_none();
+                let transfer = Transfer { name, from, to, left: time, arrived, is_lost };
                 let Some(id) = left.id else { return };
                 if let Some(place) = self.add(transfer) {
                     self.places.insert(id, place);
@@ -138,11 +148,12 @@ impl Pass for Sequence {
                 match sent.id {
                     None => {
                         let (name, from, left) = (sent.name, sent.from, sent.left);
-                        self.add(Transfer { name, from, to, left, arrived });
+                        self.add(Transfer { name, from, to, left, arrived, is_lost: false });
                     }
                     Some(_) => self.arrive(&sent),
                 }
             }
+            Some(Moved::Untimed(id)) => drop(self.arriving(id)),
         }
     }
 
@@ -151,12 +162,14 @@ impl Pass for Sequence {
     }
 
     fn after(&mut self, seen: &Seen<'_>) {
-        let sent = match &mut self.source {
-            Source::Messages(messages) => messages.take_after(seen),
+        let moved = match &mut self.source {
+            Source::Messages(messages) => messages.take_after(seen).map(Moved::Arrived),
             Source::Wakeups(wakeups) => wakeups.take_after(seen),
         };
-        if let Some(sent) = sent {
-            self.arrive(&sent);
+        match moved {
+            Some(Moved::Arrived(sent)) => self.arrive(&sent),
+            Some(Moved::Untimed(id)) => drop(self.arriving(id)),
+            Some(Moved::Left(_)) | None => {}
         }
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixture::{Told, analysed, analysed_with, begin, message};
+use crate::fixture::{Told, analysed, analysed_with, begin, complete, message};
 use kymo_core::model::timeline::Window;
 
 fn send(time: i64, from: usize, to: Option<usize>, peer_time: Option<i64>) -> Told {
@@ -437,7 +437,7 @@ fn latencies_are_doubtful_where_it_is_not_known_what_was_under_way() {
 #[test]
 fn a_wakeup_does_not_arrive_with_a_later_stretch_than_its_own() {
     // Task b runs on cpu 0 and wakes k, which stops at 50 though nothing told that it ran, and runs
-    // again at 60.
+    // again at 60. It ran for what it was woken for, whenever that began.
     let wake = Activity::Release { budget_ns: None, by: Some(TrackId(2)) };
     let told = vec![
         (0, 2, begin(1)),
@@ -449,7 +449,86 @@ fn a_wakeup_does_not_arrive_with_a_later_stretch_than_its_own() {
     let mut wakeups = Wakeups::new();
     analysed_with(told, Window::default(), &mut wakeups);
     let (_, pair) = wakeups.messages().pairs()[0];
-    assert_eq!((pair.sent, pair.received, pair.latency_ns.count()), (1, 0, 0));
+    assert_eq!((pair.sent, pair.received, pair.latency_ns.count()), (1, 1, 0));
+    assert_eq!((pair.unreceived(), pair.untimed), (0, 1));
+}
+
+/// A timer wakes k every 10, which runs from 1 after that to 2; the third time its begin is missing.
+fn woken_without_a_begin() -> Vec<Told> {
+    let wake = || Activity::Release { budget_ns: None, by: Some(TrackId(0)) };
+    let job = |at: i64| {
+        let (woken, ends) = (at * 10, at * 10 + 2);
+        vec![
+            (woken, 7, wake()),
+            (woken + 1, 3, Activity::End),
+            (woken + 1, 7, begin(1)),
+            (ends, 7, complete(None)),
+            (ends, 7, Activity::End),
+            (ends, 3, begin(1)),
+        ]
+    };
+    let mut told = vec![(-5, 3, begin(1))];
+    told.extend((0..4).flat_map(job));
+    told.retain(|(time, ..)| *time != 21);
+    told
+}
+
+#[test]
+fn a_wakeup_whose_job_is_complete_is_not_lost() {
+    let mut wakeups = Wakeups::new();
+    analysed_with(woken_without_a_begin(), Window::default(), &mut wakeups);
+    let (_, pair) = wakeups.messages().pairs()[0];
+    assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.untimed), (4, 4, 0, 1));
+    assert_eq!((pair.latency_ns.count(), pair.latency_ns.max()), (3, Some(1)));
+    let doubts = wakeups.messages().doubts(|_| true);
+    assert_eq!(doubts, Doubts { untimed: 1, ..Doubts::default() });
+    let mut sequence = Sequence::of_wakeups(9);
+    analysed_with(woken_without_a_begin(), Window::default(), &mut sequence);
+    let found: Vec<_> = sequence.transfers().iter().map(|of| (of.arrived, of.is_lost)).collect();
+    let at = |ns| (Some(TimeNs(ns)), false);
+    assert_eq!(found, [at(1), at(11), (None, false), at(31)]);
+}
+
+#[test]
+fn a_wakeup_whose_job_is_complete_after_a_window_is_not_lost() {
+    // It is woken at 20, and the window ends at 21.
+    let window = || Window { until: Some(TimeNs(21)), ..Window::default() };
+    let mut wakeups = Wakeups::new();
+    analysed_with(woken_without_a_begin(), window(), &mut wakeups);
+    let (_, pair) = wakeups.messages().pairs()[0];
+    assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.untimed), (3, 2, 0, 0));
+    let mut sequence = Sequence::of_wakeups(9);
+    analysed_with(woken_without_a_begin(), window(), &mut sequence);
+    assert!(sequence.transfers().iter().all(|of| !of.is_lost));
+}
+
+#[test]
+fn a_wakeup_after_a_completion_without_a_begin_is_for_the_next_stretch() {
+    // Woken at 0, complete at 10 and woken again before it stops at 12; runs from 15 on.
+    let wake = || Activity::Release { budget_ns: None, by: Some(TrackId(0)) };
+    let told = vec![
+        (0, 2, wake()),
+        (10, 2, complete(None)),
+        (11, 2, wake()),
+        (12, 2, Activity::End),
+        (15, 2, begin(1)),
+        (20, 2, complete(None)),
+        (20, 2, Activity::End),
+    ];
+    let mut wakeups = Wakeups::new();
+    analysed_with(told, Window::default(), &mut wakeups);
+    let (_, pair) = wakeups.messages().pairs()[0];
+    assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.untimed), (2, 2, 0, 1));
+    assert_eq!((pair.latency_ns.count(), pair.latency_ns.max()), (1, Some(4)));
+}
+
+#[test]
+fn a_wakeup_that_nothing_follows_is_lost() {
+    let wake = Activity::Release { budget_ns: None, by: Some(TrackId(0)) };
+    let told = vec![(0, 3, begin(1)), (1, 7, wake), (50, 3, Activity::End)];
+    let mut wakeups = Wakeups::new();
+    analysed(told, Window::default(), &mut wakeups);
+    assert_eq!(wakeups.messages().pairs()[0].1.unreceived(), 1);
 }
 
 #[test]

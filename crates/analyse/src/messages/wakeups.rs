@@ -2,7 +2,7 @@
 
 use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
-use super::{Left, Messages, Moved, Sent};
+use super::{Left, Messages, Moved, PairKey};
 use crate::{Pass, Run, Seen, Standing, TaskId};
 
 /// What these messages are called.
@@ -23,7 +23,7 @@ type By = (TrackId, TimeNs);
 #[derive(Debug, Clone, Copy, Default)]
 struct Woken {
     is_running: bool,
-    /// Whether it went to sleep since it began to run.
+    /// Whether it was complete in the stretch that is not over.
     is_complete: bool,
     /// It is to run for this.
     for_this: Option<By>,
@@ -74,25 +74,45 @@ impl Wakeups {
                 return self.arrive((to, seen.time), for_this, meanwhile);
             }
             (Some(Run::Ends { .. }), _) => {
-                // What was to run and ends has run, and it is not known since when.
-                woken.for_this = None;
+                let is_complete = std::mem::take(&mut woken.is_complete);
                 woken.is_running = false;
-                woken.meanwhile = woken.meanwhile.filter(|_| woken.is_complete);
+                woken.meanwhile = woken.meanwhile.filter(|_| is_complete);
+                // What was to run and ends has run, and it is not known since when. What is complete
+                // was woken again.
+                let by = woken.for_this.take_if(|_| !is_complete)?;
+                return self.untimed(to, by);
             }
-            (None, Content::Activity(Activity::Complete { .. })) => woken.is_complete = true,
+            (None, Content::Activity(Activity::Complete { .. })) => {
+                woken.is_complete = true;
+                let by = woken.for_this.take()?;
+                return self.untimed(to, by);
+            }
             _ => {}
         }
         None
     }
 
+    /// A task has run for what it was woken for, and when that began is not recorded.
+    fn untimed(&mut self, to: TrackId, (from, left): By) -> Option<Moved> {
+        let key = PairKey { from: Some(from), to: Some(to), name: WAKEUP.to_owned() };
+        self.messages.receive_untimed(&key, left).map(Moved::Untimed)
+    }
+
     /// Takes an event after all that is looked at. Tells the wakeup before that makes it.
-    pub(crate) fn take_after(&mut self, seen: &Seen<'_>) -> Option<Sent> {
+    pub(crate) fn take_after(&mut self, seen: &Seen<'_>) -> Option<Moved> {
         let (task, _) = seen.task?;
         let to = seen.tasks.get(task)?.home;
-        seen.run?;
+        let is_complete =
+            matches!(seen.event.content, Content::Activity(Activity::Complete { .. }));
+        if seen.run.is_none() && !is_complete {
+            return None;
+        }
         let (from, left) = std::mem::take(self.of(task)?).for_this?;
-        let Some(Run::Begins) = seen.run else { return None };
-        self.messages.receive_after(to, seen.time, &wakeup(from, Some(left)))
+        let sent = self.messages.receive_after(to, seen.time, &wakeup(from, Some(left)))?;
+        match seen.run {
+            Some(Run::Begins) => Some(Moved::Arrived(sent)),
+            _ => sent.id.map(Moved::Untimed),
+        }
     }
 
     /// A task is woken. Where tasks are known to go to sleep, the last time counts.

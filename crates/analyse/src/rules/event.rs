@@ -121,7 +121,7 @@ impl Memory {
         let (name, took) = match now.moved {
             Some(Moved::Left(left)) => (&left.name, told(left)),
             Some(Moved::Arrived(sent)) => (&sent.name, took(sent, most, now.chosen)),
-            None => return,
+            Some(Moved::Untimed(_)) | None => return,
         };
         if names(name) {
             self.matched += 1;

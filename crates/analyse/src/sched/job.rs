@@ -132,10 +132,10 @@ impl Job {
                     && (since == release.time || self.completed_at.is_some()) =>
             {
                 self.reset();
-                (self.release, self.is_started) = (Some(release), true);
+                self.release = Some(release);
                 self.running_since = Some(release.time);
                 self.completed_at = self.completed_at.map(|_| release.time);
-                self.start(release.time, figures);
+                self.start(figures);
             }
             None if self.release.is_none() || ends_untold || self.is_used_up(release, figures) => {
                 self.reset();
@@ -157,12 +157,18 @@ impl Job {
         figures.tells_completion && release.budget_ns.is_none() && !self.is_started
     }
 
-    /// The job that was released then starts.
-    fn start(&mut self, release: TimeNs, figures: &mut TaskSched) {
+    /// The job runs, or has run, as what comes now tells. Tells when it was released if that is the
+    /// first thing known of it.
+    fn start(&mut self, figures: &mut TaskSched) -> Option<TimeNs> {
+        if std::mem::replace(&mut self.is_started, true) {
+            return None;
+        }
+        let release = self.release?.time;
         let before = self.started_last.replace(release);
         if let (Some(last), true) = (before, figures.tells_completion) {
             figures.period_ns.add(elapsed(last, release));
         }
+        Some(release)
     }
 
     /// Released again before it ran it waits since the first time, unless each has its budget.
@@ -191,12 +197,7 @@ impl Job {
     /// Tells the delay when the job starts.
     pub(super) fn begin(&mut self, time: TimeNs, figures: &mut TaskSched) -> Option<u64> {
         (self.running_since, self.completed_at, self.preempted_at) = (Some(time), None, None);
-        if std::mem::replace(&mut self.is_started, true) {
-            return None;
-        }
-        let released = self.release?.time;
-        self.start(released, figures);
-        let delay = elapsed(released, time);
+        let delay = elapsed(self.start(figures)?, time);
         figures.delay_ns.add(delay);
         Some(delay)
     }
@@ -215,7 +216,7 @@ impl Job {
             (Some(_), None) => self.reset(),
             (Some(at), Some(_)) if at == time => self.reset(),
             _ => {
-                self.is_started = true;
+                self.start(figures);
                 self.preempted_at = Some(time);
                 figures.preemptions += 1;
             }
@@ -229,7 +230,8 @@ impl Job {
         remaining_ns: Option<i64>,
         figures: &mut TaskSched,
     ) -> Completed {
-        if self.preempted_at.take() == Some(time) {
+        let is_over = self.preempted_at.take() == Some(time);
+        if is_over {
             // It stopped since it was complete: the recording says the one before the other.
             figures.preemptions -= 1;
         }
@@ -245,19 +247,23 @@ impl Job {
         if let Some(response) = response_ns {
             figures.response_ns.add(response);
         }
-        let is_run_known = self.is_started && !self.is_run_unknown;
+        // Where tasks are known to go to sleep, they run until they do.
+        let is_begin_known = self.running_since.is_some() || is_over || !figures.tells_completion;
+        let is_run_known = self.is_started && !self.is_run_unknown && is_begin_known;
+        self.start(figures);
         if let (Some(response), true) = (response_ns, is_run_known) {
             figures.run_ns.add(run_ns);
             figures.wait_ns.add(response.saturating_sub(run_ns));
         }
         let release = self.release.map(|release| release.time);
-        self.next(time);
+        self.next(time, is_over);
         let is_late = is_late == Some(true);
         Completed { release, run_ns, is_run_known, response_ns, is_late }
     }
 
-    /// Turns to what was released meanwhile. What goes on running runs for that.
-    fn next(&mut self, time: TimeNs) {
+    /// Turns to what was released meanwhile. What goes on running runs for that. A stretch that is
+    /// not over may be one of which the begin is missing.
+    fn next(&mut self, time: TimeNs, is_over: bool) {
         let is_running = self.running_since.is_some();
         if self.release.is_none() {
             // It was one of those that nothing else is known of.
@@ -265,7 +271,7 @@ impl Job {
         }
         self.release = self.waiting.pop_front();
         self.is_started = is_running && self.release.is_some();
-        self.completed_at = is_running.then_some(time);
+        self.completed_at = (!is_over).then_some(time);
         self.running_since = self.running_since.map(|_| time);
         (self.ran_ns, self.is_run_unknown) = (0, false);
     }

@@ -401,3 +401,84 @@ fn jobs_that_were_released_before_a_window_are_in_no_figure() {
         assert_eq!(found, expected);
     }
 }
+
+/// Eight jobs of a task every 10, each runs from 1 after its release to 3 and is complete then; the
+/// begin of the fourth is missing.
+fn without_a_begin(task: usize) -> Vec<Told> {
+    let job = |at: i64| {
+        let (released, ends) = (at * 10, at * 10 + 3);
+        vec![
+            (released, task, release(None)),
+            (released + 1, 3, END),
+            (released + 1, task, begin(1)),
+            (ends, task, complete(None)),
+            (ends, task, END),
+            (ends, 3, begin(1)),
+        ]
+    };
+    let mut told = vec![(-5, 3, begin(1))];
+    told.extend((0..8).flat_map(job));
+    told.retain(|(time, ..)| *time != 31);
+    told
+}
+
+#[test]
+fn a_job_of_which_the_begin_is_missing_is_a_job_all_the_same() {
+    for (task, name) in [(2, "b"), (7, "k")] {
+        let mut sched = Sched::new();
+        let (analysis, short) =
+            crate::fixture::analysed_with(without_a_begin(task), Window::default(), &mut sched);
+        // It stops and did not begin, which is when idle did not stop.
+        assert_eq!(short.unbalanced.values().sum::<u64>(), 1);
+        let found = sched.tasks().find(|(id, _)| analysis.tasks().name(*id) == name).unwrap().1;
+        assert_eq!((found.activations, found.completions, found.open), (8, 8, 0));
+        assert_eq!(found.preemptions(), Some(0), "{name}");
+        assert_eq!(spread(&found.period_ns), (7, Some(10), Some(10), Some(10)), "{name}");
+        assert_eq!(spread(&found.response_ns), (8, Some(3), Some(3), Some(3)));
+        assert_eq!(spread(&found.delay_ns), (7, Some(1), Some(1), Some(1)));
+        assert_eq!(spread(&found.run_ns), (7, Some(2), Some(2), Some(2)));
+    }
+}
+
+#[test]
+fn what_runs_when_the_recording_begins_and_is_complete_is_not_preempted() {
+    let told = vec![
+        (5, 7, complete(None)),
+        (5, 7, END),
+        (10, 7, release(None)),
+        (11, 7, begin(1)),
+        (12, 7, complete(None)),
+        (12, 7, END),
+    ];
+    assert_eq!(figures(told, "k").preemptions(), Some(0));
+    // It stops a moment after it is complete, and the next time before.
+    let told = vec![(5, 2, complete(None)), (6, 2, END), (10, 2, begin(1)), (12, 2, END)];
+    assert_eq!(figures(told, "b").preemptions(), Some(1));
+}
+
+#[test]
+fn a_job_that_goes_on_without_a_begin_ran_for_longer_than_is_known() {
+    // Woken at 0, runs 1–5 and is preempted by idle. It stops at 20, and when it went on is missing.
+    // Woken at 30, it is preempted though it never began, and goes on 40–45.
+    let told = vec![
+        (0, 7, release(None)),
+        (1, 7, begin(1)),
+        (5, 7, END),
+        (5, 3, begin(1)),
+        (20, 7, complete(None)),
+        (20, 7, END),
+        (20, 3, begin(1)),
+        (30, 7, release(None)),
+        (35, 7, END),
+        (40, 7, begin(1)),
+        (45, 7, complete(None)),
+        (45, 7, END),
+    ];
+    let mut sched = Sched::new();
+    let (analysis, _) = crate::fixture::analysed_with(told, Window::default(), &mut sched);
+    let k = sched.tasks().find(|(id, _)| analysis.tasks().name(*id) == "k").unwrap().1;
+    assert_eq!((k.preemptions(), k.run_ns.count(), k.wait_ns.count()), (Some(2), 0, 0));
+    assert_eq!(spread(&k.response_ns), (2, Some(15), Some(17), Some(20)));
+    assert_eq!(spread(&k.period_ns), (1, Some(30), Some(30), Some(30)));
+    assert_eq!(spread(&k.delay_ns), (1, Some(1), Some(1), Some(1)));
+}

@@ -40,6 +40,7 @@ struct Arrow {
     name: String,
     left: Option<TimeNs>,
     arrived: Option<TimeNs>,
+    is_lost: bool,
 }
 
 impl Arrow {
@@ -48,14 +49,16 @@ impl Arrow {
         self.left.or(self.arrived).unwrap_or(TimeNs(0))
     }
 
-    /// How long it took; with a sign where it arrived before it left.
+    /// How long it took; with a sign where it arrived before it left, and a question mark where
+    /// nothing tells when it arrived.
     fn took(&self) -> String {
         match (self.left, self.arrived) {
             (Some(left), Some(arrived)) => took(left, arrived).map_or_else(
                 || format!("-{}", measure::duration(elapsed(arrived, left))),
                 measure::duration,
             ),
-            (Some(_), None) => "lost".to_owned(),
+            (Some(_), None) if self.is_lost => "lost".to_owned(),
+            (Some(_), None) => "?".to_owned(),
             _ => "unsent".to_owned(),
         }
     }
@@ -81,6 +84,7 @@ impl<'a> Chart<'a> {
             name: escaped(&transfer.name).into_owned(),
             left: transfer.left,
             arrived: transfer.arrived,
+            is_lost: transfer.is_lost,
         });
         let arrows = arrows.collect();
         let first = sequence.transfers().first().and_then(|transfer| transfer.from.or(transfer.to));
@@ -155,13 +159,13 @@ fn draw(picture: &mut Picture, arrow: &Arrow, (from, to): (f64, f64), y: f64) {
         picture.arrow((from + 24.0, y), (to, y), ARROW);
         return picture.text((from + 30.0, y), Anchor::Start, &label);
     }
-    if arrow.arrived.is_some() {
-        picture.arrow((from, y), (to, y), ARROW);
-    } else {
+    if arrow.is_lost {
         let end = to + if from < to { -8.0 } else { 8.0 };
         picture.line(&[(from, y), (end, y)], LOST);
         picture.line(&[(end - 4.0, y - 4.0), (end + 4.0, y + 4.0)], LOST);
         picture.line(&[(end - 4.0, y + 4.0), (end + 4.0, y - 4.0)], LOST);
+    } else {
+        picture.arrow((from, y), (to, y), ARROW);
     }
     // Beside the line it leaves, where no other line goes through it.
     let middle = from + if from < to { STEP / 2.0 } else { -STEP / 2.0 };
@@ -182,15 +186,15 @@ fn drawn(arrow: &Arrow, ends: usize, width: usize) -> String {
     let (low, high) = (arrow.from.min(arrow.to) * width, arrow.from.max(arrow.to) * width);
     let name = measure::fitted(&arrow.name, width - 4);
     if low == high {
-        set(low + 1, if arrow.arrived.is_some() { '◀' } else { '✗' });
+        set(low + 1, if arrow.is_lost { '✗' } else { '◀' });
         name.chars().enumerate().for_each(|(at, c)| set(low + 3 + at, c));
     } else {
         (low + 1..high).for_each(|at| set(at, '─'));
         let is_right = arrow.from < arrow.to;
-        let head = match arrow.arrived {
-            None => '✗',
-            Some(_) if is_right => '▶',
-            Some(_) => '◀',
+        let head = match arrow.is_lost {
+            true => '✗',
+            false if is_right => '▶',
+            false => '◀',
         };
         set(if is_right { high - 1 } else { low + 1 }, head);
         let start = (low + high).saturating_sub(width_of(&name)) / 2;
@@ -211,11 +215,15 @@ mod tests {
             name: "PING".to_owned(),
             left: Some(TimeNs(0)),
             arrived: Some(TimeNs(5)),
+            is_lost: false,
         };
         assert_eq!(drawn(&arrow(0, 1), 2, 10), "│──PING──▶│");
         assert_eq!(drawn(&arrow(2, 1), 3, 10), "│         │◀─PING───│");
         assert_eq!(drawn(&arrow(1, 1), 2, 10), "│         │◀ PING");
-        let lost = Arrow { arrived: None, ..arrow(0, 1) };
+        let untimed = Arrow { arrived: None, ..arrow(0, 1) };
+        let found = (drawn(&untimed, 2, 10), untimed.took());
+        assert_eq!(found, ("│──PING──▶│".to_owned(), "?".to_owned()));
+        let lost = Arrow { is_lost: true, ..untimed };
         assert_eq!((drawn(&lost, 2, 10).as_str(), lost.took().as_str()), ("│──PING──✗│", "lost"));
         let backwards = Arrow { left: Some(TimeNs(9)), ..arrow(0, 1) };
         assert_eq!((arrow(0, 1).took(), backwards.took()), ("5 ns".to_owned(), "-4 ns".to_owned()));

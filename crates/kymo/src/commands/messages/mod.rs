@@ -32,7 +32,9 @@ use chart::Chart;
 /// --until, what arrives later is not lost, and how long it took is not counted.
 ///
 /// Where a trace has no messages, wakeups of tasks are shown as such: from the task that woke
-/// another, or from the processor that did in an interrupt, at that moment, to when the other ran.
+/// another, or from the processor that did in an interrupt, at that moment, to when the other ran. One
+/// whose task stops or is complete without a word of its begin has arrived, at a time that is not
+/// known; this is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES

@@ -23,9 +23,11 @@ use crate::session::{Outcome, Session};
 /// told, where both are known. Its delay is the time until it runs first, its run the time it runs,
 /// its response the time until it is complete, and its wait the response without the run. Delays are
 /// also of jobs whose completion is not recorded, and not of those that go on in the stretch in which
-/// they were released: `delays` in JSON and CSV is how many there are. A job is late that takes longer than its budget, also when it is never complete. A task is preempted when
-/// it stops and its job is not complete. Jitter is the largest difference of a distance between
-/// releases from their mean.
+/// they were released: `delays` in JSON and CSV is how many there are. A job of which the begin is
+/// missing counts all the same when it is complete; its delay and its run are not known. A job is late
+/// that takes longer than its budget, also when it is never complete. A task is preempted when it stops
+/// and its job is not complete. Jitter is the largest difference of a distance between releases from
+/// their mean.
 ///
 /// In traces of Linux, a wakeup is a release, and a task is complete when it goes to sleep. The last
 /// wakeup before it runs counts: one that came while it ran kept it awake, unless it went to sleep
@@ -36,8 +38,8 @@ use crate::session::{Outcome, Session};
 /// smallest number to the largest where it changed.
 ///
 /// With --history there is a line for every stretch that a task ran, by its end: how long the task
-/// was not running before, how long after its release it ran, how long it ran, and with which
-/// priority. Of a stretch that --since or --until cuts, there is what is within the range, with the
+/// was not running before, how long after the release of its job it ran where it is the first of that
+/// job, how long it ran, and with which priority. Of a stretch that --since or --until cuts, there is what is within the range, with the
 /// sign ≥ before it; in JSON and CSV, `is_cut` says so.
 ///
 /// With --since, jobs that were released before that moment are in no figure of jobs, for how long
