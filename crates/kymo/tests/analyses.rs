@@ -619,7 +619,7 @@ fn rules_keep_to_the_streams_that_are_chosen() {
     };
     let of_ctl = [
         "run: 0.000000000 ctl: was not complete and ran 90.00 ms, more than 20.00 ms",
-        "load: ctl used 47.4% of cpu 0, more than 10.0%",
+        "load: ctl used 47.4% of a processor's time on cpu 0, more than 10.0%",
     ];
     let (found, said) = of(&["--stream", "ctl"]);
     assert_eq!(found, of_ctl);
@@ -686,7 +686,9 @@ fn rules_about_all_tasks_are_not_about_idle_ones() {
         let (_, found, _) = run(kymo().arg("assert").args(more).arg(&rules).arg(&path));
         found.lines().map(|line| line.rsplit_once("): ").unwrap().1.to_owned()).collect::<Vec<_>>()
     };
-    let used = |task, cpu| format!("{task} used 90.0% of cpu {cpu}, more than 50.0%");
+    let used = |task, cpu| {
+        format!("{task} used 90.0% of a processor's time on cpu {cpu}, more than 50.0%")
+    };
     assert_eq!(broken("*", &[]), [used("wait", 1)]);
     assert_eq!(broken("*", &["--idle", "wait"]), [""; 0]);
     assert_eq!(broken("idle", &[]), [used("idle", 0)]);
@@ -799,4 +801,54 @@ fn jobs_of_which_a_begin_is_missing_are_jobs_all_the_same() {
     let mut expected = [Some(1_000_000); 8];
     expected[3] = None;
     assert_eq!(delays, expected);
+}
+
+#[test]
+fn parts_of_rules_that_nothing_is_about_are_said() {
+    let folder = folder();
+    let rules = folder.path().join("rules.toml");
+    let text = "[[rule]]\nname='late'\ntask='ctl'\nresponse_max='50ms'\non_time=true\n";
+    fs::write(&rules, text).unwrap();
+    let said = |lines: &str| {
+        let path = log(folder.path(), lines);
+        run(kymo().arg("assert").arg(&rules).arg(&path))
+    };
+    let switches = "1 cpu0 idle -> ctl\n3 cpu0 ctl -> idle\n";
+    let (code, found, why) = said(&format!("0 release ctl\n{switches}3 done ctl\n"));
+    assert_eq!((code, found.as_str()), (Some(3), ""));
+    let budget = "the rule \"late\" proves nothing about on_time: no job of its tasks is known \
+                  to have a budget";
+    assert!(why.contains(budget) && !why.contains("response_max"), "{why}");
+    let (code, found, why) = said(&format!("0 release ctl 5\n{switches}3 done ctl\n"));
+    assert_eq!((code, found.as_str(), why.as_str()), (Some(0), "", ""));
+    // Nothing is complete, and its time is not over, or is.
+    let end = |at| said(&format!("0 release ctl\n{switches}{at} cpu0 idle -> other\n"));
+    let (code, found, why) = end(50);
+    assert_eq!((code, found.as_str()), (Some(3), ""));
+    let response = "proves nothing about response_max: no job of its tasks was seen from its \
+                    release to its completion";
+    assert!(why.contains(response), "{why}");
+    let (code, found, why) = end(51);
+    assert!(code == Some(3) && found.contains("was not complete after 51.00 ms"), "{found}");
+    assert!(!why.contains("response_max"), "{why}");
+}
+
+#[test]
+fn rules_take_a_task_that_moves_for_one() {
+    let folder = folder();
+    // Task m runs 30 ms on one processor, and then 30 ms on the other, of 100 ms.
+    let lines = "0 cpu0 idle -> m\n0 cpu1 idle -> a\n30 cpu0 m -> b\n30 cpu1 a -> m\n\
+                 60 cpu1 m -> a\n100 cpu0 b -> idle\n100 cpu1 a -> idle\n";
+    let path = log(folder.path(), lines);
+    let rules = folder.path().join("rules.toml");
+    let text = "[[rule]]\nname='load'\ntask='m'\nload_max='50%'\n\
+                [[rule]]\nname='gap'\nstream='m'\ngap_max='40ms'\n";
+    fs::write(&rules, text).unwrap();
+    let (code, found, said) = run(kymo().arg("assert").arg(&rules).arg(&path));
+    assert_eq!((code, said.as_str(), found.lines().count()), (Some(3), "", 1), "{found}");
+    let used = "load: m used 60.0% of a processor's time on 2 processors together, more than 50.0%";
+    assert!(found.contains(used), "{found}");
+    let (_, loads, _) = run(kymo().args(["load", "--total", "--json"]).arg(&path));
+    let load = json(&loads).into_iter().find(|of| of["task"] == "m").unwrap();
+    assert_eq!(load["share"], 0.6);
 }

@@ -1,5 +1,7 @@
 //! What has not come when the recording ends.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::chosen::Chosen;
 use super::found::OfRule;
 use super::memory::Memory;
@@ -8,7 +10,7 @@ use crate::bounds::Bounds;
 use crate::messages::Messages;
 use crate::sched::{Open, Sched};
 use crate::tasks::{TaskId, Tasks};
-use crate::{Load, elapsed};
+use crate::{CpuLoad, Load, elapsed};
 
 /// What is known when all is seen.
 pub(super) struct Ending<'a> {
@@ -29,12 +31,12 @@ impl Memory {
                     if ending.chosen.has_task(of, ending.tasks)
                         && self.means_task(of, task, ending.tasks)
                     {
-                        self.jobs += 1;
-                        open_job(demand, of, open, ending, found);
+                        self.judged.jobs += 1;
+                        self.open_job(demand, of, open, ending, found);
                     }
                 }
             }
-            Demand::Gap { gap_max, .. } => self.silence(*gap_max, ending.bounds, found),
+            Demand::Gap { gap_max, .. } => self.silence(*gap_max, ending, found),
             Demand::Follows { expect, within, .. } => {
                 for due in self.follow.rest() {
                     let end = ending.bounds.of(due.track).map(|(_, end)| end);
@@ -51,9 +53,11 @@ impl Memory {
         }
     }
 
-    fn silence(&self, gap_max: u64, bounds: &Bounds, found: &mut OfRule<'_>) {
-        for track in self.tracks() {
-            let Some((begin, end)) = bounds.of(track) else { continue };
+    fn silence(&self, gap_max: u64, ending: &Ending<'_>, found: &mut OfRule<'_>) {
+        // A task is one stream, on whichever processor it does something.
+        let streams: BTreeSet<_> = self.tracks().map(|track| ending.tasks.home(track)).collect();
+        for track in streams {
+            let Some((begin, end)) = ending.bounds.of(track) else { continue };
             let first = self.first.get(&track).copied().unwrap_or(end);
             found.at(begin, track).limit("nothing came for", elapsed(begin, first), gap_max);
             if let Some((last, _)) = self.last.get(&track) {
@@ -72,7 +76,36 @@ impl Memory {
         }
     }
 
-    /// Compares loads with what is allowed.
+    /// Looks at a job that is not complete: one whose time is not over proves nothing yet.
+    fn open_job(
+        &mut self,
+        demand: &Demand,
+        of: TaskId,
+        Open { release, is_started, run_ns }: Open,
+        Ending { bounds, tasks, .. }: &Ending<'_>,
+        found: &mut OfRule<'_>,
+    ) {
+        let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
+        let Some(home) = tasks.get(of).map(|of| of.home) else { return };
+        let Some((_, end)) = bounds.of(home) else { return };
+        let (waited, judged) = (elapsed(release.time, end), &mut self.judged);
+        found.at(release.time, home);
+        let is_slow = found.maybe_limit("was not complete after", waited, *response_max);
+        judged.responses += u64::from(is_slow);
+        let is_long = found.maybe_limit("was not complete and ran", run_ns, *run_max);
+        judged.runs += u64::from(is_long);
+        if !is_started {
+            judged.delays += u64::from(found.maybe_limit("did not run for", waited, *delay_max));
+        }
+        judged.open_budgets += u64::from(release.budget_ns.is_some());
+        if *on_time && release.is_late(end) {
+            judged.budgets += 1;
+            found.add("was not complete when its budget was over".to_owned());
+        }
+    }
+
+    /// Compares loads with what is allowed. A task may move between the processors of its recording,
+    /// so that they are looked at together.
     pub(super) fn loads(
         &mut self,
         demand: &Demand,
@@ -82,42 +115,42 @@ impl Memory {
         found: &mut OfRule<'_>,
     ) {
         let Demand::Task { task, load_max: Some(limit), .. } = demand else { return };
-        for cpu in load.cpus(tasks) {
+        for cpus in by_recording(load.cpus(tasks), tasks).values() {
+            let Some(all) = CpuLoad::together(cpus, tasks) else { continue };
             let is_meant = |of: TaskId| chosen.has_task(of, tasks) && task(tasks.name(of));
-            for of in cpu.tasks.iter().filter(|of| is_meant(of.task)) {
+            for of in all.tasks.iter().filter(|of| is_meant(of.task)) {
                 self.matched += 1;
+                self.judged.loads += 1;
                 #[allow(clippy::cast_precision_loss, reason = "a share has a few digits")]
-                let share = of.run_ns as f64 / cpu.span_ns().max(1) as f64;
+                let share = of.run_ns as f64 / all.span_ns().max(1) as f64;
                 if share > *limit {
-                    let (name, on) = (tasks.name(of.task), tasks.cpu(cpu.cpu));
-                    let on = on.map_or("", |cpu| &cpu.name);
+                    let (name, on) = (tasks.name(of.task), place(of.task, cpus, tasks));
                     let (share, limit) = (share * 100.0, limit * 100.0);
-                    found.add(format!("{name} used {share:.1}% of {on}, more than {limit:.1}%"));
+                    let used = format!("{name} used {share:.1}% of a processor's time on {on}");
+                    found.add(format!("{used}, more than {limit:.1}%"));
                 }
             }
         }
     }
 }
 
-fn open_job(
-    demand: &Demand,
-    of: TaskId,
-    Open { release, is_started, run_ns }: Open,
-    Ending { bounds, tasks, .. }: &Ending<'_>,
-    found: &mut OfRule<'_>,
-) {
-    let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
-    let Some(home) = tasks.get(of).map(|of| of.home) else { return };
-    let Some((_, end)) = bounds.of(home) else { return };
-    let waited = elapsed(release.time, end);
-    found.at(release.time, home);
-    found.maybe_limit("was not complete after", waited, *response_max);
-    found.maybe_limit("was not complete and ran", run_ns, *run_max);
-    if !is_started {
-        found.maybe_limit("did not run for", waited, *delay_max);
+/// The processors of each recording.
+fn by_recording(cpus: Vec<CpuLoad>, tasks: &Tasks) -> BTreeMap<usize, Vec<CpuLoad>> {
+    let mut of_recording: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for cpu in cpus {
+        let recording = tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording);
+        of_recording.entry(recording).or_default().push(cpu);
     }
-    if *on_time && release.is_late(end) {
-        found.add("was not complete when its budget was over".to_owned());
+    of_recording
+}
+
+/// Where a task ran.
+fn place(task: TaskId, cpus: &[CpuLoad], tasks: &Tasks) -> String {
+    let ran_on = |cpu: &&CpuLoad| cpu.tasks.iter().any(|of| of.task == task);
+    let cpus: Vec<_> = cpus.iter().filter(ran_on).collect();
+    match cpus[..] {
+        [cpu] => tasks.cpu(cpu.cpu).map_or(String::new(), |cpu| cpu.name.clone()),
+        _ => format!("{} processors together", cpus.len()),
     }
 }
 

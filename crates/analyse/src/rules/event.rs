@@ -61,14 +61,39 @@ impl Memory {
         }
         self.matched += 1;
         if let Some(progress) = now.progress {
-            self.jobs += 1;
-            job(demand, progress, found);
+            self.judged.jobs += 1;
+            self.job(demand, progress, found);
         }
     }
 
+    /// Looks at how a job went on.
+    fn job(&mut self, demand: &Demand, progress: Progress, found: &mut OfRule<'_>) {
+        let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
+        match progress {
+            Progress::Started(delay) => {
+                self.judged.delays += 1;
+                found.maybe_limit("waited", delay, *delay_max);
+            }
+            Progress::Completed(job) => {
+                if let Some(response) = job.response_ns {
+                    self.judged.responses += 1;
+                    found.maybe_limit("answered after", response, *response_max);
+                }
+                self.judged.runs += u64::from(job.is_run_known || job.run_ns > 0);
+                let ran = if job.is_run_known { "ran" } else { "ran at least" };
+                found.maybe_limit(ran, job.run_ns, *run_max);
+                self.judged.budgets += u64::from(job.is_late.is_some());
+                if *on_time && job.is_late == Some(true) {
+                    found.add("was later than its budget".to_owned());
+                }
+            }
+        }
+    }
+
+    /// A task is one stream, on whichever processor it does something.
     fn gap(&mut self, gap_max: u64, seen: &Seen<'_>, found: &mut OfRule<'_>) {
         self.matched += 1;
-        let (track, time) = (seen.event.track, seen.time);
+        let (track, time) = (seen.tasks.home(seen.event.track), seen.time);
         self.first.entry(track).or_insert(time);
         if let Some((before, _)) = self.last.insert(track, (time, String::new())) {
             found.limit("nothing came for", elapsed(before, time), gap_max);
@@ -136,24 +161,6 @@ impl Memory {
         self.leave(seen.event.track, seen.time, most, found);
         if states(state) {
             self.enter(seen.event.track, seen.time, state);
-        }
-    }
-}
-
-/// Looks at how a job went on.
-fn job(demand: &Demand, progress: Progress, found: &mut OfRule<'_>) {
-    let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
-    match progress {
-        Progress::Started(delay) => found.maybe_limit("waited", delay, *delay_max),
-        Progress::Completed(job) => {
-            if let Some(response) = job.response_ns {
-                found.maybe_limit("answered after", response, *response_max);
-            }
-            let ran = if job.is_run_known { "ran" } else { "ran at least" };
-            found.maybe_limit(ran, job.run_ns, *run_max);
-            if *on_time && job.is_late {
-                found.add("was later than its budget".to_owned());
-            }
         }
     }
 }

@@ -96,10 +96,11 @@ impl OfRule<'_> {
         }
     }
 
-    pub(super) fn maybe_limit(&mut self, what: &str, ns: u64, most: Option<u64>) {
-        if let Some(most) = most {
-            self.limit(what, ns, most);
-        }
+    /// The same where there may be no limit. Tells whether it is a violation.
+    pub(super) fn maybe_limit(&mut self, what: &str, ns: u64, most: Option<u64>) -> bool {
+        let Some(most) = most else { return false };
+        self.limit(what, ns, most);
+        ns > most
     }
 
     /// Adds a violation: something did not come in time.

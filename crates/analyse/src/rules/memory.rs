@@ -7,6 +7,7 @@ use kymo_core::model::timeline::{TimeNs, Track, TrackId, TrackKind};
 use super::chosen::{Chosen, Era};
 use super::follow::Follow;
 use super::found::OfRule;
+use super::judged::Judged;
 use super::{Demand, Matcher, Meant, Vacuous};
 use crate::elapsed;
 use crate::tasks::{TaskId, Tasks};
@@ -24,9 +25,8 @@ pub(super) struct Memory {
     tasks: Vec<Option<bool>>,
     /// How much there was that it is about.
     pub(super) matched: u64,
-    /// How many jobs began or ended.
-    pub(super) jobs: u64,
-    /// The first event of a track.
+    pub(super) judged: Judged,
+    /// The first event of a track; of a task, of the one that stands for all of its tracks.
     pub(super) first: BTreeMap<TrackId, TimeNs>,
     /// The last event of a track, or the state that it is in, since when.
     pub(super) last: BTreeMap<TrackId, (TimeNs, String)>,
@@ -120,38 +120,30 @@ impl Memory {
     }
 
     /// What there is nothing of that the rule is about.
-    pub(super) fn vacuous(&self, rule: usize, demand: &Demand) -> Option<Vacuous> {
+    pub(super) fn vacuous(&self, rule: usize, demand: &Demand) -> Vec<Vacuous> {
         let has_track = self.is_meant.contains(&true);
         let is_nothing = self.matched == 0;
         let (why, is_suspect) = match demand {
-            Demand::Task { .. } if is_nothing => ("no task of it did anything".to_owned(), true),
-            Demand::Task { response_max, delay_max, run_max, on_time, .. } => {
-                let is_job = response_max.or(*delay_max).or(*run_max).is_some() || *on_time;
-                if !is_job || self.jobs > 0 {
-                    return None;
-                }
-                ("no job of its tasks is known".to_owned(), true)
-            }
+            Demand::Task { .. } if is_nothing => ("no task of it did anything", true),
+            Demand::Task { .. } => return self.judged.vacuous(rule, demand),
             Demand::Gap { .. } | Demand::Value { .. } if !has_track => {
-                ("there is no such stream".to_owned(), true)
+                ("there is no such stream", true)
             }
-            Demand::State { .. } if !has_track => {
-                ("there is no such state machine".to_owned(), true)
+            Demand::State { .. } if !has_track => ("there is no such state machine", true),
+            Demand::Value { .. } if is_nothing => ("its streams have no numbers", true),
+            Demand::Message { .. } if is_nothing => ("there is no such message", true),
+            Demand::Follows { after, expect, .. } => {
+                return self.unfollowed(rule, after, expect).into_iter().collect();
             }
-            Demand::Value { .. } if is_nothing => ("its streams have no numbers".to_owned(), true),
-            Demand::Message { .. } if is_nothing => ("there is no such message".to_owned(), true),
-            Demand::Follows { after, expect, .. } => return self.unfollowed(rule, after, expect),
-            Demand::State { .. } if is_nothing => {
-                ("such a state was never entered".to_owned(), false)
-            }
-            _ => return None,
+            Demand::State { .. } if is_nothing => ("such a state was never entered", false),
+            _ => return Vec::new(),
         };
-        Some(Vacuous { rule, why, is_suspect })
+        vec![Vacuous { rule, part: None, why: why.to_owned(), is_suspect }]
     }
 
     /// Why a rule that something must follow is about nothing.
     fn unfollowed(&self, rule: usize, after: &Meant, expect: &Meant) -> Option<Vacuous> {
-        let suspect = |why| Some(Vacuous { rule, why, is_suspect: true });
+        let suspect = |why| Some(Vacuous { rule, part: None, why, is_suspect: true });
         if let Some(why) = self.blind {
             return suspect(format!("streams of {} {why}", expect.name));
         }
@@ -162,6 +154,6 @@ impl Memory {
             return suspect(format!("there is no stream of {}", expect.name));
         }
         let why = format!("{} never came", after.name);
-        (self.matched == 0).then_some(Vacuous { rule, why, is_suspect: false })
+        (self.matched == 0).then_some(Vacuous { rule, part: None, why, is_suspect: false })
     }
 }

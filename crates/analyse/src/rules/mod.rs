@@ -5,6 +5,7 @@ mod ending;
 mod event;
 mod follow;
 mod found;
+mod judged;
 mod memory;
 mod number;
 
@@ -46,10 +47,10 @@ pub enum Demand {
         run_max: Option<u64>,
         /// No job is later than its budget.
         on_time: bool,
-        /// The part of a processor's time that a task may use.
+        /// The part of a processor's time that a task may use, on all processors together.
         load_max: Option<f64>,
     },
-    /// Events of streams come often.
+    /// Events of streams come often. A task is one stream, wherever it runs.
     Gap {
         /// Which streams.
         stream: Matcher,
@@ -129,11 +130,13 @@ pub struct Rules {
     found: Found,
 }
 
-/// A rule that nothing in the recording is about: it holds, and that proves nothing.
+/// A rule, or a part of one, that nothing in the recording is about: it holds, and that proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vacuous {
     /// The rule's place among all.
     pub rule: usize,
+    /// What of the rule nothing is about, where it is not all of it.
+    pub part: Option<String>,
     /// What it is about that is not there.
     pub why: String,
     /// Whether a name is probably misspelt. What a rule forbids may well never happen.
@@ -180,11 +183,11 @@ impl Rules {
         self.all.is_empty()
     }
 
-    /// The rules that nothing is about.
+    /// The rules that nothing is about. Of loads this is known after violations.
     #[must_use]
     pub fn vacuous(&self) -> Vec<Vacuous> {
         let rules = self.all.iter().enumerate();
-        rules.filter_map(|(at, (rule, memory))| memory.vacuous(at, &rule.demand)).collect()
+        rules.flat_map(|(at, (rule, memory))| memory.vacuous(at, &rule.demand)).collect()
     }
 
     /// What is wrong, by time, and for each rule how much more there is. Loads are looked at last.

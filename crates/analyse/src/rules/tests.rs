@@ -68,7 +68,7 @@ fn jobs_that_are_slow_are_found() {
         (Some(51), "answered after 51 ns, more than 50 ns"),
         (Some(51), "ran 45 ns, more than 40 ns"),
         (Some(51), "was later than its budget"),
-        (None, "b used 100.0% of cpu 0, more than 50.0%"),
+        (None, "b used 100.0% of a processor's time on cpu 0, more than 50.0%"),
     ];
     assert_eq!(violations(told, task()), expected.map(|(time, text)| (time, text.to_owned())));
     // Another task is not meant.
@@ -187,7 +187,7 @@ fn what_never_happens_is_found_at_the_end() {
         (Some(0), "was not complete and ran 94 ns, more than 40 ns"),
         (Some(0), "was not complete when its budget was over"),
         (Some(6), "waited 6 ns, more than 5 ns"),
-        (None, "b used 100.0% of cpu 0, more than 50.0%"),
+        (None, "b used 100.0% of a processor's time on cpu 0, more than 50.0%"),
     ];
     assert_eq!(violations(told, task()), expected.map(|(time, text)| (time, text.to_owned())));
     // Released at 0 and never runs.
@@ -218,7 +218,8 @@ fn what_goes_on_when_a_window_begins_counts_in_it() {
     let enter = |state: &'static str| Activity::Enter { state: state.into(), settled: None };
     let told =
         || vec![(0, 2, begin(1)), (0, 6, enter("open")), (1000, 2, END), (1000, 6, enter("shut"))];
-    let expected = [(None, "b used 100.0% of cpu 0, more than 50.0%".to_owned())];
+    let expected =
+        [(None, "b used 100.0% of a processor's time on cpu 0, more than 50.0%".to_owned())];
     assert_eq!(violations_in(told(), within(200, 300), task()), expected);
     let demand = Demand::State { machine: is("door"), state: is("open"), stay_max: 99 };
     let expected = [(Some(200), "open lasted 100 ns, more than 99 ns".to_owned())];
@@ -310,7 +311,8 @@ fn rules_are_about_what_is_chosen_to_the_end() {
         on_time: false,
         load_max: Some(0.1),
     };
-    let of = |name| (None, format!("{name} used 50.0% of cpu 0, more than 10.0%"));
+    let of =
+        |name| (None, format!("{name} used 50.0% of a processor's time on cpu 0, more than 10.0%"));
     assert_eq!(violations_in(told(), of_a(), load()), [of("a")]);
     assert_eq!(violations(told(), load()), [of("a"), of("b")]);
     // What must follow on streams that are not chosen cannot be waited for.
@@ -494,4 +496,161 @@ fn a_job_with_a_stretch_of_which_the_begin_is_missing_ran_for_at_least_the_rest(
     let (found, _) = rules.violations(&Load::new(), &Tasks::default());
     let found: Vec<_> = found.iter().map(|of| of.message(|ns| ns.to_string())).collect();
     assert_eq!(found, ["ran at least 20, more than 15"]);
+}
+
+/// Which parts of a rule nothing is about, and why.
+fn idle_parts(told: Vec<Told>, demand: Demand) -> Vec<(Option<String>, String)> {
+    let mut load = Load::new();
+    let mut rules = checked(told.clone(), Window::default(), demand);
+    let analysis = analysed(told, Window::default(), &mut load);
+    drop(rules.violations(&load, analysis.tasks()));
+    rules.vacuous().into_iter().map(|of| (of.part, of.why)).collect()
+}
+
+/// Released at 0, runs 1–5 and is complete; another task runs until 100.
+fn job_of_b(budget_ns: Option<i64>, remaining_ns: Option<i64>) -> Vec<Told> {
+    vec![
+        (0, 2, release(budget_ns)),
+        (1, 2, begin(1)),
+        (5, 2, complete(remaining_ns)),
+        (5, 2, END),
+        (5, 3, begin(1)),
+        (100, 3, END),
+    ]
+}
+
+#[test]
+fn budgets_that_no_job_has_are_said() {
+    let demand = |response_max| Demand::Task {
+        task: is("b"),
+        response_max,
+        delay_max: None,
+        run_max: None,
+        on_time: true,
+        load_max: None,
+    };
+    let why = "no job of its tasks is known to have a budget".to_owned();
+    assert_eq!(idle_parts(job_of_b(None, None), demand(None)), [(None, why.clone())]);
+    let part = Some("on_time".to_owned());
+    assert_eq!(idle_parts(job_of_b(None, None), demand(Some(50))), [(part, why)]);
+    // It has one, or says what remains of it; or its time was over before it was complete.
+    assert_eq!(idle_parts(job_of_b(Some(9), None), demand(None)), []);
+    assert_eq!(idle_parts(job_of_b(None, Some(4)), demand(None)), []);
+    let open = |budget| vec![(0, 2, release(Some(budget))), (1, 2, begin(1)), (100, 2, END)];
+    assert_eq!(idle_parts(open(99), demand(None)), []);
+    // Its time is not over yet: nobody knows whether it will be in time.
+    let why = "no job of its tasks that has a budget is complete".to_owned();
+    assert_eq!(idle_parts(open(101), demand(None)), [(None, why)]);
+}
+
+#[test]
+fn responses_are_of_jobs_that_are_complete_or_took_too_long_already() {
+    // Released at 0 and again at 50, and never complete until 100.
+    let told = || {
+        vec![
+            (0, 2, release(None)),
+            (1, 2, begin(1)),
+            (5, 2, END),
+            (50, 2, release(None)),
+            (51, 2, begin(1)),
+            (55, 2, END),
+            (55, 3, begin(1)),
+            (100, 3, END),
+        ]
+    };
+    let demand = |most| Demand::Task {
+        task: is("b"),
+        response_max: Some(most),
+        delay_max: Some(1),
+        run_max: None,
+        on_time: false,
+        load_max: None,
+    };
+    let expected = [(Some(50), "was not complete after 50 ns, more than 49 ns".to_owned())];
+    assert_eq!(violations(told(), demand(49)), expected);
+    assert_eq!(idle_parts(told(), demand(49)), []);
+    assert_eq!(violations(told(), demand(50)), []);
+    let why = "no job of its tasks was seen from its release to its completion".to_owned();
+    assert_eq!(idle_parts(told(), demand(50)), [(Some("response_max".to_owned()), why)]);
+}
+
+#[test]
+fn what_is_not_known_of_jobs_is_said_once_for_each_reason() {
+    // It is released and complete, and nothing tells when it ran.
+    let told = vec![(0, 2, release(None)), (5, 2, complete(None)), (9, 3, begin(1))];
+    let expected = [
+        ("delay_max", "no job of its tasks was seen from its release to when it ran"),
+        ("run_max", "of no job of its tasks that is complete it is known how long it ran"),
+        ("on_time", "no job of its tasks is known to have a budget"),
+        ("load_max", "none of its tasks is known to have run"),
+    ];
+    let expected = expected.map(|(part, why)| (Some(part.to_owned()), why.to_owned()));
+    assert_eq!(idle_parts(told, task()), expected);
+    // It runs, and no job is known.
+    let told = vec![(1, 2, begin(1)), (5, 2, END), (9, 3, begin(1))];
+    let part = "response_max and delay_max and run_max and on_time".to_owned();
+    assert_eq!(idle_parts(told, task()), [(Some(part), "no job of its tasks is known".to_owned())]);
+}
+
+/// Task a runs 0–30 on cpu 0 and 30–60 on cpu 1, which has nothing else to do; b runs on cpu 0
+/// until 100.
+fn moving() -> Vec<Told> {
+    vec![
+        (0, 1, begin(1)),
+        (30, 1, END),
+        (30, 2, begin(1)),
+        (30, 5, begin(1)),
+        (60, 5, END),
+        (100, 2, END),
+    ]
+}
+
+#[test]
+fn loads_are_of_all_processors_together() {
+    let demand = |name, most| Demand::Task {
+        task: is(name),
+        response_max: None,
+        delay_max: None,
+        run_max: None,
+        on_time: false,
+        load_max: Some(most),
+    };
+    // 30% on each, though it is all that ran on cpu 1.
+    let of_a = "a used 60.0% of a processor's time on 2 processors together, more than 50.0%";
+    assert_eq!(violations(moving(), demand("a", 0.5)), [(None, of_a.to_owned())]);
+    assert_eq!(violations(moving(), demand("a", 0.6)), []);
+    let of_b = "b used 70.0% of a processor's time on cpu 0, more than 50.0%";
+    assert_eq!(violations(moving(), demand("b", 0.5)), [(None, of_b.to_owned())]);
+}
+
+#[test]
+fn gaps_of_a_task_are_between_its_events_wherever_it_runs() {
+    let gap = |gap_max| Demand::Gap { stream: is("a"), gap_max };
+    // Nothing comes between 0 and 30, and between 30 and 60; nothing after 60.
+    assert_eq!(violations(moving(), gap(40)), []);
+    let end = "nothing came any more for 40 ns, more than 30 ns".to_owned();
+    assert_eq!(violations(moving(), gap(30)), [(Some(60), end)]);
+    let text = |what: &str, ns| format!("nothing came {what} {ns} ns, more than 29 ns");
+    let expected = [
+        (Some(30), text("for", 30)),
+        (Some(60), text("for", 30)),
+        (Some(60), text("any more for", 40)),
+    ];
+    assert_eq!(violations(moving(), gap(29)), expected);
+}
+
+#[test]
+fn what_follows_may_come_on_any_processor() {
+    // A stretch of a ends on cpu 0, and the next begins on cpu 1 in time.
+    let follows =
+        |within| Demand::Follows { after: meant("a", "end"), expect: meant("a", "begin"), within };
+    let told = || {
+        let mut told = moving();
+        told[3].0 = 35;
+        told
+    };
+    let last = (Some(60), "no begin of a came within 5 ns".to_owned());
+    assert_eq!(violations(told(), follows(5)), [last]);
+    let expected = [30, 60].map(|at| (Some(at), "no begin of a came within 4 ns".to_owned()));
+    assert_eq!(violations(told(), follows(4)), expected);
 }

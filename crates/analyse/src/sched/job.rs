@@ -38,8 +38,8 @@ pub struct Completed {
     pub is_run_known: bool,
     /// How long it took, where that is known.
     pub response_ns: Option<u64>,
-    /// Whether it took longer than it might.
-    pub is_late: bool,
+    /// Whether it took longer than it might, where it has a budget.
+    pub is_late: Option<bool>,
 }
 
 /// A job that is released and not complete.
@@ -257,7 +257,6 @@ impl Job {
         }
         let release = self.release.map(|release| release.time);
         self.next(time, is_over);
-        let is_late = is_late == Some(true);
         Completed { release, run_ns, is_run_known, response_ns, is_late }
     }
 

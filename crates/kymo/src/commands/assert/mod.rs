@@ -24,10 +24,10 @@ use crate::session::{Opened, Outcome, Session};
 /// is not complete, a stream that stops, a message that does not arrive.
 ///
 /// A rule that nothing in the recording is about holds and proves nothing, so that this is said and
-/// counts as a finding; but for states that are never entered, and for what would have to be
-/// followed and never comes, which are only said. --stream and --exclude choose what rules are applied
-/// to. With --since, jobs that were released before that moment break no rule; messages that left
-/// before and arrive after it do.
+/// counts as a finding, also of a part of one, such as `on_time` where no job has a budget; but for
+/// states that are never entered, and for what would have to be followed and never comes, which are
+/// only said. --stream and --exclude choose what rules are applied to. With --since, jobs that were
+/// released before that moment break no rule; messages that left before and arrive after it do.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -207,7 +207,9 @@ impl Checked {
     pub(super) fn vacuous(&self) -> Vec<String> {
         let text = |of: &Vacuous| {
             let name = self.names.get(of.rule).map_or("", String::as_str);
-            format!("the rule \"{}\" proves nothing: {}", escaped(name), escaped(&of.why))
+            let part = of.part.as_ref().map_or(String::new(), |part| format!(" about {part}"));
+            let (name, why) = (escaped(name), escaped(&of.why));
+            format!("the rule \"{name}\" proves nothing{part}: {why}")
         };
         self.vacuous.iter().map(text).collect()
     }

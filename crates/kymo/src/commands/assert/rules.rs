@@ -23,7 +23,9 @@ pub(crate) const RULES: &str = r#"RULES
   A stream that never has an event, a job that is never complete and a message that never
   arrives break their rules too, when the recording is longer than they may take. A job that is
   never complete has run for as long as it did up to the end. A glob of tasks does not mean idle
-  ones; a name does.
+  ones; a name does. A task is one, whichever processors it runs on: gap_max is of its events on
+  all of them, and load_max the part of one processor's time that it may use on all of them
+  together, as `kymo load --total` shows it. on_time is of jobs whose budget is recorded.
 
   [[rule]]
   name = "control answers in time"    # what it is called; may be left out
