@@ -523,6 +523,26 @@ fn a_wakeup_after_a_completion_without_a_begin_is_for_the_next_stretch() {
 }
 
 #[test]
+fn what_stops_before_it_is_said_to_be_complete_has_run_for_its_wakeup() {
+    // Runs 1–5 and is complete then. Woken at 10, preempted at 20 without a begin; goes on at 30.
+    let wake = || Activity::Release { budget_ns: None, by: Some(TrackId(0)) };
+    let told = vec![
+        (0, 2, wake()),
+        (1, 2, begin(1)),
+        (5, 2, Activity::End),
+        (5, 2, complete(None)),
+        (10, 2, wake()),
+        (20, 2, Activity::End),
+        (30, 2, begin(1)),
+    ];
+    let mut wakeups = Wakeups::new();
+    analysed_with(told, Window::default(), &mut wakeups);
+    let (_, pair) = wakeups.messages().pairs()[0];
+    assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.untimed), (2, 2, 0, 1));
+    assert_eq!((pair.latency_ns.count(), pair.latency_ns.max()), (1, Some(1)));
+}
+
+#[test]
 fn a_wakeup_that_nothing_follows_is_lost() {
     let wake = Activity::Release { budget_ns: None, by: Some(TrackId(0)) };
     let told = vec![(0, 3, begin(1)), (1, 7, wake), (50, 3, Activity::End)];

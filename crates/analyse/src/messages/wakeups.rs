@@ -25,6 +25,8 @@ struct Woken {
     is_running: bool,
     /// Whether it was complete in the stretch that is not over.
     is_complete: bool,
+    /// When its last stretch ended.
+    ended: Option<TimeNs>,
     /// It is to run for this.
     for_this: Option<By>,
     /// It was woken while it ran: for its next stretch if it was about to sleep and nothing else
@@ -75,7 +77,7 @@ impl Wakeups {
             }
             (Some(Run::Ends { .. }), _) => {
                 let is_complete = std::mem::take(&mut woken.is_complete);
-                woken.is_running = false;
+                (woken.is_running, woken.ended) = (false, Some(seen.time));
                 woken.meanwhile = woken.meanwhile.filter(|_| is_complete);
                 // What was to run and ends has run, and it is not known since when. What is complete
                 // was woken again.
@@ -83,7 +85,8 @@ impl Wakeups {
                 return self.untimed(to, by);
             }
             (None, Content::Activity(Activity::Complete { .. })) => {
-                woken.is_complete = true;
+                // Some recordings say that it stopped before they say that it was complete.
+                woken.is_complete = woken.ended != Some(seen.time);
                 let by = woken.for_this.take()?;
                 return self.untimed(to, by);
             }
