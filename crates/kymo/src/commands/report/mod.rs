@@ -82,7 +82,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let mut outcome = figures(&mut rest, session, args, opened, &scope)?;
         // What is wrong stands before all figures.
         if let Some(path) = &args.rules {
-            outcome = outcome.max(violations(&mut page, session, opened, &scope, path)?);
+            outcome = outcome.max(violations(&mut page, session, args, opened, &scope, path)?);
         }
         page.remarks(&scope.said());
         let findings = opened.dataset.findings();
@@ -200,6 +200,7 @@ fn loads(page: &mut Page, args: &Args, scope: &Scope, load: &Load, analysis: &An
 fn violations(
     page: &mut Page,
     session: &mut Session,
+    args: &Args,
     opened: &Opened,
     scope: &Scope,
     path: &std::path::Path,
@@ -210,7 +211,8 @@ fn violations(
     let rules = numbers::count(checked.rules() as u64, "rule", "rules");
     let times = numbers::count(broken, "violation", "violations");
     page.caption(&format!("{rules}, {times}"));
-    let rows = checked.violations.iter().map(|violation| {
+    let told = if args.number == 0 { checked.violations.len() } else { args.number };
+    let rows = checked.violations.iter().take(told).map(|violation| {
         let cells = [checked.name(violation), &checked.time(violation), checked.stream(violation)];
         let mut row = cells.map(str::to_owned).to_vec();
         row.push(violation.message(measure::duration));
@@ -219,7 +221,7 @@ fn violations(
     if broken > 0 {
         page.rows(&["rule", "time", "stream", "what"], rows);
     }
-    page.remarks(&checked.more());
+    page.remarks(&checked.more(told));
     page.remarks(&checked.vacuous());
     Ok(checked.say(session, opened))
 }
