@@ -10,7 +10,7 @@ use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 use super::assert::Checked;
 use super::gantt;
 use super::messages::chart::Chart;
-use super::messages::{Found, not_drawn};
+use super::messages::{ENDS_MAX, Found, not_drawn};
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
 use crate::picture::{self, svg};
@@ -156,11 +156,11 @@ fn sequence(
     }
     let wakeups = "Wakeups: from who woke a task to when it ran";
     page.section(if found.is_wakeups() { wakeups } else { "Messages" }, table, args.number);
-    let (sequence, ends_left_out) = found.sequence(session, opened, scope, TRANSFERS)?;
+    let (sequence, ends_left_out) = found.sequence(session, opened, scope, TRANSFERS, ENDS_MAX)?;
     page.caption("The first between those that have most, in the order in which they left:");
     let chart = Chart::new(&sequence, &found.analysis, scope.timeline.as_ref());
     page.svg(&svg::text(&chart.picture())?);
-    let left_out = not_drawn(&sequence, ends_left_out).into_iter().map(|(text, _)| text);
+    let left_out = not_drawn(&sequence, ends_left_out, ENDS_MAX).into_iter().map(|(text, _)| text);
     page.remarks(&left_out.collect::<Vec<_>>());
     Ok(())
 }
