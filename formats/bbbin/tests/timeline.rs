@@ -373,7 +373,7 @@ fn an_event_that_hides_in_a_block_elsewhere_is_found_by_check_and_kept_by_cut() 
     assert_eq!((written.events, written.losses[0].rule), (101, "order"));
 }
 
-/// `f` is over at 50, as its FUNCTION_ENTER says; of the others nothing is known.
+/// `f` is over at 50, as its `FUNCTION_ENTER` says; of the others nothing is known.
 #[test]
 fn a_function_says_when_it_ends() {
     let enter =
