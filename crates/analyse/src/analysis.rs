@@ -80,7 +80,7 @@ pub enum Standing<'a> {
     /// No task runs on a processor, as is known.
     Nobody(CpuId),
     /// So many interrupts are under way on a processor, one within another.
-    Interrupts(CpuId, u32),
+    Interrupts(CpuId, usize),
     /// A state machine is in a state.
     State(TrackId, &'a str),
     /// Messages are under way.
@@ -104,8 +104,34 @@ pub struct Seen<'a> {
     pub lost: Option<Stretch>,
     /// Who released the task: a task's track, or that of a processor in an interrupt.
     pub by: Option<TrackId>,
+    /// What it is to the interrupts of a processor.
+    pub interrupt: Option<Interrupt>,
     /// The tasks that are known by now.
     pub tasks: &'a Tasks,
+}
+
+/// What an event is to the interrupts of a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interrupt {
+    /// The processor.
+    pub cpu: CpuId,
+    /// What happens to one.
+    pub run: InterruptRun,
+    /// How many are under way around it.
+    pub around: usize,
+    /// How many others are over, as it tells: their own ends are missing.
+    pub lost: u64,
+}
+
+/// What happens to an interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InterruptRun {
+    /// It begins.
+    Begins,
+    /// It ends.
+    Ends,
+    /// It ends and did not begin, though others did that are under way.
+    Unbegun,
 }
 
 /// What happens to a stretch.

@@ -20,11 +20,16 @@ pub(crate) type Told = (i64, usize, Activity<'static>);
 pub(crate) struct Timeline(pub(crate) Vec<Told>);
 
 pub(crate) fn begin(priority: i64) -> Activity<'static> {
-    Activity::Begin { name: None, priority: Some(priority) }
+    Activity::Begin { name: None, priority: Some(priority), ends: None }
 }
 
 pub(crate) fn named(name: &'static str) -> Activity<'static> {
-    Activity::Begin { name: Some(name.into()), priority: None }
+    Activity::Begin { name: Some(name.into()), priority: None, ends: None }
+}
+
+/// A call that is known to end when it begins.
+pub(crate) fn ending(name: &'static str, ends: i64) -> Activity<'static> {
+    Activity::Begin { name: Some(name.into()), priority: None, ends: Some(TimeNs(ends)) }
 }
 
 pub(crate) fn release(budget_ns: Option<i64>) -> Activity<'static> {

@@ -27,6 +27,7 @@ mod gantt;
 mod history;
 mod load;
 mod messages;
+mod nest;
 mod outside;
 mod resolver;
 mod rules;
@@ -35,7 +36,9 @@ mod states;
 mod switches;
 mod tasks;
 
-pub use analysis::{Analysis, LeftOut, Pass, Run, Seen, Shortcomings, Standing, Stretch};
+pub use analysis::{
+    Analysis, Interrupt, InterruptRun, LeftOut, Pass, Run, Seen, Shortcomings, Standing, Stretch,
+};
 pub use bounds::Bounds;
 pub use calls::Calls;
 pub use distribution::Distribution;

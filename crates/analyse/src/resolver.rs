@@ -1,28 +1,32 @@
 //! What events are to tasks: who runs, who is interrupted, and who releases whom.
 
+use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, Content, Event, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
+use crate::nest::{Ends, Nest};
 use crate::switches::{Ended, Running, Switches};
 use crate::tasks::{CpuId, Tasks};
-use crate::{Run, Seen};
+use crate::{Interrupt, InterruptRun, Run, Seen};
 
 /// Tells what events are to tasks, one after another.
 pub(crate) struct Resolver {
     pub(crate) switches: Switches,
-    /// How many interrupts are under way on each processor.
-    interrupts: Vec<u32>,
+    /// The interrupts that are under way on each processor, one within another.
+    interrupts: Vec<Nest<()>>,
+    names: RandomState,
 }
 
 impl Resolver {
     pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
         let switches = Switches::new(tasks, tracks);
-        Self { switches, interrupts: vec![0; tasks.cpu_count()] }
+        let interrupts = (0..tasks.cpu_count()).map(|_| Nest::default()).collect();
+        Self { switches, interrupts, names: RandomState::default() }
     }
 
     /// How many interrupts are under way on a processor.
-    pub(crate) fn interrupts(&self, cpu: CpuId) -> u32 {
-        self.interrupts.get(cpu.0).copied().unwrap_or(0)
+    pub(crate) fn interrupts(&self, cpu: CpuId) -> usize {
+        self.interrupts.get(cpu.0).map_or(0, Nest::len)
     }
 
     /// What an event is to tasks. What ends first on a processor ran since the window began, where
@@ -37,6 +41,7 @@ impl Resolver {
     ) -> Seen<'a> {
         let track = event.track;
         let (mut task, mut run, mut lost, mut by) = (None, None, None, None);
+        let mut interrupt = None;
         if let Content::Activity(activity) = &event.content {
             let name = match activity {
                 Activity::Begin { name, .. } => name.as_deref(),
@@ -44,7 +49,10 @@ impl Resolver {
             };
             task = tasks.of(track, name);
             match (activity, task) {
-                (_, None) => self.interrupt(tasks.interrupted(track), activity),
+                (_, None) => {
+                    let cpu = tasks.interrupted(track);
+                    interrupt = cpu.and_then(|cpu| self.interrupt(cpu, activity));
+                }
                 (Activity::Begin { .. }, Some((own, cpu))) => {
                     run = Some(Run::Begins);
                     self.leave_interrupts(cpu);
@@ -65,23 +73,32 @@ impl Resolver {
                 _ => {}
             }
         }
-        Seen { event, time, task, run, lost, by, tasks }
+        Seen { event, time, task, run, lost, by, interrupt, tasks }
     }
 
-    /// Counts an interrupt that begins or ends.
-    fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>) {
-        let Some(under_way) = cpu.and_then(|cpu| self.interrupts.get_mut(cpu.0)) else { return };
-        match activity {
-            Activity::Begin { .. } => *under_way = under_way.saturating_add(1),
-            Activity::End | Activity::EndOf { .. } => *under_way = under_way.saturating_sub(1),
-            _ => {}
-        }
+    /// What an event is to the interrupts of a processor.
+    fn interrupt(&mut self, cpu: CpuId, activity: &Activity<'_>) -> Option<Interrupt> {
+        let under_way = self.interrupts.get_mut(cpu.0)?;
+        let (run, lost) = match activity {
+            Activity::Begin { .. } if under_way.is_beyond() => return None,
+            Activity::Begin { name, .. } => {
+                // An interrupt does not interrupt itself: where it comes again, its end is missing.
+                let lost = under_way.begins_again(name.as_deref(), &self.names);
+                under_way.push(name.as_deref(), &self.names, ());
+                (InterruptRun::Begins, lost)
+            }
+            Activity::End => ends(under_way, None, &self.names)?,
+            Activity::EndOf { name } => ends(under_way, Some(name), &self.names)?,
+            _ => return None,
+        };
+        let around = under_way.len() - usize::from(run == InterruptRun::Begins);
+        Some(Interrupt { cpu, run, around, lost: lost as u64 })
     }
 
     /// No task begins within an interrupt: the ends of those that are under way are missing, or they
     /// are deferred with the task that they run in.
     fn leave_interrupts(&mut self, cpu: CpuId) {
-        self.interrupts.get_mut(cpu.0).into_iter().for_each(|count| *count = 0);
+        self.interrupts.get_mut(cpu.0).into_iter().for_each(Nest::clear);
     }
 
     /// Who released a task on a track: the task that runs there. In an interrupt, and where
@@ -91,5 +108,21 @@ impl Resolver {
         let running = self.switches.running(cpu).filter(|of| !tasks.is_idle(of.task));
         let is_interrupted = self.interrupts(cpu) > 0;
         running.filter(|_| !is_interrupted).map_or(on, |of| tasks.home(of.track))
+    }
+}
+
+/// What the end of an interrupt is, which it names or not, and how many within it lack theirs.
+fn ends(
+    under_way: &mut Nest<()>,
+    name: Option<&str>,
+    names: &RandomState,
+) -> Option<(InterruptRun, usize)> {
+    match under_way.ends(name, names) {
+        Ends::Calls(count) => {
+            under_way.truncate(under_way.len() - count);
+            Some((InterruptRun::Ends, count.saturating_sub(1)))
+        }
+        Ends::Beyond | Ends::Before | Ends::Told(_) => None,
+        Ends::Other => Some((InterruptRun::Unbegun, 0)),
     }
 }

@@ -601,6 +601,30 @@ fn a_page_says_what_its_charts_do_not_show() {
 }
 
 #[test]
+fn a_page_has_as_many_violations_as_other_rows() {
+    let folder = folder();
+    // M takes 5 ms seven times.
+    let message = |at: u32| format!("{at} a sends M to b\n{} b gets M from a\n", at + 5);
+    let path = log(folder.path(), &(0..7).map(|n| message(n * 10)).collect::<String>());
+    let rules = folder.path().join("rules.toml");
+    let text = "[[rule]]\nname='late'\nmessage='M'\nlatency_max='1ms'\n";
+    fs::write(&rules, text).unwrap();
+    let rows = |number: &str| {
+        let args = ["report", "-o", "-", "-n", number, "--rules"];
+        let (code, page, said) = run(kymo().args(args).arg(&rules).arg(&path));
+        assert_eq!(code, Some(3), "{said}");
+        let (_, page) = page.split_once("<h2>Rules</h2>").unwrap();
+        let page = page.split("<h2>").next().unwrap();
+        assert!(page.contains("<p>1 rule, 7 violations</p>"), "{page}");
+        let more = page.split("<p class=note>").nth(1).map(|more| more.split('<').next().unwrap());
+        (page.matches("<td class=text>late").count(), more.map(str::to_owned))
+    };
+    assert_eq!(rows("3"), (3, Some("late: 4 violations more".to_owned())));
+    assert_eq!(rows("7"), (7, None));
+    assert_eq!(rows("0"), (7, None));
+}
+
+#[test]
 fn rules_keep_to_the_streams_that_are_chosen() {
     let folder = folder();
     // Both have jobs that are never complete, ctl runs 90 ms and other 100 ms; other sends B.

@@ -29,7 +29,9 @@ fn of_activity(activity: Activity<'_>, peer: Option<TrackId>) -> Activity<'stati
         Message { name, peer, peer_time }
     };
     match activity {
-        Activity::Begin { name, priority } => Activity::Begin { name: name.map(kept), priority },
+        Activity::Begin { name, priority, ends } => {
+            Activity::Begin { name: name.map(kept), priority, ends }
+        }
         Activity::End => Activity::End,
         Activity::EndOf { name } => Activity::EndOf { name: kept(name) },
         Activity::Release { budget_ns, .. } => Activity::Release { budget_ns, by: peer },

@@ -325,6 +325,13 @@ pub struct Function<'a> {
     pub end_time: i64,
 }
 
+impl Function<'_> {
+    /// When a call ends that began at a time; what is before that says nothing.
+    pub(crate) fn ends(&self, timestamp: i64) -> Option<i64> {
+        Some(self.end_time).filter(|time| *time != UNKNOWN_TIME && *time >= timestamp)
+    }
+}
+
 impl Body<'_> {
     /// The class.
     #[must_use]

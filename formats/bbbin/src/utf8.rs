@@ -188,9 +188,10 @@ fn content<'a>(recoding: &Recoding, content: Content<'a>) -> Content<'a> {
             Content::Fields(Fields { name, fields: fields.collect() })
         }
         Content::Activity(activity) => Content::Activity(match activity {
-            Activity::Begin { name: Some(name), priority } => {
-                Activity::Begin { name: Some(recoding.cow(&name)), priority }
+            Activity::Begin { name: Some(name), priority, ends } => {
+                Activity::Begin { name: Some(recoding.cow(&name)), priority, ends }
             }
+            Activity::EndOf { name } => Activity::EndOf { name: recoding.cow(&name) },
             Activity::Send(of) => Activity::Send(message(of)),
             Activity::Receive(of) => Activity::Receive(message(of)),
             Activity::Enter { state, settled } => {

@@ -10,7 +10,7 @@ mod support;
 
 use kymo_bbbin::{Bbbin, Reader};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{ClockId, TimeNs, TrackId, Window};
+use kymo_core::model::timeline::{Activity, ClockId, Content, TimeNs, TrackId, Window};
 use kymo_core::{Context, Destination, Format, Part, Source};
 use support::shown::{all, dataset, extracted, lines, sample, timeline, written};
 use support::{Bytes, Hand, event, log_file, task_switch, type_of};
@@ -345,4 +345,52 @@ fn a_range_has_all_of_its_events_where_times_go_back_within_a_block() {
     let part = Part { from: Some(TimeNs(49_000)), until: Some(TimeNs(51_000)), ..Part::default() };
     let (written, _) = extracted(&[source], &part);
     assert_eq!((written.events, written.losses[0].rule), (1, "order"));
+}
+
+/// Of twenty blocks, the last has an event of the time of the first. Of that many events not
+/// all are looked at for the names of tasks.
+#[test]
+fn an_event_that_hides_in_a_block_elsewhere_is_found_by_check_and_kept_by_cut() {
+    let time = |n: i64| if n == 19_500 { 10 } else { n };
+    let events: Vec<_> = (0..20_000).map(|n| task_switch(0, time(n), 1, 2)).collect();
+    let mut hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
+    hand.statistics = [0, 19_999, 20_000];
+    let source = Source::from_bytes("", hand.file());
+    let window = Window { until: Some(TimeNs(100)), ..Window::default() };
+    let opened = dataset(&source);
+    let view = opened.timeline().unwrap();
+    // That block is not read.
+    assert_eq!(lines(&view, &window).len(), 200);
+    assert!(opened.findings().is_empty());
+    // Once it was, it is known that times go back.
+    assert_eq!(lines(&view, &Window::default()).len(), 40_000);
+    assert_eq!(lines(&view, &window).len(), 202);
+    assert_eq!(opened.findings()[0].rule, "order");
+    let found = Bbbin.check(&source, &Context::default()).unwrap();
+    assert!(found.iter().any(|finding| finding.rule == "order"), "{found:?}");
+    let part = Part { until: Some(TimeNs(100)), ..Part::default() };
+    let (written, _) = extracted(&[source], &part);
+    assert_eq!((written.events, written.losses[0].rule), (101, "order"));
+}
+
+/// `f` is over at 50, as its `FUNCTION_ENTER` says; of the others nothing is known.
+#[test]
+fn a_function_says_when_it_ends() {
+    let enter =
+        |time, name: &[u8], end: i64| (time, event(9, time).string(name).i64(end).i32(0).i32(0));
+    let events = vec![enter(10, b"f", 50), enter(20, b"g", -1), enter(30, b"h", 0)];
+    let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
+    let source = Source::from_bytes("", hand.file());
+    let mut events = timeline(&source).events(&Window::default()).unwrap();
+    let mut ends = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        if let Content::Activity(Activity::Begin { ends: told, .. }) = event.content {
+            ends.push(told);
+        }
+    }
+    assert_eq!(ends, [Some(TimeNs(50)), None, None]);
+    // An end before the begin is said.
+    let found = Bbbin.check(&source, &Context::default()).unwrap();
+    let rules: Vec<_> = found.iter().map(|finding| finding.rule).collect();
+    assert_eq!(rules, ["end-time"]);
 }

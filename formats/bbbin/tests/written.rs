@@ -114,7 +114,7 @@ fn every_class_survives_being_written() {
     assert_eq!(all(&file), all(&source));
 }
 
-/// Of that file the timeline tells no receiver instance (2), and no end times (95, where the
+/// Of that file the timeline tells no receiver instance (2), and no end time of an exit (95, where the
 /// function is left at 100).
 #[test]
 fn what_the_timeline_does_not_tell_is_said() {
@@ -125,7 +125,7 @@ fn what_the_timeline_does_not_tell_is_said() {
     let say = |rule, what: &str| (rule, format!("not told by the timeline: {what}"));
     let expected = [
         say("receiver-instance", "1 receiver instances of SRL SEND"),
-        say("end-time", "2 end times of functions, besides when they were left"),
+        say("end-time", "1 end times of functions that are not when they were left"),
     ];
     assert_eq!(untold("classes.bin"), expected);
     assert_eq!(untold("two_logs.bin"), []);
@@ -228,11 +228,15 @@ impl Made {
     }
 
     fn begin(self, time: i64, track: usize) -> Self {
-        self.at(time, track, Activity::Begin { name: None, priority: None })
+        self.at(time, track, Activity::Begin { name: None, priority: None, ends: None })
     }
 
     fn call(self, time: i64, track: usize, name: &'static str) -> Self {
-        self.at(time, track, Activity::Begin { name: Some(name.into()), priority: None })
+        self.at(
+            time,
+            track,
+            Activity::Begin { name: Some(name.into()), priority: None, ends: None },
+        )
     }
 
     fn end(self, time: i64, track: usize) -> Self {
@@ -497,6 +501,37 @@ fn interrupts_are_told_from_functions_when_they_are_read_again() {
     let found: Vec<_> = cpus.map(|track| track.says(Track::HAS_INTERRUPTS)).collect();
     assert_eq!(found, [true, false]);
     assert_eq!(worst(&file), None);
+}
+
+/// An interrupt ends by its number alone, and its exit has the name that it began with. When a
+/// function is told to end stays.
+#[test]
+fn ends_of_interrupts_and_of_functions_are_as_they_began() {
+    let end = |name: &'static str| Activity::EndOf { name: name.into() };
+    let ends = Some(TimeNs(70));
+    let made = Made::default()
+        .track("one", None, TrackKind::Calls, ("tid", 1))
+        .call(0, 0, "irq 9 acpi")
+        .call(10, 0, "softirq 1 TIMER")
+        .at(20, 0, end("irq 9"))
+        .at(30, 0, Activity::Begin { name: Some("f".into()), priority: None, ends });
+    let (told, file) = made.written();
+    assert_eq!(told.losses, []);
+    let expected = [
+        "0 one: begin irq 9 acpi",
+        "10 one: begin softirq 1 TIMER",
+        "20 one: end irq 9 acpi",
+        "30 one: begin f",
+    ];
+    assert_eq!(all(&file), expected);
+    let mut events = timeline(&file).events(&Window::default()).unwrap();
+    let mut last = None;
+    while let Some(event) = events.next().unwrap() {
+        if let Content::Activity(Activity::Begin { ends, .. }) = event.content {
+            last = ends;
+        }
+    }
+    assert_eq!(last, ends);
 }
 
 /// The return of `g` is missing, and `x` was entered before: each exit keeps its own name, and what

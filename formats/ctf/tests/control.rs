@@ -452,7 +452,7 @@ fn what_tasks_do_is_as_worked_out_by_hand() {
         "1600 swapper/1: end",
         "1600 logger-102: begin, priority 20",
         "2000 cpu 0: begin irq 5 eth0",
-        "2300 cpu 0: end",
+        "2300 cpu 0: end irq 5",
         "4600 logger-102: complete",
         "4600 logger-102: end",
         "4600 swapper/1: begin, priority 20",

@@ -155,7 +155,7 @@ fn found_switches(folder: &Path) -> Switches {
         let tid = track.task_id().unwrap().to_string();
         match activity {
             Activity::End => ended = Some(tid),
-            Activity::Begin { name: None, priority: Some(_) } => {
+            Activity::Begin { name: None, priority: Some(_), .. } => {
                 let cpu = tracks[track.parent.unwrap().0].attributes["cpu_id"].to_string();
                 let of_cpu = switches.entry(cpu).or_default();
                 of_cpu.push((event.time.unwrap().0, ended.take().unwrap(), tid));

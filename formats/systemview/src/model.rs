@@ -134,14 +134,15 @@ impl Timeline {
                 to(*track, activity);
             }
         };
-        let begin = || Activity::Begin { name: None, priority: None };
+        let begin = || Activity::Begin { name: None, priority: None, ends: None };
         let number = || first_number(&self.reader, packet);
         match packet.id {
             spec::ISR_ENTER => {
                 let number = number().unwrap_or(0);
                 let name = self.reader.interrupts.get(&number).cloned();
                 let name = name.unwrap_or_else(|| format!("interrupt {number}"));
-                on(Key::Cpu(core), Activity::Begin { name: Some(name.into()), priority: None });
+                let name = Some(name.into());
+                on(Key::Cpu(core), Activity::Begin { name, priority: None, ends: None });
             }
             spec::ISR_EXIT | spec::ISR_TO_SCHEDULER => on(Key::Cpu(core), Activity::End),
             spec::TASK_START_EXEC | spec::IDLE => {

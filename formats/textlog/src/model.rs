@@ -195,9 +195,9 @@ impl TextGrammar {
             Class::Ignore | Class::Text => return,
             Class::Switch => {
                 stop_other(line, task, groups, telling, to);
-                (key, Activity::Begin { name: None, priority })
+                (key, Activity::Begin { name: None, priority, ends: None })
             }
-            Class::Begin => (key, Activity::Begin { name: name(), priority }),
+            Class::Begin => (key, Activity::Begin { name: name(), priority, ends: None }),
             Class::End => (key, Activity::End),
             Class::Release => {
                 let budget_ns = self.budget(groups, telling);
@@ -213,7 +213,10 @@ impl TextGrammar {
                 let state = groups.get("state").unwrap_or_default().into();
                 (Key::Machine(task.into()), Activity::Enter { state, settled: None })
             }
-            Class::Call => (Key::Calls(who()), Activity::Begin { name: name(), priority: None }),
+            Class::Call => {
+                let begin = Activity::Begin { name: name(), priority: None, ends: None };
+                (Key::Calls(who()), begin)
+            }
             Class::Return => {
                 let end = name().map_or(Activity::End, |name| Activity::EndOf { name });
                 (Key::Calls(who()), end)

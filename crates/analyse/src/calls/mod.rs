@@ -1,7 +1,6 @@
 //! What functions took: calls, one within another, as a profile.
 
 mod contexts;
-mod nest;
 mod samples;
 #[cfg(test)]
 mod tests;
@@ -21,8 +20,8 @@ use kymo_core::model::timeline::{
 };
 
 use crate::elapsed;
+use crate::nest::{Ends, Nest, Over};
 use contexts::Contexts;
-use nest::{Ends, Nest};
 use samples::Samples;
 
 /// The calls of a timeline, gone through once: what functions took is a profile, and who was in
@@ -98,6 +97,8 @@ fn thread_of(track: &Track, place: TrackId) -> Thread {
 struct Open {
     context: ContextId,
     since: TimeNs,
+    /// When it ends, where that was told when it began.
+    ends: Option<TimeNs>,
     /// What was called from it took so long.
     within_ns: u64,
 }
@@ -135,6 +136,8 @@ struct Building<'a> {
     unreturned: u64,
     /// Returns of functions that were not called.
     uncalled: u64,
+    /// Returns that are not when they were told to be.
+    contradicted: u64,
     names: RandomState,
 }
 
@@ -153,6 +156,7 @@ impl<'a> Building<'a> {
             deep: 0,
             unreturned: 0,
             uncalled: 0,
+            contradicted: 0,
             names: RandomState::default(),
         })
     }
@@ -162,9 +166,13 @@ impl<'a> Building<'a> {
         // What has no time was not before what was last.
         let Some(time) = time.or(stack.last) else { return Ok(()) };
         stack.last = stack.last.max(Some(time));
+        self.end_told(track, time, matches!(activity, Activity::Begin { .. }));
+        let stack = self.stacks.entry(track).or_default();
         match activity {
             Activity::Begin { .. } if stack.open.is_beyond() => self.deep += 1,
-            Activity::Begin { name, .. } => self.begin(track, time, name.as_deref())?,
+            Activity::Begin { name, ends, .. } => {
+                self.begin(track, (time, *ends), name.as_deref())?;
+            }
             Activity::End => self.end(track, time, None),
             Activity::EndOf { name } => self.end(track, time, Some(name)),
             _ => {}
@@ -172,7 +180,12 @@ impl<'a> Building<'a> {
         Ok(())
     }
 
-    fn begin(&mut self, track: TrackId, time: TimeNs, name: Option<&str>) -> Result<()> {
+    fn begin(
+        &mut self,
+        track: TrackId,
+        (since, ends): (TimeNs, Option<TimeNs>),
+        name: Option<&str>,
+    ) -> Result<()> {
         let of = self.tracks.get(track.0);
         let name = name.or(of.map(|track| track.name.as_str())).unwrap_or_default();
         let stack = self.stacks.entry(track).or_default();
@@ -181,8 +194,20 @@ impl<'a> Building<'a> {
         }
         let parent = stack.open.last().map(|open| open.context);
         let context = self.contexts.of(parent, name, &mut self.builder)?;
-        stack.open.push(name, &self.names, Open { context, since: time, within_ns: 0 });
+        let open = Open { context, since, ends, within_ns: 0 };
+        stack.open.push_ending(Some(name), &self.names, (since, ends), open);
         Ok(())
+    }
+
+    /// Calls are over that were told to be before something else happens, and those within them.
+    fn end_told(&mut self, track: TrackId, now: TimeNs, begins: bool) {
+        while let Some(stack) = self.stacks.get_mut(&track)
+            && let Some(Over { call, time, is_told }) = stack.open.pop_over(now, begins)
+        {
+            stack.last = stack.last.max(Some(time));
+            self.unreturned += u64::from(!is_told);
+            self.close(track, &call, time);
+        }
     }
 
     /// A function returns; which, where that is said.
@@ -190,19 +215,31 @@ impl<'a> Building<'a> {
         let Some(stack) = self.stacks.get_mut(&track) else { return };
         match stack.open.ends(name, &self.names) {
             Ends::Calls(count) => {
-                (0..count).for_each(|_| self.end_last(track, time));
+                for _ in 1..count {
+                    self.end_last(track, time);
+                }
                 self.unreturned += count.saturating_sub(1) as u64;
+                let told = self.end_last(track, time);
+                self.contradicted += u64::from(told.is_some_and(|told| told != time));
             }
+            Ends::Told(told) => self.contradicted += u64::from(told != time),
             Ends::Beyond => {}
             Ends::Before => self.ended += 1,
             Ends::Other => self.uncalled += 1,
         }
     }
 
-    /// The call that began last is over.
-    fn end_last(&mut self, track: TrackId, time: TimeNs) {
+    /// The call that began last is over. Tells when it was told to be.
+    fn end_last(&mut self, track: TrackId, time: TimeNs) -> Option<TimeNs> {
+        let call = self.stacks.get_mut(&track)?.open.pop()?;
+        self.close(track, &call, time);
+        call.ends
+    }
+
+    /// Adds up a call that is over.
+    fn close(&mut self, track: TrackId, open: &Open, time: TimeNs) {
         let Some(stack) = self.stacks.get_mut(&track) else { return };
-        let Some((thread, open)) = stack.thread.zip(stack.open.pop()) else { return };
+        let Some(thread) = stack.thread else { return };
         let took = elapsed(open.since, time);
         if let Some(caller) = stack.open.last_mut() {
             caller.within_ns = caller.within_ns.saturating_add(took);
@@ -214,6 +251,10 @@ impl<'a> Building<'a> {
 
     /// Makes the profile; nothing where nothing was called.
     fn finish(mut self) -> Option<(CallTree, Contexts)> {
+        let tracks: Vec<_> = self.stacks.keys().copied().collect();
+        for track in tracks {
+            self.end_told(track, TimeNs(i64::MAX), true);
+        }
         let open: Vec<_> = self
             .stacks
             .iter()
@@ -221,7 +262,9 @@ impl<'a> Building<'a> {
             .collect();
         let unfinished: usize = open.iter().map(|(_, count, _)| count).sum();
         for (track, count, last) in open {
-            (0..count).for_each(|_| self.end_last(track, last));
+            for _ in 0..count {
+                self.end_last(track, last);
+            }
         }
         if self.contexts.is_empty() {
             return None;
@@ -264,6 +307,12 @@ impl<'a> Building<'a> {
             self.uncalled,
             "return is of a function that was not called: it is left out",
             "returns are of functions that were not called: they are left out",
+        );
+        self.doubt(
+            self.contradicted,
+            "return is not when the function was told to end as it was called: the earlier counts",
+            "returns are not when the functions were told to end as they were called: the earlier \
+             counts",
         );
     }
 

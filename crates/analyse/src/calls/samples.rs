@@ -13,8 +13,8 @@ use kymo_core::model::timeline::{
 };
 
 use super::contexts::Contexts;
-use super::nest::{Ends, Nest};
 use super::{thread_of, tracks_of_calls};
+use crate::nest::{Ends, Nest};
 
 /// The samples of a timeline of calls.
 pub(super) struct Samples {
@@ -58,6 +58,8 @@ impl TimelineView for Samples {
             stacks: HashMap::default(),
             hasher: RandomState::default(),
             window: window.clone(),
+            due: VecDeque::new(),
+            is_over: false,
         };
         let Some(last) = window.last else { return Ok(Box::new(sampled)) };
         let mut kept = VecDeque::new();
@@ -100,33 +102,65 @@ struct Sampled {
     stacks: HashMap<TrackId, Nest<ContextId>, RandomState>,
     hasher: RandomState,
     window: Window,
+    /// Samples that come next.
+    due: VecDeque<Sample>,
+    /// Whether there are no more events.
+    is_over: bool,
 }
 
 impl Sampled {
     fn sample(&mut self) -> Result<Option<Sample>> {
-        while let Some(event) = self.events.next()? {
-            let Content::Activity(activity) = &event.content else { continue };
-            let within = self.stacks.entry(event.track).or_default();
-            match activity {
-                Activity::Begin { .. } if within.is_beyond() => {}
-                Activity::Begin { name, .. } => {
-                    let own = self.names.get(event.track.0).map(|track| track.name.as_str());
-                    let name = name.as_deref().or(own).unwrap_or_default();
-                    if let Some(context) = self.contexts.find(within.last().copied(), name) {
-                        within.push(name, &self.hasher, context);
-                    }
-                }
-                Activity::End => end(within, None, &self.hasher),
-                Activity::EndOf { name } => end(within, Some(name), &self.hasher),
-                _ => continue,
-            }
-            let context = within.last().copied().or(self.contexts.idle());
-            if let Some(context) = context.filter(|_| self.window.holds(event.time)) {
-                let Event { track, time, offset, .. } = event;
-                return Ok(Some(Sample { track, time, offset, context }));
-            }
+        while self.due.is_empty() && !self.is_over {
+            self.advance()?;
         }
-        Ok(None)
+        Ok(self.due.pop_front())
+    }
+
+    /// Goes on to the next event: where a thread is from there on, and from when calls were over that
+    /// were told to be before.
+    fn advance(&mut self) -> Result<()> {
+        let Self { events, contexts, names, stacks, hasher, window, due, is_over } = self;
+        let mut put = |sample: (TrackId, Option<TimeNs>, u64), within: &Nest<ContextId>| {
+            let (track, time, offset) = sample;
+            let context = within.last().copied().or(contexts.idle());
+            if let Some(context) = context.filter(|_| window.holds(time)) {
+                due.push_back(Sample { track, time, offset, context });
+            }
+        };
+        let Some(event) = events.next()? else {
+            *is_over = true;
+            let mut tracks: Vec<_> = stacks.iter_mut().collect();
+            tracks.sort_unstable_by_key(|(track, _)| **track);
+            for (track, within) in tracks {
+                while let Some(over) = within.pop_over(TimeNs(i64::MAX), true) {
+                    put((*track, Some(over.time), 0), within);
+                }
+            }
+            return Ok(());
+        };
+        let Event { track, time, offset, .. } = event;
+        let Content::Activity(activity) = &event.content else { return Ok(()) };
+        let within = stacks.entry(track).or_default();
+        let begins = matches!(activity, Activity::Begin { .. });
+        while let Some(over) = time.and_then(|time| within.pop_over(time, begins)) {
+            put((track, Some(over.time), offset), within);
+        }
+        match activity {
+            Activity::Begin { .. } if within.is_beyond() => {}
+            Activity::Begin { name, ends, .. } => {
+                let own = names.get(track.0).map(|track| track.name.as_str());
+                let name = name.as_deref().or(own).unwrap_or_default();
+                if let Some(context) = contexts.find(within.last().copied(), name) {
+                    let span = (time.unwrap_or(TimeNs(0)), *ends);
+                    within.push_ending(Some(name), hasher, span, context);
+                }
+            }
+            Activity::End => end(within, None, hasher),
+            Activity::EndOf { name } => end(within, Some(name), hasher),
+            _ => return Ok(()),
+        }
+        put((track, time, offset), within);
+        Ok(())
     }
 }
 

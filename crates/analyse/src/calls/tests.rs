@@ -7,7 +7,7 @@ use kymo_core::model::profile::{By, MetricId, Question, ThreadId, flat, traced};
 use kymo_core::model::timeline::{Activity, TimelineView, TrackId, Window};
 
 use super::Calls;
-use crate::fixture::{Timeline, Told, named};
+use crate::fixture::{Timeline, Told, ending, named};
 
 /// On `cpu 0`: `main` from 0 to 100 calls `read` from 10 to 40, which calls `lock` from 20 to 25,
 /// and `read` again from 50 to 60. On `cpu 1`: `tick` from 30, which is not over, and the end of
@@ -168,4 +168,101 @@ fn the_return_of_what_began_before_is_no_doubt() {
     let profile = calls(told).unwrap().profile();
     assert!(profile.doubts().is_empty());
     assert_eq!(profile.remarks(), ["1 call began before the recording: what it took is not known"]);
+}
+
+fn in_ns(calls: &Calls) -> Vec<(String, [f64; 2])> {
+    let ns = |(name, own, all): (String, f64, f64)| {
+        (name, [own, all].map(|seconds| (seconds * 1e9).round()))
+    };
+    let mut found: Vec<_> = rows(calls, 0).into_iter().map(ns).collect();
+    found.retain(|(_, times)| times[1] > 0.0);
+    found
+}
+
+/// `main` from 0 to 100. `f` from 10 is told to end at 40 and `g` from 20 at 30, and neither returns;
+/// `h` from 40, right when `f` ends, is told to end at 60, and does; `k` from 70 is told to end at
+/// 80, and calls `m` at 75, of which nothing is known.
+fn told_to_end() -> Vec<Told> {
+    let end = |name: &'static str| Activity::EndOf { name: name.into() };
+    vec![
+        (0, 0, named("main")),
+        (10, 0, ending("f", 40)),
+        (20, 0, ending("g", 30)),
+        (40, 0, ending("h", 60)),
+        (60, 0, end("h")),
+        (70, 0, ending("k", 80)),
+        (75, 0, named("m")),
+        (100, 0, end("main")),
+    ]
+}
+
+#[test]
+fn a_function_that_does_not_return_ends_when_it_was_told_to() {
+    let calls = calls(told_to_end()).unwrap();
+    let expected = [
+        ("f", [20.0, 30.0]),
+        ("g", [10.0, 10.0]),
+        ("h", [20.0, 20.0]),
+        ("k", [5.0, 10.0]),
+        ("m", [5.0, 5.0]),
+        // 100 without 30 of f, 20 of h and 10 of k.
+        ("main", [40.0, 100.0]),
+    ];
+    assert_eq!(in_ns(&calls), expected.map(|(name, times)| (name.to_owned(), times)));
+    assert_eq!(
+        calls.profile().doubts(),
+        ["1 call was over when another function returned: its own return is missing"]
+    );
+    assert!(calls.profile().remarks().is_empty());
+}
+
+#[test]
+fn samples_end_when_functions_were_told_to() {
+    let calls = calls(told_to_end()).unwrap();
+    let (tree, samples) = (calls.profile(), calls.samples());
+    let found = traced(&*tree, &samples, &Window::default(), None, 10).unwrap();
+    let line = found.lines.first().unwrap();
+    let strip: Vec<_> = line
+        .strip
+        .iter()
+        .map(|function| function.map_or("", |function| found.functions[function].as_str()))
+        .collect();
+    let expected = ["main", "f", "g", "f", "h", "h", "main"];
+    assert_eq!(strip[..7], expected);
+    // Of 70 to 80, `k` and `m` have one half each.
+    assert_eq!(strip[8..], ["main", "main"]);
+}
+
+/// Nothing returns: calls are one after another all the same, and the last ends after all events.
+#[test]
+fn a_recording_without_returns_has_calls_one_after_another() {
+    let told = vec![(0, 0, ending("f", 10)), (20, 0, ending("f", 25)), (30, 0, ending("g", 100))];
+    let calls = calls(told).unwrap();
+    let expected = [("f", [15.0, 15.0]), ("g", [70.0, 70.0])];
+    assert_eq!(in_ns(&calls), expected.map(|(name, times)| (name.to_owned(), times)));
+    assert!(calls.profile().doubts().is_empty() && calls.profile().remarks().is_empty());
+}
+
+/// `f` is told to end at 10 and returns at 15; `g` is told to end at 40 and returns at 30.
+#[test]
+fn returns_that_are_not_when_they_were_told_to_be_are_doubts() {
+    let end = |name: &'static str| Activity::EndOf { name: name.into() };
+    let told = vec![
+        (0, 0, ending("f", 10)),
+        (15, 0, end("f")),
+        (20, 0, ending("g", 40)),
+        (30, 0, end("g")),
+        (50, 0, ending("h", 50)),
+        (50, 0, ending("k", 50)),
+        (50, 0, end("k")),
+        (50, 0, end("h")),
+    ];
+    let calls = calls(told).unwrap();
+    let expected = [("f", [10.0, 10.0]), ("g", [10.0, 10.0])];
+    assert_eq!(in_ns(&calls), expected.map(|(name, times)| (name.to_owned(), times)));
+    assert_eq!(
+        calls.profile().doubts(),
+        ["2 returns are not when the functions were told to end as they were called: the \
+             earlier counts"]
+    );
 }

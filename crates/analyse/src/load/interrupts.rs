@@ -1,66 +1,47 @@
 //! What interrupts used of processors.
 
-use std::hash::BuildHasher;
-
-use foldhash::fast::RandomState;
-use kymo_core::model::timeline::{Activity, TimeNs};
+use kymo_core::model::timeline::TimeNs;
 
 use super::{Buckets, Ran, add_buckets};
-
-/// Interrupts within each other that are told apart; of more, the innermost are one.
-const DEPTH_MAX: usize = 64;
+use crate::{Interrupt, InterruptRun};
 
 /// The interrupts of a processor. One within another is a part of that.
 #[derive(Debug, Default)]
 pub(super) struct Interrupts {
-    /// Which are under way, one within another; nothing where that is not known.
-    under_way: Vec<Option<u64>>,
+    /// How many are under way, one within another.
+    under_way: usize,
     since: Option<TimeNs>,
     ran: Ran,
-    names: RandomState,
     /// How many have no end that is known.
     lost: u64,
+    /// How many ended that did not begin.
+    unbegun: u64,
 }
 
 impl Interrupts {
     /// So many are under way when the window begins.
-    pub(super) fn standing(under_way: u32, begin: TimeNs) -> Self {
-        let under_way = usize::try_from(under_way).unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
-        Self { under_way: vec![None; under_way], since: Some(begin), ..Self::default() }
+    pub(super) fn standing(under_way: usize, begin: TimeNs) -> Self {
+        Self { under_way, since: Some(begin), ..Self::default() }
     }
 
-    pub(super) fn take(&mut self, activity: &Activity<'_>, time: TimeNs, buckets: Option<Buckets>) {
-        match activity {
-            Activity::Begin { name, .. } => self.begin(name.as_deref(), time),
-            // Tracers do not name what ends: a name is that of what a converter took it for.
-            Activity::End | Activity::EndOf { .. } if self.under_way.len() > 1 => {
-                self.under_way.pop();
+    pub(super) fn take(&mut self, of: Interrupt, time: TimeNs, buckets: Option<Buckets>) {
+        self.lost += of.lost;
+        match of.run {
+            InterruptRun::Begins => {
+                self.under_way = of.around + 1;
+                if of.around == 0 {
+                    self.since = Some(time);
+                }
             }
-            Activity::End | Activity::EndOf { .. } => self.end(time, buckets),
-            _ => {}
-        }
-    }
-
-    /// An interrupt does not interrupt itself: where it comes again, its end is missing, and how long
-    /// it and those within took is not known.
-    fn begin(&mut self, name: Option<&str>, time: TimeNs) {
-        let which = name.map(|name| self.names.hash_one(name));
-        let before = self.under_way.iter().position(|of| of.is_some() && *of == which);
-        if let Some(before) = before {
-            self.lost += (self.under_way.len() - before) as u64;
-            self.under_way.truncate(before);
-        }
-        if self.under_way.is_empty() {
-            self.since = Some(time);
-        }
-        if self.under_way.len() < DEPTH_MAX {
-            self.under_way.push(which);
+            InterruptRun::Ends if of.around == 0 => self.end(time, buckets),
+            InterruptRun::Ends => self.under_way = of.around,
+            InterruptRun::Unbegun => self.unbegun += 1,
         }
     }
 
     /// Whatever is under way ends.
     pub(super) fn end(&mut self, time: TimeNs, buckets: Option<Buckets>) {
-        self.under_way.clear();
+        self.under_way = 0;
         if let Some(since) = self.since.take().filter(|since| *since <= time) {
             self.ran.add(since, time, buckets);
         }
@@ -70,14 +51,19 @@ impl Interrupts {
     /// ended which is under way since before.
     pub(super) fn lose(&mut self, time: TimeNs) {
         if self.since.take().is_some_and(|since| since <= time) {
-            self.lost += self.under_way.len() as u64;
+            self.lost += self.under_way as u64;
         }
-        self.under_way.clear();
+        self.under_way = 0;
     }
 
     /// How many have no end that is known.
     pub(super) fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// How many ended that did not begin.
+    pub(super) fn unbegun(&self) -> u64 {
+        self.unbegun
     }
 
     /// What they used, where there were any.

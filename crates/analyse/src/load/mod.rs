@@ -5,7 +5,7 @@ mod interrupts;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::timeline::{Content, TimeNs};
+use kymo_core::model::timeline::TimeNs;
 
 use crate::bounds::Bounds;
 use crate::tasks::{CpuId, TaskId, Tasks};
@@ -273,10 +273,9 @@ impl Load {
     }
 
     fn interrupt(&mut self, seen: &Seen<'_>) {
-        let Content::Activity(activity) = &seen.event.content else { return };
-        if let Some(cpu) = seen.tasks.interrupted(seen.event.track) {
-            let interrupts = self.interrupts.entry(cpu).or_default();
-            interrupts.take(activity, seen.time, self.buckets);
+        if let Some(interrupt) = seen.interrupt {
+            let interrupts = self.interrupts.entry(interrupt.cpu).or_default();
+            interrupts.take(interrupt, seen.time, self.buckets);
         }
     }
 }
@@ -296,9 +295,7 @@ impl Pass for Load {
     }
 
     fn event(&mut self, seen: &Seen<'_>) {
-        if seen.task.is_none() {
-            self.interrupt(seen);
-        }
+        self.interrupt(seen);
         let (Some((_, cpu)), Some(run)) = (seen.task, seen.run) else { return };
         self.see(cpu, seen.time);
         if let (Run::Begins, Some(interrupts)) = (run, self.interrupts.get_mut(&cpu)) {
@@ -339,14 +336,19 @@ impl Pass for Load {
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
-        let interrupts = LeftOut {
+        let lost = LeftOut {
             count: self.interrupts.values().map(Interrupts::lost).sum(),
-            one: "interrupt did not end before it came again or another task ran: how long it took is \
-                  not known",
-            many: "interrupts did not end before they came again or another task ran: how long they \
-                   took is not known",
+            one: "interrupt did not end before it came again, one around it ended or another task \
+                  ran: how long it took is not known",
+            many: "interrupts did not end before they came again, one around them ended or another \
+                   task ran: how long they took is not known",
         };
-        vec![interrupts]
+        let unbegun = LeftOut {
+            count: self.interrupts.values().map(Interrupts::unbegun).sum(),
+            one: "end of an interrupt is of none that is under way: it is left out",
+            many: "ends of interrupts are of none that are under way: they are left out",
+        };
+        vec![lost, unbegun]
     }
 }
 

@@ -327,6 +327,37 @@ fn a_window_is_looked_at_as_a_whole_where_nobody_runs_at_its_ends() {
 }
 
 #[test]
+fn an_end_is_of_the_interrupt_that_it_names() {
+    // Task b runs 0–1000. An interrupt takes 100–150; within it another begins at 110 and lacks its
+    // end, and so does one within that. The next takes 200–230, and the end at 210 is of none.
+    let end = |time, name: &'static str| (time, 0, Activity::EndOf { name: name.into() });
+    let told = || {
+        vec![
+            (0, 2, begin(1)),
+            (100, 0, named("irq 5 disk")),
+            (110, 0, named("softirq 1 TIMER")),
+            (120, 0, named("irq 7 net")),
+            end(150, "irq 5"),
+            (200, 0, named("irq 7 net")),
+            end(210, "softirq 1 TIMER"),
+            end(230, "irq 7"),
+            (1000, 2, Activity::End),
+        ]
+    };
+    let found = |from: Option<i64>| {
+        let mut load = Load::new();
+        let window = Window { from: from.map(TimeNs), ..Window::default() };
+        let (analysis, short) = analysed_with(told(), window, &mut load);
+        let interrupts = load.cpus(analysis.tasks())[0].interrupts.clone().unwrap();
+        let left_out: Vec<_> = short.left_out.iter().map(|left| left.count).collect();
+        (interrupts.run_ns, interrupts.stretches, left_out)
+    };
+    assert_eq!(found(None), (80, 2, vec![2, 1]));
+    // What is under way when a window begins is known by its name, too.
+    assert_eq!(found(Some(130)), (50, 2, vec![2, 1]));
+}
+
+#[test]
 fn an_interrupt_that_comes_again_has_ended_at_a_time_that_is_not_known() {
     // Task b runs 0–1000. An interrupt comes at 100, 200 and 300 and takes 10, but its end at 210
     // is missing; within that of 300 another takes 4.

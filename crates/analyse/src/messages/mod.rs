@@ -127,29 +127,44 @@ impl Messages {
         pairs
     }
 
-    /// The tracks that have most messages with tracks that are meant, so many at the most, and how
-    /// many others there are. Tracks that are meant come first.
+    /// So many tracks at the most between which there are most messages, and how many others there
+    /// are. The first has most of all, and each further one most with those before it. Tracks that
+    /// are meant come first.
     #[must_use]
     pub fn busiest(
         &self,
         most: usize,
         is_meant: &dyn Fn(TrackId) -> bool,
     ) -> (BTreeSet<TrackId>, usize) {
-        let mut counts: HashMap<TrackId, u64, RandomState> = HashMap::default();
-        for (key, pair) in self.pairs() {
-            let ends = [key.from, key.to];
-            if !ends.iter().flatten().any(|end| is_meant(*end)) {
-                continue;
-            }
-            for end in ends.into_iter().flatten() {
-                let count = counts.entry(end).or_default();
-                *count = count.saturating_add(pair.sent.max(pair.received));
+        // For each track, its messages with those that are chosen, and all.
+        let mut counts: HashMap<TrackId, (u64, u64), RandomState> = HashMap::default();
+        let pairs = self.pairs().into_iter();
+        let pairs = pairs.map(|(key, pair)| ([key.from, key.to], pair.sent.max(pair.received)));
+        let has_meant = |ends: &[Option<TrackId>]| ends.iter().flatten().any(|end| is_meant(*end));
+        let pairs: Vec<_> = pairs.filter(|(ends, _)| has_meant(ends)).collect();
+        for (ends, count) in &pairs {
+            for end in ends.iter().flatten() {
+                let (_, all) = counts.entry(*end).or_default();
+                *all = all.saturating_add(*count);
             }
         }
-        let mut ends: Vec<_> = counts.into_iter().collect();
-        ends.sort_by_key(|(end, count)| (!is_meant(*end), u64::MAX - count, *end));
-        let more = ends.len().saturating_sub(most);
-        (ends.into_iter().take(most).map(|(end, _)| end).collect(), more)
+        let mut chosen = BTreeSet::new();
+        while chosen.len() < most {
+            let key = |(end, counts): &(&TrackId, &(u64, u64))| {
+                (is_meant(**end), **counts, std::cmp::Reverse(**end))
+            };
+            let Some(next) = counts.iter().max_by_key(key).map(|(end, _)| *end) else { break };
+            counts.remove(&next);
+            chosen.insert(next);
+            for (ends, count) in pairs.iter().filter(|(ends, _)| ends.contains(&Some(next))) {
+                for end in ends.iter().flatten() {
+                    if let Some((shared, _)) = counts.get_mut(end) {
+                        *shared = shared.saturating_add(*count);
+                    }
+                }
+            }
+        }
+        (chosen, counts.len())
     }
 
     /// Messages that left and did not arrive yet, as far as they are kept, pair by pair.

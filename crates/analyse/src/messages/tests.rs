@@ -245,6 +245,18 @@ fn a_task_that_is_woken_before_a_window_is_not_woken_again_in_it() {
 }
 
 #[test]
+fn ends_are_chosen_that_have_messages_with_each_other() {
+    // Tracks 1, 2 and 3 have three each: 1 with 3, and 2 with others.
+    let told = [(0, 1, 3), (1, 1, 3), (2, 1, 3), (3, 2, 7), (4, 2, 7), (5, 2, 6)];
+    let told = told.map(|(time, from, to)| send(time, from, Some(to), None));
+    let mut messages = Messages::new();
+    analysed(told.to_vec(), Window::default(), &mut messages);
+    let ids = |ids: &[usize]| ids.iter().copied().map(TrackId).collect::<BTreeSet<_>>();
+    assert_eq!(messages.busiest(2, &|_| true), (ids(&[1, 3]), 3));
+    assert_eq!(messages.busiest(4, &|_| true), (ids(&[1, 2, 3, 7]), 1));
+}
+
+#[test]
 fn the_busiest_ends_are_those_with_most_messages() {
     let mut told: Vec<_> = (0..3).map(|time| send(time, 1, Some(2), None)).collect();
     told.extend([

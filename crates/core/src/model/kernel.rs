@@ -17,8 +17,10 @@ pub enum KernelEvent {
     Irq,
     /// A deferred interrupt begins.
     SoftIrq,
-    /// Either ends.
+    /// An interrupt ends.
     IrqEnd,
+    /// A deferred interrupt ends.
+    SoftIrqEnd,
 }
 
 /// Deferred interrupts by their numbers, with what they are for.
@@ -34,6 +36,17 @@ const SOFTIRQS: [&str; 10] = [
     "softirq 8 HRTIMER",
     "softirq 9 RCU",
 ];
+
+/// What an end knows of the name that a stretch began with. An interrupt has its number and who
+/// handles it where it begins, `irq 9 acpi`, and its number alone where it ends: `irq 9`. Of any other
+/// name it is all of it.
+#[must_use]
+pub fn known_by(name: &str) -> &str {
+    let Some(rest) = name.strip_prefix("irq ") else { return name };
+    let Some((number, _)) = rest.split_once(' ') else { return name };
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { name.get(..4 + number.len()).unwrap_or(name) } else { name }
+}
 
 /// The name of a deferred interrupt, by its number: `softirq 1 TIMER`.
 #[must_use]
@@ -54,7 +67,8 @@ impl KernelEvent {
             "irq_handler_entry" => Self::Irq,
             // LTTng has a prefix of its own.
             "softirq_entry" | "irq_softirq_entry" => Self::SoftIrq,
-            "irq_handler_exit" | "softirq_exit" | "irq_softirq_exit" => Self::IrqEnd,
+            "irq_handler_exit" => Self::IrqEnd,
+            "softirq_exit" | "irq_softirq_exit" => Self::SoftIrqEnd,
             _ => return None,
         })
     }
@@ -94,6 +108,17 @@ mod tests {
         assert_eq!(softirq_name(1), "softirq 1 TIMER");
         assert_eq!(softirq_name(9), "softirq 9 RCU");
         assert_eq!([softirq_name(10), softirq_name(-1)], ["softirq 10", "softirq -1"]);
+    }
+
+    #[test]
+    fn ends_of_interrupts_know_their_numbers() {
+        let known =
+            ["irq 9 acpi", "irq 9 i801 smbus", "irq 9", "irq acpi x", "irq  x"].map(known_by);
+        assert_eq!(known, ["irq 9", "irq 9", "irq 9", "irq acpi x", "irq  x"]);
+        assert_eq!(
+            ["softirq 1 TIMER", "irq_work run 1"].map(known_by),
+            ["softirq 1 TIMER", "irq_work run 1"]
+        );
     }
 
     #[test]

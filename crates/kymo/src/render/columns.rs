@@ -10,7 +10,7 @@ use crate::output::Output;
 const LAST_MIN: usize = 24;
 
 /// Between two columns.
-const GAP: usize = 2;
+pub(crate) const GAP: usize = 2;
 
 /// Rows of cells in columns; the last column is wrapped where the terminal ends.
 #[derive(Debug, Default)]

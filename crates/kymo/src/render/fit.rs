@@ -1,10 +1,9 @@
 //! Which columns of a table have room on a terminal, and how wide they are.
 
-/// Between two columns.
-pub(super) const GAP: usize = 2;
+use super::columns::GAP;
 
 /// A column of names keeps so many places while there are figures that can be left out.
-const NAME_MIN: usize = 16;
+pub(crate) const NAME_MIN: usize = 16;
 
 /// What a column asks for.
 #[derive(Debug, Clone, Copy)]

@@ -6,8 +6,8 @@ use kymo_convert::values::{Notation, write_value};
 use kymo_core::Value;
 use serde_json::{Map, Value as Json};
 
-use super::columns::width_of;
-use super::fit::{GAP, Wanted, fit};
+use super::columns::{GAP, width_of, wrapped};
+use super::fit::{Wanted, fit};
 use super::{escaped, measure, numbers, style};
 use crate::output::Output;
 
@@ -157,13 +157,7 @@ impl Grid {
             line(out, row, &widths, &looks)?;
             writeln!(out)?;
         }
-        let gone = heads.iter().zip(&widths).filter(|(_, width)| width.is_none());
-        let gone: Vec<_> = gone.map(|(head, _)| head.as_str()).collect();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let gone = gone.join(", ");
-        writeln!(out, "{faint}… no room for {gone} (a wider terminal or --csv shows all){faint:#}")
+        no_room(out, heads.iter().map(String::as_str).zip(&widths))
     }
 
     /// The places of each column that is shown, and nothing for those that have no room.
@@ -218,9 +212,24 @@ impl Grid {
     }
 }
 
-/// Numbers stand to the right of their column, and texts to the left. What is too long lacks its
-/// middle: names that begin alike differ at their end.
-fn line(
+/// Says which columns there was no room for.
+pub(super) fn no_room<'a>(
+    out: &mut Output,
+    columns: impl Iterator<Item = (&'a str, &'a Option<usize>)>,
+) -> io::Result<()> {
+    let gone: Vec<_> = columns.filter(|(_, width)| width.is_none()).map(|(head, _)| head).collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let text = format!("… no room for {} (a wider terminal or --csv shows all)", gone.join(", "));
+    let (lines, faint) =
+        (wrapped(&text, out.columns().unwrap_or(usize::MAX)), out.paint().style(style::FAINT));
+    writeln!(out, "{faint}{}{faint:#}", lines.join("\n"))
+}
+
+/// Numbers stand to the right of their column, and texts to the left. A text that is too long lacks
+/// its middle: names that begin alike differ at their end.
+pub(super) fn line(
     out: &mut Output,
     cells: &[String],
     widths: &[Option<usize>],
@@ -231,7 +240,7 @@ fn line(
     let mut next = columns.next();
     while let Some((cell, width, look)) = next {
         next = columns.next();
-        let cell = measure::fitted_middle(cell, width);
+        let cell = if look.is_text() { measure::fitted_middle(cell, width) } else { cell.clone() };
         match (look.is_text(), next.is_some()) {
             (true, true) => write!(out, "{cell:<width$}{:GAP$}", "")?,
             (true, false) => write!(out, "{cell}")?,
@@ -318,7 +327,7 @@ mod tests {
         assert_eq!(printed(Some(51)), whole);
         // 4 + 8 + 16 + 2 and three gaps.
         let narrow = "sent   latency  from              to\n   7  1.500 µs  a task w… name 1  b\n\
-                      … no room for lost (a wider terminal or --csv shows all)\n";
+                      … no room for lost (a wider terminal\nor --csv shows all)\n";
         assert_eq!(printed(Some(36)), narrow);
     }
 

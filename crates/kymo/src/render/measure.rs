@@ -1,5 +1,7 @@
 //! Measured values and shares as people read them.
 
+use kymo_core::model::timeline::{Shown, TimeNs};
+
 use super::numbers;
 
 /// A measured value: four digits that count, whole numbers with their thousands apart.
@@ -84,6 +86,12 @@ pub(crate) fn bar(share: f64, places: u32, is_terminal: bool) -> String {
 /// A whole number that is known to be small.
 fn whole(size: f64) -> u64 {
     format!("{size:.0}").parse().unwrap_or(0)
+}
+
+/// How long a moment is after another, in seconds, where there is no room for the moment itself.
+pub(crate) fn after(first: TimeNs, time: TimeNs) -> String {
+    let time = TimeNs(time.0.saturating_sub(first.0));
+    Shown { time, since_epoch: false }.to_string()
 }
 
 /// A text that takes no more places than there are, with `…` where something is cut off.

@@ -4,7 +4,7 @@ pub(crate) mod alike;
 pub(crate) mod array;
 pub(crate) mod columns;
 pub(crate) mod event;
-mod fit;
+pub(crate) mod fit;
 pub(crate) mod grid;
 pub(crate) mod listing;
 pub(crate) mod measure;
@@ -12,6 +12,7 @@ pub(crate) mod numbers;
 pub(crate) mod record;
 pub(crate) mod rows;
 mod runs;
+pub(crate) mod streamed;
 pub(crate) mod style;
 
 use std::borrow::Cow;

@@ -97,7 +97,8 @@ fn kernel<'a>(
         }
         KernelEvent::Irq => irq(line, to),
         KernelEvent::SoftIrq => softirq(line, to),
-        KernelEvent::IrqEnd => to_cpu(line, Activity::End, to),
+        KernelEvent::IrqEnd => to_cpu(line, end(irq_number(line)), to),
+        KernelEvent::SoftIrqEnd => to_cpu(line, end(softirq_number(line).map(softirq_name)), to),
     }
 }
 
@@ -124,7 +125,7 @@ fn switch<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a
     }
     if is_told(&next) {
         let priority = next.priority;
-        to(told(line.cpu, &next, Activity::Begin { name: None, priority }));
+        to(told(line.cpu, &next, Activity::Begin { name: None, priority, ends: None }));
     }
 }
 
@@ -157,15 +158,31 @@ fn irq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
     to_cpu(line, begin(words.join(" ").into()), to);
 }
 
-fn softirq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+/// The interrupt that ends, by its number.
+fn irq_number(line: &Line<'_>) -> Option<Cow<'static, str>> {
     let fields = fields(line);
-    let number = fields.iter().find(|(name, _)| name == "vec").map_or("", |(_, value)| value);
-    let name = number.parse().map_or_else(|_| "softirq".into(), softirq_name);
+    let (_, number) = fields.iter().find(|(name, _)| name == "irq")?;
+    Some(format!("irq {number}").into())
+}
+
+fn softirq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+    let name = softirq_number(line).map_or_else(|| "softirq".into(), softirq_name);
     to_cpu(line, begin(name), to);
 }
 
+fn softirq_number(line: &Line<'_>) -> Option<i64> {
+    let fields = fields(line);
+    let (_, number) = fields.iter().find(|(name, _)| name == "vec")?;
+    number.parse().ok()
+}
+
+/// The end of what is named, where events tell what they end.
+fn end(name: Option<Cow<'static, str>>) -> Activity<'static> {
+    name.map_or(Activity::End, |name| Activity::EndOf { name })
+}
+
 fn begin(name: Cow<'static, str>) -> Activity<'static> {
-    Activity::Begin { name: Some(name), priority: None }
+    Activity::Begin { name: Some(name), priority: None, ends: None }
 }
 
 fn to_cpu<'a>(line: &Line<'a>, activity: Activity<'a>, to: &mut dyn FnMut(Told<'a>)) {
@@ -184,7 +201,8 @@ fn mark<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
         |activity: Activity<'a>| Told::activity(Key::Calls(Who::Id(tid)), line.task, activity);
     match (kind, name) {
         (Some("B"), Some(name)) => {
-            to(on_calls(Activity::Begin { name: Some(name.into()), priority: None }));
+            let name = Some(name.into());
+            to(on_calls(Activity::Begin { name, priority: None, ends: None }));
         }
         (Some("E"), _) => to(on_calls(Activity::End)),
         (Some("C"), Some(name)) => {
@@ -262,6 +280,11 @@ mod tests {
         assert_eq!(found, ["Cpu(1) -: begin irq 9 acpi"]);
         let found = told_of("irq:softirq_entry", "vec=1 [action=TIMER]", &mut telling);
         assert_eq!(found, ["Cpu(1) -: begin softirq 1 TIMER"]);
+        let found = told_of("irq:softirq_exit", "vec=1 [action=TIMER]", &mut telling);
+        assert_eq!(found, ["Cpu(1) -: end softirq 1 TIMER"]);
+        let found = told_of("irq_handler_exit", "irq=9 ret=handled", &mut telling);
+        assert_eq!(found, ["Cpu(1) -: end irq 9"]);
+        assert_eq!(told_of("irq_handler_exit", "", &mut telling), ["Cpu(1) -: end"]);
         let found = told_of("tracing_mark_write", "B|812|draw frame", &mut telling);
         assert_eq!(found, ["Calls(Id(812)) app: begin draw frame"]);
         let found = told_of("print", "tracing_mark_write: C|812|frames|3", &mut telling);

@@ -9,7 +9,7 @@ use kymo_core::{Context, Recent};
 use super::Told;
 use super::definitions::has_log_file;
 use crate::read::{Walk, values};
-use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_TASK};
+use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_TASK, UNKNOWN_TIME};
 use crate::tally::TaskOf;
 use crate::types::{ArtifactId, Block, Body, Event, Found, LogFileId, TypeId};
 use crate::{Reader, Tally};
@@ -93,6 +93,7 @@ impl Pass<'_> {
         } else {
             self.order(*offset, event);
         }
+        self.end_time(*offset, event);
         let seen = event.custom.is_empty().then_some((log, event.custom_type));
         if seen.is_none() || seen != self.seen {
             let is_sound = self.scope(*offset, event);
@@ -149,6 +150,17 @@ impl Pass<'_> {
             });
         }
         self.latest = self.latest.max(timestamp);
+    }
+
+    /// Functions that are over before they begin.
+    fn end_time(&mut self, offset: u64, event: &Event<'_>) {
+        let Body::FunctionEnter(function) = event.body else { return };
+        let (begin, end) = (event.timestamp, function.end_time);
+        if end != UNKNOWN_TIME && function.ends(begin).is_none() {
+            self.told.tell(("end-time", event.log_file.0.into(), 0), Warning, offset, || {
+                format!("a function is entered at {begin} ns, and its end-time is {end}: not used")
+            });
+        }
     }
 
     fn values(&mut self, offset: u64, event: &Event<'_>) -> bool {

@@ -28,6 +28,7 @@ use std::collections::HashMap;
 use std::io::{Seek, Write};
 use std::sync::Arc;
 
+use kymo_core::model::kernel::known_by;
 use kymo_core::model::timeline::{
     Activity, Content, Event as Happening, Fields, Message as Flow, TimeNs, TimelineView, TrackId,
     Window,
@@ -85,6 +86,11 @@ enum Open {
     Function(Vec<u8>),
     /// A task that only the stretch names.
     Task(ArtifactId),
+}
+
+/// Whether an end is of what began with a name.
+fn is_of(began: &[u8], name: &[u8]) -> bool {
+    began == name || str::from_utf8(began).is_ok_and(|began| known_by(began).as_bytes() == name)
 }
 
 const UNKNOWN: ArtifactId = ArtifactId(UNKNOWN_TASK);
@@ -155,7 +161,10 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
     fn activity(&mut self, log: LogFileId, track: TrackId, activity: &Activity<'_>) -> Result<()> {
         let id = self.plan.artifact(track);
         match activity {
-            Activity::Begin { name, priority } => {
+            Activity::Begin { name, ends, .. } if self.plan.is_calls(track) => {
+                self.call(log, track, name.as_deref().unwrap_or_default(), *ends)
+            }
+            Activity::Begin { name, priority, .. } => {
                 self.begin(log, track, name.as_deref(), *priority)
             }
             Activity::End => self.end(log, track),
@@ -180,6 +189,21 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         }
     }
 
+    /// Writes the call of a function, with when it ends where that is known.
+    fn call(
+        &mut self,
+        log: LogFileId,
+        track: TrackId,
+        name: &str,
+        ends: Option<TimeNs>,
+    ) -> Result<()> {
+        let name = self.latin1(name);
+        self.opens(track, Open::Function(name.clone()));
+        let end_time = ends.map_or(UNKNOWN_TIME, |time| time.0);
+        let function = Function { name: Text(&name), end_time };
+        self.put_call(log, track, Body::FunctionEnter(function))
+    }
+
     fn begin(
         &mut self,
         log: LogFileId,
@@ -187,12 +211,6 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         name: Option<&str>,
         priority: Option<i64>,
     ) -> Result<()> {
-        if self.plan.is_calls(track) {
-            let name = self.latin1(name.unwrap_or_default());
-            self.opens(track, Open::Function(name.clone()));
-            let function = Function { name: Text(&name), end_time: UNKNOWN_TIME };
-            return self.put_call(log, track, Body::FunctionEnter(function));
-        }
         let in_task = match name {
             Some(name) => self.plan.named(track, name),
             None => self.plan.artifact(track),
@@ -219,12 +237,15 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         if !self.plan.is_calls(track) {
             return self.end(log, track);
         }
-        let name = self.latin1(name);
-        let is_it = |open: &Open| matches!(open, Open::Function(function) if *function == name);
+        let mut name = self.latin1(name);
+        let is_it = |open: &Open| matches!(open, Open::Function(of) if is_of(of, &name));
         if let Some(open) = self.open.get_mut(&track)
             && let Some(within) = open.iter().rev().take(SEARCHED_MAX).position(is_it)
         {
-            open.truncate(open.len() - within - 1);
+            open.truncate(open.len() - within);
+            if let Some(Open::Function(began)) = open.pop() {
+                name = began;
+            }
         }
         self.put_exit(log, track, &name)
     }

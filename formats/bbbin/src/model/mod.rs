@@ -11,7 +11,7 @@
 //! What timelines have no word for is in the attributes of tracks, as far as it is defined before
 //! events are ([`crate::carried`]): classes of tasks, states and what they are part of, GENERIC
 //! artifacts, values of artifacts, types of fields. What else the timeline does not tell,
-//! `untold` says: ids of receivers' instances, end times of functions, and more. An event of a log
+//! `untold` says: ids of receivers' instances, odd end times of functions, and more. An event of a log
 //! file that is not there is on no track, which is a finding.
 
 mod lanes;
@@ -255,7 +255,7 @@ impl Telling {
     #[inline]
     fn begin(&mut self) -> Option<Event<'static>> {
         let (track, priority) = self.begins.take()?;
-        let begin = Activity::Begin { name: None, priority };
+        let begin = Activity::Begin { name: None, priority, ends: None };
         Some(self.event(track, Content::Activity(begin), &[]))
     }
 }

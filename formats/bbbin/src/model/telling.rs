@@ -74,7 +74,8 @@ impl One<'_> {
             }
             Body::FunctionEnter(function) => {
                 let name = Some(function.name.to_string().into());
-                return self.call(Activity::Begin { name, priority: None }, to);
+                let ends = function.ends(self.event.timestamp).map(TimeNs);
+                return self.call(Activity::Begin { name, priority: None, ends }, to);
             }
             // Writers that do not know what ends leave the name empty.
             Body::FunctionExit(function) if function.name.0.is_empty() => {
@@ -120,7 +121,7 @@ impl One<'_> {
             let is_own = matches!(lane, TaskLane::Own(_));
             let name = (!is_own).then(|| undeclared_name(in_task).into());
             let priority = known_priority(in_task_priority);
-            activity(to, Some(lane.track()), Activity::Begin { name, priority });
+            activity(to, Some(lane.track()), Activity::Begin { name, priority, ends: None });
         }
     }
 

@@ -106,7 +106,7 @@ impl Counts {
             (self.budgets, "time-budget", "time budgets below nothing"),
             (self.instances, "receiver-instance", "receiver instances of SRL SEND"),
             (self.finishes, "finish-timestamp", "ends of transitions to no state"),
-            (self.end_times, "end-time", "end times of functions, besides when they were left"),
+            (self.end_times, "end-time", "end times of functions that are not when they were left"),
             (
                 self.values,
                 "values",
@@ -168,7 +168,8 @@ impl Untold<'_> {
                 self.counts.finishes += u64::from(has_no_state && is_finished);
             }
             Body::FunctionEnter(function) => {
-                self.counts.end_times += u64::from(function.end_time != UNKNOWN_TIME);
+                let is_odd = function.ends(event.timestamp).is_none();
+                self.counts.end_times += u64::from(is_odd && function.end_time != UNKNOWN_TIME);
             }
             Body::FunctionExit(function) => {
                 let is_known = [UNKNOWN_TIME, event.timestamp].contains(&function.end_time);

@@ -16,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
@@ -67,6 +68,8 @@ pub struct Reader {
     is_index_sound: bool,
     /// Whether, besides, their times go up, so that a moment can be looked up.
     is_ascending: bool,
+    /// Whether an event was seen that is earlier than the one before it.
+    went_back: AtomicBool,
     spans: Vec<Span>,
     task_executions: Vec<TaskExecution>,
     statistics: Option<Statistics>,
@@ -258,11 +261,12 @@ impl Reader {
     /// The spans that may have events of a window: all of them, where the index cannot tell.
     ///
     /// The index has the times of the first and the last event of a block as written. So blocks at
-    /// the ends of the window and beside them are looked at: where times go back within one, they
-    /// may do so anywhere.
+    /// the ends of the window and beside them are looked at: where times go back within one, or did so
+    /// in whatever was read before, they may do so anywhere.
     pub(crate) fn spans_within(&self, window: &Window) -> Range<usize> {
         let all = 0..self.spans.len();
-        if window.from.is_none() && window.until.is_none() || !self.is_ascending {
+        let is_known_unsorted = !self.is_ascending || self.went_back.load(Relaxed);
+        if window.from.is_none() && window.until.is_none() || is_known_unsorted {
             return all;
         }
         let within = self.index.within(window);
@@ -305,6 +309,7 @@ impl Reader {
     /// Notices that times go back; where they do so first is enough.
     #[cold]
     pub(crate) fn notice_disorder(&self, offset: u64) {
+        self.went_back.store(true, Relaxed);
         let message = "an event is earlier than one before it: where times go back, ranges and \
                        figures may lack something (`kymo merge --sort` sorts)";
         self.notice_once(ORDER, 0, offset, || message.to_owned());
@@ -375,6 +380,7 @@ impl Opening {
             index: Index::default(),
             is_index_sound: false,
             is_ascending: false,
+            went_back: AtomicBool::new(false),
             spans: Vec::new(),
             task_executions: Vec::new(),
             statistics: None,

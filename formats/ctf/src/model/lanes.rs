@@ -199,7 +199,7 @@ impl Lanes {
                 }
                 if let Some(next) = on(task(cpu, Known::NextTid)) {
                     let priority = facts.number(Known::NextPrio);
-                    to((next, Activity::Begin { name: None, priority }));
+                    to((next, Activity::Begin { name: None, priority, ends: None }));
                 }
             }
             KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => {
@@ -224,8 +224,15 @@ impl Lanes {
                 }
             }
             KernelEvent::IrqEnd => {
+                let number = facts.number(Known::Irq);
                 if let Some(cpu) = by {
-                    to((cpu, Activity::End));
+                    to((cpu, end(number.map(|number| format!("irq {number}")))));
+                }
+            }
+            KernelEvent::SoftIrqEnd => {
+                let number = facts.number(Known::Vec);
+                if let Some(cpu) = by {
+                    to((cpu, end(number.map(softirq_name))));
                 }
             }
         }
@@ -252,10 +259,10 @@ fn function_name(address: i64) -> String {
 }
 
 /// The end of what is named, where events tell what they end.
-fn end(name: Option<String>) -> Activity<'static> {
+fn end(name: Option<impl Into<Cow<'static, str>>>) -> Activity<'static> {
     name.map_or(Activity::End, |name| Activity::EndOf { name: name.into() })
 }
 
 fn begin(name: impl Into<Cow<'static, str>>) -> Activity<'static> {
-    Activity::Begin { name: Some(name.into()), priority: None }
+    Activity::Begin { name: Some(name.into()), priority: None, ends: None }
 }

@@ -17,13 +17,16 @@ pub enum Activity<'a> {
         name: Option<Cow<'a, str>>,
         /// The priority it has from here on.
         priority: Option<i64>,
+        /// When it will be over, where that is told beforehand. There may be no end of it then.
+        ends: Option<TimeNs>,
     },
     /// The stretch that began last on the track ends.
     End,
     /// The innermost stretch of a name ends, and with it those within whose own ends are missing.
     /// Where none of the name is under way, nothing ends.
     EndOf {
-        /// What it was called when it began.
+        /// What it was called when it began, or as much of that as an end knows
+        /// ([`known_by`](crate::model::kernel::known_by)).
         name: Cow<'a, str>,
     },
     /// There is something to do.
@@ -68,7 +71,7 @@ pub struct Message<'a> {
 impl fmt::Display for Activity<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Begin { name, priority } => {
+            Self::Begin { name, priority, .. } => {
                 f.write_str("begin")?;
                 name.iter().try_for_each(|name| write!(f, " {name}"))?;
                 priority.iter().try_for_each(|priority| write!(f, ", priority {priority}"))
@@ -98,9 +101,9 @@ mod tests {
     fn activities_read_well() {
         let shown = |activity: Activity<'_>| activity.to_string();
         let (name, priority) = (Some("main".into()), None);
-        assert_eq!(shown(Activity::Begin { name, priority }), "begin main");
+        assert_eq!(shown(Activity::Begin { name, priority, ends: None }), "begin main");
         let (name, priority) = (None, Some(-3));
-        assert_eq!(shown(Activity::Begin { name, priority }), "begin, priority -3");
+        assert_eq!(shown(Activity::Begin { name, priority, ends: None }), "begin, priority -3");
         assert_eq!(shown(Activity::EndOf { name: "main".into() }), "end main");
         assert_eq!(
             shown(Activity::Release { budget_ns: Some(5), by: None }),

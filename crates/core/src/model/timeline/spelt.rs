@@ -92,9 +92,10 @@ impl Spelling {
 
 fn spell(activity: &Activity<'_>) -> String {
     let spelt = match activity {
-        Activity::Begin { name, priority } => {
-            Spelling::new("begin").text("name", name.as_deref()).number("priority", *priority)
-        }
+        Activity::Begin { name, priority, ends } => Spelling::new("begin")
+            .text("name", name.as_deref())
+            .number("priority", *priority)
+            .number("ends_ns", ends.map(|time| time.0)),
         Activity::End => Spelling::new("end"),
         Activity::EndOf { name } => Spelling::new("end").text("name", Some(name)),
         Activity::Release { budget_ns, by } => {
@@ -127,7 +128,10 @@ fn read(
         Some(Message { name: text("message")?, peer, peer_time })
     };
     Some(match object.get(ACTIVITY)?.as_str()? {
-        "begin" => Activity::Begin { name: text("name"), priority: number("priority") },
+        "begin" => {
+            let (name, priority) = (text("name"), number("priority"));
+            Activity::Begin { name, priority, ends: time("ends_ns") }
+        }
         "end" => text("name").map_or(Activity::End, |name| Activity::EndOf { name }),
         "release" => Activity::Release { budget_ns: number("budget_ns"), by: track("by") },
         "complete" => Activity::Complete { remaining_ns: number("remaining_ns") },
@@ -157,8 +161,9 @@ mod tests {
         let (peer, peer_time) = (None, None);
         let plain = Message { name: "".into(), peer, peer_time };
         let activities = [
-            Activity::Begin { name: None, priority: None },
-            Activity::Begin { name: Some("main\n".into()), priority: Some(i64::MIN) },
+            Activity::Begin { name: None, priority: None, ends: None },
+            Activity::Begin { name: Some("f".into()), priority: None, ends: Some(TimeNs(7)) },
+            Activity::Begin { name: Some("main\n".into()), priority: Some(i64::MIN), ends: None },
             Activity::End,
             Activity::EndOf { name: "say \"hi\"".into() },
             Activity::EndOf { name: "".into() },
@@ -175,7 +180,7 @@ mod tests {
         }
         let end = Content::Activity(Activity::EndOf { name: "main".into() }).to_json();
         assert_eq!(end.as_deref(), Some("{\"activity\":\"end\",\"name\":\"main\"}"));
-        let begin = Activity::Begin { name: None, priority: Some(20) };
+        let begin = Activity::Begin { name: None, priority: Some(20), ends: None };
         let spelt = Content::Activity(begin).to_json();
         assert_eq!(spelt.as_deref(), Some("{\"activity\":\"begin\",\"priority\":20}"));
     }

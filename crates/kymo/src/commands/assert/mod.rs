@@ -194,13 +194,16 @@ impl Checked {
         Ok(())
     }
 
-    /// How many violations of which rules are not told one by one.
-    pub(super) fn more(&self) -> Vec<String> {
-        let more = self.names.iter().zip(&self.more).filter(|(_, more)| **more > 0);
-        let text = |(name, more): (&String, &u64)| {
-            format!("{}: {} more", escaped(name), numbers::count(*more, "violation", "violations"))
+    /// How many violations of which rules there are besides the first few, which are told one by one.
+    pub(super) fn more(&self, told: usize) -> Vec<String> {
+        let mut more = self.more.clone();
+        for violation in self.violations.iter().skip(told) {
+            more.get_mut(violation.rule).into_iter().for_each(|more| *more += 1);
+        }
+        let text = |(name, more): (&String, u64)| {
+            format!("{}: {} more", escaped(name), numbers::count(more, "violation", "violations"))
         };
-        more.map(text).collect()
+        self.names.iter().zip(more).filter(|(_, more)| *more > 0).map(text).collect()
     }
 
     /// Which rules prove nothing, and why.
@@ -221,7 +224,7 @@ impl Checked {
         if self.broken() > 0 {
             outcome = outcome.max(Outcome::Findings);
         }
-        for text in self.more().into_iter().chain(self.vacuous()) {
+        for text in self.more(self.violations.len()).into_iter().chain(self.vacuous()) {
             session.report.remark(&opened.name, text);
         }
         if self.vacuous.iter().any(|of| of.is_suspect) {

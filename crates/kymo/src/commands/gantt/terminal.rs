@@ -2,29 +2,39 @@
 
 use std::io::Write;
 
-use kymo_analyse::{RowKind, elapsed};
+use kymo_analyse::{Buckets, Row, RowKind, elapsed};
 use kymo_core::model::timeline::Shown;
 
 use super::Drawn;
 use crate::output::Output;
-use crate::render::columns::width_of;
+use crate::render::columns::{GAP, width_of};
 use crate::render::{escaped, measure, style};
 
 /// Names take so many places at the most.
 const NAME_MAX: usize = 24;
 
-/// Cells where the terminal does not say how wide it is.
+/// Cells where there is no terminal.
 const CELLS: usize = 60;
+
+/// Cells that a row has at the most.
+const CELLS_MAX: usize = 400;
+
+/// The places that names may take: no more than a third of a narrow terminal.
+fn name_max(out: &Output) -> usize {
+    out.columns().map_or(NAME_MAX, |columns| (columns / 3).clamp(1, NAME_MAX))
+}
 
 /// How many cells there is room for.
 pub(super) fn cells(out: &Output) -> usize {
-    out.columns().map_or(CELLS, |columns| columns.saturating_sub(NAME_MAX + 2).clamp(20, 400))
+    let room = |columns: usize| columns.saturating_sub(name_max(out) + GAP).clamp(1, CELLS_MAX);
+    out.columns().map_or(CELLS, room)
 }
 
 pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
     let (rows, buckets) = (drawn.gantt.rows(), drawn.gantt.buckets());
-    let names: Vec<_> =
-        rows.iter().map(|row| measure::fitted(&escaped(drawn.name(row.kind)), NAME_MAX)).collect();
+    let most = name_max(out);
+    let name = |row: &Row| measure::fitted_middle(&escaped(drawn.name(row.kind)), most);
+    let names: Vec<_> = rows.iter().map(name).collect();
     let width = names.iter().map(|name| width_of(name)).max().unwrap_or(0);
     let kind = out.paint().style(style::KIND);
     for (row, name) in rows.iter().zip(&names) {
@@ -35,13 +45,25 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
             }
             RowKind::States(_) => states(&row.cells, &row.states),
         };
-        writeln!(out, "{kind}{name:<width$}{kind:#}  {}", cells.trim_end())?;
+        writeln!(out, "{kind}{name:<width$}{kind:#}{:GAP$}{}", "", cells.trim_end())?;
     }
+    range(out, drawn, width + GAP)
+}
+
+/// From when to when it is drawn, below the cells where there is room.
+fn range(out: &mut Output, drawn: &Drawn, lead: usize) -> anyhow::Result<()> {
     let shown = |time| Shown { time, since_epoch: drawn.since_epoch };
-    let (start, end) = (buckets.start, buckets.end);
-    let faint = out.paint().style(style::FAINT);
+    let Buckets { start, end, .. } = drawn.gantt.buckets();
     let span = measure::duration(elapsed(start, end));
-    writeln!(out, "{faint}{:width$}  {} to {}, {span}{faint:#}", "", shown(start), shown(end))?;
+    let (from, to) = (format!("{} to", shown(start)), format!("{}, {span}", shown(end)));
+    let faint = out.paint().style(style::FAINT);
+    let places = out.columns().unwrap_or(usize::MAX);
+    let taken = width_of(&from) + 1 + width_of(&to);
+    match (lead + taken <= places, taken <= places) {
+        (true, _) => writeln!(out, "{faint}{:lead$}{from} {to}{faint:#}", "")?,
+        (false, true) => writeln!(out, "{faint}{from} {to}{faint:#}")?,
+        (false, false) => writeln!(out, "{faint}{from}\n{to}{faint:#}")?,
+    }
     Ok(())
 }
 
@@ -80,6 +102,21 @@ fn states(cells: &[(u64, usize)], names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_take_a_third_of_a_narrow_terminal() {
+        let room = |places| {
+            let mut found = (0, 0);
+            Output::captured(places, |out| {
+                found = (name_max(out), cells(out));
+                Ok(())
+            });
+            found
+        };
+        assert_eq!([room(None), room(Some(80)), room(Some(1000))], [(24, 60), (24, 54), (24, 400)]);
+        assert_eq!([room(Some(60)), room(Some(40))], [(20, 38), (13, 25)]);
+        assert_eq!(room(Some(1)), (1, 1));
+    }
 
     #[test]
     fn states_are_named_where_they_begin() {

@@ -8,11 +8,27 @@ use kymo_core::model::timeline::{Clock, Shown, TimeNs, TimelineView, TrackId};
 use super::end_name;
 use crate::output::Output;
 use crate::picture::{Anchor, Color, Picture};
-use crate::render::columns::width_of;
+use crate::render::columns::{GAP, width_of};
 use crate::render::{escaped, measure, style};
 
 /// Places between two lines in the terminal, at the least and at the most.
 const COLUMN: (usize, usize) = (10, 28);
+
+/// Places between two lines where there is no room for more.
+const COLUMN_NARROW: usize = 5;
+
+/// Places for how long messages took, with the gap before: `  -5.000 ms`.
+const TOOK: usize = GAP + 9;
+
+/// Lines that there is room for, beside times that take some places; two at the least.
+pub(super) fn ends_max(out: &Output, most: usize, lead: usize) -> usize {
+    out.columns().map_or(most, |places| (room(places, lead) / COLUMN.0).clamp(2, most))
+}
+
+/// The places for lines beside times, and how long messages took.
+fn room(places: usize, lead: usize) -> usize {
+    places.saturating_sub(lead + GAP + TOOK)
+}
 
 const LINE: Color = [170, 170, 170];
 const ARROW: Color = [31, 99, 173];
@@ -102,20 +118,26 @@ impl<'a> Chart<'a> {
         Shown::on(self.clock.as_ref(), time).to_string()
     }
 
-    /// Draws it with characters. Times are when messages leave.
+    /// Draws it with characters. Times are when messages leave; where there is no room for them, how
+    /// long after the first.
     pub(super) fn print(&self, out: &mut Output) -> anyhow::Result<()> {
-        let names = self.names();
-        let lead = self.arrows.iter().map(|arrow| self.time(arrow.time()).len()).max();
-        let lead = lead.unwrap_or(0);
-        let width = self.width(&names, out.columns().map(|all| all.saturating_sub(lead + 12)));
         let (bold, faint) = (out.paint().style(style::TITLE), out.paint().style(style::FAINT));
-        let heads =
-            names.iter().map(|name| format!("{:<width$}", measure::fitted(name, width - 2)));
-        let heads = heads.collect::<Vec<_>>().concat();
-        writeln!(out, "{:lead$}  {bold}{}{bold:#}", "", heads.trim_end())?;
-        for arrow in &self.arrows {
-            let (time, took) = (self.time(arrow.time()), arrow.took());
-            let drawn = drawn(arrow, names.len(), width);
+        let mut times: Vec<_> = self.arrows.iter().map(|arrow| self.time(arrow.time())).collect();
+        let names = self.names();
+        let is_narrow = |places| room(places, widest(&times)) < names.len() * COLUMN.0;
+        if out.columns().is_some_and(is_narrow)
+            && let Some(first) = self.arrows.first().map(Arrow::time)
+        {
+            times = self.arrows.iter().map(|arrow| measure::after(first, arrow.time())).collect();
+            writeln!(out, "{faint}after {}{faint:#}", self.time(first))?;
+        }
+        let lead = widest(&times);
+        let width = self.width(&names, out.columns().map(|places| room(places, lead)));
+        let head = |name: &String| format!("{:<width$}", measure::fitted_middle(name, width - 1));
+        let heads = names.iter().map(head).collect::<Vec<_>>().concat();
+        writeln!(out, "{:lead$}{:GAP$}{bold}{}{bold:#}", "", "", heads.trim_end())?;
+        for (arrow, time) in self.arrows.iter().zip(times) {
+            let (took, drawn) = (arrow.took(), drawn(arrow, names.len(), width));
             writeln!(out, "{faint}{time:>lead$}{faint:#}  {drawn}  {faint}{took}{faint:#}")?;
         }
         Ok(())
@@ -127,7 +149,7 @@ impl<'a> Chart<'a> {
         let widest = widest.chain(self.arrows.iter().map(|arrow| width_of(&arrow.name) + 5)).max();
         let wanted = widest.unwrap_or(0).clamp(COLUMN.0, COLUMN.1);
         let room = room.map_or(wanted, |room| room / names.len().max(1));
-        wanted.min(room.max(COLUMN.0))
+        wanted.min(room.max(COLUMN_NARROW))
     }
 
     /// Draws it as a picture. Arrows are one below the other, whatever the time between them.
@@ -149,6 +171,11 @@ impl<'a> Chart<'a> {
         }
         picture
     }
+}
+
+/// The places that the longest of some texts takes.
+fn widest(texts: &[String]) -> usize {
+    texts.iter().map(|text| width_of(text)).max().unwrap_or(0)
 }
 
 /// An arrow with its name and how long it took. What does not arrive ends in a cross.
@@ -206,6 +233,22 @@ fn drawn(arrow: &Arrow, ends: usize, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_terminal_has_room_for_two_lines_at_the_least() {
+        let ends = |places, lead| {
+            let mut found = 0;
+            Output::captured(places, |out| {
+                found = ends_max(out, 10, lead);
+                Ok(())
+            });
+            found
+        };
+        // Beside 13 for times and 13 for what messages took, 80 have room for five of 10.
+        assert_eq!([ends(None, 13), ends(Some(200), 13), ends(Some(80), 13)], [10, 10, 5]);
+        // With dates there is none in 40.
+        assert_eq!([ends(Some(60), 13), ends(Some(40), 30), ends(Some(1), 30)], [3, 2, 2]);
+    }
 
     #[test]
     fn arrows_go_from_line_to_line() {

@@ -12,6 +12,7 @@ use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::picture;
+use crate::render::columns::width_of;
 use crate::render::grid::{Column, Grid, GridArgs, Look, id, maybe};
 use crate::render::listing::Listing;
 use crate::render::numbers;
@@ -87,7 +88,7 @@ pub(crate) struct Args {
 }
 
 /// Streams that a chart has at the most: more do not fit on a page.
-const ENDS_MAX: usize = 10;
+pub(super) const ENDS_MAX: usize = 10;
 
 /// Messages that a chart has at the most.
 const CHART_MAX: usize = 10_000;
@@ -137,7 +138,8 @@ fn draw(
     let (mut found, outcome) = Found::new(session, opened, scope)?;
     let outcome = outcome.max(found.choose(session, opened, scope, args.wakeups)?);
     let most = if args.number == 0 { CHART_MAX } else { args.number.min(CHART_MAX) };
-    let (sequence, ends_left_out) = found.sequence(session, opened, scope, most)?;
+    let ends = if kind.is_some() { ENDS_MAX } else { ends_in_terminal(session, scope) };
+    let (sequence, ends_left_out) = found.sequence(session, opened, scope, most, ends)?;
     let chart = Chart::new(&sequence, &found.analysis, scope.timeline.as_ref());
     match (kind, &args.output) {
         (Some(kind), Some(output)) => {
@@ -146,29 +148,41 @@ fn draw(
         }
         _ => chart.print(&mut session.out)?,
     }
-    for (text, instead) in not_drawn(&sequence, ends_left_out) {
+    for (text, instead) in not_drawn(&sequence, ends_left_out, ends) {
         session.report.remark(&opened.name, format!("{text} ({instead})"));
     }
     Ok(outcome)
 }
 
+/// Streams that the terminal has room for beside times.
+fn ends_in_terminal(session: &Session, scope: &Scope) -> usize {
+    let end = scope.buckets(1).map(|range| scope.shown(range.end).to_string());
+    chart::ends_max(&session.out, ENDS_MAX, end.map_or(0, |end| width_of(&end)))
+}
+
 /// What a chart does not show, and how it would.
-pub(super) fn not_drawn(sequence: &Sequence, ends_left_out: usize) -> Vec<(String, &'static str)> {
+pub(super) fn not_drawn(
+    sequence: &Sequence,
+    ends_left_out: usize,
+    ends: usize,
+) -> Vec<(String, &'static str)> {
     let mut texts = Vec::new();
+    let more_ends = if ends < ENDS_MAX {
+        "a wider terminal or -o draws more, --stream chooses some"
+    } else {
+        "--stream chooses some"
+    };
     if sequence.more() > 0 {
         let more = numbers::count(sequence.more(), "message is", "messages are");
         texts.push((format!("{more} not drawn"), "-n draws more"));
     }
     match ends_left_out {
         0 => {}
-        1 => texts.push((
-            "1 stream has fewer messages and is not drawn".to_owned(),
-            "--stream chooses some",
-        )),
+        1 => texts.push(("1 stream has fewer messages and is not drawn".to_owned(), more_ends)),
         more => {
             let streams = numbers::grouped(more as u64);
             let text = format!("{streams} streams have fewer messages and are not drawn");
-            texts.push((text, "--stream chooses some"));
+            texts.push((text, more_ends));
         }
     }
     texts
@@ -249,16 +263,17 @@ impl Found {
         table(self.shown(), &self.analysis)
     }
 
-    /// The first messages between those that have most, and how many others there are.
+    /// The first messages between so many that have most, and how many others there are.
     pub(super) fn sequence(
         &self,
         session: &mut Session,
         opened: &Opened,
         scope: &Scope,
         most: usize,
+        ends: usize,
     ) -> anyhow::Result<(Sequence, usize)> {
         let is_meant = |track: TrackId| self.analysis.means(track);
-        let (ends, more) = self.shown().busiest(ENDS_MAX, &is_meant);
+        let (ends, more) = self.shown().busiest(ends, &is_meant);
         let sequence =
             if self.is_wakeups { Sequence::of_wakeups(most) } else { Sequence::of_messages(most) };
         let mut sequence = sequence.between(ends);

@@ -10,7 +10,7 @@ use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 use super::assert::Checked;
 use super::gantt;
 use super::messages::chart::Chart;
-use super::messages::{Found, not_drawn};
+use super::messages::{ENDS_MAX, Found, not_drawn};
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
 use crate::picture::{self, svg};
@@ -82,7 +82,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let mut outcome = figures(&mut rest, session, args, opened, &scope)?;
         // What is wrong stands before all figures.
         if let Some(path) = &args.rules {
-            outcome = outcome.max(violations(&mut page, session, opened, &scope, path)?);
+            outcome = outcome.max(violations(&mut page, session, args, opened, &scope, path)?);
         }
         page.remarks(&scope.said());
         let findings = opened.dataset.findings();
@@ -156,11 +156,11 @@ fn sequence(
     }
     let wakeups = "Wakeups: from who woke a task to when it ran";
     page.section(if found.is_wakeups() { wakeups } else { "Messages" }, table, args.number);
-    let (sequence, ends_left_out) = found.sequence(session, opened, scope, TRANSFERS)?;
+    let (sequence, ends_left_out) = found.sequence(session, opened, scope, TRANSFERS, ENDS_MAX)?;
     page.caption("The first between those that have most, in the order in which they left:");
     let chart = Chart::new(&sequence, &found.analysis, scope.timeline.as_ref());
     page.svg(&svg::text(&chart.picture())?);
-    let left_out = not_drawn(&sequence, ends_left_out).into_iter().map(|(text, _)| text);
+    let left_out = not_drawn(&sequence, ends_left_out, ENDS_MAX).into_iter().map(|(text, _)| text);
     page.remarks(&left_out.collect::<Vec<_>>());
     Ok(())
 }
@@ -200,6 +200,7 @@ fn loads(page: &mut Page, args: &Args, scope: &Scope, load: &Load, analysis: &An
 fn violations(
     page: &mut Page,
     session: &mut Session,
+    args: &Args,
     opened: &Opened,
     scope: &Scope,
     path: &std::path::Path,
@@ -210,7 +211,8 @@ fn violations(
     let rules = numbers::count(checked.rules() as u64, "rule", "rules");
     let times = numbers::count(broken, "violation", "violations");
     page.caption(&format!("{rules}, {times}"));
-    let rows = checked.violations.iter().map(|violation| {
+    let told = if args.number == 0 { checked.violations.len() } else { args.number };
+    let rows = checked.violations.iter().take(told).map(|violation| {
         let cells = [checked.name(violation), &checked.time(violation), checked.stream(violation)];
         let mut row = cells.map(str::to_owned).to_vec();
         row.push(violation.message(measure::duration));
@@ -219,7 +221,7 @@ fn violations(
     if broken > 0 {
         page.rows(&["rule", "time", "stream", "what"], rows);
     }
-    page.remarks(&checked.more());
+    page.remarks(&checked.more(told));
     page.remarks(&checked.vacuous());
     Ok(checked.say(session, opened))
 }

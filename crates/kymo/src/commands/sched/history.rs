@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 
-use kymo_analyse::{History, Tasks, Turn};
-use kymo_core::model::timeline::{Clock, Shown, TrackId};
+use kymo_analyse::{Buckets, CpuId, History, Tasks, Turn};
+use kymo_core::model::timeline::{Clock, Shown, TimeNs, TrackId};
 use serde_json::json;
 
 use crate::output::Output;
-use crate::render::grid::GridArgs;
+use crate::render::columns::{GAP, width_of};
+use crate::render::fit::NAME_MIN;
+use crate::render::grid::{GridArgs, Look};
 use crate::render::listing::more_rows;
+use crate::render::streamed::{Column, REST, Streamed};
 use crate::render::{escaped, measure, rows, style};
 use crate::scope::{Reading, Scope};
 use crate::session::{Opened, Outcome, Session};
@@ -25,7 +28,12 @@ pub(super) fn print(
     let is_meant: Vec<_> =
         analysis.tracks().iter().enumerate().map(|(id, _)| analysis.means(TrackId(id))).collect();
     let clocks = scope.timeline.clocks();
-    let mut lines = Lines { out: &mut session.out, how, file: &opened.name, clocks: &clocks };
+    let places = session.out.columns();
+    let times = Times::new(scope, places);
+    let columns = columns(times.width, analysis.tasks(), places.is_some());
+    let table = Streamed::new(&columns, LESSER, places);
+    let (out, file) = (&mut session.out, opened.name.as_str());
+    let mut lines = Lines { out, how, file, clocks: &clocks, times, table: &table };
     lines.header()?;
     let (mut count, mut written) = (0, Ok(()));
     let mut take = |turn: Turn, tasks: &Tasks| {
@@ -40,8 +48,9 @@ pub(super) fn print(
     };
     let short = analysis.run(&mut [&mut History::new(&mut take)])?;
     written?;
-    if how.is_text() && most > 0 {
-        more_rows(&mut session.out, count.saturating_sub(most))?;
+    if how.is_text() {
+        table.end(&mut session.out)?;
+        more_rows(&mut session.out, if most > 0 { count.saturating_sub(most) } else { 0 })?;
     }
     Ok(scope.tell(session, opened, &analysis, &short))
 }
@@ -49,12 +58,67 @@ pub(super) fn print(
 /// The names that CSV begins with.
 const CSV: &str = "file,time_ns,recording,cpu,wait_ns,delay_ns,run_ns,is_cut,priority,task_id,task";
 
+/// Columns that tell less than others, the least first.
+const LESSER: &[&str] = &["priority", "delay", "wait", "cpu", "run", "until"];
+
+/// The places that the name of a processor takes in a terminal at the most.
+const CPU_MAX: usize = 24;
+
+/// How long something took: `≥12.34 ms`.
+const DURATION: usize = 9;
+
+/// How moments are told.
+struct Times {
+    /// The moment that they are counted from, and how it is shown, where a terminal has no room for
+    /// them as they are.
+    first: Option<(TimeNs, String)>,
+    /// The places that they take.
+    width: usize,
+}
+
+impl Times {
+    fn new(scope: &Scope, places: Option<usize>) -> Self {
+        let Ok(Buckets { start, end, .. }) = scope.buckets(1) else {
+            return Self { first: None, width: 0 };
+        };
+        let [first, last] = [start, end].map(|time| scope.shown(time).to_string());
+        let width = width_of(&first).max(width_of(&last));
+        if places.is_none_or(|places| width + DURATION + NAME_MIN + 2 * GAP <= places) {
+            return Self { first: None, width };
+        }
+        Self { width: width_of(&measure::after(start, end)), first: Some((start, first)) }
+    }
+
+    fn shown(&self, clock: Option<&Clock>, time: TimeNs) -> String {
+        let after = self.first.as_ref().map(|(first, _)| measure::after(*first, time));
+        after.unwrap_or_else(|| Shown::on(clock, time).to_string())
+    }
+}
+
+/// What a person reads. Processors take as many places as their names do.
+fn columns(until: usize, tasks: &Tasks, is_terminal: bool) -> [Column; 7] {
+    let cpus = (0..tasks.cpu_count()).filter_map(|cpu| tasks.cpu(CpuId(cpu)));
+    let cpu = cpus.map(|cpu| width_of(&escaped(&cpu.name))).max().unwrap_or(0);
+    let cpu = if is_terminal { cpu.min(CPU_MAX) } else { cpu };
+    [
+        ("until", Look::Count, until.max("until".len())),
+        ("wait", Look::Duration, DURATION),
+        ("delay", Look::Duration, DURATION),
+        ("run", Look::Duration, DURATION),
+        ("priority", Look::Count, 8),
+        ("cpu", Look::Plain, cpu.max("cpu".len())),
+        ("task", Look::Name, REST),
+    ]
+}
+
 /// Writes lines of stretches.
 struct Lines<'a> {
     out: &'a mut Output,
     how: GridArgs,
     file: &'a str,
     clocks: &'a [Clock],
+    times: Times,
+    table: &'a Streamed<'a>,
 }
 
 impl Lines<'_> {
@@ -68,10 +132,10 @@ impl Lines<'_> {
         let paint = self.out.paint();
         let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
         writeln!(self.out, "{bold}{}{bold:#}", self.file)?;
-        let (time, wait, delay, run) = ("until", "wait", "delay", "run");
-        let heads =
-            format!("{time:>15}  {wait:>10}  {delay:>10}  {run:>10}  priority  cpu     task");
-        writeln!(self.out, "{faint}{heads}{faint:#}")
+        if let Some((_, first)) = &self.times.first {
+            writeln!(self.out, "{faint}after {first}{faint:#}")?;
+        }
+        self.table.header(self.out)
     }
 
     fn turn(&mut self, turn: &Turn, tasks: &Tasks) -> io::Result<()> {
@@ -99,14 +163,13 @@ impl Lines<'_> {
             return csv(self.out, &[&when[..], &[&is_cut, &priority, &id, task]].concat());
         }
         let clock = on.and_then(|cpu| self.clocks.get(cpu.clock?.0));
-        let time = Shown::on(clock, stretch.until).to_string();
+        let time = self.times.shown(clock, stretch.until);
         let [wait, delay, run] =
             times.map(|ns| ns.map_or_else(|| "-".to_owned(), measure::duration));
         let run = if is_cut { format!("≥{run}") } else { run };
         let priority = priority.map_or_else(|| "-".to_owned(), |priority| priority.to_string());
-        let (cpu, task) = (escaped(cpu), escaped(task));
-        let times = format!("{time:>15}  {wait:>10}  {delay:>10}  {run:>10}");
-        writeln!(self.out, "{times}  {priority:>8}  {cpu:<6}  {task}")
+        let (cpu, task) = (escaped(cpu).into_owned(), escaped(task).into_owned());
+        self.table.row(self.out, &[time, wait, delay, run, priority, cpu, task])
     }
 }
 
