@@ -46,6 +46,19 @@ impl Value {
         }
     }
 
+    /// The number it is, as exactly as double precision tells it.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "that is what double precision tells")]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Int(number) => Some(*number as f64),
+            Self::UInt(number) => Some(*number as f64),
+            Self::Float32(number) => Some(f64::from(*number)),
+            Self::Float(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// About how many bytes of memory it takes.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {

@@ -59,7 +59,7 @@ impl StreamArgs {
         let matcher = self.matcher()?;
         for (pattern, text) in matcher.only.iter().zip(&self.streams) {
             if !tracks.iter().any(|track| pattern.matches(&track.name)) {
-                return Err(missing(text, tracks));
+                return Err(missing(text, tracks.iter()));
             }
         }
         let ids = tracks.iter().enumerate().filter(|(_, track)| matcher.matches(&track.name));
@@ -67,8 +67,9 @@ impl StreamArgs {
     }
 }
 
-fn missing(text: &str, tracks: &[Track]) -> Failure {
-    let mut names: Vec<_> = tracks.iter().map(|track| escaped(&track.name)).collect();
+/// That there is no stream of a name, and which there are.
+pub(crate) fn missing<'a>(text: &str, tracks: impl Iterator<Item = &'a Track>) -> Failure {
+    let mut names: Vec<_> = tracks.map(|track| escaped(&track.name)).collect();
     names.sort_unstable();
     names.dedup();
     let more = names.len().saturating_sub(LISTED);

@@ -243,3 +243,53 @@ fn letters_of_units_are_drawn_and_those_without_a_font_said() {
     assert!(said.contains("question marks; .svg has all"), "{said}");
     assert_eq!(plot("日", "b.svg").0, Some(0));
 }
+
+/// A log of the speed of a drive: 1 at 10 s, 2 at 11 s, 6 at 19 s, and a remark at 20 s.
+fn log(folder: &Path) -> PathBuf {
+    let path = folder.join("drive.txt");
+    fs::write(&path, "10 m: speed=1\n11 m: speed=2\n19 m: speed=6\n20 m: off\n").unwrap();
+    let grammar = "[[line]]\nmatch = '^(?<time>\\d+) (?<task>m): (speed=(?<speed>\\d+)|off)'\n";
+    fs::write(folder.join("drive.txt.toml"), grammar).unwrap();
+    path
+}
+
+#[test]
+fn numbers_of_a_recording_are_drawn_over_its_time() {
+    let folder = folder();
+    let file = log(folder.path());
+    let (code, out, said) = run(kymo().arg("plot").arg(&file).arg("m.speed"));
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    // The mean of 1, 2 and 6 is 3, and the squares of their distances from it add up to 14.
+    assert!(out.contains("time from 10.000000000 to 20.000000000; values from 1 to 6"), "{out}");
+    assert!(out.contains("3 values, mean 3, deviation 2.160247"), "{out}");
+    // 80 characters are ten seconds: 2 counts for eight of them, 6 for one.
+    let top = out.lines().nth(1).unwrap();
+    assert_eq!((top.find('█'), top.chars().filter(|c| *c == '█').count()), (Some(72), 8));
+
+    let mut part = kymo();
+    part.arg("plot").arg(&file).args(["m.speed", "--since", "12s", "--until", "15s"]);
+    let (code, _, said) = run(&mut part);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("m.speed has no number that could be drawn"), "{said}");
+
+    let svg = folder.path().join("speed.svg");
+    let mut picture = kymo();
+    picture.arg("plot").arg(&file).args(["m.speed", "--since", "18s", "-o"]).arg(&svg);
+    assert_eq!(run(&mut picture).0, Some(0));
+    assert!(fs::read_to_string(&svg).unwrap().contains("s after 18.000000000"));
+}
+
+#[test]
+fn what_cannot_be_drawn_of_a_recording_is_said() {
+    let folder = folder();
+    let (array, log) = (file(folder.path()), log(folder.path()));
+    for (file, options, words) in [
+        (&log, &["speed"][..], "there is no stream speed"),
+        (&log, &["m.speed", "--step", "1"][..], "a stream, which has no steps"),
+        (&log, &["m.speed", "--since", "30s"][..], "nothing of it is in that range"),
+        (&array, &["ramp", "--since", "1s"][..], "an array, which has no times"),
+    ] {
+        let (code, out, said) = run(kymo().arg("plot").arg(file).args(options));
+        assert!(code != Some(0) && out.is_empty() && said.contains(words), "{options:?}: {said}");
+    }
+}

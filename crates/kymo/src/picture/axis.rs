@@ -17,6 +17,15 @@ impl Axis {
         Self { from: from - half, to: to + half }
     }
 
+    /// A length of time, in the unit that it is best told in.
+    #[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
+    pub(crate) fn of_time(span_ns: u64) -> (Self, &'static str) {
+        let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+        let found = units.into_iter().find(|(ns, _)| span_ns >= 2 * ns);
+        let (unit_ns, name) = found.unwrap_or((1, "ns"));
+        (Self::new(0.0, span_ns as f64 / unit_ns as f64), name)
+    }
+
     /// Where a number is, from 0 to 1.
     pub(crate) fn place(self, number: f64) -> f64 {
         // Halves, since the whole range may be beyond all numbers.
@@ -131,6 +140,13 @@ mod tests {
         assert_eq!(shown_range(0.0, 2.5), "from 0 to 2.5");
         assert_eq!(shown_range(1.0, 1.0 + f64::EPSILON), "from 1e0 to 1.0000000000000002e0");
         assert_eq!(shown_range(7.0, 7.0), "from 7 to 7");
+    }
+
+    #[test]
+    fn a_length_of_time_has_a_unit_that_it_is_more_than_two_of() {
+        assert_eq!(Axis::of_time(1_999_999_999), (Axis { from: 0.0, to: 1999.999_999 }, "ms"));
+        assert_eq!(Axis::of_time(2_000_000_000), (Axis { from: 0.0, to: 2.0 }, "s"));
+        assert_eq!(Axis::of_time(1), (Axis { from: 0.0, to: 1.0 }, "ns"));
     }
 
     #[test]

@@ -65,16 +65,9 @@ impl Tally {
     }
 }
 
-/// A value as far as it can be compared.
-#[allow(clippy::cast_precision_loss, reason = "which is larger hardly depends on the last digits")]
+/// A value as far as it can be compared: which is larger hardly depends on the last digits.
 fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Int(number) => Some(*number as f64),
-        Value::UInt(number) => Some(*number as f64),
-        Value::Float32(number) => Some(f64::from(*number)).filter(|number| !number.is_nan()),
-        Value::Float(number) => Some(*number).filter(|number| !number.is_nan()),
-        _ => None,
-    }
+    value.as_f64().filter(|number| !number.is_nan())
 }
 
 #[cfg(test)]

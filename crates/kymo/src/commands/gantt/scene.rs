@@ -116,10 +116,7 @@ fn state_colors(row: &Row, places: &BTreeMap<&str, usize>) -> Vec<usize> {
 fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
     let buckets = drawn.gantt.buckets();
     let span = elapsed(buckets.start, buckets.begin(buckets.count));
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    let found = units.into_iter().find(|(ns, _)| span >= 2 * ns);
-    let (unit, name) = found.unwrap_or((1, "ns"));
-    let axis = Axis::new(0.0, ratio(span, unit));
+    let (axis, name) = Axis::of_time(span);
     for (number, text) in axis.ticks(10) {
         let x = LEFT + axis.place(number) * WIDTH;
         picture.line(&[(x, TOP), (x, bottom)], GRID);

@@ -11,16 +11,22 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use kymo_core::model::arrays::{ArraysView, Attribute, Chunks, Selection, Variable, VariableId};
+use kymo_core::model::timeline::{Shown, TimeNs};
 use kymo_core::{Value, shortened};
 
 use super::Args;
+use super::over_time::Moments;
 use super::scene::MAP_PIXELS;
 use crate::failure::Failure;
-use crate::render::escaped;
+use crate::picture::axis::Axis;
+use crate::render::{escaped, measure};
 use crate::selection::{select, steps_of};
 
 /// Cells along a line at most; more values share one.
 const LINE_CELLS_MAX: u64 = 1024;
+
+/// Round numbers along an axis at most.
+pub(super) const TICKS: u8 = 8;
 
 /// Values that are read at once.
 const CHUNK_VALUES: u64 = 1 << 16;
@@ -40,6 +46,8 @@ pub(super) struct Field {
     pub(super) missing: u64,
     /// Values that are there and have no place on an axis: NaN, and what is infinite.
     pub(super) special: u64,
+    /// What they amount to, where that is not in the picture.
+    pub(super) moments: Option<Moments>,
 }
 
 /// A dimension of a picture.
@@ -48,13 +56,37 @@ pub(super) struct Dimension {
     pub(super) label: String,
     pub(super) first: u64,
     pub(super) length: u64,
+    /// When it begins, where it is time in nanoseconds.
+    start: Option<Shown>,
     /// How many cells it has at most: no more than there are pixels.
     cells_max: u64,
 }
 
 impl Dimension {
-    fn new(label: &str, first: u64, length: u64) -> Self {
-        Self { label: label.to_owned(), first, length, cells_max: LINE_CELLS_MAX }
+    pub(super) fn new(label: &str, first: u64, length: u64) -> Self {
+        Self { label: label.to_owned(), first, length, start: None, cells_max: LINE_CELLS_MAX }
+    }
+
+    /// So many nanoseconds from a moment on.
+    pub(super) fn of_time(start: Shown, length_ns: u64) -> Self {
+        let label = format!("{} after {start}", Axis::of_time(length_ns).1);
+        Self { start: Some(start), ..Self::new(&label, 0, length_ns) }
+    }
+
+    /// Its axis. An index is in the middle of its cell.
+    #[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
+    pub(super) fn axis(&self) -> Axis {
+        if self.start.is_some() {
+            return Axis::of_time(self.length).0;
+        }
+        let first = self.first as f64;
+        Axis::new(first - 0.5, first + self.length.max(1) as f64 - 0.5)
+    }
+
+    /// Round numbers along it.
+    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+        let axis = self.axis();
+        if self.start.is_some() { axis.ticks(TICKS) } else { axis.whole_ticks(TICKS) }
     }
 
     /// How many cells it is drawn with.
@@ -65,11 +97,15 @@ impl Dimension {
     /// What it counts, and from where to where.
     pub(super) fn range(&self) -> String {
         let last = self.first + self.length.saturating_sub(1);
+        if let Some(start) = self.start {
+            let time = TimeNs(start.time.0.saturating_add_unsigned(last));
+            return format!("time from {start} to {}", Shown { time, ..start });
+        }
         format!("{} from {} to {last}", self.label, self.first)
     }
 
     /// The cell of an index.
-    fn cell(&self, index: u64) -> usize {
+    pub(super) fn cell(&self, index: u64) -> usize {
         let cells = self.cells() as u64;
         let cell = u128::from(index) * u128::from(cells) / u128::from(self.length.max(1));
         usize::try_from(cell).unwrap_or(0)
@@ -127,6 +163,18 @@ impl Cell {
 }
 
 impl Field {
+    /// So many cells with nothing in them.
+    fn new(rows: Option<Dimension>, columns: Dimension, cells: usize) -> Self {
+        let (title, cells) = (String::new(), vec![Cell::EMPTY; cells]);
+        Self { title, rows, columns, cells, missing: 0, special: 0, moments: None }
+    }
+
+    /// A line with nothing on it.
+    pub(super) fn line(title: String, columns: Dimension) -> Self {
+        let cells = columns.cells();
+        Self { title, ..Self::new(None, columns, cells) }
+    }
+
     /// The smallest and the largest number there is.
     pub(super) fn values(&self) -> (f64, f64) {
         let all = self.all();
@@ -157,6 +205,10 @@ impl Field {
             None => across.to_string(),
         };
         let is_shared = across > 1 || down.is_some_and(|down| down > 1);
+        if is_shared && self.columns.start.is_some() {
+            let time = measure::duration(across);
+            return Some(format!("of {time}, the value farthest from the mean"));
+        }
         is_shared.then(|| format!("of {values} values, that farthest from the mean"))
     }
 }
@@ -270,8 +322,7 @@ fn empty(steps: &Range<u64>, selection: &Selection, args: &Args) -> anyhow::Resu
         (columns.cells_max, rows.cells_max) = MAP_PIXELS;
     }
     let cells = columns.cells() * rows.as_ref().map_or(1, Dimension::cells);
-    let (title, cells) = (String::new(), vec![Cell::EMPTY; cells]);
-    Ok(Field { title, rows, columns, cells, missing: 0, special: 0 })
+    Ok(Field::new(rows, columns, cells))
 }
 
 /// A part of too many dimensions that has two: the first index of each but the last two that are

@@ -1,6 +1,7 @@
-//! `kymo plot`: a picture of a variable, in a file or in the terminal.
+//! `kymo plot`: a picture of a variable or a stream, in a file or in the terminal.
 
 mod field;
+mod over_time;
 mod scene;
 mod terminal;
 
@@ -9,34 +10,42 @@ use std::path::PathBuf;
 use super::dump::StorageOrder;
 use crate::cli::OpenArgs;
 use crate::failure::{Failure, quoted};
-use crate::render::escaped;
+use crate::moment::{MOMENTS, Moment};
+use crate::render::{escaped, numbers};
 use crate::selection::Steps;
 use crate::session::{Named, Opened, Outcome, Session};
 use crate::{inputs, picture, variables};
 
 use field::Field;
 
-/// Draw a variable: a line for one dimension, a heat map for two.
+/// Draw a variable, or numbers of a recording: a line, or a heat map for two dimensions.
 ///
 /// Without --output it is drawn in the terminal with block characters. A scalar is drawn over its
 /// steps; of an array the last step is drawn unless --step says otherwise. Of more dimensions,
 /// --start and --count choose a slice. Of complex numbers the magnitude is drawn.
+///
+/// Of a recording a stream of numbers is drawn over time, such as a field of a custom type; --since
+/// and --until choose a part. A number counts until there is another. The mean and the standard
+/// deviation are those of the numbers, however long each counts.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 EXAMPLES
   kymo plot run.bp phi                                   a quick look
   kymo plot run.bp phi -o phi.png                        a picture
   kymo plot run.bp energy -o energy.svg                  a scalar over its steps
   kymo plot run.bp cube --start 0,0,5 --count -1,-1,1    a slice of three dimensions
+  kymo plot motor.bbbin drive.speed --since +1s          a field of events over time
+
+{MOMENTS}
 
 EXIT STATUS
-  0 done, 1 failed, 2 bad usage, 3 done, with findings or losses")]
+  0 done, 1 failed, 2 bad usage, 3 done, with findings or losses"))]
 pub(crate) struct Args {
     /// The file to read; `-` is standard input.
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
-    /// The variable, by its path or its name.
+    /// The variable, by its path or its name; of a recording, the stream.
     #[arg(value_name = "VARIABLE")]
     variable: String,
 
@@ -60,6 +69,14 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "c")]
     order: StorageOrder,
 
+    /// Of a recording, not before this moment.
+    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    since: Option<Moment>,
+
+    /// Of a recording, before this moment.
+    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    until: Option<Moment>,
+
     /// Replace OUT if it exists.
     #[arg(short, long)]
     force: bool,
@@ -73,7 +90,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let name = inputs::display(&args.input);
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
         let field = field(args, opened)?;
-        let mut outcome = Outcome::Done;
+        let mut outcome = say_alike(session, args, opened);
         match (kind, &args.output) {
             (Some(kind), Some(output)) => {
                 let picture = scene::picture(&field);
@@ -98,8 +115,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 
 /// The values that are drawn.
 fn field(args: &Args, opened: &Opened) -> anyhow::Result<Field> {
-    let view = opened.dataset.arrays().ok_or_else(|| Failure::new("it has no arrays to draw"))?;
     let name = args.variable.as_str();
+    let Some(view) = opened.dataset.arrays() else {
+        let nothing = || Failure::new("it has neither arrays nor streams of numbers to draw");
+        let timeline = opened.dataset.timeline().ok_or_else(nothing)?;
+        refuse(args, !args.start.is_empty() || !args.count.is_empty() || args.step.is_some())?;
+        let (id, _) = over_time::find(timeline.as_ref(), name)?;
+        return over_time::read(&timeline, id, args);
+    };
+    refuse(args, args.since.is_some() || args.until.is_some())?;
     let Some(&id) = view.find(name).first() else {
         if let Some(failure) = variables::ambiguous(view.as_ref(), name, "a path") {
             return Err(failure.into());
@@ -112,6 +136,33 @@ fn field(args: &Args, opened: &Opened) -> anyhow::Result<Field> {
         return Err(failure.hint(hint).into());
     };
     field::read(&view, id, args)
+}
+
+/// Refuses options that say nothing of what is drawn.
+fn refuse(args: &Args, is_meaningless: bool) -> Result<(), Failure> {
+    let name = escaped(&args.variable);
+    match is_meaningless {
+        true if args.since.is_some() || args.until.is_some() => {
+            let failure = Failure::usage(format!("{name} is an array, which has no times"));
+            Err(failure.hint("--start, --count and --step choose a part"))
+        }
+        true => {
+            let failure = Failure::usage(format!("{name} is a stream, which has no steps"));
+            Err(failure.hint("--since and --until choose a part"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Says that other streams have the same name, which are not drawn.
+fn say_alike(session: &mut Session, args: &Args, opened: &Opened) -> Outcome {
+    let timeline = opened.dataset.timeline().filter(|_| opened.dataset.arrays().is_none());
+    let found =
+        timeline.and_then(|timeline| over_time::find(timeline.as_ref(), &args.variable).ok());
+    let Some((_, others @ 1..)) = found else { return Outcome::Done };
+    let others = numbers::count(others as u64, "other stream has", "other streams have");
+    session.report.remark(&opened.name, format!("{others} that name and are not drawn"));
+    Outcome::Findings
 }
 
 /// Says that a path has values of other types too, which are not drawn.
@@ -134,7 +185,9 @@ fn say_missing(session: &mut Session, opened: &Opened, field: &Field) -> Outcome
         session.report.remark(&opened.name, values(field.special, "NaN or infinite"));
     }
     if field.missing > 0 {
-        session.report.remark(&opened.name, values(field.missing, "not in the file"));
+        let what =
+            if field.moments.is_some() { "no number, or at no time" } else { "not in the file" };
+        session.report.remark(&opened.name, values(field.missing, what));
     }
     match field.special + field.missing {
         0 => Outcome::Done,

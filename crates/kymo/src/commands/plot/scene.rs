@@ -1,6 +1,6 @@
 //! A field as shapes: a line or a heat map, with axes.
 
-use super::field::{Dimension, Field};
+use super::field::{Dimension, Field, TICKS};
 use crate::picture::axis::Axis;
 use crate::picture::{Anchor, BLACK, Color, Picture, Shape, WHITE, raster};
 
@@ -30,16 +30,15 @@ pub(super) fn picture(field: &Field) -> Picture {
     let frame = Frame { left: LEFT, top: TOP, right, bottom: HEIGHT - BOTTOM };
     let (low, high) = field.values();
     let values = Axis::new(low, high);
-    let x = indices(&field.columns);
     if let Some(rows) = &field.rows {
         scene.map(&frame, field, values);
         scene.colors(&frame, values);
         if let Some(shared) = field.shared(usize::MAX, usize::MAX) {
             scene.0.text((WIDTH - 10.0, frame.bottom + 40.0), Anchor::End, &shared);
         }
-        scene.axes(&frame, x, &field.columns.label, indices(rows), &rows.label, true);
+        scene.axes(&frame, &field.columns, Some(rows), values);
     } else {
-        scene.axes(&frame, x, &field.columns.label, values, "", false);
+        scene.axes(&frame, &field.columns, None, values);
         scene.line(&frame, field, values);
     }
     let middle = (f64::midpoint(frame.left, frame.right), TOP / 2.0);
@@ -51,9 +50,11 @@ pub(super) fn picture(field: &Field) -> Picture {
 struct Scene(Picture);
 
 impl Scene {
-    /// The frame, round numbers on two sides, and what they count. Rows go down.
-    fn axes(&mut self, f: &Frame, x: Axis, x_name: &str, y: Axis, y_name: &str, is_map: bool) {
-        for (number, text) in x.whole_ticks(8) {
+    /// The frame, round numbers on two sides, and what they count. Rows go down, values up.
+    fn axes(&mut self, f: &Frame, columns: &Dimension, rows: Option<&Dimension>, values: Axis) {
+        let is_map = rows.is_some();
+        let x = columns.axis();
+        for (number, text) in columns.ticks() {
             let at = f.left + x.place(number) * (f.right - f.left);
             if !is_map {
                 self.0.line(&[(at, f.top), (at, f.bottom)], GRID);
@@ -64,8 +65,8 @@ impl Scene {
         // The edge of a map is around it: every cell is seen.
         let around = if is_map { 1.0 } else { 0.0 };
         let edge = Frame { left: f.left - around, top: f.top - around, ..*f };
-        let rows = if is_map { y.whole_ticks(8) } else { y.ticks(8) };
-        for (number, text) in rows {
+        let y = rows.map_or(values, Dimension::axis);
+        for (number, text) in rows.map_or_else(|| y.ticks(TICKS), Dimension::ticks) {
             let place = y.place(number) * (f.bottom - f.top);
             let at = if is_map { f.top + place } else { f.bottom - place };
             if !is_map {
@@ -75,8 +76,10 @@ impl Scene {
             self.0.text((f.left - 9.0, at), Anchor::End, &text);
         }
         self.0.line(&edge.outline(), BLACK);
-        self.0.text((f64::midpoint(f.left, f.right), f.bottom + 40.0), Anchor::Middle, x_name);
-        self.0.text((f.left, f.top - 12.0), Anchor::End, y_name);
+        let below = (f64::midpoint(f.left, f.right), f.bottom + 40.0);
+        self.0.text(below, Anchor::Middle, &columns.label);
+        let name = rows.map_or("", |rows| &rows.label);
+        self.0.text((f.left, f.top - 12.0), Anchor::End, name);
     }
 
     /// A line from the smallest to the largest number of each cell; none where there is none.
@@ -122,7 +125,7 @@ impl Scene {
         let size = (bar.right - bar.left, bar.bottom - bar.top);
         self.0.shapes.push(Shape::Image { at: (bar.left, bar.top), size, columns: 1, pixels });
         self.0.line(&bar.outline(), BLACK);
-        for (number, text) in values.ticks(8) {
+        for (number, text) in values.ticks(TICKS) {
             let at = bar.bottom - values.place(number) * (bar.bottom - bar.top);
             self.0.line(&[(bar.right, at), (bar.right + 5.0, at)], BLACK);
             self.0.text((bar.right + 9.0, at), Anchor::Start, &text);
@@ -144,13 +147,6 @@ impl Frame {
         let Self { left, top, right, bottom } = *self;
         [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
     }
-}
-
-/// The axis of a dimension: an index is in the middle of its cell.
-#[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
-fn indices(dimension: &Dimension) -> Axis {
-    let first = dimension.first as f64;
-    Axis::new(first - 0.5, first + dimension.length.max(1) as f64 - 0.5)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "there are a few thousand cells at most")]
