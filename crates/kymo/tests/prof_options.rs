@@ -297,12 +297,11 @@ fn diff_exact_compares_every_statistic() {
     };
     assert_eq!(diff("stats", "again"), (Some(0), String::new(), String::new()));
     let (code, out, _) = diff("none", "sum");
-    assert!(
-        code == Some(3) && out == "all threads, sum: only the other has the statistic\n",
-        "{out}"
-    );
+    let only = "\nOnly in B\n  the statistic of all threads, sum\n";
+    assert!(code == Some(3) && out.ends_with(only), "{out}");
     let (code, out, _) = diff("stats", "sum");
-    assert!(code == Some(3) && out.contains("largest: only the one has the statistic"), "{out}");
+    assert!(code == Some(3) && out.contains("Only in A\n"), "{out}");
+    assert!(out.contains("  the statistic of all threads, largest\n"), "{out}");
     let (code, _, said) =
         run(kymo().args(["diff", "--exact", "-n", "2"]).args([database("sum"), database("sum")]));
     assert!(code == Some(2) && said.contains("cannot be used with"), "{said}");
@@ -317,10 +316,56 @@ fn diff_exact_compares_every_statistic() {
     }
     fs::write(&path, bytes).unwrap();
     let (code, out, _) = diff("stats", "again");
-    assert!(
-        code == Some(3) && out.contains("largest: CPUTIME (sec) execution: 2 and 2.0000001"),
-        "{out}"
-    );
+    let row = "          2    2.0000001    +5e-6%  CPUTIME (sec) execution: all threads, largest\n";
+    assert!(code == Some(3) && out.contains(row), "{out}");
+}
+
+/// The second of three threads takes longer, and the third is in one of them alone: what is above and
+/// over all threads follows from that.
+#[test]
+fn diff_exact_tells_a_person_of_each_cause_once() {
+    let folder = folder();
+    let database = |name: &str| folder.path().join(name);
+    for (name, seconds) in [("a", &[1.0, 2.0][..]), ("b", &[1.0, 2.5, 4.0])] {
+        let input = measurement(folder.path(), name, 0, seconds);
+        prof(&database(name), &["-M", "stats"], &[&input]);
+    }
+    let diff = |options: &[&str], one: &str, other: &str| {
+        let mut command = kymo();
+        command.args(["diff", "--exact"]).args(options).args([one, other]);
+        run(command.current_dir(folder.path()))
+    };
+    let (code, out, _) = diff(&[], "a", "b");
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!((code, &lines[..2]), (Some(3), &["A  a", "B  b"][..]), "{out}");
+    assert!(out.contains("\nOnly in B\n  the thread THREAD 2\n"), "{out}");
+    let path = "entry unknown entry > instruction /none/app+0x1187 > instruction /none/app+0x1202";
+    let only = lines.iter().position(|line| line.starts_with("Paths only in B")).unwrap();
+    assert!(lines[only + 1].ends_with(&format!("CPUTIME (sec) 4  {path}")), "{out}");
+    let values = lines.iter().position(|line| *line == "Values that differ").unwrap();
+    let expected = [
+        "          A            B    change",
+        "entry unknown entry > instruction /none/app+0x1187 > instruction /none/app+0x1201",
+        "          2        2.500    +25.0%  CPUTIME (sec) point: THREAD 1",
+        "",
+    ];
+    assert_eq!(lines[values + 1..values + 5], expected, "{out}");
+    assert!(lines[values + 5].contains(" more values differ because of these"), "{out}");
+    // Programs are told of everything, in the same columns.
+    let (_, out, _) = diff(&["--json"], "a", "b");
+    let rows: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_thread = rows.iter().filter(|row| row["thread"] == "THREAD 1");
+    let scopes: Vec<_> = of_thread.filter(|row| row["path"] == expected[1]).collect();
+    assert_eq!(scopes.len(), 4, "{out}");
+    for (row, scope) in scopes.iter().zip(["point", "function", "lexical", "execution"]) {
+        assert_eq!((row["scope"].as_str(), row["metric"].as_str()), (Some(scope), Some(TIME)));
+        let numbers = ["one", "other", "change", "relative"].map(|key| row[key].as_f64().unwrap());
+        assert_eq!(numbers, [2.0, 2.5, 0.5, 0.25]);
+    }
+    let (_, out, _) = diff(&["--csv"], "a", "b");
+    let columns = |line: &str| line.split(',').count();
+    assert_eq!(out.lines().count(), rows.len() + 1);
+    assert!(columns(out.lines().next().unwrap()) == rows[0].as_object().unwrap().len(), "{out}");
 }
 
 #[test]
