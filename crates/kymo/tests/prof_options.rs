@@ -320,6 +320,33 @@ fn diff_exact_compares_every_statistic() {
     assert!(code == Some(3) && out.contains(row), "{out}");
 }
 
+/// What `kymo repair` makes of a profile that ends before its values: its tree alone. A thread that was
+/// never sampled has no tree, and has lost nothing.
+#[test]
+fn a_thread_whose_values_are_lost_is_said_and_one_that_was_never_sampled_is_listed() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0, 0.0]);
+    let mut idle = ProfileBuilder::new("app");
+    idle.id(3 | 3 << 14, 2, 2);
+    idle.metric(TIME, "time on a CPU", true).unwrap();
+    write(&idle, &input.join("app-000000-002-1-2-0.hpcrun"));
+    let to = folder.path().join("database");
+    let prof = |options: &[&str]| {
+        run(kymo().args(["prof", "-f", "-o"]).arg(&to).args(options).arg(&input))
+    };
+    let (code, out, said) = prof(&[]);
+    let files = "app-000000-001-1-2-0.hpcrun, app-000000-002-1-2-0.hpcrun";
+    assert!(out.contains(&format!("\n  no value  2 of 3 threads: {files}\n")), "{out}");
+    assert_eq!(code, Some(3), "{said}");
+    let why = "no-values in app-000000-001-1-2-0.hpcrun: it has 2 nodes of code, and no value";
+    assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+    let (code, out, said) = prof(&["--json", "-q"]);
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert!(code == Some(3) && said.contains(why), "{said}");
+    assert_eq!(summary["threads_without_values"].as_array().unwrap().len(), 2);
+    assert_eq!(summary["findings"][0]["rule"], "no-values");
+}
+
 /// The second of three threads takes longer, and the third is in one of them alone: what is above and
 /// over all threads follows from that.
 #[test]
