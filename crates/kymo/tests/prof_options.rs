@@ -194,6 +194,9 @@ fn what_is_typed_and_makes_no_sense_is_said() {
         (vec!["-R", "=x", input], 2, "a path is missing"),
         (vec!["-R", "/a=", input], 2, "a path is missing"),
         (vec!["-S", empty.to_str().unwrap(), input], 1, "there is no .hpcstruct file in it"),
+        (vec!["-j", "0", input], 2, "it is no number from 1 to 1,024"),
+        (vec!["-j", "1025", input], 2, "it is no number from 1 to 1,024"),
+        (vec![input, "/none/out"], 1, "-o DIR says where the database goes"),
     ] {
         let (code, _, said) = run(kymo().arg("prof").args(&arguments));
         assert!(code == Some(expected) && said.contains(why), "{arguments:?}: {code:?} {said}");
