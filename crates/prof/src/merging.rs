@@ -92,7 +92,9 @@ impl<'a> Merging<'a> {
         read: Result<MeasuredThread>,
     ) -> Option<Placed> {
         let contexts = self.tree.contexts().len();
-        self.context.progress.note(&|| format!("{} threads, {contexts} contexts", id.0));
+        let threads = || self.views.iter().map(|view| view.thread_count()).sum::<usize>();
+        let note = || format!("{} of {} threads, {contexts} contexts", id.0, threads());
+        self.context.progress.note(&note);
         let read = read.map_err(|error| format!("it cannot be read, and is left out: {error}"));
         let before = self.tree.mark();
         let placed = read.and_then(|read| {

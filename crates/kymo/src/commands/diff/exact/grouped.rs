@@ -323,7 +323,10 @@ impl Grouped<'_> {
         let mut rows: BTreeMap<usize, Vec<ValueRow<'_>>> = BTreeMap::new();
         for ((path, measured, _), told) in &self.told {
             let of_path = rows.entry(*path).or_default();
-            match of_path.iter_mut().find(|row| row.is_same(measured, told)) {
+            // Those of one metric follow each other.
+            let mut of_metric =
+                of_path.iter_mut().rev().take_while(|row| *row.metric == measured.metric);
+            match of_metric.find(|row| row.is_same(measured, told)) {
                 Some(row) => row.reaches.push(measured.reach.name()),
                 None => of_path.push(ValueRow::new(measured, told)),
             }
