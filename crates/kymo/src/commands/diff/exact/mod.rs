@@ -193,24 +193,23 @@ impl Compared<'_> {
         let threads = [self.sides[0].threads()?, self.sides[1].threads()?];
         for (name, ids) in both(&threads) {
             let of = Of::Thread(Rc::from(name.as_str()));
+            let is_in_both = ids.iter().all(Option::is_some);
             let mut values = [Values::new(), Values::new()];
             let sides = self.sides.into_iter().zip(ids).zip(unlisted.iter_mut());
             for (values, ((side, id), unlisted)) in values.iter_mut().zip(sides) {
                 // Of a thread that only one has, nothing is said beyond that.
                 let mut passed_over = unlisted.like();
-                let is_in_both = ids.iter().all(Option::is_some);
                 let unlisted = if is_in_both { unlisted } else { &mut passed_over };
                 if let Some(id) = id {
                     *values = side.thread_values(id, &of, unlisted)?;
                 }
             }
             let apart = self.apart(&values);
-            match ids {
-                [Some(_), Some(_)] => take.values(&of, &apart)?,
-                _ => {
-                    take.only(Only::Thread(&name), side_of(ids[0].is_some()))?;
-                    take.values_of_only(&apart);
-                }
+            if is_in_both {
+                take.values(&of, &apart)?;
+            } else {
+                take.only(Only::Thread(&name), side_of(ids[0].is_some()))?;
+                take.values_of_only(&apart);
             }
         }
         Ok(())
