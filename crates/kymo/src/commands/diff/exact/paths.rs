@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn of_a_path_without_room_the_steps_in_the_middle_are_left_out() {
         let path = "main /opt/app/a.c:1 > /";
-        assert_eq!([fitted(path, 23), fitted(path, 22)], [path, "main a.c:1 > "]);
+        assert_eq!([fitted(path, 23), fitted(path, 22)], [path, "main a.c:1 > /"]);
         let path = "main > start > run > step > work";
         for (places, expected) in [
             (32, path),
