@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use kymo_core::Progress;
 
 use crate::render::numbers;
@@ -12,8 +12,12 @@ use crate::render::numbers;
 /// Work that is over sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-const BYTES: &str = "{msg} {bar:30} {percent:>3}%  {binary_bytes_per_sec}  {eta} left{prefix}";
-const ITEMS: &str = "{msg} {bar:30} {percent:>3}%  {rate}  {eta} left";
+/// The bar takes what the words leave of a line.
+const BYTES: &str = "{msg} {wide_bar} {percent:>3}%  {binary_bytes_per_sec}{left}{prefix}";
+const ITEMS: &str = "{msg} {wide_bar} {percent:>3}%  {rate}{left}{prefix}";
+
+/// What is known of how long it takes is worth nothing before so much of it is done.
+const TELLING: f32 = 0.02;
 
 /// Draws the progress of one piece of work at a time.
 pub(crate) struct Bars {
@@ -68,7 +72,7 @@ impl Bars {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template(template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style.with_key("rate", write_rate));
+        bar.set_style(style.with_key("rate", write_rate).with_key("left", write_left));
         let parts = *self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         bar.set_message(Parts::message(parts, what));
         let began = parts.map_or_else(Instant::now, |parts| parts.began);
@@ -87,6 +91,13 @@ impl Bars {
 fn write_rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
     // That it cannot be drawn is nobody's failure.
     let _ = out.write_str(&rate(state.per_sec()));
+}
+
+/// Writes how long it takes from here on, once that can be told.
+fn write_left(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    if state.fraction() >= TELLING {
+        let _ = write!(out, "  {:#} left", HumanDuration(state.eta()));
+    }
 }
 
 fn rate(per_second: f64) -> String {

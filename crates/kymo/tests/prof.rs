@@ -98,10 +98,10 @@ fn assert_same(name: &str, one: &Path, other: &Path, excepted: &[&str]) {
     // Instructions that are of another line count there as much.
     let lines: Vec<_> = excepted.iter().copied().filter(|name| name.starts_with("line ")).collect();
     let is_line = |path: &str| path.split(" > ").last().is_some_and(|last| lines.contains(&last));
-    assert_nothing_is_lost(name, one, other, " function", &is_line);
+    assert_nothing_is_lost(name, one, other, "function", &is_line);
     if excepted.contains(&UNLISTED) {
         let is_told = |path: &str| is_excepted(path, excepted);
-        assert_nothing_is_lost(name, one, other, " point", &is_told);
+        assert_nothing_is_lost(name, one, other, "point", &is_told);
     }
     let found = differences(one, other, excepted);
     let first: Vec<_> = found.iter().take(3).collect();
@@ -118,13 +118,13 @@ fn assert_nothing_is_lost(
     is_excepted: &dyn Fn(&str) -> bool,
 ) {
     let (_, out, _) = run(kymo().args(["diff", "--exact", "--json"]).args([one, other]));
-    let mut sums: BTreeMap<(String, String), [f64; 2]> = BTreeMap::new();
+    let mut sums: BTreeMap<[String; 3], [f64; 2]> = BTreeMap::new();
     for line in out.lines() {
         let found: Value = serde_json::from_str(line).unwrap();
         let text = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default();
-        if is_excepted(text("path")) && text("column").ends_with(reach) {
-            let of =
-                sums.entry((text("thread").to_owned(), text("column").to_owned())).or_default();
+        if is_excepted(text("path")) && text("scope") == reach {
+            let key = ["thread", "statistic", "metric"].map(|key| text(key).to_owned());
+            let of = sums.entry(key).or_default();
             for (sum, key) in of.iter_mut().zip(["one", "other"]) {
                 *sum += found.get(key).and_then(Value::as_f64).unwrap();
             }

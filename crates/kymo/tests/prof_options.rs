@@ -194,6 +194,9 @@ fn what_is_typed_and_makes_no_sense_is_said() {
         (vec!["-R", "=x", input], 2, "a path is missing"),
         (vec!["-R", "/a=", input], 2, "a path is missing"),
         (vec!["-S", empty.to_str().unwrap(), input], 1, "there is no .hpcstruct file in it"),
+        (vec!["-j", "0", input], 2, "it is no number from 1 to 1,024"),
+        (vec!["-j", "1025", input], 2, "it is no number from 1 to 1,024"),
+        (vec![input, "/none/out"], 1, "-o DIR says where the database goes"),
     ] {
         let (code, _, said) = run(kymo().arg("prof").args(&arguments));
         assert!(code == Some(expected) && said.contains(why), "{arguments:?}: {code:?} {said}");
@@ -297,12 +300,11 @@ fn diff_exact_compares_every_statistic() {
     };
     assert_eq!(diff("stats", "again"), (Some(0), String::new(), String::new()));
     let (code, out, _) = diff("none", "sum");
-    assert!(
-        code == Some(3) && out == "all threads, sum: only the other has the statistic\n",
-        "{out}"
-    );
+    let only = "\nOnly in B\n  the statistic of all threads, sum\n";
+    assert!(code == Some(3) && out.ends_with(only), "{out}");
     let (code, out, _) = diff("stats", "sum");
-    assert!(code == Some(3) && out.contains("largest: only the one has the statistic"), "{out}");
+    assert!(code == Some(3) && out.contains("Only in A\n"), "{out}");
+    assert!(out.contains("  the statistic of all threads, largest\n"), "{out}");
     let (code, _, said) =
         run(kymo().args(["diff", "--exact", "-n", "2"]).args([database("sum"), database("sum")]));
     assert!(code == Some(2) && said.contains("cannot be used with"), "{said}");
@@ -317,10 +319,83 @@ fn diff_exact_compares_every_statistic() {
     }
     fs::write(&path, bytes).unwrap();
     let (code, out, _) = diff("stats", "again");
-    assert!(
-        code == Some(3) && out.contains("largest: CPUTIME (sec) execution: 2 and 2.0000001"),
-        "{out}"
-    );
+    let row = "          2    2.0000001    +5e-6%  CPUTIME (sec) execution: all threads, largest\n";
+    assert!(code == Some(3) && out.contains(row), "{out}");
+}
+
+/// What `kymo repair` makes of a profile that ends before its values: its tree alone. A thread that was
+/// never sampled has no tree, and has lost nothing.
+#[test]
+fn a_thread_whose_values_are_lost_is_said_and_one_that_was_never_sampled_is_listed() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0, 0.0]);
+    let mut idle = ProfileBuilder::new("app");
+    idle.id(3 | 3 << 14, 2, 2);
+    idle.metric(TIME, "time on a CPU", true).unwrap();
+    write(&idle, &input.join("app-000000-002-1-2-0.hpcrun"));
+    let to = folder.path().join("database");
+    let prof = |options: &[&str]| {
+        run(kymo().args(["prof", "-f", "-o"]).arg(&to).args(options).arg(&input))
+    };
+    let (code, out, said) = prof(&[]);
+    let files = "app-000000-001-1-2-0.hpcrun, app-000000-002-1-2-0.hpcrun";
+    assert!(out.contains(&format!("\n  no value  2 of 3 threads: {files}\n")), "{out}");
+    assert_eq!(code, Some(3), "{said}");
+    let why = "no-values in app-000000-001-1-2-0.hpcrun: it has 2 nodes of code, and no value";
+    assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+    let (code, out, said) = prof(&["--json", "-q"]);
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert!(code == Some(3) && said.contains(why), "{said}");
+    assert_eq!(summary["threads_without_values"].as_array().unwrap().len(), 2);
+    assert_eq!(summary["findings"][0]["rule"], "no-values");
+}
+
+/// The second of three threads takes longer, and the third is in one of them alone: what is above and
+/// over all threads follows from that.
+#[test]
+fn diff_exact_tells_a_person_of_each_cause_once() {
+    let folder = folder();
+    let database = |name: &str| folder.path().join(name);
+    for (name, seconds) in [("a", &[1.0, 2.0][..]), ("b", &[1.0, 2.5, 4.0])] {
+        let input = measurement(folder.path(), name, 0, seconds);
+        prof(&database(name), &["-M", "stats"], &[&input]);
+    }
+    let diff = |options: &[&str], one: &str, other: &str| {
+        let mut command = kymo();
+        command.args(["diff", "--exact"]).args(options).args([one, other]);
+        run(command.current_dir(folder.path()))
+    };
+    let (code, out, _) = diff(&[], "a", "b");
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!((code, &lines[..2]), (Some(3), &["A  a", "B  b"][..]), "{out}");
+    assert!(out.contains("\nOnly in B\n  the thread THREAD 2\n"), "{out}");
+    let path = "entry unknown entry > instruction /none/app+0x1187 > instruction /none/app+0x1202";
+    let only = lines.iter().position(|line| line.starts_with("Paths only in B")).unwrap();
+    assert!(lines[only + 1].ends_with(&format!("CPUTIME (sec) 4  {path}")), "{out}");
+    let values = lines.iter().position(|line| *line == "Values that differ").unwrap();
+    let expected = [
+        "          A            B    change",
+        "entry unknown entry > instruction /none/app+0x1187 > instruction /none/app+0x1201",
+        "          2        2.500    +25.0%  CPUTIME (sec) point: THREAD 1",
+        "",
+    ];
+    assert_eq!(lines[values + 1..values + 5], expected, "{out}");
+    assert!(lines[values + 5].contains(" more values differ because of these"), "{out}");
+    // Programs are told of everything, in the same columns.
+    let (_, out, _) = diff(&["--json"], "a", "b");
+    let rows: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_thread = rows.iter().filter(|row| row["thread"] == "THREAD 1");
+    let scopes: Vec<_> = of_thread.filter(|row| row["path"] == expected[1]).collect();
+    assert_eq!(scopes.len(), 4, "{out}");
+    for (row, scope) in scopes.iter().zip(["point", "function", "lexical", "execution"]) {
+        assert_eq!((row["scope"].as_str(), row["metric"].as_str()), (Some(scope), Some(TIME)));
+        let numbers = ["one", "other", "change", "relative"].map(|key| row[key].as_f64().unwrap());
+        assert_eq!(numbers, [2.0, 2.5, 0.5, 0.25]);
+    }
+    let (_, out, _) = diff(&["--csv"], "a", "b");
+    let columns = |line: &str| line.split(',').count();
+    assert_eq!(out.lines().count(), rows.len() + 1);
+    assert!(columns(out.lines().next().unwrap()) == rows[0].as_object().unwrap().len(), "{out}");
 }
 
 #[test]

@@ -62,6 +62,14 @@ fn what_is_no_measurement_is_called_what_it_is() {
     assert!(said_to(&empty, &[]).1.contains("it is an empty directory"));
     fs::write(empty.join("notes.txt"), "").unwrap();
     assert!(said_to(&empty, &[]).1.contains("there is no .hpcrun file in it"));
+    fs::copy(&trace, empty.join("app.hpctrace")).unwrap();
+    assert!(said_to(&empty, &[]).1.contains("there are traces in it, and no .hpcrun file"));
+
+    let part = said_to(&database.join("profile.db"), &[]).1;
+    assert!(part.contains("it is one file of a database"), "{part}");
+    let structure = folder.path().join("app.hpcstruct");
+    fs::write(&structure, "<HPCToolkitStructure/>").unwrap();
+    assert!(said_to(&structure, &[]).1.contains("-S names such files"));
 }
 
 #[cfg(unix)]

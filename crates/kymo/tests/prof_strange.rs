@@ -367,6 +367,12 @@ fn structure_files_that_tell_of_nothing_or_contradict_each_other_are_said() {
     let (code, rules, said) = prof(&one, &named);
     assert_eq!((code, &rules[..]), (Some(3), &["structure".to_owned()][..]));
     assert!(said.contains("it tells of no module that was loaded"), "{said}");
+    // A directory may have files of other programs, but not of these alone.
+    let named_folder = ["-S", folder.path().to_str().unwrap()];
+    assert_eq!(prof(&one, &named_folder).0, Some(3));
+    structure(&folder.path().join("own.hpcstruct"), "/none/app", 7);
+    assert_eq!(prof(&one, &named_folder).0, Some(0));
+    fs::remove_file(folder.path().join("own.hpcstruct")).unwrap();
     // Of two measurements, each with a structure file of its own.
     structure(&one.join("structs/a.hpcstruct"), "/none/app", 7);
     structure(&other.join("structs/a.hpcstruct"), "/none/app", 7);

@@ -41,10 +41,12 @@ pub(crate) fn tell(
         told.functions.push((function, record.is_placeholder));
     }
     let mut listed = 0;
-    progress.begin_items("listing", tree.contexts().len() as u64);
+    let count = tree.contexts().len();
+    progress.begin_items("listing", count as u64);
     for (context, id) in tree.contexts().iter().zip(0_u32..).skip(1) {
         if id.is_multiple_of(TOLD_AT_ONCE) {
             progress.at(id.into());
+            progress.note(&|| format!("{id} of {count} contexts"));
         }
         if context.key.is_elided() {
             continue;

@@ -29,6 +29,9 @@ const BATCH_THREADS_MAX: usize = 32;
 pub struct Merged {
     /// How many threads there are; those that are left out do not count.
     pub threads: u64,
+    /// Files of threads that have metrics, and no value of any: nothing was sampled, or it was lost
+    /// before. There may be samples of them.
+    pub without_values: Vec<String>,
     /// How many contexts the merged tree has.
     pub contexts: u64,
     /// How many of them are listed: instructions within a line are not.
@@ -109,6 +112,7 @@ pub fn merge(
     let listed = listing::tell(&merging.tree, &merging.lookup, program.sources, sink, progress)?;
     Ok(Merged {
         threads: (found.len() - left_out.len()) as u64,
+        without_values: std::mem::take(&mut merging.without_values),
         contexts: merging.tree.contexts().len() as u64 - 1,
         listed,
         values,

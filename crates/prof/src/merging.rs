@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{MeasuredMetric, MeasuredThread, MeasurementView};
+use kymo_core::model::measurement::{
+    Frame, MeasuredMetric, MeasuredNode, MeasuredThread, MeasurementView,
+};
 use kymo_core::model::profile::{Computed, Metric, MetricId, ThreadId};
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, shortened};
 
@@ -48,6 +50,8 @@ pub(crate) struct Merging<'a> {
     links: Arc<Links>,
     /// Threads that nothing was made of.
     pub(crate) left_out: Vec<ThreadId>,
+    /// Files of threads that have metrics, and no value of any.
+    pub(crate) without_values: Vec<String>,
     /// Of each measurement.
     findings: Vec<Findings>,
 }
@@ -74,6 +78,7 @@ impl<'a> Merging<'a> {
             room: Room::new(context.limits.items_max),
             links: Arc::default(),
             left_out: Vec::new(),
+            without_values: Vec::new(),
             findings: views.iter().map(|_| Findings::new(&context.limits)).collect(),
         }
     }
@@ -87,7 +92,9 @@ impl<'a> Merging<'a> {
         read: Result<MeasuredThread>,
     ) -> Option<Placed> {
         let contexts = self.tree.contexts().len();
-        self.context.progress.note(&|| format!("{} threads, {contexts} contexts", id.0));
+        let threads = || self.views.iter().map(|view| view.thread_count()).sum::<usize>();
+        let note = || format!("{} of {} threads, {contexts} contexts", id.0, threads());
+        self.context.progress.note(&note);
         let read = read.map_err(|error| format!("it cannot be read, and is left out: {error}"));
         let before = self.tree.mark();
         let placed = read.and_then(|read| {
@@ -160,12 +167,28 @@ impl<'a> Merging<'a> {
         if self.links.count() < self.tree.contexts().len() {
             self.links = Arc::new(self.links.grown(self.tree.contexts()));
         }
+        if read.values.is_empty() && !read.metrics.is_empty() {
+            self.without_values.push(view.file(found.thread));
+            self.say_without_values(found, &read);
+        }
         let items = read.nodes.len() as u64 + read.values.len() as u64;
         let (measurement, thread) = (found.measurement, found.thread);
         let metrics = new.into_iter().map(|measured| measured.metric).collect();
         let numbers = read.numbers;
         let thread = PlacedThread { id, measurement, thread, metrics, computed, numbers, places };
         Ok(Placed { own, links: Arc::clone(&self.links), thread, items })
+    }
+
+    /// Says of a thread without a value that they were lost, if so: each node of code is there because
+    /// something was sampled, but on a GPU, where nodes may be there for a trace alone.
+    fn say_without_values(&mut self, found: &Found, read: &MeasuredThread) {
+        let is_code = |node: &&MeasuredNode| matches!(node.frame, Frame::Code { .. });
+        let count = read.nodes.iter().filter(is_code).count();
+        if count > 0 && !found.is_of_gpu() {
+            let why = "nodes of code, and no value of any metric: its values were lost before";
+            let why = format!("it has {count} {why}, and it counts as nothing");
+            self.lose(found, Severity::Warning, "no-values", why);
+        }
     }
 
     /// Keeps what is wrong with a thread.

@@ -44,6 +44,11 @@ impl Found {
         is_alike && read(self).is_some_and(|one| read(other) == Some(one))
     }
 
+    /// Whether it is something that a GPU did, such as a stream.
+    pub(crate) fn is_of_gpu(&self) -> bool {
+        self.ids.iter().any(|id| id.kind.0.starts_with("GPU"))
+    }
+
     /// About how many bytes there are of it.
     pub(crate) fn size_bytes(&self, views: &[Arc<dyn MeasurementView>]) -> u64 {
         self.view(views).map_or(0, |view| view.size_bytes(self.thread))

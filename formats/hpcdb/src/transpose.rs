@@ -50,7 +50,9 @@ pub(crate) struct Gathering<'a> {
     profiles: Vec<(u32, Profile)>,
     /// How many values each context has, a page of contexts at a time where there are some.
     counts: BTreeMap<u32, Page<u32>>,
-    /// How many contexts have values.
+    /// How many values there are.
+    pub(crate) values: u64,
+    /// How many contexts have some.
     pub(crate) valued: u64,
     /// The highest number of a context with values.
     pub(crate) highest: u32,
@@ -59,7 +61,7 @@ pub(crate) struct Gathering<'a> {
 impl<'a> Gathering<'a> {
     pub(crate) fn new(file: &'a ProfileDb) -> ReadResult<Self> {
         let (profiles, counts) = <_>::default();
-        let mut gathering = Self { file, profiles, counts, valued: 0, highest: 0 };
+        let mut gathering = Self { file, profiles, counts, values: 0, valued: 0, highest: 0 };
         for (number, index) in (1..file.profiles.count).zip(1..) {
             let Some(profile) = file.profile(number)? else { continue };
             file.require_order(&profile)?;
@@ -86,6 +88,7 @@ impl<'a> Gathering<'a> {
             let range = self.file.range(profile, entry)?;
             let more = range.end.saturating_sub(range.start);
             if let (Some(count), 1..) = (page.get_mut(slot(context)), more) {
+                self.values = self.values.saturating_add(more);
                 self.valued += u64::from(*count == 0);
                 self.highest = self.highest.max(context);
                 *count = count.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));

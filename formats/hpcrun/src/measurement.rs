@@ -253,6 +253,7 @@ impl Measurement {
         ahead::in_order(names.len(), open, |opened| {
             let Some((done, name, opened)) = opened else { return Ok(()) };
             context.progress.at(done as u64);
+            context.progress.note(&|| format!("{done} of {} files", names.len()));
             let pair = pairs.entry(stem(name)).or_default();
             match opened {
                 Ok(File::Profile(mut profile)) if has_extension(name, PROFILE) => {

@@ -10,7 +10,7 @@ use kymo_core::{Error, Progress, Result, ahead};
 use super::file::{Form, Out};
 use super::profile::ProfileWriter;
 use crate::read::ProfileDb;
-use crate::spec::{CCT_BYTES, DESCRIBED_CCT_BYTES, FileKind};
+use crate::spec::{CCT_BYTES, CCT_VALUE_BYTES, DESCRIBED_CCT_BYTES, FileKind};
 use crate::transpose::{Gathering, Turned, numbers_max};
 
 /// Where the list of contexts begins.
@@ -69,9 +69,12 @@ pub(crate) fn write(
         let values = from.part.told(gathering.values(&contexts))?;
         Ok((contexts, Encoded::new(form, &values, sums_are_wanted)))
     };
-    progress.begin_items("writing", count);
+    progress.begin("writing", gathering.values.saturating_mul(CCT_VALUE_BYTES));
+    let mut written = 0;
     ahead::in_order(parts.len(), encode, |(contexts, encoded)| {
-        progress.at(contexts.start);
+        progress.at(written * CCT_VALUE_BYTES);
+        progress.note(&|| format!("{} of {count} contexts", contexts.start));
+        written += encoded.blocks.iter().map(|block| block.n_values).sum::<u64>();
         encoded.put(&mut out, form, contexts)?;
         let Some((summary, ids)) = &mut sums else { return Ok(()) };
         encoded.sums.iter().try_for_each(|(context, metric, sum)| {

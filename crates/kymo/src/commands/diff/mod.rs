@@ -6,7 +6,6 @@ mod exact;
 mod profiles;
 mod same_paths;
 mod sides;
-mod unlisted;
 mod values;
 
 use std::io::Write;
@@ -53,7 +52,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "X", default_value_t = 0.0, value_parser = tolerance)]
     tolerance: f64,
 
-    /// Compare profiles by path: every metric, context, value of a thread, statistic and sample.
+    /// Compare profiles by path: every metric, context, value of a thread, statistic and sample. Each
+    /// cause is told once: a path that only one has without what is below it, a value without the sums
+    /// that differ because it does. --json and --csv list every difference.
     #[arg(long, conflicts_with_all = ["by", "inclusive", "metric", "number"])]
     exact: bool,
 
@@ -136,10 +137,18 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let compared = session.with_dataset(&args.one, &args.open, |session, one| {
         let compared = session.with_dataset(&args.other, &args.open, |session, other| {
             let (mut rows, mut outcome) = (args.rows.rows(), Outcome::Done);
-            let remarks = differences(args, one, other, &mut |difference| {
-                outcome = Outcome::Findings;
-                print(session, rows.as_mut(), &difference)
-            })?;
+            let remarks = if args.exact {
+                let rows = args.rows.rows();
+                if exact::print([one, other], args.tolerance, rows, &mut session.out)? {
+                    outcome = Outcome::Findings;
+                }
+                Vec::new()
+            } else {
+                differences(args, one, other, &mut |difference| {
+                    outcome = Outcome::Findings;
+                    print(session, rows.as_mut(), &difference)
+                })?
+            };
             let _ = session.out.flush();
             for Remark { side, text, is_doubt } in remarks {
                 let of = if side == 0 { one } else { other };
@@ -164,10 +173,6 @@ fn differences(
     other: &Opened,
     take: Take<'_>,
 ) -> anyhow::Result<Vec<Remark>> {
-    if args.exact {
-        exactly(args, one, other, take)?;
-        return Ok(Vec::new());
-    }
     if let (Some(one), Some(other)) = (one.dataset.arrays(), other.dataset.arrays()) {
         arrays::differences(&one, &other, args.tolerance)?.into_iter().try_for_each(take)?;
         return Ok(Vec::new());
@@ -190,19 +195,6 @@ fn differences(
         "files with arrays can be, and files with profiles"
     };
     Err(failure.hint(hint).into())
-}
-
-/// Compares profiles by path.
-fn exactly(args: &Args, one: &Opened, other: &Opened, take: Take<'_>) -> anyhow::Result<()> {
-    let mut paths = exact::Paths::new();
-    let mut side = |opened: &Opened| -> anyhow::Result<exact::Side> {
-        let side = exact::Side::new(opened, &mut paths)?;
-        let title = opened.format.info().title;
-        let failure = || Failure::new(format!("{title} have no profile that could be compared"));
-        side.ok_or_else(|| Named::error(&opened.name, failure()))
-    };
-    let (one, other) = (side(one)?, side(other)?);
-    exact::differences(&one, &other, &paths, args.tolerance, take)
 }
 
 fn print(

@@ -319,9 +319,13 @@ fn signed(change: f64) -> String {
 
 /// A change as a share of what there was; nothing where there was nothing, or no number.
 fn relative(spent: Spent) -> String {
-    let [before, _] = spent;
-    let share = by(spent) / before.abs() * 100.0;
-    if share.is_finite() { format!("{share:+.1}%") } else { String::new() }
+    share_of(spent).map_or(String::new(), |share| format!("{:+.1}%", share * 100.0))
+}
+
+/// The same as a number.
+pub(super) fn share_of(spent: Spent) -> Option<f64> {
+    let share = by(spent) / spent[0].abs();
+    share.is_finite().then_some(share)
 }
 
 /// The last names of a path, as many as one can read in a line.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::model::measurement::MeasurementView;
-use kymo_core::{Error, Finding, Severity};
+use kymo_core::{Error, Finding, Format, Severity};
 
 use crate::cli::FormatArgs;
 use crate::failure::{Failure, quoted};
@@ -57,7 +57,10 @@ pub(super) fn open(
     refuse_twice(&found)?;
     let mut inputs = Vec::new();
     for (_, path) in found {
-        let of_input = |error: anyhow::Error| Named::error(display(path), unreadable(path, error));
+        let of_input = |error: anyhow::Error| {
+            let error = unreadable(path, paths.len(), error);
+            Named::error(display(path), error)
+        };
         let source = session.source(path).map_err(anyhow::Error::from).map_err(of_input)?;
         let opened = session.open_as(&source, &FormatArgs::default()).map_err(of_input)?;
         let Some(view) = opened.dataset.measurement() else {
@@ -89,11 +92,20 @@ fn refuse_twice(found: &[(PathBuf, &PathBuf)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why an input cannot be read, and what to do about it.
-fn unreadable(path: &Path, error: anyhow::Error) -> anyhow::Error {
+/// Why an input, one of so many, cannot be read, and what to do about it.
+fn unreadable(path: &Path, count: usize, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<Error>() {
         Some(Error::Read(_) | Error::ReadIn { .. }) => {
             Failure::new(error.to_string()).hint(repairing(&display(path))).into()
+        }
+        _ if has_extension(path, "hpcstruct") => {
+            let hint = "-S names such files, beside the measurements that they are for";
+            Failure::new("it is a structure file, and no measurement").hint(hint).into()
+        }
+        // Some programs are told last where to write.
+        _ if count > 1 && !path.exists() => {
+            let hint = "all that is named is read; -o DIR says where the database goes";
+            Failure::new("there is no such file or directory").hint(hint).into()
         }
         _ if path.is_dir() => match without_profiles(path) {
             Some(why) => Failure::new(why).hint(DIRECTORIES).into(),
@@ -109,8 +121,12 @@ fn without_profiles(path: &Path) -> Option<&'static str> {
     if names.peek().is_none() {
         return Some("it is an empty directory");
     }
-    let is_profile = |name| Path::new(&name).extension().is_some_and(|of| of == "hpcrun");
+    let is_profile = |name| has_extension(Path::new(&name), "hpcrun");
     (!names.any(is_profile)).then_some("there is no .hpcrun file in it")
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension == wanted)
 }
 
 /// Where measurements are.
@@ -146,6 +162,15 @@ fn no_threads(session: &mut Session, opened: &Opened) -> anyhow::Error {
         let title = opened.format.info().title;
         let hint = format!("`kymo top {}` shows it", quoted(name));
         Failure::new(format!("it is made of measurements already: {title}")).hint(hint)
+    } else if opened.dataset.is_part() && opened.format.info().name == kymo_hpcdb::HpcDb.info().name
+    {
+        let hint = "`kymo top` shows the directory that it is in";
+        Failure::new("it is one file of a database, which is made of measurements already")
+            .hint(hint)
+    } else if opened.dataset.timeline().is_some() && opened.source.is_directory() {
+        let hint = "traces are read beside the .hpcrun files of the same names";
+        Failure::new("there are traces in it, and no .hpcrun file that tells what was measured")
+            .hint(hint)
     } else if opened.dataset.timeline().is_some() {
         let hint = "name the .hpcrun file beside it, or the directory that both are in";
         Failure::new("it tells when a thread was where, and no profile what was measured")

@@ -323,11 +323,8 @@ fn tell_useless(
 /// How many processors may work: more than any machine has are a slip.
 fn jobs(text: &str) -> Result<NonZero<usize>, String> {
     const JOBS_MAX: usize = 1024;
-    let jobs = text.parse::<NonZero<usize>>().map_err(|error| error.to_string())?;
-    if jobs.get() > JOBS_MAX {
-        return Err("it is more than 1,024".to_owned());
-    }
-    Ok(jobs)
+    let jobs = text.parse::<NonZero<usize>>().ok().filter(|jobs| jobs.get() <= JOBS_MAX);
+    jobs.ok_or_else(|| "it is no number from 1 to 1,024".to_owned())
 }
 
 /// `FROM=TO`.

@@ -17,6 +17,9 @@ use super::said::Said;
 /// Modules without names that are listed.
 const MODULES_SHOWN: usize = 100;
 
+/// Files of threads without a value that are listed.
+const FILES_SHOWN: usize = 3;
+
 /// Prints a summary.
 pub(super) fn print(
     session: &mut Session,
@@ -43,7 +46,25 @@ pub(super) fn print(
     let phases = merged.phases.iter();
     let phases = phases.map(|phase| format!("{} {:.3} s", phase.name, phase.took.as_secs_f64()));
     writeln!(out, "  time      {}", phases.collect::<Vec<_>>().join(", "))?;
+    print_without_values(session, merged)?;
     print_unnamed(session, merged)
+}
+
+/// Threads that nothing was sampled of, or whose values were lost before.
+fn print_without_values(session: &mut Session, merged: &Merged) -> anyhow::Result<()> {
+    let files = &merged.without_values;
+    if files.is_empty() {
+        return Ok(());
+    }
+    let [count, threads] = [files.len() as u64, merged.threads].map(numbers::grouped);
+    let shown: Vec<_> = files.iter().take(FILES_SHOWN).map(|file| escaped(file)).collect();
+    let more = files.len().saturating_sub(FILES_SHOWN) as u64;
+    let more = match more {
+        0 => String::new(),
+        more => format!(", and {} more: --json lists all", numbers::grouped(more)),
+    };
+    let shown = shown.join(", ");
+    Ok(writeln!(session.out, "  no value  {count} of {threads} threads: {shown}{more}")?)
 }
 
 /// Modules of which less is known than could be, those with most addresses first, and why. Those of
@@ -133,6 +154,7 @@ fn print_json(
     Ok(session.out.json(&json!({
         "database": inputs::display(output),
         "threads": merged.threads,
+        "threads_without_values": merged.without_values,
         "contexts": merged.contexts,
         "listed": merged.listed,
         "values": merged.values,

@@ -45,14 +45,22 @@ pub(super) fn read(
         };
         let files = ahead::each(files, read);
         progress.end();
+        // A directory has files of other programs, too.
+        let mut is_useless = true;
         for read in files {
             let (source, file) = read.map_err(of_path)?;
             let name = inputs::display(source.path());
+            is_useless &= file.as_ref().is_ok_and(|file| file.modules.is_empty());
             let findings = match file {
                 Ok(file) => told.add_file(file, &name),
                 Err(error) => vec![StructureFile::unreadable(&error)],
             };
             said.say(session, &name, findings);
+        }
+        if is_useless {
+            let why = "it tells of no module that was loaded";
+            let finding = Finding::whole(Severity::Warning, "structure", why);
+            said.say(session, &inputs::display(path), vec![finding]);
         }
     }
     // Who names a file wants it instead of what lies beside the measurement.
@@ -87,13 +95,7 @@ struct Told<'a> {
 impl Told<'_> {
     /// Takes all of a file that was named.
     fn add_file(&mut self, file: StructureFile, name: &str) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        if file.modules.is_empty() {
-            let why = "it tells of no module that was loaded";
-            findings.push(Finding::whole(Severity::Warning, "structure", why));
-        }
-        findings.extend(file.modules.into_iter().filter_map(|module| self.add(module, name)));
-        findings
+        file.modules.into_iter().filter_map(|module| self.add(module, name)).collect()
     }
 
     /// The path by which a module is looked up.

@@ -3,30 +3,30 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Value, json};
+use super::{Measured, Of};
 
 /// More pairs of contexts than this are not gone through one by one.
 const PAIRS_MAX: usize = 1 << 22;
 
-/// What values are of: a thread or a statistic, and a column. Each has a number.
+/// What values are of, and what was measured. Each pair has a number.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    known: RefCell<HashMap<(String, String), usize>>,
+    known: RefCell<HashMap<(Of, Measured), usize>>,
 }
 
 impl Keys {
-    fn of(&self, name: &str, column: &str) -> usize {
+    fn number(&self, of: &Of, measured: &Measured) -> usize {
         let mut known = self.known.borrow_mut();
         let next = known.len();
-        *known.entry((name.to_owned(), column.to_owned())).or_insert(next)
+        *known.entry((of.clone(), measured.clone())).or_insert(next)
     }
 
-    /// The names by their numbers.
-    fn names(&self) -> Vec<(String, String)> {
+    /// All of them by their numbers.
+    fn all(&self) -> Vec<(Of, Measured)> {
         let known = self.known.borrow();
-        let mut names: Vec<_> = known.iter().map(|(name, key)| (*key, name.clone())).collect();
-        names.sort();
-        names.into_iter().map(|(_, name)| name).collect()
+        let mut all: Vec<_> = known.iter().map(|(of, number)| (*number, of.clone())).collect();
+        all.sort();
+        all.into_iter().map(|(_, of)| of).collect()
     }
 }
 
@@ -45,8 +45,13 @@ impl<'a> Unlisted<'a> {
         Self { keys, rows: HashMap::new() }
     }
 
-    pub(super) fn add(&mut self, context: u64, name: &str, column: &str, value: f64) {
-        let key = self.keys.of(name, column);
+    /// Another one that knows the same keys.
+    pub(super) fn like(&self) -> Self {
+        Self::new(self.keys)
+    }
+
+    pub(super) fn add(&mut self, context: u64, of: &Of, measured: &Measured, value: f64) {
+        let key = self.keys.number(of, measured);
         self.rows.entry(context).or_default().push((key, value));
     }
 
@@ -60,34 +65,48 @@ impl<'a> Unlisted<'a> {
     }
 }
 
-/// What differs, in words and for a program, when contexts that have the same are taken for the same.
+/// Values of such contexts that differ.
+#[derive(Debug, PartialEq)]
+pub(super) enum Differing {
+    /// Those of one kind, how many each of the two has, and what they come to.
+    Values {
+        of: Of,
+        measured: Measured,
+        /// How many differ.
+        count: usize,
+        /// How many there are in each, of those that have no counterpart.
+        counts: [usize; 2],
+        sums: [f64; 2],
+    },
+    /// So many contexts have the same values, but not together.
+    Apart(usize),
+}
+
+/// What differs when contexts that have the same are taken for the same.
 pub(super) fn differences(
     keys: &Keys,
     one: Vec<Row>,
     other: Vec<Row>,
     is_apart: impl Fn(f64, f64) -> bool,
-) -> Vec<(String, Value)> {
+) -> Vec<Differing> {
     let (one, other) = without_pairs(one, other, &is_apart);
-    let names = keys.names();
     let [left, right] = [&one, &other].map(|rows| by_key(rows));
     let mut found = Vec::new();
-    for (key, (name, column)) in names.iter().enumerate() {
-        let [left, right] = [&left, &right].map(|all| all.get(&key).map_or(&[][..], |found| found));
-        let count = left.iter().zip(right).filter(|(one, other)| is_apart(**one, **other)).count();
-        let what = match left.len() == right.len() {
-            true if count == 0 => continue,
-            true if count == 1 => "1 value differs".to_owned(),
-            true => format!("{count} values differ"),
-            false => format!("{} and {} values", left.len(), right.len()),
-        };
-        let [one, other] = [left, right].map(|values| values.iter().sum::<f64>());
-        let details = json!({ "thread": name, "column": column, "one": one, "other": other });
-        found.push((format!("{name}: {column}: {what}"), details));
+    for (key, (of, measured)) in keys.all().into_iter().enumerate() {
+        let both = [&left, &right].map(|all| all.get(&key).map_or(&[][..], |found| found));
+        let [left, right] = both;
+        let pairs = left.iter().zip(right);
+        let count = pairs.filter(|(one, other)| is_apart(**one, **other)).count()
+            + left.len().abs_diff(right.len());
+        if count > 0 {
+            let counts = both.map(<[f64]>::len);
+            let sums = both.map(|values| values.iter().sum::<f64>());
+            found.push(Differing::Values { of, measured, count, counts, sums });
+        }
     }
     let most = one.len().max(other.len());
     if found.is_empty() && most > 0 {
-        let what = format!("{most} of them have the same values, but not together");
-        found.push((what, json!({ "contexts": most })));
+        found.push(Differing::Apart(most));
     }
     found
 }
@@ -143,35 +162,43 @@ fn without_pairs(
 
 #[cfg(test)]
 mod tests {
+    use kymo_core::model::profile::{Reach, Statistic};
+
     use super::*;
 
-    /// What differs between contexts, each with the values of a thread and of all.
-    fn found(one: &[[f64; 2]], other: &[[f64; 2]]) -> Vec<String> {
+    /// What differs between contexts, each with the values of a thread and of all: how many values,
+    /// and how many each has.
+    fn found(one: &[[f64; 2]], other: &[[f64; 2]]) -> Vec<(String, usize, [usize; 2])> {
         let keys = Keys::default();
+        let time = Measured { metric: "time".into(), reach: Reach::Point };
         let rows = |contexts: &[[f64; 2]], first: u64| {
             let mut unlisted = Unlisted::new(&keys);
             for (values, context) in contexts.iter().zip(first..) {
-                unlisted.add(context, "THREAD 0", "time", values[0]);
-                unlisted.add(context, "all threads, sum", "time", values[1]);
+                unlisted.add(context, &Of::Thread("THREAD 0".into()), &time, values[0]);
+                unlisted.add(context, &Of::All(Statistic::Sum), &time, values[1]);
             }
             unlisted.into_rows()
         };
         let (one, other) = (rows(one, 5), rows(other, 900));
         let found = differences(&keys, one, other, |a, b| (a - b).abs() > 1e-9);
-        found.into_iter().map(|(what, _)| what).collect()
+        let told = |found| match found {
+            Differing::Values { of, count, counts, .. } => (of.to_string(), count, counts),
+            Differing::Apart(count) => (String::new(), count, [0; 2]),
+        };
+        found.into_iter().map(told).collect()
     }
 
     #[test]
     fn contexts_without_names_are_known_by_all_that_they_have() {
         let contexts = [[1.0, 2.0], [3.0, 4.0], [3.0, 5.0]];
         let turned = [[3.0, 5.0 + 1e-12], [1.0, 2.0], [3.0, 4.0]];
-        assert_eq!(found(&contexts, &turned), [""; 0]);
+        assert_eq!(found(&contexts, &turned), []);
         let swapped = [[1.0, 4.0], [3.0, 2.0], [3.0, 5.0]];
-        let expected = "2 of them have the same values, but not together";
-        assert_eq!(found(&contexts, &swapped), [expected]);
+        assert_eq!(found(&contexts, &swapped), [(String::new(), 2, [0; 2])]);
         let other = [[1.0, 2.0], [3.0, 4.5], [3.0, 5.0]];
-        assert_eq!(found(&contexts, &other), ["all threads, sum: time: 1 value differs"]);
-        let fewer = ["THREAD 0: time: 1 and 0 values", "all threads, sum: time: 1 and 0 values"];
+        let all = "all threads, sum".to_owned();
+        assert_eq!(found(&contexts, &other), [(all.clone(), 1, [1; 2])]);
+        let fewer = [("THREAD 0".to_owned(), 1, [1, 0]), (all, 1, [1, 0])];
         assert_eq!(found(&contexts, &contexts[..2]), fewer);
     }
 }

@@ -1,0 +1,465 @@
+//! What differs, for a person: each cause once, and not what follows from it.
+//!
+//! What only one has is told without what is below it. A value that differs by as much as those below
+//! it do is not told, nor are sums of threads that do; how many these are is.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Write};
+use std::rc::Rc;
+
+use kymo_core::model::profile::{Metric, Reach, Statistic};
+
+use super::super::is_apart;
+use super::super::profiles::share_of;
+use super::paths::{Kind, WHOLE, fitted};
+use super::{Apart, Compared, Differing, Measured, NAMES, Of, Only, Sample, Side, Take};
+use crate::output::Output;
+use crate::render::columns::width_of;
+use crate::render::{escaped, measure, numbers, style};
+
+/// The places of a figure.
+const FIGURE: usize = 11;
+
+/// The places of a number of values.
+const VALUES: usize = 14;
+
+/// Gathers what differs, and prints it.
+pub(super) struct Grouped<'a> {
+    compared: &'a Compared<'a>,
+    /// Of paths that only one has, the uppermost of them.
+    roots: HashMap<usize, usize>,
+    /// These, with how many values differ there and below.
+    lone: BTreeMap<usize, Lone>,
+    /// What else only one has, in words.
+    others: [Vec<String>; 2],
+    /// What only one of them measures.
+    lone_measured: BTreeSet<Measured>,
+    /// By how much all threads together differ.
+    by_threads: HashMap<(usize, Measured), f64>,
+    told: BTreeMap<Place, Told>,
+    /// How many values differ because of others.
+    implied: u64,
+    /// How many values of contexts differ that are not listed, and how many are not together.
+    unlisted: [u64; 2],
+    traces: Vec<Trace>,
+}
+
+/// A path that only one has.
+struct Lone {
+    side: usize,
+    values: u64,
+    /// What all threads spent there and below, of the first metric.
+    spent: Option<(Rc<str>, f64)>,
+}
+
+impl Lone {
+    fn new(side: usize) -> Self {
+        Self { side, values: 0, spent: None }
+    }
+
+    fn spent_words(&self) -> String {
+        let words = |(metric, spent): &(Rc<str>, f64)| {
+            format!("{} {}", escaped(metric), measure::value(*spent))
+        };
+        self.spent.as_ref().map_or(String::new(), words)
+    }
+
+    /// Takes in a value at or below the path.
+    fn add(&mut self, of: &Of, apart: &Apart, is_below: bool) {
+        self.values += 1;
+        let is_spent = *of == Of::All(Statistic::Sum) && apart.measured.reach == Reach::Execution;
+        if is_spent && !is_below && self.spent.is_none() {
+            let value = apart.values.get(self.side).copied().unwrap_or_default();
+            self.spent = Some((Rc::clone(&apart.measured.metric), value));
+        }
+    }
+}
+
+/// Where values differ: those of threads are told together.
+type Place = (usize, Measured, Option<Statistic>);
+
+/// Values that differ, of the thread that does most.
+struct Told {
+    of: Of,
+    values: [f64; 2],
+    /// How many other threads do.
+    more: u64,
+}
+
+/// A thread whose samples differ.
+struct Trace {
+    thread: String,
+    counts: [usize; 2],
+    /// How many are not the same in both.
+    differing: usize,
+    /// The first that is not, in each that has so many.
+    first: [Option<Sample>; 2],
+}
+
+impl<'a> Grouped<'a> {
+    pub(super) fn new(compared: &'a Compared<'a>) -> Self {
+        let [one, other] = compared.sides.map(declared);
+        Self {
+            compared,
+            roots: HashMap::new(),
+            lone: BTreeMap::new(),
+            others: [Vec::new(), Vec::new()],
+            lone_measured: &one ^ &other,
+            by_threads: HashMap::new(),
+            told: BTreeMap::new(),
+            implied: 0,
+            unlisted: [0; 2],
+            traces: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_different(&self) -> bool {
+        let has_others = self.others.iter().any(|others| !others.is_empty());
+        let has_values = !self.told.is_empty() || self.implied > 0 || self.unlisted != [0; 2];
+        !self.lone.is_empty() || has_others || has_values || !self.traces.is_empty()
+    }
+
+    /// Whether a value differs because others do.
+    fn is_implied(&self, of: &Of, apart: &Apart, below: &Below) -> bool {
+        if self.lone_measured.contains(&apart.measured) {
+            return true;
+        }
+        let key = (apart.path, apart.measured.clone());
+        let comes_to = |change: Option<&f64>| {
+            let [one, other] = apart.values;
+            change.is_some_and(|change| !is_apart(self.compared.tolerance, one + change, other))
+        };
+        match of {
+            Of::Thread(_) => comes_to(below.get(&key)),
+            Of::All(Statistic::Sum) => {
+                comes_to(below.get(&key)) || comes_to(self.by_threads.get(&key))
+            }
+            // These do not add up: that threads differ has to do.
+            Of::All(_) => self.by_threads.contains_key(&key),
+        }
+    }
+
+    /// What comes from below, and from the very context, to each that it counts for.
+    fn below(&self, apart: &[Apart]) -> Below {
+        let mut below = Below::new();
+        let mut add = |path: usize, measured: &Measured, reach: Reach, change: f64| {
+            let measured = Measured { reach, ..measured.clone() };
+            *below.entry((path, measured)).or_default() += change;
+        };
+        let paths = self.compared.paths;
+        for found in apart {
+            let Apart { path, measured, .. } = found;
+            let (above, change) = (paths.above(*path), found.change());
+            let is_in_loop = paths.kind(above) == Kind::Loop;
+            match (measured.reach, paths.kind(*path)) {
+                (Reach::Point, _) => {
+                    for reach in [Reach::Function, Reach::Lexical, Reach::Execution] {
+                        add(*path, measured, reach, change);
+                    }
+                }
+                (Reach::Execution, _) if *path != WHOLE => {
+                    add(above, measured, Reach::Execution, change);
+                }
+                (Reach::Function, Kind::Loop) if is_in_loop => {
+                    add(above, measured, Reach::Function, change);
+                }
+                (Reach::Function, Kind::Loop | Kind::Part) => {
+                    add(above, measured, Reach::Function, change);
+                    add(above, measured, Reach::Lexical, change);
+                }
+                _ => {}
+            }
+        }
+        below
+    }
+
+    fn tell(&mut self, of: &Of, apart: &Apart) {
+        let statistic = match of {
+            Of::Thread(_) => None,
+            Of::All(statistic) => Some(*statistic),
+        };
+        let place = (apart.path, apart.measured.clone(), statistic);
+        let new = || Told { of: of.clone(), values: apart.values, more: 0 };
+        let Some(told) = self.told.get_mut(&place) else {
+            self.told.insert(place, new());
+            return;
+        };
+        let size = |[one, other]: [f64; 2]| (other - one).abs();
+        let more = told.more + 1;
+        if size(apart.values) > size(told.values) {
+            *told = new();
+        }
+        told.more = more;
+    }
+}
+
+/// What values differ by because of others.
+type Below = HashMap<(usize, Measured), f64>;
+
+impl Take for Grouped<'_> {
+    fn only(&mut self, what: Only<'_>, side: usize) -> anyhow::Result<()> {
+        let what = match what {
+            Only::Context(path) => {
+                // What is above comes first.
+                let above = self.roots.get(&self.compared.paths.above(path)).copied();
+                let root = above.unwrap_or(path);
+                self.roots.insert(path, root);
+                self.lone.entry(root).or_insert_with(|| Lone::new(side));
+                return Ok(());
+            }
+            Only::Metric(name) => format!("the metric {name}"),
+            Only::Thread(name) => format!("the thread {name}"),
+            Only::Statistic(statistic) => format!("the statistic of {}", Of::All(statistic)),
+        };
+        if let Some(others) = self.others.get_mut(side) {
+            others.push(what);
+        }
+        Ok(())
+    }
+
+    fn values(&mut self, of: &Of, apart: &[Apart]) -> anyhow::Result<()> {
+        let below = self.below(apart);
+        for found in apart {
+            if let Some(root) = self.roots.get(&found.path) {
+                let lone = self.lone.get_mut(root).into_iter();
+                lone.for_each(|lone| lone.add(of, found, found.path != *root));
+                continue;
+            }
+            if self.is_implied(of, found, &below) {
+                self.implied += 1;
+            } else {
+                self.tell(of, found);
+            }
+            if matches!(of, Of::Thread(_)) {
+                self.values_of_only(std::slice::from_ref(found));
+            }
+        }
+        Ok(())
+    }
+
+    fn values_of_only(&mut self, apart: &[Apart]) {
+        for found in apart {
+            let key = (found.path, found.measured.clone());
+            *self.by_threads.entry(key).or_default() += found.change();
+        }
+    }
+
+    fn unlisted(&mut self, found: &Differing) -> anyhow::Result<()> {
+        let [values, apart] = &mut self.unlisted;
+        match found {
+            Differing::Values { count, .. } => *values += *count as u64,
+            Differing::Apart(count) => *apart += *count as u64,
+        }
+        Ok(())
+    }
+
+    fn samples(&mut self, thread: &str, samples: &[Vec<Sample>; 2]) -> anyhow::Result<()> {
+        let [one, other] = samples;
+        let pairs = || one.iter().zip(other);
+        let differing = pairs().filter(|(one, other)| one != other).count();
+        let at = pairs().take_while(|(one, other)| one == other).count();
+        self.traces.push(Trace {
+            thread: thread.to_owned(),
+            counts: samples.each_ref().map(Vec::len),
+            differing: differing + one.len().abs_diff(other.len()),
+            first: samples.each_ref().map(|samples| samples.get(at).copied()),
+        });
+        Ok(())
+    }
+}
+
+impl Grouped<'_> {
+    /// Prints all that differs, below the names of both.
+    pub(super) fn print(&self, names: [&str; 2], out: &mut Output) -> io::Result<()> {
+        for (letter, name) in NAMES.into_iter().zip(names) {
+            writeln!(out, "{letter}  {}", escaped(name))?;
+        }
+        for side in [0, 1] {
+            self.print_only(side, out)?;
+        }
+        self.print_values(out)?;
+        self.print_unlisted(out)?;
+        self.print_traces(out)?;
+        if self.implied > 0 {
+            let values = numbers::count(self.implied, "more value differs", "more values differ");
+            let why = "because of these, further up or over all threads";
+            writeln!(out, "\n{values} {why} (--json lists all)")?;
+        }
+        Ok(())
+    }
+
+    fn print_only(&self, side: usize, out: &mut Output) -> io::Result<()> {
+        let name = NAMES.get(side).copied().unwrap_or_default();
+        let others = self.others.get(side).map(Vec::as_slice).unwrap_or_default();
+        if !others.is_empty() {
+            title(&format!("Only in {name}"), out)?;
+            others.iter().try_for_each(|what| writeln!(out, "  {}", escaped(what)))?;
+        }
+        self.print_paths_only(side, name, out)
+    }
+
+    fn print_paths_only(&self, side: usize, name: &str, out: &mut Output) -> io::Result<()> {
+        let lone = self.lone.iter().filter(|(_, lone)| lone.side == side);
+        let lone: Vec<_> = lone.map(|(path, lone)| (*path, lone, lone.spent_words())).collect();
+        if !lone.is_empty() {
+            title(&format!("Paths only in {name}, with all below them"), out)?;
+        }
+        let width = lone.iter().map(|(.., spent)| width_of(spent)).max().unwrap_or(0);
+        for (path, Lone { values, .. }, spent) in lone {
+            let values = numbers::count(*values, "value", "values");
+            let lead = format!("{values:>VALUES$}  {spent:<width$}  ");
+            writeln!(out, "{lead}{}", self.path(path, width_of(&lead), out))?;
+        }
+        Ok(())
+    }
+
+    /// Values below their paths; scopes that have the same are told together.
+    fn print_values(&self, out: &mut Output) -> io::Result<()> {
+        if self.told.is_empty() {
+            return Ok(());
+        }
+        title("Values that differ", out)?;
+        writeln!(out, "{:>FIGURE$}  {:>FIGURE$}  {:>8}", NAMES[0], NAMES[1], "change")?;
+        let mut rows: BTreeMap<usize, Vec<ValueRow<'_>>> = BTreeMap::new();
+        for ((path, measured, _), told) in &self.told {
+            let of_path = rows.entry(*path).or_default();
+            // Those of one metric follow each other.
+            let mut of_metric =
+                of_path.iter_mut().rev().take_while(|row| *row.metric == measured.metric);
+            match of_metric.find(|row| row.is_same(measured, told)) {
+                Some(row) => row.reaches.push(measured.reach.name()),
+                None => of_path.push(ValueRow::new(measured, told)),
+            }
+        }
+        for (path, rows) in rows {
+            writeln!(out, "{}", self.path(path, 0, out))?;
+            rows.iter().try_for_each(|row| row.print(out))?;
+        }
+        Ok(())
+    }
+
+    fn print_unlisted(&self, out: &mut Output) -> io::Result<()> {
+        let [values, apart] = self.unlisted;
+        if values + apart > 0 {
+            title("Instructions that no path leads to", out)?;
+        }
+        if values > 0 {
+            let values = numbers::count(values, "value differs", "values differ");
+            writeln!(out, "  {values} (--json lists whose)")?;
+        }
+        if apart > 0 {
+            let apart = numbers::grouped(apart);
+            writeln!(out, "  {apart} of them have the same values, but not together")?;
+        }
+        Ok(())
+    }
+
+    fn print_traces(&self, out: &mut Output) -> io::Result<()> {
+        if !self.traces.is_empty() {
+            title("Samples that differ, and where the first of a thread is", out)?;
+        }
+        for Trace { thread, counts, differing, first } in &self.traces {
+            let [one, other] = counts.map(|count| numbers::grouped(count as u64));
+            let differing = numbers::grouped(*differing as u64);
+            let thread = escaped(thread);
+            writeln!(out, "  {thread}: {differing} differ, of {one} in A and {other} in B")?;
+            for (name, sample) in NAMES.into_iter().zip(first) {
+                let Some((time, path)) = sample else {
+                    writeln!(out, "    {name}  none")?;
+                    continue;
+                };
+                let at = format!("    {name}  at {time} ns in ");
+                writeln!(out, "{at}{}", self.path(*path, width_of(&at), out))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A path in what a line has left, where a terminal ends lines.
+    fn path(&self, path: usize, taken: usize, out: &Output) -> String {
+        let text = self.compared.paths.text(path);
+        let text = escaped(&text);
+        match out.columns() {
+            Some(columns) => fitted(&text, columns.saturating_sub(taken)),
+            None => text.into_owned(),
+        }
+    }
+}
+
+/// Values of a path that are told in a line.
+struct ValueRow<'a> {
+    metric: &'a Rc<str>,
+    reaches: Vec<&'static str>,
+    told: &'a Told,
+}
+
+impl<'a> ValueRow<'a> {
+    fn new(measured: &'a Measured, told: &'a Told) -> Self {
+        Self { metric: &measured.metric, reaches: vec![measured.reach.name()], told }
+    }
+
+    fn is_same(&self, measured: &Measured, told: &Told) -> bool {
+        let key = |told: &Told| (told.values.map(f64::to_bits), told.more);
+        *self.metric == measured.metric && self.told.of == told.of && key(self.told) == key(told)
+    }
+
+    fn print(&self, out: &mut Output) -> io::Result<()> {
+        let Told { of, values, more } = self.told;
+        let ([one, other], change) = (pair(*values), change(*values));
+        let (metric, reaches) = (escaped(self.metric), self.reaches.join(", "));
+        write!(out, "{one:>FIGURE$}  {other:>FIGURE$}  {change:>8}  {metric} {reaches}: ")?;
+        let of = of.to_string();
+        write!(out, "{}", escaped(&of))?;
+        match more {
+            0 => writeln!(out),
+            more => writeln!(out, ", and {}", numbers::count(*more, "more thread", "more threads")),
+        }
+    }
+}
+
+fn title(text: &str, out: &mut Output) -> io::Result<()> {
+    let bold = out.paint().style(style::TITLE);
+    writeln!(out, "\n{bold}{text}{bold:#}")
+}
+
+/// Two values that differ, so that one sees it.
+pub(super) fn pair(values: [f64; 2]) -> [String; 2] {
+    let shown = values.map(measure::value);
+    let [one, other] = shown.each_ref().map(|text| text.replace(',', "").parse::<f64>().ok());
+    // The difference may be further back than is shown as a rule.
+    if one == other { values.map(|value| value.to_string()) } else { shown }
+}
+
+/// By how much of the first the second differs, so that one sees it.
+fn change(values: [f64; 2]) -> String {
+    match share_of(values) {
+        Some(share) if share.abs() < 5e-4 => format!("{:+.0e}%", share * 100.0),
+        Some(share) => format!("{:+.1}%", share * 100.0),
+        None => String::new(),
+    }
+}
+
+/// What one measures, and how far.
+fn declared(side: &Side) -> BTreeSet<Measured> {
+    let of_metric = |metric: Metric| {
+        let name = Rc::<str>::from(metric.name);
+        let reaches = metric.reaches.into_iter();
+        reaches.map(move |reach| Measured { metric: Rc::clone(&name), reach }).collect::<Vec<_>>()
+    };
+    side.view.metrics().into_iter().flat_map(of_metric).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_values_differ_is_seen_however_little_they_do() {
+        assert_eq!(pair([2.0, 3.5]), ["2", "3.500"]);
+        assert_eq!(pair([2.0, 2.000_000_1]), ["2", "2.0000001"]);
+        assert_eq!(pair([1234.25, 1236.75]), ["1,234", "1,237"]);
+        assert_eq!(pair([1234.0, 1234.25]), ["1234", "1234.25"]);
+        let changes = [[2.0, 3.0], [2.0, 2.000_000_1], [-4.0, -5.0], [0.0, 1.0]].map(change);
+        assert_eq!(changes, ["+50.0%", "+5e-6%", "-25.0%", ""]);
+    }
+}

@@ -1,0 +1,291 @@
+//! Profiles by path: every metric, context, value of a thread, statistic and sample.
+//!
+//! What recordings number contexts by means nothing: contexts are the same when all that is known
+//! of them and of those above them is. Those that have the same path are added up.
+
+mod grouped;
+mod listed;
+mod paths;
+mod side;
+mod unlisted;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::rc::Rc;
+
+use kymo_core::model::profile::{Metric, Reach, Statistic};
+use kymo_core::model::timeline::TrackId;
+
+use super::is_apart;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::render::rows::Rows;
+use crate::session::{Named, Opened};
+use grouped::Grouped;
+use listed::Listed;
+use paths::Paths;
+use side::Side;
+use unlisted::{Differing, Keys, Unlisted};
+
+/// What the two recordings are called.
+const NAMES: [&str; 2] = ["A", "B"];
+
+/// Prints what differs, for programs as rows. Tells whether anything does.
+pub(super) fn print(
+    opened: [&Opened; 2],
+    tolerance: f64,
+    rows: Option<Rows>,
+    out: &mut Output,
+) -> anyhow::Result<bool> {
+    let mut paths = Paths::new();
+    let mut side = |opened: &Opened| -> anyhow::Result<Side> {
+        let title = opened.format.info().title;
+        let failure = || Failure::new(format!("{title} have no profile that could be compared"));
+        Side::new(opened, &mut paths)?.ok_or_else(|| Named::error(&opened.name, failure()))
+    };
+    let (one, other) = (side(opened[0])?, side(opened[1])?);
+    let compared = Compared { sides: [&one, &other], paths: &paths, tolerance };
+    if let Some(rows) = rows {
+        let mut listed = Listed::new(&compared, rows, out);
+        compared.tell(&mut listed)?;
+        return Ok(listed.is_different);
+    }
+    let mut grouped = Grouped::new(&compared);
+    compared.tell(&mut grouped)?;
+    if grouped.is_different() {
+        grouped.print(opened.map(|opened| opened.name.as_str()), out)?;
+    }
+    Ok(grouped.is_different())
+}
+
+/// What was measured, and how far it reaches.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Measured {
+    metric: Rc<str>,
+    reach: Reach,
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.metric, self.reach.name())
+    }
+}
+
+/// Whose values they are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Of {
+    Thread(Rc<str>),
+    /// All threads together.
+    All(Statistic),
+}
+
+impl fmt::Display for Of {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Thread(name) => f.write_str(name),
+            Self::All(statistic) => write!(f, "all threads, {}", name_of(*statistic)),
+        }
+    }
+}
+
+fn name_of(statistic: Statistic) -> &'static str {
+    match statistic {
+        Statistic::Count => "count",
+        Statistic::Sum => "sum",
+        Statistic::Squares => "sum of squares",
+        Statistic::Min => "smallest",
+        Statistic::Max => "largest",
+    }
+}
+
+/// Values by path and what was measured.
+type Values = BTreeMap<(usize, Measured), f64>;
+
+/// What is kept of all threads together, by statistic.
+type Kept = BTreeMap<Statistic, Values>;
+
+/// When a thread was where.
+type Sample = (i64, usize);
+
+/// A value that both have, or one of them, and that differs.
+#[derive(Debug, Clone)]
+struct Apart {
+    path: usize,
+    measured: Measured,
+    values: [f64; 2],
+}
+
+impl Apart {
+    fn change(&self) -> f64 {
+        self.values[1] - self.values[0]
+    }
+}
+
+/// What only one of the two has.
+#[derive(Debug, Clone, Copy)]
+enum Only<'a> {
+    Context(usize),
+    Metric(&'a str),
+    Thread(&'a str),
+    Statistic(Statistic),
+}
+
+/// Takes what differs.
+trait Take {
+    /// Something that only one of them has: 0 or 1.
+    fn only(&mut self, what: Only<'_>, side: usize) -> anyhow::Result<()>;
+
+    /// Values of a thread or a statistic, in the order of paths. Statistics come last.
+    fn values(&mut self, of: &Of, apart: &[Apart]) -> anyhow::Result<()>;
+
+    /// Values of a thread that only one of them has, which is told already.
+    fn values_of_only(&mut self, apart: &[Apart]);
+
+    /// What differs of contexts that have no path.
+    fn unlisted(&mut self, found: &Differing) -> anyhow::Result<()>;
+
+    /// The samples of a thread, some of which differ.
+    fn samples(&mut self, thread: &str, samples: &[Vec<Sample>; 2]) -> anyhow::Result<()>;
+}
+
+/// Two recordings.
+struct Compared<'a> {
+    sides: [&'a Side; 2],
+    paths: &'a Paths,
+    tolerance: f64,
+}
+
+impl Compared<'_> {
+    /// Tells everything that differs.
+    fn tell(&self, take: &mut dyn Take) -> anyhow::Result<()> {
+        self.tell_contexts(take)?;
+        let metrics = self.sides.map(metrics);
+        for name in &metrics[0] ^ &metrics[1] {
+            take.only(Only::Metric(&name), side_of(metrics[0].contains(&name)))?;
+        }
+        let keys = Keys::default();
+        let mut unlisted = [Unlisted::new(&keys), Unlisted::new(&keys)];
+        self.tell_threads(&mut unlisted, take)?;
+        self.tell_statistics(&mut unlisted, take)?;
+        let [left, right] = unlisted.map(Unlisted::into_rows);
+        let is_apart = |one, other| is_apart(self.tolerance, one, other);
+        for found in unlisted::differences(&keys, left, right, is_apart) {
+            take.unlisted(&found)?;
+        }
+        self.tell_samples(take)
+    }
+
+    fn tell_contexts(&self, take: &mut dyn Take) -> anyhow::Result<()> {
+        let [one, other] = self.sides;
+        for (number, side, against) in [(0, one, other), (1, other, one)] {
+            for path in side.contexts.keys().filter(|path| !against.contexts.contains_key(path)) {
+                take.only(Only::Context(*path), number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_threads(
+        &self,
+        unlisted: &mut [Unlisted<'_>; 2],
+        take: &mut dyn Take,
+    ) -> anyhow::Result<()> {
+        let threads = [self.sides[0].threads()?, self.sides[1].threads()?];
+        for (name, ids) in both(&threads) {
+            let of = Of::Thread(Rc::from(name.as_str()));
+            let is_in_both = ids.iter().all(Option::is_some);
+            let mut values = [Values::new(), Values::new()];
+            let sides = self.sides.into_iter().zip(ids).zip(unlisted.iter_mut());
+            for (values, ((side, id), unlisted)) in values.iter_mut().zip(sides) {
+                // Of a thread that only one has, nothing is said beyond that.
+                let mut passed_over = unlisted.like();
+                let unlisted = if is_in_both { unlisted } else { &mut passed_over };
+                if let Some(id) = id {
+                    *values = side.thread_values(id, &of, unlisted)?;
+                }
+            }
+            let apart = self.apart(&values);
+            if is_in_both {
+                take.values(&of, &apart)?;
+            } else {
+                take.only(Only::Thread(&name), side_of(ids[0].is_some()))?;
+                take.values_of_only(&apart);
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_statistics(
+        &self,
+        unlisted: &mut [Unlisted<'_>; 2],
+        take: &mut dyn Take,
+    ) -> anyhow::Result<()> {
+        let ([one, other], [left, right]) = (self.sides, unlisted);
+        let (Some(one), Some(other)) = (one.kept(left)?, other.kept(right)?) else {
+            let apart = self.apart(&[one.sums()?, other.sums()?]);
+            return take.values(&Of::All(Statistic::Sum), &apart);
+        };
+        let mut kept = [one, other];
+        let kinds: BTreeSet<Statistic> =
+            kept.iter().flat_map(|kept| kept.keys().copied()).collect();
+        for kind in kinds {
+            match kept.each_mut().map(|kept| kept.remove(&kind)) {
+                [Some(left), Some(right)] => {
+                    take.values(&Of::All(kind), &self.apart(&[left, right]))?;
+                }
+                [left, _] => take.only(Only::Statistic(kind), side_of(left.is_some()))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_samples(&self, take: &mut dyn Take) -> anyhow::Result<()> {
+        let [one, other] = self.sides;
+        for (name, [left, right]) in both(&[one.tracks(), other.tracks()]) {
+            let samples = |side: &Side, track: Option<TrackId>| {
+                track.map_or_else(|| Ok(Vec::new()), |track| side.samples(track))
+            };
+            let samples = [samples(one, left)?, samples(other, right)?];
+            if samples[0] != samples[1] {
+                take.samples(&name, &samples)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Values that differ; what is not there is 0.
+    fn apart(&self, values: &[Values; 2]) -> Vec<Apart> {
+        let mut apart = Vec::new();
+        for ((path, measured), values) in both(values) {
+            let values = values.map(Option::unwrap_or_default);
+            if is_apart(self.tolerance, values[0], values[1]) {
+                apart.push(Apart { path, measured, values });
+            }
+        }
+        apart
+    }
+}
+
+fn side_of(is_one: bool) -> usize {
+    usize::from(!is_one)
+}
+
+/// Metrics, each with how far it reaches where that is not as far as any.
+fn metrics(side: &Side) -> BTreeSet<String> {
+    let words = |metric: &Metric| {
+        if metric.reaches.len() == Reach::ALL.len() {
+            return metric.name.clone();
+        }
+        let reaches: Vec<_> = metric.reaches.iter().map(|reach| reach.name()).collect();
+        format!("{} ({})", metric.name, reaches.join(", "))
+    };
+    side.view.metrics().iter().map(words).collect()
+}
+
+/// What two maps have at each key.
+fn both<K: Ord + Clone, V: Copy>(maps: &[BTreeMap<K, V>; 2]) -> BTreeMap<K, [Option<V>; 2]> {
+    let [left, right] = maps;
+    let keys: BTreeSet<&K> = left.keys().chain(right.keys()).collect();
+    let values = |key: &K| [left.get(key).copied(), right.get(key).copied()];
+    keys.into_iter().map(|key| (key.clone(), values(key))).collect()
+}

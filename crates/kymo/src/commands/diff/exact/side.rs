@@ -1,0 +1,187 @@
+//! One of two recordings that are compared: what it has, by path.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use kymo_core::Result;
+use kymo_core::model::profile::{
+    Column, Context, ContextValue, IDLE, Metric, MetricId, ProfileView, Reach, Scope, Step,
+    SummaryValue, ThreadId, Walk,
+};
+use kymo_core::model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
+
+use super::paths::{Kind, Paths, UNLISTED, WHOLE, label};
+use super::unlisted::Unlisted;
+use super::{Kept, Measured, Of, Sample, Values};
+use crate::session::Opened;
+
+/// One of the two recordings.
+pub(super) struct Side {
+    pub(super) view: Arc<dyn ProfileView>,
+    timeline: Option<Arc<dyn TimelineView>>,
+    /// The path of each context, by its number.
+    paths: HashMap<u64, usize>,
+    /// Contexts of each path.
+    pub(super) contexts: BTreeMap<usize, Vec<Context>>,
+}
+
+impl Side {
+    pub(super) fn new(opened: &Opened, paths: &mut Paths) -> Result<Option<Self>> {
+        let Some(view) = opened.dataset.profile() else { return Ok(None) };
+        let mut side = Self {
+            timeline: opened.dataset.timeline(),
+            paths: HashMap::from([(0, WHOLE)]),
+            contexts: BTreeMap::new(),
+            view,
+        };
+        let mut above = vec![WHOLE];
+        for step in Walk::new(side.view.as_ref())? {
+            let Step::Enter(context, _) = step? else {
+                above.pop();
+                continue;
+            };
+            if above.len() == 1 && is_idle(side.view.as_ref(), &context)? {
+                side.paths.insert(context.number.0, WHOLE);
+                above.push(WHOLE);
+                continue;
+            }
+            let label = label(side.view.as_ref(), &context)?;
+            let above_it = above.last().copied().unwrap_or(WHOLE);
+            let path = paths.of(above_it, &label, Kind::of(&context));
+            // What the whole program has beyond its entries is shown as one more: it stays the whole.
+            side.paths.entry(context.number.0).or_insert(path);
+            side.contexts.entry(path).or_default().push(context);
+            above.push(path);
+        }
+        Ok(Some(side))
+    }
+
+    fn path(&self, number: u64) -> usize {
+        self.paths.get(&number).copied().unwrap_or(UNLISTED)
+    }
+
+    /// What its values are of, by column.
+    fn columns(&self) -> HashMap<Column, Measured> {
+        let metrics = self.view.metrics().into_iter().zip((0..).map(MetricId));
+        let named = |(metric, id): (Metric, MetricId)| {
+            let name = Rc::<str>::from(metric.name);
+            Reach::ALL.map(|reach| {
+                (Column { metric: id, reach }, Measured { metric: Rc::clone(&name), reach })
+            })
+        };
+        metrics.flat_map(named).collect()
+    }
+
+    /// Threads by what names them; those of the same name are told apart by their order.
+    pub(super) fn threads(&self) -> Result<BTreeMap<String, ThreadId>> {
+        let mut threads = BTreeMap::new();
+        for id in (0..).map(ThreadId).take(self.view.thread_count()) {
+            let name = self.view.thread(id)?.to_string();
+            threads.insert(numbered(name, &threads), id);
+        }
+        Ok(threads)
+    }
+
+    /// What a thread has, by path and column. What contexts have that are not listed is put aside.
+    pub(super) fn thread_values(
+        &self,
+        thread: ThreadId,
+        of: &Of,
+        unlisted: &mut Unlisted<'_>,
+    ) -> Result<Values> {
+        let columns = self.columns();
+        let mut values = Values::new();
+        for value in self.view.thread_values(thread)? {
+            let ContextValue { context, column, value } = value?;
+            let measured = measured(&columns, column);
+            match self.path(context.0) {
+                UNLISTED => unlisted.add(context.0, of, &measured, value),
+                path => *values.entry((path, measured)).or_default() += value,
+            }
+        }
+        Ok(values)
+    }
+
+    /// What is kept of all threads together, by statistic, path and column; nothing where that is
+    /// computed when it is asked for.
+    pub(super) fn kept(&self, unlisted: &mut Unlisted<'_>) -> Result<Option<Kept>> {
+        let Some(kept) = self.view.kept_statistics() else { return Ok(None) };
+        let columns = self.columns();
+        let mut found = Kept::new();
+        for value in kept {
+            let SummaryValue { context, column, statistic, value } = value?;
+            let values = found.entry(statistic).or_default();
+            let measured = measured(&columns, column);
+            match self.path(context.0) {
+                UNLISTED => unlisted.add(context.0, &Of::All(statistic), &measured, value),
+                path => {
+                    let slot = values.entry((path, measured)).or_default();
+                    statistic.combine(slot, value);
+                }
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// What all threads have together, by path and column.
+    pub(super) fn sums(&self) -> Result<Values> {
+        let (columns, measured): (Vec<_>, Vec<_>) = self.columns().into_iter().unzip();
+        let mut values = Values::new();
+        let mut sums = vec![0.0; columns.len()];
+        for (path, contexts) in &self.contexts {
+            for context in contexts {
+                self.view.sums(context, &columns, None, &mut sums)?;
+                for (of, sum) in measured.iter().zip(&sums).filter(|(_, sum)| **sum != 0.0) {
+                    *values.entry((*path, of.clone())).or_default() += sum;
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// Tracks by the threads that they are of.
+    pub(super) fn tracks(&self) -> BTreeMap<String, TrackId> {
+        let mut tracks = BTreeMap::new();
+        let found = self.timeline.iter().flat_map(|timeline| timeline.tracks());
+        for (index, track) in found.enumerate().filter(|(_, t)| t.kind == TrackKind::Samples) {
+            tracks.insert(numbered(track.thread().to_owned(), &tracks), TrackId(index));
+        }
+        tracks
+    }
+
+    /// The samples of a track. That nothing is done is said once, as databases do, however often
+    /// it was sampled.
+    pub(super) fn samples(&self, track: TrackId) -> Result<Vec<Sample>> {
+        let Some(timeline) = &self.timeline else { return Ok(Vec::new()) };
+        let window = Window { tracks: Some(vec![track]), ..Window::default() };
+        let mut events = Arc::clone(timeline).events(&window)?;
+        let mut samples = Vec::new();
+        while let Some(event) = events.next()? {
+            if let Content::Sample(number) = event.content {
+                samples.push((event.time.map_or(0, |time| time.0), self.path(number)));
+            }
+        }
+        samples.dedup_by(|later, before| [later.1, before.1] == [WHOLE; 2]);
+        Ok(samples)
+    }
+}
+
+/// What a column is of; it has no name where a recording has a value of no metric.
+fn measured(columns: &HashMap<Column, Measured>, column: Column) -> Measured {
+    let unknown = || Measured { metric: Rc::from(""), reach: column.reach };
+    columns.get(&column).cloned().unwrap_or_else(unknown)
+}
+
+fn numbered<T>(name: String, known: &BTreeMap<String, T>) -> String {
+    let repeats = (2..).map(|count| format!("{name} #{count}"));
+    let mut names = std::iter::once(name.clone()).chain(repeats);
+    names.find(|name| !known.contains_key(name)).unwrap_or(name)
+}
+
+/// Whether a context stands for doing nothing, which some recordings have no context for.
+fn is_idle(view: &dyn ProfileView, context: &Context) -> Result<bool> {
+    let function = context.function.map(|id| view.function(id)).transpose()?;
+    let is_named = function.is_some_and(|function| function.name == IDLE);
+    Ok(is_named && context.scope == Scope::Placeholder)
+}
