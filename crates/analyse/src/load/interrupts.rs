@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, TimeNs};
 
-use super::{Buckets, Ran, add_buckets};
+use super::{Buckets, Ran, Spread};
 
 /// Interrupts within each other that are told apart; of more, the innermost are one.
 const DEPTH_MAX: usize = 64;
@@ -16,6 +16,8 @@ pub(super) struct Interrupts {
     /// Which are under way, one within another; nothing where that is not known.
     under_way: Vec<Option<u64>>,
     since: Option<TimeNs>,
+    /// When the last ended. Where times go back, what comes then counts from there.
+    ended: Option<TimeNs>,
     ran: Ran,
     names: RandomState,
     /// How many have no end that is known.
@@ -51,7 +53,7 @@ impl Interrupts {
             self.under_way.truncate(before);
         }
         if self.under_way.is_empty() {
-            self.since = Some(time);
+            self.since = Some(time).max(self.ended);
         }
         if self.under_way.len() < DEPTH_MAX {
             self.under_way.push(which);
@@ -63,6 +65,7 @@ impl Interrupts {
         self.under_way.clear();
         if let Some(since) = self.since.take().filter(|since| *since <= time) {
             self.ran.add(since, time, buckets);
+            self.ended = Some(time);
         }
     }
 
@@ -96,13 +99,13 @@ pub struct InterruptLoad {
     /// How many there were, without those within others.
     pub stretches: u64,
     /// How long within each bucket.
-    pub buckets: Vec<u64>,
+    pub buckets: Spread,
 }
 
 impl InterruptLoad {
     pub(super) fn add(&mut self, other: &Self) {
         self.run_ns = self.run_ns.saturating_add(other.run_ns);
         self.stretches += other.stretches;
-        add_buckets(&mut self.buckets, &other.buckets);
+        self.buckets.add_all(&other.buckets);
     }
 }

@@ -305,8 +305,8 @@ impl Reader {
     /// Notices that times go back; where they do so first is enough.
     #[cold]
     pub(crate) fn notice_disorder(&self, offset: u64) {
-        let message = "an event is earlier than one before it: where times go back, ranges and \
-                       figures may lack something (`kymo merge --sort` sorts)";
+        let message = "an event is earlier than one before it: where times go back, ranges may \
+                       lack events and figures may be wrong (`kymo merge --sort` sorts)";
         self.notice_once(ORDER, 0, offset, || message.to_owned());
     }
 
