@@ -9,11 +9,27 @@ const EXACT_MAX: usize = 1024;
 const STEP_BITS: u32 = 7;
 
 /// The spread of numbers: how many, the smallest, the mean, percentiles, the largest.
+///
+/// Of very many tasks most do something once: one number takes no room of its own.
 #[derive(Debug, Clone, Default)]
-pub struct Distribution {
+pub struct Distribution(Kept);
+
+/// What is kept of numbers.
+#[derive(Debug, Clone, Default)]
+enum Kept {
+    #[default]
+    Nothing,
+    One(u64),
+    Many(Box<Many>),
+}
+
+/// Several numbers.
+#[derive(Debug, Clone)]
+struct Many {
     count: u64,
     sum: u128,
-    range: Option<(u64, u64)>,
+    min: u64,
+    max: u64,
     /// Every number, while they are few.
     exact: Vec<u64>,
     /// How many are at a step, when they are many.
@@ -22,53 +38,93 @@ pub struct Distribution {
 
 impl Distribution {
     /// Adds a number.
+    #[inline]
     pub fn add(&mut self, number: u64) {
-        self.count += 1;
-        self.sum += u128::from(number);
-        let (min, max) = self.range.unwrap_or((number, number));
-        self.range = Some((min.min(number), max.max(number)));
-        if self.steps.is_empty() && self.exact.len() < EXACT_MAX {
-            return self.exact.push(number);
-        }
-        for number in self.exact.drain(..).chain([number]) {
-            *self.steps.entry(step_of(number)).or_default() += 1;
+        match &mut self.0 {
+            Kept::Many(many) => many.add(number),
+            Kept::One(first) => self.0 = Kept::Many(Box::new(Many::of(*first, number))),
+            Kept::Nothing => self.0 = Kept::One(number),
         }
     }
 
     /// How many numbers there are.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.count
+        match &self.0 {
+            Kept::Nothing => 0,
+            Kept::One(_) => 1,
+            Kept::Many(many) => many.count,
+        }
     }
 
     /// All of them together.
     #[must_use]
     pub fn sum(&self) -> u128 {
-        self.sum
+        match &self.0 {
+            Kept::Nothing => 0,
+            Kept::One(number) => (*number).into(),
+            Kept::Many(many) => many.sum,
+        }
+    }
+
+    /// The smallest and the largest.
+    fn range(&self) -> Option<(u64, u64)> {
+        match &self.0 {
+            Kept::Nothing => None,
+            Kept::One(number) => Some((*number, *number)),
+            Kept::Many(many) => Some((many.min, many.max)),
+        }
     }
 
     /// The smallest.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
-        Some(self.range?.0)
+        Some(self.range()?.0)
     }
 
     /// The largest.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
-        Some(self.range?.1)
+        Some(self.range()?.1)
     }
 
     /// The mean, rounded down.
     #[must_use]
     pub fn mean(&self) -> Option<u64> {
-        u64::try_from(self.sum.checked_div(u128::from(self.count))?).ok()
+        u64::try_from(self.sum().checked_div(u128::from(self.count()))?).ok()
     }
 
     /// The number that so many percent of all are not larger than.
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Option<u64> {
-        let (min, max) = self.range?;
+        match &self.0 {
+            Kept::Nothing => None,
+            Kept::One(number) => Some(*number),
+            Kept::Many(many) => many.percentile(percent),
+        }
+    }
+}
+
+impl Many {
+    fn of(one: u64, other: u64) -> Self {
+        let (count, sum) = (2, u128::from(one) + u128::from(other));
+        let (min, max) = (one.min(other), one.max(other));
+        Self { count, sum, min, max, exact: vec![one, other], steps: BTreeMap::new() }
+    }
+
+    fn add(&mut self, number: u64) {
+        self.count += 1;
+        self.sum += u128::from(number);
+        (self.min, self.max) = (self.min.min(number), self.max.max(number));
+        if self.steps.is_empty() && self.exact.len() < EXACT_MAX {
+            return self.exact.push(number);
+        }
+        for number in std::mem::take(&mut self.exact).into_iter().chain([number]) {
+            *self.steps.entry(step_of(number)).or_default() += 1;
+        }
+    }
+
+    fn percentile(&self, percent: u8) -> Option<u64> {
         let wanted = u128::from(self.count) * u128::from(percent.min(100));
         let rank = u64::try_from(wanted.div_ceil(100)).ok()?.max(1);
         if self.steps.is_empty() {
@@ -81,7 +137,7 @@ impl Distribution {
             passed += **count;
             passed >= rank
         });
-        found.map(|(step, _)| number_at(*step).clamp(min, max))
+        found.map(|(step, _)| number_at(*step).clamp(self.min, self.max))
     }
 }
 
@@ -124,6 +180,15 @@ mod tests {
     }
 
     #[test]
+    fn one_number_takes_no_room_of_its_own() {
+        let mut one = Distribution::default();
+        one.add(7);
+        assert!(matches!(one.0, Kept::One(7)) && size_of::<Distribution>() == 16);
+        assert_eq!((one.count(), one.sum(), one.mean()), (1, 7, Some(7)));
+        assert_eq!((one.min(), one.max(), one.percentile(95)), (Some(7), Some(7), Some(7)));
+    }
+
+    #[test]
     fn many_numbers_are_told_within_a_percent() {
         let mut many = Distribution::default();
         (1..=100_000).for_each(|number| many.add(number));
@@ -132,7 +197,8 @@ mod tests {
             assert!(found.abs_diff(exact) * 100 <= exact, "{percent}: {found}");
         }
         assert_eq!((many.max(), many.mean()), (Some(100_000), Some(50_000)));
-        assert!(many.exact.is_empty() && many.steps.len() < 17 << STEP_BITS);
+        let Kept::Many(many) = many.0 else { panic!("{many:?}") };
+        assert!(many.exact.capacity() == 0 && many.steps.len() < 17 << STEP_BITS);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub use calls::Calls;
 pub use distribution::Distribution;
 pub use gantt::{Arrow, Gantt, Row, RowKind};
 pub use history::{History, Turn};
-pub use load::{Buckets, CpuLoad, InterruptLoad, Load, TaskLoad};
+pub use load::{Buckets, CpuLoad, InterruptLoad, Load, Spread, TaskLoad};
 pub use messages::{Doubts, Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
 pub use rules::{Demand, Matcher, Meant, Number, Rule, Rules, Vacuous, Violation};
 pub use sched::{Completed, Open, Progress, Release, Sched, TaskSched};

@@ -34,6 +34,8 @@ pub struct MachineStates {
     states: Vec<StateTime>,
     /// How often it went from one state to another, by their places.
     transitions: BTreeMap<(usize, usize), u64>,
+    /// How often it was in states beyond those that are told apart.
+    others: u64,
     now: Option<(usize, TimeNs)>,
 }
 
@@ -79,6 +81,7 @@ impl MachineStates {
     /// Where a state is; of those beyond what is told apart, where all of them are.
     fn place(&mut self, name: &str) -> usize {
         let is_known = self.places.contains_key(name) || self.states.len() < STATES_MAX;
+        self.others += u64::from(!is_known);
         let name = if is_known { name } else { OTHERS };
         if let Some(place) = self.places.get(name) {
             return *place;
@@ -170,7 +173,14 @@ impl Pass for States {
             many: "transitions are between states beyond those that are told apart, and are left \
                    out",
         };
-        vec![transitions]
+        let states = LeftOut {
+            count: self.machines.values().map(|machine| machine.others).sum(),
+            one: "time a machine was in a state beyond those that are told apart: it counts as one \
+                  of the (other states)",
+            many: "times machines were in states beyond those that are told apart: they count as \
+                   the (other states)",
+        };
+        vec![transitions, states]
     }
 }
 
@@ -232,5 +242,20 @@ mod tests {
         let known: u64 = door.transitions().iter().map(|(_, _, count)| count).sum();
         assert_eq!((door.transitions().len(), door.states().count()), (TRANSITIONS_MAX, 300));
         assert_eq!(known + short.left_out[0].count, 2 * 300 * 300 - 1);
+    }
+    #[test]
+    fn states_beyond_those_that_are_told_apart_are_one_and_that_is_said() {
+        // Ten more than are told apart, each for 1; the first comes again.
+        let count = STATES_MAX + 10;
+        let enter = |(time, state): (i64, usize)| {
+            (time, 6, Activity::Enter { state: format!("{state}").into(), settled: None })
+        };
+        let told = (0..).zip((0..count).chain([0])).map(enter).collect();
+        let mut states = States::default();
+        let (_, short) = crate::fixture::analysed_with(told, Window::default(), &mut states);
+        let door = &states.machines()[&TrackId(6)];
+        let (_, others) = door.states().find(|(name, _)| *name == OTHERS).unwrap();
+        assert_eq!((door.states().count(), others.entries, others.stay_ns.sum()), (4097, 10, 10));
+        assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [10]);
     }
 }

@@ -84,9 +84,11 @@ impl Switches {
         Some((lane, cpu))
     }
 
-    /// A task runs. Tells what ran until then and was never stopped.
-    pub(crate) fn begin(&mut self, now: Running) -> Option<Stretch> {
+    /// A task runs. Tells what ran until then and was never stopped. Where times go back, it runs
+    /// since the latest: what was before is known already.
+    pub(crate) fn begin(&mut self, mut now: Running) -> Option<Stretch> {
         let (lane, cpu) = self.lane(now.track, now.since)?;
+        now.since = cpu.last.unwrap_or(now.since);
         lane.is_known = true;
         let before = lane.running.replace(now)?;
         cpu.unbalanced += 1;

@@ -33,7 +33,7 @@ pub enum Value {
     /// Several values.
     List(Vec<Value>),
     /// JSON of any kind, where the recording itself holds it: an object with its keys in order.
-    Json(serde_json::Value),
+    Json(Box<serde_json::Value>),
 }
 
 impl Value {
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(shown(Value::from("a\0b\n")), "a\\u{0}b\\n");
         assert_eq!(shown([1_u8, 2].into_iter().collect()), "[1, 2]");
         assert_eq!(shown(Value::Address(255)), "0xff");
-        let object = Value::Json(serde_json::json!({ "b": [1, "x\n"], "a": null }));
+        let object = Value::Json(Box::new(serde_json::json!({ "b": [1, "x\n"], "a": null })));
         let json = r#"{"b":[1,"x\n"],"a":null}"#;
         assert_eq!(shown(object.clone()), json);
         assert_eq!(serde_json::to_string(&object).unwrap(), json);

@@ -1,12 +1,12 @@
 //! What part of a timeline is analysed.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_analyse::{Analysis, Buckets, Doubts, LeftOut, Pass, Shortcomings, TaskId};
+use kymo_analyse::{Analysis, Buckets, CpuId, Doubts, LeftOut, Pass, Shortcomings, TaskId};
 use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{
     Activity, Content, Shown, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
@@ -43,6 +43,9 @@ pub(crate) struct ScopeArgs {
 
 /// So many events are looked at to suggest what else may be shown.
 const LOOKED_AT: usize = 1 << 16;
+
+/// So many processors or machines are named where something is said of several.
+const NAMED: usize = 3;
 
 /// What is analysed of a file.
 pub(crate) struct Scope {
@@ -202,30 +205,47 @@ impl Scope {
             let events = numbers::count(*timeless, "event has", "events have");
             self.say(session, opened, format!("{events} no time; they are left out"));
         }
-        let name = |cpu| analysis.tasks().cpu(cpu).map_or("", |cpu| &cpu.name);
-        for (cpu, count) in unbalanced {
-            let switches = numbers::count(*count, "switch does", "switches do");
-            let is_one = analysis.tasks().cpu(*cpu).is_some_and(|cpu| cpu.is_one);
-            let why = if is_one {
-                "events are missing, and who ran meanwhile is not known"
-            } else {
-                "no processor is recorded, so that several may be in one row"
-            };
-            let text = format!("{switches} not fit to who ran before: {why}");
-            self.say(session, opened, format!("{}: {text}", escaped(name(*cpu))));
+        self.say_unbalanced(session, opened, analysis, unbalanced);
+        let cpu = |cpu: &CpuId| analysis.tasks().cpu(*cpu).map_or("", |cpu| &cpu.name);
+        if let Some(cpus) = few(unknown.iter().map(cpu)) {
+            let verb = if unknown.len() == 1 { "does" } else { "do" };
+            let text = "not switch in that range, and who ran there is not known";
+            self.say(session, opened, format!("{cpus} {verb} {text}"));
         }
-        for cpu in unknown {
-            let text = "does not switch in that range, and who ran there is not known";
-            self.say(session, opened, format!("{} {text}", escaped(name(*cpu))));
-        }
-        for track in unknown_states {
-            let machine = analysis.tracks().get(track.0).map_or("", |track| &track.name);
-            let text = "its state when the range begins is not known";
-            self.say(session, opened, format!("{}: {text}", escaped(machine)));
+        let machine =
+            |track: &TrackId| analysis.tracks().get(track.0).map_or("", |track| &track.name);
+        if let Some(machines) = few(unknown_states.iter().map(machine)) {
+            let text = "the state when the range begins is not known";
+            self.say(session, opened, format!("{machines}: {text}"));
         }
         let is_known = unbalanced.is_empty() && unknown.is_empty() && unknown_states.is_empty();
         let outcome = if is_known && *timeless == 0 { Outcome::Done } else { Outcome::Findings };
         outcome.max(self.say_left_out(session, opened, left_out))
+    }
+
+    /// Says on which processors switches do not fit together: those that are one, and those that
+    /// are not, each in a line.
+    fn say_unbalanced(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        analysis: &Analysis,
+        unbalanced: &BTreeMap<CpuId, u64>,
+    ) {
+        let tasks = analysis.tasks();
+        let is_one = |cpu: CpuId| tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one);
+        for (whether, why) in [
+            (true, "events are missing, and who ran meanwhile is not known"),
+            (false, "no processor is recorded, so that several may be in one row"),
+        ] {
+            let such = || unbalanced.iter().filter(|(cpu, _)| is_one(**cpu) == whether);
+            let names = such().map(|(cpu, _)| tasks.cpu(*cpu).map_or("", |cpu| &cpu.name));
+            let Some(cpus) = few(names) else { continue };
+            let count = such().map(|(_, count)| count).sum();
+            let switches = numbers::count(count, "switch does", "switches do");
+            let text = format!("{cpus}: {switches} not fit to who ran before: {why}");
+            self.say(session, opened, text);
+        }
     }
 
     /// Says what there was too much of, and what that means for the exit code.
@@ -384,6 +404,18 @@ impl Scope {
     }
 }
 
+/// Names of a few things, and how many there are besides; nothing where there are none.
+fn few<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<_> = names.collect();
+    let (shown, more) = names.split_at(names.len().min(NAMED));
+    let mut words: Vec<_> = shown.iter().map(|name| escaped(name).into_owned()).collect();
+    if !more.is_empty() {
+        words.push(format!("{} more", numbers::grouped(more.len() as u64)));
+    }
+    let last = words.pop()?;
+    Some(if words.is_empty() { last } else { format!("{} and {last}", words.join(", ")) })
+}
+
 /// Whether people call a task so that runs when there is nothing to do: `idle`, `IDLE1`,
 /// `Idle task`, `swapper/3`.
 fn is_idle_name(name: &str) -> bool {
@@ -399,6 +431,15 @@ fn is_idle_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_many_have_in_common_is_said_once() {
+        let said = |names: &[&str]| few(names.iter().copied());
+        assert_eq!(said(&[]), None);
+        assert_eq!(said(&["cpu 0"]).unwrap(), "cpu 0");
+        assert_eq!(said(&["cpu 0", "cpu 1", "a\tb"]).unwrap(), "cpu 0, cpu 1 and a\\tb");
+        assert_eq!(said(&["x"; 1003]).unwrap(), "x, x, x and 1,000 more");
+    }
 
     #[test]
     fn idle_tasks_are_known_by_their_names() {

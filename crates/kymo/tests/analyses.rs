@@ -874,5 +874,57 @@ fn rules_take_a_task_that_moves_for_one() {
     assert!(found.contains(used), "{found}");
     let (_, loads, _) = run(kymo().args(["load", "--total", "--json"]).arg(&path));
     let load = json(&loads).into_iter().find(|of| of["task"] == "m").unwrap();
-    assert_eq!(load["share"], 0.6);
+    // Of the time of both processors that is half as much.
+    assert_eq!(load["share"], 0.3);
+}
+
+/// On cpu 0 a runs 0–9 ms; on cpu 1 b runs 3–6 ms and nothing else does until 21 ms.
+#[test]
+fn all_processors_together_have_the_time_that_is_known_of_each() {
+    let folder = folder();
+    let path = log(
+        folder.path(),
+        "0 cpu0 idle -> a\n3 cpu1 idle -> b\n6 cpu1 b -> idle\n9 cpu0 a -> idle\n\
+         21 cpu1 idle -> b\n",
+    );
+    let (code, table, _) = run(kymo().args(["load", "--total"]).arg(&path));
+    // 9 + 18 ms are known, 12 ms are missing of cpu 0 and 3 of cpu 1.
+    let heading = "2 processors, 27.00 ms, 44.4% busy, 15.00 ms more not known";
+    assert!(code == Some(0) && table.contains(heading), "{table}");
+    let (_, rows, _) = run(kymo().args(["load", "--total", "--json"]).arg(&path));
+    let shares: Vec<_> = json(&rows).iter().map(|row| row["share"].as_f64().unwrap()).collect();
+    assert_eq!(shares, [9.0 / 27.0, 3.0 / 27.0, 15.0 / 27.0]);
+    // Of each 7 ms there are known: 7 + 4, 2 + 7 and 7.
+    let parts = ["load", "--total", "--buckets", "3", "--csv"];
+    let (_, rows, _) = run(kymo().args(parts).arg(&path));
+    let share = |line: &str| line.rsplit(',').next().unwrap().parse::<f64>().unwrap();
+    let of_a: Vec<_> = rows.lines().filter(|line| line.contains(",a,")).map(share).collect();
+    assert_eq!(of_a, [7.0 / 11.0, 2.0 / 9.0, 0.0]);
+    // Alone, cpu 0 is known until 9 ms.
+    let (_, rows, _) = run(kymo().args(["load", "--buckets", "3", "--csv"]).arg(&path));
+    let of_a: Vec<_> = rows.lines().filter(|line| line.contains(",a,")).collect();
+    assert!(of_a[0].ends_with(",7000000,1") && of_a[1].ends_with(",2000000,1"), "{rows}");
+    assert!(of_a[2].ends_with(",0,"), "{rows}");
+}
+
+#[test]
+fn what_is_wrong_on_many_processors_is_said_in_one_line() {
+    let folder = folder();
+    let begin = (0..5).map(|cpu| format!("{cpu} cpu{cpu} idle -> a\n"));
+    let end = (0..5).map(|cpu| format!("1{cpu} cpu{cpu} b -> idle\n"));
+    let path = log(folder.path(), &begin.chain(end).collect::<String>());
+    let (code, _, said) = run(kymo().arg("load").arg(&path));
+    let text = "cpu 0, cpu 1, cpu 2 and 2 more: 5 switches do not fit to who ran before";
+    assert!(code == Some(3) && said.contains(text), "{said}");
+    assert_eq!(said.matches("not fit").count(), 1, "{said}");
+}
+
+#[test]
+fn states_beyond_those_that_are_told_apart_are_a_finding() {
+    let folder = folder();
+    let lines: Vec<_> = (0..4100).map(|at| format!("{at} door is s{at}\n")).collect();
+    let path = log(folder.path(), &lines.concat());
+    let (code, table, said) = run(kymo().arg("states").arg(&path));
+    assert!(code == Some(3) && table.contains("(other states)"), "{table}");
+    assert!(said.contains("4 times machines were in states beyond"), "{said}");
 }

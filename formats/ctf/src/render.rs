@@ -304,7 +304,7 @@ impl Visitor for Collected {
 
 /// An array as a list of values; what is more than values stays JSON.
 fn list(array: Value) -> kymo_core::Value {
-    let Value::Array(values) = array else { return kymo_core::Value::Json(array) };
+    let Value::Array(values) = array else { return kymo_core::Value::Json(Box::new(array)) };
     let one = |value: Value| match value {
         Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
             (Some(value), ..) => value.into(),
@@ -313,7 +313,7 @@ fn list(array: Value) -> kymo_core::Value {
             _ => number.to_string().into(),
         },
         Value::String(text) => text.into(),
-        other => kymo_core::Value::Json(other),
+        other => kymo_core::Value::Json(Box::new(other)),
     };
     let mut values: Vec<kymo_core::Value> = values.into_iter().map(one).collect();
     // Where some are negative, all are signed.

@@ -102,5 +102,5 @@ pub(crate) fn attributes(stream: &Stream) -> Value {
     if stream.attributes.is_empty() {
         return Value::Null;
     }
-    Value::Json(stream.attributes.clone().into())
+    Value::Json(Box::new(stream.attributes.clone().into()))
 }

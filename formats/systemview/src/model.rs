@@ -94,7 +94,8 @@ impl Timeline {
             Key::Cpu(core) => (TrackKind::Calls, core, "cpu"),
             Key::Idle(core) | Key::Task(core, _) => (TrackKind::Task, core, "task"),
         };
-        let mut attributes = Map::new();
+        // There may be very many tasks, and most have one.
+        let mut attributes = Map::with_capacity(1);
         let own = match key {
             Key::Core(_) | Key::Cpu(_) => (Track::CPU_ID, json!(core)),
             Key::Idle(_) => (Track::IS_IDLE, json!(true)),

@@ -2,7 +2,7 @@
 
 use kymo_core::model::timeline::TimeNs;
 
-use super::{Buckets, Ran, add_buckets};
+use super::{Buckets, Ran, Spread};
 use crate::{Interrupt, InterruptRun};
 
 /// The interrupts of a processor. One within another is a part of that.
@@ -11,6 +11,8 @@ pub(super) struct Interrupts {
     /// How many are under way, one within another.
     under_way: usize,
     since: Option<TimeNs>,
+    /// When the last ended. Where times go back, what comes then counts from there.
+    ended: Option<TimeNs>,
     ran: Ran,
     /// How many have no end that is known.
     lost: u64,
@@ -30,7 +32,7 @@ impl Interrupts {
             InterruptRun::Begins => {
                 self.under_way = of.around + 1;
                 if of.around == 0 {
-                    self.since = Some(time);
+                    self.since = Some(time).max(self.ended);
                 }
             }
             InterruptRun::Ends if of.around == 0 => self.end(time, buckets),
@@ -44,6 +46,7 @@ impl Interrupts {
         self.under_way = 0;
         if let Some(since) = self.since.take().filter(|since| *since <= time) {
             self.ran.add(since, time, buckets);
+            self.ended = Some(time);
         }
     }
 
@@ -82,13 +85,13 @@ pub struct InterruptLoad {
     /// How many there were, without those within others.
     pub stretches: u64,
     /// How long within each bucket.
-    pub buckets: Vec<u64>,
+    pub buckets: Spread,
 }
 
 impl InterruptLoad {
     pub(super) fn add(&mut self, other: &Self) {
         self.run_ns = self.run_ns.saturating_add(other.run_ns);
         self.stretches += other.stretches;
-        add_buckets(&mut self.buckets, &other.buckets);
+        self.buckets.add_all(&other.buckets);
     }
 }

@@ -1,5 +1,6 @@
 //! Who used the processors, in all and over time.
 
+mod buckets;
 mod interrupts;
 
 use std::collections::HashMap;
@@ -10,67 +11,9 @@ use kymo_core::model::timeline::TimeNs;
 use crate::bounds::Bounds;
 use crate::tasks::{CpuId, TaskId, Tasks};
 use crate::{LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
+pub use buckets::{Buckets, Spread};
 pub use interrupts::InterruptLoad;
 use interrupts::Interrupts;
-
-/// Stretches of time of one length, one after another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Buckets {
-    /// Where the first begins.
-    pub start: TimeNs,
-    /// Where the last ends; it may be shorter than the others.
-    pub end: TimeNs,
-    /// How long each but the last is.
-    pub width_ns: u64,
-    /// How many there are.
-    pub count: usize,
-}
-
-impl Buckets {
-    /// At most so many stretches from one moment to another.
-    #[must_use]
-    pub fn over(start: TimeNs, end: TimeNs, count: usize) -> Self {
-        let span = elapsed(start, end);
-        let width_ns = span.div_ceil(count.max(1) as u64).max(1);
-        let count = usize::try_from(span.div_ceil(width_ns)).unwrap_or(count).max(1);
-        Self { start, end: end.max(start), width_ns, count }
-    }
-
-    /// The begin of a stretch.
-    #[must_use]
-    pub fn begin(&self, index: usize) -> TimeNs {
-        let ns = (index as u64).saturating_mul(self.width_ns);
-        TimeNs(self.start.0.saturating_add_unsigned(ns))
-    }
-
-    /// How long a stretch is: the last may be shorter than the others.
-    #[must_use]
-    pub fn length_ns(&self, index: usize) -> u64 {
-        elapsed(self.begin(index), self.end).min(self.width_ns)
-    }
-
-    fn index(&self, time: TimeNs) -> usize {
-        let index = elapsed(self.start, time) / self.width_ns;
-        usize::try_from(index).unwrap_or(usize::MAX)
-    }
-
-    /// The stretch that a moment is in. The end is in the last.
-    pub(crate) fn at(&self, time: TimeNs) -> Option<usize> {
-        let is_within = (self.start..=self.end).contains(&time);
-        is_within.then(|| self.index(time).min(self.count.saturating_sub(1)))
-    }
-
-    /// The parts of a time that are in each stretch.
-    pub(crate) fn split(self, since: TimeNs, until: TimeNs) -> impl Iterator<Item = (usize, u64)> {
-        let (since, until) = (since.max(self.start), until.min(self.end));
-        let last = self.index(until).min(self.count.saturating_sub(1));
-        (self.index(since)..=last).filter_map(move |index| {
-            let from = self.begin(index).max(since);
-            let to = self.begin(index + 1).min(until);
-            (to > from).then(|| (index, elapsed(from, to)))
-        })
-    }
-}
 
 /// How long each task ran on each processor.
 ///
@@ -91,7 +34,7 @@ pub struct Load {
 struct Ran {
     ns: u64,
     stretches: u64,
-    buckets: Vec<u64>,
+    buckets: Spread,
 }
 
 impl Ran {
@@ -99,11 +42,8 @@ impl Ran {
         self.ns = self.ns.saturating_add(elapsed(since, until));
         self.stretches += 1;
         let Some(buckets) = buckets else { return };
-        self.buckets.resize(buckets.count, 0);
         for (index, ns) in buckets.split(since, until) {
-            if let Some(bucket) = self.buckets.get_mut(index) {
-                *bucket = bucket.saturating_add(ns);
-            }
+            self.buckets.add(index, ns);
         }
     }
 
@@ -125,16 +65,18 @@ pub struct TaskLoad {
     /// In how many stretches.
     pub stretches: u64,
     /// How long within each bucket.
-    pub buckets: Vec<u64>,
+    pub buckets: Spread,
 }
 
-/// How a processor was used.
+/// How a processor was used, or several together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuLoad {
-    /// The processor.
+    /// The processor; of several, the first.
     pub cpu: CpuId,
-    /// From when to when that is known.
-    pub seen: (TimeNs, TimeNs),
+    /// From when to when that is known, of each processor.
+    pub seen: Vec<(TimeNs, TimeNs)>,
+    /// How long processors were not seen while others were.
+    pub unseen_ns: u64,
     /// How long tasks ran that are not idle.
     pub busy_ns: u64,
     /// How long idle tasks ran, where the recording has any.
@@ -148,17 +90,24 @@ pub struct CpuLoad {
 }
 
 impl CpuLoad {
-    /// How long the processor was looked at.
+    /// How long the processor was looked at; of several, the sum.
     #[must_use]
     pub fn span_ns(&self) -> u64 {
-        elapsed(self.seen.0, self.seen.1)
+        let spans = self.seen.iter().map(|(first, last)| elapsed(*first, *last));
+        spans.fold(0, u64::saturating_add)
     }
 
-    /// Several processors as one, over the time of the one that was looked at longest: a task that
-    /// moved has one row. Nothing where there are none.
+    /// The time of one processor: of several, of the one that was looked at longest.
+    #[must_use]
+    pub fn longest_ns(&self) -> u64 {
+        self.seen.iter().map(|(first, last)| elapsed(*first, *last)).max().unwrap_or(0)
+    }
+
+    /// Several processors as one, whose time is that of all: a task that moved has one row. Nothing
+    /// where there are none.
     #[must_use]
     pub fn together(cpus: &[Self], tasks: &Tasks) -> Option<Self> {
-        let longest = cpus.iter().max_by_key(|cpu| cpu.span_ns())?;
+        let first = cpus.first()?.cpu;
         let sum = |of: fn(&Self) -> u64| cpus.iter().map(of).fold(0, u64::saturating_add);
         let mut found: HashMap<TaskId, TaskLoad, RandomState> = HashMap::default();
         for load in cpus.iter().flat_map(|cpu| &cpu.tasks) {
@@ -177,8 +126,9 @@ impl CpuLoad {
             }
         }
         Some(Self {
-            cpu: longest.cpu,
-            seen: longest.seen,
+            cpu: first,
+            seen: cpus.iter().flat_map(|cpu| &cpu.seen).copied().collect(),
+            unseen_ns: unseen_ns(cpus, tasks),
             busy_ns: sum(|cpu| cpu.busy_ns),
             idle_ns: sum(|cpu| cpu.idle_ns),
             unknown_ns: sum(|cpu| cpu.unknown_ns),
@@ -192,15 +142,25 @@ impl TaskLoad {
     fn add(&mut self, other: &Self) {
         self.run_ns = self.run_ns.saturating_add(other.run_ns);
         self.stretches += other.stretches;
-        add_buckets(&mut self.buckets, &other.buckets);
+        self.buckets.add_all(&other.buckets);
     }
 }
 
-fn add_buckets(to: &mut Vec<u64>, other: &[u64]) {
-    to.resize(to.len().max(other.len()), 0);
-    for (to, ns) in to.iter_mut().zip(other) {
-        *to = to.saturating_add(*ns);
+/// How long processors were not seen while others on their clock were.
+fn unseen_ns(cpus: &[CpuLoad], tasks: &Tasks) -> u64 {
+    let clock = |cpu: &CpuLoad| tasks.cpu(cpu.cpu).and_then(|cpu| cpu.clock);
+    let mut ranges: HashMap<_, (TimeNs, TimeNs), RandomState> = HashMap::default();
+    for cpu in cpus {
+        for seen in &cpu.seen {
+            let range = ranges.entry(clock(cpu)).or_insert(*seen);
+            *range = (range.0.min(seen.0), range.1.max(seen.1));
+        }
     }
+    let unseen = cpus.iter().filter_map(|cpu| {
+        let (first, last) = ranges.get(&clock(cpu))?;
+        Some(elapsed(*first, *last).saturating_sub(cpu.span_ns()))
+    });
+    unseen.fold(0, u64::saturating_add)
 }
 
 impl Load {
@@ -269,7 +229,9 @@ impl Load {
         let unknown_ns = self.lost.get(&cpu).copied().unwrap_or(0);
         let (busy_ns, idle_ns) = (sum(&busy), sum(&idle));
         let interrupts = self.interrupts.get(&cpu).and_then(Interrupts::load);
-        CpuLoad { cpu, seen, busy_ns, idle_ns, unknown_ns, tasks: loads, interrupts }
+        let seen = vec![seen];
+        let (unseen_ns, tasks) = (0, loads);
+        CpuLoad { cpu, seen, unseen_ns, busy_ns, idle_ns, unknown_ns, tasks, interrupts }
     }
 
     fn interrupt(&mut self, seen: &Seen<'_>) {

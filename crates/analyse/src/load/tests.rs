@@ -74,9 +74,9 @@ fn loads_over_time_are_parts_of_stretches() {
     let analysis = analysed(told(), Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
     // b: 100–300, 600–700 in buckets of 200 from 100.
-    assert_eq!(cpus[0].tasks[0].buckets, [200, 0, 100, 0]);
-    assert_eq!(cpus[0].tasks[2].buckets, [0, 200, 100, 0]);
-    assert_eq!(cpus[1].tasks[0].buckets, [100, 200, 200, 200]);
+    assert_eq!(cpus[0].tasks[0].buckets.to_vec(4), [200, 0, 100, 0]);
+    assert_eq!(cpus[0].tasks[2].buckets.to_vec(4), [0, 200, 100, 0]);
+    assert_eq!(cpus[1].tasks[0].buckets.to_vec(4), [100, 200, 200, 200]);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn times_at_the_end_of_all_numbers_are_no_trouble() {
     let analysis = analysed(told, Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
     assert_eq!(cpus[0].busy_ns, u64::MAX);
-    assert_eq!(cpus[0].tasks[0].buckets.iter().sum::<u64>(), u64::MAX);
+    assert_eq!(cpus[0].tasks[0].buckets.to_vec(3).iter().sum::<u64>(), u64::MAX);
 }
 
 #[test]
@@ -225,8 +225,8 @@ fn interrupts_are_told_beside_the_tasks_that_they_interrupt() {
     let mut load = Load::over(Buckets::over(TimeNs(100), TimeNs(500), 2));
     let (analysis, short) = analysed_with(told, Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
-    let expected = InterruptLoad { run_ns: 45, stretches: 3, buckets: vec![40, 5] };
-    assert_eq!(cpus[0].interrupts, Some(expected));
+    let of = cpus[0].interrupts.as_ref().unwrap();
+    assert_eq!((of.run_ns, of.stretches, of.buckets.to_vec(2)), (45, 3, vec![40, 5]));
     assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [1]);
     assert_eq!((cpus[0].busy_ns, cpus[0].idle_ns), (200, 200));
 }
@@ -377,4 +377,78 @@ fn an_interrupt_that_comes_again_has_ended_at_a_time_that_is_not_known() {
     let interrupts = load.cpus(analysis.tasks())[0].interrupts.clone().unwrap();
     assert_eq!((interrupts.run_ns, interrupts.stretches), (20, 2));
     assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn processors_together_have_the_time_of_each() {
+    // Cpu 0 is seen from 100 to 900, and cpu 1 from 400 to 1000: busy 400 + 100 of 800 and 200 of 600.
+    let told = vec![
+        (100, 2, begin(1)),
+        (400, 5, begin(1)),
+        (500, 2, Activity::End),
+        (500, 3, begin(0)),
+        (600, 5, Activity::End),
+        (800, 3, Activity::End),
+        (800, 2, begin(1)),
+        (900, 2, Activity::End),
+        (1000, 5, begin(1)),
+    ];
+    let buckets = Buckets::over(TimeNs(100), TimeNs(1000), 3);
+    let mut load = Load::over(buckets);
+    let analysis = analysed(told, Window::default(), &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    let all = CpuLoad::together(&cpus, analysis.tasks()).unwrap();
+    assert_eq!((all.span_ns(), all.busy_ns, all.idle_ns), (1400, 700, 300));
+    assert_eq!((all.longest_ns(), cpus[1].longest_ns()), (800, 600));
+    // 100 of cpu 0, and 300 of cpu 1.
+    assert_eq!((all.unseen_ns, cpus[0].unseen_ns), (400, 0));
+    // 100–400, 400–700 and 700–1000.
+    assert_eq!(buckets.shares_of(&all.seen), [300, 600, 500]);
+}
+
+#[test]
+fn where_times_go_back_no_time_counts_twice() {
+    // b runs 0–100 and, as is recorded after that, 90–200 and 50–60; interrupts 0–100 and 90–200.
+    let told = vec![
+        (0, 2, begin(1)),
+        (0, 0, named("irq")),
+        (100, 0, Activity::End),
+        (100, 2, Activity::End),
+        (90, 2, begin(1)),
+        (90, 0, named("irq")),
+        (200, 0, Activity::End),
+        (200, 2, Activity::End),
+        (50, 2, begin(1)),
+        (60, 2, Activity::End),
+    ];
+    let mut load = Load::new();
+    let analysis = analysed(told, Window::default(), &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    let interrupts = cpus[0].interrupts.as_ref().unwrap();
+    assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, interrupts.run_ns), (200, 200, 200));
+}
+
+#[test]
+fn what_is_not_known_where_times_go_back_counts_once_too() {
+    // b and a are never stopped.
+    let told = [0, 100, 50, 100, 50, 100].into_iter().enumerate();
+    let told = told.map(|(at, time)| (time, 1 + at % 2, begin(1))).collect();
+    let mut load = Load::new();
+    let (analysis, _) = analysed_with(told, Window::default(), &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    assert_eq!((cpus[0].span_ns(), cpus[0].unknown_ns), (100, 100));
+}
+
+#[test]
+fn a_spread_begins_and_ends_anywhere() {
+    let mut spread = Spread::default();
+    assert_eq!(spread.to_vec(2), [0, 0]);
+    for (at, ns) in [(3, 1), (5, 2), (1, 4), (3, 8)] {
+        spread.add(at, ns);
+    }
+    assert_eq!(spread.to_vec(7), [0, 4, 0, 9, 0, 2, 0]);
+    let mut both = Spread::default();
+    both.add(0, 16);
+    both.add_all(&spread);
+    assert_eq!(both.to_vec(6), [16, 4, 0, 9, 0, 2]);
 }

@@ -1,10 +1,12 @@
 //! Messages between tracks: how long they took, and which never arrived.
 
+mod inbox;
 mod pair;
 mod sequence;
 mod wakeups;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
@@ -12,7 +14,8 @@ use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 use crate::bounds::Bounds;
 use crate::tasks::Tasks;
 use crate::{LeftOut, Pass, Seen, Standing};
-use pair::UnderWay;
+use inbox::{Inbox, InboxId};
+use pair::{Arrival, UnderWay};
 
 pub use pair::Pair;
 pub use sequence::{Sequence, Transfer};
@@ -21,11 +24,9 @@ pub use wakeups::Wakeups;
 /// Messages under way that are kept; of more, the oldest are given up.
 const PENDING_MAX: usize = 1 << 20;
 
-/// Messages that told when they arrive and may be told of once more; of more, the oldest are not.
+/// Messages that told when they arrive and may be told of once more; of more, those that are to
+/// arrive first are taken to have arrived.
 const ARRIVING_MAX: usize = 1 << 16;
-
-/// Who may have sent what arrives without saying so; more are not looked at.
-const SENDERS_MAX: usize = 256;
 
 /// Pairs that are told apart.
 const PAIRS_MAX: usize = 1 << 16;
@@ -83,12 +84,16 @@ pub struct Doubts {
 pub struct Messages {
     keys: HashMap<PairKey, usize, RandomState>,
     pairs: Vec<Pair>,
-    /// Who sends messages of a name to a track, for receivers that do not tell.
-    senders: HashMap<(TrackId, String), Vec<TrackId>, RandomState>,
+    /// What is under way to a track by a name, for receivers that do not tell who sent it.
+    inbox_of: HashMap<(TrackId, String), InboxId, RandomState>,
+    inboxes: Vec<Inbox>,
     /// Messages that left, in that order, with their pairs; some of them have arrived.
     left: VecDeque<(TimeNs, MessageId, usize)>,
     pending: usize,
-    /// How many told when they arrive and may be told of once more.
+    /// Messages that told when they arrive, by that, with when they left and their pairs; some of
+    /// them have arrived.
+    due: BinaryHeap<Reverse<(TimeNs, MessageId, TimeNs, usize)>>,
+    /// How many of them may be told of once more.
     arriving: usize,
     count: u64,
     /// So many of the first left before what is looked at.
@@ -99,6 +104,8 @@ pub struct Messages {
     given_up: u64,
     /// Messages of pairs beyond the limit.
     left_out: u64,
+    /// Arrivals that count already, it seems, as their senders told.
+    repeated: u64,
 }
 
 impl Messages {
@@ -112,7 +119,7 @@ impl Messages {
     /// before them is not.
     pub(crate) fn under_way(mut self, is_begin_known: bool) -> Self {
         self.pairs.iter_mut().for_each(Pair::restart);
-        (self.given_up, self.left_out) = (0, 0);
+        (self.given_up, self.left_out, self.repeated) = (0, 0, 0);
         (self.before, self.is_begin_unknown) = (self.count, !is_begin_known);
         self
     }
@@ -213,44 +220,90 @@ impl Messages {
         let at = self.pair(key)?;
         let id = MessageId(self.count);
         self.count += 1;
-        let pair = self.pairs.get_mut(at)?;
-        pair.send(UnderWay { left, id, arrives: message.peer_time });
-        if let (Some(to), false) = (message.peer, std::mem::replace(&mut pair.is_sender, true)) {
-            self.senders.entry((to, message.name.to_string())).or_default().push(from);
+        let (pair, arrives) = (self.pairs.get_mut(at)?, message.peer_time);
+        pair.send(UnderWay { left, id, arrives });
+        if let (Some(to), None) = (message.peer, pair.inbox) {
+            let known = self.inbox_of.entry((to, message.name.to_string()));
+            let inbox = *known.or_insert(InboxId(self.inboxes.len()));
+            self.inboxes.resize_with(self.inboxes.len().max(inbox.0 + 1), Inbox::default);
+            pair.inbox = Some((inbox, from));
         }
-        if message.peer_time.is_some() {
+        if let Some(arrives) = arrives {
+            self.due.push(Reverse((arrives, id, left, at)));
             self.arriving += 1;
-            self.settle(at);
+            if let Some((inbox, from)) = self.inbox(at) {
+                inbox.expect(arrives, left, from, id);
+            }
+            self.settle();
         } else {
             self.left.push_back((left, id, at));
             self.pending += 1;
+            self.queue(at);
             self.give_up();
         }
         Some(id)
     }
 
-    /// While too many messages told when they arrive, those of a pair are not waited for any more.
-    fn settle(&mut self, at: usize) {
-        let (before, Self { pairs, arriving, .. }) = (self.before, self);
-        let Some(pair) = pairs.get_mut(at) else { return };
-        while *arriving > ARRIVING_MAX && pair.settle(|id| id.0 >= before) {
-            *arriving -= 1;
+    /// Where a receiver may look for messages of a pair, and who sends them.
+    fn inbox(&mut self, at: usize) -> Option<(&mut Inbox, TrackId)> {
+        let (inbox, from) = self.pairs.get(at)?.inbox?;
+        Some((self.inboxes.get_mut(inbox.0)?, from))
+    }
+
+    /// Has the inbox of a pair know which of its messages may arrive next.
+    fn queue(&mut self, at: usize) {
+        let Some(pair) = self.pairs.get_mut(at) else { return };
+        let first = pair.first().map(|(left, _)| left);
+        let before = std::mem::replace(&mut pair.queued, first);
+        if before != first
+            && let Some((inbox, from)) = self.inbox(at)
+        {
+            inbox.queue(before, first, from);
+        }
+    }
+
+    /// While too many messages told when they arrive, those that are to arrive first have.
+    fn settle(&mut self) {
+        if self.due.len() > 2 * ARRIVING_MAX {
+            let pairs = &self.pairs;
+            self.due.retain(|Reverse((_, id, left, at))| {
+                pairs.get(*at).is_some_and(|pair| pair.is_arriving(*left, *id))
+            });
+        }
+        while self.arriving > ARRIVING_MAX {
+            let Some(Reverse((arrives, id, left, at))) = self.due.pop() else { return };
+            let is_counted = self.is_counted(id);
+            if self.pairs.get_mut(at).is_some_and(|pair| pair.settle(left, id, is_counted)) {
+                self.forget_arriving(at, UnderWay { left, id, arrives: Some(arrives) });
+                if let Some((inbox, from)) = self.inbox(at) {
+                    inbox.settle(arrives, from);
+                }
+            }
+        }
+    }
+
+    /// A message that told when it arrives is not waited for any more.
+    fn forget_arriving(&mut self, at: usize, UnderWay { left, id, arrives }: UnderWay) {
+        self.arriving -= 1;
+        if let (Some((inbox, from)), Some(arrives)) = (self.inbox(at), arrives) {
+            inbox.forget(arrives, left, from, id);
         }
     }
 
     /// Gives up the oldest while too many are under way, and forgets those that arrived.
     fn give_up(&mut self) {
-        let Self { left, pairs, .. } = self;
-        if left.len() > 2 * PENDING_MAX {
-            left.retain(|(time, id, at)| {
+        if self.left.len() > 2 * PENDING_MAX {
+            let pairs = &self.pairs;
+            self.left.retain(|(time, id, at)| {
                 pairs.get(*at).is_some_and(|pair| pair.is_waiting(*time, *id))
             });
         }
         while self.pending > PENDING_MAX {
-            let Some((time, id, at)) = left.pop_front() else { return };
-            if pairs.get_mut(at).is_some_and(|pair| pair.give_up(time, id)) {
+            let Some((time, id, at)) = self.left.pop_front() else { return };
+            if self.pairs.get_mut(at).is_some_and(|pair| pair.give_up(time, id)) {
                 self.pending -= 1;
                 self.given_up += 1;
+                self.queue(at);
             }
         }
     }
@@ -258,12 +311,8 @@ impl Messages {
     /// Who sent what arrives without saying so: the one who told that it arrives now, and else the
     /// one whose message waits longest.
     fn sender(&self, to: TrackId, name: &str, now: TimeNs) -> Option<TrackId> {
-        let senders = self.senders.get(&(to, name.to_owned()))?;
-        let waiting = senders.iter().take(SENDERS_MAX).filter_map(|from| {
-            let key = PairKey { from: Some(*from), to: Some(to), name: name.to_owned() };
-            Some((self.pairs.get(*self.keys.get(&key)?)?.candidate(now)?, *from))
-        });
-        waiting.min().map(|(_, from)| from)
+        let inbox = self.inbox_of.get(&(to, name.to_owned()))?;
+        self.inboxes.get(inbox.0)?.sender(now)
     }
 
     /// The pair of what arrives.
@@ -287,9 +336,13 @@ impl Messages {
         let (at, before) = (*self.keys.get(&key)?, self.before);
         let pair = self.pairs.get_mut(at)?;
         let UnderWay { left, id, .. } = pair.receive_after(arrived, message.peer_time)?;
+        let is_counted = id.0 >= before;
+        if is_counted {
+            pair.arrive();
+        }
         self.pending -= 1;
-        let id = Some(id).filter(|id| id.0 >= before)?;
-        pair.arrive();
+        self.queue(at);
+        let id = is_counted.then_some(id)?;
         let PairKey { from, name, .. } = key;
         Some(Sent { id: Some(id), name, from, to, left: Some(left), arrived, told: None })
     }
@@ -300,29 +353,46 @@ impl Messages {
         let (at, before) = (*self.keys.get(key)?, self.before);
         let pair = self.pairs.get_mut(at)?;
         let id = pair.receive_untimed(left)?;
+        let is_counted = id.0 >= before;
+        if is_counted {
+            pair.arrive();
+        }
         self.pending -= 1;
-        let id = Some(id).filter(|id| id.0 >= before)?;
-        pair.arrive();
-        Some(id)
+        self.queue(at);
+        is_counted.then_some(id)
     }
 
     fn receive(&mut self, to: TrackId, arrived: TimeNs, message: &Message<'_>) -> Sent {
         let key = self.key(to, arrived, message);
         let (name, left) = (message.name.to_string(), message.peer_time);
         let mut sent = Sent { id: None, name, from: key.from, to, left, arrived, told: None };
-        let (at, before) = (self.pair(key), self.before);
-        let Some(pair) = at.and_then(|at| self.pairs.get_mut(at)) else { return sent };
-        if let Some(UnderWay { left, id, arrives }) = pair.receive(arrived, left) {
+        let (Some(at), before) = (self.pair(key), self.before) else { return sent };
+        let Some(pair) = self.pairs.get_mut(at) else { return sent };
+        let found = match pair.receive(arrived, left) {
+            Arrival::Of(found) => Some(found),
+            Arrival::Unsent => None,
+            Arrival::Again => {
+                self.repeated += 1;
+                return sent;
+            }
+        };
+        if let Some(UnderWay { left, id, arrives }) = found {
             (sent.left, sent.told) = (Some(left), arrives);
             if id.0 >= before {
                 sent.id = Some(id);
                 pair.arrive();
             }
-            let kept = if arrives.is_some() { &mut self.arriving } else { &mut self.pending };
-            *kept -= 1;
         }
         if let Some(left) = sent.left {
             pair.take(left, arrived);
+        }
+        match found {
+            Some(told) if told.arrives.is_some() => self.forget_arriving(at, told),
+            Some(_) => {
+                self.pending -= 1;
+                self.queue(at);
+            }
+            None => {}
         }
         sent
     }
@@ -440,7 +510,14 @@ impl Pass for Messages {
             many: "messages that did not arrive were too many to wait for: if they did, they are \
                    unsent",
         };
-        vec![pairs, given_up]
+        let repeated = LeftOut {
+            count: self.repeated,
+            one: "arrival is of a message that counts already as its sender told, as far as can be \
+                  known: it is left out",
+            many: "arrivals are of messages that count already as their senders told, as far as \
+                   can be known: they are left out",
+        };
+        vec![pairs, given_up, repeated]
     }
 }
 

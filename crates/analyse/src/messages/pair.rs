@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kymo_core::model::timeline::TimeNs;
+use kymo_core::model::timeline::{TimeNs, TrackId};
 
 use super::MessageId;
+use super::inbox::InboxId;
 use crate::{Distribution, took};
 
 /// What is known of a pair's messages.
@@ -24,8 +25,10 @@ pub struct Pair {
     pub untimed: u64,
     /// How many arrived without a word of when they left, and are taken for the first that waited.
     pub guessed: u64,
-    /// Whether the receiver may look for its sender here.
-    pub(super) is_sender: bool,
+    /// Where the receiver may look for its sender, and who that is.
+    pub(super) inbox: Option<(InboxId, TrackId)>,
+    /// When the message left that is first there.
+    pub(super) queued: Option<TimeNs>,
     /// How many of those that left have arrived.
     arrived: u64,
     /// Whether any arrived that did not leave, here or before what is looked at.
@@ -36,6 +39,9 @@ pub struct Pair {
     /// When the latest left of which that is told. Where nothing is told, messages arrive in the
     /// order in which they left: those before it are lost.
     told: Option<TimeNs>,
+    /// The latest of the messages that are taken to have arrived as told: when it left, and when it
+    /// arrived.
+    settled: Option<(TimeNs, TimeNs)>,
 }
 
 /// Messages that left and told when they arrive. They are kept since the other end may tell it
@@ -53,6 +59,17 @@ pub(super) struct UnderWay {
     pub(super) id: MessageId,
     /// When it arrives, where its sender tells that.
     pub(super) arrives: Option<TimeNs>,
+}
+
+/// What a message that arrives is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// One that was under way.
+    Of(UnderWay),
+    /// One that was taken to have arrived as its sender told, as far as can be known.
+    Again,
+    /// One that did not leave, as far as was recorded.
+    Unsent,
 }
 
 impl Arriving {
@@ -81,15 +98,9 @@ impl Arriving {
 
 impl Pair {
     /// The first that may arrive next.
-    fn first(&self) -> Option<(TimeNs, MessageId)> {
+    pub(super) fn first(&self) -> Option<(TimeNs, MessageId)> {
         let from = (self.told.unwrap_or(TimeNs(i64::MIN)), MessageId(0));
         self.waiting.range(from..).next().copied()
-    }
-
-    /// When what arrives now may have left; what was told to arrive now comes before all else.
-    pub(super) fn candidate(&self, now: TimeNs) -> Option<(bool, TimeNs)> {
-        let due = self.arriving.due(now).map(|(left, _)| (false, left));
-        due.or_else(|| self.first().map(|(left, _)| (true, left)))
     }
 
     /// Whether messages may have been taken for others since some are lost, and nothing tells
@@ -136,8 +147,7 @@ impl Pair {
 
     /// Finds what arrives now among what is under way: by the time that it left, by the time that
     /// it was told to arrive, and else in their order.
-    pub(super) fn receive(&mut self, now: TimeNs, left: Option<TimeNs>) -> Option<UnderWay> {
-        self.received += 1;
+    pub(super) fn receive(&mut self, now: TimeNs, left: Option<TimeNs>) -> Arrival {
         let found = match left {
             Some(left) => self.that_left(left).or_else(|| self.arriving.that_left(left)),
             None => self.that_is_due(now).or_else(|| {
@@ -146,9 +156,21 @@ impl Pair {
                 first
             }),
         };
+        if found.is_none() && self.is_settled(now, left) {
+            return Arrival::Again;
+        }
+        self.received += 1;
         self.is_late |= found.is_none();
         self.unsent += u64::from(found.is_none());
-        found
+        found.map_or(Arrival::Unsent, Arrival::Of)
+    }
+
+    /// Whether what arrives may be one of those that have arrived as told.
+    fn is_settled(&self, now: TimeNs, left: Option<TimeNs>) -> bool {
+        self.settled.is_some_and(|settled| match left {
+            Some(left) => left <= settled.0,
+            None => now <= settled.1,
+        })
     }
 
     /// Finds what left then, and has arrived: when, nothing tells.
@@ -192,14 +214,17 @@ impl Pair {
         self.arrived += 1;
     }
 
-    /// The first of the messages that told when they arrive is not waited for any more. Tells
-    /// whether there is one.
-    pub(super) fn settle(&mut self, is_counted: impl Fn(MessageId) -> bool) -> bool {
-        let first = self.arriving.by_left.first_key_value();
-        let Some((left, id)) = first.map(|(key, _)| *key) else { return false };
-        if let Some(UnderWay { arrives: Some(arrives), .. }) = self.arriving.take(left, id)
-            && is_counted(id)
-        {
+    pub(super) fn is_arriving(&self, left: TimeNs, id: MessageId) -> bool {
+        self.arriving.by_left.contains_key(&(left, id))
+    }
+
+    /// A message that told when it arrives is not waited for any more. Tells whether it was.
+    pub(super) fn settle(&mut self, left: TimeNs, id: MessageId, is_counted: bool) -> bool {
+        let taken = self.arriving.take(left, id);
+        let Some(UnderWay { arrives: Some(arrives), .. }) = taken else { return false };
+        let (last_left, last_arrived) = self.settled.unwrap_or((left, arrives));
+        self.settled = Some((last_left.max(left), last_arrived.max(arrives)));
+        if is_counted {
             self.arrive_as_told(left, arrives);
         }
         true

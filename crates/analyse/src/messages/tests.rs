@@ -384,6 +384,70 @@ fn any_number_may_tell_when_they_arrive() {
     assert_eq!((pair.received, pair.latency_ns.max()), (1000, Some(2)));
 }
 
+#[test]
+fn a_pair_that_told_very_much_spoils_no_other() {
+    // More than are kept tell when they arrive and nobody tells it again; then a thousand of
+    // another pair, each of which both ends tell of.
+    let many = i64::try_from(ARRIVING_MAX).unwrap() + 1000;
+    let mut told: Vec<_> =
+        (0..many).map(|at| send(at * 10, 1, Some(2), Some(at * 10 + 3))).collect();
+    for time in (many..many + 1000).map(|at| at * 10) {
+        told.push(send(time, 1, Some(3), Some(time + 3)));
+        told.push(receive(time + 3, 3, Some(1), Some(time)));
+    }
+    let mut messages = Messages::new();
+    let (_, short) = analysed_with(told, Window::default(), &mut messages);
+    let pairs = messages.pairs();
+    let counts =
+        |(_, pair): &(_, &Pair)| (pair.sent, pair.received, pair.unsent, pair.unreceived());
+    let many = u64::try_from(many).unwrap();
+    assert_eq!(
+        pairs.iter().map(counts).collect::<Vec<_>>(),
+        [(many, many, 0, 0), (1000, 1000, 0, 0)]
+    );
+    assert!(short.left_out.is_empty() && messages.due.len() <= 2 * ARRIVING_MAX + 1);
+}
+
+#[test]
+fn what_is_told_again_when_it_is_no_longer_waited_for_counts_once_and_is_said() {
+    // So many are under way at once that the first thousand cannot be waited for. Receivers say
+    // when they left, or only who sent them, or nothing at all.
+    for says in 0..3 {
+        let (kept, many) = (ARRIVING_MAX as u64, ARRIVING_MAX as u64 + 1000);
+        let ends = i64::try_from(many).unwrap();
+        let mut told: Vec<_> = (0..ends).map(|at| send(at, 1, Some(2), Some(at + ends))).collect();
+        told.extend((0..ends).map(|at| {
+            let (from, left) = ((says < 2).then_some(1), (says == 0).then_some(at));
+            receive(at + ends, 2, from, left)
+        }));
+        let mut messages = Messages::new();
+        let (_, short) = analysed_with(told, Window::default(), &mut messages);
+        let pairs = messages.pairs();
+        let (_, pair) = pairs[0];
+        assert_eq!((pairs.len(), pair.sent, pair.received, pair.unsent), (1, many, many, 0));
+        assert_eq!((pair.unreceived(), pair.latency_ns.count()), (0, many));
+        assert_eq!((short.left_out.len(), short.left_out[0].count), (1, many - kept));
+    }
+}
+
+#[test]
+fn any_number_of_senders_is_found_without_a_word_of_who_they_are() {
+    // Each of 60,000 sends once, in turn; then so many arrive, in that order.
+    let count = 60_000;
+    let mut messages = Messages::new();
+    for at in 0..count {
+        let time = TimeNs(i64::try_from(at).unwrap());
+        messages.send(TrackId(10 + at), time, &message("M", Some(1), None));
+    }
+    for at in 0..count {
+        let time = TimeNs(i64::try_from(count + at).unwrap());
+        let sent = messages.receive(TrackId(1), time, &message("M", None, None));
+        assert_eq!(sent.from, Some(TrackId(10 + at)));
+    }
+    let sum = |of: fn(&Pair) -> u64| messages.pairs().iter().map(|(_, pair)| of(pair)).sum::<u64>();
+    assert_eq!((sum(|of| of.received), sum(|of| of.unsent), sum(Pair::unreceived)), (60_000, 0, 0));
+}
+
 /// Sent every 10 from 0 on, so many, and each arrives 15 later; nobody says when the other end was.
 fn in_flight(count: i64) -> Vec<Told> {
     let ends = |at| [send(at * 10, 1, Some(2), None), receive(at * 10 + 15, 2, Some(1), None)];

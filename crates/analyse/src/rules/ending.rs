@@ -122,7 +122,7 @@ impl Memory {
                 self.matched += 1;
                 self.judged.loads += 1;
                 #[allow(clippy::cast_precision_loss, reason = "a share has a few digits")]
-                let share = of.run_ns as f64 / all.span_ns().max(1) as f64;
+                let share = of.run_ns as f64 / all.longest_ns().max(1) as f64;
                 if share > *limit {
                     let (name, on) = (tasks.name(of.task), place(of.task, cpus, tasks));
                     let (share, limit) = (share * 100.0, limit * 100.0);

@@ -16,6 +16,12 @@ fn spread(of: &Distribution) -> (u64, Option<u64>, Option<u64>, Option<u64>) {
 }
 
 #[test]
+fn a_task_that_did_nothing_much_takes_little_memory() {
+    // A file of a few megabytes may tell of a million of them.
+    assert!(size_of::<(TaskSched, Job)>() <= 512, "{}", size_of::<(TaskSched, Job)>());
+}
+
+#[test]
 fn jobs_are_as_worked_out_by_hand() {
     // The first: released at 0, runs 10–30 and 50–60, complete at 58: delay 10, response 58,
     // run 28, wait 30, one preemption. The second: released at 100, runs 104–110, complete at

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Buckets, CpuLoad, Load, Tasks};
+use kymo_analyse::{Analysis, CpuLoad, Load, Spread, Tasks};
 use kymo_core::Value;
 use kymo_core::model::timeline::TrackKind;
 
@@ -20,12 +20,18 @@ use crate::session::{Opened, Outcome, Session};
 /// Show what each task used of the processors, in all and over time.
 ///
 /// There is a table for each processor, or for each log file that is of one. Shares are of the
-/// time from its first switch to its last, for who ran before and after is not known, so that what the
-/// last switch lets run has no stretch; within --since and --until they are of that range. Where switches are missing, nobody is said to have
-/// run. --stream and --exclude choose which tasks are shown. The column `over time` has a mark for
-/// each part of the time: the higher, the more of it the task ran. In JSON it has the nanoseconds
-/// that the task ran in each, and `bucket_ns` is how long a part is; the last may be shorter by
-/// some nanoseconds. Shares of CSV with --buckets are of each part as long as it is.
+/// time from its first switch to its last, for who ran before and after is not known, so that what
+/// the last switch lets run has no stretch; within --since and --until they are of that range. Where
+/// switches are missing, nobody is said to have run. Where times go back, no time counts twice.
+/// --stream and --exclude choose which tasks are shown.
+///
+/// The column `over time` has a mark for each part of the time of the whole recording: the higher,
+/// the more the task ran of what is known of it. In JSON it has the nanoseconds that the task ran in
+/// each, and `bucket_ns` is how long a part is; the last may be shorter by some nanoseconds. Shares
+/// of CSV with --buckets are of what is known of each part, and there are none where nothing is.
+///
+/// With --total, the time of all processors is the sum of the times of each, and shares are of that.
+/// How long some were not seen while others were is said to be not known, and is in no share.
 ///
 /// Interrupts have a row of their own where they are recorded. Their time is also time of the tasks
 /// that they interrupt, idle ones too, for no switch tells otherwise. Those that did not end before
@@ -55,7 +61,7 @@ pub(crate) struct Args {
     number: usize,
 
     /// Add up all processors: a task that moved between them has one row. Shares are of the time of
-    /// one processor, so that those of several may be above 100%.
+    /// all of them together.
     #[arg(long)]
     total: bool,
 
@@ -115,7 +121,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             return Err(Failure::new("no task is known to have run in it").into());
         }
         let count = cpus.len();
-        let all = CpuLoad::together(&cpus, analysis.tasks()).filter(|_| args.total);
+        let all = if args.total { CpuLoad::together(&cpus, analysis.tasks()) } else { None };
         for cpu in all.as_ref().map_or(&cpus[..], std::slice::from_ref) {
             let shown = Shown { args, analysis: &analysis, load: &load, cpu, count };
             shown.print(session, opened)?;
@@ -176,8 +182,8 @@ impl Shown<'_> {
         if self.args.grid.csv && self.args.buckets.is_some() {
             return self.over_time(session, opened);
         }
-        let mut grid =
-            table(self.name(), self.cpu, self.load, self.analysis.tasks(), self.args.grid);
+        let how = (self.args.grid, self.args.number);
+        let mut grid = table(self.name(), self.cpu, self.load, self.analysis.tasks(), how);
         let more = grid.keep(self.args.number);
         let out = &mut session.out;
         if self.args.grid.is_text() {
@@ -198,33 +204,52 @@ impl Shown<'_> {
 
     fn over_time(&self, session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
         let Some(buckets) = self.load.buckets() else { return Ok(()) };
-        let mut grid = Grid::new(OVER_TIME);
+        let known = buckets.shares_of(&self.cpu.seen);
         for of in rows(self.cpu, self.analysis.tasks()) {
-            for (at, ns) in of.buckets.iter().enumerate() {
+            let mut grid = Grid::new(OVER_TIME);
+            let ran = of.buckets.to_vec(buckets.count).into_iter().zip(&known);
+            for (at, (ns, known)) in ran.enumerate() {
                 grid.row(vec![
                     buckets.begin(at).0.into(),
                     of.recording.into(),
                     self.name().into(),
                     id(of.task_id),
                     of.name.into(),
-                    (*ns).into(),
-                    share(*ns, buckets.length_ns(at)),
+                    ns.into(),
+                    share(ns, *known),
                 ]);
             }
+            grid.print(&mut session.out, self.args.grid, &opened.name)?;
         }
-        Ok(grid.print(&mut session.out, self.args.grid, &opened.name)?)
+        Ok(())
     }
 }
 
 /// What all processors did together, in a few words.
 fn together(all: &CpuLoad, count: usize) -> String {
     let processors = numbers::count(count as u64, "processor", "processors");
-    let whole = all.span_ns().saturating_mul(count as u64);
     let mut words = vec![processors, measure::duration(all.span_ns())];
-    if let Value::Float(share) = share(all.busy_ns, whole) {
+    if let Value::Float(share) = share(all.busy_ns, all.span_ns()) {
         words.push(format!("{:.1}% busy", share * 100.0));
     }
+    words.extend(besides(all));
+    if all.unseen_ns > 0 {
+        words.push(format!("{} more not known", measure::duration(all.unseen_ns)));
+    }
     words.join(", ")
+}
+
+/// What is to be known besides: how long nobody is known to have run, and interrupts.
+fn besides(cpu: &CpuLoad) -> Vec<String> {
+    let mut words = Vec::new();
+    if let (Value::Float(share), true) = (share(cpu.unknown_ns, cpu.span_ns()), cpu.unknown_ns > 0)
+    {
+        words.push(format!("{:.1}% not known", share * 100.0));
+    }
+    if let Some(interrupts) = &cpu.interrupts {
+        words.push(format!("{} in interrupts", measure::duration(interrupts.run_ns)));
+    }
+    words
 }
 
 /// What a processor did, in a few words.
@@ -239,13 +264,7 @@ pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad) -> String {
         Value::Float(share) => format!("{:.1}% busy", share * 100.0),
         _ => String::new(),
     });
-    if let (Value::Float(share), true) = (share(cpu.unknown_ns, cpu.span_ns()), cpu.unknown_ns > 0)
-    {
-        words.push(format!("{:.1}% not known", share * 100.0));
-    }
-    if let Some(interrupts) = &cpu.interrupts {
-        words.push(format!("{} in interrupts", measure::duration(interrupts.run_ns)));
-    }
+    words.extend(besides(cpu));
     words.join(", ")
 }
 
@@ -256,7 +275,7 @@ struct Row<'a> {
     name: &'a str,
     run_ns: u64,
     stretches: u64,
-    buckets: &'a [u64],
+    buckets: &'a Spread,
     is_idle: bool,
     is_interrupt: bool,
 }
@@ -285,42 +304,50 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
     }))
 }
 
-/// The tasks of a processor, and its interrupts.
-pub(super) fn table(name: &str, cpu: &CpuLoad, load: &Load, tasks: &Tasks, how: GridArgs) -> Grid {
-    let mut grid = Grid::new(COLUMNS);
-    let buckets = load.buckets();
+/// The tasks of a processor, and its interrupts: so many are kept, or all.
+pub(super) fn table(
+    name: &str,
+    cpu: &CpuLoad,
+    load: &Load,
+    tasks: &Tasks,
+    (how, number): (GridArgs, usize),
+) -> Grid {
+    let mut grid = Grid::new(COLUMNS).keeping(number);
+    let (parts, width_ns) = load.buckets().map_or((0, 0), |of| (of.count, of.width_ns));
+    let known = load.buckets().map_or(Vec::new(), |buckets| buckets.shares_of(&cpu.seen));
+    let whole = cpu.span_ns();
     for of in rows(cpu, tasks) {
-        let over_time = if how.is_text() {
-            buckets.map_or(String::new(), |buckets| marks(of.buckets, buckets)).into()
-        } else {
-            of.buckets.iter().copied().collect()
-        };
-        grid.row(vec![
-            name.into(),
-            of.run_ns.into(),
-            share(of.run_ns, cpu.span_ns()),
-            of.stretches.into(),
-            over_time,
-            buckets.map_or(0, |buckets| buckets.width_ns).into(),
-            of.is_idle.into(),
-            of.is_interrupt.into(),
-            of.recording.into(),
-            id(of.task_id),
-            of.name.into(),
-        ]);
+        grid.row_of(|| {
+            let ran = of.buckets.to_vec(parts);
+            let over_time =
+                if how.is_text() { marks(&ran, &known).into() } else { ran.into_iter().collect() };
+            vec![
+                name.into(),
+                of.run_ns.into(),
+                share(of.run_ns, whole),
+                of.stretches.into(),
+                over_time,
+                width_ns.into(),
+                of.is_idle.into(),
+                of.is_interrupt.into(),
+                of.recording.into(),
+                id(of.task_id),
+                of.name.into(),
+            ]
+        });
     }
     grid
 }
 
-/// A mark for each part of the time: the higher, the more of it a task ran.
-fn marks(ran_ns: &[u64], buckets: Buckets) -> String {
+/// A mark for each part of the time: the higher, the more a task ran of what is known of it.
+fn marks(ran_ns: &[u64], known_ns: &[u64]) -> String {
     const MARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let mark = |(at, ns): (usize, &u64)| {
-        let eighths = u128::from(*ns) * 8 / u128::from(buckets.length_ns(at).max(1));
+    let mark = |(ns, known): (&u64, &u64)| {
+        let eighths = u128::from(*ns) * 8 / u128::from((*known).max(1));
         match (ns, usize::try_from(eighths).unwrap_or(7).min(7)) {
             (0, _) => ' ',
             (_, eighths) => MARKS.get(eighths).copied().unwrap_or('█'),
         }
     };
-    ran_ns.iter().enumerate().map(mark).collect()
+    ran_ns.iter().zip(known_ns).map(mark).collect()
 }

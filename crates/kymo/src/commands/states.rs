@@ -18,6 +18,10 @@ use crate::session::{Outcome, Session};
 /// A state lasts until the next is entered; the last one lasts until the last event. What was
 /// before the first is not known. Shares are of the time that a state is known. With --since, the
 /// state that a machine is in at that moment counts from there, and is not entered.
+///
+/// The column `to settle` has the longest time that a transition to the state took, from when it was
+/// entered to when it was reached, where the recording tells that. Beyond 4,096 states of a machine
+/// the others are one, `(other states)`; this is said and is a finding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES

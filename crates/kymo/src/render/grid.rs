@@ -63,11 +63,20 @@ pub(crate) struct Grid {
     /// Headings of columns that tell less than those to the right of them, the least first.
     lesser: &'static [&'static str],
     rows: Vec<Vec<Value>>,
+    /// So many rows are kept.
+    rows_max: usize,
+    /// How many there are besides.
+    more: usize,
 }
 
 impl Grid {
     pub(crate) fn new(columns: &'static [Column]) -> Self {
-        Self { columns, lesser: &[], rows: Vec::new() }
+        Self { columns, lesser: &[], rows: Vec::new(), rows_max: usize::MAX, more: 0 }
+    }
+
+    /// Keeps the first rows, so many, and counts the others; nothing keeps all.
+    pub(crate) fn keeping(self, rows: usize) -> Self {
+        Self { rows_max: if rows == 0 { usize::MAX } else { rows }, ..self }
     }
 
     /// Says which columns are left out first where there is no room for all. Of the others those to
@@ -81,16 +90,26 @@ impl Grid {
         self.rows.push(values);
     }
 
-    /// How many rows there are.
+    /// Adds a row that is made only when it is kept: there may be very many.
+    pub(crate) fn row_of(&mut self, values: impl FnOnce() -> Vec<Value>) {
+        if self.rows.len() < self.rows_max {
+            self.rows.push(values());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// How many rows there are, with those that are not kept.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.rows.len() + self.more
     }
 
     /// Keeps so many rows; nothing keeps all. Tells how many are gone.
     pub(crate) fn keep(&mut self, rows: usize) -> usize {
         let gone = if rows == 0 { 0 } else { self.rows.len().saturating_sub(rows) };
         self.rows.truncate(self.rows.len() - gone);
-        gone
+        self.more += gone;
+        self.more
     }
 
     /// Writes all rows, each with the file it is of.
@@ -304,7 +323,20 @@ mod tests {
         let expected =
             [["run", "share", "task"], ["1.500 µs", "33.3%", "a\\tb"], ["2 ns", "100.0%", "c"]];
         assert_eq!(grid.table(), expected);
-        assert_eq!((grid.keep(1), grid.len(), grid.keep(0)), (1, 1, 0));
+        assert_eq!((grid.keep(1), grid.rows.len(), grid.keep(0), grid.len()), (1, 1, 1, 2));
+    }
+
+    #[test]
+    fn rows_that_are_not_kept_are_counted_and_not_made() {
+        let mut grid = Grid::new(COLUMNS).keeping(2);
+        let mut made = 0;
+        for _ in 0..5 {
+            grid.row_of(|| {
+                made += 1;
+                vec![Value::Null; 5]
+            });
+        }
+        assert_eq!((made, grid.len(), grid.keep(2), grid.keep(1)), (2, 5, 3, 4));
     }
 
     #[test]

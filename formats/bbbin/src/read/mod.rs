@@ -310,8 +310,8 @@ impl Reader {
     #[cold]
     pub(crate) fn notice_disorder(&self, offset: u64) {
         self.went_back.store(true, Relaxed);
-        let message = "an event is earlier than one before it: where times go back, ranges and \
-                       figures may lack something (`kymo merge --sort` sorts)";
+        let message = "an event is earlier than one before it: where times go back, ranges may \
+                       lack events and figures may be wrong (`kymo merge --sort` sorts)";
         self.notice_once(ORDER, 0, offset, || message.to_owned());
     }
 

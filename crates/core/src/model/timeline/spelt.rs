@@ -49,7 +49,7 @@ impl Content<'static> {
                 let value = whole.or(number.as_f64().map(Value::Float));
                 Self::Value(value.unwrap_or_else(|| Value::Decimal(number.to_string())))
             }
-            other => Self::Value(Value::Json(other)),
+            other => Self::Value(Value::Json(Box::new(other))),
         })
     }
 }

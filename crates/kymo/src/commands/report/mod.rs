@@ -131,7 +131,7 @@ fn figures(
     let mut outcome = scope.run(session, opened, &mut analysis, passes)?;
     gantt(page, session, opened, scope)?;
     loads(page, args, scope, &load, &analysis);
-    let table = super::sched::table(&sched, &analysis, |task| task.stretch_ns.sum());
+    let table = super::sched::table(&sched, &analysis, |task| task.stretch_ns.sum(), args.number);
     page.section("Response times", table, args.number);
     let table = super::states::table(&states, &analysis);
     let found = Found::of(analysis, messages, wakeups);
@@ -189,7 +189,8 @@ fn loads(page: &mut Page, args: &Args, scope: &Scope, load: &Load, analysis: &An
     for cpu in &cpus {
         let name = tasks.cpu(cpu.cpu).map_or("", |cpu| &cpu.name);
         page.caption(&super::load::heading(tasks, cpu));
-        let table = super::load::table(name, cpu, load, tasks, GridArgs::default());
+        let how = (GridArgs::default(), args.number);
+        let table = super::load::table(name, cpu, load, tasks, how);
         page.table(table, args.number);
     }
     if let Some(text) = super::load::idle_by_name(&cpus, scope, analysis) {

@@ -166,7 +166,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let mut sched = Sched::new();
         let (analysis, outcome) =
             scope.analyse(session, opened, Reading::Activities, &mut [&mut sched])?;
-        let grid = table(&sched, &analysis, |task| args.sort.of(task));
+        let grid = table(&sched, &analysis, |task| args.sort.of(task), args.number);
         if grid.len() == 0 {
             return Err(nothing(&sched, &analysis).into());
         }
@@ -196,16 +196,22 @@ fn lacks_completions(sched: &Sched) -> bool {
         && sched.tasks().any(|(_, task)| task.activations > 0)
 }
 
-/// The figures of all tasks that are meant but idle ones, those with most first.
-pub(super) fn table(sched: &Sched, analysis: &Analysis, most: impl Fn(&TaskSched) -> u128) -> Grid {
+/// The figures of all tasks that are meant but idle ones, those with most first: of so many, or of
+/// all.
+pub(super) fn table(
+    sched: &Sched,
+    analysis: &Analysis,
+    most: impl Fn(&TaskSched) -> u128,
+    number: usize,
+) -> Grid {
     let tasks = analysis.tasks();
     let is_shown = |id: TaskId| !tasks.is_idle(id) && analysis.means_task(id);
     let mut found: Vec<_> = sched.tasks().filter(|(id, _)| is_shown(*id)).collect();
     found.sort_by_key(|(id, task)| (u128::MAX - most(task), *id));
-    let mut grid = Grid::new(COLUMNS);
+    let mut grid = Grid::new(COLUMNS).keeping(number);
     for (id, figures) in found {
         if let Some(task) = tasks.get(id) {
-            grid.row(row(figures, task));
+            grid.row_of(|| row(figures, task));
         }
     }
     grid
