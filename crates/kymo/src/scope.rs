@@ -243,8 +243,9 @@ impl Scope {
         outcome
     }
 
-    /// Says of how many pairs latencies are doubtful and which are left out, and what that means for the exit code: what is
-    /// under way at the end is no fault of a recording, and what was before its begin is missing.
+    /// Says of how many pairs latencies are doubtful and which are left out, and what that means
+    /// for the exit code: what is under way at the end is no fault of a recording, and what was
+    /// before its begin is missing.
     pub(crate) fn say_doubts(
         &self,
         session: &mut Session,
