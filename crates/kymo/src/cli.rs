@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use crate::commands;
+use crate::failure::quoted;
 
 /// Opens recordings of what programs did, whoever wrote them, and answers questions about them.
 ///
@@ -105,6 +106,24 @@ pub(crate) struct FormatArgs {
     /// Texts of BBBin are UTF-8 and not Latin-1, read and written.
     #[arg(long)]
     pub(crate) utf8: bool,
+}
+
+impl FormatArgs {
+    /// The options as they are typed, each with a space after it.
+    pub(crate) fn typed(&self) -> String {
+        let mut typed = String::new();
+        if let Some(from) = &self.from {
+            typed.push_str(&format!("--from {from} "));
+        }
+        if let Some(grammar) = &self.grammar {
+            let grammar = grammar.display().to_string();
+            typed.push_str(&format!("--grammar {} ", quoted(&grammar)));
+        }
+        if self.utf8 {
+            typed.push_str("--utf8 ");
+        }
+        typed
+    }
 }
 
 /// How a file is opened that may be damaged.

@@ -35,8 +35,8 @@ use noticed::Noticed;
 use recordings::Recordings;
 
 pub(crate) use header::Header;
-pub(crate) use values::odd_values;
 pub use values::values;
+pub(crate) use values::{CUSTOM_SIZE, Decoded, UNKNOWN_TYPE, misfit, odd_values};
 pub(crate) use walk::Walk;
 
 /// The rule that times go up.
@@ -185,7 +185,7 @@ impl Reader {
     }
 
     /// The values of an event or an artifact as a JSON object, as text; as bytes where they are
-    /// not of their type.
+    /// not of their type, which is noticed.
     ///
     /// # Errors
     ///
@@ -206,8 +206,9 @@ impl Reader {
         if bytes.is_empty() && of.is_none_or(|of| of.fields.is_empty()) {
             return Ok(Value::Null);
         }
-        let decoded = of.and_then(|of| Some((of, values(of, bytes, offset).ok()?)));
-        Ok(decoded.map_or_else(|| bytes.to_vec().into(), |(of, values)| object(of, &values).into()))
+        let decoded = self.decoded((log_file, id), bytes, offset).filter(|of| of.are_whole);
+        let object = decoded.map(|decoded| object(decoded.of, &decoded.values).into());
+        Ok(object.unwrap_or_else(|| bytes.to_vec().into()))
     }
 
     /// A log file's place in the list of log files.
@@ -266,20 +267,16 @@ impl Reader {
             return all;
         }
         let within = self.index.within(window);
-        let ends = [within.start.checked_sub(1), Some(within.start)];
-        let ends = ends.into_iter().chain([within.end.checked_sub(1), Some(within.end)]).flatten();
-        let are_sorted = { ends }.all(|number| self.is_sorted(number));
+        let begin = window.from.map(|_| [within.start.checked_sub(1), Some(within.start)]);
+        let end = window.until.map(|_| [within.end.checked_sub(1), Some(within.end)]);
+        let mut ends = begin.into_iter().chain(end).flatten().flatten();
+        let are_sorted = ends.all(|number| self.is_sorted(number));
         if are_sorted { within } else { all }
     }
 
     /// Whether times go up within a span. Where they do not, that is noticed.
     fn is_sorted(&self, span: usize) -> bool {
         Walk::new(span..span + 1).is_sorted(self)
-    }
-
-    /// Whether times go up from event to event; goes through all of them.
-    pub(crate) fn is_sorted_throughout(&self) -> bool {
-        self.walk().is_sorted(self)
     }
 
     /// The first and the last time: from the index, where its times go up, and else from the
