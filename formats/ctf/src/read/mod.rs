@@ -25,7 +25,6 @@ use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
 use decode::State;
 
-pub(crate) use cursor::TrackCursor;
 pub(crate) use decode::{Visitor, Want};
 pub(crate) use known::Known;
 pub(crate) use layout::{Layouts, Node};
