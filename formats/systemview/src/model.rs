@@ -4,7 +4,8 @@
 //! which also completes it, as `TASK_STOP_READY` does. `TASK_START_READY` is a release. A system of
 //! several cores tells both on each of them: the first counts. A task that is made ready and begins
 //! to run while it is believed to run had stopped, and nothing told: it stops when it is made ready,
-//! at the latest. Interrupts are stretches on their processor. What the model has no place for is in tables.
+//! at the latest. Interrupts are stretches on their processor. What the model has no place for is
+//! in tables.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;

@@ -41,10 +41,13 @@ impl Told {
     /// The finding, with how often it was found where that was counted.
     fn said(&self) -> Finding {
         let mut finding = self.finding.clone();
-        let more = if self.are_more { "more than " } else { "" };
-        if self.places.len() > 1 || self.are_more {
-            finding.message = format!("{} ({more}{} times)", finding.message, self.places.len());
-        }
+        let often = match (self.places.len(), self.are_more) {
+            (0 | 1, false) => return finding,
+            (0 | 1, true) => "several".to_owned(),
+            (count, false) => count.to_string(),
+            (count, true) => format!("more than {count}"),
+        };
+        finding.message = format!("{} ({often} times)", finding.message);
         finding
     }
 }
