@@ -111,18 +111,11 @@ pub(crate) struct FormatArgs {
 impl FormatArgs {
     /// The options as they are typed, each with a space after it.
     pub(crate) fn typed(&self) -> String {
-        let mut typed = String::new();
-        if let Some(from) = &self.from {
-            typed.push_str(&format!("--from {from} "));
-        }
-        if let Some(grammar) = &self.grammar {
-            let grammar = grammar.display().to_string();
-            typed.push_str(&format!("--grammar {} ", quoted(&grammar)));
-        }
-        if self.utf8 {
-            typed.push_str("--utf8 ");
-        }
-        typed
+        let from = self.from.iter().map(|from| format!("--from {from} "));
+        let grammar = self.grammar.iter().map(|grammar| grammar.display().to_string());
+        let grammar = grammar.map(|grammar| format!("--grammar {} ", quoted(&grammar)));
+        let utf8 = self.utf8.then(|| "--utf8 ".to_owned());
+        from.chain(grammar).chain(utf8).collect()
     }
 }
 
