@@ -37,7 +37,9 @@ pub(super) fn dump(
         _ => Look::Text(session.out.paint()),
     };
     let mut lines = lines(look, args, opened, file, &timeline);
-    tracks.into_iter().for_each(|track| lines.track(track));
+    for track in tracks {
+        lines.track(track);
+    }
     if look == Look::Csv {
         lines.write_header(&mut session.out)?;
     }
@@ -79,10 +81,13 @@ fn lines<'a>(
         lines.join_runs();
         let mut tracks = timeline.tracks().into_iter();
         let has_samples = tracks.any(|track| track.kind == TrackKind::Samples);
-        let contexts = has_samples.then(|| opened.dataset.profile()).flatten();
-        contexts.into_iter().for_each(|contexts| lines.with_contexts(contexts));
+        if let Some(contexts) = has_samples.then(|| opened.dataset.profile()).flatten() {
+            lines.with_contexts(contexts);
+        }
     }
-    timeline.clocks().into_iter().for_each(|clock| lines.clock(clock));
+    for clock in timeline.clocks() {
+        lines.clock(clock);
+    }
     lines
 }
 
