@@ -310,8 +310,11 @@ fn what_is_whole_of_a_packet_that_was_cut_is_kept() {
     assert_eq!((said[0].rule, said[0].offset), ("unreadable", Some(0)));
 }
 
-/// What is found, by rule and byte, and the times of events.
-fn timed(metadata: &str, stream: &[u8]) -> (Vec<(&'static str, Option<u64>)>, Vec<Option<TimeNs>>) {
+/// Rules of what is found, and at which bytes.
+type Found = Vec<(&'static str, Option<u64>)>;
+
+/// What is found, and the times of events.
+fn timed(metadata: &str, stream: &[u8]) -> (Found, Vec<Option<TimeNs>>) {
     let (_folder, source) = trace(metadata.as_bytes(), stream);
     let found = Ctf.check(&source, &Context::default()).unwrap();
     let found = found.iter().map(|finding| (finding.rule, finding.offset)).collect();

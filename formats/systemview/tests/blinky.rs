@@ -153,7 +153,7 @@ fn a_hole_of_zeros_ends_a_core_and_is_said() {
     assert!(wrong[0].1.contains("512 bytes are zero"), "{wrong:?}");
 }
 
-/// A recording of some packets after TRACE_START.
+/// A recording of some packets after `TRACE_START`.
 fn with(packets: &[&[u8]]) -> Source {
     let bytes = [support::HEADER, &[10, 0], &packets.concat()].concat();
     Source::from_bytes("made.svdat", bytes)
