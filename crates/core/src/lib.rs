@@ -1,7 +1,8 @@
 //! What every format and every command of Kymo shares.
 //!
 //! * [`bytes`]: cursors and sinks with explicit byte order; every read error carries an offset.
-//! * [`Source`] and [`Destination`]: where bytes come from, and how files are written whole or not at all.
+//! * [`Source`] and [`Destination`]: where bytes come from, and how files are written whole or not
+//!   at all.
 //! * [`Format`] and [`Dataset`]: the contract a format fulfils and what opening a file gives.
 //! * [`Table`], [`model`], [`Record`], [`Summary`], [`Finding`]: the ways out of a dataset.
 //!

@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use crate::commands;
+use crate::failure::quoted;
 
 /// Opens recordings of what programs did, whoever wrote them, and answers questions about them.
 ///
@@ -105,6 +106,17 @@ pub(crate) struct FormatArgs {
     /// Texts of BBBin are UTF-8 and not Latin-1, read and written.
     #[arg(long)]
     pub(crate) utf8: bool,
+}
+
+impl FormatArgs {
+    /// The options as they are typed, each with a space after it.
+    pub(crate) fn typed(&self) -> String {
+        let from = self.from.iter().map(|from| format!("--from {from} "));
+        let grammar = self.grammar.iter().map(|grammar| grammar.display().to_string());
+        let grammar = grammar.map(|grammar| format!("--grammar {} ", quoted(&grammar)));
+        let utf8 = self.utf8.then(|| "--utf8 ".to_owned());
+        from.chain(grammar).chain(utf8).collect()
+    }
 }
 
 /// How a file is opened that may be damaged.

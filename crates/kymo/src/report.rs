@@ -97,7 +97,8 @@ impl Report {
     }
 
     /// Says the findings of an opened file that matter: a few, the worst first, then how many more.
-    pub(crate) fn findings(&mut self, name: &str, findings: &[Finding]) {
+    /// `options` are those that `kymo check` needs to see the same.
+    pub(crate) fn findings(&mut self, name: &str, options: &str, findings: &[Finding]) {
         let matter = |finding: &&Finding| finding.severity >= Severity::Warning;
         let alike = alike::worst_first(findings.iter().filter(matter));
         for alike in alike.iter().take(FINDINGS_SHOWN) {
@@ -111,7 +112,7 @@ impl Report {
         }
         if !alike.is_empty() {
             let name = failure::quoted(name);
-            self.hint(&format!("`kymo check {name}` shows all that is wrong"));
+            self.hint(&format!("`kymo check {options}{name}` shows all that is wrong"));
         }
     }
 

@@ -68,6 +68,8 @@ pub(crate) struct Opened {
     pub(crate) source: Source,
     pub(crate) format: &'static dyn Format,
     pub(crate) dataset: Box<dyn Dataset>,
+    /// How it was opened, as it was typed.
+    options: String,
 }
 
 impl Opened {
@@ -280,14 +282,15 @@ impl Session {
         let can_repair = || format.info().abilities.contains(&Ability::Repair);
         let dataset = dataset.map_err(|error| Unreadable::of(error.into(), can_repair))?;
         self.bars.end();
-        Ok(Opened { name: inputs::display(source.path()), source: source.clone(), format, dataset })
+        let (name, options) = (inputs::display(source.path()), how.format.typed());
+        Ok(Opened { name, source: source.clone(), format, dataset, options })
     }
 
     /// Reports what is wrong with an opened file, and what that means for the exit code.
     pub(crate) fn findings(&mut self, opened: &Opened) -> Outcome {
         let findings = opened.dataset.findings();
         let _ = self.out.flush();
-        self.report.findings(&opened.name, &findings);
+        self.report.findings(&opened.name, &opened.options, &findings);
         Outcome::of(&findings)
     }
 

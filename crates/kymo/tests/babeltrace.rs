@@ -75,8 +75,8 @@ struct Task {
     responses: Vec<u64>,
 }
 
-/// From the wakeup to where a task goes to sleep again, as the lower bits of its state tell. A wakeup of one that is awake counts for its
-/// next sleep, unless another comes then.
+/// From the wakeup to where a task goes to sleep again, as the lower bits of its state tell. A
+/// wakeup of one that is awake counts for its next sleep, unless another comes then.
 fn responses(events: &[Printed]) -> BTreeMap<i64, Vec<u64>> {
     let has_waking = events.iter().any(|event| event.name == "sched_waking");
     let wakes = if has_waking { "sched_waking" } else { "sched_wakeup" };

@@ -42,8 +42,8 @@ fn artifacts_and_classes_come_back_from_other_formats_and_losses_are_said() {
         assert_eq!(code, Some(3), "{said}");
         let told: Vec<_> = said.lines().filter(|line| line.contains("not told")).collect();
         assert_eq!(told.len(), 2, "{said}");
-        assert!(told[0].ends_with("1 receiver instances of SRL SEND"), "{said}");
-        assert!(told[1].contains("1 end times of functions"), "{said}");
+        assert!(told[0].ends_with("receiver instances of SRL SEND (1 in all)"), "{said}");
+        assert!(told[1].contains("end times of functions"), "{said}");
         let mut artifacts = table(&back, "artifacts");
         let mut expected = table(&testdata("bbbin/classes.bin"), "artifacts");
         // What only a switch names is declared, which it was not.
@@ -106,4 +106,18 @@ fn classes_of_bbbin_choose_events() {
     assert_eq!(of("SEND"), "send Grüße");
     assert_eq!(of("SRL SEND"), "send OPEN");
     assert_eq!(of("SRL RECEIVE"), "receive OPEN; enter ajar");
+}
+
+/// Its names are Latin-1, which is no UTF-8: what is said of it is said again by what the hint names.
+#[test]
+fn the_hint_names_the_options_that_a_file_was_opened_with() {
+    let file = testdata("bbbin/classes.bin");
+    let (code, _, said) = run(kymo().args(["info", "--utf8"]).arg(&file));
+    assert_eq!(code, Some(3), "{said}");
+    let (code, _, said) = run(kymo().args(["dump", "--utf8"]).arg(&file));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("`kymo check --utf8 "), "{said}");
+    let (code, found, _) = run(kymo().args(["check", "--utf8"]).arg(&file));
+    assert!(code == Some(3) && found.contains("warning utf-8"), "{found}");
+    assert_eq!(run(kymo().arg("check").arg(&file)).0, Some(0));
 }

@@ -1,4 +1,5 @@
-//! The examples of the README, of the format pages and of the page on arrays. `cargo xtask bless` rewrites them.
+//! The examples of the README, of the format pages and of the page on arrays. `cargo xtask bless`
+//! rewrites them.
 #![cfg(unix)]
 
 use std::env;

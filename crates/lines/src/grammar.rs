@@ -41,9 +41,9 @@ pub trait Grammar: Send + Sync + 'static {
         None
     }
 
-    /// A time as it is after times started over so often.
-    fn later(&self, time: TimeNs, _turns: u32) -> TimeNs {
-        time
+    /// A time as it is after times started over so often, where that can be told.
+    fn later(&self, time: TimeNs, _turns: u32) -> Option<TimeNs> {
+        Some(time)
     }
 
     /// Which of the format's dialects it is.

@@ -84,7 +84,7 @@ impl<G: Grammar> Reader<G> {
         match self.grammar.read(text) {
             Read::Event(mut event) => {
                 let later = |time| self.survey.turns.later(&self.grammar, line.offset, time);
-                event.time = event.time.map(later);
+                event.time = event.time.and_then(later);
                 Some(event)
             }
             _ => None,

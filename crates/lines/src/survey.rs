@@ -227,11 +227,13 @@ impl Survey {
         self.events += 1;
         if let Some(time) = line.time {
             self.turns.see(grammar, offset, time);
-            let time = self.turns.later(grammar, offset, time);
-            self.blocks.last_mut().into_iter().for_each(|block| block.see(time));
-            self.disorder.see(time, offset);
-            let (min, max) = self.times.unwrap_or((time, time));
-            self.times = Some((min.min(time), max.max(time)));
+            match self.turns.later(grammar, offset, time) {
+                Some(time) => self.time(time, offset),
+                None => telling.doubt(
+                    "time-range",
+                    "there is no such time so many days or years later: it has none",
+                ),
+            }
         }
         self.count(line.name);
         // What is of no processor is below the track of all events.
@@ -244,6 +246,13 @@ impl Survey {
             let first = || Doubted { offset, text: shortened(line.rest).into_owned(), count: 0 };
             self.doubted.entry(doubt).or_insert_with(first).count += 1;
         }
+    }
+
+    fn time(&mut self, time: TimeNs, offset: u64) {
+        self.blocks.last_mut().into_iter().for_each(|block| block.see(time));
+        self.disorder.see(time, offset);
+        let (min, max) = self.times.unwrap_or((time, time));
+        self.times = Some((min.min(time), max.max(time)));
     }
 
     fn count(&mut self, name: &str) {

@@ -52,7 +52,10 @@ impl Format for Bbbin {
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-        Ok(check::check(&*Reader::salvage(source, context)?, context))
+        let reader = Reader::salvage(source, context)?;
+        let mut findings = check::check(&reader, context);
+        findings.extend(context.is_utf8.then(|| utf8::check(&reader)).flatten());
+        Ok(findings)
     }
 
     fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
@@ -218,19 +221,19 @@ fn span(reader: &Reader) -> Option<(i64, i64, &'static str)> {
     let switches = reader.statistics().filter(|of| of.num_task_switches > 0);
     let are_within =
         switches.is_none_or(|of| first <= of.first_task_duration && of.last_task_duration <= last);
-    let is_sorted = reader.is_ascending() && are_within;
-    Some((
-        first,
-        last,
-        if is_sorted { ", as the index has it" } else { ", as written: times go back" },
-    ))
+    let how = match (reader.is_index_sound(), reader.is_ascending() && are_within) {
+        (true, true) => ", as the index has it",
+        (true, false) => ", as written: times go back",
+        (false, _) => ", as the index has it, which is not as the events are",
+    };
+    Some((first, last, how))
 }
 
 fn log_file_words(of: &LogFile) -> String {
-    let time = TimeNs(of.imported_at_ms.saturating_mul(1_000_000));
-    let time = match of.imported_at_ms {
-        0 => String::new(),
-        _ => format!(" at {}", Shown { time, since_epoch: true }),
+    let time = match (of.imported_at_ms, of.imported_at_ms.checked_mul(1_000_000).map(TimeNs)) {
+        (0, _) => String::new(),
+        (_, Some(time)) => format!(" at {}", Shown { time, since_epoch: true }),
+        (ms, None) => format!(" {ms} ms after the Epoch"),
     };
     format!("log file {}, {} bytes, imported by {}{time}", of.id.0, of.size, of.importer)
 }

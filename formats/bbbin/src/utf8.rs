@@ -16,9 +16,12 @@ use kymo_core::model::timeline::{
 };
 use kymo_core::table::{Batches, Scan};
 use kymo_core::{
-    Error, Field, Finding, Flow, Record, RecordSink, Result, Severity, Summary, Table, Value,
+    DumpRequest, Error, Field, Finding, Flow, Record, RecordSink, Result, Severity, Summary, Table,
+    Value,
 };
 use serde_json::Value as Json;
+
+use crate::{Reader, dump};
 
 /// How texts cross the border.
 #[derive(Debug, Clone)]
@@ -100,6 +103,36 @@ pub(crate) fn finding(lost: &AtomicBool) -> Option<Finding> {
     let message = "texts that are no UTF-8 are shown with marks; without --utf8 they are Latin-1";
     let is_lost = lost.load(Ordering::Relaxed);
     is_lost.then(|| Finding::whole(Severity::Warning, "utf-8", message))
+}
+
+/// Says whether some texts of a file are no UTF-8; goes through all of it.
+pub(crate) fn check(reader: &Reader) -> Option<Finding> {
+    let lost = Arc::new(AtomicBool::new(false));
+    let recoding = Recoding::Read(Arc::clone(&lost));
+    // What is too long to be shown is so for others, too.
+    let _ = dump::dump(reader, &DumpRequest::default(), &mut Looked { recoding, lost: &lost });
+    finding(&lost)
+}
+
+/// Looks at texts up to the first that is no UTF-8.
+struct Looked<'a> {
+    recoding: Recoding,
+    lost: &'a AtomicBool,
+}
+
+impl RecordSink for Looked<'_> {
+    fn record(&mut self, record: &Record<'_>) -> Result<Flow> {
+        for (_, field) in &record.fields {
+            if let Field::Value(value) = field {
+                self.recoding.value(value.clone());
+            }
+        }
+        Ok(if self.lost.load(Ordering::Relaxed) { Flow::Stop } else { Flow::More })
+    }
+
+    fn text(&mut self, _text: &[u8]) -> Result<Flow> {
+        Ok(Flow::More)
+    }
 }
 
 /// A timeline whose texts cross the border.

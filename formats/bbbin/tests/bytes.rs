@@ -8,6 +8,7 @@
 
 mod support;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_bbbin::spec::{ArtifactClass, TaskClass};
@@ -16,7 +17,9 @@ use kymo_bbbin::{
     TaskExecution, Text, TypeId,
 };
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Error, Source, Value};
+use kymo_core::model::timeline::{TimeNs, Window};
+use kymo_core::{Context, Error, Part, Source, Value};
+use support::shown::{all, dataset, extracted, lines};
 use support::{Bytes, Hand, event, log_file, task_switch, type_of};
 
 fn try_open(file: Vec<u8>) -> kymo_core::Result<Arc<Reader>> {
@@ -290,13 +293,58 @@ fn items_over_the_limits_are_refused() {
     assert_eq!(error.to_string(), "num-log-files at byte 0x66: 2 is over the limit of 1");
 }
 
+/// Events every 10 ns, a thousand in each block, of which all but some are overwritten.
+fn poisoned(blocks: usize, kept: Range<usize>) -> Source {
+    let events: Vec<_> = (0..).take(blocks * 1000).map(|n| task_switch(0, n * 10, 1, 2)).collect();
+    let size = events[0].1.0.len() * 1000;
+    let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
+    let mut file = hand.file();
+    let first = usize::try_from(open(file.clone()).blocks()[0].first_event_offset).unwrap();
+    for block in (0..blocks).filter(|block| !kept.contains(block)) {
+        file[first + block * size..first + (block + 1) * size].fill(0xEE);
+    }
+    Source::from_bytes("logset.bin", file)
+}
+
 #[test]
 fn blocks_of_a_thousand_are_found_by_time() {
-    let events: Vec<_> = (0..2500).map(|n| task_switch(0, n * 10, 1, 2)).collect();
-    let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
-    let reader = open(hand.file());
-    let counts: Vec<_> = reader.blocks().iter().map(|block| block.num_events).collect();
-    assert_eq!(counts, [1000, 1000, 500]);
-    assert_eq!(reader.events().count(), 2500);
-    assert!(reader.findings().is_empty(), "{:?}", reader.findings());
+    let source = poisoned(20, 9..12);
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    assert!(reader.blocks().iter().all(|block| block.num_events == 1000));
+    // Of the block from 100,000 to 109,990 ns.
+    let window =
+        Window { from: Some(TimeNs(105_000)), until: Some(TimeNs(105_030)), ..Window::default() };
+    let times: Vec<_> = reader.events_within(&window).map(|found| found.event.timestamp).collect();
+    assert_eq!(times, [105_000, 105_010, 105_020]);
+    assert_eq!(reader.findings(), []);
+}
+
+/// There are more events than are looked at for tasks that nothing declares.
+#[test]
+fn nothing_is_told_of_blocks_outside_of_a_range() {
+    let source = poisoned(20, 9..12);
+    let (from, until) = (Some(TimeNs(105_000)), Some(TimeNs(105_010)));
+    let dataset = dataset(&source);
+    let timeline = dataset.timeline().unwrap();
+    let expected = ["105000 task 1: end", "105000 task 2: begin, priority 3"];
+    assert_eq!(lines(&timeline, &Window { from, until, ..Window::default() }), expected);
+    assert_eq!(dataset.findings(), []);
+    // What is kept must not depend on where times go back: a cut looks at all events, and says so.
+    let (written, cut) = extracted(&[source], &Part { from, until, ..Part::default() });
+    assert_eq!(written.events, 1);
+    assert!(written.losses.iter().all(|loss| loss.severity == Severity::Error));
+    assert!(!written.losses.is_empty());
+    assert_eq!(all(&cut), expected);
+}
+
+#[test]
+fn a_range_that_is_open_needs_no_look_at_the_other_end() {
+    let window = Window { until: Some(TimeNs(15_000)), ..Window::default() };
+    let reader = Reader::open(&poisoned(6, 0..3), &Context::default()).unwrap();
+    assert_eq!(reader.events_within(&window).count(), 1500);
+    assert_eq!(reader.findings(), []);
+    let window = Window { from: Some(TimeNs(45_000)), ..Window::default() };
+    let reader = Reader::open(&poisoned(6, 3..6), &Context::default()).unwrap();
+    assert_eq!(reader.events_within(&window).count(), 1500);
+    assert_eq!(reader.findings(), []);
 }

@@ -293,6 +293,16 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
             }),
         ),
         (
+            // Of no log file, of no task, and there twice.
+            "execution_ids",
+            changed(|hand| {
+                let executions = [(5, 1, 0.0_f64), (0, 9, 0.0), (0, 1, 50.0)];
+                hand.task_executions.extend(executions.map(|(log, task, share)| {
+                    Bytes::new().i32(log).i32(task).raw(&share.to_be_bytes())
+                }));
+            }),
+        ),
+        (
             "unbalanced",
             changed(|hand| {
                 hand.events[1] = task_switch(0, 5, 1, 1);

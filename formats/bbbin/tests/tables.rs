@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int64Array, StringArray, UInt64Array};
 use kymo_bbbin::Bbbin;
+use kymo_core::model::timeline::Window;
 use kymo_core::table::Scan;
 use kymo_core::{Context, Dataset, Format, Source};
-use support::shown::{dataset, sample};
+use support::shown::{dataset, lines, sample};
 use support::{Bytes, Hand, event, log_file};
 
 /// The names of columns, and the cells of each row as one reads them.
@@ -98,4 +99,64 @@ fn names_of_columns_are_utf_8_for_those_who_ask() {
     let opened = Bbbin.open(&source, &utf8).unwrap();
     let (names, rows) = shown(&*opened, "größe");
     assert_eq!((names[5].as_str(), rows[0][5].as_str()), ("höhe", "4"));
+}
+
+/// A type of two INT32 fields, and events with both, the first alone, a byte too many, and none.
+fn of_other_sizes() -> Source {
+    let field = |name: &[u8]| Bytes::new().string(name).i32(5).i32(0).0;
+    let fields = [field(b"x"), field(b"y")].concat();
+    let own = Bytes::new().i32(1).string(b"m").i32(0).string(&fields);
+    let values: [&[u8]; 4] =
+        [&[0, 0, 0, 1, 0, 0, 0, 2], &[0, 0, 0, 7], &[0, 0, 0, 3, 0, 0, 0, 4, b'z'], &[]];
+    let events =
+        (0..).zip(values).map(|(time, values)| (time, event(1, time).i32(1).string(values)));
+    let (log_files, types) = (vec![log_file(0, b"a.log")], vec![own]);
+    let hand = Hand { log_files, types, events: events.collect(), ..Hand::default() };
+    Source::from_bytes("logset.bin", hand.file())
+}
+
+/// What is found, once of each kind however often it is read.
+fn found(dataset: &dyn Dataset) -> Vec<(&'static str, String)> {
+    dataset.findings().into_iter().map(|finding| (finding.rule, finding.message)).collect()
+}
+
+const OF_OTHER_SIZES: &str = "values are not of their type, 1: needs 4 bytes, 0 left (3 times)";
+
+#[test]
+fn values_of_another_size_are_given_as_far_as_they_go_and_that_is_said() {
+    let dataset = dataset(&of_other_sizes());
+    assert_eq!(found(&*dataset), []);
+    let expected =
+        [["0", "0", "1", "2"], ["1", "0", "7", "-"], ["2", "0", "3", "4"], ["3", "0", "-", "-"]];
+    for _ in 0..2 {
+        assert_eq!(fields(&*dataset, "m").1, expected);
+        assert_eq!(found(&*dataset), [("custom-size", OF_OTHER_SIZES.to_owned())]);
+    }
+}
+
+#[test]
+fn whoever_reads_values_of_another_size_is_told() {
+    let source = of_other_sizes();
+    let expected = [("custom-size", OF_OTHER_SIZES.to_owned())];
+    let table = dataset(&source);
+    let (_, rows) = shown(&*table, "events");
+    let custom: Vec<_> = rows.iter().map(|row| row.last().unwrap().as_str()).collect();
+    assert_eq!(custom, [r#"{"x":1,"y":2}"#, "00000007", "00000003000000047a", ""]);
+    assert_eq!(found(&*table), expected);
+    let opened = dataset(&source);
+    let told = lines(&opened.timeline().unwrap(), &Window::default());
+    let bytes = ["1 m: [0, 0, 0, 7]", "2 m: [0, 0, 0, 3, 0, 0, 0, 4, 7a]"];
+    let expected_lines = [
+        r#"0 m: {"x":1,"y":2}"#,
+        "0 m.x: 1",
+        "0 m.y: 2",
+        bytes[0],
+        "1 m.x: 7",
+        bytes[1],
+        "2 m.x: 3",
+        "2 m.y: 4",
+        "3 a.log: m",
+    ];
+    assert_eq!(told, expected_lines);
+    assert_eq!(found(&*opened), expected);
 }

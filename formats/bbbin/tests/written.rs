@@ -124,8 +124,8 @@ fn what_the_timeline_does_not_tell_is_said() {
     };
     let say = |rule, what: &str| (rule, format!("not told by the timeline: {what}"));
     let expected = [
-        say("receiver-instance", "1 receiver instances of SRL SEND"),
-        say("end-time", "1 end times of functions that are not when they were left"),
+        say("receiver-instance", "receiver instances of SRL SEND (1 in all)"),
+        say("end-time", "end times of functions that are not when they were left (1 in all)"),
     ];
     assert_eq!(untold("classes.bin"), expected);
     assert_eq!(untold("two_logs.bin"), []);

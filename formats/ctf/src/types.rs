@@ -29,7 +29,7 @@ pub struct Trace {
 pub struct Clock {
     /// Its name: `monotonic`.
     pub name: String,
-    /// Ticks in a second.
+    /// Ticks in a second; none where the metadata gives no number of them that there can be.
     pub frequency: u64,
     /// Seconds to add, and ticks to add, to get to its origin.
     pub offset: (i64, i64),
@@ -44,29 +44,25 @@ impl Clock {
         self.is_absolute || self.offset != (0, 0)
     }
 
-    /// Nanoseconds since its origin.
+    /// Nanoseconds since its origin, where 64 bits hold them and it is known how fast it ticks.
     #[must_use]
     #[inline]
-    pub fn nanoseconds(&self, ticks: u64) -> i64 {
+    pub fn nanoseconds(&self, ticks: u64) -> Option<i64> {
         let seconds = self.offset.0.checked_mul(1_000_000_000);
         let origin = seconds.and_then(|ns| ns.checked_add(self.offset.1));
         let plain = origin.zip(i64::try_from(ticks).ok());
         let plain = plain.and_then(|(origin, ticks)| origin.checked_add(ticks));
         match (self.frequency, plain) {
-            (1_000_000_000, Some(ns)) => ns,
+            (1_000_000_000, Some(ns)) => Some(ns),
             _ => self.scaled(ticks),
         }
     }
 
     /// The same for clocks of any frequency.
-    fn scaled(&self, ticks: u64) -> i64 {
+    fn scaled(&self, ticks: u64) -> Option<i64> {
         let ticks = i128::from(ticks) + i128::from(self.offset.1);
-        let fraction = match self.frequency {
-            1_000_000_000 | 0 => ticks,
-            frequency => (ticks * 1_000_000_000).div_euclid(frequency.into()),
-        };
-        let all = i128::from(self.offset.0) * 1_000_000_000 + fraction;
-        i64::try_from(all).unwrap_or(if all < 0 { i64::MIN } else { i64::MAX })
+        let fraction = (ticks * 1_000_000_000).checked_div_euclid(self.frequency.into())?;
+        i64::try_from(i128::from(self.offset.0) * 1_000_000_000 + fraction).ok()
     }
 }
 

@@ -309,3 +309,58 @@ fn what_is_whole_of_a_packet_that_was_cut_is_kept() {
     assert_eq!(said.len(), 1, "{said:?}");
     assert_eq!((said[0].rule, said[0].offset), ("unreadable", Some(0)));
 }
+
+/// Rules of what is found, and at which bytes.
+type Found = Vec<(&'static str, Option<u64>)>;
+
+/// What is found, and the times of events.
+fn timed(metadata: &str, stream: &[u8]) -> (Found, Vec<Option<TimeNs>>) {
+    let (_folder, source) = trace(metadata.as_bytes(), stream);
+    let found = Ctf.check(&source, &Context::default()).unwrap();
+    let found = found.iter().map(|finding| (finding.rule, finding.offset)).collect();
+    let dataset = Ctf.open(&source, &Context::default()).unwrap();
+    let timeline = dataset.timeline().unwrap();
+    assert_eq!(Arc::clone(&timeline).range(ClockId(0)).unwrap(), None);
+    let mut events = timeline.events(&Window::default()).unwrap();
+    let mut times = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        times.push(event.time);
+    }
+    // Whoever reads is told, too.
+    let told: Vec<_> = dataset.findings().iter().map(|of| (of.rule, of.offset)).collect();
+    assert_eq!(told, found);
+    (found, times)
+}
+
+/// 2⁶³ − 1 ns are 9,223,372,036.854775807 s. A tick is a millisecond, and the event is at byte 16.
+#[test]
+fn a_time_that_does_not_fit_is_none_and_that_is_said() {
+    let late = METADATA.replace("offset_s = 5;", "offset_s = 9223372036;");
+    let mut stream = first();
+    stream[17..19].copy_from_slice(&900_u16.to_le_bytes());
+    assert_eq!(timed(&late, &stream), (vec![("time-range", Some(16))], vec![None]));
+    stream[17..19].copy_from_slice(&854_u16.to_le_bytes());
+    let (_folder, source) = trace(late.as_bytes(), &stream);
+    assert_eq!(texts(&source).unwrap()[0].0, 9_223_372_036_854_000_000);
+    let early = METADATA.replace("offset_s = 5;", "offset_s = -9223372037;");
+    assert_eq!(timed(&early, &first()), (vec![("time-range", Some(16))], vec![None]));
+}
+
+#[test]
+fn a_clock_that_does_not_tick_tells_no_times() {
+    for none in ["0", "-1", "fast"] {
+        let still = METADATA.replace("freq = 1000;", &format!("freq = {none};"));
+        assert_eq!(timed(&still, &first()), (vec![("clock", None)], vec![None]), "{none}");
+    }
+    // Without a word it ticks every nanosecond.
+    let (_folder, source) = trace(METADATA.replace("freq = 1000;", "").as_bytes(), &first());
+    assert_eq!(texts(&source).unwrap()[0].0, 5_000_000_020);
+}
+
+#[test]
+fn an_offset_of_a_clock_that_does_not_fit_is_refused() {
+    let far = METADATA.replace("offset_s = 5;", "offset_s = 9223372036854775808;");
+    let why = refused(&far);
+    assert!(why.contains("clock at byte 0x"), "{why}");
+    assert!(why.contains("offset_s has more than 64 bits"), "{why}");
+}

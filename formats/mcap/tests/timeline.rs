@@ -250,13 +250,16 @@ fn what_a_timeline_has_no_word_for_is_said() {
     let said = sample("zstd.mcap").untold().unwrap();
     let said: Vec<_> = said.iter().map(|finding| (finding.rule, &*finding.message)).collect();
     let expected = [
-        ("profile", "not told by the timeline: 1 profile of the file"),
-        ("attachments", "not told by the timeline: 1 attachments"),
-        ("metadata", "not told by the timeline: 1 records of metadata"),
-        ("publish-time", "not told by the timeline: 7 publish times that are not the log time"),
+        ("profile", "not told by the timeline: profiles of the file (1 in all)"),
+        ("attachments", "not told by the timeline: attachments (1 in all)"),
+        ("metadata", "not told by the timeline: records of metadata (1 in all)"),
+        (
+            "publish-time",
+            "not told by the timeline: publish times that are not the log time (7 in all)",
+        ),
         (
             "sequence",
-            "not told by the timeline: 2 sequence numbers that do not just count messages",
+            "not told by the timeline: sequence numbers that do not just count messages (2 in all)",
         ),
     ];
     assert_eq!(said, expected);

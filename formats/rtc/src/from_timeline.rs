@@ -154,7 +154,7 @@ impl<W: Write> Taking<W> {
             (
                 orphans > 0,
                 "parent",
-                format!("{orphans} tracks are no longer under the track they were"),
+                format!("tracks are no longer under the track they were ({orphans} in all)"),
             ),
         ];
         let lost = said.into_iter().filter(|(is_lost, ..)| *is_lost);

@@ -76,8 +76,8 @@ fn flipped(bytes: &[u8], at: usize, bit: usize) -> Vec<u8> {
     damaged
 }
 
-/// A bit of each byte of the Meta of a file of one Unit, of the first and of the second of several: names,
-/// times and values of all messages are what they were, also in what `repair` writes.
+/// A bit of each byte of the Meta of a file of one Unit, of the first and of the second of several:
+/// names, times and values of all messages are what they were, also in what `repair` writes.
 #[test]
 fn a_changed_bit_of_a_meta_changes_nothing_where_there_is_a_checksum() {
     for crc in [Polynomial::Ieee, Polynomial::Mixed] {

@@ -8,7 +8,7 @@ use kymo_core::{
     RecordSink, Result, Source, Summary, Table,
 };
 
-use crate::model::Timeline;
+use crate::model::{self, Timeline};
 use crate::{Reader, spec, tables};
 
 /// The format.
@@ -59,8 +59,9 @@ impl Dataset for SystemViewDataset {
         let mut summary = Summary { dialect, ..Summary::default() };
         summary.fact("events", reader.packets().len());
         summary.fact("cores", u64::from(reader.cores()));
-        summary.fact("tasks", reader.tasks.len());
-        summary.fact("interrupts", reader.interrupts.len());
+        let (tasks, interrupts) = model::told_of(reader);
+        summary.fact("tasks", tasks);
+        summary.fact("interrupts", interrupts);
         if let Some(frequency) = reader.frequency(0) {
             summary.fact("ticks in a second", frequency);
         }

@@ -4,9 +4,10 @@
 //! which also completes it, as `TASK_STOP_READY` does. `TASK_START_READY` is a release. A system of
 //! several cores tells both on each of them: the first counts. A task that is made ready and begins
 //! to run while it is believed to run had stopped, and nothing told: it stops when it is made ready,
-//! at the latest. Interrupts are stretches on their processor. What the model has no place for is in tables.
+//! at the latest. Interrupts are stretches on their processor. What the model has no place for is
+//! in tables.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
@@ -54,19 +55,12 @@ impl Timeline {
         }
         for packet in reader.packets() {
             let core = packet.core;
-            match (packet.id, first_number(&reader, packet)) {
-                (
-                    spec::TASK_START_EXEC | spec::TASK_START_READY | spec::TASK_STOP_READY,
-                    Some(tid),
-                ) => {
-                    let name = reader.tasks.get(&tid).cloned();
-                    let name = name.unwrap_or_else(|| format!("task {tid}"));
-                    keys.entry(Key::Task(core, tid)).or_insert(name);
-                }
-                (spec::IDLE, _) => {
-                    keys.entry(Key::Idle(core)).or_insert_with(|| format!("IDLE{core}"));
-                }
-                _ => {}
+            if let Some(tid) = task_of(&reader, packet) {
+                let name = reader.tasks.get(&tid).cloned();
+                let name = name.unwrap_or_else(|| format!("task {tid}"));
+                keys.entry(Key::Task(core, tid)).or_insert(name);
+            } else if packet.id == spec::IDLE {
+                keys.entry(Key::Idle(core)).or_insert_with(|| format!("IDLE{core}"));
             }
         }
         let mut order: Vec<u32> = (0..).take(reader.packets().len()).collect();
@@ -223,6 +217,28 @@ fn stopped(reader: &Reader, order: &[u32]) -> HashMap<u64, u32> {
         }
     }
     stopped
+}
+
+/// The task that an event tells of.
+fn task_of(reader: &Reader, packet: &Packet) -> Option<u64> {
+    match packet.id {
+        spec::TASK_START_EXEC | spec::TASK_START_READY | spec::TASK_STOP_READY => {
+            first_number(reader, packet)
+        }
+        _ => None,
+    }
+}
+
+/// How many tasks and interrupts there are that something is told of.
+pub(crate) fn told_of(reader: &Reader) -> (usize, usize) {
+    let (mut tasks, mut interrupts) = (HashSet::new(), HashSet::new());
+    for packet in reader.packets() {
+        tasks.extend(task_of(reader, packet));
+        if packet.id == spec::ISR_ENTER {
+            interrupts.extend(first_number(reader, packet));
+        }
+    }
+    (tasks.len(), interrupts.len())
 }
 
 fn first_number(reader: &Reader, packet: &Packet) -> Option<u64> {

@@ -43,7 +43,8 @@ pub struct Packet {
     pub core: u32,
     /// What it is.
     pub id: u32,
-    /// When it was, in ticks since the first packet of its core.
+    /// When it was, in ticks since the first packet of its core; the largest number means later than
+    /// that.
     pub ticks: u64,
     /// Where its parameters begin and end.
     pub(crate) payload: (u64, u64),
@@ -166,10 +167,33 @@ impl Reader {
         }
         let unknown = (0..self.cores).find(|core| self.frequency(*core).is_none());
         if let (Some(core), false) = (unknown, self.packets.is_empty()) {
-            let message = format!("core {core} has no INIT, so that times are not known");
-            self.findings.push(Finding::whole(Severity::Warning, "no-frequency", message));
+            let init = self.frequencies.get(&core).map(|(_, offset)| *offset);
+            let why = init.map_or("has no INIT", |_| "has an INIT with 0 ticks in a second");
+            let message = format!("core {core} {why}, so that times are not known");
+            let finding = Finding::whole(Severity::Warning, "no-frequency", message);
+            self.findings.push(Finding { offset: init, ..finding });
         }
+        self.notice_late();
         self.notice_overflows();
+    }
+
+    /// Notes that times are too late to be told.
+    fn notice_late(&mut self) {
+        let is_late = |packet: &&Packet| {
+            let init = self.frequencies.get(&packet.core);
+            let is_known = init.is_some_and(|(hz, offset)| *hz > 0 && *offset <= packet.offset);
+            is_known && self.time_ns(packet).is_none()
+        };
+        let mut late = self.packets.iter().filter(is_late);
+        let Some(Packet { offset, ticks, .. }) = late.next().copied() else { return };
+        let often = match late.count() {
+            0 => String::new(),
+            others => format!(" ({} times)", others + 1),
+        };
+        let message = format!(
+            "{ticks} ticks are beyond what 64 bits of nanoseconds hold: it has no time{often}"
+        );
+        self.findings.push(Finding::at(Severity::Warning, "time-range", offset, message));
     }
 
     /// Notes where the target lost events: the first places one by one, and the others together.
@@ -226,8 +250,10 @@ impl Reader {
     /// ticks, only the first is known.
     #[must_use]
     pub fn time_ns(&self, packet: &Packet) -> Option<i64> {
-        if packet.ticks == 0 {
-            return Some(0);
+        match packet.ticks {
+            0 => return Some(0),
+            u64::MAX => return None,
+            _ => {}
         }
         self.frequencies.get(&packet.core).filter(|(_, offset)| *offset <= packet.offset)?;
         let frequency = u128::from(self.frequency(packet.core)?);

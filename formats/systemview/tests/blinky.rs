@@ -152,3 +152,58 @@ fn a_hole_of_zeros_ends_a_core_and_is_said() {
     assert_eq!(wrong[0].0, Some((support::HEADER.len() + before.concat().len()) as u64));
     assert!(wrong[0].1.contains("512 bytes are zero"), "{wrong:?}");
 }
+
+/// A recording of some packets after `TRACE_START`.
+fn with(packets: &[&[u8]]) -> Source {
+    let bytes = [support::HEADER, &[10, 0], &packets.concat()].concat();
+    Source::from_bytes("made.svdat", bytes)
+}
+
+fn found(source: &Source) -> Vec<(&'static str, Option<u64>, String)> {
+    let found = SystemView.check(source, &Context::default()).unwrap();
+    found.into_iter().map(|of| (of.rule, of.offset, of.message)).collect()
+}
+
+#[test]
+fn an_init_without_ticks_is_told_from_none() {
+    let at = support::HEADER.len() as u64 + 2;
+    let still = "core 0 has an INIT with 0 ticks in a second, so that times are not known";
+    let expected = [("no-frequency", Some(at), still.to_owned())];
+    assert_eq!(found(&with(&[&[24, 4, 0, 1, 2, 0, 5], &[17, 1]])), expected);
+    let none = "core 0 has no INIT, so that times are not known";
+    assert_eq!(found(&with(&[&[17, 1]])), [("no-frequency", None, none.to_owned())]);
+}
+
+/// One tick in a second. 2⁶² of them have more nanoseconds than 63 bits, and four times that are more
+/// ticks than 64 bits.
+#[test]
+fn times_that_do_not_fit_are_none_and_that_is_said() {
+    let late: &[u8] = &[17, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
+    let source = with(&[&[24, 4, 1, 1, 2, 0, 5], late, late, late, late]);
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    let times: Vec<_> = reader.packets().iter().map(|of| reader.time_ns(of)).collect();
+    assert_eq!(times, [Some(0), Some(5_000_000_000), None, None, None, None]);
+    let at = support::HEADER.len() as u64 + 2 + 7;
+    let why = "4611686018427387909 ticks are beyond what 64 bits of nanoseconds hold: it has no time \
+               (4 times)";
+    assert_eq!(found(&source), [("time-range", Some(at), why.to_owned())]);
+}
+
+/// Those that something is told of count, whether or not they have a name.
+#[test]
+fn a_summary_counts_tasks_and_interrupts_as_they_occur() {
+    let counts = |source: &Source| {
+        let summary = SystemView.open(source, &Context::default()).unwrap().summary();
+        let fact = |name: &str| {
+            let fact = summary.facts.iter().find(|fact| fact.name == name).unwrap();
+            fact.value.to_string()
+        };
+        [fact("tasks"), fact("interrupts")]
+    };
+    let sample = Source::from_bytes("blinky.svdat", support::recording());
+    assert_eq!(counts(&sample), ["2", "1"]);
+    // Three tasks run without a name; two interrupts have one, and none comes.
+    let names = [&[14, 13][..], b"I#15=a,I#16=b", &[1]].concat();
+    let made = with(&[&names, &[4, 1, 1], &[4, 2, 1], &[4, 3, 1], &[4, 1, 1]]);
+    assert_eq!(counts(&made), ["3", "0"]);
+}

@@ -100,8 +100,8 @@ impl Grammar for TextGrammar {
         self.time.cycle().map(Cycle::ns)
     }
 
-    fn later(&self, time: TimeNs, turns: u32) -> TimeNs {
-        self.time.cycle().map_or(time, |cycle| cycle.later(time, turns))
+    fn later(&self, time: TimeNs, turns: u32) -> Option<TimeNs> {
+        self.time.cycle().map_or(Some(time), |cycle| cycle.later(time, turns))
     }
 
     fn dialect(&self) -> String {

@@ -103,13 +103,12 @@ impl Cycle {
         }
     }
 
-    /// A time so many days or years later.
-    pub(crate) fn later(self, time: TimeNs, turns: u32) -> TimeNs {
-        let later = match self {
-            Self::Day => time.0.checked_add(DAY_NS.saturating_mul(turns.into())).map(TimeNs),
+    /// A time so many days or years later, where there is one.
+    pub(crate) fn later(self, time: TimeNs, turns: u32) -> Option<TimeNs> {
+        match self {
+            Self::Day => DAY_NS.checked_mul(turns.into())?.checked_add(time.0).map(TimeNs),
             Self::Year => years_later(time, turns),
-        };
-        later.unwrap_or(time)
+        }
     }
 }
 
@@ -222,8 +221,13 @@ mod tests {
         assert_eq!([cycle("%Y-%m-%d", None), cycle("iso", None), cycle("ms", None)], [None; 3]);
         // `date -u -d 2027-03-01 +%s` and 2028, which has a 29 February.
         let march = TimeNs(1_803_859_200_000_000_000);
-        assert_eq!(Cycle::Year.later(march, 1), TimeNs(1_835_481_600_000_000_000));
-        assert_eq!(Cycle::Day.later(TimeNs(5), 2), TimeNs(172_800_000_000_005));
+        assert_eq!(Cycle::Year.later(march, 1), Some(TimeNs(1_835_481_600_000_000_000)));
+        assert_eq!(Cycle::Day.later(TimeNs(5), 2), Some(TimeNs(172_800_000_000_005)));
+        // 2⁶³ ns are 106,751 days and 23:47:16.854775808, and 292 years.
+        assert_eq!(Cycle::Day.later(TimeNs(0), 106_751), Some(TimeNs(9_223_286_400_000_000_000)));
+        assert_eq!(Cycle::Day.later(TimeNs(0), 106_752), None);
+        assert_eq!(Cycle::Day.later(TimeNs(0), u32::MAX), None);
+        assert_eq!(Cycle::Year.later(march, 300), None);
     }
 
     /// As `date -u -d … +%s%N` tells them.

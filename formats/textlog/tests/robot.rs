@@ -149,3 +149,25 @@ class = 'complete'
     ];
     assert_eq!(found, expected);
 }
+
+/// The year turns with every second line, from 2200 on; a time of 64 bits ends with April 2262.
+#[test]
+fn a_time_that_is_none_so_many_years_later_is_left_out_and_that_is_said() {
+    let grammar = "# kymo log\n# time = '%b %d'\n# year = 2200\n# [[line]]\n# match = '^(?<time>\\w+ \\d+) x$'\n";
+    let text = format!("{grammar}{}", "Feb 01 x\nNov 01 x\n".repeat(70));
+    let source = Source::from_bytes("years.log", text.into_bytes());
+    let dataset = TextLog.open(&source, &Context::default()).unwrap();
+    let late: Vec<_> =
+        dataset.findings().into_iter().filter(|of| of.rule == "time-range").collect();
+    // Of 2262 the first is there and the second is not; then there are 7 years.
+    assert_eq!(late.len(), 1);
+    assert!(late[0].message.contains("15 lines"), "{late:?}");
+    let mut events = dataset.timeline().unwrap().events(&Window::default()).unwrap();
+    let mut times = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        times.push(event.time);
+    }
+    assert_eq!(times.iter().filter(|time| time.is_none()).count(), 15);
+    // `date -u -d 2262-02-01 +%s`
+    assert_eq!(times.iter().flatten().max(), Some(&TimeNs(9_217_324_800_000_000_000)));
+}

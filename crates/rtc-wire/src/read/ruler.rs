@@ -22,8 +22,9 @@ pub struct Ruler {
 impl Ruler {
     /// Learns the sizes from entries 3 and 4 of an Index.
     ///
-    /// Sizes are powers of two, and no other makes sense. They are hints. The oldest writer is short by a checksum's size, and where Units are no
-    /// larger than units, entry 4 grows from Unit to Unit.
+    /// Sizes are powers of two, and no other makes sense. They are hints. The oldest writer is
+    /// short by a checksum's size, and where Units are no larger than units, entry 4 grows from
+    /// Unit to Unit.
     #[must_use]
     pub fn from_hints(marker: i64, major_back: u64, minor_back: u64) -> Option<Self> {
         let major = rounded(major_back);

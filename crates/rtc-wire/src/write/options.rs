@@ -67,7 +67,8 @@ impl Options {
     /// Chooses the sizes of a Unit (major) and a unit (minor).
     ///
     /// Both must be powers of two, the minor at least 2048 and at most the major, which is at most
-    /// 2^48. Smaller ones lose less when a file is damaged and spend more on repeating Marker, Index and Meta.
+    /// 2^48. Smaller ones lose less when a file is damaged and spend more on repeating Marker,
+    /// Index and Meta.
     pub fn sizes(mut self, major_bytes: u64, minor_bytes: u64) -> Result<Self, SizesError> {
         let are_right = major_bytes.is_power_of_two()
             && minor_bytes.is_power_of_two()

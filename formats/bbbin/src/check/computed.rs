@@ -1,11 +1,12 @@
 //! The index's head, TASK EXECUTIONS and STATISTICS against what the events say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use kymo_core::Severity::Warning;
 
-use super::Told;
-use crate::spec::Section;
+use super::definitions::{has_log_file, place};
+use super::{Told, is_no_artifact};
+use crate::spec::{ArtifactClass, Section};
 use crate::types::{ArtifactId, IndexHeader, LogFileId, TaskExecution};
 use crate::{Reader, Tally};
 
@@ -67,7 +68,8 @@ fn statistics(reader: &Reader, tally: &Tally, told: &mut Told) {
     }
 }
 
-/// How far a percentage may be off: by how others round.
+/// How far a percentage may be off: by how others round. The format has two decimals, and what is
+/// between two hundredths may have become either.
 const ROUNDING: f64 = 0.010_001;
 
 fn task_executions(reader: &Reader, tally: &Tally, told: &mut Told) {
@@ -75,9 +77,16 @@ fn task_executions(reader: &Reader, tally: &Tally, told: &mut Told) {
     let entry = |of: &TaskExecution| ((of.log_file, of.task), of.task_exec);
     let expected: Known = tally.task_executions().iter().map(entry).collect();
     let mut missing = expected.clone();
+    let mut seen = HashSet::new();
     for found in reader.task_executions() {
         let (log, task) = (found.log_file, found.task);
         missing.remove(&(log, task));
+        if !seen.insert((log, task)) {
+            told.tell(("duplicate-id", 4, place(found.offset)), Warning, found.offset, || {
+                format!("the execution of task {} of log file {} is there twice", task.0, log.0)
+            });
+        }
+        execution_ids(reader, found, told);
         let is_right = match expected.get(&(log, task)) {
             Some(expected) => (found.task_exec - expected).abs() <= ROUNDING,
             // Some writers have an entry for tasks that never ran.
@@ -97,5 +106,17 @@ fn task_executions(reader: &Reader, tally: &Tally, told: &mut Told) {
         told.tell(key, Warning, start(reader, Section::TaskExecutions), || {
             format!("task {} of log file {} ran for {share} %, and is not there", task.0, log.0)
         });
+    }
+}
+
+/// Looks up what an entry is about.
+fn execution_ids(reader: &Reader, found: &TaskExecution, told: &mut Told) {
+    let (log, task) = (found.log_file, found.task);
+    if !has_log_file(reader, log) {
+        told.tell(("unknown-log-file", log.0.into(), 3), Warning, found.offset, || {
+            format!("task {} ran in log file {}, which is not there", task.0, log.0)
+        });
+    } else if !is_no_artifact(task) && reader.artifact(log, ArtifactClass::Task, task).is_none() {
+        told.unknown_artifact((log, ArtifactClass::Task, task), found.offset);
     }
 }

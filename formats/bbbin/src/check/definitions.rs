@@ -7,7 +7,7 @@ use kymo_core::shortened;
 
 use super::Told;
 use crate::Reader;
-use crate::read::values;
+use crate::read::{CUSTOM_SIZE, UNKNOWN_TYPE, values};
 use crate::spec::NO_TYPE;
 use crate::types::{Artifact, ArtifactKind, CustomType, LogFileId};
 use crate::write::Parents;
@@ -38,7 +38,7 @@ pub(super) fn check(reader: &Reader, told: &mut Told) {
 }
 
 /// An offset as a number to tell findings apart by.
-fn place(offset: u64) -> i64 {
+pub(super) fn place(offset: u64) -> i64 {
     i64::try_from(offset).unwrap_or(i64::MAX)
 }
 
@@ -100,14 +100,14 @@ fn artifact(reader: &Reader, of: &Artifact, told: &mut Told) {
     match reader.custom_type(log, type_id) {
         Some(custom) => {
             if let Err(error) = values(custom, &of.custom, offset) {
-                told.tell(("custom-size", place(offset), 0), Warning, offset, || {
+                told.tell((CUSTOM_SIZE, place(offset), 0), Warning, offset, || {
                     format!("values of artifact {} are not of their type: {}", of.id.0, error.kind)
                 });
             }
         }
         None if type_id.0 == NO_TYPE && of.custom.is_empty() => {}
         None => {
-            told.tell(("unknown-type", log.0.into(), type_id.0.into()), Warning, offset, || {
+            told.tell((UNKNOWN_TYPE, log.0.into(), type_id.0.into()), Warning, offset, || {
                 format!("there is no type {} in log file {}", type_id.0, log.0)
             });
         }

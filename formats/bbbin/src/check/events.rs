@@ -8,7 +8,7 @@ use kymo_core::{Context, Recent};
 
 use super::Told;
 use super::definitions::has_log_file;
-use crate::read::{Walk, values};
+use crate::read::{CUSTOM_SIZE, UNKNOWN_TYPE, Walk, misfit, values};
 use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_TASK, UNKNOWN_TIME};
 use crate::tally::TaskOf;
 use crate::types::{ArtifactId, Block, Body, Event, Found, LogFileId, TypeId};
@@ -170,7 +170,7 @@ impl Pass<'_> {
         }
         let Some(of) = self.reader.custom_type(log, id) else {
             if self.are_types_known {
-                let key = ("unknown-type", log.0.into(), id.0.into());
+                let key = (UNKNOWN_TYPE, log.0.into(), id.0.into());
                 self.told.tell(key, Warning, offset, || {
                     format!("there is no type {} in log file {}", id.0, log.0)
                 });
@@ -181,9 +181,8 @@ impl Pass<'_> {
             return true;
         }
         if let Err(error) = values(of, event.custom, offset) {
-            self.told.tell(("custom-size", log.0.into(), id.0.into()), Warning, offset, || {
-                format!("values are not of their type, {}: {}", id.0, error.kind)
-            });
+            let key = (CUSTOM_SIZE, log.0.into(), id.0.into());
+            self.told.tell(key, Warning, offset, || misfit(id, &error));
             return false;
         }
         true
@@ -207,10 +206,7 @@ impl Pass<'_> {
                 }
                 return;
             }
-            let of = i64::from(log.0) << 8 | i64::from(class.number());
-            told.tell(("unknown-artifact", of, id.0.into()), Warning, offset, || {
-                format!("there is no {} {} in log file {}", class.name(), id.0, log.0)
-            });
+            told.unknown_artifact((log, class, id), offset);
         });
     }
 

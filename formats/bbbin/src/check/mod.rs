@@ -13,6 +13,8 @@ use kymo_core::{Context, Finding, Findings, Severity};
 
 use crate::Reader;
 use crate::read::{NUM_EVENTS, ORDER};
+use crate::spec::ArtifactClass;
+use crate::types::{ArtifactId, LogFileId};
 
 pub(crate) use events::{each_id, is_no_artifact};
 
@@ -79,6 +81,19 @@ impl Told {
         } else {
             *self.beyond.entry(severity).or_default() += 1;
         }
+    }
+
+    /// Tells of an artifact that nothing defines.
+    fn unknown_artifact(
+        &mut self,
+        (log, class, id): (LogFileId, ArtifactClass, ArtifactId),
+        offset: u64,
+    ) {
+        let of = i64::from(log.0) << 8 | i64::from(class.number());
+        let key = ("unknown-artifact", of, id.0.into());
+        self.tell(key, Severity::Warning, offset, || {
+            format!("there is no {} {} in log file {}", class.name(), id.0, log.0)
+        });
     }
 
     fn tell_all(self, findings: &mut Findings) {

@@ -44,15 +44,20 @@ impl Lost {
     pub(super) fn findings(&self, tracks: &[Track]) -> Vec<Finding> {
         let Self { characters, peers, priorities, releases, .. } = *self;
         let Self { order, clocks, nested, ids, apart, lists, untyped, kinds, .. } = *self;
+        let often = if order == 1 { "once".to_owned() } else { format!("{order} times") };
         let said = [
             (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
-            (nested, "parent", format!("{nested} tracks are no longer under the track they were")),
+            (
+                nested,
+                "parent",
+                format!("tracks are no longer under the track they were ({nested} in all)"),
+            ),
             (
                 ids,
                 "ids",
                 format!(
-                    "{ids} tasks, threads or states have other ids than before: theirs are taken in \
-                     their log files, or have more than 32 bits"
+                    "tasks, threads or states have other ids than before ({ids} in all): theirs are \
+                     taken in their log files, or have more than 32 bits"
                 ),
             ),
             (
@@ -67,7 +72,7 @@ impl Lost {
                 order,
                 "order",
                 format!(
-                    "times go back, {order} times in all, and events are written as they come: \
+                    "times go back, {often} in all, and events are written as they come: \
                      `kymo merge --sort` sorts them"
                 ),
             ),
@@ -75,38 +80,48 @@ impl Lost {
                 peers,
                 "peer",
                 format!(
-                    "the other end of {peers} messages is in another log file, which BBBin cannot \
-                     name"
+                    "the other ends of messages are in another log file, which BBBin cannot name \
+                     ({peers} in all)"
                 ),
             ),
             (
                 releases,
                 "release",
-                format!("{releases} releases no longer say where they came from"),
+                format!("releases no longer say where they came from ({releases} in all)"),
             ),
-            (priorities, "priority", format!("{priorities} priorities have more than 32 bits")),
+            (
+                priorities,
+                "priority",
+                format!("priorities have more than 32 bits ({priorities} in all)"),
+            ),
             (
                 lists,
                 "lists",
-                format!("{lists} lists whose values are none, or not of one type, became texts"),
+                format!(
+                    "lists whose values are none, or not of one type, became texts ({lists} in all)"
+                ),
             ),
             (
                 untyped,
                 "values",
-                format!("the values of {untyped} events are not of the type that they were of"),
+                format!(
+                    "values of events are not of the type that they were of ({untyped} in all)"
+                ),
             ),
             (
                 kinds,
                 "kinds",
                 format!(
-                    "the fields of {kinds} events became one text: there are more kinds of events \
-                     than {SHAPES_MAX}"
+                    "fields of events became one text ({kinds} in all): there are more kinds of \
+                     events than {SHAPES_MAX}"
                 ),
             ),
             (
                 characters,
                 "latin-1",
-                format!("{characters} characters are not in Latin-1, and became question marks"),
+                format!(
+                    "characters are not in Latin-1, and became question marks ({characters} in all)"
+                ),
             ),
         ];
         let lost = said.into_iter().filter(|(count, ..)| *count > 0);
@@ -131,6 +146,7 @@ fn attributes(tracks: &[Track]) -> Option<Finding> {
         }
     }
     let names: Vec<_> = names.into_iter().map(shortened).collect();
-    let message = format!("attributes of {count} tracks are not kept: {}", names.join(", "));
+    let message =
+        format!("attributes of tracks are not kept ({count} in all): {}", names.join(", "));
     (count > 0).then(|| Finding::whole(Severity::Warning, "attributes", message))
 }

@@ -6,7 +6,7 @@ use kymo_core::model::timeline::{Activity, Content, Field, Fields, Message, Time
 use super::lanes::{Lanes, TaskLane, undeclared_name};
 use super::{Happening, Timeline, Values, known_priority};
 use crate::Reader;
-use crate::read::{object, values};
+use crate::read::{Decoded, object};
 use crate::spec::{ArtifactClass, FieldType, NO_BUDGET, UNKNOWN_STATE, UNKNOWN_TIME};
 use crate::types::{self, ArtifactId, Body, CustomType, Event, Found, LogFileId};
 
@@ -26,7 +26,7 @@ impl Timeline {
             return self.reader.notice_unknown_log(log, found.offset);
         };
         let one = One { reader: &self.reader, lanes, event: &found.event, log, own };
-        let are_told = one.body(as_values, to);
+        let are_told = one.body(found.offset, as_values, to);
         if !are_told && !found.event.custom.is_empty() {
             one.values(found.offset, as_values, to);
         }
@@ -45,9 +45,9 @@ struct One<'a> {
 
 impl One<'_> {
     /// Tells what only its class has; whether that is what its values say, too.
-    fn body(&self, as_values: Values, to: &mut impl FnMut(Happening)) -> bool {
+    fn body(&self, offset: u64, as_values: Values, to: &mut impl FnMut(Happening)) -> bool {
         match self.event.body {
-            Body::Generic => self.generic(as_values, to),
+            Body::Generic => self.generic(offset, as_values, to),
             Body::TaskSwitch { in_task, out_task, in_task_priority } => {
                 self.switch(in_task, out_task, in_task_priority, to);
             }
@@ -90,12 +90,13 @@ impl One<'_> {
     }
 
     /// Tells of an event without values by the name of its type.
-    fn generic(&self, as_values: Values, to: &mut impl FnMut(Happening)) {
+    fn generic(&self, offset: u64, as_values: Values, to: &mut impl FnMut(Happening)) {
         if !self.event.custom.is_empty() {
             return;
         }
-        let of = self.reader.custom_type(self.log, self.event.custom_type);
-        let name = of.map(|of| of.name.as_str()).filter(|name| !name.is_empty());
+        // Where its type has fields, they are missing.
+        let decoded = self.reader.decoded((self.log, self.event.custom_type), &[], offset);
+        let name = decoded.map(|decoded| decoded.of.name.as_str()).filter(|name| !name.is_empty());
         to((
             self.own,
             match (name, as_values) {
@@ -184,19 +185,24 @@ impl One<'_> {
         found.map_or_else(|| format!("state {}", id.0), |state| state.name.clone())
     }
 
-    /// Tells the values of an event; as bytes, where they are not of their type. Those of types
-    /// that have no track are on that of the log file.
+    /// Tells the values of an event; as bytes, where they are not of their type, beside the numbers
+    /// that are. Those of types that have no track are on that of the log file.
     fn values(&self, offset: u64, as_values: Values, to: &mut impl FnMut(Happening)) {
         let Event { custom_type, custom, .. } = *self.event;
         let lanes = self.lanes.of_type(self.log, custom_type);
         let track = lanes.map_or(self.own, |lanes| lanes.values);
-        let of = self.reader.custom_type(self.log, custom_type);
-        let read = of.and_then(|of| Some((of, values(of, custom, offset).ok()?)));
-        let Some((of, values)) = read else { return to((track, Content::Payload)) };
-        if as_values == Values::Fields {
-            return to((track, Content::Fields(fields(of, values))));
+        let decoded = self.reader.decoded((self.log, custom_type), custom, offset);
+        let Some(Decoded { of, values, are_whole }) = decoded else {
+            return to((track, Content::Payload));
+        };
+        match (are_whole, as_values) {
+            (true, Values::Fields) => return to((track, Content::Fields(fields(of, values)))),
+            (true, Values::Spread) => to((track, Content::Text(object(of, &values).into()))),
+            (false, _) => to((track, Content::Payload)),
         }
-        to((track, Content::Text(object(of, &values).into())));
+        if as_values == Values::Fields {
+            return;
+        }
         for (place, track) in lanes.iter().flat_map(|lanes| &lanes.counters) {
             if let Some(value) = values.get(*place) {
                 to((*track, Content::Value(value.clone())));

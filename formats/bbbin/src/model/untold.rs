@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kymo_core::{Finding, Severity};
+use kymo_core::Finding;
+use kymo_core::model::timeline;
 
 use super::lanes::{Lanes, TRACKLESS, TaskLane};
 use crate::Reader;
@@ -123,15 +124,7 @@ impl Counts {
                 "values whose bits are odd: a NaN of its own, a BOOLEAN that is neither 0 nor 1",
             ),
         ];
-        let lost = said.into_iter().filter(|(count, ..)| *count > 0);
-        let finding = |(count, rule, what): (u64, &'static str, &str)| {
-            Finding::whole(
-                Severity::Warning,
-                rule,
-                format!("not told by the timeline: {count} {what}"),
-            )
-        };
-        lost.map(finding).collect()
+        timeline::untold(said)
     }
 }
 

@@ -36,8 +36,8 @@ use noticed::Noticed;
 use recordings::Recordings;
 
 pub(crate) use header::Header;
-pub(crate) use values::odd_values;
 pub use values::values;
+pub(crate) use values::{CUSTOM_SIZE, Decoded, UNKNOWN_TYPE, misfit, odd_values};
 pub(crate) use walk::Walk;
 
 /// The rule that times go up.
@@ -188,7 +188,7 @@ impl Reader {
     }
 
     /// The values of an event or an artifact as a JSON object, as text; as bytes where they are
-    /// not of their type.
+    /// not of their type, which is noticed.
     ///
     /// # Errors
     ///
@@ -209,8 +209,9 @@ impl Reader {
         if bytes.is_empty() && of.is_none_or(|of| of.fields.is_empty()) {
             return Ok(Value::Null);
         }
-        let decoded = of.and_then(|of| Some((of, values(of, bytes, offset).ok()?)));
-        Ok(decoded.map_or_else(|| bytes.to_vec().into(), |(of, values)| object(of, &values).into()))
+        let decoded = self.decoded((log_file, id), bytes, offset).filter(|of| of.are_whole);
+        let object = decoded.map(|decoded| object(decoded.of, &decoded.values).into());
+        Ok(object.unwrap_or_else(|| bytes.to_vec().into()))
     }
 
     /// A log file's place in the list of log files.
@@ -270,9 +271,10 @@ impl Reader {
             return all;
         }
         let within = self.index.within(window);
-        let ends = [within.start.checked_sub(1), Some(within.start)];
-        let ends = ends.into_iter().chain([within.end.checked_sub(1), Some(within.end)]).flatten();
-        let are_sorted = { ends }.all(|number| self.is_sorted(number));
+        let begin = window.from.map(|_| [within.start.checked_sub(1), Some(within.start)]);
+        let end = window.until.map(|_| [within.end.checked_sub(1), Some(within.end)]);
+        let mut ends = begin.into_iter().chain(end).flatten().flatten();
+        let are_sorted = ends.all(|number| self.is_sorted(number));
         if are_sorted { within } else { all }
     }
 

@@ -1,7 +1,7 @@
 //! What was found while reading.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use kymo_core::bytes::Limits;
@@ -12,11 +12,44 @@ use kymo_core::{Finding, Findings, Severity};
 #[derive(Debug, Default)]
 pub(crate) struct Noticed(Mutex<Kept>);
 
+/// Places that are kept of all findings, to tell how often something was found.
+const PLACES_MAX: usize = 1 << 16;
+
 #[derive(Debug, Default)]
 struct Kept {
-    findings: BTreeMap<(&'static str, u64), Finding>,
+    findings: BTreeMap<(&'static str, u64), Told>,
     /// The worst of those that there was no room for.
     beyond: Option<Severity>,
+    /// How many places are kept.
+    places: usize,
+}
+
+/// A finding, and where it was found: reading twice counts a place once.
+#[derive(Debug)]
+struct Told {
+    finding: Finding,
+    places: BTreeSet<u64>,
+    /// Whether there are more places than are kept.
+    are_more: bool,
+}
+
+impl Told {
+    fn new(finding: Finding) -> Self {
+        Self { finding, places: BTreeSet::new(), are_more: false }
+    }
+
+    /// The finding, with how often it was found where that was counted.
+    fn said(&self) -> Finding {
+        let mut finding = self.finding.clone();
+        let often = match (self.places.len(), self.are_more) {
+            (0 | 1, false) => return finding,
+            (0 | 1, true) => "several".to_owned(),
+            (count, false) => count.to_string(),
+            (count, true) => format!("more than {count}"),
+        };
+        finding.message = format!("{} ({often} times)", finding.message);
+        finding
+    }
 }
 
 impl Noticed {
@@ -29,12 +62,31 @@ impl Noticed {
         finding: impl FnOnce() -> Finding,
     ) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Kept { findings, beyond } = &mut *kept;
+        let Kept { findings, beyond, .. } = &mut *kept;
         let is_full = findings.len() >= limits.findings_max;
         match findings.entry((rule, number)) {
             Entry::Occupied(_) => {}
             Entry::Vacant(_) if is_full => *beyond = (*beyond).max(Some(severity)),
-            Entry::Vacant(place) => drop(place.insert(finding())),
+            Entry::Vacant(place) => drop(place.insert(Told::new(finding()))),
+        }
+    }
+
+    /// Keeps a finding that is counted: how many places it was found at.
+    pub(crate) fn count(
+        &self,
+        limits: &Limits,
+        key: (&'static str, u64),
+        place: u64,
+        finding: impl FnOnce() -> Finding,
+    ) {
+        self.keep(limits, key, Severity::Warning, finding);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Kept { findings, places, .. } = &mut *kept;
+        let Some(told) = findings.get_mut(&key) else { return };
+        if *places < PLACES_MAX {
+            *places += usize::from(told.places.insert(place));
+        } else if !told.places.contains(&place) {
+            told.are_more = true;
         }
     }
 
@@ -42,7 +94,7 @@ impl Noticed {
     pub(crate) fn findings(&self, limits: &Limits) -> Vec<Finding> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut findings = Findings::new(limits);
-        findings.extend(kept.findings.values().cloned());
+        findings.extend(kept.findings.values().map(Told::said));
         let mut findings = findings.into_vec();
         findings.extend(kept.beyond.map(|worst| {
             Finding::whole(worst, "too-many", "there are further findings, which are not listed")
@@ -74,5 +126,23 @@ mod tests {
         keep(9, Severity::Error);
         keep(9, Severity::Note);
         assert_eq!(offsets()[2..], [(Severity::Error, None)]);
+    }
+
+    #[test]
+    fn a_place_counts_once_however_often_it_is_read() {
+        let (noticed, limits) = (Noticed::default(), Limits::default());
+        let count = |place| {
+            let finding = || Finding::at(Severity::Warning, "rule", place, "odd");
+            noticed.count(&limits, ("rule", 0), place, finding);
+        };
+        let said = || noticed.findings(&limits).pop().unwrap().message;
+        count(5);
+        count(5);
+        assert_eq!(said(), "odd");
+        count(9);
+        count(5);
+        assert_eq!(said(), "odd (2 times)");
+        (0..=PLACES_MAX as u64).for_each(count);
+        assert_eq!(said(), "odd (more than 65536 times)");
     }
 }

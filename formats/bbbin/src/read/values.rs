@@ -1,11 +1,18 @@
 //! Values of custom types.
 
-use kymo_core::Value;
 use kymo_core::bytes::{Cursor, Endian, ReadError, ReadResult};
+use kymo_core::{Finding, Severity, Value};
 
+use super::Reader;
 use super::definitions::text;
 use crate::spec::FieldType;
-use crate::types::{CustomField, CustomType};
+use crate::types::{CustomField, CustomType, LogFileId, TypeId};
+
+/// The rule that values are of their type.
+pub(crate) const CUSTOM_SIZE: &str = "custom-size";
+
+/// The rule that types of values are there.
+pub(crate) const UNKNOWN_TYPE: &str = "unknown-type";
 
 /// Reads one value for each field of a type: a list where the field has several.
 ///
@@ -13,14 +20,81 @@ use crate::types::{CustomField, CustomType};
 ///
 /// When the bytes are not those of the type; `offset` is where they are in the file.
 pub fn values(of: &CustomType, bytes: &[u8], offset: u64) -> ReadResult<Vec<Value>> {
+    let (values, fault) = values_as_far(of, bytes, offset);
+    fault.map_or(Ok(values), Err)
+}
+
+/// Reads the values of fields up to one that is not whole, and says what is wrong with the bytes.
+fn values_as_far(of: &CustomType, bytes: &[u8], offset: u64) -> (Vec<Value>, Option<ReadError>) {
     let mut cursor = Cursor::at(bytes, offset, Endian::Big);
-    let values = of.fields.iter().map(|field| field_value(&mut cursor, field));
-    let values = values.collect::<ReadResult<Vec<_>>>()?;
-    if cursor.remaining() > 0 {
-        let why = format!("{} bytes are left over", cursor.remaining());
-        return Err(ReadError::invalid("custom-field-value", cursor.offset(), why));
+    let mut values = Vec::new();
+    for field in &of.fields {
+        match field_value(&mut cursor, field) {
+            Ok(value) => values.push(value),
+            Err(error) => return (values, Some(error)),
+        }
     }
-    Ok(values)
+    let left_over = (cursor.remaining() > 0).then(|| {
+        let (count, plural) = (cursor.remaining(), if cursor.remaining() == 1 { "" } else { "s" });
+        let are = if count == 1 { "is" } else { "are" };
+        let why = format!("{count} byte{plural} {are} left over");
+        ReadError::invalid("custom-field-value", cursor.offset(), why)
+    });
+    (values, left_over)
+}
+
+/// Values as far as they are of their type.
+#[derive(Debug)]
+pub(crate) struct Decoded<'a> {
+    pub of: &'a CustomType,
+    /// Those of the first fields; of all, where nothing is wrong.
+    pub values: Vec<Value>,
+    /// Whether they are all, and nothing is left over.
+    pub are_whole: bool,
+}
+
+impl Reader {
+    /// The values of an event or an artifact, as far as they are of their type. What is not is
+    /// noticed, also where there is no such type.
+    pub(crate) fn decoded(
+        &self,
+        (log_file, id): (LogFileId, TypeId),
+        bytes: &[u8],
+        offset: u64,
+    ) -> Option<Decoded<'_>> {
+        let Some(of) = self.custom_type(log_file, id) else {
+            if !bytes.is_empty() {
+                self.notice_values(UNKNOWN_TYPE, (log_file, id), offset, || {
+                    format!("there is no type {} in log file {}", id.0, log_file.0)
+                });
+            }
+            return None;
+        };
+        let (values, fault) = values_as_far(of, bytes, offset);
+        if let Some(fault) = &fault {
+            self.notice_values(CUSTOM_SIZE, (log_file, id), offset, || misfit(id, fault));
+        }
+        Some(Decoded { of, values, are_whole: fault.is_none() })
+    }
+
+    /// Notices that values cannot be read; of each type once, with how often.
+    #[cold]
+    fn notice_values(
+        &self,
+        rule: &'static str,
+        (log_file, id): (LogFileId, TypeId),
+        offset: u64,
+        message: impl FnOnce() -> String,
+    ) {
+        let [log_file, id] = [log_file.0, id.0].map(|number| u64::from(number.cast_unsigned()));
+        let finding = || Finding::at(Severity::Warning, rule, offset, message());
+        self.noticed.count(&self.limits, (rule, log_file << 32 | id), offset, finding);
+    }
+}
+
+/// How one says that values are not of their type.
+pub(crate) fn misfit(id: TypeId, fault: &ReadError) -> String {
+    format!("values are not of their type, {}: {}", id.0, fault.kind)
 }
 
 fn field_value(cursor: &mut Cursor<'_>, field: &CustomField) -> ReadResult<Value> {
@@ -91,7 +165,6 @@ fn element(cursor: &mut Cursor<'_>, field_type: FieldType) -> ReadResult<Value> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::{LogFileId, TypeId};
 
     #[test]
     fn bits_that_other_formats_lose_are_counted() {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use kymo_core::bytes::ReadError;
 use kymo_core::{Finding, Severity};
 
 use super::Reader;
@@ -20,13 +21,20 @@ pub(crate) struct Walk {
     /// The time of the event before.
     latest: i64,
     went_back: bool,
+    /// Whether what is wrong is left for others to find.
+    is_quiet: bool,
 }
 
 impl Walk {
     /// Through some of a reader's spans.
     pub(crate) fn new(spans: Range<usize>) -> Self {
-        let (latest, went_back) = (i64::MIN, false);
-        Self { spans, offset: 0, end: 0, left: 0, is_exact: false, latest, went_back }
+        let (latest, went_back, is_quiet) = (i64::MIN, false, false);
+        Self { spans, offset: 0, end: 0, left: 0, is_exact: false, latest, went_back, is_quiet }
+    }
+
+    /// Through some of a reader's spans that nobody asked for: nothing is noticed in them.
+    pub(crate) fn quiet(spans: Range<usize>) -> Self {
+        Self { is_quiet: true, ..Self::new(spans) }
     }
 
     /// Whether no event is earlier than the one before it; goes to the end, or to the first.
@@ -57,13 +65,7 @@ impl Walk {
                     return Some(Found { offset, event });
                 }
                 Err(error) => {
-                    let mut finding = Finding::unreadable("events", &error);
-                    let plural = if self.left == 1 { "" } else { "s" };
-                    finding.message = format!(
-                        "{}; {} event{plural} from byte {offset:#x} on cannot be read",
-                        finding.message, self.left
-                    );
-                    reader.notice(finding);
+                    self.fails(reader, &error);
                     self.left = 0;
                 }
             }
@@ -90,8 +92,22 @@ impl Walk {
     }
 
     #[cold]
+    fn fails(&self, reader: &Reader, error: &ReadError) {
+        if self.is_quiet {
+            return;
+        }
+        let mut finding = Finding::unreadable("events", error);
+        let plural = if self.left == 1 { "" } else { "s" };
+        finding.message = format!(
+            "{}; {} event{plural} from byte {:#x} on cannot be read",
+            finding.message, self.left, self.offset
+        );
+        reader.notice(finding);
+    }
+
+    #[cold]
     fn goes_back(&mut self, reader: &Reader, offset: u64) {
-        if !self.went_back {
+        if !self.went_back && !self.is_quiet {
             reader.notice_disorder(offset);
         }
         self.went_back = true;
@@ -99,6 +115,9 @@ impl Walk {
 
     #[cold]
     fn misfit(&self, reader: &Reader) {
+        if self.is_quiet {
+            return;
+        }
         let message = format!(
             "the events of this block end at byte {:#x}, and its index says {:#x}",
             self.offset, self.end

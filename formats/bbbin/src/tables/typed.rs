@@ -13,7 +13,7 @@ use super::names::Names;
 use super::{run, value_text};
 use crate::Reader;
 use crate::dump::recording;
-use crate::read::{Walk, values};
+use crate::read::Walk;
 use crate::spec::FieldType;
 use crate::types::{CustomField, CustomType, Event, Found, LogFileId, TypeId};
 
@@ -33,7 +33,7 @@ struct Row {
     class: &'static str,
     timestamp: i64,
     log_file: LogFileId,
-    /// Nothing where they are not of their type: `custom` of `events` has the bytes.
+    /// Those that are of their type: `custom` of `events` has all bytes.
     values: Vec<Value>,
     places: Arc<Places>,
 }
@@ -115,14 +115,14 @@ impl Typed {
 
     fn row(&self, found: &Found<'_>) -> Option<Row> {
         let Event { timestamp, log_file, body, custom_type, custom } = found.event;
-        let of = self.reader.custom_type(log_file, custom_type)?;
+        let decoded = self.reader.decoded((log_file, custom_type), custom, found.offset)?;
         Some(Row {
             recording: recording(&self.reader, log_file),
             offset: found.offset,
             class: body.class().name(),
             timestamp,
             log_file,
-            values: values(of, custom, found.offset).unwrap_or_default(),
+            values: decoded.values,
             places: Arc::clone(self.types.get(&(log_file, custom_type))?),
         })
     }

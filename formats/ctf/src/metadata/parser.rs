@@ -46,7 +46,7 @@ struct Blocks<'a> {
     has_trace: bool,
     trace: Block<'a>,
     environment: Vec<(String, Constant)>,
-    clocks: Vec<Block<'a>>,
+    clocks: Vec<(u64, Block<'a>)>,
     streams: Vec<Block<'a>>,
     events: Vec<(u64, Block<'a>)>,
 }
@@ -103,22 +103,23 @@ impl Block<'_> {
         types.find(|(known, _)| known == name).map(|(_, kind)| Arc::clone(kind))
     }
 
-    fn clock(&self) -> Clock {
+    fn clock(&self, at: u64) -> ReadResult<Clock> {
         let offset = |name| {
-            let number = self.number(name).unwrap_or(0);
-            i64::try_from(number).unwrap_or(i64::MAX)
+            let why = format!("its {name} has more than 64 bits with the sign");
+            let offset = i64::try_from(self.number(name).unwrap_or(0));
+            offset.map_err(|_| ReadError::invalid("clock", at, why))
         };
         let is_true = |text: &str| text.eq_ignore_ascii_case("true");
-        Clock {
+        Ok(Clock {
             name: self.text("name").unwrap_or_default().to_owned(),
-            frequency: match self.id("freq") {
-                0 => 1_000_000_000,
-                frequency => frequency,
+            frequency: match self.constant("freq") {
+                None => 1_000_000_000,
+                Some(_) => self.id("freq"),
             },
-            offset: (offset("offset_s"), offset("offset")),
+            offset: (offset("offset_s")?, offset("offset")?),
             is_absolute: self.text("absolute").is_some_and(is_true)
                 || self.number("absolute").is_some_and(|number| number != 0),
-        }
+        })
     }
 }
 
@@ -151,12 +152,13 @@ impl Blocks<'_> {
             };
             stream.events.insert(block.id("id"), event);
         }
+        let clocks = self.clocks.iter().map(|(offset, block)| block.clock(*offset));
         Ok(Trace {
             version: (self.trace.id("major"), self.trace.id("minor")),
             byte_order,
             uuid: self.trace.text("uuid").and_then(uuid),
             environment: self.environment,
-            clocks: self.clocks.iter().map(Block::clock).collect(),
+            clocks: clocks.collect::<ReadResult<_>>()?,
             packet_header: self.trace.layout("packet.header"),
             streams,
         })
@@ -296,7 +298,7 @@ impl<'a> Parser<'a> {
             "trace" => (blocks.has_trace, blocks.trace) = (true, self.block()?),
             "clock" => {
                 let block = self.block()?;
-                blocks.clocks.push(block);
+                blocks.clocks.push((offset, block));
             }
             "stream" => {
                 let block = self.block()?;

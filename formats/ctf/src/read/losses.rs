@@ -84,5 +84,6 @@ fn tell(
 
 fn moment(reader: &Reader, packet: &Packet, ticks: u64) -> Option<Shown> {
     let clock = reader.clocks().get(packet.clock?)?;
-    Some(Shown { time: TimeNs(clock.nanoseconds(ticks)), since_epoch: clock.since_epoch() })
+    let time = TimeNs(clock.nanoseconds(ticks)?);
+    Some(Shown { time, since_epoch: clock.since_epoch() })
 }

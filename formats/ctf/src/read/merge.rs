@@ -91,7 +91,7 @@ pub(crate) fn times_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
     }
     let clock = reader.clocks().get(packet.clock?)?;
     let (begin, end) = packet.times?;
-    Some((clock.nanoseconds(begin), clock.nanoseconds(end)))
+    clock.nanoseconds(begin).zip(clock.nanoseconds(end))
 }
 
 /// Whether a packet may hold events of the range that is wanted.

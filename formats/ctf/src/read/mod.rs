@@ -25,7 +25,6 @@ use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
 use decode::State;
 
-pub(crate) use cursor::TrackCursor;
 pub(crate) use decode::{Visitor, Want};
 pub(crate) use known::Known;
 pub(crate) use layout::{Layouts, Node};
@@ -68,8 +67,12 @@ pub(crate) enum Place {
     Whole(&'static str),
     /// A file that is not there.
     Named(String),
+    /// A clock.
+    Clock(usize),
     /// A stream, by rule.
     Track(usize, &'static str),
+    /// A packet, by rule.
+    Packet(usize, &'static str),
     /// A byte of a file.
     At(usize, u64),
 }
@@ -189,6 +192,10 @@ impl Reader {
     fn part(&mut self, folder: PathBuf, source: &Source) -> Result<()> {
         let trace = describe(source, &folder, &self.limits)?;
         let clocks: Vec<_> = trace.clocks.iter().map(|clock| self.clock_place(clock)).collect();
+        for (clock, place) in trace.clocks.iter().zip(&clocks).filter(|(of, _)| of.frequency == 0) {
+            let metadata = source.is_directory().then(|| folder.join(spec::METADATA_FILE));
+            self.lacks_frequency(clock, *place, metadata.as_deref());
+        }
         let first_kind = self.parts.last().map_or(0, |part| part.layouts.kinds);
         let layouts = Layouts::new(&trace, first_kind, &clocks);
         let layouts = layouts.map_err(|error| in_metadata(source, &folder, error))?;
@@ -225,6 +232,15 @@ impl Reader {
         let mut finding = Finding::unreadable(crate::check::UNREADABLE, error);
         finding.file = Some(file.clone());
         self.add(Place::Named(file), finding);
+    }
+
+    /// Takes note of a clock that tells no times.
+    fn lacks_frequency(&self, clock: &Clock, place: usize, metadata: Option<&Path>) {
+        let name = kymo_core::shortened(&clock.name);
+        let message = format!("freq of the clock {name} is no number above 0: times are not known");
+        let mut finding = Finding::whole(Severity::Warning, "clock", message);
+        finding.file = metadata.map(|file| file.display().to_string());
+        self.add(Place::Clock(place), finding);
     }
 
     /// Takes note of a folder that is another by another name.
@@ -446,12 +462,22 @@ impl Reader {
     /// of streams.
     pub(crate) fn time_range(&self) -> Option<(i64, i64)> {
         let ends = self.tracks.iter().filter_map(|track| {
-            let first = TrackCursor::new(self, track.packets.clone()).head()?.time_ns?;
+            let first = self.first_time(&track.packets)?;
             let last = track.packets.iter().rev().find_map(|packet| self.latest(*packet))?;
             // Of a damaged trace the last packet may be of an earlier time.
             Some((first.min(last), last.max(first)))
         });
         ends.reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
+    }
+
+    /// The time of the first event that has one.
+    fn first_time(&self, packets: &[usize]) -> Option<i64> {
+        let mut first = None;
+        let _ = sweep(self, packets, &mut (), |taken, ()| {
+            first = taken.head.time_ns;
+            if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        first
     }
 
     /// The time of the latest event of a packet.
@@ -474,6 +500,14 @@ impl Reader {
         let mut finding = Finding::unreadable(crate::check::UNREADABLE, error);
         finding.file = self.files.get(file).map(|file| file.name.display().to_string());
         self.add(key, finding);
+    }
+
+    /// Takes note of what is wrong at a place, unless something of it is known.
+    fn add_first(&self, key: Place, finding: Finding) {
+        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        if !findings.kept.contains_key(&key) {
+            findings.add(key, finding, self.limits.findings_max);
+        }
     }
 
     pub(crate) fn add(&self, key: Place, finding: Finding) {

@@ -3,11 +3,16 @@
 use std::ops::ControlFlow;
 
 use kymo_core::bytes::{ReadError, ReadResult};
+use kymo_core::{Finding, Severity};
 
-use super::Reader;
 use super::decode::{Decoder, State, Visitor};
 use super::layout::{EventLayout, Layouts, StreamLayout};
 use super::packets::Packet;
+use super::{Place, Reader};
+use crate::types::Clock;
+
+/// The rule that times fit.
+const TIME_RANGE: &str = "time-range";
 
 /// A packet whose events are read.
 #[derive(Clone, Copy)]
@@ -91,7 +96,10 @@ impl<'a> Within<'a> {
         };
         let id = id.unwrap_or(stream.first_id);
         let clock = state.clock.and_then(|clock| self.reader.clocks().get(clock));
-        let time_ns = clock.map(|clock| clock.nanoseconds(state.ticks));
+        let time_ns = clock.and_then(|clock| clock.nanoseconds(state.ticks));
+        if let (Some(clock), None) = (clock, time_ns) {
+            self.lacks_time(clock, state.ticks, start);
+        }
         Ok(Some(Head { packet: self.index, id, start, time_ns }))
     }
 
@@ -153,6 +161,22 @@ impl<'a> Within<'a> {
         if self.packet.cut_from.is_none() {
             self.reader.report(self.packet.file, error);
         }
+    }
+
+    /// Takes note of an event whose time does not fit, the first of each packet. That a clock tells no
+    /// times at all was said of the clock.
+    #[cold]
+    fn lacks_time(&self, clock: &Clock, ticks: u64, start: u64) {
+        if clock.frequency == 0 {
+            return;
+        }
+        let message = format!(
+            "{ticks} ticks are beyond what 64 bits of nanoseconds hold: such events have no time"
+        );
+        let offset = self.packet.offset + start / 8;
+        let mut finding = Finding::at(Severity::Warning, TIME_RANGE, offset, message);
+        finding.file = Some(self.reader.file_name(self.packet.file));
+        self.reader.add_first(Place::Packet(self.index, TIME_RANGE), finding);
     }
 
     #[cold]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kymo_core::{Finding, Severity};
+use kymo_core::Finding;
+use kymo_core::model::timeline;
 
 use crate::Reader;
 use crate::read::{Body, Walk};
@@ -48,18 +49,13 @@ impl Counts {
 
     fn findings(&self) -> Vec<Finding> {
         let said = [
-            (self.profiles, "profile", "profile of the file"),
+            (self.profiles, "profile", "profiles of the file"),
             (self.attachments, "attachments", "attachments"),
             (self.metadata, "metadata", "records of metadata"),
             (self.private, "private-records", "private records"),
             (self.publish_times, "publish-time", "publish times that are not the log time"),
             (self.sequences, "sequence", "sequence numbers that do not just count messages"),
         ];
-        let lost = said.into_iter().filter(|(count, ..)| *count > 0);
-        let finding = |(count, rule, what): (u64, &'static str, &str)| {
-            let why = format!("not told by the timeline: {count} {what}");
-            Finding::whole(Severity::Warning, rule, why)
-        };
-        lost.map(finding).collect()
+        timeline::untold(said)
     }
 }

@@ -363,7 +363,8 @@ impl Tracker {
         }
     }
 
-    /// Finds the clock of a stream by name, among clocks alone; that of an annotation is the clock of its stream.
+    /// Finds the clock of a stream by name, among clocks alone; that of an annotation is the clock
+    /// of its stream.
     fn find_clock(&self, index: usize) -> Option<usize> {
         let stream = self.streams().get(index)?;
         let about = stream.about.as_deref().and_then(|name| self.names.meant(name, stream.id));

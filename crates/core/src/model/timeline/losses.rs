@@ -47,6 +47,18 @@ impl Losses {
     }
 }
 
+/// Says what a recording has and its timeline does not tell: how many there are, by which rule, and
+/// what they are. Of what there is none, nothing is said.
+#[must_use]
+pub fn untold<'a>(counts: impl IntoIterator<Item = (u64, &'static str, &'a str)>) -> Vec<Finding> {
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let finding = |(count, rule, what)| {
+        let why = format!("not told by the timeline: {what} ({count} in all)");
+        Finding::whole(Severity::Warning, rule, why)
+    };
+    counts.map(finding).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Content;

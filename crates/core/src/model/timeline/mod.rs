@@ -23,7 +23,7 @@ use crate::{Finding, Result, Value};
 
 pub use activity::{Activity, Message};
 pub use fields::{Field, Fields};
-pub use losses::Losses;
+pub use losses::{Losses, untold};
 pub use merged::{Merged, Run};
 pub use shown::{Length, Shown};
 pub use tally::Tally;

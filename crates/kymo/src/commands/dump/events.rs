@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{TimelineView, TrackKind, Window};
+use kymo_core::model::timeline::{Events, TimelineView, TrackKind, Window};
 
 use super::Args;
 use super::filters::Filters;
@@ -26,55 +26,82 @@ pub(super) fn dump(
         let failure = Failure::new("it has no events in time");
         failure.hint(format!("`kymo dump {}` shows its records", quoted(&opened.name)))
     })?;
-    let (clocks, tracks) = (timeline.clocks(), timeline.tracks());
+    let tracks = timeline.tracks();
     let chosen = args.streams.events_among(&tracks)?;
     let (from, until) =
         moment::resolve_range(args.since, args.until, &timeline, chosen.as_deref())?;
+    let filters = args.filters.over(&tracks)?;
     let look = match (args.json, args.csv) {
         (true, _) => Look::Json,
         (_, true) => Look::Csv,
         _ => Look::Text(session.out.paint()),
     };
-    let filters = args.filters.over(&tracks)?;
-    let mut lines = EventLines::new(look, file);
-    if args.delta {
-        lines.with_delta();
-    }
-    if let Look::Text(_) = look {
-        lines.join_runs();
-    }
-    if opened.source.is_directory() {
-        lines.with_files(Arc::clone(&timeline));
-    }
-    let has_samples = tracks.iter().any(|track| track.kind == TrackKind::Samples);
-    if let (Look::Text(_), true) = (look, has_samples)
-        && let Some(contexts) = opened.dataset.profile()
-    {
-        lines.with_contexts(contexts);
-    }
-    for clock in clocks {
-        lines.clock(clock);
-    }
+    let mut lines = lines(look, args, opened, file, &timeline);
     for track in tracks {
         lines.track(track);
     }
     if look == Look::Csv {
         lines.write_header(&mut session.out)?;
     }
-    // The last of those that are chosen are not the last of all.
+    let mut window = Window { tracks: chosen, from, until, last: None };
     let skip = match (args.last, filters.is_all()) {
-        (Some(last), false) => {
-            let window = Window { tracks: chosen.clone(), from, until, last: None };
-            count(&timeline, &window, &filters)?.saturating_sub(last)
+        // The last of those that are chosen are not the last of all.
+        (Some(last), false) => count(&timeline, &window, &filters)?.saturating_sub(last),
+        (last, _) => {
+            window.last = last;
+            0
         }
-        _ => 0,
     };
-    let last = args.last.filter(|_| filters.is_all());
-    let window = Window { tracks: chosen, from, until, last };
-    let mut events = Arc::clone(&timeline).events(&window)?;
+    let most = args.limit.unwrap_or(u64::MAX);
+    let events = Arc::clone(&timeline).events(&window)?;
+    let are_some = write(session, events, &mut lines, &filters, (skip, most))?;
+    if !are_some && most > 0 {
+        let why = missing::why(&timeline, &window, &filters)?;
+        session.report.remark(&opened.name, why);
+    }
+    Ok(Outcome::Done)
+}
+
+/// How events become lines; which tracks there are is still to be told.
+fn lines<'a>(
+    look: Look,
+    args: &Args,
+    opened: &Opened,
+    file: Option<&'a str>,
+    timeline: &Arc<dyn TimelineView>,
+) -> EventLines<'a> {
+    let mut lines = EventLines::new(look, file);
+    if args.delta {
+        lines.with_delta();
+    }
+    if opened.source.is_directory() {
+        lines.with_files(Arc::clone(timeline));
+    }
+    if let Look::Text(_) = look {
+        lines.join_runs();
+        let mut tracks = timeline.tracks().into_iter();
+        let has_samples = tracks.any(|track| track.kind == TrackKind::Samples);
+        if let Some(contexts) = has_samples.then(|| opened.dataset.profile()).flatten() {
+            lines.with_contexts(contexts);
+        }
+    }
+    for clock in timeline.clocks() {
+        lines.clock(clock);
+    }
+    lines
+}
+
+/// Writes the events that are chosen, but for some of the first, and no more than so many. Tells
+/// whether there were any.
+fn write(
+    session: &mut Session,
+    mut events: Box<dyn Events>,
+    lines: &mut EventLines<'_>,
+    filters: &Filters,
+    (mut skip, most): (u64, u64),
+) -> anyhow::Result<bool> {
     let mut held = Vec::with_capacity(2 * HELD_BYTES);
-    let (mut skip, mut left) = (skip, args.limit.unwrap_or(u64::MAX));
-    let mut is_empty = left > 0;
+    let mut left = most;
     while left > 0
         && let Some(event) = events.next()?
     {
@@ -86,7 +113,6 @@ pub(super) fn dump(
             continue;
         }
         left -= 1;
-        is_empty = false;
         lines.write(&event, &mut held);
         if held.len() >= HELD_BYTES {
             session.out.write_all(&held)?;
@@ -95,11 +121,7 @@ pub(super) fn dump(
     }
     lines.finish(&mut held);
     session.out.write_all(&held)?;
-    if is_empty {
-        let why = missing::why(&timeline, &window, &filters)?;
-        session.report.remark(&opened.name, why);
-    }
-    Ok(Outcome::Done)
+    Ok(left < most)
 }
 
 /// How many events of a window are chosen.

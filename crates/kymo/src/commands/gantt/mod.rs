@@ -22,7 +22,8 @@ use crate::session::{Opened, Outcome, Session};
 /// Without --output it is drawn in the terminal. There is a row for each of the busiest tasks and
 /// each state machine. Colours tell the processor that a task ran on, or the state. A paler colour
 /// means that it ran for a part of the time only; --since and --until show a part of the time, and
-/// what went on when it began is known from before. Small marks below a row are releases, and arrows are messages.
+/// what went on when it began is known from before. Small marks below a row are releases, and
+/// arrows are messages.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES

@@ -33,9 +33,10 @@ const PART_BYTES_MIN: u64 = 64 << 10;
 /// Lines come from standard input, from a command's standard output and error, or from named pipes
 /// or files. A line of more than 1 MiB becomes several messages, and it is said how many did. The
 /// file is readable at any moment, also when kymo is killed, up to what came a fifth of a second
-/// before: `kymo follow` shows it as it grows. Interrupting ends the recording properly. A command that is recorded is left to end by itself, and what it says meanwhile is
-/// recorded too; after two seconds it is told to end, and interrupting again ends it at once.
-/// Programs that it started and that go on are not waited for.
+/// before: `kymo follow` shows it as it grows. Interrupting ends the recording properly. A command
+/// that is recorded is left to end by itself, and what it says meanwhile is recorded too; after two
+/// seconds it is told to end, and interrupting again ends it at once. Programs that it started and
+/// that go on are not waited for.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch that one types")]
 #[command(after_help = "\
