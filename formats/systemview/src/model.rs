@@ -7,6 +7,7 @@
 //! at the latest. Interrupts are stretches on their processor. What the model has no place for is in tables.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
@@ -245,6 +246,10 @@ impl TimelineView for Timeline {
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         Ok(self.told(window, true))
+    }
+
+    fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        Ok(self.reader.time_range())
     }
 }
 

@@ -33,9 +33,39 @@ pub struct Pair {
     /// Those that left and did not arrive yet, with their numbers.
     waiting: BTreeSet<(TimeNs, MessageId)>,
     arriving: Arriving,
+    pub(super) within: Within,
     /// When the latest left of which that is told. Where nothing is told, messages arrive in the
     /// order in which they left: those before it are lost.
     told: Option<TimeNs>,
+}
+
+/// What is looked at: other messages count in other windows, so that those that adjoin add up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Within {
+    /// The first message that left in it.
+    pub(super) first: MessageId,
+    /// Where the window begins, if it cuts through the recording.
+    pub(super) from: Option<TimeNs>,
+    /// Where it ends, if it does.
+    pub(super) until: Option<TimeNs>,
+}
+
+impl Within {
+    /// Whether a message left in it.
+    pub(super) fn has(&self, id: MessageId) -> bool {
+        id >= self.first
+    }
+
+    /// Whether what arrives then does so after it.
+    pub(super) fn is_later(&self, arrives: TimeNs) -> bool {
+        self.until.is_some_and(|until| arrives >= until)
+    }
+
+    /// Whether a message left before it and told that it arrives before it, too.
+    pub(super) fn is_past(&self, UnderWay { id, arrives, .. }: &UnderWay) -> bool {
+        let is_before = |arrives| self.from.is_some_and(|from| arrives < from);
+        !self.has(*id) && arrives.is_some_and(is_before)
+    }
 }
 
 /// Messages that left and told when they arrive. They are kept since the other end may tell it
@@ -80,6 +110,10 @@ impl Arriving {
 }
 
 impl Pair {
+    pub(super) fn new(within: Within) -> Self {
+        Self { within, ..Self::default() }
+    }
+
     /// The first that may arrive next.
     fn first(&self) -> Option<(TimeNs, MessageId)> {
         let from = (self.told.unwrap_or(TimeNs(i64::MIN)), MessageId(0));
@@ -117,6 +151,12 @@ impl Pair {
         self.waiting.iter().copied()
     }
 
+    /// Messages that told that they arrive after what is looked at.
+    pub(super) fn later(&self) -> impl Iterator<Item = (TimeNs, MessageId)> {
+        let told = self.arriving.by_left.iter();
+        told.filter(|(_, arrives)| self.within.is_later(**arrives)).map(|(key, _)| *key)
+    }
+
     pub(super) fn is_waiting(&self, left: TimeNs, id: MessageId) -> bool {
         self.waiting.contains(&(left, id))
     }
@@ -137,7 +177,6 @@ impl Pair {
     /// Finds what arrives now among what is under way: by the time that it left, by the time that
     /// it was told to arrive, and else in their order.
     pub(super) fn receive(&mut self, now: TimeNs, left: Option<TimeNs>) -> Option<UnderWay> {
-        self.received += 1;
         let found = match left {
             Some(left) => self.that_left(left).or_else(|| self.arriving.that_left(left)),
             None => self.that_is_due(now).or_else(|| {
@@ -146,6 +185,8 @@ impl Pair {
                 first
             }),
         };
+        let is_past = found.is_some_and(|found| self.within.is_past(&found));
+        self.received += u64::from(!is_past);
         self.is_late |= found.is_none();
         self.unsent += u64::from(found.is_none());
         found
@@ -194,30 +235,32 @@ impl Pair {
 
     /// The first of the messages that told when they arrive is not waited for any more. Tells
     /// whether there is one.
-    pub(super) fn settle(&mut self, is_counted: impl Fn(MessageId) -> bool) -> bool {
+    pub(super) fn settle(&mut self) -> bool {
         let first = self.arriving.by_left.first_key_value();
         let Some((left, id)) = first.map(|(key, _)| *key) else { return false };
-        if let Some(UnderWay { arrives: Some(arrives), .. }) = self.arriving.take(left, id)
-            && is_counted(id)
-        {
-            self.arrive_as_told(left, arrives);
+        if let Some(found) = self.arriving.take(left, id) {
+            self.arrive_as_told(found);
         }
         true
     }
 
-    /// All messages that told when they arrive have arrived.
-    pub(super) fn settle_all(&mut self, is_counted: impl Fn(MessageId) -> bool) {
-        let told = self.arriving.by_left.iter().filter(|((_, id), _)| is_counted(*id));
-        let told: Vec<_> = told.map(|((left, _), arrives)| (*left, *arrives)).collect();
-        for (left, arrives) in told {
-            self.arrive_as_told(left, arrives);
+    /// All messages that told when they arrive do so then.
+    pub(super) fn settle_all(&mut self) {
+        let told = self.arriving.by_left.iter();
+        let told = told.map(|((left, id), arrives)| (*left, *id, Some(*arrives)));
+        for (left, id, arrives) in told.collect::<Vec<_>>() {
+            self.arrive_as_told(UnderWay { left, id, arrives });
         }
     }
 
-    fn arrive_as_told(&mut self, left: TimeNs, arrives: TimeNs) {
-        self.received += 1;
-        self.arrived += 1;
-        self.take(left, arrives);
+    /// What arrives later is not lost, and is received then.
+    fn arrive_as_told(&mut self, found: UnderWay) {
+        let Some(arrives) = found.arrives.filter(|_| !self.within.is_past(&found)) else { return };
+        self.arrived += u64::from(self.within.has(found.id));
+        if !self.within.is_later(arrives) {
+            self.received += 1;
+            self.take(found.left, arrives);
+        }
     }
 
     /// Counts how long a message took.
@@ -228,8 +271,9 @@ impl Pair {
         }
     }
 
-    /// Goes on from here as if nothing had been counted.
-    pub(super) fn restart(&mut self) {
+    /// Goes on from here, with what leaves from a message on, as if nothing had been counted.
+    pub(super) fn restart(&mut self, first: MessageId) {
+        self.within.first = first;
         (self.sent, self.received, self.unsent) = (0, 0, 0);
         (self.guessed, self.arrived) = (0, 0);
         (self.backwards, self.untimed) = (0, 0);
