@@ -593,7 +593,7 @@ fn counted(told: Vec<Told>, from: Option<i64>, until: Option<i64>) -> (u64, u64,
         sum(|pair| pair.sent),
         sum(|pair| pair.received),
         sum(Pair::unreceived),
-        sum(|pair| pair.latency_ns.count() as u64),
+        sum(|pair| pair.latency_ns.count()),
     )
 }
 
