@@ -382,7 +382,9 @@ impl Analysis {
         for cpu in (0..self.tasks.cpu_count()).map(CpuId) {
             let until = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.until(cpu.track));
             if let Some(until) = until.filter(|_| after.switches(cpu) != Some(false)) {
-                passes.iter_mut().for_each(|pass| pass.goes_on(cpu, until));
+                for pass in &mut *passes {
+                    pass.goes_on(cpu, until);
+                }
                 let is_assumed = after.switches(cpu).is_none() && switches.is_known(cpu);
                 short.assumed.extend(is_assumed.then_some(cpu));
             }

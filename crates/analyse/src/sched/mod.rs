@@ -180,7 +180,9 @@ impl Pass for Sched {
             && let Some((figures, job)) = self.of(*task)
         {
             job.stand(begin);
-            priority.iter().for_each(|priority| figures.run_with(*priority));
+            if let Some(priority) = priority {
+                figures.run_with(*priority);
+            }
         }
     }
 
